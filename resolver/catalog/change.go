@@ -1,0 +1,103 @@
+package catalog
+
+import "time"
+
+// Declared is what one file declares, after decoding: values valid in themselves, not yet checked against other files.
+type Declared struct {
+	Projects  []ProjectConfig
+	Templates []Template // default templates
+	Keys      []Key
+	Defaults  *Defaults
+	Sealing   *Sealing
+}
+
+// Sealing is the sealing block.
+type Sealing struct {
+	Recipients []string // age X25519 recipients, "age1…"
+	Require    bool     // clear-text secrets are errors
+}
+
+// A Ref names an object that a file declares, well enough to find and to remove it.
+type Ref struct {
+	Kind      Kind
+	Name      string // slug, canonical domain, template code or key name; empty for defaults and sealing
+	UUID      UUID   // zero for keys, defaults, sealing
+	ID        int64
+	ProjectID int64  // of a domain or template; 0 for a default template
+	KeyID     string // a key's public id
+}
+
+// Refs lists the objects of d that have a life of their own.
+func (d *Declared) Refs() []Ref {
+	var refs []Ref
+	for i := range d.Projects {
+		p := &d.Projects[i]
+		refs = append(refs, Ref{Kind: KindProject, Name: p.Project.Slug, UUID: p.Project.UUID, ID: p.Project.ID})
+		for _, dom := range p.Domains {
+			refs = append(refs, Ref{Kind: KindDomain, Name: dom.Name, UUID: dom.UUID, ID: dom.ID, ProjectID: p.Project.ID})
+		}
+		for _, t := range p.Templates {
+			refs = append(refs, Ref{Kind: KindTemplate, Name: t.Code, UUID: t.UUID, ID: t.ID, ProjectID: p.Project.ID})
+		}
+	}
+	for _, t := range d.Templates {
+		refs = append(refs, Ref{Kind: KindTemplate, Name: t.Code, UUID: t.UUID, ID: t.ID})
+	}
+	for _, k := range d.Keys {
+		refs = append(refs, Ref{Kind: KindKey, Name: k.Name, KeyID: k.ID})
+	}
+	if d.Defaults != nil {
+		refs = append(refs, Ref{Kind: KindDefaults})
+	}
+	if d.Sealing != nil {
+		refs = append(refs, Ref{Kind: KindSealing})
+	}
+	return refs
+}
+
+// A Stamp tells whether a file is still the one that was read: the three first are cheap to compare, the hash decides.
+type Stamp struct {
+	Size    int64
+	ModTime time.Time
+	Inode   uint64
+	Hash    [32]byte // SHA-256 of the content
+}
+
+// SameStat reports whether size, time and inode are equal.
+func (s Stamp) SameStat(o Stamp) bool {
+	return s.Size == o.Size && s.Inode == o.Inode && s.ModTime.Equal(o.ModTime)
+}
+
+// A FileRow is the file table's entry for one accepted file.
+type FileRow struct {
+	Stamp Stamp
+	Deps  []Dep // the files that its file() calls name
+	Refs  []Ref // what it declares
+	// Warned: decoding it gave warnings, so it is parsed again at the next start for them to be shown.
+	Warned bool
+}
+
+// A Dep is a file that a config file takes text from.
+type Dep struct {
+	Path  string // slash-separated, below the config folder
+	Stamp Stamp
+}
+
+// A FileChange says what becomes of one file.
+type FileChange struct {
+	Path string // slash-separated, below the config folder
+	Row  *FileRow
+	// Declared replaces all that the file declared before. Nil with a Row: only the row is new, the objects stay (the
+	// file was touched). Nil without a Row: the file is gone, and so is what it declared, unless another file of the
+	// same Change declares it.
+	Declared *Declared
+	Bytes    []byte // the accepted content, kept as the file's last good state; goes with Declared
+}
+
+// A Change is what one look at the files found: one batch, one generation.
+type Change struct {
+	Files []FileChange
+	// Partial marks all but the last part of a first load into an empty store, which nobody reads yet: it takes no
+	// generation of its own.
+	Partial bool
+}

@@ -1,0 +1,29 @@
+package catalog
+
+import (
+	"strings"
+	"time"
+)
+
+// A Domain is a host name, or a wildcard for all names below one, that belongs to one project.
+type Domain struct {
+	ID        int64
+	UUID      UUID
+	ProjectID int64
+	Name      string // canonical, see ParseDomain; the API's field "domain"
+	Primary   bool
+	Active    bool // an inactive domain answers 403 DOMAIN_NOT_VERIFIED
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Fields lists what a file may say. The name is the block's label.
+func (d *Domain) Fields() []Field {
+	return []Field{
+		{Name: "primary", Value: &d.Primary},
+		{Name: "active", Value: &d.Active},
+	}
+}
+
+// Wildcard reports whether d stands for all names below Name[2:].
+func (d *Domain) Wildcard() bool { return strings.HasPrefix(d.Name, "*.") }

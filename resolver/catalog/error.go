@@ -1,0 +1,25 @@
+package catalog
+
+// A Code names a failure for callers (contract http.md 1.7). Only api knows which HTTP status it has.
+type Code string
+
+// The codes of the platform API.
+const (
+	CodeValidation        Code = "VALIDATION_ERROR"
+	CodeUnauthorized      Code = "UNAUTHORIZED"
+	CodeForbidden         Code = "FORBIDDEN"
+	CodeDomainNotVerified Code = "DOMAIN_NOT_VERIFIED"
+	CodeProjectSuspended  Code = "PROJECT_SUSPENDED"
+	CodeNotFound          Code = "NOT_FOUND"
+	CodeInternal          Code = "INTERNAL_ERROR"
+	CodeUnavailable       Code = "UNAVAILABLE"
+)
+
+// An Error is a failure that a caller is meant to see. Its text carries no secret and no path outside the config folder.
+type Error struct {
+	Code     Code
+	Message  string
+	Problems Problems // per field, may be empty
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }

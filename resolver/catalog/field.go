@@ -1,0 +1,42 @@
+package catalog
+
+// A Field is one attribute of a noun, as Fields lists it.
+type Field struct {
+	Name string // the API's name; files use Snake(Name)
+	// Value points into the noun: *bool, *int, *string, **string (nullable) or *Secret.
+	Value any
+	OneOf []string // the allowed values of an enum, for a *string
+}
+
+// A FieldSet tells which of a noun's Fields (by index) were written down; the others come from the defaults block, then
+// from the built-in default.
+type FieldSet uint32
+
+// Has reports whether field i was written down.
+func (s FieldSet) Has(i int) bool { return s&(1<<i) != 0 }
+
+// With returns s with field i in it.
+func (s FieldSet) With(i int) FieldSet { return s | 1<<i }
+
+// copyMissing fills the fields of dst that are not in said from src, where src says them.
+func copyMissing(dst []Field, said FieldSet, src []Field, srcSaid FieldSet) {
+	for i := range dst {
+		if said.Has(i) || !srcSaid.Has(i) {
+			continue
+		}
+		switch d := dst[i].Value.(type) {
+		case *bool:
+			*d = *src[i].Value.(*bool)
+		case *int:
+			*d = *src[i].Value.(*int)
+		case *string:
+			*d = *src[i].Value.(*string)
+		case **string:
+			*d = *src[i].Value.(**string)
+		case *Secret:
+			*d = *src[i].Value.(*Secret)
+		default:
+			panic("catalog: a Field of a type that no case handles: impossible while Fields and this switch agree")
+		}
+	}
+}

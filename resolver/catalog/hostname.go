@@ -1,0 +1,292 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// MaxHostLen is the longest canonical name, in octets (RFC 1035, without the trailing dot).
+const MaxHostLen = 253
+
+const maxLabelLen = 63
+
+// What can be wrong with a host name. The texts complete the sentence "the domain …".
+var (
+	errHostEmpty    = errors.New("must not be empty")
+	errHostLong     = errors.New("is longer than 253 octets")
+	errLabelEmpty   = errors.New("has an empty label: two dots in a row, or one at the beginning")
+	errLabelLong    = errors.New("has a label of more than 63 octets")
+	errLabelHyphen  = errors.New("has a label that begins or ends with a hyphen")
+	errHostChar     = errors.New("holds a character that no host name has")
+	errHostUTF8     = errors.New("is not valid UTF-8")
+	errHostIP       = errors.New("is an IP address; a host name is needed")
+	errHostPort     = errors.New("has a bad port after the colon")
+	errHostHasPort  = errors.New("must not carry a port")
+	errHostWildcard = errors.New("must not be a wildcard here")
+	errWildcard     = errors.New(`may have one "*" only, as the whole first label: "*.acme.example"`)
+	errHostIDNA     = errors.New("is no valid internationalised name (IDNA, UTS 46)")
+)
+
+// lookup is UTS 46 as browsers apply it to what a user types: mapped, not transitional, with the bidi and joiner rules.
+var lookup = idna.Lookup
+
+// AppendHost appends the canonical form of a host as a client sends it to dst: lower case, a port and one trailing dot
+// dropped, checked. It does not allocate when dst has room for MaxHostLen bytes and returns a slice of dst's array.
+//
+// idn reports that the name has labels beyond plain ASCII or with the prefix "xn--"; they are appended as they came
+// (lower-cased where ASCII), and FinishIDN must turn the result into the canonical name.
+func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
+	if raw, err = dropPort(raw); err != nil {
+		return nil, false, err
+	}
+	raw, dotted := bytes.CutSuffix(raw, []byte{'.'})
+	if len(raw) == 0 {
+		return nil, false, errHostEmpty
+	}
+	if len(raw) > 4*MaxHostLen {
+		return nil, false, errHostLong
+	}
+	start := len(dst)
+	for _, c := range raw {
+		switch class[c] {
+		case charOK:
+		case charUpper:
+			c += 'a' - 'A'
+		case charHigh:
+			idn = true
+		case charStar:
+			return nil, false, errHostWildcard
+		case charColon:
+			return nil, false, errHostIP
+		default:
+			return nil, false, errHostChar
+		}
+		dst = append(dst, c)
+	}
+	if idn {
+		if dotted {
+			dst = append(dst, '.') // FinishIDN drops one full stop of any kind, and must see that this was it
+		}
+		return dst[start:], true, nil
+	}
+	host = dst[start:]
+	idn, err = checkASCII(host)
+	return host, idn, err
+}
+
+// FinishIDN returns the canonical form of a name for which AppendHost reported idn.
+func FinishIDN(host []byte) (string, error) {
+	if !utf8.Valid(host) {
+		return "", errHostUTF8
+	}
+	name := ideographicDots.Replace(string(host))
+	name = strings.TrimSuffix(name, ".")
+	labels := strings.Split(name, ".")
+	for i, label := range labels {
+		plain, encoded := isASCII(label), strings.HasPrefix(strings.ToLower(label), "xn--")
+		if plain && !encoded {
+			labels[i] = strings.ToLower(label)
+			continue
+		}
+		if encoded && !plain {
+			return "", errHostIDNA
+		}
+		// Label by label: the profile forbids the underscores that other labels of the name may have.
+		ascii, err := lookup.ToASCII(label)
+		if err != nil || ascii == "" {
+			return "", errHostIDNA
+		}
+		// A label that decodes to another than it encodes to would give one name two spellings.
+		u, err := lookup.ToUnicode(ascii)
+		if err != nil {
+			return "", errHostIDNA
+		}
+		if back, err := lookup.ToASCII(u); err != nil || back != ascii {
+			return "", errHostIDNA
+		}
+		labels[i] = ascii
+	}
+	name = strings.Join(labels, ".")
+	for i := range len(name) {
+		if class[name[i]] != charOK {
+			return "", errHostIDNA
+		}
+	}
+	if _, err := checkASCII([]byte(name)); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// CheckHost says what is wrong with a host as a client sends it, nil where it can be resolved.
+func CheckHost(raw []byte) error {
+	host, idn, err := AppendHost(nil, raw)
+	if err == nil && idn {
+		_, err = FinishIDN(host)
+	}
+	return err
+}
+
+// ideographicDots maps the full stops that UTS 46 takes for a dot.
+var ideographicDots = strings.NewReplacer("\u3002", ".", "\uff0e", ".", "\uff61", ".")
+
+// ParseHost returns the canonical form of a name that stands in a file or a request body: no port, no wildcard.
+func ParseHost(s string) (string, error) {
+	if strings.IndexByte(s, ':') >= 0 {
+		if strings.Count(s, ":") == 1 {
+			return "", errHostHasPort
+		}
+		return "", errHostIP
+	}
+	host, idn, err := AppendHost(nil, []byte(s))
+	if err != nil {
+		return "", err
+	}
+	if idn {
+		return FinishIDN(host)
+	}
+	return string(host), nil
+}
+
+// ParseDomain is ParseHost for a domain record, where one leading "*." is allowed and kept.
+func ParseDomain(s string) (string, error) {
+	base, wildcard := strings.CutPrefix(s, "*.")
+	if strings.IndexByte(base, '*') >= 0 {
+		return "", errWildcard
+	}
+	name, err := ParseHost(base)
+	if err == nil && wildcard {
+		if name = "*." + name; len(name) > MaxHostLen {
+			err = errHostLong
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// NextWildcard returns the part of host after its first dot: "*." and that part is the next wildcard that may match,
+// the longest first. ok is false when host has no dot left.
+func NextWildcard(host []byte) (suffix []byte, ok bool) {
+	dot := bytes.IndexByte(host, '.')
+	if dot < 0 {
+		return nil, false
+	}
+	return host[dot+1:], true
+}
+
+// dropPort cuts ":<digits>" off. More than one colon means an IPv6 address, which the caller refuses.
+func dropPort(raw []byte) ([]byte, error) {
+	colon := bytes.IndexByte(raw, ':')
+	if colon < 0 {
+		return raw, nil
+	}
+	port := raw[colon+1:]
+	if bytes.IndexByte(port, ':') >= 0 || raw[0] == '[' {
+		return nil, errHostIP
+	}
+	if len(port) == 0 || len(port) > 5 {
+		return nil, errHostPort
+	}
+	n := 0
+	for _, c := range port {
+		if c < '0' || c > '9' {
+			return nil, errHostPort
+		}
+		n = n*10 + int(c-'0')
+	}
+	if n > 65535 {
+		return nil, errHostPort
+	}
+	return raw[:colon], nil
+}
+
+// checkASCII checks lengths and labels of a lower-cased ASCII name and reports whether it has an "xn--" label.
+func checkASCII(host []byte) (idn bool, err error) {
+	if len(host) > MaxHostLen {
+		return false, errHostLong
+	}
+	for rest := host; ; {
+		label := rest
+		dot := bytes.IndexByte(rest, '.')
+		if dot >= 0 {
+			label, rest = rest[:dot], rest[dot+1:]
+		}
+		switch {
+		case len(label) == 0:
+			return false, errLabelEmpty
+		case len(label) > maxLabelLen:
+			return false, errLabelLong
+		case label[0] == '-' || label[len(label)-1] == '-':
+			return false, errLabelHyphen
+		case len(label) >= 4 && string(label[:4]) == "xn--":
+			idn = true
+		}
+		if dot < 0 {
+			if numeric(label) {
+				return false, errHostIP
+			}
+			return idn, nil
+		}
+	}
+}
+
+// numeric reports whether a last label makes the whole name an IPv4 address to URL parsers (digits, or 0x and hex).
+func numeric(label []byte) bool {
+	if len(label) >= 2 && label[0] == '0' && label[1] == 'x' {
+		for _, c := range label[2:] {
+			if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
+				return false
+			}
+		}
+		return true
+	}
+	for _, c := range label {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	charBad = iota
+	charOK
+	charUpper
+	charHigh
+	charStar
+	charColon
+)
+
+// class sorts the bytes of a host name.
+var class = func() (t [256]uint8) {
+	for c := range 256 {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.':
+			t[c] = charOK
+		case c >= 'A' && c <= 'Z':
+			t[c] = charUpper
+		case c >= 0x80:
+			t[c] = charHigh
+		case c == '*':
+			t[c] = charStar
+		case c == ':':
+			t[c] = charColon
+		}
+	}
+	return t
+}()

@@ -1,0 +1,81 @@
+package catalog_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"fingerpost/resolver/catalog"
+)
+
+// FuzzHostname: no input panics, what comes out is canonical and stays what it is, and the form that resolve looks up
+// is the form that a record is stored under.
+func FuzzHostname(f *testing.F) {
+	for _, s := range []string{
+		"acme.example", "Shop.Acme.Example.:8443", "*.acme.example", "bücher.example", "xn--bcher-kva.example",
+		"127.0.0.1", "[::1]:80", "0x7f.1", "a..b", "ü..", "acme\u3002example\u3002", "ｘn--bcher-kva", "a\x00b", "_a._b",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		before := bytes.Clone(raw)
+		host, err := asked(raw)
+		if !bytes.Equal(raw, before) {
+			t.Fatalf("the input changed from %q to %q", before, raw)
+		}
+		record, recordErr := catalog.ParseDomain(string(raw))
+		checkCanonical(t, record, recordErr)
+		if err != nil {
+			if host != "" {
+				t.Errorf("AppendHost(%q) gives %q beside %v", raw, host, err)
+			}
+			if recordErr == nil && !strings.HasPrefix(record, "*.") {
+				t.Errorf("ParseDomain(%q) = %q, but resolve refuses it: %v", raw, record, err)
+			}
+			return
+		}
+		checkCanonical(t, host, nil)
+		if !bytes.ContainsRune(raw, ':') && (recordErr != nil || record != host) {
+			t.Errorf("resolve looks %q up as %q, a record is stored as %q, %v", raw, host, record, recordErr)
+		}
+		checkAllocations(t, raw)
+	})
+}
+
+// checkCanonical: short enough, of the allowed bytes, and the same when it goes through both doors again.
+func checkCanonical(t *testing.T, name string, err error) {
+	t.Helper()
+	if err != nil {
+		if name != "" {
+			t.Errorf("%q beside %v", name, err)
+		}
+		return
+	}
+	if len(name) == 0 || len(name) > catalog.MaxHostLen {
+		t.Errorf("%q has %d octets", name, len(name))
+	}
+	base := strings.TrimPrefix(name, "*.")
+	for _, label := range strings.Split(base, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			t.Errorf("%q has the label %q", name, label)
+		}
+	}
+	if again, err := catalog.ParseDomain(name); err != nil || again != name {
+		t.Errorf("ParseDomain of the canonical %q = %q, %v", name, again, err)
+	}
+	if again, err := asked([]byte(base)); err != nil || again != base {
+		t.Errorf("AppendHost of the canonical %q = %q, %v", base, again, err)
+	}
+}
+
+func checkAllocations(t *testing.T, raw []byte) {
+	t.Helper()
+	if len(raw) > catalog.MaxHostLen || bytes.ContainsFunc(raw, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return
+	}
+	var buf [catalog.MaxHostLen]byte
+	if n := testing.AllocsPerRun(3, func() { _, _, _ = catalog.AppendHost(buf[:0], raw) }); n != 0 {
+		t.Errorf("AppendHost(%q): %v allocations, want 0", raw, n)
+	}
+}

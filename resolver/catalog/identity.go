@@ -1,0 +1,126 @@
+package catalog
+
+import (
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+)
+
+// Kind names a sort of object. It takes part in identity, so its values never change.
+type Kind string
+
+// The kinds of objects that files declare.
+const (
+	KindProject         Kind = "project"
+	KindDomain          Kind = "domain"
+	KindServiceSettings Kind = "service_settings"
+	KindAuthSettings    Kind = "auth_settings"
+	KindSMTPConfig      Kind = "smtp_config"
+	KindTemplate        Kind = "template"
+	KindKey             Kind = "key"
+	KindDefaults        Kind = "defaults"
+	KindSealing         Kind = "sealing"
+)
+
+// A UUID is an RFC 9562 identifier. The zero value means none.
+type UUID [16]byte
+
+// namespace is fingerpost's own for UUIDv5. Changing it would give every derived object a new identity.
+var namespace = UUID{0x6e, 0x1c, 0x1f, 0x6a, 0x3b, 0x0e, 0x4c, 0x57, 0x9d, 0x1b, 0x2f, 0x74, 0xa8, 0x15, 0xc3, 0x90}
+
+// defaultTemplates stands where a project's uuid would, for templates outside a project.
+const defaultTemplates = "defaults"
+
+var errUUID = errors.New(`a uuid is 32 hexadecimal digits in groups of 8-4-4-4-12`)
+
+// ParseUUID reads the 8-4-4-4-12 form in either case. The nil UUID is refused.
+func ParseUUID(s string) (UUID, error) {
+	var u UUID
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return u, errUUID
+	}
+	if _, err := hex.Decode(u[:], []byte(s[0:8]+s[9:13]+s[14:18]+s[19:23]+s[24:36])); err != nil || u == (UUID{}) {
+		return UUID{}, errUUID
+	}
+	return u, nil
+}
+
+// NewUUID returns a random (version 4) UUID.
+func NewUUID() UUID {
+	var u UUID
+	rand.Read(u[:]) // never fails, see crypto/rand
+	return u.versioned(4)
+}
+
+// String is the lower-case 8-4-4-4-12 form.
+func (u UUID) String() string { return string(u.Append(nil)) }
+
+// Append appends the text form to dst.
+func (u UUID) Append(dst []byte) []byte {
+	for i, group := range [5][2]int{{0, 4}, {4, 6}, {6, 8}, {8, 10}, {10, 16}} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, u[group[0]:group[1]])
+	}
+	return dst
+}
+
+// MarshalText makes a UUID a JSON string.
+func (u UUID) MarshalText() ([]byte, error) { return u.Append(nil), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (u *UUID) UnmarshalText(b []byte) (err error) {
+	*u, err = ParseUUID(string(b))
+	return err
+}
+
+func (u UUID) versioned(v byte) UUID {
+	u[6] = u[6]&0x0f | v<<4
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// deriveUUID is UUIDv5 (RFC 9562, 5.5) of the kind and the natural key, joined by a colon.
+func deriveUUID(kind Kind, key string) UUID {
+	h := sha1.New()
+	h.Write(namespace[:])
+	h.Write([]byte(kind))
+	h.Write([]byte{':'})
+	h.Write([]byte(key))
+	var u UUID
+	copy(u[:], h.Sum(nil))
+	return u.versioned(5)
+}
+
+// DeriveProjectUUID is the identity of a project that names none: its slug's.
+func DeriveProjectUUID(slug string) UUID { return deriveUUID(KindProject, slug) }
+
+// DeriveDomainUUID takes the owning project's uuid and the canonical name.
+func DeriveDomainUUID(project UUID, name string) UUID {
+	return deriveUUID(KindDomain, project.String()+":"+name)
+}
+
+// DeriveTemplateUUID takes the owning project's uuid, the zero UUID for a default template, and the code.
+func DeriveTemplateUUID(project UUID, code string) UUID {
+	owner := defaultTemplates
+	if project != (UUID{}) {
+		owner = project.String()
+	}
+	return deriveUUID(KindTemplate, owner+":"+code)
+}
+
+// DeriveUUID is for what a project has one of: its settings and its SMTP config.
+func DeriveUUID(kind Kind, project UUID) UUID { return deriveUUID(kind, project.String()) }
+
+// MaxDeclaredID bounds an id that a file gives; derived ids lie above it, from 2^47 to 2^48-1.
+const MaxDeclaredID = 1<<31 - 1
+
+// DeriveID is 2^47 plus the first 47 bits of SHA-256 of "<kind>:<uuid>" (contract files.md 4).
+func DeriveID(kind Kind, u UUID) int64 {
+	sum := sha256.Sum256([]byte(string(kind) + ":" + u.String()))
+	return 1<<47 + int64(binary.BigEndian.Uint64(sum[:8])>>17)
+}

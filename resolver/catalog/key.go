@@ -1,0 +1,209 @@
+package catalog
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Permission is what a key may do (contract http.md 2), as a set of bits.
+type Permission uint8
+
+// The permissions, in the order in which they are printed.
+const (
+	MayResolve Permission = 1 << iota
+	MayRead
+	MayWrite
+	MayMail
+	MaySecrets
+)
+
+// Permissions are the words of a key's allow list; the index is the bit.
+var Permissions = []string{"resolve", "read", "write", "mail", "secrets"}
+
+// ParsePermissions turns words into a set; unknown words are returned.
+func ParsePermissions(words []string) (p Permission, unknown []string) {
+next:
+	for _, w := range words {
+		for i, name := range Permissions {
+			if w == name {
+				p |= 1 << i
+				continue next
+			}
+		}
+		unknown = append(unknown, w)
+	}
+	return p, unknown
+}
+
+// Words lists the set's words.
+func (p Permission) Words() []string {
+	var words []string
+	for i, name := range Permissions {
+		if p&(1<<i) != 0 {
+			words = append(words, name)
+		}
+	}
+	return words
+}
+
+// A Key is a declared API key. Only the SHA-256 of its text is known.
+type Key struct {
+	Name      string // the block's label
+	ID        string // the public part of the key's text
+	Hash      [sha256.Size]byte
+	Allow     Permission
+	Projects  []string  // slugs; nil means every project
+	ExpiresAt time.Time // zero: never
+}
+
+// Key text: fpk_<id>_<secret><check>. The id is 6 to 16 of a-z0-9; the secret is 32 base62 characters (190 random
+// bits); the check is the CRC-32 of all before it in 6 base62 characters.
+const (
+	KeyPrefix    = "fpk_"
+	keySecretLen = 32
+	keyCheckLen  = 6
+	minKeyIDLen  = 6
+	maxKeyIDLen  = 16
+	newKeyIDLen  = 8
+)
+
+// KeyPattern is what secret scanners look for; KeyTextID tells a real key from text that only looks like one.
+var KeyPattern = regexp.MustCompile(`fpk_[a-z0-9]{6,16}_[0-9A-Za-z]{38}`)
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// NewKeyText makes a fresh key's text and its public id.
+func NewKeyText() (text, id string) {
+	id = randomText(base62[:10]+base62[36:], newKeyIDLen)
+	body := KeyPrefix + id + "_" + randomText(base62, keySecretLen)
+	return body + string(keyCheck([]byte(body), nil)), id
+}
+
+func randomText(alphabet string, n int) string {
+	out := make([]byte, 0, n)
+	limit := byte(256 / len(alphabet) * len(alphabet)) // 0 when it divides 256; no alphabet here does
+	for buf := make([]byte, 2*n); len(out) < n; {
+		rand.Read(buf)
+		for _, b := range buf {
+			if b < limit && len(out) < n {
+				out = append(out, alphabet[int(b)%len(alphabet)])
+			}
+		}
+	}
+	return string(out)
+}
+
+// keyCheck appends the base62 CRC-32 (IEEE) of body to dst, most significant digit first.
+func keyCheck(body, dst []byte) []byte {
+	sum := crc32.ChecksumIEEE(body)
+	var digits [keyCheckLen]byte
+	for i := keyCheckLen - 1; i >= 0; i-- {
+		digits[i] = base62[sum%62]
+		sum /= 62
+	}
+	return append(dst, digits[:]...)
+}
+
+// KeyTextID checks the form and checksum of a key's text and returns its public id, which points into text. It does
+// not allocate.
+func KeyTextID(text []byte) (id []byte, ok bool) {
+	if len(text) < len(KeyPrefix)+minKeyIDLen+1+keySecretLen+keyCheckLen || string(text[:len(KeyPrefix)]) != KeyPrefix {
+		return nil, false
+	}
+	end := len(text) - keySecretLen - keyCheckLen - 1
+	id = text[len(KeyPrefix):end]
+	if len(id) < minKeyIDLen || len(id) > maxKeyIDLen || text[end] != '_' {
+		return nil, false
+	}
+	var buf [keyCheckLen]byte
+	check := len(text) - keyCheckLen
+	if string(keyCheck(text[:check], buf[:0])) != string(text[check:]) {
+		return nil, false
+	}
+	for _, c := range id {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9') {
+			return nil, false
+		}
+	}
+	for _, c := range text[end+1 : check] {
+		if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
+			return nil, false
+		}
+	}
+	return id, true
+}
+
+// FindKeyText returns the position of the first full key (pattern and checksum match) in b, or -1. Text that only
+// looks like a key may reach into a real one, so every place where a key could begin is tried, not only those that
+// the pattern's matches, which never overlap, leave over.
+func FindKeyText(b []byte) (start, end int) {
+	for from := 0; ; {
+		i := bytes.Index(b[from:], []byte(KeyPrefix))
+		if i < 0 {
+			return -1, -1
+		}
+		start = from + i
+		from = start + len(KeyPrefix)
+		idEnd := bytes.IndexByte(b[from:min(len(b), from+maxKeyIDLen+1)], '_')
+		if idEnd < 0 {
+			continue
+		}
+		end = from + idEnd + 1 + keySecretLen + keyCheckLen
+		if end > len(b) {
+			continue
+		}
+		if _, ok := KeyTextID(b[start:end]); ok {
+			return start, end
+		}
+	}
+}
+
+// HashKeyText is what stands in files: "sha256:" and 64 hexadecimal digits.
+func HashKeyText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// ParseKeyHash reads what HashKeyText wrote.
+func ParseKeyHash(s string) (h [sha256.Size]byte, err error) {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	if b, derr := hex.DecodeString(digits); ok && derr == nil && len(b) == len(h) {
+		return [sha256.Size]byte(b), nil
+	}
+	return h, errors.New(`must be "sha256:" and 64 hexadecimal digits, as "fingerpost keys create" prints`)
+}
+
+var (
+	keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	keyID   = regexp.MustCompile(`^[a-z0-9]{6,16}$`)
+)
+
+// Validate checks the values.
+func (k *Key) Validate() Problems {
+	var ps Problems
+	if !keyName.MatchString(k.Name) {
+		ps.Addf("name", "a key's name has 1 to 64 of letters, digits, dots, underscores and hyphens")
+	}
+	if !keyID.MatchString(k.ID) {
+		ps.Addf("id", "must be 6 to 16 lower-case letters and digits: the part of the key between the first two underscores")
+	}
+	if k.Allow == 0 {
+		ps.Addf("allow", "must name at least one of %s", strings.Join(Permissions, ", "))
+	}
+	if k.Projects != nil && len(k.Projects) == 0 {
+		ps.Addf("projects", "is empty, so the key could do nothing: leave it out for every project")
+	}
+	for _, slug := range k.Projects {
+		if msg := CheckSlug(slug); msg != "" {
+			ps.Addf("projects", "%q is no slug: it %s", slug, msg)
+		}
+	}
+	return ps
+}

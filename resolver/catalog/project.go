@@ -1,0 +1,112 @@
+package catalog
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The values of Project.Status. Draft and active projects resolve; a suspended one answers 403.
+const (
+	StatusDraft     = "DRAFT"
+	StatusActive    = "ACTIVE"
+	StatusSuspended = "SUSPENDED"
+)
+
+// Statuses are the allowed values of Project.Status.
+var Statuses = []string{StatusDraft, StatusActive, StatusSuspended}
+
+// A Project is the root of what is declared. CreatedAt and UpdatedAt are the store's: when it first saw the project and
+// when its own fields (not its domains or settings) last changed, UTC, in whole microseconds.
+type Project struct {
+	ID          int64
+	UUID        UUID
+	Name        string
+	Slug        string
+	Description *string
+	Status      string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// Fields lists what a file may say. The slug is the block's label.
+func (p *Project) Fields() []Field {
+	return []Field{
+		{Name: "name", Value: &p.Name},
+		{Name: "description", Value: &p.Description},
+		{Name: "status", Value: &p.Status, OneOf: Statuses},
+	}
+}
+
+// A ProjectConfig is one project block with all that stands in it. Service and Auth hold what the block says; see
+// Over for what is in force.
+type ProjectConfig struct {
+	Project   Project
+	Domains   []Domain
+	Service   ServiceSettings
+	Auth      AuthSettings
+	SMTP      *SMTPConfig // nil: none
+	Templates []Template
+}
+
+// Limits on a project's fields, in characters (contract http.md 3.1).
+const (
+	MaxNameLen        = 120
+	MaxSlugLen        = 63
+	MaxDescriptionLen = 2000
+)
+
+// Validate checks the project's own fields.
+func (p *Project) Validate() Problems {
+	var ps Problems
+	validateName(&ps, p.Name)
+	if msg := CheckSlug(p.Slug); msg != "" {
+		ps.Addf("slug", "%s", msg)
+	}
+	if p.Description != nil && utf8.RuneCountInString(*p.Description) > MaxDescriptionLen {
+		ps.Addf("description", "has %d characters, %d are allowed", utf8.RuneCountInString(*p.Description), MaxDescriptionLen)
+	}
+	validateOneOf(&ps, "status", p.Status, Statuses)
+	return ps
+}
+
+// CheckSlug says what is wrong with a slug, or "".
+func CheckSlug(slug string) string {
+	switch {
+	case slug == "":
+		return "must not be empty"
+	case slug == "resolve" || slug == "by-slug":
+		return `"` + slug + `" is a word of the API and cannot be a slug`
+	case len(slug) > MaxSlugLen:
+		return "is longer than 63 characters"
+	case slug[0] == '-' || slug[len(slug)-1] == '-':
+		return "must begin and end with a letter or digit"
+	}
+	for _, r := range slug {
+		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-') {
+			return "may hold lower-case letters a-z, digits and hyphens only"
+		}
+	}
+	return ""
+}
+
+func validateName(ps *Problems, name string) {
+	switch n := utf8.RuneCountInString(name); {
+	case strings.TrimSpace(name) == "":
+		ps.Addf("name", "is required and must not be blank")
+	case n > MaxNameLen:
+		ps.Addf("name", "has %d characters, %d are allowed", n, MaxNameLen)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		ps.Addf("name", "must not hold control characters")
+	}
+}
+
+func validateOneOf(ps *Problems, path, value string, allowed []string) {
+	for _, a := range allowed {
+		if value == a {
+			return
+		}
+	}
+	ps.Addf(path, "must be one of %s", strings.Join(allowed, ", "))
+}

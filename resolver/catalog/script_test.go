@@ -1,0 +1,30 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"fingerpost/resolver/catalog"
+)
+
+func TestMixedScript(t *testing.T) {
+	f := func(label, want string) {
+		t.Helper()
+		name, err := catalog.ParseDomain(label)
+		if err != nil {
+			t.Fatalf("%s: %v", label, err)
+		}
+		if got := catalog.MixedScript(name); got != want {
+			t.Errorf("%s (%s): got %q, want %q", label, name, got, want)
+		}
+	}
+	f("acme.example", "")
+	f("bücher.example", "")
+	f("пример.example", "") // scripts are judged label by label
+	f("аcme.example", "аcme")
+	f("shop.аcme.example", "аcme")
+	f("日本語.example", "")
+	f("日本語abcかな.example", "")
+	f("한국kr.example", "")
+	f("αbc.example", "αbc")
+	f("*.раураl.example", "раураl")
+}

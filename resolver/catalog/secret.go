@@ -1,0 +1,38 @@
+package catalog
+
+// SecretSource tells where a secret's plain value is to be had.
+type SecretSource uint8
+
+// The ways to give a secret (contract files.md 1).
+const (
+	SecretNone   SecretSource = iota // not given
+	SecretPlain                      // in clear text in the file: a warning, or an error with sealing { require = true }
+	SecretEnv                        // env("NAME")
+	SecretFile                       // file("path")
+	SecretSealed                     // sealed("…"), age
+)
+
+// A Secret says how a secret is given, not what it is, unless it stands in the file in clear text. It prints as its
+// source only, so that a stray %v in a log line shows nothing.
+type Secret struct {
+	Source SecretSource
+	Ref    string // the variable, the path, the sealed text or the plain value
+}
+
+// String never shows Ref of a plain or sealed secret.
+func (s Secret) String() string {
+	switch s.Source {
+	case SecretNone:
+		return "none"
+	case SecretEnv:
+		return "env(" + s.Ref + ")"
+	case SecretFile:
+		return "file(" + s.Ref + ")"
+	case SecretSealed:
+		return "sealed"
+	}
+	return "plain"
+}
+
+// GoString is String, for %#v.
+func (s Secret) GoString() string { return s.String() }

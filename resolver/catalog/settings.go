@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// The values of AuthSettings.RegistrationMode.
+const (
+	RegistrationOpen             = "OPEN"
+	RegistrationApprovalRequired = "APPROVAL_REQUIRED"
+	RegistrationInviteOnly       = "INVITE_ONLY"
+)
+
+// RegistrationModes are the allowed values of AuthSettings.RegistrationMode.
+var RegistrationModes = []string{RegistrationOpen, RegistrationApprovalRequired, RegistrationInviteOnly}
+
+// ServiceSettings tell which services a project uses. SMSProvider and AuditRetentionDays show in the flat form only.
+type ServiceSettings struct {
+	ID                 int64
+	UUID               UUID
+	AuthEnabled        bool
+	MailEnabled        bool
+	SMSEnabled         bool
+	AuditEnabled       bool
+	SMSProvider        *string
+	AuditRetentionDays int
+	Said               FieldSet // which Fields the block has
+}
+
+// Fields lists what a file may say.
+func (s *ServiceSettings) Fields() []Field {
+	return []Field{
+		{Name: "authEnabled", Value: &s.AuthEnabled},
+		{Name: "mailEnabled", Value: &s.MailEnabled},
+		{Name: "smsEnabled", Value: &s.SMSEnabled},
+		{Name: "auditEnabled", Value: &s.AuditEnabled},
+		{Name: "smsProvider", Value: &s.SMSProvider},
+		{Name: "auditRetentionDays", Value: &s.AuditRetentionDays},
+	}
+}
+
+// NewServiceSettings holds the built-in defaults.
+func NewServiceSettings() ServiceSettings { return ServiceSettings{AuditRetentionDays: 90} }
+
+// Over returns the settings in force: what s says, then what defaults says, then the built-in values.
+func (s ServiceSettings) Over(defaults *ServiceSettings) ServiceSettings {
+	if defaults != nil {
+		copyMissing(s.Fields(), s.Said, defaults.Fields(), defaults.Said)
+	}
+	return s
+}
+
+// Validate checks the values.
+func (s *ServiceSettings) Validate() Problems {
+	var ps Problems
+	validateRange(&ps, "auditRetentionDays", s.AuditRetentionDays, 1, 36500)
+	if s.SMSProvider != nil && (*s.SMSProvider == "" || len(*s.SMSProvider) > 64) {
+		ps.Addf("smsProvider", "must have 1 to 64 characters")
+	}
+	return ps
+}
+
+// AuthSettings are a project's sign-in rules. The fields from JWTEnabled on show in the flat form only.
+type AuthSettings struct {
+	ID                        int64
+	UUID                      UUID
+	RegistrationMode          string
+	EmailVerificationRequired bool
+	PhoneVerificationRequired bool
+	ApprovalRequired          bool
+	InviteOnly                bool
+	TwoFactorRequired         bool
+	Token                     TokenSettings
+	Password                  PasswordRules
+	Said                      FieldSet // which Fields the block has
+}
+
+// TokenSettings say how the auth service signs in a project's users. Lifetimes are strings such as "15m" or "30d".
+type TokenSettings struct {
+	JWTEnabled            bool
+	JWTSecret             Secret
+	JWTExpiresIn          string
+	RefreshTokenEnabled   bool
+	RefreshTokenExpiresIn string
+	SessionTimeout        int // seconds
+}
+
+// PasswordRules bind the passwords of a project's users.
+type PasswordRules struct {
+	MinLength        int // characters
+	RequireUppercase bool
+	RequireNumbers   bool
+}
+
+// Fields lists what a file may say.
+func (a *AuthSettings) Fields() []Field {
+	return []Field{
+		{Name: "registrationMode", Value: &a.RegistrationMode, OneOf: RegistrationModes},
+		{Name: "emailVerificationRequired", Value: &a.EmailVerificationRequired},
+		{Name: "phoneVerificationRequired", Value: &a.PhoneVerificationRequired},
+		{Name: "approvalRequired", Value: &a.ApprovalRequired},
+		{Name: "inviteOnly", Value: &a.InviteOnly},
+		{Name: "twoFactorRequired", Value: &a.TwoFactorRequired},
+		{Name: "jwtEnabled", Value: &a.Token.JWTEnabled},
+		{Name: "jwtSecret", Value: &a.Token.JWTSecret},
+		{Name: "jwtExpiresIn", Value: &a.Token.JWTExpiresIn},
+		{Name: "refreshTokenEnabled", Value: &a.Token.RefreshTokenEnabled},
+		{Name: "refreshTokenExpiresIn", Value: &a.Token.RefreshTokenExpiresIn},
+		{Name: "sessionTimeout", Value: &a.Token.SessionTimeout},
+		{Name: "passwordMinLength", Value: &a.Password.MinLength},
+		{Name: "passwordRequireUppercase", Value: &a.Password.RequireUppercase},
+		{Name: "passwordRequireNumbers", Value: &a.Password.RequireNumbers},
+	}
+}
+
+// NewAuthSettings holds the built-in defaults.
+func NewAuthSettings() AuthSettings {
+	return AuthSettings{
+		RegistrationMode: RegistrationOpen,
+		Token: TokenSettings{
+			JWTEnabled: true, JWTExpiresIn: "15m",
+			RefreshTokenEnabled: true, RefreshTokenExpiresIn: "30d",
+			SessionTimeout: 3600,
+		},
+		Password: PasswordRules{MinLength: 8},
+	}
+}
+
+// Over returns the settings in force: what a says, then what defaults says, then the built-in values.
+func (a AuthSettings) Over(defaults *AuthSettings) AuthSettings {
+	if defaults != nil {
+		copyMissing(a.Fields(), a.Said, defaults.Fields(), defaults.Said)
+	}
+	return a
+}
+
+var lifetime = regexp.MustCompile(`^[1-9][0-9]{0,5}[smhdw]$`)
+
+// Validate checks the values.
+func (a *AuthSettings) Validate() Problems {
+	var ps Problems
+	validateOneOf(&ps, "registrationMode", a.RegistrationMode, RegistrationModes)
+	for _, f := range []Field{{Name: "jwtExpiresIn", Value: a.Token.JWTExpiresIn}, {Name: "refreshTokenExpiresIn", Value: a.Token.RefreshTokenExpiresIn}} {
+		if !lifetime.MatchString(f.Value.(string)) {
+			ps.Addf(f.Name, `must be a number with a unit of s, m, h, d or w, such as "15m" or "30d"`)
+		}
+	}
+	validateRange(&ps, "sessionTimeout", a.Token.SessionTimeout, 1, 31536000)
+	validateRange(&ps, "passwordMinLength", a.Password.MinLength, 1, 1024)
+	return ps
+}
+
+func validateRange(ps *Problems, path string, value, low, high int) {
+	if value < low || value > high {
+		ps.Addf(path, "must be %s", fmt.Sprintf("from %d to %d", low, high))
+	}
+}
+
+// Defaults is the defaults block: what a project does not say. A nil part says nothing.
+type Defaults struct {
+	Service *ServiceSettings
+	Auth    *AuthSettings
+}

@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"net/mail"
+	"net/netip"
+	"strings"
+	"unicode"
+)
+
+// An SMTPConfig says how a project's mail is handed over (contract http.md 4).
+type SMTPConfig struct {
+	ID         int64
+	UUID       UUID
+	Host       string
+	Port       int // 0: 465 with SSLEnabled, else 587
+	Username   string
+	Password   Secret
+	FromEmail  string
+	FromName   string
+	ReplyTo    string
+	CAFile     string // PEM of a private CA, below the config folder; files only, never over the API
+	SSLEnabled bool   // TLS from the first byte
+	TLSEnabled bool   // STARTTLS required
+	Active     bool
+}
+
+// Fields lists what a file may say.
+func (c *SMTPConfig) Fields() []Field {
+	return []Field{
+		{Name: "host", Value: &c.Host},
+		{Name: "port", Value: &c.Port},
+		{Name: "username", Value: &c.Username},
+		{Name: "password", Value: &c.Password},
+		{Name: "fromEmail", Value: &c.FromEmail},
+		{Name: "fromName", Value: &c.FromName},
+		{Name: "replyTo", Value: &c.ReplyTo},
+		{Name: "sslEnabled", Value: &c.SSLEnabled},
+		{Name: "tlsEnabled", Value: &c.TLSEnabled},
+		{Name: "active", Value: &c.Active},
+		{Name: "caFile", Value: &c.CAFile},
+	}
+}
+
+// EffectivePort is Port, or what its absence means.
+func (c *SMTPConfig) EffectivePort() int {
+	switch {
+	case c.Port != 0:
+		return c.Port
+	case c.SSLEnabled:
+		return 465
+	}
+	return 587
+}
+
+// Validate checks the values. A port of 0 means that none was given.
+func (c *SMTPConfig) Validate() Problems {
+	var ps Problems
+	if c.Host == "" {
+		ps.Addf("host", "is required: the name or address of the SMTP server")
+	} else if _, err := netip.ParseAddr(c.Host); err != nil {
+		if _, err := ParseHost(c.Host); err != nil {
+			ps.Addf("host", "must be a host name or an IP address without a port: %v", err)
+		}
+	}
+	if c.Port != 0 {
+		validateRange(&ps, "port", c.Port, 1, 65535)
+	}
+	if c.FromEmail == "" {
+		ps.Addf("fromEmail", "is required: the sender's address")
+	} else if msg := CheckAddress(c.FromEmail); msg != "" {
+		ps.Addf("fromEmail", "%s", msg)
+	}
+	if c.ReplyTo != "" {
+		if msg := CheckAddress(c.ReplyTo); msg != "" {
+			ps.Addf("replyTo", "%s", msg)
+		}
+	}
+	for _, f := range []Field{{Name: "fromName", Value: c.FromName}, {Name: "username", Value: c.Username}} {
+		if v := f.Value.(string); strings.ContainsFunc(v, unicode.IsControl) || len(v) > 255 {
+			ps.Addf(f.Name, "must be at most 255 bytes and hold no control characters")
+		}
+	}
+	if c.Password.Source == SecretPlain && c.Password.Ref != "" && strings.Trim(c.Password.Ref, "*") == "" {
+		ps.Addf("password", "consists of asterisks only: a mask was sent back instead of the password")
+	}
+	if c.Password.Source != SecretNone && c.Username == "" {
+		ps.Addf("username", "is required where there is a password")
+	}
+	return ps
+}
+
+// CheckAddress says what is wrong with one bare mail address (RFC 5321 addr-spec, ASCII local part), or "".
+func CheckAddress(s string) string {
+	const want = "must be one bare address such as hello@acme.example"
+	if len(s) > 254 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' || r == ',' || r == '"' }) {
+		return want
+	}
+	at := strings.LastIndexByte(s, '@')
+	if at < 1 || at > 64 {
+		return want
+	}
+	for i := range at {
+		if s[i] >= 0x80 {
+			return "must have an ASCII part before the @"
+		}
+	}
+	if a, err := mail.ParseAddress(s); err != nil || a.Address != s || a.Name != "" {
+		return want
+	}
+	if _, err := ParseHost(s[at+1:]); err != nil {
+		return "has a bad domain after the @: " + err.Error()
+	}
+	return ""
+}
