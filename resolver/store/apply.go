@@ -1,0 +1,343 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// An Effect says what a Change did, as far as answers depend on it.
+type Effect struct {
+	Generation uint64   // after it
+	Projects   []int64  // whose record (own fields, settings, SMTP config) is new, changed or gone
+	Domains    []string // exact names whose record is new, changed or gone
+	Wildcards  bool     // a wildcard's record is
+	Defaults   bool
+	Keys       bool
+	Sealing    bool
+}
+
+// Apply commits a Change as one batch: readers see all of it or nothing, and so does a restart. It is not durable by
+// itself, see the package comment.
+//
+// For every file with Declared, and for every one that is gone, what its stored row refers to and no file of the Change
+// declares any more is removed; what is declared is written where it differs. An object is the same as long as its id
+// and uuid are: it keeps createdAt, and gets now as updatedAt (but at least a microsecond more than it had) when its
+// own content differs, for a project its own fields without the settings. A block that moved between two files of the
+// Change is not touched. Apply sets Row.Refs of the files that have Declared.
+//
+// A Partial change takes no generation. After ErrUnavailable or ErrDamaged nothing more can be written and the change
+// may or may not be visible; any other error means that nothing was done.
+func (s *Store) Apply(c *catalog.Change, now time.Time) (*Effect, error) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.fence.cause(); err != nil {
+		return nil, fmt.Errorf("apply a change: %w", err)
+	}
+	for i := range c.Files {
+		if f := &c.Files[i]; f.Declared != nil && f.Row == nil {
+			return nil, fmt.Errorf("apply a change: %s declares objects but has no row", f.Path)
+		}
+	}
+	var effect *Effect
+	err := s.read(func() error {
+		w := &writer{s: s, b: s.db.NewBatchWithSize(batchBytes(c)), now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: new(Effect)}
+		if err := w.change(c); err != nil {
+			return errors.Join(err, w.b.Close())
+		}
+		w.effect.Generation = s.generation.Load()
+		if !c.Partial {
+			w.effect.Generation++
+			w.set(keyGeneration, binary.AppendUvarint(nil, w.effect.Generation))
+		}
+		w.set(keyCounts, appendCounts(nil, w.counts))
+		if w.err != nil {
+			return errors.Join(w.err, w.b.Close())
+		}
+		// All that can fail for its own reasons has been done; from here on only the disk can.
+		if err := s.commit(w.b); err != nil {
+			return err
+		}
+		s.generation.Store(w.effect.Generation)
+		s.counts.Store(&w.counts)
+		effect = w.effect
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("apply a change: %w", err)
+	}
+	return effect, nil
+}
+
+// A writer turns a Change into a batch.
+type writer struct {
+	s      *Store
+	b      *pebble.Batch
+	now    time.Time
+	counts Counts
+	effect *Effect
+	err    error // of building the batch, sticky
+
+	// before holds what the changed files declared until now; the flag is set for what is declared again.
+	before map[objectID]*formerRef
+	// released are index keys that an object has given up; what another object of the Change has taken up stays.
+	released map[string]struct{}
+
+	key, old, rec []byte // scratch
+}
+
+type formerRef struct {
+	catalog.Ref
+	kept bool
+}
+
+func (w *writer) set(key, value []byte) {
+	switch {
+	case w.err != nil:
+	case w.b.Len()+len(key)+len(value) > maxBatchBytes:
+		w.err = errTooLarge
+	default:
+		w.err = w.b.Set(key, value, nil)
+	}
+}
+
+func (w *writer) delete(key []byte) {
+	if w.err == nil {
+		w.err = w.b.Delete(key, nil)
+	}
+}
+
+// release gives an index key up at the end of the change, unless another object takes it.
+func (w *writer) release(key []byte) {
+	if w.released == nil {
+		w.released = make(map[string]struct{})
+	}
+	w.released[string(key)] = struct{}{}
+}
+
+// load reads a stored value into w.old, or returns nil.
+func (w *writer) load(key []byte) ([]byte, error) {
+	w.old = w.old[:0]
+	found, err := now{w.s.db}.get(key, func(value []byte) error {
+		w.old = append(w.old, value...)
+		return nil
+	})
+	if err != nil || !found {
+		return nil, err
+	}
+	return w.old, nil
+}
+
+// filesPerTurn files take a millisecond or two.
+const filesPerTurn = 16
+
+func (w *writer) change(c *catalog.Change) error {
+	if err := w.gather(c); err != nil {
+		return err
+	}
+	for i := range c.Files {
+		if err := w.file(&c.Files[i]); err != nil {
+			return fmt.Errorf("%s: %w", c.Files[i].Path, err)
+		}
+		// A change of 100,000 files takes seconds; requests must not wait for this goroutine's time slices to end.
+		if i%filesPerTurn == filesPerTurn-1 {
+			runtime.Gosched()
+		}
+	}
+	for _, former := range w.before {
+		if !former.kept {
+			if err := w.remove(&former.Ref); err != nil {
+				return err
+			}
+		}
+	}
+	return w.dropReleased(c)
+}
+
+// gather fills Row.Refs and notes what the files have declared until now and do not declare in the same way any more.
+// What stays as it was in its file, which is nearly all in a large change, costs no memory here.
+func (w *writer) gather(c *catalog.Change) error {
+	w.before = make(map[objectID]*formerRef)
+	for i := range c.Files {
+		f := &c.Files[i]
+		var refs []catalog.Ref
+		switch {
+		case f.Declared != nil:
+			refs = f.Declared.Refs()
+			f.Row.Refs = refs
+		case f.Row != nil:
+			continue
+		}
+		rec, err := w.load(appendTextKey(w.key[:0], prefixFile, f.Path))
+		if err != nil {
+			return err
+		}
+		if rec == nil {
+			continue
+		}
+		row, err := decodeRow(rec)
+		if err != nil {
+			return err
+		}
+		w.lose(row.Refs, refs)
+	}
+	if len(w.before) == 0 {
+		return nil
+	}
+	for i := range c.Files {
+		if c.Files[i].Declared == nil {
+			continue
+		}
+		refs := c.Files[i].Row.Refs
+		for j := range refs {
+			if former := w.before[identify(&refs[j])]; former != nil {
+				former.kept = true
+			}
+		}
+	}
+	return nil
+}
+
+// lose notes the refs in old that are not in present.
+func (w *writer) lose(old, present []catalog.Ref) {
+	if slices.Equal(old, present) {
+		return
+	}
+	same := make(map[catalog.Ref]struct{}, len(present))
+	for _, ref := range present {
+		same[ref] = struct{}{}
+	}
+	for _, ref := range old {
+		if _, ok := same[ref]; !ok {
+			w.before[identify(&ref)] = &formerRef{Ref: ref}
+		}
+	}
+}
+
+func (w *writer) file(f *catalog.FileChange) error {
+	rowKey := appendTextKey(nil, prefixFile, f.Path)
+	bytesKey := appendTextKey(nil, prefixBytes, f.Path)
+	switch {
+	case f.Row == nil:
+		w.delete(rowKey)
+		w.delete(bytesKey)
+		return nil
+	case f.Declared == nil:
+		return w.touch(rowKey, f.Row)
+	}
+	w.rec = appendRow(w.rec[:0], f.Row)
+	w.set(rowKey, w.rec)
+	w.set(bytesKey, f.Bytes)
+	return w.declare(f.Declared)
+}
+
+// touch writes a new row for a file whose content is as it was: what it refers to comes from the old row.
+func (w *writer) touch(key []byte, row *catalog.FileRow) error {
+	rec, err := w.load(key)
+	if err != nil {
+		return err
+	}
+	if rec != nil {
+		old, err := decodeRow(rec)
+		if err != nil {
+			return err
+		}
+		row.Refs = old.Refs
+	}
+	w.rec = appendRow(w.rec[:0], row)
+	w.set(key, w.rec)
+	return nil
+}
+
+func (w *writer) declare(d *catalog.Declared) error {
+	for i := range d.Projects {
+		p := &d.Projects[i]
+		if err := w.project(p); err != nil {
+			return err
+		}
+		for j := range p.Domains {
+			if err := w.domain(&p.Domains[j], p.Project.ID); err != nil {
+				return err
+			}
+		}
+		for j := range p.Templates {
+			if err := w.template(&p.Templates[j], p.Project.ID); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range d.Templates {
+		if err := w.template(&d.Templates[i], 0); err != nil {
+			return err
+		}
+	}
+	for i := range d.Keys {
+		changed, err := w.plain(appendTextKey(nil, prefixKey, d.Keys[i].Name), appendKey(w.rec[:0], &d.Keys[i]))
+		if err != nil {
+			return err
+		}
+		w.effect.Keys = w.effect.Keys || changed
+	}
+	if d.Defaults != nil {
+		changed, err := w.plain(keyDefaults, appendDefaults(w.rec[:0], d.Defaults))
+		if err != nil {
+			return err
+		}
+		w.effect.Defaults = w.effect.Defaults || changed
+	}
+	if d.Sealing != nil {
+		changed, err := w.plain(keySealing, appendSealing(w.rec[:0], d.Sealing))
+		if err != nil {
+			return err
+		}
+		w.effect.Sealing = w.effect.Sealing || changed
+	}
+	return nil
+}
+
+// plain writes a record without times where it differs.
+func (w *writer) plain(key, rec []byte) (changed bool, err error) {
+	w.rec = rec
+	old, err := w.load(key)
+	if err != nil || old != nil && bytes.Equal(old, rec) {
+		return false, err
+	}
+	w.set(key, rec)
+	return true, nil
+}
+
+// later is the updatedAt of an object that had old: it moves even when the clock has not, or has gone back.
+func (w *writer) later(old time.Time) time.Time {
+	if least := old.Add(time.Microsecond); w.now.Before(least) {
+		return least
+	}
+	return w.now
+}
+
+// sameObject reports whether two sound records have one uuid.
+func sameObject(a, b []byte) bool {
+	return bytes.Equal(a[offsetUUID:headerLen], b[offsetUUID:headerLen])
+}
+
+// stampTimes sets the times of w.rec from those of old, nil for an object that is new, and reports whether its content
+// differs from old's.
+func (w *writer) stampTimes(old []byte) (changed bool) {
+	if !sound(old) || !sameObject(old, w.rec) {
+		setRecordTimes(w.rec, w.now, w.now)
+		return true
+	}
+	created, updated := recordTimes(old)
+	if changed = !bytes.Equal(old[headerLen:], w.rec[headerLen:]); changed {
+		updated = w.later(updated)
+	}
+	setRecordTimes(w.rec, created, updated)
+	return changed
+}

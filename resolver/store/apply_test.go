@@ -1,0 +1,378 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
+
+func TestApplyAndRead(t *testing.T) {
+	s := open(t, "", store.Options{})
+	p := block("acme", "acme.example", "*.acme.example")
+	text := "what it is"
+	p.Project.Description = &text
+	p.Service.MailEnabled, p.Service.Said = true, catalog.FieldSet(0).With(1)
+	p.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretEnv, Ref: "ACME_JWT"}
+	p.SMTP = &catalog.SMTPConfig{ID: 5, Host: "smtp.acme.example", FromEmail: "hello@acme.example", Active: true}
+	p.Templates = []catalog.Template{template(&p, "WELCOME")}
+	d := declare(p)
+	d.Templates = []catalog.Template{template(nil, "WELCOME")}
+	d.Keys = []catalog.Key{{Name: "shop", ID: "abcdef", Allow: catalog.MayResolve, Projects: []string{"acme"}, ExpiresAt: noon}}
+	d.Defaults = &catalog.Defaults{Service: &catalog.ServiceSettings{AuthEnabled: true, Said: 1}}
+	d.Sealing = &catalog.Sealing{Recipients: []string{"age1x"}, Require: true}
+	f := file("acme.hcl", d)
+	f.Row.Deps = []catalog.Dep{{Path: "welcome.html", Stamp: f.Row.Stamp}}
+
+	e := apply(t, s, noon, f)
+	if e.Generation != 1 || s.Generation() != 1 {
+		t.Errorf("generation %d, %d, want 1", e.Generation, s.Generation())
+	}
+	if !slices.Equal(e.Projects, []int64{p.Project.ID}) || !slices.Equal(e.Domains, []string{"acme.example"}) ||
+		!e.Wildcards || !e.Defaults || !e.Keys || !e.Sealing {
+		t.Errorf("effect %+v", e)
+	}
+	if want := (store.Counts{Projects: 1, Domains: 2, Wildcards: 1}); s.Counts() != want {
+		t.Errorf("counts %+v, want %+v", s.Counts(), want)
+	}
+
+	micros := noon.Truncate(time.Microsecond)
+	got := getProject(t, s, "acme")
+	if !got.Project.CreatedAt.Equal(micros) || !got.Project.UpdatedAt.Equal(micros) {
+		t.Errorf("times %v, %v, want %v", got.Project.CreatedAt, got.Project.UpdatedAt, micros)
+	}
+	if *got.Project.Description != text || got.SMTP.Host != p.SMTP.Host || got.Auth.Token.JWTSecret != p.Auth.Token.JWTSecret ||
+		!got.Service.MailEnabled || got.Service.Said != p.Service.Said || got.Service.AuditRetentionDays != 90 {
+		t.Errorf("project %+v", got)
+	}
+	if dom := getDomain(t, s, "*.acme.example"); dom == nil || dom.Name != "*.acme.example" || dom.ProjectID != p.Project.ID || !dom.Active {
+		t.Errorf("wildcard %+v", dom)
+	}
+	var tpl, def catalog.Template
+	if err := s.View(func(v *store.View) error {
+		if found, err := v.TemplateByCode(&tpl, p.Project.ID, "WELCOME"); !found || err != nil {
+			t.Errorf("template: %v, %v", found, err)
+		}
+		found, err := v.TemplateByCode(&def, 0, "WELCOME")
+		if !found {
+			t.Errorf("no default template")
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if tpl.ID == def.ID || tpl.BodyText != p.Templates[0].BodyText || def.ProjectID != 0 {
+		t.Errorf("templates %+v, %+v", tpl, def)
+	}
+	all := strings.Join(dump(t, s), "\n")
+	for _, want := range []string{"shop", "age1x", "welcome.html", `"bytes of acme.hcl"`, "acme.hcl", "AuthEnabled:true"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is missing in\n%s", want, all)
+		}
+	}
+	if len(f.Row.Refs) != 8 {
+		t.Errorf("Apply set %d refs, want 8: %+v", len(f.Row.Refs), f.Row.Refs)
+	}
+}
+
+func TestUnchangedWritesNothing(t *testing.T) {
+	s := open(t, "", store.Options{})
+	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
+	before := dump(t, s)
+	e := apply(t, s, noon.Add(time.Hour), file("a.hcl", declare(block("a", "a.example"))))
+	if len(e.Projects)+len(e.Domains) != 0 || e.Wildcards || e.Keys || e.Defaults || e.Sealing {
+		t.Errorf("effect of nothing: %+v", e)
+	}
+	if after := dump(t, s); !slices.Equal(before, after) {
+		t.Errorf("before\n%s\nafter\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+}
+
+func TestTimes(t *testing.T) {
+	s := open(t, "", store.Options{})
+	p := block("a", "a.example", "b.example")
+	apply(t, s, noon, file("a.hcl", declare(p)))
+	created := noon.Truncate(time.Microsecond)
+	later := noon.Add(time.Hour)
+
+	// Settings are not the project's own fields.
+	p.Service.MailEnabled = true
+	e := apply(t, s, later, file("a.hcl", declare(p)))
+	if got := getProject(t, s, "a"); !got.Service.MailEnabled || !got.Project.UpdatedAt.Equal(created) {
+		t.Errorf("after a change of settings: %+v", got.Project)
+	}
+	if !slices.Equal(e.Projects, []int64{p.Project.ID}) || len(e.Domains) != 0 {
+		t.Errorf("effect %+v", e)
+	}
+
+	p.Project.Name = "Another"
+	apply(t, s, later, file("a.hcl", declare(p)))
+	if got := getProject(t, s, "a").Project; !got.UpdatedAt.Equal(later.Truncate(time.Microsecond)) || !got.CreatedAt.Equal(created) {
+		t.Errorf("after a change of the name: %+v", got)
+	}
+
+	// updatedAt moves although the clock has gone back.
+	p.Project.Name = "A third"
+	apply(t, s, noon.Add(-time.Hour), file("a.hcl", declare(p)))
+	if got := getProject(t, s, "a").Project; !got.UpdatedAt.Equal(later.Truncate(time.Microsecond).Add(time.Microsecond)) {
+		t.Errorf("with the clock set back: %+v", got)
+	}
+
+	p.Domains[0].Primary = true
+	e = apply(t, s, later, file("a.hcl", declare(p)))
+	if d := getDomain(t, s, "a.example"); !d.UpdatedAt.Equal(later.Truncate(time.Microsecond)) || !d.CreatedAt.Equal(created) {
+		t.Errorf("changed domain %+v", d)
+	}
+	if d := getDomain(t, s, "b.example"); !d.UpdatedAt.Equal(created) {
+		t.Errorf("other domain %+v", d)
+	}
+	if len(e.Projects) != 0 || !slices.Equal(e.Domains, []string{"a.example"}) {
+		t.Errorf("effect %+v", e)
+	}
+
+	// The same id with another uuid is another project.
+	p.Project.UUID = catalog.NewUUID()
+	apply(t, s, later, file("a.hcl", declare(p)))
+	if got := getProject(t, s, "a").Project; !got.CreatedAt.Equal(later.Truncate(time.Microsecond)) {
+		t.Errorf("with another uuid: %+v", got)
+	}
+}
+
+func TestRemoval(t *testing.T) {
+	s := open(t, "", store.Options{})
+	p := block("a", "a.example", "*.a.example")
+	p.Templates = []catalog.Template{template(&p, "WELCOME")}
+	d := declare(p)
+	d.Keys = []catalog.Key{{Name: "k", ID: "abcdef", Allow: catalog.MayRead}}
+	d.Defaults, d.Sealing = &catalog.Defaults{}, &catalog.Sealing{}
+	d.Templates = []catalog.Template{template(nil, "WELCOME")}
+	apply(t, s, noon, file("a.hcl", d), file("b.hcl", declare(block("b", "b.example"))))
+
+	// A file that was only touched keeps what it declares, and its refs.
+	touched := catalog.FileChange{Path: "a.hcl", Row: &catalog.FileRow{Stamp: catalog.Stamp{Size: 2, ModTime: noon}}}
+	apply(t, s, noon, touched)
+	if getDomain(t, s, "a.example") == nil || len(touched.Row.Refs) != 8 {
+		t.Errorf("after a touch: %d refs", len(touched.Row.Refs))
+	}
+
+	e := apply(t, s, noon, gone("a.hcl"))
+	if !slices.Equal(e.Projects, []int64{p.Project.ID}) || !slices.Equal(e.Domains, []string{"a.example"}) ||
+		!e.Wildcards || !e.Keys || !e.Defaults || !e.Sealing {
+		t.Errorf("effect %+v", e)
+	}
+	only := open(t, "", store.Options{})
+	apply(t, only, noon, file("b.hcl", declare(block("b", "b.example"))))
+	if got, want := dump(t, s), dump(t, only); !slices.Equal(got, want) {
+		t.Errorf("left over:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var dom catalog.Domain
+	err := s.View(func(v *store.View) error {
+		found, err := v.DomainByID(&dom, p.Project.ID, p.Domains[0].ID)
+		if found {
+			t.Error("the removed domain is found by id")
+		}
+		var tpl catalog.Template
+		if found, err := v.TemplateByCode(&tpl, p.Project.ID, "WELCOME"); found || err != nil {
+			t.Errorf("the removed template is found by code: %v", err)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMovedBlockIsUntouched(t *testing.T) {
+	s := open(t, "", store.Options{})
+	a, b := block("a", "a.example", "*.a.example"), block("b", "b.example")
+	a.Templates = []catalog.Template{template(&a, "WELCOME")}
+	apply(t, s, noon, file("one.hcl", declare(a, b)), file("two.hcl", declare()))
+	before := getProject(t, s, "a").Project
+	for _, files := range [][]catalog.FileChange{
+		{file("one.hcl", declare(b)), file("two.hcl", declare(a))}, // from one file to another
+		{file("one.hcl", declare(b, a)), gone("two.hcl")},          // and back, with the file gone
+		{gone("one.hcl"), file("three.hcl", declare(a, b))},        // the file renamed
+	} {
+		e := apply(t, s, noon.Add(time.Hour), files...)
+		if len(e.Projects)+len(e.Domains) != 0 || e.Wildcards {
+			t.Errorf("a move had an effect: %+v", e)
+		}
+		if after := getProject(t, s, "a"); after == nil || after.Project != before {
+			t.Errorf("after a move: %+v, want %+v", after, before)
+		}
+		for _, name := range []string{"a.example", "*.a.example", "b.example"} {
+			if getDomain(t, s, name) == nil {
+				t.Errorf("%s is gone", name)
+			}
+		}
+	}
+	if want := (store.Counts{Projects: 2, Domains: 3, Wildcards: 1}); s.Counts() != want {
+		t.Errorf("counts %+v, want %+v", s.Counts(), want)
+	}
+}
+
+func TestRenames(t *testing.T) {
+	s := open(t, "", store.Options{})
+	a, b := block("a", "x.example", "y.example"), block("b", "z.example")
+	apply(t, s, noon, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
+
+	// Pinned identities: two domains of a exchange their names, the slugs go round.
+	a.Domains[0].Name, a.Domains[1].Name = "y.example", "x.example"
+	a.Project.Slug, b.Project.Slug = "b", "a"
+	later := noon.Add(time.Hour)
+	e := apply(t, s, later, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
+	slices.Sort(e.Domains)
+	if !slices.Equal(slices.Compact(e.Domains), []string{"x.example", "y.example"}) {
+		t.Errorf("touched %v", e.Domains)
+	}
+	if got := getProject(t, s, "b").Project; got.ID != a.Project.ID || !got.CreatedAt.Equal(noon.Truncate(time.Microsecond)) {
+		t.Errorf("slug b leads to %+v", got)
+	}
+	if got := getDomain(t, s, "y.example"); got.ID != a.Domains[0].ID || !got.CreatedAt.Equal(noon.Truncate(time.Microsecond)) || got.CreatedAt.Equal(got.UpdatedAt) {
+		t.Errorf("y.example is %+v", got)
+	}
+
+	// A name that is given up is free.
+	a.Domains[0].Name = "new.example"
+	apply(t, s, later, file("a.hcl", declare(a)))
+	if getDomain(t, s, "y.example") != nil || getDomain(t, s, "new.example") == nil {
+		t.Error("the renamed domain has its old name, or no name")
+	}
+
+	// A domain that goes to another project has a new identity there; the old one leaves no trace.
+	moved := block("b", "z.example", "x.example")
+	moved.Project.Slug = "a"
+	a.Domains = a.Domains[:1]
+	apply(t, s, later, file("a.hcl", declare(a)), file("b.hcl", declare(moved)))
+	if got := getDomain(t, s, "x.example"); got == nil || got.ProjectID != b.Project.ID || !got.CreatedAt.Equal(later.Truncate(time.Microsecond)) {
+		t.Errorf("x.example is %+v", got)
+	}
+	if want := (store.Counts{Projects: 2, Domains: 3}); s.Counts() != want {
+		t.Errorf("counts %+v, want %+v", s.Counts(), want)
+	}
+
+	fresh := open(t, "", store.Options{})
+	apply(t, fresh, noon, file("a.hcl", declare(a)), file("b.hcl", declare(moved)))
+	if got, want := withoutTimes(dump(t, s)), withoutTimes(dump(t, fresh)); !slices.Equal(got, want) {
+		t.Errorf("the way here shows:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// withoutTimes cuts the times out, which %+v prints in a way that is easy to find.
+func withoutTimes(lines []string) []string {
+	out := slices.Clone(lines)
+	for i, line := range out {
+		for _, field := range []string{"CreatedAt:", "UpdatedAt:"} {
+			if start := strings.Index(line, field); start >= 0 {
+				end := strings.Index(line[start:], " UTC")
+				line = line[:start] + line[start+end+4:]
+			}
+		}
+		out[i] = line
+	}
+	return out
+}
+
+func TestPinnedDomainMovesBetweenProjects(t *testing.T) {
+	s := open(t, "", store.Options{})
+	a, b := block("a", "x.example"), block("b")
+	a.Domains[0].ID = 77
+	apply(t, s, noon, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
+	b.Domains, a.Domains = a.Domains, nil
+	apply(t, s, noon.Add(time.Hour), file("a.hcl", declare(a)), file("b.hcl", declare(b)))
+	got := getDomain(t, s, "x.example")
+	if got == nil || got.ProjectID != b.Project.ID || !got.CreatedAt.Equal(noon.Truncate(time.Microsecond)) {
+		t.Fatalf("x.example is %+v", got)
+	}
+	err := s.View(func(v *store.View) error {
+		var d catalog.Domain
+		if found, err := v.DomainByID(&d, a.Project.ID, 77); found || err != nil {
+			t.Errorf("the old project still has it: %v", err)
+		}
+		found, err := v.DomainByID(&d, b.Project.ID, 77)
+		if !found {
+			t.Error("the new project does not list it")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPartialTakesNoGeneration(t *testing.T) {
+	s := open(t, "", store.Options{})
+	c := change(file("a.hcl", declare(block("a", "a.example"))))
+	c.Partial = true
+	e, err := s.Apply(c, noon)
+	if err != nil || e.Generation != 0 || s.Generation() != 0 {
+		t.Errorf("partial: %+v, %v", e, err)
+	}
+	if e := apply(t, s, noon, file("b.hcl", declare(block("b")))); e.Generation != 1 {
+		t.Errorf("generation %d, want 1", e.Generation)
+	}
+}
+
+func TestDeclaredWithoutRowIsRefused(t *testing.T) {
+	s := open(t, "", store.Options{})
+	f := file("a.hcl", declare(block("a", "a.example")))
+	f.Row = nil
+	if _, err := s.Apply(change(f), noon); err == nil {
+		t.Fatal("accepted")
+	}
+	if getProject(t, s, "a") != nil || s.Generation() != 0 || s.Err() != nil {
+		t.Error("something was done")
+	}
+}
+
+func TestViewIsOneMoment(t *testing.T) {
+	s := open(t, "", store.Options{})
+	p := block("a", "a.example")
+	apply(t, s, noon, file("a.hcl", declare(p)))
+	err := s.View(func(v *store.View) error {
+		p.Project.Name = "Changed"
+		apply(t, s, noon, file("a.hcl", declare(p)))
+		var got catalog.ProjectConfig
+		_, err := v.Project(&got, p.Project.ID)
+		if got.Project.Name != "The a" {
+			t.Errorf("the view shows %q", got.Project.Name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := getProject(t, s, "a").Project.Name; got != "Changed" {
+		t.Errorf("afterwards %q", got)
+	}
+}
+
+func TestReopenKeepsAll(t *testing.T) {
+	dir := newDir(t)
+	s := open(t, dir, store.Options{})
+	p := block("a", "a.example", "*.a.example")
+	apply(t, s, noon, file("a.hcl", declare(p)))
+	if err := s.SetDecoderRevision(42); err != nil {
+		t.Fatal(err)
+	}
+	before := dump(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != store.ErrClosed {
+		t.Errorf("second Close: %v", err)
+	}
+	if _, err := s.Domain(new(catalog.Domain), []byte("a.example")); err == nil {
+		t.Error("a closed store answers")
+	}
+	s = open(t, dir, store.Options{})
+	if after := dump(t, s); !slices.Equal(before, after) {
+		t.Errorf("before\n%s\nafter\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+	if v, err := s.DecoderRevision(); v != 42 || err != nil || s.Generation() != 1 {
+		t.Errorf("revision %d, generation %d, %v", v, s.Generation(), err)
+	}
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"errors"
+	"time"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// maxBatchBytes is below the size at which Pebble panics, 4 GiB: a million large files.
+const maxBatchBytes = 3 << 30
+
+var errTooLarge = errors.New("the change is larger than 3 GiB: apply it in parts")
+
+// batchBytes estimates the size of a change's batch: growing by doubling would take up to three times the memory.
+func batchBytes(c *catalog.Change) int {
+	const perFile, perObject = 300, 250
+	n := 0
+	for i := range c.Files {
+		f := &c.Files[i]
+		n += perFile + len(f.Bytes)
+		if f.Declared == nil {
+			continue
+		}
+		for j := range f.Declared.Projects {
+			p := &f.Declared.Projects[j]
+			n += perObject * (3 + 2*len(p.Domains))
+			n += templateBytes(p.Templates)
+		}
+		n += templateBytes(f.Declared.Templates) + perObject*len(f.Declared.Keys)
+	}
+	return min(n, maxBatchBytes)
+}
+
+func templateBytes(ts []catalog.Template) (n int) {
+	for i := range ts {
+		n += 500 + len(ts[i].BodyHTML) + len(ts[i].BodyText)
+	}
+	return n
+}
+
+// commit writes a batch, or returns as soon as the fence trips. In a goroutine of its own, because a commit that meets
+// the fence never comes back. The batch is Pebble's from here on.
+func (s *Store) commit(b *pebble.Batch) error {
+	done := make(chan error, 1)
+	go func() {
+		err := b.Commit(pebble.NoSync)
+		if err == nil {
+			err = b.Close()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		s.syncSoon()
+		return err
+	case <-s.fence.failed:
+		return s.fence.cause()
+	}
+}
+
+// syncAfter is how long a commit may be in this process's memory only.
+const syncAfter = time.Second
+
+// syncSoon has the log written and flushed in a while, once for all commits until then. Pebble keeps up to 32 KiB of
+// unsynced log to itself for as long as nothing else comes, so that a kill would cost createdAt and updatedAt of what
+// changed hours ago.
+func (s *Store) syncSoon() {
+	if s.dir == "" || !s.syncing.CompareAndSwap(false, true) {
+		return
+	}
+	time.AfterFunc(syncAfter, func() {
+		s.syncing.Store(false)
+		if s.fence.cause() != nil || !s.users.enter() {
+			return
+		}
+		defer s.users.leave()
+		// Where the disk refuses, the fence has the word, and this goroutine with it.
+		_ = s.db.LogData(nil, pebble.Sync)
+	})
+}

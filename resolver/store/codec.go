@@ -1,0 +1,205 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// errRecord is what every value that cannot be decoded comes to: the store is damaged, or is not ours.
+var errRecord = errors.New("a record cannot be decoded")
+
+// An encoder appends values to b.
+type encoder struct{ b []byte }
+
+func (e *encoder) byte(v byte)        { e.b = append(e.b, v) }
+func (e *encoder) uint(v uint64)      { e.b = binary.AppendUvarint(e.b, v) }
+func (e *encoder) int(v int64)        { e.b = binary.AppendVarint(e.b, v) }
+func (e *encoder) raw(v []byte)       { e.b = append(e.b, v...) }
+func (e *encoder) fixed(v int64)      { e.b = appendID(e.b, v) }
+func (e *encoder) string(v string)    { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
+func (e *encoder) micros(t time.Time) { e.fixed(t.UnixMicro()) }
+
+func (e *encoder) bool(v bool) {
+	if v {
+		e.byte(1)
+	} else {
+		e.byte(0)
+	}
+}
+
+// instant keeps the nanoseconds and the zero time, which micros does not.
+func (e *encoder) instant(t time.Time) {
+	e.int(t.Unix())
+	e.uint(uint64(t.Nanosecond()))
+}
+
+// fields writes the number of fields before their values, so that a later release may add some at the end.
+func (e *encoder) fields(fields []catalog.Field) {
+	e.uint(uint64(len(fields)))
+	for i := range fields {
+		switch v := fields[i].Value.(type) {
+		case *bool:
+			e.bool(*v)
+		case *int:
+			e.int(int64(*v))
+		case *string:
+			e.string(*v)
+		case **string:
+			e.bool(*v != nil)
+			if *v != nil {
+				e.string(**v)
+			}
+		case *catalog.Secret:
+			e.byte(byte(v.Source))
+			e.string(v.Ref)
+		default:
+			panic("store: a catalog.Field of a type that no case handles: impossible while Fields and this switch agree")
+		}
+	}
+}
+
+// A decoder takes values from the front of s. The first failure sticks: all later calls return zero values. The strings
+// that it returns share s, one allocation a record.
+type decoder struct {
+	s      string
+	failed bool
+}
+
+func newDecoder(b []byte, version byte) decoder {
+	d := decoder{s: string(b)}
+	if d.byte() != version {
+		d.fail()
+	}
+	return d
+}
+
+func (d *decoder) fail() { d.s, d.failed = "", true }
+
+// err reports a failure, and bytes that nobody asked for.
+func (d *decoder) err() error {
+	if d.failed || d.s != "" {
+		return errRecord
+	}
+	return nil
+}
+
+func (d *decoder) take(n uint64) string {
+	if n > uint64(len(d.s)) {
+		d.fail()
+		return ""
+	}
+	v := d.s[:n]
+	d.s = d.s[n:]
+	return v
+}
+
+func (d *decoder) byte() byte {
+	if v := d.take(1); v != "" {
+		return v[0]
+	}
+	return 0
+}
+
+func (d *decoder) bool() bool {
+	v := d.byte()
+	if v > 1 {
+		d.fail()
+	}
+	return v == 1
+}
+
+func (d *decoder) uint() uint64 {
+	var v uint64
+	for shift := uint(0); shift < 64; shift += 7 {
+		c := d.byte()
+		if d.failed || shift == 63 && c > 1 {
+			break
+		}
+		v |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return v
+		}
+	}
+	d.fail()
+	return 0
+}
+
+func (d *decoder) int() int64 {
+	u := d.uint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+func (d *decoder) fixed() int64 {
+	v := d.take(8)
+	if len(v) != 8 {
+		return 0
+	}
+	var n uint64
+	for i := range 8 {
+		n = n<<8 | uint64(v[i])
+	}
+	return int64(n)
+}
+
+func (d *decoder) string() string    { return d.take(d.uint()) }
+func (d *decoder) micros() time.Time { return time.UnixMicro(d.fixed()).UTC() }
+
+func (d *decoder) instant() time.Time {
+	sec, nsec := d.int(), d.uint()
+	if nsec > 999_999_999 {
+		d.fail()
+		return time.Time{}
+	}
+	return time.Unix(sec, int64(nsec)).UTC()
+}
+
+func (d *decoder) uuid() (u catalog.UUID) {
+	copy(u[:], d.take(16))
+	return u
+}
+
+func (d *decoder) hash() (h [32]byte) {
+	copy(h[:], d.take(32))
+	return h
+}
+
+// count reads the length of a list whose elements have at least one byte each, which bounds what is allocated for it.
+func (d *decoder) count() int {
+	n := d.uint()
+	if n > uint64(len(d.s)) {
+		d.fail()
+		return 0
+	}
+	return int(n)
+}
+
+// fields reads as many fields as were written; those that a later release has added keep what they hold.
+func (d *decoder) fields(fields []catalog.Field) {
+	n := d.count()
+	if n > len(fields) {
+		d.fail()
+	}
+	for i := 0; i < n && !d.failed; i++ {
+		switch v := fields[i].Value.(type) {
+		case *bool:
+			*v = d.bool()
+		case *int:
+			*v = int(d.int())
+		case *string:
+			*v = d.string()
+		case **string:
+			*v = nil
+			if d.bool() {
+				s := d.string()
+				*v = &s
+			}
+		case *catalog.Secret:
+			*v = catalog.Secret{Source: catalog.SecretSource(d.byte()), Ref: d.string()}
+		default:
+			panic("store: a catalog.Field of a type that no case handles: impossible while Fields and this switch agree")
+		}
+	}
+}

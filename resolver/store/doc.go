@@ -1,0 +1,43 @@
+// Package store keeps what the files declare in Pebble, and is the only package that imports it.
+//
+// The store is derived: the files are the truth (contract files.md 4), so a store that is lost, damaged or full is
+// rebuilt from them. Only createdAt and updatedAt have no other home.
+//
+// # Key layout
+//
+// The first byte says what a key is. Ids are eight bytes, big-endian, so that a scan is in the order of ids.
+//
+//	prefix key                       value                                            written by
+//	m      "format"                  version of this layout, uvarint                  Open
+//	m      "generation"              uvarint                                          Apply, Import
+//	m      "decoder"                 uvarint, see SetDecoderRevision                  SetDecoderRevision, Import
+//	m      "counts"                  projects, domains, wildcards: uvarints           Apply, Import
+//	m      "importing"               empty; there while an Import is under way        Import
+//	p      project id                project with settings and SMTP config            Apply
+//	s      slug                      project id                                       Apply
+//	d      canonical domain name     domain                                           Apply
+//	o      project id, domain id     canonical domain name                            Apply
+//	t      project id or 0, id       template                                         Apply
+//	c      project id or 0, code     template id                                      Apply
+//	k      key name                  API key (its SHA-256, never its text)            Apply
+//	x                                defaults block                                   Apply
+//	z                                sealing block                                    Apply
+//	f      file path                 file table row: stamps, and what it declares     Apply
+//	b      file path                 the file's last accepted bytes                   Apply
+//
+// Every value but the plain ids, names, counters and bytes begins with a version byte. A layout that a later release
+// changes gets a new format version; a store with a newer one is refused, never touched.
+//
+// # Durability
+//
+// Apply commits without fsync. What it writes stands in files that were fsynced before, and the file table is part of
+// the same batch: a row that a power cut takes away makes the next start parse that file again. Paying a disk flush for
+// data that can be had back from a better place would only slow the reload down. A second later it is flushed anyway,
+// for the sake of the times.
+//
+// # When the disk fails
+//
+// Pebble ends the process, or spins, when a write fails. A fence below it (see fence.go) makes the first such failure
+// the last operation on the directory: everything that would write stops for good, Failed is closed, Apply returns
+// ErrUnavailable, and reads go on as far as memory and the files allow. The way back is a new Store.
+package store

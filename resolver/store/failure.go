@@ -1,0 +1,107 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// What Open, Apply, the reads and Err report; test with errors.Is.
+var (
+	// ErrLocked: another process has the directory open, see LockedError.
+	ErrLocked = errors.New("the data directory is in use")
+	// ErrUnavailable: the disk refuses (full, read-only, I/O error, no permission, directory gone). Data that is there
+	// may be good. A store that says so once never writes again.
+	ErrUnavailable = errors.New("the data directory cannot be used")
+	// ErrDamaged: the disk works, but what is on it is no sound store. See MoveAside.
+	ErrDamaged = errors.New("the data directory is damaged")
+	// ErrNewer: a later release wrote the directory. Nothing was changed.
+	ErrNewer = errors.New("the data directory was written by a newer fingerpost")
+	// ErrClosed: Close was called.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// A LockedError says who has the data directory. It is an ErrLocked.
+type LockedError struct {
+	Dir string
+	PID int // 0 when it is not known
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("open %s: another process has it", e.Dir)
+	}
+	return fmt.Sprintf("open %s: process %d has it", e.Dir, e.PID)
+}
+
+// Is makes a LockedError an ErrLocked.
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// newer reports a directory of a later release and what can be done.
+func newer(dir, what string, has, knows uint64) error {
+	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d): start that release again, or move the directory away and the store is rebuilt from the files",
+		dir, ErrNewer, what, has, knows)
+}
+
+// refused reports whether err is the operating system's word that the disk, its permissions or the process's limits do
+// not allow something, as opposed to wrong content.
+func refused(err error) bool {
+	var no syscall.Errno
+	if !errors.As(err, &no) {
+		return errors.Is(err, fs.ErrPermission)
+	}
+	switch no {
+	case syscall.ENOENT, syscall.EEXIST, syscall.EISDIR, syscall.EINVAL:
+		return false
+	}
+	return true
+}
+
+// classify turns a failure of Pebble's into one of ours. missing says that the directory itself is not there any more.
+func classify(err error, missing bool) error {
+	switch {
+	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err, ErrNewer):
+		return err
+	case missing, refused(err):
+		return fmt.Errorf("%w: %w", ErrUnavailable, withoutPath(err))
+	case pebble.IsCorruptionError(err), errors.Is(err, errRecord), errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %w", ErrDamaged, withoutPath(err))
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// withoutPath shortens the absolute path in an operating system's error to the file's name.
+func withoutPath(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return fmt.Errorf("%s %s: %w", pe.Op, filepath.Base(pe.Path), pe.Err)
+	case errors.As(err, &le):
+		return fmt.Errorf("%s %s: %w", le.Op, filepath.Base(le.New), le.Err)
+	}
+	return err
+}
+
+// MoveAside renames a damaged directory to "<dir>.damaged-<UTC time>" and returns the new name. It deletes nothing. No
+// Store may be open on it.
+func MoveAside(dir string, now time.Time) (string, error) {
+	dir = filepath.Clean(dir)
+	base := dir + ".damaged-" + now.UTC().Format("20060102T150405Z")
+	for n := 1; ; n++ {
+		aside := base
+		if n > 1 {
+			aside = fmt.Sprintf("%s-%d", base, n)
+		}
+		if _, err := os.Lstat(aside); err == nil && n < 100 {
+			continue // two within a second; rename would fail on a folder that is not empty
+		}
+		return aside, os.Rename(dir, aside)
+	}
+}

@@ -1,0 +1,216 @@
+package store
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// fencedFS is the file system that Pebble sees: another one with the fence around all that changes it. Reads pass.
+type fencedFS struct {
+	vfs.FS
+	fence  *fence
+	lock   *heldLock
+	tables *keptTables
+	disk   bool // the real disk lies below, not memory
+}
+
+// rootCause drops the layers that only repeat the path.
+func rootCause(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	var no syscall.Errno
+	switch {
+	case errors.As(err, &no):
+		return no
+	case errors.As(err, &pe):
+		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
+	}
+	return err
+}
+
+func (f *fencedFS) Unwrap() vfs.FS { return f.FS }
+
+// open ends an operation that yields a file for writing.
+func (f *fencedFS) open(op, name string, file vfs.File, err error) (vfs.File, error) {
+	f.fence.leave(op, filepath.Base(name), err)
+	return &fencedFile{File: file, fence: f.fence, name: filepath.Base(name)}, nil
+}
+
+func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f.fence.enter()
+	file, err := f.FS.Create(name, c)
+	if err == nil && f.disk && isTable(name) {
+		f.tables.keep(f.FS, name)
+	}
+	return f.open("create", name, file, err)
+}
+
+// Open opens for reading, also a table whose directory is gone.
+func (f *fencedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	file, err := f.FS.Open(name, opts...)
+	if err != nil && f.disk && isTable(name) {
+		return f.tables.open(name, err)
+	}
+	return file, err
+}
+
+func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f.fence.enter()
+	file, err := f.FS.OpenReadWrite(name, c, opts...)
+	return f.open("open", name, file, err)
+}
+
+func (f *fencedFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f.fence.enter()
+	file, err := f.FS.ReuseForWrite(oldname, newname, c)
+	return f.open("rename", newname, file, err)
+}
+
+// OpenDir yields the handle by which the directory is fsynced.
+func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
+	f.fence.enter()
+	file, err := f.FS.OpenDir(name)
+	return f.open("open", name, file, err)
+}
+
+func (f *fencedFS) Link(oldname, newname string) error {
+	f.fence.enter()
+	return f.expect("link", newname, f.FS.Link(oldname, newname), fs.ErrExist)
+}
+
+func (f *fencedFS) Rename(oldname, newname string) error {
+	f.fence.enter()
+	return f.expect("rename", newname, f.FS.Rename(oldname, newname), nil)
+}
+
+// Remove lets "not there" pass: Pebble removes what an interrupted run may have left.
+func (f *fencedFS) Remove(name string) error {
+	f.fence.enter()
+	f.tables.drop(name)
+	return f.expect("remove", name, f.FS.Remove(name), fs.ErrNotExist)
+}
+
+func (f *fencedFS) RemoveAll(name string) error {
+	f.fence.enter()
+	return f.expect("remove", name, f.FS.RemoveAll(name), fs.ErrNotExist)
+}
+
+func (f *fencedFS) MkdirAll(dir string, perm os.FileMode) error {
+	f.fence.enter()
+	return f.expect("create", dir, f.FS.MkdirAll(dir, perm), nil)
+}
+
+// expect ends an operation; Pebble gets to see an error that it can deal with.
+func (f *fencedFS) expect(op, name string, err, fine error) error {
+	if fine != nil && errors.Is(err, fine) {
+		f.fence.leave(op, filepath.Base(name), nil)
+		return err
+	}
+	f.fence.leave(op, filepath.Base(name), err)
+	return nil
+}
+
+// Lock hands the lock's life to the Store, which gives it back also where Pebble can no longer be closed.
+func (f *fencedFS) Lock(name string) (io.Closer, error) {
+	var closer io.Closer
+	var err error
+	if f.disk {
+		closer, err = lockFile(name)
+	} else {
+		closer, err = f.FS.Lock(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.lock.hold(closer)
+	return f.lock, nil
+}
+
+// A heldLock is closed once, by Pebble or by the Store.
+type heldLock struct {
+	mu     sync.Mutex // guards closer
+	closer io.Closer
+}
+
+func (l *heldLock) hold(c io.Closer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closer = c
+}
+
+// Close gives the lock back; again, or where none is held, it does nothing.
+func (l *heldLock) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closer == nil {
+		return nil
+	}
+	err := l.closer.Close()
+	l.closer = nil
+	return err
+}
+
+// A fencedFile fences a file that was opened for writing, or a directory opened for fsync.
+type fencedFile struct {
+	vfs.File
+	fence *fence
+	name  string
+}
+
+func (f *fencedFile) Write(p []byte) (n int, err error) {
+	f.fence.enter()
+	n, err = f.File.Write(p)
+	f.fence.leave("write", f.name, err)
+	return n, nil
+}
+
+func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
+	f.fence.enter()
+	n, err = f.File.WriteAt(p, off)
+	f.fence.leave("write", f.name, err)
+	return n, nil
+}
+
+func (f *fencedFile) Sync() error {
+	f.fence.enter()
+	f.fence.leave("sync", f.name, f.File.Sync())
+	return nil
+}
+
+func (f *fencedFile) SyncData() error {
+	f.fence.enter()
+	f.fence.leave("sync", f.name, f.File.SyncData())
+	return nil
+}
+
+func (f *fencedFile) SyncTo(length int64) (fullSync bool, err error) {
+	f.fence.enter()
+	fullSync, err = f.File.SyncTo(length)
+	f.fence.leave("sync", f.name, err)
+	return fullSync, nil
+}
+
+// Preallocate may fail: it is an optimisation, many file systems lack it, and Pebble ignores its error. A disk without
+// room shows in the write that follows.
+func (f *fencedFile) Preallocate(offset, length int64) error {
+	f.fence.enter()
+	err := f.File.Preallocate(offset, length)
+	f.fence.leave("", "", nil)
+	return err
+}
+
+// Close can be where a network file system reports that it could not write.
+func (f *fencedFile) Close() error {
+	f.fence.enter()
+	f.fence.leave("close", f.name, f.File.Close())
+	return nil
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// importChunkBytes bounds one of Import's batches: memory stays flat, and readers of other data are not held up.
+const importChunkBytes = 4 << 20
+
+// catalogPrefixes are the parts of the layout that Apply writes.
+var catalogPrefixes = []byte{
+	prefixProject, prefixSlug, prefixDomain, prefixProjectHost, prefixTemplate, prefixTemplateCode,
+	prefixKey, prefixDefaults, prefixSealing, prefixBytes, prefixFile,
+}
+
+// Import makes s declare exactly what from does, writing only what differs: for the store in memory that takes over
+// when a disk fails, and for the way back. An object that both have keeps the older createdAt, and where the contents
+// are equal the older updatedAt. The generation becomes the higher one. from may have failed, as long as it can be read;
+// nothing may be applied to it meanwhile. An Import that is cut off leaves a store that is wiped when it is opened next.
+func (s *Store) Import(from *Store) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	revision, err := from.DecoderRevision()
+	if err != nil {
+		return fmt.Errorf("import from another store: %w", err)
+	}
+	var source error
+	err = s.read(func() error {
+		b := s.db.NewBatch()
+		if err := errors.Join(b.Set(keyImporting, nil, nil), s.commit(b)); err != nil {
+			return err
+		}
+		for _, prefix := range catalogPrefixes {
+			// The other store's errors must not fail this one.
+			m := merge{to: s, prefix: prefix, b: s.db.NewBatch()}
+			source = from.scan([]byte{prefix}, m.next)
+			if err := m.finish(source == nil); err != nil || source != nil {
+				return err
+			}
+		}
+		return s.finishImport(from, revision)
+	})
+	if err := errors.Join(source, err); err != nil {
+		return fmt.Errorf("import from another store: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) finishImport(from *Store, revision uint64) error {
+	generation := max(s.generation.Load(), from.generation.Load())
+	counts := from.Counts()
+	b := s.db.NewBatch()
+	err := errors.Join(
+		b.Set(keyGeneration, binary.AppendUvarint(nil, generation), nil),
+		b.Set(keyDecoder, binary.AppendUvarint(nil, revision), nil),
+		b.Set(keyCounts, appendCounts(nil, counts), nil),
+		b.Delete(keyImporting, nil),
+	)
+	if err = errors.Join(err, s.commit(b)); err != nil {
+		return err
+	}
+	s.generation.Store(generation)
+	s.counts.Store(&counts)
+	return nil
+}
+
+// wipe deletes the catalog and the mark of an interrupted import; the files fill it again.
+func (s *Store) wipe() error {
+	b := s.db.NewBatch()
+	for _, prefix := range catalogPrefixes {
+		if err := b.DeleteRange([]byte{prefix}, []byte{prefix + 1}, nil); err != nil {
+			return err
+		}
+	}
+	return errors.Join(b.Delete(keyCounts, nil), b.Delete(keyImporting, nil), s.commit(b))
+}
+
+// A merge walks one prefix of two stores side by side.
+type merge struct {
+	to     *Store
+	prefix byte
+	b      *pebble.Batch
+	it     *pebble.Iterator // over to; nil before the first step
+	valid  bool
+	err    error // of to, as opposed to the source's
+}
+
+// next takes one key of the source.
+func (m *merge) next(key, value []byte) error {
+	if m.err = m.step(key, value); m.err != nil {
+		return errStop
+	}
+	return nil
+}
+
+func (m *merge) step(key, value []byte) error {
+	if err := m.dropUntil(key); err != nil {
+		return err
+	}
+	if m.valid && bytes.Equal(m.it.Key(), key) {
+		have, err := m.it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if value = m.reconcile(value, have); value == nil {
+			m.valid = m.it.Next()
+			return nil
+		}
+		m.valid = m.it.Next()
+	}
+	if err := m.b.Set(key, value, nil); err != nil {
+		return err
+	}
+	return m.flush(importChunkBytes)
+}
+
+// dropUntil deletes what to has before key, or all the rest for a nil key.
+func (m *merge) dropUntil(key []byte) error {
+	if m.it == nil {
+		it, err := m.to.db.NewIter(&pebble.IterOptions{LowerBound: []byte{m.prefix}, UpperBound: []byte{m.prefix + 1}})
+		if err != nil {
+			return err
+		}
+		m.it, m.valid = it, it.First()
+	}
+	for m.valid && (key == nil || bytes.Compare(m.it.Key(), key) < 0) {
+		if err := errors.Join(m.b.Delete(m.it.Key(), nil), m.flush(importChunkBytes)); err != nil {
+			return err
+		}
+		m.valid = m.it.Next()
+	}
+	return m.it.Error()
+}
+
+// reconcile returns what to write over have, nil for nothing.
+func (m *merge) reconcile(value, have []byte) []byte {
+	if bytes.Equal(value, have) {
+		return nil
+	}
+	switch m.prefix {
+	case prefixProject, prefixDomain, prefixTemplate:
+	default:
+		return value
+	}
+	if !sound(value) || !sound(have) || !sameObject(value, have) {
+		return value
+	}
+	created, updated := recordTimes(value)
+	oldCreated, oldUpdated := recordTimes(have)
+	if oldCreated.Before(created) {
+		created = oldCreated
+	}
+	if bytes.Equal(value[headerLen:], have[headerLen:]) {
+		if oldUpdated.Before(updated) {
+			updated = oldUpdated
+		}
+		if created.Equal(oldCreated) && updated.Equal(oldUpdated) {
+			return nil
+		}
+	}
+	value = append([]byte(nil), value...)
+	setRecordTimes(value, created, updated)
+	return value
+}
+
+func (m *merge) flush(atLeast int) error {
+	if m.b.Len() < atLeast {
+		return nil
+	}
+	b := m.b
+	m.b = m.to.db.NewBatch()
+	return m.to.commit(b)
+}
+
+// finish deletes what the source does not have, where the source was read to its end, and writes what is left.
+func (m *merge) finish(complete bool) error {
+	if m.err == nil && complete {
+		m.err = m.dropUntil(nil)
+	}
+	if m.it != nil {
+		m.err = errors.Join(m.err, m.it.Close())
+	}
+	if m.err != nil {
+		return m.err
+	}
+	return m.flush(0)
+}

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"encoding/binary"
+
+	"fingerpost/resolver/catalog"
+)
+
+// The first byte of every key; see the table in doc.go.
+const (
+	prefixMeta         = 'm'
+	prefixProject      = 'p'
+	prefixSlug         = 's'
+	prefixDomain       = 'd'
+	prefixProjectHost  = 'o'
+	prefixTemplate     = 't'
+	prefixTemplateCode = 'c'
+	prefixKey          = 'k'
+	prefixDefaults     = 'x'
+	prefixSealing      = 'z'
+	prefixFile         = 'f'
+	prefixBytes        = 'b'
+)
+
+// Keys of which there is one. They are only ever read.
+var (
+	keyFormat     = []byte("mformat")
+	keyGeneration = []byte("mgeneration")
+	keyDecoder    = []byte("mdecoder")
+	keyCounts     = []byte("mcounts")
+	keyImporting  = []byte("mimporting")
+	keyDefaults   = []byte{prefixDefaults}
+	keySealing    = []byte{prefixSealing}
+)
+
+func appendID(dst []byte, id int64) []byte { return binary.BigEndian.AppendUint64(dst, uint64(id)) }
+
+func appendTextKey[T string | []byte](dst []byte, prefix byte, text T) []byte {
+	return append(append(dst, prefix), text...)
+}
+
+func appendProjectKey(dst []byte, id int64) []byte { return appendID(append(dst, prefixProject), id) }
+
+func appendHostKey(dst []byte, project, domain int64) []byte {
+	return appendID(appendID(append(dst, prefixProjectHost), project), domain)
+}
+
+func appendTemplateKey(dst []byte, project, id int64) []byte {
+	return appendID(appendID(append(dst, prefixTemplate), project), id)
+}
+
+func appendTemplateCodeKey(dst []byte, project int64, code string) []byte {
+	return append(appendID(append(dst, prefixTemplateCode), project), code...)
+}
+
+// after returns the first key behind all that begin with prefix.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	end[len(end)-1]++ // no prefix of ours ends in 0xff: ids stay far below that
+	return end
+}
+
+// objectID names an object whatever it is called at the moment: by id, or by name where it has none.
+type objectID struct {
+	kind catalog.Kind
+	id   int64
+	name string
+}
+
+func identify(r *catalog.Ref) objectID {
+	switch r.Kind {
+	case catalog.KindProject, catalog.KindDomain, catalog.KindTemplate:
+		return objectID{kind: r.Kind, id: r.ID}
+	}
+	return objectID{kind: r.Kind, name: r.Name}
+}

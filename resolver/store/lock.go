@@ -1,0 +1,57 @@
+//go:build unix
+
+package store
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// lockFile takes the lock of a data directory: flock on the file name, in which the holder's pid stands. The lock
+// decides; the pid only informs, so an old one in a file that nobody has locked means nothing.
+//
+// Pebble's own lock is fcntl's, which belongs to the process and is kept in a table by name: a directory whose first
+// instance is fenced off could never be opened again, and one that was replaced while open would look free. A flock
+// belongs to the open file, so both come out right.
+func lockFile(name string) (io.Closer, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		locked := &LockedError{Dir: filepath.Dir(name), PID: readPID(f)}
+		f.Close()
+		return nil, locked
+	}
+	if err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "lock", Path: name, Err: err}
+	}
+	// A full disk must not keep the store from being read: a pid that cannot be written is left out.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f, nil
+}
+
+// readPID returns 0 for what is no pid.
+func readPID(f *os.File) int {
+	b := make([]byte, 32)
+	n, _ := f.ReadAt(b, 0)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n])))
+	if err != nil || pid < 1 {
+		return 0
+	}
+	return pid
+}

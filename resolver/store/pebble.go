@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+// pebbleFormat is Pebble's on-disk format: the newest of the release that is in go.mod, by its own name and not as
+// FormatNewest, because an upgrade of a directory cannot be taken back and must not come with an upgrade of the library.
+const pebbleFormat = pebble.FormatValueSeparation
+
+const (
+	// memTableBytes: a memtable is in memory twice while one is being flushed. 16 MiB holds the changes of hours.
+	memTableBytes = 16 << 20
+	// maxOpenFiles leaves descriptors for connections; 100,000 projects make some tens of tables.
+	maxOpenFiles = 256
+	// bloomBits gives a false positive in 1 of 100 absent names, each of which costs one block read.
+	bloomBits = 10
+	// indexBlockBytes keeps a table's index in one block: at the default of a data block's size it gets two levels, and
+	// each read one more search.
+	indexBlockBytes = 256 << 10
+)
+
+// pebbleOptions are Pebble's settings; what is not set here is at Pebble's default on purpose.
+func (s *Store) pebbleOptions(o Options) *pebble.Options {
+	po := &pebble.Options{
+		FS:                 s.fs,
+		Cache:              s.cache,
+		FormatMajorVersion: pebbleFormat,
+		MemTableSize:       memTableBytes,
+		MaxOpenFiles:       maxOpenFiles,
+		Logger:             quietLogger{o.Logger, s.fence},
+		// A store in memory is lost with the process: a log of it would only take memory.
+		DisableWAL: s.dir == "",
+		// One at rest; a second one while a bulk load piles up. The machine is there for resolve.
+		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
+	}
+	for i := range po.Levels {
+		po.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
+		po.Levels[i].IndexBlockSize = indexBlockBytes
+	}
+	// Compactions by read statistics would make reads take DB.mu, which a fenced flush may hold; the data is small and
+	// mostly at rest, so they would gain nothing.
+	po.Experimental.ReadSamplingMultiplier = -1
+	po.Experimental.EnableColumnarBlocks = func() bool { return true }
+	po.EventListener = &pebble.EventListener{
+		BackgroundError: s.backgroundError,
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			s.fence.trip(classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details, errRecord)), s.missing()))
+		},
+	}
+	return po
+}
+
+// backgroundError is called by a flush or compaction that failed, which Pebble would start again at once.
+func (s *Store) backgroundError(err error) {
+	if s.closing.Load() && s.fence.cause() == nil {
+		return // closing Pebble ends what runs, which is no failure
+	}
+	s.fence.trip(classify(err, s.missing()))
+	park()
+}
+
+// quietLogger passes Pebble's messages on at debug level: what matters of them comes out of the fence, once.
+type quietLogger struct {
+	log   *slog.Logger
+	fence *fence
+}
+
+func (l quietLogger) Infof(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+func (l quietLogger) Errorf(format string, args ...any) { l.Infof(format, args...) }
+
+// Fatalf stops the instance instead of the process. Pebble relies on it not to return.
+func (l quietLogger) Fatalf(format string, args ...any) {
+	l.fence.trip(fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...)))
+	park()
+}

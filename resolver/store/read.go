@@ -1,0 +1,196 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"syscall"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// read runs f while the store stays open, and fails the store where f finds it damaged.
+func (s *Store) read(f func() error) error {
+	if !s.users.enter() {
+		return ErrClosed
+	}
+	defer s.users.leave()
+	return s.judge(f())
+}
+
+// judge passes a nil error on and turns any other into one of ours. Running out of file descriptors is not the disk's
+// fault and goes by.
+func (s *Store) judge(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, errTooLarge) {
+		return err
+	}
+	err = classify(err, s.missing())
+	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+		s.fence.trip(err)
+	}
+	return err
+}
+
+// A getter finds one key. use gets the value, which is valid only until it returns.
+type getter interface {
+	get(key []byte, use func(value []byte) error) (found bool, err error)
+}
+
+// now reads the newest state with each get.
+type now struct{ db *pebble.DB }
+
+func (n now) get(key []byte, use func([]byte) error) (bool, error) {
+	v, closer, err := n.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = use(v)
+	return true, errors.Join(err, closer.Close())
+}
+
+// A View reads the state of one moment. It is valid within the call of View that it was handed to, on one goroutine.
+type View struct{ it *pebble.Iterator }
+
+func (v *View) get(key []byte, use func([]byte) error) (bool, error) {
+	if !v.it.SeekPrefixGE(key) {
+		return false, v.it.Error()
+	}
+	value, err := v.it.ValueAndErr()
+	if err != nil {
+		return false, err
+	}
+	return true, use(value)
+}
+
+// View calls f with a view of the moment: what it reads belongs together, whatever is applied meanwhile. f's errors must
+// be those of the view. It takes an iterator and not one of Pebble's snapshots, which need a lock that a fenced instance
+// may hold for ever.
+func (s *Store) View(f func(v *View) error) error {
+	return s.read(func() error {
+		it, err := s.db.NewIter(nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(&View{it}), it.Close())
+	})
+}
+
+// Domain reads the record of a canonical name, or of a wildcard when name begins with "*.".
+func (s *Store) Domain(dst *catalog.Domain, name []byte) (found bool, err error) {
+	err = s.read(func() error { found, err = readDomain(now{s.db}, dst, name); return err })
+	return found, err
+}
+
+// Domain is Store.Domain at the view's moment.
+func (v *View) Domain(dst *catalog.Domain, name []byte) (bool, error) {
+	return readDomain(v, dst, name)
+}
+
+// Project reads a project with its settings and SMTP config, without domains and templates.
+func (s *Store) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
+	err = s.read(func() error { found, err = readProject(now{s.db}, dst, id); return err })
+	return found, err
+}
+
+// Project is Store.Project at the view's moment.
+func (v *View) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
+	return readProject(v, dst, id)
+}
+
+// Defaults returns the defaults block, nil when there is none.
+func (s *Store) Defaults() (d *catalog.Defaults, err error) {
+	err = s.read(func() error { d, err = readDefaults(now{s.db}); return err })
+	return d, err
+}
+
+// Defaults is Store.Defaults at the view's moment.
+func (v *View) Defaults() (*catalog.Defaults, error) { return readDefaults(v) }
+
+// ProjectBySlug is Project by the present slug.
+func (v *View) ProjectBySlug(dst *catalog.ProjectConfig, slug string) (bool, error) {
+	id, found, err := readID(v, appendTextKey(nil, prefixSlug, slug))
+	if err != nil || !found {
+		return false, err
+	}
+	return readProject(v, dst, id)
+}
+
+// DomainByID reads a domain of a project; false for another project's.
+func (v *View) DomainByID(dst *catalog.Domain, project, id int64) (bool, error) {
+	var name []byte
+	found, err := v.get(appendHostKey(nil, project, id), func(value []byte) error {
+		name = append(name, value...)
+		return nil
+	})
+	if err != nil || !found {
+		return false, err
+	}
+	return readDomain(v, dst, name)
+}
+
+// Template reads one template; project is 0 for a default one.
+func (v *View) Template(dst *catalog.Template, project, id int64) (bool, error) {
+	return v.get(appendTemplateKey(nil, project, id), func(value []byte) error { return decodeTemplate(dst, value) })
+}
+
+// TemplateByCode is Template by the code.
+func (v *View) TemplateByCode(dst *catalog.Template, project int64, code string) (bool, error) {
+	id, found, err := readID(v, appendTemplateCodeKey(nil, project, code))
+	if err != nil || !found {
+		return false, err
+	}
+	return v.Template(dst, project, id)
+}
+
+// Sealing returns the sealing block, nil when there is none.
+func (s *Store) Sealing() (x *catalog.Sealing, err error) {
+	err = s.read(func() error {
+		_, err := now{s.db}.get(keySealing, func(value []byte) (err error) { x, err = decodeSealing(value); return err })
+		return err
+	})
+	return x, err
+}
+
+// LastGood returns the last accepted bytes of a file, nil when there are none.
+func (s *Store) LastGood(path string) (b []byte, err error) {
+	err = s.read(func() error {
+		_, err := now{s.db}.get(appendTextKey(nil, prefixBytes, path), func(value []byte) error {
+			b = append([]byte{}, value...)
+			return nil
+		})
+		return err
+	})
+	return b, err
+}
+
+func readDomain(g getter, dst *catalog.Domain, name []byte) (bool, error) {
+	var buf [1 + catalog.MaxHostLen + 2]byte
+	return g.get(appendTextKey(buf[:0], prefixDomain, name), func(value []byte) error { return decodeDomain(dst, value) })
+}
+
+func readProject(g getter, dst *catalog.ProjectConfig, id int64) (bool, error) {
+	return g.get(appendProjectKey(nil, id), func(value []byte) error { return decodeProject(dst, id, value) })
+}
+
+func readDefaults(g getter) (d *catalog.Defaults, err error) {
+	_, err = g.get(keyDefaults, func(value []byte) (err error) { d, err = decodeDefaults(value); return err })
+	return d, err
+}
+
+func readID(g getter, key []byte) (id int64, found bool, err error) {
+	found, err = g.get(key, func(value []byte) error {
+		if len(value) != 8 {
+			return errRecord
+		}
+		id = int64(binary.BigEndian.Uint64(value))
+		return nil
+	})
+	return id, found, err
+}

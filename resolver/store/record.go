@@ -1,0 +1,262 @@
+package store
+
+import (
+	"encoding/binary"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// recordVersion is the first byte of every encoded record.
+const recordVersion = 1
+
+// A record that has times begins with version, createdAt, updatedAt and its uuid, at these offsets; what follows is
+// content. Apply and Import compare the content without decoding it.
+const (
+	offsetCreated = 1
+	offsetUpdated = offsetCreated + 8
+	offsetUUID    = offsetUpdated + 8
+	headerLen     = offsetUUID + 16
+)
+
+func (e *encoder) header(created, updated time.Time, u catalog.UUID) {
+	e.byte(recordVersion)
+	e.micros(created)
+	e.micros(updated)
+	e.raw(u[:])
+}
+
+// recordTimes returns the times in an encoded record of at least headerLen bytes.
+func recordTimes(rec []byte) (created, updated time.Time) {
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(rec[offsetCreated:]))).UTC(),
+		time.UnixMicro(int64(binary.BigEndian.Uint64(rec[offsetUpdated:]))).UTC()
+}
+
+func setRecordTimes(rec []byte, created, updated time.Time) {
+	binary.BigEndian.PutUint64(rec[offsetCreated:], uint64(created.UnixMicro()))
+	binary.BigEndian.PutUint64(rec[offsetUpdated:], uint64(updated.UnixMicro()))
+}
+
+// sound reports whether rec is long enough and of this version.
+func sound(rec []byte) bool { return len(rec) >= headerLen && rec[0] == recordVersion }
+
+// ownPart returns the project's own fields within an encoded project, the part that updatedAt watches. Nil for bytes
+// that are no project.
+func ownPart(rec []byte) []byte {
+	if !sound(rec) {
+		return nil
+	}
+	n, size := binary.Uvarint(rec[headerLen:])
+	if size <= 0 || n > uint64(len(rec)-headerLen-size) {
+		return nil
+	}
+	return rec[headerLen : headerLen+size+int(n)]
+}
+
+func appendProject(dst []byte, p *catalog.ProjectConfig) []byte {
+	e := encoder{dst}
+	e.header(p.Project.CreatedAt, p.Project.UpdatedAt, p.Project.UUID)
+	var buf [256]byte
+	own := encoder{buf[:0]}
+	own.string(p.Project.Slug)
+	own.fields(p.Project.Fields())
+	e.uint(uint64(len(own.b)))
+	e.raw(own.b)
+
+	e.service(&p.Service)
+	e.auth(&p.Auth)
+	e.bool(p.SMTP != nil)
+	if p.SMTP != nil {
+		e.uint(uint64(p.SMTP.ID))
+		e.raw(p.SMTP.UUID[:])
+		e.fields(p.SMTP.Fields())
+	}
+	return e.b
+}
+
+// decodeProject fills dst but for its domains and templates, which have records of their own.
+func decodeProject(dst *catalog.ProjectConfig, id int64, rec []byte) error {
+	d := newDecoder(rec, recordVersion)
+	d.project(&dst.Project, id)
+	d.service(&dst.Service)
+	d.auth(&dst.Auth)
+	dst.SMTP = nil
+	if d.bool() {
+		dst.SMTP = &catalog.SMTPConfig{ID: int64(d.uint()), UUID: d.uuid()}
+		d.fields(dst.SMTP.Fields())
+	}
+	return d.err()
+}
+
+// decodeProjectOnly leaves the settings alone: lists of projects do not need them.
+func decodeProjectOnly(dst *catalog.Project, id int64, rec []byte) error {
+	d := newDecoder(rec, recordVersion)
+	d.project(dst, id)
+	if d.failed {
+		return errRecord
+	}
+	return nil
+}
+
+func (d *decoder) project(dst *catalog.Project, id int64) {
+	*dst = catalog.Project{ID: id, CreatedAt: d.micros(), UpdatedAt: d.micros(), UUID: d.uuid()}
+	own := decoder{s: d.string(), failed: d.failed}
+	dst.Slug = own.string()
+	own.fields(dst.Fields())
+	if own.err() != nil {
+		d.fail()
+	}
+}
+
+func (e *encoder) service(s *catalog.ServiceSettings) {
+	e.uint(uint64(s.ID))
+	e.raw(s.UUID[:])
+	e.uint(uint64(s.Said))
+	e.fields(s.Fields())
+}
+
+func (d *decoder) service(dst *catalog.ServiceSettings) {
+	*dst = catalog.NewServiceSettings()
+	dst.ID, dst.UUID, dst.Said = int64(d.uint()), d.uuid(), catalog.FieldSet(d.uint())
+	d.fields(dst.Fields())
+}
+
+func (e *encoder) auth(a *catalog.AuthSettings) {
+	e.uint(uint64(a.ID))
+	e.raw(a.UUID[:])
+	e.uint(uint64(a.Said))
+	e.fields(a.Fields())
+}
+
+func (d *decoder) auth(dst *catalog.AuthSettings) {
+	*dst = catalog.NewAuthSettings()
+	dst.ID, dst.UUID, dst.Said = int64(d.uint()), d.uuid(), catalog.FieldSet(d.uint())
+	d.fields(dst.Fields())
+}
+
+func appendDomain(dst []byte, dom *catalog.Domain) []byte {
+	e := encoder{dst}
+	e.header(dom.CreatedAt, dom.UpdatedAt, dom.UUID)
+	e.fixed(dom.ID)
+	e.fixed(dom.ProjectID)
+	// The name is the key, but a renamed domain has new content and must get a new updatedAt.
+	e.string(dom.Name)
+	e.fields(dom.Fields())
+	return e.b
+}
+
+func decodeDomain(dst *catalog.Domain, rec []byte) error {
+	d := newDecoder(rec, recordVersion)
+	*dst = catalog.Domain{
+		CreatedAt: d.micros(), UpdatedAt: d.micros(), UUID: d.uuid(),
+		ID: d.fixed(), ProjectID: d.fixed(), Name: d.string(),
+	}
+	d.fields(dst.Fields())
+	return d.err()
+}
+
+func appendTemplate(dst []byte, t *catalog.Template) []byte {
+	e := encoder{dst}
+	e.header(t.CreatedAt, t.UpdatedAt, t.UUID)
+	e.fixed(t.ID)
+	e.fixed(t.ProjectID)
+	e.string(t.Code)
+	e.fields(t.Fields())
+	return e.b
+}
+
+func decodeTemplate(dst *catalog.Template, rec []byte) error {
+	d := newDecoder(rec, recordVersion)
+	*dst = catalog.Template{
+		CreatedAt: d.micros(), UpdatedAt: d.micros(), UUID: d.uuid(),
+		ID: d.fixed(), ProjectID: d.fixed(), Code: d.string(),
+	}
+	d.fields(dst.Fields())
+	return d.err()
+}
+
+func appendKey(dst []byte, k *catalog.Key) []byte {
+	e := encoder{dst}
+	e.byte(recordVersion)
+	e.string(k.Name)
+	e.string(k.ID)
+	e.raw(k.Hash[:])
+	e.byte(byte(k.Allow))
+	e.bool(k.Projects != nil) // nil means every project, empty means none
+	if k.Projects != nil {
+		e.uint(uint64(len(k.Projects)))
+		for _, slug := range k.Projects {
+			e.string(slug)
+		}
+	}
+	e.instant(k.ExpiresAt)
+	return e.b
+}
+
+func decodeKey(dst *catalog.Key, rec []byte) error {
+	d := newDecoder(rec, recordVersion)
+	*dst = catalog.Key{Name: d.string(), ID: d.string(), Hash: d.hash(), Allow: catalog.Permission(d.byte())}
+	if d.bool() {
+		n := d.count()
+		dst.Projects = make([]string, 0, n)
+		for range n {
+			dst.Projects = append(dst.Projects, d.string())
+		}
+	}
+	dst.ExpiresAt = d.instant()
+	return d.err()
+}
+
+func appendDefaults(dst []byte, x *catalog.Defaults) []byte {
+	e := encoder{dst}
+	e.byte(recordVersion)
+	e.bool(x.Service != nil)
+	if x.Service != nil {
+		e.service(x.Service)
+	}
+	e.bool(x.Auth != nil)
+	if x.Auth != nil {
+		e.auth(x.Auth)
+	}
+	return e.b
+}
+
+func decodeDefaults(rec []byte) (*catalog.Defaults, error) {
+	d := newDecoder(rec, recordVersion)
+	x := new(catalog.Defaults)
+	if d.bool() {
+		x.Service = new(catalog.ServiceSettings)
+		d.service(x.Service)
+	}
+	if d.bool() {
+		x.Auth = new(catalog.AuthSettings)
+		d.auth(x.Auth)
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+func appendSealing(dst []byte, s *catalog.Sealing) []byte {
+	e := encoder{dst}
+	e.byte(recordVersion)
+	e.bool(s.Require)
+	e.uint(uint64(len(s.Recipients)))
+	for _, r := range s.Recipients {
+		e.string(r)
+	}
+	return e.b
+}
+
+func decodeSealing(rec []byte) (*catalog.Sealing, error) {
+	d := newDecoder(rec, recordVersion)
+	s := &catalog.Sealing{Require: d.bool()}
+	for range d.count() {
+		s.Recipients = append(s.Recipients, d.string())
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"errors"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// errStop ends a scan whose yield has had enough.
+var errStop = errors.New("stop")
+
+// scan calls f with all keys that begin with prefix, in order, as they were at one moment. Key and value are valid
+// within the call. Pebble keeps what an open iterator sees, so a yield should not dawdle.
+func (s *Store) scan(prefix []byte, f func(key, value []byte) error) error {
+	return s.read(func() error {
+		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+		if err != nil {
+			return err
+		}
+		for ok := it.First(); ok && err == nil; ok = it.Next() {
+			var value []byte
+			if value, err = it.ValueAndErr(); err == nil {
+				err = f(it.Key(), value)
+			}
+		}
+		if errors.Is(err, errStop) {
+			err = nil
+		}
+		return errors.Join(err, it.Error(), it.Close())
+	})
+}
+
+func stopUnless(more bool) error {
+	if more {
+		return nil
+	}
+	return errStop
+}
+
+// EachProject yields all projects by ascending id. The value is the yield's to keep.
+func (s *Store) EachProject(yield func(*catalog.Project) bool) error {
+	return s.scan([]byte{prefixProject}, func(key, value []byte) error {
+		id, err := lastID(key)
+		if err != nil {
+			return err
+		}
+		p := new(catalog.Project)
+		if err := decodeProjectOnly(p, id, value); err != nil {
+			return err
+		}
+		return stopUnless(yield(p))
+	})
+}
+
+// EachProjectID yields the ids of all projects, ascending: a page far into the list skips the others by it.
+func (s *Store) EachProjectID(yield func(id int64) bool) error {
+	return s.scan([]byte{prefixProject}, func(key, _ []byte) error {
+		id, err := lastID(key)
+		if err != nil {
+			return err
+		}
+		return stopUnless(yield(id))
+	})
+}
+
+// Domains yields a project's domains by ascending id.
+func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
+	prefix := appendID([]byte{prefixProjectHost}, project)
+	// The names first: the view has one iterator, which the records need again.
+	var names [][]byte
+	v.it.SetBounds(prefix, after(prefix))
+	for ok := v.it.First(); ok; ok = v.it.Next() {
+		value, err := v.it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		names = append(names, append([]byte(nil), value...))
+	}
+	err := v.it.Error()
+	v.it.SetBounds(nil, nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		d := new(catalog.Domain)
+		found, err := readDomain(v, d, name)
+		if err != nil {
+			return err
+		}
+		if !found || d.ProjectID != project {
+			return errRecord
+		}
+		if !yield(d) {
+			break
+		}
+	}
+	return nil
+}
+
+// Templates yields the templates of a project, or with 0 the default ones, by ascending id.
+func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) error {
+	return s.scan(appendID([]byte{prefixTemplate}, project), func(_, value []byte) error {
+		t := new(catalog.Template)
+		if err := decodeTemplate(t, value); err != nil {
+			return err
+		}
+		return stopUnless(yield(t))
+	})
+}
+
+// Keys yields all API keys by name.
+func (s *Store) Keys(yield func(*catalog.Key) bool) error {
+	return s.scan([]byte{prefixKey}, func(_, value []byte) error {
+		k := new(catalog.Key)
+		if err := decodeKey(k, value); err != nil {
+			return err
+		}
+		return stopUnless(yield(k))
+	})
+}
+
+// Files yields the file table by path. The row is the yield's to keep.
+func (s *Store) Files(yield func(path string, row *catalog.FileRow) bool) error {
+	return s.scan([]byte{prefixFile}, func(key, value []byte) error {
+		row, err := decodeRow(value)
+		if err != nil {
+			return err
+		}
+		return stopUnless(yield(string(key[1:]), row))
+	})
+}
+
+func lastID(key []byte) (int64, error) {
+	if len(key) < 9 {
+		return 0, errRecord
+	}
+	d := decoder{s: string(key[len(key)-8:])}
+	return d.fixed(), nil
+}

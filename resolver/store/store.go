@@ -1,0 +1,370 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// formatVersion is the version of the key layout in doc.go.
+const formatVersion = 1
+
+// DefaultCacheBytes is Options.CacheBytes where none is given: room for the records of 100,000 projects with 300,000
+// domains and for the memtables, which Pebble takes from it.
+const DefaultCacheBytes = 128 << 20
+
+// Options are the settings of a Store. The zero value is of use.
+type Options struct {
+	Logger     *slog.Logger // nil: slog.Default. Pebble's own messages come at debug level
+	FS         vfs.FS       // nil: the disk, or memory for a Store without a directory
+	CacheBytes int64        // of the block cache; 0: DefaultCacheBytes
+}
+
+// A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
+// each other.
+type Store struct {
+	dir     string // "" in memory
+	db      *pebble.DB
+	fs      *fencedFS
+	fence   *fence
+	lock    *heldLock
+	cache   *pebble.Cache
+	inodes  [2]os.FileInfo // of the directory and its lock file, on a disk
+	closing atomic.Bool
+	syncing atomic.Bool // a sync of the log is due
+	users   users
+
+	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
+	generation atomic.Uint64
+	counts     atomic.Pointer[Counts]
+}
+
+// Counts tells how many there are.
+type Counts struct {
+	Projects, Domains int
+	Wildcards         int // of the domains
+}
+
+// Open opens or creates the store in dir; "" makes one in memory. It returns within the time that the disk needs, also
+// when the disk refuses: errors are ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
+func Open(dir string, o Options) (*Store, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	base := o.FS
+	if base == nil {
+		if base = vfs.Default; dir == "" {
+			base = vfs.NewMem()
+		}
+	}
+	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock)}
+	s.fs = &fencedFS{FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default}
+	s.cache = pebble.NewCache(o.CacheBytes)
+	if err := s.open(o); err != nil {
+		s.abandon(o.CacheBytes)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) open(o Options) error {
+	if err := s.inspect(); err != nil {
+		return err
+	}
+	// In a goroutine of its own: where the disk refuses, it parks there and never comes back.
+	opened := make(chan error, 1)
+	options := s.pebbleOptions(o)
+	go func() {
+		db, err := pebble.Open(s.dirName(), options)
+		if err == nil {
+			s.db = db
+			if err = s.begin(); err != nil {
+				s.closing.Store(true)
+				_ = db.Close() // what begin found is what the caller must know
+			}
+		}
+		opened <- err
+	}()
+	var err error
+	select {
+	case err = <-opened:
+	case <-s.fence.failed:
+		err = s.fence.cause()
+	}
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, ErrLocked) || errors.Is(err, ErrNewer) {
+		return err
+	}
+	return fmt.Errorf("open %s: %w", s.dir, classify(err, s.missing()))
+}
+
+func (s *Store) dirName() string {
+	if s.dir == "" {
+		return "store"
+	}
+	return filepath.Clean(s.dir)
+}
+
+// inspect looks at the directory before Pebble does. A format that it does not know Pebble reports as it reports damage;
+// the marker's name is marker.format-version.<iteration>.<version>. And where the marker of the manifest is lost, Pebble
+// starts an empty store and deletes the tables of the old one.
+func (s *Store) inspect() error {
+	names, err := s.fs.List(s.dirName())
+	if err != nil {
+		return nil // what is wrong shows when Pebble opens it
+	}
+	var data, manifest bool
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, "marker.format-version."); ok {
+			_, version, _ := strings.Cut(rest, ".")
+			if v, err := strconv.ParseUint(version, 10, 64); err == nil && v > uint64(pebbleFormat) {
+				return newer(s.dir, "Pebble format", v, uint64(pebbleFormat))
+			}
+		}
+		manifest = manifest || strings.HasPrefix(name, "marker.manifest.")
+		data = data || strings.HasPrefix(name, "MANIFEST-") || isTable(name)
+		if s.fs.disk && isTable(name) {
+			s.fs.tables.keep(s.fs.FS, filepath.Join(s.dirName(), name))
+		}
+	}
+	if data && !manifest {
+		return fmt.Errorf("open %s: %w: the marker that names the manifest is missing", s.dir, ErrDamaged)
+	}
+	return nil
+}
+
+// begin checks the layout's version, finishes what an interrupted Import left, and loads what is kept in memory.
+func (s *Store) begin() error {
+	if err := s.checkFormat(); err != nil {
+		return err
+	}
+	if _, err := s.uint(keyImporting); err == nil {
+		if err := s.wipe(); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, pebble.ErrNotFound) {
+		return err
+	}
+	if err := s.loadCounters(); err != nil {
+		return err
+	}
+	if !s.fs.disk {
+		return nil
+	}
+	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		s.inodes[i] = info
+	}
+	return nil
+}
+
+func (s *Store) checkFormat() error {
+	v, err := s.uint(keyFormat)
+	if err == nil {
+		if v > formatVersion {
+			return newer(s.dir, "store format", v, formatVersion)
+		}
+		return nil
+	}
+	if !errors.Is(err, pebble.ErrNotFound) {
+		return err
+	}
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	foreign := it.First()
+	if err := it.Close(); err != nil {
+		return err
+	}
+	if foreign {
+		return fmt.Errorf("%w: it holds data, but no store format", ErrDamaged)
+	}
+	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
+}
+
+func (s *Store) loadCounters() error {
+	generation, err := s.uint(keyGeneration)
+	if err != nil && !errors.Is(err, pebble.ErrNotFound) {
+		return err
+	}
+	s.generation.Store(generation)
+	counts, err := s.readCounts()
+	if err != nil {
+		return err
+	}
+	s.counts.Store(&counts)
+	return nil
+}
+
+// uint reads a number; an absent one is pebble.ErrNotFound, an empty value is 0.
+func (s *Store) uint(key []byte) (uint64, error) {
+	v, closer, err := s.db.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	defer closer.Close()
+	if len(v) == 0 {
+		return 0, nil
+	}
+	n, size := binary.Uvarint(v)
+	if size <= 0 {
+		return 0, errRecord
+	}
+	return n, nil
+}
+
+// Generation counts the changes that were applied; 0 in a store that never had one.
+func (s *Store) Generation() uint64 { return s.generation.Load() }
+
+// Counts tells what the store holds, without reading it.
+func (s *Store) Counts() Counts { return *s.counts.Load() }
+
+// DecoderRevision returns what SetDecoderRevision stored, 0 at first.
+func (s *Store) DecoderRevision() (uint64, error) {
+	var v uint64
+	err := s.read(func() (err error) {
+		if v, err = s.uint(keyDecoder); errors.Is(err, pebble.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	return v, err
+}
+
+// SetDecoderRevision notes which revision of the files' decoder made what is stored. With another one all files have to
+// be parsed again, whatever the file table says.
+func (s *Store) SetDecoderRevision(v uint64) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	return s.read(func() error {
+		b := s.db.NewBatch()
+		if err := b.Set(keyDecoder, binary.AppendUvarint(nil, v), nil); err != nil {
+			return err
+		}
+		return s.commit(b)
+	})
+}
+
+// Failed is closed when the store can no longer be written. Err then says why.
+func (s *Store) Failed() <-chan struct{} { return s.fence.failed }
+
+// Err returns nil, or an ErrUnavailable or ErrDamaged that says what happened first. Its text has no path.
+func (s *Store) Err() error { return s.fence.cause() }
+
+// Check looks whether the directory is still the one that was opened and fails the store when it is not: writes into a
+// deleted directory would succeed and be lost. It costs two stat calls.
+func (s *Store) Check() error {
+	if err := s.fence.cause(); err != nil || s.inodes[0] == nil {
+		return err
+	}
+	if s.missing() {
+		s.fence.trip(fmt.Errorf("%w: it was removed or replaced while in use", ErrUnavailable))
+	}
+	return s.fence.cause()
+}
+
+// missing reports that the directory on disk is not the one that was opened. An error other than "not there" is none of
+// its business: the disk will say so itself.
+func (s *Store) missing() bool {
+	if !s.fs.disk {
+		return false
+	}
+	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
+		info, err := os.Stat(name)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return true
+		}
+		if err == nil && s.inodes[i] != nil && !os.SameFile(info, s.inodes[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close waits for reads and writes that are under way and closes the store; a failed one is abandoned, with its lock
+// given back. Later calls, and a second Close, get ErrClosed.
+func (s *Store) Close() error {
+	if !s.closing.CompareAndSwap(false, true) {
+		return ErrClosed
+	}
+	if s.fence.cause() != nil {
+		s.users.closed.Store(true)
+		s.abandon(s.cache.MaxSize())
+		return nil
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.users.drain(s.fence)
+	closed := make(chan error, 1)
+	go func() { closed <- s.db.Close() }()
+	var err error
+	select {
+	case err = <-closed:
+	case <-s.fence.failed:
+		s.abandon(s.cache.MaxSize())
+		return nil
+	}
+	s.fs.tables.closeAll()
+	s.cache.Unref()
+	if err != nil {
+		return fmt.Errorf("close %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// abandon leaves a Pebble instance behind that cannot be closed: its goroutines are parked and stay. What can be given
+// back is the block cache, whose room is reserved away so that it drops its blocks, and, once nothing of the instance is
+// on its way to the disk and nobody reads it any more, the lock and the tables.
+func (s *Store) abandon(cacheBytes int64) {
+	if s.fence.cause() == nil {
+		s.release() // Pebble did not get that far, or has closed itself
+		s.cache.Unref()
+		return
+	}
+	s.cache.Reserve(int(cacheBytes))
+	if s.idle() {
+		s.release()
+		return
+	}
+	go func() {
+		for !s.idle() {
+			time.Sleep(100 * time.Millisecond)
+		}
+		s.release()
+	}()
+}
+
+func (s *Store) idle() bool { return s.fence.quiet() && s.users.n.Load() == 0 }
+
+func (s *Store) release() {
+	s.fs.tables.closeAll()
+	_ = s.lock.Close() // it only keeps others out; a failure changes nothing for this process
+}
+
+// RaiseGeneration makes the next generations follow least, for a store that takes the place of another.
+func (s *Store) RaiseGeneration(least uint64) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.generation.Store(max(s.generation.Load(), least))
+}
