@@ -1,0 +1,156 @@
+package resolver
+
+import (
+	"errors"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
+
+// Apply commits a change and returns the generation that it made. When it returns, no answer from before it is given
+// any more. With the disk gone the change goes to the store in memory; an error means that nothing has changed.
+func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	for {
+		st := r.writes.Load()
+		effect, err := r.applyTo(st, c)
+		if err == nil {
+			return effect.Generation, nil
+		}
+		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrDamaged) {
+			return 0, err
+		}
+		if r.takeOver(st) != nil {
+			return 0, readError(err)
+		}
+	}
+}
+
+// applyTo follows the order that the proof in stamps needs.
+func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, error) {
+	r.stamps.begin()
+	defer r.stamps.end()
+	effect, err := st.Apply(c, r.options.Now())
+	if err != nil {
+		return nil, err
+	}
+	// A store that is still being filled has not all keys yet.
+	if (effect.Keys || effect.Sealing || effect.Defaults || r.unsettled) && st == r.reads.Load() {
+		err = r.settle(st)
+		r.unsettled = err != nil // then the next change tries again, or the store that takes over
+	}
+	r.stamps.raise(effect, r.hashName)
+	return effect, err
+}
+
+// exchange puts another store in the place of what is read. The caller holds applying.
+func (r *Resolver) exchange(st *store.Store) error {
+	r.stamps.begin()
+	defer r.stamps.end()
+	if err := r.settle(st); err != nil {
+		return err
+	}
+	r.reads.Store(st)
+	r.writes.Store(st)
+	r.stamps.raiseAll()
+	return nil
+}
+
+// settled is what is small enough to be kept decoded.
+type settled struct {
+	keys     *KeySet
+	sealing  *catalog.Sealing
+	defaults *catalog.Defaults
+}
+
+func (r *Resolver) settle(st *store.Store) error {
+	next, err := readSettled(st)
+	if err != nil {
+		return err
+	}
+	r.settled.Store(next)
+	return nil
+}
+
+func readSettled(st *store.Store) (*settled, error) {
+	var keys []*catalog.Key
+	err := st.Keys(func(k *catalog.Key) bool {
+		keys = append(keys, k)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &settled{keys: newKeySet(keys)}
+	if s.sealing, err = st.Sealing(); err != nil {
+		return nil, err
+	}
+	if s.defaults, err = st.Defaults(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Generation counts the changes; it is the newest that Apply has returned.
+func (r *Resolver) Generation() uint64 { return r.writes.Load().Generation() }
+
+// Files yields the whole file table by path: which files the store has taken up, in which state.
+func (r *Resolver) Files(yield func(path string, row *catalog.FileRow) bool) error {
+	if err := r.writes.Load().Files(yield); err != nil {
+		return readError(err)
+	}
+	return nil
+}
+
+// LastGood returns the last accepted bytes of a file, nil when there are none. While a new store is being filled, the
+// old one is asked too: what a broken file declared last must not be lost with the disk.
+func (r *Resolver) LastGood(path string) ([]byte, error) {
+	writes, reads := r.writes.Load(), r.reads.Load()
+	b, err := writes.LastGood(path)
+	if err == nil && b == nil && reads != writes {
+		b, err = reads.LastGood(path)
+	}
+	if err != nil {
+		return nil, readError(err)
+	}
+	return b, nil
+}
+
+// DecoderRevision is the revision of the files' decoder that filled the store, 0 when none has said so. With another
+// one, all files must be parsed again.
+func (r *Resolver) DecoderRevision() (uint64, error) {
+	v, err := r.writes.Load().DecoderRevision()
+	if err != nil {
+		return 0, readError(err)
+	}
+	return v, nil
+}
+
+// SetDecoderRevision notes the decoder's revision once all files have been applied.
+func (r *Resolver) SetDecoderRevision(v uint64) error {
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	for {
+		st := r.writes.Load()
+		err := st.SetDecoderRevision(v)
+		if err == nil {
+			return nil
+		}
+		if r.takeOver(st) != nil {
+			return readError(err)
+		}
+	}
+}
+
+// Sealing returns the sealing block, nil when there is none. It is shared: do not change it.
+func (r *Resolver) Sealing() *catalog.Sealing { return r.settled.Load().sealing }
+
+// Defaults returns the defaults block, nil when there is none. It is shared: do not change it.
+func (r *Resolver) Defaults() *catalog.Defaults { return r.settled.Load().defaults }
+
+// Keys returns the API keys as they are now. It costs one atomic load.
+func (r *Resolver) Keys() *KeySet { return r.settled.Load().keys }
+
+// Counts tells how many projects and domains there are.
+func (r *Resolver) Counts() store.Counts { return r.reads.Load().Counts() }

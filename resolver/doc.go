@@ -1,0 +1,23 @@
+// Package resolver is the read side: it answers which project a domain belongs to, and everything else that is asked
+// about what the files declare. It takes changes in, from configsrc, and never makes any.
+//
+// # Resolve
+//
+// The exact record decides; without one, the wildcard with the longest suffix. The most specific match decides alone: an
+// inactive record is not a reason to look further (contract http.md 3.3). An Answer is the JSON of the response's data,
+// encoded once and kept in a cache with a budget in bytes. A hit costs no allocation and takes no lock of this package's.
+// Unknown names have a small cache of their own, so that a flood of random ones neither grows memory nor pushes good
+// entries out.
+//
+// # Freshness
+//
+// An answer is never older than the last change that Apply has acknowledged. Each carries the stamps it was built under:
+// counters for its name, its project, the set of wildcards and the defaults block. Apply commits to the store, then
+// moves the stamps of what it touched, then the epoch, and then returns. A hit whose stamps have moved is a miss; a
+// change to one project leaves the entries of all others alone. See stamps.go for why this holds.
+//
+// # The store may go
+//
+// Resolve outlives the store (contract cli.md): when the disk refuses, or the store is damaged or deleted, one in memory
+// takes over, and the way back is looked for; see failover.go.
+package resolver

@@ -1,0 +1,331 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fingerpost/resolver/store"
+)
+
+// DiskOptions say how the store's disk is watched. Zero values mean the defaults.
+type DiskOptions struct {
+	Store      func(dir string, o store.Options) (*store.Store, error) // nil: store.Open
+	Probe      func(dir string) error                                  // nil: store.Probe
+	CheckEvery time.Duration                                           // between looks at the directory; 0: one second
+	RetryEvery time.Duration                                           // first pause between ways back; 0: two seconds
+}
+
+const (
+	// maxRetryPause bounds the pause between two attempts to use a disk that passes the probe and fails then. Each may
+	// leave parked goroutines behind.
+	maxRetryPause = time.Minute
+	// steadyAfter: a store on disk that lasted this long has its next failure looked at without a pause.
+	steadyAfter = 10 * time.Minute
+)
+
+// watch is the guard of the disk.
+type watch struct {
+	stop    context.CancelFunc
+	stopped context.Context
+	done    chan struct{}
+	wake    chan struct{} // of capacity 1: there is something to do
+
+	mu    sync.Mutex // guards what follows
+	state state
+	pause time.Duration // before the next attempt
+	next  time.Time     // of it
+	since time.Time     // when the present store on disk came up
+}
+
+// state is what is wrong with the store on disk.
+type state struct {
+	reason  string       // "" when nothing is
+	failed  *store.Store // the instance that failed, if it was one that had been opened
+	rebuild bool         // the store in memory has yet to be filled from the files
+}
+
+// firstStore opens the store of the start. failure says why it is one in memory, nil when that is as asked.
+func (r *Resolver) firstStore() (st *store.Store, failure, err error) {
+	if r.options.DataDir == "" {
+		st, err = r.openMemory()
+		return st, nil, err
+	}
+	if st, err = r.openDisk(); err == nil {
+		return st, nil, nil
+	}
+	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
+		return nil, nil, err
+	}
+	failure = err
+	st, err = r.openMemory()
+	return st, failure, err
+}
+
+func (r *Resolver) openMemory() (*store.Store, error) {
+	return store.Open("", store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes})
+}
+
+// openDisk opens the store in DataDir; a damaged one is moved aside for it.
+func (r *Resolver) openDisk() (*store.Store, error) {
+	st, err := r.openSound()
+	if !errors.Is(err, store.ErrDamaged) {
+		return st, err
+	}
+	aside, moveErr := store.MoveAside(r.options.DataDir, r.options.Now())
+	if moveErr != nil {
+		return nil, fmt.Errorf("%w; move it aside: %w", err, moveErr)
+	}
+	r.log.Warn("store damaged: moved aside, it is rebuilt from the files; what only the store held is in the moved directory",
+		"error", err, "moved_to", aside)
+	return r.openSound()
+}
+
+// openSound opens the store and reads what is needed before the first answer.
+func (r *Resolver) openSound() (*store.Store, error) {
+	open := r.options.Disk.Store
+	if open == nil {
+		open = store.Open
+	}
+	st, err := open(r.options.DataDir, store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := readSettled(st); err != nil {
+		_ = st.Close() // what was read says why
+		return nil, err
+	}
+	return st, nil
+}
+
+func (r *Resolver) startWatch(failure error) {
+	w := &r.watch
+	w.stopped, w.stop = context.WithCancel(context.Background())
+	w.done, w.wake = make(chan struct{}), make(chan struct{}, 1)
+	w.since = time.Now()
+	if failure != nil {
+		r.degrade(state{reason: failure.Error()})
+	}
+	go r.runWatch()
+}
+
+func (r *Resolver) stopWatch() {
+	r.watch.stop()
+	<-r.watch.done
+}
+
+// degrade notes and logs that the disk has failed.
+func (r *Resolver) degrade(s state) {
+	r.log.Error("store on disk unavailable: serving from memory, durable writes are refused until it is back", "reason", s.reason)
+	w := &r.watch
+	w.mu.Lock()
+	w.state = s
+	if time.Since(w.since) >= steadyAfter {
+		w.pause = 0
+	}
+	w.next = time.Now().Add(w.pause)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) now() state {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state
+}
+
+// Degraded tells why the store on disk is not in use. The reason is fit for an operator.
+func (r *Resolver) Degraded() (reason string, bad bool) {
+	s := r.watch.now()
+	return s.reason, s.reason != ""
+}
+
+// Writable reports whether what is written now survives the process.
+func (r *Resolver) Writable() bool {
+	_, bad := r.Degraded()
+	return !bad && r.writes.Load().Err() == nil
+}
+
+// takeOver replaces a store that has failed by one in memory. The caller holds applying. An error means that st is not
+// a failed store in use, or that memory has failed too.
+func (r *Resolver) takeOver(st *store.Store) error {
+	failure := st.Err()
+	if failure == nil || r.writes.Load() != st {
+		return errors.New("the store in use has not failed")
+	}
+	s := state{reason: failure.Error(), failed: st}
+	mem, err := r.openMemory()
+	if err != nil {
+		return err
+	}
+	// Damaged data must not be carried on; all else is as good as what was answered until now.
+	if !errors.Is(failure, store.ErrDamaged) && mem.Import(st) == nil {
+		err = r.exchange(mem)
+	} else if err = mem.Close(); err == nil {
+		s.rebuild, err = r.startRebuild(st)
+	}
+	if err != nil {
+		return err
+	}
+	r.degrade(s)
+	return nil
+}
+
+// startRebuild lets changes go to an empty store while answers still come from the old one, as far as it can be read.
+func (r *Resolver) startRebuild(old *store.Store) (rebuild bool, err error) {
+	mem, err := r.openMemory()
+	if err != nil {
+		return false, err
+	}
+	mem.RaiseGeneration(old.Generation())
+	if r.options.Rebuild == nil {
+		return false, r.exchange(mem)
+	}
+	r.writes.Store(mem)
+	return true, nil
+}
+
+// runWatch looks after the disk until stop.
+func (r *Resolver) runWatch() {
+	defer close(r.watch.done)
+	every := r.options.Disk.CheckEvery
+	if every <= 0 {
+		every = time.Second
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		st := r.writes.Load()
+		select {
+		case <-r.watch.stopped.Done():
+			return
+		case <-r.watch.wake:
+		case <-st.Failed():
+			r.applying.Lock()
+			err := r.takeOver(st) // an Apply may have been faster; then it is not the one in use any more
+			stuck := err != nil && r.writes.Load() == st
+			r.applying.Unlock()
+			if stuck {
+				r.waitTick(tick)
+			}
+		case <-tick.C:
+			_ = st.Check() // what it finds comes back through Failed
+		}
+		r.mend()
+	}
+}
+
+func (r *Resolver) waitTick(tick *time.Ticker) {
+	select {
+	case <-r.watch.stopped.Done():
+	case <-tick.C:
+	}
+}
+
+// mend does what the present state calls for.
+func (r *Resolver) mend() {
+	w := &r.watch
+	w.mu.Lock()
+	s, due := w.state, !time.Now().Before(w.next)
+	w.mu.Unlock()
+	if s.reason == "" || !due {
+		return
+	}
+	var err error
+	if s.rebuild {
+		err = r.rebuild(s)
+	} else {
+		err = r.wayBack(s)
+	}
+	if err != nil {
+		r.log.Debug("store on disk not back yet", "error", err)
+		r.retryLater(r.retryEvery())
+	}
+}
+
+func (r *Resolver) retryEvery() time.Duration {
+	if r.options.Disk.RetryEvery > 0 {
+		return r.options.Disk.RetryEvery
+	}
+	return 2 * time.Second
+}
+
+func (r *Resolver) retryLater(pause time.Duration) {
+	w := &r.watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next = time.Now().Add(max(pause, w.pause))
+}
+
+// slower doubles the pause after an attempt that got further than the probe.
+func (w *watch) slower(least time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pause = min(max(2*w.pause, least), maxRetryPause)
+}
+
+// rebuild has the files fill the store in memory, and then answers from it.
+func (r *Resolver) rebuild(s state) error {
+	if err := r.options.Rebuild(r.watch.stopped); err != nil {
+		return fmt.Errorf("rebuild from the files: %w", err)
+	}
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	if err := r.exchange(r.writes.Load()); err != nil {
+		return err
+	}
+	s.rebuild = false
+	r.watch.mu.Lock()
+	r.watch.state = s
+	r.watch.mu.Unlock()
+	return nil
+}
+
+// wayBack tries to use the disk again: probe it, open the store there, bring it up to what memory has, exchange.
+func (r *Resolver) wayBack(s state) error {
+	if s.failed != nil {
+		// Gives the directory's lock back as soon as nothing of the old instance is on its way to the disk.
+		if err := s.failed.Close(); err != nil && !errors.Is(err, store.ErrClosed) {
+			return err
+		}
+	}
+	probe := r.options.Disk.Probe
+	if probe == nil {
+		probe = store.Probe
+	}
+	if err := probe(r.options.DataDir); err != nil {
+		return err
+	}
+	r.watch.slower(r.retryEvery())
+	disk, err := r.openDisk()
+	if err != nil {
+		return err
+	}
+	mem, err := r.moveTo(disk)
+	if err != nil {
+		_ = disk.Close() // it failed under the import, which says why
+		return err
+	}
+	r.log.Info("store on disk is back", "generation", disk.Generation())
+	w := &r.watch
+	w.mu.Lock()
+	w.state, w.since = state{}, time.Now()
+	w.mu.Unlock()
+	return mem.Close()
+}
+
+// moveTo imports what memory has into disk and answers from there. It returns the store that is out of use.
+func (r *Resolver) moveTo(disk *store.Store) (mem *store.Store, err error) {
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	mem = r.writes.Load()
+	if err := disk.Import(mem); err != nil {
+		return nil, err
+	}
+	return mem, r.exchange(disk)
+}

@@ -1,0 +1,15 @@
+package resolver
+
+import "fingerpost/resolver/catalog"
+
+// File returns one row of the file table, NOT_FOUND when the store has not taken the file up.
+func (r *Resolver) File(path string) (*catalog.FileRow, error) {
+	row, err := r.writes.Load().File(path)
+	if err != nil {
+		return nil, readError(err)
+	}
+	if row == nil {
+		return nil, notFound("file")
+	}
+	return row, nil
+}

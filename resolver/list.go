@@ -1,0 +1,230 @@
+package resolver
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
+
+// A Query says which part of a list is wanted and in which order (contract http.md 1.5).
+type Query struct {
+	Page  int    // from 1; 0 means 1
+	Limit int    // rows a page; 0 means all rows on one page
+	Sort  string // a scalar field of the rows; "" means id
+	Desc  bool
+	// Slugs restricts a list of projects to these, for a key that is bound to some; nil means every project.
+	Slugs []string
+}
+
+// An order compares two rows by one field.
+type order[T any] struct {
+	field   string
+	compare func(a, b *T) int
+}
+
+var projectOrders = []order[catalog.Project]{
+	{"id", func(a, b *catalog.Project) int { return cmp.Compare(a.ID, b.ID) }},
+	{"uuid", func(a, b *catalog.Project) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }},
+	{"name", func(a, b *catalog.Project) int { return strings.Compare(a.Name, b.Name) }},
+	{"slug", func(a, b *catalog.Project) int { return strings.Compare(a.Slug, b.Slug) }},
+	{"description", func(a, b *catalog.Project) int { return compareNullable(a.Description, b.Description) }},
+	{"status", func(a, b *catalog.Project) int { return strings.Compare(a.Status, b.Status) }},
+	{"createdAt", func(a, b *catalog.Project) int { return a.CreatedAt.Compare(b.CreatedAt) }},
+	{"updatedAt", func(a, b *catalog.Project) int { return a.UpdatedAt.Compare(b.UpdatedAt) }},
+}
+
+var domainOrders = []order[catalog.Domain]{
+	{"id", func(a, b *catalog.Domain) int { return cmp.Compare(a.ID, b.ID) }},
+	{"projectId", func(a, b *catalog.Domain) int { return cmp.Compare(a.ProjectID, b.ProjectID) }},
+	{"domain", func(a, b *catalog.Domain) int { return strings.Compare(a.Name, b.Name) }},
+	{"primary", func(a, b *catalog.Domain) int { return compareBool(a.Primary, b.Primary) }},
+	{"active", func(a, b *catalog.Domain) int { return compareBool(a.Active, b.Active) }},
+	{"createdAt", func(a, b *catalog.Domain) int { return a.CreatedAt.Compare(b.CreatedAt) }},
+	{"updatedAt", func(a, b *catalog.Domain) int { return a.UpdatedAt.Compare(b.UpdatedAt) }},
+}
+
+// compareNullable puts null before every text.
+func compareNullable(a, b *string) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return strings.Compare(*a, *b)
+}
+
+// compareBool puts false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// arrange returns the rows of the page that q asks for. rows come by ascending id, which also decides between equals.
+func arrange[T any](rows []*T, orders []order[T], q Query) ([]*T, error) {
+	by, err := orderOf(orders, q.Sort)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(rows, func(a, b *T) int {
+		if q.Desc {
+			a, b = b, a
+		}
+		return by(a, b)
+	})
+	return page(rows, q), nil
+}
+
+func orderOf[T any](orders []order[T], sort string) (func(a, b *T) int, error) {
+	if sort == "" {
+		sort = "id"
+	}
+	names := make([]string, len(orders))
+	for i, o := range orders {
+		if o.field == sort {
+			return o.compare, nil
+		}
+		names[i] = o.field
+	}
+	e := &catalog.Error{Code: catalog.CodeValidation, Message: "the list cannot be sorted by this field"}
+	e.Problems.Addf("sort", "must be one of %s", strings.Join(names, ", "))
+	return nil, e
+}
+
+// page cuts out what q asks for; one past the end is empty.
+func page[T any](rows []T, q Query) []T {
+	if q.Limit <= 0 {
+		return rows
+	}
+	before := max(q.Page, 1) - 1
+	if before > len(rows)/q.Limit {
+		return nil
+	}
+	rows = rows[before*q.Limit:]
+	return rows[:min(q.Limit, len(rows))]
+}
+
+// Projects returns the rows of a page and the number of all rows. VALIDATION_ERROR on "sort" where there is no such
+// field.
+func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err error) {
+	if _, err := orderOf(projectOrders, q.Sort); err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case q.Slugs != nil:
+		rows, err = r.projectsBySlug(q.Slugs)
+	case q.Limit > 0 && (q.Sort == "" || q.Sort == "id"):
+		return r.projectsByID(q)
+	default:
+		err = r.EachProject(func(p *catalog.Project) bool {
+			rows = append(rows, p)
+			return true
+		})
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	total = len(rows)
+	rows, err = arrange(rows, projectOrders, q)
+	return rows, total, err
+}
+
+func (r *Resolver) projectsBySlug(slugs []string) (rows []*catalog.Project, err error) {
+	err = r.view(func(v *store.View) error {
+		rows = nil
+		for _, slug := range slugs {
+			p := new(catalog.ProjectConfig)
+			found, err := v.ProjectBySlug(p, slug)
+			if err != nil {
+				return err
+			}
+			if found {
+				rows = append(rows, &p.Project)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(rows, projectOrders[0].compare)
+	return slices.CompactFunc(rows, func(a, b *catalog.Project) bool { return a.ID == b.ID }), err
+}
+
+// projectsByID decodes the projects of one page only: with 100,000 of them that is what makes a page cheap.
+func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, err error) {
+	var ids []int64
+	err = r.each(func(st *store.Store) error {
+		return st.EachProjectID(func(id int64) bool {
+			ids = append(ids, id)
+			return true
+		})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	total = len(ids)
+	if q.Desc {
+		slices.Reverse(ids)
+	}
+	err = r.view(func(v *store.View) error {
+		rows = nil
+		for _, id := range page(ids, q) {
+			p := new(catalog.ProjectConfig)
+			found, err := v.Project(p, id)
+			if err != nil {
+				return err
+			}
+			if found {
+				rows = append(rows, &p.Project)
+			}
+		}
+		return nil
+	})
+	return rows, total, err
+}
+
+// EachProject yields all projects by ascending id, as they are at one moment, without holding them all in memory. The
+// values are the caller's. A yield that takes long keeps the store's old data on the disk meanwhile.
+func (r *Resolver) EachProject(yield func(*catalog.Project) bool) error {
+	return r.each(func(st *store.Store) error { return st.EachProject(yield) })
+}
+
+func (r *Resolver) each(f func(*store.Store) error) error {
+	if err := f(r.reads.Load()); err != nil {
+		return readError(err)
+	}
+	return nil
+}
+
+// Domains returns the rows of a page of a project's domains and the number of all; NOT_FOUND without such a project.
+func (r *Resolver) Domains(projectID int64, q Query) (rows []*catalog.Domain, total int, err error) {
+	var found bool
+	err = r.view(func(v *store.View) (err error) {
+		rows = nil
+		if found, err = v.Project(new(catalog.ProjectConfig), projectID); err != nil || !found {
+			return err
+		}
+		return v.Domains(projectID, func(d *catalog.Domain) bool {
+			rows = append(rows, d)
+			return true
+		})
+	})
+	if err == nil && !found {
+		err = notFound("project")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	total = len(rows)
+	rows, err = arrange(rows, domainOrders, q)
+	return rows, total, err
+}

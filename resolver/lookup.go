@@ -1,0 +1,127 @@
+package resolver
+
+import (
+	"errors"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
+
+func notFound(what string) error {
+	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such " + what}
+}
+
+// view runs f on the store of the moment, again where that store was exchanged meanwhile. f may run twice.
+func (r *Resolver) view(f func(v *store.View) error) error {
+	for {
+		st := r.reads.Load()
+		err := st.View(f)
+		if errors.Is(err, store.ErrClosed) && st != r.reads.Load() {
+			continue
+		}
+		if err != nil {
+			return readError(err)
+		}
+		return nil
+	}
+}
+
+// project reads one project by id.
+func (r *Resolver) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
+	p := new(catalog.ProjectConfig)
+	var defaults *catalog.Defaults
+	var found bool
+	err := r.view(func(v *store.View) (err error) {
+		if found, err = v.Project(p, id); err == nil && found {
+			defaults, err = v.Defaults()
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !found:
+		return nil, nil, notFound("project")
+	}
+	return p, defaults, nil
+}
+
+// ProjectByID returns a project. Like all lookups it reports what is not there as a *catalog.Error NOT_FOUND, and a
+// store that cannot be read as UNAVAILABLE. The result is the caller's.
+func (r *Resolver) ProjectByID(id int64) (*catalog.Project, error) {
+	p, _, err := r.project(id)
+	if err != nil {
+		return nil, err
+	}
+	return &p.Project, nil
+}
+
+// ProjectBySlug returns the project that has the slug now.
+func (r *Resolver) ProjectBySlug(slug string) (*catalog.Project, error) {
+	p := new(catalog.ProjectConfig)
+	var found bool
+	err := r.view(func(v *store.View) (err error) {
+		found, err = v.ProjectBySlug(p, slug)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, notFound("project")
+	}
+	return &p.Project, nil
+}
+
+// ServiceSettings returns the settings in force: the project's own, then the defaults block, then the built-in ones.
+func (r *Resolver) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
+	p, defaults, err := r.project(projectID)
+	if err != nil {
+		return nil, err
+	}
+	if defaults != nil {
+		p.Service = p.Service.Over(defaults.Service)
+	}
+	return &p.Service, nil
+}
+
+// AuthSettings returns the settings in force, see ServiceSettings.
+func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
+	p, defaults, err := r.project(projectID)
+	if err != nil {
+		return nil, err
+	}
+	if defaults != nil {
+		p.Auth = p.Auth.Over(defaults.Auth)
+	}
+	return &p.Auth, nil
+}
+
+// SMTPConfig returns how the project's mail is handed over; NOT_FOUND also where the project has no such block.
+func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
+	p, _, err := r.project(projectID)
+	if err != nil {
+		return nil, err
+	}
+	if p.SMTP == nil {
+		return nil, notFound("SMTP config")
+	}
+	return p.SMTP, nil
+}
+
+// Domain returns one domain record of a project.
+func (r *Resolver) Domain(projectID, domainID int64) (*catalog.Domain, error) {
+	d := new(catalog.Domain)
+	var found bool
+	err := r.view(func(v *store.View) (err error) {
+		found, err = v.DomainByID(d, projectID, domainID)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, notFound("domain")
+	}
+	return d, nil
+}

@@ -1,0 +1,141 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+
+	"github.com/dgraph-io/ristretto/v2"
+)
+
+// DefaultCacheBytes is Options.CacheBytes where none is given.
+const DefaultCacheBytes = 256 << 20
+
+// Options are the settings of a Resolver. The zero value keeps everything in memory.
+type Options struct {
+	// DataDir holds the store. "" keeps it in memory, which is then no failure.
+	DataDir string
+	// CacheBytes is the memory that cached answers may take; 0 means DefaultCacheBytes. Unknown names get a sixteenth
+	// of it, 16 MiB at most.
+	CacheBytes int64
+	// StoreCacheBytes is the store's block cache; 0 means store.DefaultCacheBytes.
+	StoreCacheBytes int64
+	// OpenSecret opens a secret for the FlatSecrets form. context is "<project's uuid>/jwt_secret". Nil: none can be.
+	OpenSecret func(s catalog.Secret, context string) (string, error)
+	// Rebuild makes configsrc apply all files anew, because the store has lost what they declare: Files yields none of
+	// them by then. It is called from the goroutine that watches the disk, one call at a time, and again after an
+	// error; ctx ends with Close. Nil: the store is filled by later changes only.
+	Rebuild func(ctx context.Context) error
+	// Logger gets one line when the store fails, and one when it is back. Nil means slog.Default.
+	Logger *slog.Logger
+	// Now is the clock of createdAt and updatedAt; nil means time.Now.
+	Now func() time.Time
+	// Disk replaces parts of how the store's disk is watched, for tests; the zero value is right for all else.
+	Disk DiskOptions
+}
+
+// A Resolver answers what the files declare. All its methods may be called from any goroutine, until Close.
+type Resolver struct {
+	options Options
+	log     *slog.Logger
+	seed    maphash.Seed
+	front   front        // before known
+	known   *answerCache // found, inactive and suspended domains
+	unknown *answerCache // names that no record matches
+	stamps  stamps
+	flights flights
+	recent  recent
+	metrics counters
+
+	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store
+	// is being filled from the files.
+	reads, writes atomic.Pointer[store.Store]
+	settled       atomic.Pointer[settled]
+	// applying is held by whoever changes the store or exchanges it, around all of begun … epoch (see stamps).
+	applying  sync.Mutex
+	unsettled bool // guarded by applying: settled could not be read after a change
+	watch     watch
+}
+
+type answerCache = ristretto.Cache[uint64, *Answer]
+
+// Open opens the store and gets ready to answer. A store that is damaged is moved aside; one that the disk refuses is
+// replaced by one in memory, see Degraded. It fails only with store.ErrLocked and store.ErrNewer.
+func Open(o Options) (*Resolver, error) {
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed()}
+	st, failure, err := r.firstStore()
+	if err != nil {
+		return nil, err
+	}
+	r.front = newFront(o.CacheBytes)
+	r.known = r.newCache(o.CacheBytes-o.CacheBytes/frontShare, expectedAnswerBytes)
+	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
+	r.reads.Store(st)
+	r.writes.Store(st)
+	// Epoch 0 is what an answer that was never confirmed has.
+	r.stamps.begin()
+	r.stamps.end()
+	if err := r.settle(st); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	r.startWatch(failure)
+	return r, nil
+}
+
+// Close stops watching the disk and closes the store. No other call may be under way or follow.
+func (r *Resolver) Close() error {
+	r.stopWatch()
+	r.known.Close()
+	r.unknown.Close()
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	writes, reads := r.writes.Load(), r.reads.Load()
+	err := writes.Close()
+	if reads != writes {
+		_ = reads.Close() // it has failed already
+	}
+	return err
+}
+
+// What an entry takes on average, for the number of ristretto's counters only: ten for each entry that fits.
+const (
+	expectedAnswerBytes  = 1400
+	expectedUnknownBytes = 400
+	countersPerEntry     = 10
+)
+
+// unknownBytes is the budget for names that nobody has.
+func unknownBytes(cacheBytes int64) int64 { return max(min(cacheBytes/16, 16<<20), 64<<10) }
+
+func (r *Resolver) newCache(bytes, entryBytes int64) *answerCache {
+	c, err := ristretto.NewCache(&ristretto.Config[uint64, *Answer]{
+		NumCounters: max(bytes/entryBytes*countersPerEntry, 1000),
+		MaxCost:     bytes,
+		BufferItems: 64,
+		// The key is a hash already; the default would look at its type at each call.
+		KeyToHash: func(k uint64) (uint64, uint64) { return k, 0 },
+		// Answer.cost has it in.
+		IgnoreInternalCost: true,
+		OnEvict:            func(*ristretto.Item[*Answer]) { r.metrics.evictions.Add(1) },
+	})
+	if err != nil {
+		panic("resolver: a cache of positive size was refused: impossible, see ristretto.NewCache: " + err.Error())
+	}
+	return c
+}
