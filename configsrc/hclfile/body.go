@@ -1,0 +1,284 @@
+package hclfile
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// A list is a list of strings, as far as they could be read, and where each stands; a catalog.Field may point to one.
+type list struct {
+	values []string
+	ranges []hcl.Range
+}
+
+// A content is what was read of one block's attributes.
+type content struct {
+	block  *hclsyntax.Block
+	schema *schema
+	said   catalog.FieldSet // written and read
+	bad    catalog.FieldSet // written, but reported already
+}
+
+func (c *content) wrote(i int) bool { return i >= 0 && (c.said.Has(i) || c.bad.Has(i)) }
+
+// attributes reads a block's attributes into fields, which go with schema.attrs by index.
+func (d *decoder) attributes(block *hclsyntax.Block, s *schema, fields []catalog.Field) *content {
+	c := &content{block: block, schema: s}
+	for _, attr := range inOrder(block.Body.Attributes) {
+		i := slices.Index(s.attrs, attr.Name)
+		switch {
+		case i < 0:
+			d.unknownAttribute(attr, s)
+		case attr.SrcRange.End.Byte > d.sound: // the parser has said what is wrong
+			c.bad = c.bad.With(i)
+		case attr.Expr != nil && d.attribute(attr, fields[i]):
+			c.said = c.said.With(i)
+		default:
+			c.bad = c.bad.With(i)
+		}
+	}
+	return c
+}
+
+// inOrder sorts by place: the parser keeps a map.
+func inOrder(attrs hclsyntax.Attributes) []*hclsyntax.Attribute {
+	sorted := make([]*hclsyntax.Attribute, 0, len(attrs))
+	for _, a := range attrs {
+		if a != nil {
+			sorted = append(sorted, a)
+		}
+	}
+	slices.SortFunc(sorted, func(a, b *hclsyntax.Attribute) int { return a.NameRange.Start.Byte - b.NameRange.Start.Byte })
+	return sorted
+}
+
+// attribute reads one attribute and reports what is wrong with its kind.
+func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
+	switch to := f.Value.(type) {
+	case *string:
+		text, ok := d.stringValue(attr.Name, attr.Expr, wantString)
+		*to = text
+		return ok && d.oneOf(attr, text, f.OneOf)
+	case **string:
+		if v, ok := d.literal(attr.Expr); ok && v == (value{}) {
+			*to = nil
+			return true
+		}
+		text, ok := d.stringValue(attr.Name, attr.Expr, wantString)
+		*to = &text
+		return ok
+	case *bool:
+		v, ok := d.literal(attr.Expr)
+		if !ok || v.boolean == nil {
+			d.mismatch(attr.Name, attr.Expr, wantBool)
+			return false
+		}
+		*to = *v.boolean
+		return true
+	case *int:
+		return d.intValue(attr, to)
+	case *catalog.Secret:
+		return d.secret(attr, to)
+	case *body:
+		return d.bodyValue(attr, to)
+	case *list:
+		return d.listValue(attr, to)
+	}
+	panic("hclfile: a Field of a type that no case handles: impossible while Fields and this switch agree")
+}
+
+// stringValue reads a literal string, a heredoc, or one in trimsuffix().
+func (d *decoder) stringValue(name string, expr hclsyntax.Expression, want string) (string, bool) {
+	if call, ok := unparen(expr).(*hclsyntax.FunctionCallExpr); ok && call.Name == "trimsuffix" {
+		return d.trimmed(call)
+	}
+	v, ok := d.literal(expr)
+	if !ok || v.text == nil {
+		d.mismatch(name, expr, want)
+		return "", false
+	}
+	return *v.text, true
+}
+
+// oneOf checks an enum here and not in Validate, because here a suggestion can be made.
+func (d *decoder) oneOf(attr *hclsyntax.Attribute, text string, allowed []string) bool {
+	if allowed == nil || slices.Contains(allowed, text) {
+		return true
+	}
+	d.errorf(attr.Expr.Range(), attr.Name+": must be one of "+strings.Join(allowed, ", "), "%s", didYouMean(text, allowed))
+	return false
+}
+
+func (d *decoder) intValue(attr *hclsyntax.Attribute, to *int) bool {
+	v, ok := d.literal(attr.Expr)
+	if !ok || v.number == nil {
+		d.mismatch(attr.Name, attr.Expr, wantInt)
+		return false
+	}
+	// Never print the number: one such as 1e10000000 has ten million digits.
+	n, accuracy := v.number.Int64()
+	switch {
+	case accuracy != big.Exact && v.number.IsInt():
+		d.errorf(attr.Expr.Range(), attr.Name+": the number is too large", "")
+		return false
+	case accuracy != big.Exact:
+		d.errorf(attr.Expr.Range(), "attribute "+quoted(attr.Name)+" wants a whole number, found a fraction", "")
+		return false
+	}
+	*to = int(n)
+	return true
+}
+
+func (d *decoder) listValue(attr *hclsyntax.Attribute, to *list) bool {
+	tuple, ok := unparen(attr.Expr).(*hclsyntax.TupleConsExpr)
+	if !ok {
+		d.mismatch(attr.Name, attr.Expr, wantList)
+		return false
+	}
+	to.values = make([]string, 0, len(tuple.Exprs))
+	for _, e := range tuple.Exprs {
+		text, textOK := d.stringValue(attr.Name, e, "strings in its list")
+		if !textOK {
+			ok = false
+			continue
+		}
+		to.values = append(to.values, text)
+		to.ranges = append(to.ranges, e.Range())
+	}
+	return ok
+}
+
+// unknownAttribute reports an attribute that the block does not have, and where it would belong.
+func (d *decoder) unknownAttribute(attr *hclsyntax.Attribute, s *schema) {
+	detail := ""
+	if slices.Contains(s.blocks, attr.Name) {
+		detail = quoted(attr.Name) + " is a block: write " + schemaOf(attr.Name).sample + " … }, without an equals sign"
+	} else if detail = didYouMean(attr.Name, s.attrs); detail == "" {
+		if where := owners(attr.Name); where != "" {
+			detail = "it belongs into " + where
+		} else if s.attrs == nil {
+			detail = "a " + orFile(s.typ) + " holds blocks only: " + strings.Join(s.blocks, ", ")
+		} else {
+			detail = "a " + orFile(s.typ) + " has " + strings.Join(s.attrs, ", ")
+		}
+	}
+	d.errorf(attr.NameRange, "unknown attribute "+quoted(attr.Name), "%s", detail)
+}
+
+// unknownBlock reports a block that cannot stand in one of schema s.
+func (d *decoder) unknownBlock(block *hclsyntax.Block, s *schema) {
+	summary, detail := "unknown block "+quoted(block.Type), ""
+	if slices.Contains(s.attrs, block.Type) {
+		detail = quoted(block.Type) + " is an attribute: write " + block.Type + " = …"
+	} else if where := parents(block.Type); where != "" {
+		summary = "a " + block.Type + " block cannot stand here"
+		detail = "it stands " + where
+	} else if detail = didYouMean(block.Type, s.blocks); detail == "" {
+		if len(s.blocks) > 0 {
+			detail = "a " + orFile(s.typ) + " may hold the blocks " + strings.Join(s.blocks, ", ")
+		} else {
+			detail = "a " + s.typ + " block holds no blocks"
+		}
+	}
+	d.errorf(block.TypeRange, summary, "%s", detail)
+}
+
+func orFile(typ string) string {
+	if typ == "" {
+		return "file"
+	}
+	return typ + " block"
+}
+
+// label returns the block's one label, or reports that there is none or another number.
+func (d *decoder) label(block *hclsyntax.Block, s *schema) (string, hcl.Range) {
+	n := len(block.Labels)
+	switch {
+	case s.label == "" && n > 0:
+		d.errorf(block.LabelRanges[0], "a "+s.typ+" block has no label", "write %s … }", s.sample)
+	case s.label != "" && n == 0:
+		d.errorf(block.TypeRange, "a "+s.typ+" block needs a label: "+s.label, "write %s … }", s.sample)
+	case n > 1:
+		d.errorf(block.LabelRanges[1], "a "+s.typ+" block has one label only: "+s.label, "write %s … }", s.sample)
+	}
+	if s.label == "" || n == 0 {
+		return "", block.TypeRange
+	}
+	return block.Labels[0], block.LabelRanges[0]
+}
+
+// header is the block's type and labels.
+func header(block *hclsyntax.Block) hcl.Range {
+	if n := len(block.LabelRanges); n > 0 {
+		return hcl.RangeBetween(block.TypeRange, block.LabelRanges[n-1])
+	}
+	return block.TypeRange
+}
+
+// validated turns what a noun's Validate found into diagnostics: at the attribute, at the label, or at the head of the
+// block for what is missing. label names the field that the label is.
+func (d *decoder) validated(c *content, ps catalog.Problems, label string) {
+	for _, p := range ps {
+		name, i := c.schema.attribute(p.Path)
+		severity := Error
+		if p.Warning {
+			severity = Warning
+		}
+		switch {
+		case i >= 0 && c.bad.Has(i):
+		case i >= 0 && c.said.Has(i):
+			d.add(severity, "", d.inside(c.block.Body.Attributes[name].Expr, p.Message), name+": "+p.Message, "")
+		case i >= 0:
+			d.atHeader(c, severity, "attribute "+quoted(name)+" is missing", name+" "+p.Message)
+		case p.Path == label && len(c.block.LabelRanges) > 0:
+			d.add(severity, "", c.block.LabelRanges[0], label+": "+p.Message, "")
+		case p.Path == label && label != "": // the label is missing, which was said
+		default:
+			d.atHeader(c, severity, c.schema.typ+" "+p.Message, "")
+		}
+	}
+}
+
+// atHeader reports what a block lacks. In a block that was not read to its end nothing can be said to be missing.
+func (d *decoder) atHeader(c *content, severity Severity, summary, detail string) {
+	if c.block.CloseBraceRange.End.Byte <= d.sound {
+		d.add(severity, "", header(c.block), summary, detail)
+	}
+}
+
+// inside narrows a range down to the line of a heredoc that a message of catalog's placeholder check speaks of.
+func (d *decoder) inside(e hclsyntax.Expression, message string) hcl.Range {
+	rng := e.Range()
+	var line, column int
+	if n, _ := fmt.Sscanf(message, "line %d, column %d:", &line, &column); n != 2 || line < 1 {
+		return rng
+	}
+	if call, ok := unparen(e).(*hclsyntax.FunctionCallExpr); ok && len(call.Args) == 2 {
+		e = call.Args[0]
+	}
+	if e = unparen(e); !d.isHeredoc(e) {
+		return rng
+	}
+	at := d.lineEnd(e.Range().Start.Byte)
+	for range line - 1 {
+		if at >= len(d.src) {
+			return rng
+		}
+		at = d.lineEnd(at + 1)
+	}
+	if at >= rng.End.Byte || at+1 > len(d.src) {
+		return rng
+	}
+	start, end := at+1, d.lineEnd(at+1)
+	for start < end && (d.src[start] == ' ' || d.src[start] == '\t') {
+		start++
+	}
+	return d.rangeAt(start, end)
+}

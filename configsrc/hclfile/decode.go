@@ -1,0 +1,188 @@
+package hclfile
+
+import (
+	"fmt"
+	"slices"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// Options of Decode.
+type Options struct {
+	// ReadFile reads a template body that file("path") names. The path is slash-separated, below the config folder and
+	// already checked to be local. Nil: such bodies are left empty and the call is only checked for its form.
+	ReadFile func(path string) ([]byte, error)
+}
+
+// A Result is one decoded file.
+type Result struct {
+	// Declared is what the file declares, as far as it could be read; to be trusted only without errors.
+	Declared *catalog.Declared
+	// Deps are the paths of template bodies by file() and of ca_file, below the config folder, sorted, each once.
+	Deps []string
+	// PlainSecret says that a secret stands in the file in clear text.
+	PlainSecret bool
+	// NewUUIDs are the slugs of the projects that say uuid = "new": they have the derived identity until the line is
+	// replaced.
+	NewUUIDs []string
+
+	source *source
+	places map[refKey]place
+}
+
+// A refKey is the part of a Ref that names an object within one file.
+type refKey struct {
+	kind    catalog.Kind
+	name    string
+	project int64
+}
+
+func keyOf(ref catalog.Ref) refKey {
+	if ref.Kind == catalog.KindProject {
+		return refKey{ref.Kind, ref.Name, 0}
+	}
+	return refKey{ref.Kind, ref.Name, ref.ProjectID}
+}
+
+// A place is where an object is declared.
+type place struct {
+	header hcl.Range // type and labels
+	uuid   bool      // there is a uuid line
+}
+
+// Decode reads one config file. The path names it in diagnostics and may be anything. It never fails otherwise than by
+// diagnostics, never panics and takes time in proportion to the size of src; src must not change afterwards.
+// The Result is never nil.
+func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
+	s := &source{path: path, src: src}
+	res := &Result{Declared: &catalog.Declared{}, source: s, places: map[refKey]place{}}
+	if ds := s.guard(); len(ds) > 0 {
+		return res, ds.capped()
+	}
+	d := &decoder{source: s, o: o, res: res, first: map[claim]hcl.Range{}}
+	var syntax Diagnostics
+	d.sound, syntax = s.parse()
+	d.file()
+	d.diags = slices.Concat(d.diags, syntax, s.guardKeys())
+	slices.Sort(res.Deps)
+	res.Deps = slices.Compact(res.Deps)
+	d.withoutKeys()
+	return res, d.diags.capped()
+}
+
+// Diagnose makes a diagnostic at the definition of ref, found by Kind, Name and (but for projects) ProjectID. What this
+// file does not declare is reported on the file as a whole.
+func (r *Result) Diagnose(ref catalog.Ref, severity Severity, summary, detail string) Diagnostic {
+	at, ok := r.places[keyOf(ref)]
+	if !ok {
+		d := FileProblem(r.source.path, summary, detail)
+		d.Severity = severity
+		return d
+	}
+	return r.source.diagnostic(severity, at.header, summary, detail)
+}
+
+// Position is where ref's block begins, the zero Pos if this file does not declare it.
+func (r *Result) Position(ref catalog.Ref) Pos { return position(r.places[keyOf(ref)].header.Start) }
+
+// HasUUID reports whether the block of ref has a uuid line.
+func (r *Result) HasUUID(ref catalog.Ref) bool { return r.places[keyOf(ref)].uuid }
+
+// A claim is something that one file may say only once.
+type claim struct{ kind, name string }
+
+// A decoder walks one file's syntax tree.
+type decoder struct {
+	*source
+	o     Options
+	res   *Result
+	diags Diagnostics
+	sound int // bytes that the parser understood; nothing is said about later ones
+	first map[claim]hcl.Range
+}
+
+func (d *decoder) add(severity Severity, rule string, rng hcl.Range, summary, detail string) {
+	if rng.Start.Byte >= d.sound || d.full() {
+		return
+	}
+	diag := d.diagnostic(severity, rng, summary, detail)
+	diag.Rule = rule
+	d.diags = append(d.diags, diag)
+}
+
+// full reports that there are more problems than will be shown. It bounds the work that a file can make.
+func (d *decoder) full() bool { return len(d.diags) > 2*maxDiagnostics }
+
+func (d *decoder) errorf(rng hcl.Range, summary, detail string, args ...any) {
+	d.add(Error, "", rng, summary, fmt.Sprintf(detail, args...))
+}
+
+func (d *decoder) warn(rule string, rng hcl.Range, summary, detail string) {
+	d.add(Warning, rule, rng, summary, detail)
+}
+
+// once reports a second one of something that there may be one of.
+func (d *decoder) once(c claim, rng hcl.Range, summary, hint string) {
+	if first, taken := d.first[c]; taken {
+		d.errorf(rng, summary, "%s", joinLines("the first is at "+d.at(first), hint))
+		return
+	}
+	d.first[c] = rng
+}
+
+// place records where an object is declared; of two the first counts.
+func (d *decoder) place(kind catalog.Kind, name string, project int64, block *hclsyntax.Block) {
+	key := refKey{kind, name, project}
+	if _, taken := d.res.places[key]; !taken {
+		d.res.places[key] = place{header: header(block), uuid: block.Body.Attributes["uuid"] != nil}
+	}
+}
+
+// file walks the top level.
+func (d *decoder) file() {
+	for _, attr := range inOrder(d.body.Attributes) {
+		if d.full() {
+			break
+		}
+		d.unknownAttribute(attr, fileSchema)
+	}
+	for _, block := range d.body.Blocks {
+		if block.Body == nil || d.full() {
+			continue
+		}
+		switch block.Type {
+		case "project":
+			d.project(block)
+		case "template":
+			t := d.template(block, nil)
+			d.res.Declared.Templates = append(d.res.Declared.Templates, t)
+		case "defaults":
+			d.defaults(block)
+		case "key":
+			d.key(block)
+		case "sealing":
+			d.sealing(block)
+		default:
+			d.unknownBlock(block, fileSchema)
+		}
+	}
+}
+
+// withoutKeys makes sure that no text quotes a full key, which can stand anywhere, in a label too.
+func (d *decoder) withoutKeys() {
+	for i := range d.diags {
+		diag := &d.diags[i]
+		for _, text := range []*string{&diag.Summary, &diag.Detail} {
+			for {
+				start, end := catalog.FindKeyText([]byte(*text))
+				if start < 0 {
+					break
+				}
+				*text = (*text)[:start] + redacted + (*text)[end:]
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package hclfile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Severity tells whether a file with such a Diagnostic can be served.
+type Severity string
+
+// The severities, as they stand in JSON.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// RuleClearTextSecret marks the warning about a secret that stands in the file as it is. Under
+// sealing { require = true } configsrc turns it into an error.
+const RuleClearTextSecret = "clear-text-secret"
+
+// A Pos is a place in a file. The zero Pos means that there is none.
+type Pos struct {
+	Line   int `json:"line"`   // 1-based
+	Column int `json:"column"` // 1-based, in characters (grapheme clusters), as editors count
+	Byte   int `json:"byte"`   // 0-based
+}
+
+// A Diagnostic is one problem of a file. It carries no secret and no control character, so that it can be printed,
+// logged and sent as it is.
+type Diagnostic struct {
+	Severity Severity `json:"severity"`
+	Rule     string   `json:"rule,omitempty"` // names what can be switched to an error; mostly empty
+	Summary  string   `json:"summary"`        // what is wrong, lower case
+	Detail   string   `json:"detail"`         // what would be right; may be empty or have several lines
+	File     string   `json:"file"`           // as it was given to Decode
+	Start    Pos      `json:"start"`
+	End      Pos      `json:"end"`     // exclusive
+	Snippet  string   `json:"snippet"` // the source line of Start, shortened, escaped, secrets taken out; may be empty
+
+	mark [2]int // bytes of Snippet that the range covers
+}
+
+// Diagnostics are the problems of one or several files.
+type Diagnostics []Diagnostic
+
+// HasErrors reports whether one of them is more than a warning.
+func (ds Diagnostics) HasErrors() bool {
+	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
+}
+
+// Sort orders by file, place, errors before warnings, and text, so that equal files give equal lists.
+func (ds Diagnostics) Sort() {
+	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Start.Byte, b.Start.Byte),
+			cmp.Compare(a.Start.Line, b.Start.Line),
+			cmp.Compare(a.Severity, b.Severity),
+			cmp.Compare(a.Summary, b.Summary),
+			cmp.Compare(a.Detail, b.Detail),
+		)
+	})
+}
+
+// FileProblem is an error about a file as a whole, such as one that cannot be read: it has no place and no snippet.
+func FileProblem(path, summary, detail string) Diagnostic {
+	return Diagnostic{Severity: Error, Summary: printable(summary), Detail: printable(detail), File: path}
+}
+
+// maxDiagnostics bounds what one file can report. A file that is broken everywhere is not read to the end by anyone.
+const maxDiagnostics = 100
+
+// capped sorts ds and cuts it down to maxDiagnostics and one line that says how many more there are.
+func (ds Diagnostics) capped() Diagnostics {
+	ds.Sort()
+	if len(ds) <= maxDiagnostics {
+		return ds
+	}
+	rest := ds[maxDiagnostics:]
+	last := Diagnostic{
+		Severity: Warning,
+		Summary:  plural(len(rest), "more problem is not shown", "more problems are not shown"),
+		Detail:   "put right the first ones and look again",
+		File:     ds[0].File, Start: rest[0].Start, End: rest[0].End, Snippet: rest[0].Snippet, mark: rest[0].mark,
+	}
+	if rest.HasErrors() {
+		last.Severity = Error
+	}
+	return append(ds[:maxDiagnostics:maxDiagnostics], last)
+}

@@ -1,0 +1,199 @@
+package hclfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// Why an edit cannot be made. In no case has anything been changed.
+var (
+	ErrBroken  = errors.New("the file does not parse")
+	ErrNoBlock = errors.New("there is no such block")
+	ErrExists  = errors.New("there is such a block already")
+	// ErrVerify means that the edited bytes do not say exactly what was meant: a mistake in this package, or text that
+	// was handed in and does not fit.
+	ErrVerify = errors.New("the edited file would not say what was meant")
+)
+
+// A BlockPath leads to a block: type and label of each block on the way, such as {"key", "checkout"} or
+// {"project", "acme", "auth_settings"}. A domain is found by its canonical name, however its label is written.
+type BlockPath []string
+
+// String is the path as it stands in files.
+func (p BlockPath) String() string { return strings.Join(p, " ") }
+
+// A document is a sound file that is about to be edited.
+type document struct {
+	*source
+	eol string // the file's line ending
+}
+
+func openDocument(src []byte) (*document, error) {
+	s := &source{path: "config", src: src}
+	ds := s.guard()
+	if len(ds) == 0 {
+		_, ds = s.parse()
+	}
+	if len(ds) > 0 {
+		return nil, fmt.Errorf("%w: line %d: %s", ErrBroken, ds[0].Start.Line, ds[0].Summary)
+	}
+	doc := &document{source: s, eol: "\n"}
+	if at := bytes.IndexByte(src, '\n'); at > 0 && src[at-1] == '\r' {
+		doc.eol = "\r\n"
+	}
+	return doc, nil
+}
+
+// find returns the block at the end of a path. Of several that match none is taken.
+func (doc *document) find(at BlockPath) (*hclsyntax.Block, error) {
+	body, rest := doc.body, []string(at)
+	for {
+		if len(rest) == 0 {
+			return nil, fmt.Errorf("%w: the path %q is empty or ends too early", ErrNoBlock, at)
+		}
+		typ, labels := rest[0], rest[1:]
+		n := 0
+		if s := schemaOf(typ); s != nil && s.label != "" {
+			n = 1
+		}
+		if len(labels) < n {
+			return nil, fmt.Errorf("%w: %q lacks a label", ErrNoBlock, at)
+		}
+		labels, rest = labels[:n], labels[n:]
+		var block *hclsyntax.Block
+		for _, b := range body.Blocks {
+			if b.Type != typ || !sameLabels(typ, b.Labels, labels) {
+				continue
+			}
+			if block != nil {
+				return nil, fmt.Errorf("%w of its own: %q stands in the file twice", ErrNoBlock, at)
+			}
+			block = b
+		}
+		if block == nil {
+			return nil, fmt.Errorf("%w: %s", ErrNoBlock, at)
+		}
+		if len(rest) == 0 {
+			return block, nil
+		}
+		body = block.Body
+	}
+}
+
+func sameLabels(typ string, have, want []string) bool {
+	if slices.Equal(have, want) {
+		return true
+	}
+	if typ != "domain" || len(have) != 1 || len(want) != 1 {
+		return false
+	}
+	a, errA := catalog.ParseDomain(have[0])
+	b, errB := catalog.ParseDomain(want[0])
+	return errA == nil && errB == nil && a == b
+}
+
+// splice returns the source with src[from:to] replaced.
+func (doc *document) splice(from, to int, text string) []byte {
+	return slices.Concat(doc.src[:from], []byte(text), doc.src[to:])
+}
+
+// after is the index of the first token that begins at or after a byte.
+func (doc *document) after(at int) int {
+	return sort.Search(len(doc.tokens()), func(i int) bool { return doc.tokens()[i].Range.Start.Byte >= at })
+}
+
+// breaks reports whether a token ends a line. Comments that begin with # or // hold their line's end.
+func breaks(tok hclsyntax.Token) bool {
+	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte{'\n'})
+}
+
+// nextLine is where the line that src[at] is on ends, after its line feed, seen by the lexer: a line feed in a comment
+// or heredoc is none. ok is false at the end of a file without a final line feed.
+func (doc *document) nextLine(at int) (end int, ok bool) {
+	for _, tok := range doc.tokens()[doc.after(at):] {
+		if breaks(tok) {
+			return tok.Range.End.Byte, true
+		}
+	}
+	return len(doc.src), false
+}
+
+// oneLine reports whether a block's content stands on the line of its opening brace.
+func (doc *document) oneLine(block *hclsyntax.Block) bool {
+	for _, tok := range doc.tokens()[doc.after(block.OpenBraceRange.End.Byte):] {
+		if breaks(tok) {
+			return false
+		}
+		if tok.Type != hclsyntax.TokenComment {
+			return true
+		}
+	}
+	return true
+}
+
+// indentAt is the white space that the line of src[at] begins with.
+func (doc *document) indentAt(at int) string {
+	start := doc.lineStart(at)
+	if start == 0 && bytes.HasPrefix(doc.src, bom) {
+		start = len(bom)
+	}
+	end := start
+	for end < at && (doc.src[end] == ' ' || doc.src[end] == '\t') {
+		end++
+	}
+	return string(doc.src[start:end])
+}
+
+// innerIndent is how things inside a block are indented: as its own content is, else by the step of the file.
+func (doc *document) innerIndent(block *hclsyntax.Block) string {
+	if !doc.oneLine(block) {
+		if at, ok := firstItem(block.Body); ok {
+			return doc.indentAt(at)
+		}
+	}
+	return doc.indentAt(block.TypeRange.Start.Byte) + doc.step()
+}
+
+// step is one level of indentation, taken from the first block that shows it.
+func (doc *document) step() string {
+	for _, b := range doc.body.Blocks {
+		if at, ok := firstItem(b.Body); ok && !doc.oneLine(b) {
+			if inner, deeper := strings.CutPrefix(doc.indentAt(at), doc.indentAt(b.TypeRange.Start.Byte)); deeper && inner != "" {
+				return inner
+			}
+		}
+	}
+	return "  "
+}
+
+// firstItem is where the first attribute or block of a body begins.
+func firstItem(body *hclsyntax.Body) (at int, ok bool) {
+	for _, a := range body.Attributes {
+		if start := a.NameRange.Start.Byte; !ok || start < at {
+			at, ok = start, true
+		}
+	}
+	for _, b := range body.Blocks {
+		if start := b.TypeRange.Start.Byte; !ok || start < at {
+			at, ok = start, true
+		}
+	}
+	return at, ok
+}
+
+// lineEnding gives text that was written with LF the file's line ending.
+func (doc *document) lineEnding(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if doc.eol != "\n" {
+		text = strings.ReplaceAll(text, "\n", doc.eol)
+	}
+	return text
+}

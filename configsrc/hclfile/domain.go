@@ -1,0 +1,40 @@
+package hclfile
+
+import (
+	"fingerpost/resolver/catalog"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// domain reads one domain block. The name is kept in its canonical form, whatever spelling the label has.
+func (d *projectDecoder) domain(block *hclsyntax.Block) {
+	label, rng := d.label(block, domainSchema)
+	name := label
+	if len(block.Labels) > 0 {
+		canonical, err := catalog.ParseDomain(label)
+		if err != nil {
+			d.errorf(rng, "domain: "+err.Error(), "a domain is a host name such as shop.acme.example, or a wildcard such as *.acme.example")
+		} else {
+			name = canonical
+			d.once(claim{"domain", name}, rng, "domain "+quoted(name)+" is declared twice", "a domain belongs to one project, and stands in it once")
+			if mixed := catalog.MixedScript(name); mixed != "" {
+				d.warn("", rng, "the label "+quoted(mixed)+" mixes scripts", "names like this are made to be mistaken for others; is it the one that you mean?")
+			}
+		}
+	}
+	dom := catalog.Domain{Name: name, ProjectID: d.config.Project.ID, Active: true}
+	var written identity
+	c := d.attributes(block, domainSchema, append(dom.Fields(), written.fields()...))
+	dom.UUID, dom.ID = d.identify(c, catalog.KindDomain, written, catalog.DeriveDomainUUID(d.config.Project.UUID, name), "")
+	if dom.Primary {
+		if d.primary.Start.Line == 0 {
+			d.primary = rng
+		} else {
+			d.errorf(block.Body.Attributes["primary"].Range(), "a project has one primary domain at most",
+				"the first is %s at %s", d.text(d.primary), d.at(d.primary))
+		}
+	}
+	d.noBlocks(block, domainSchema)
+	d.place(catalog.KindDomain, name, dom.ProjectID, block)
+	d.config.Domains = append(d.config.Domains, dom)
+}

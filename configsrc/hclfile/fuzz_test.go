@@ -1,0 +1,120 @@
+package hclfile_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc/hclfile"
+)
+
+// sentinel is a secret that no diagnostic may show.
+const sentinel = "S3NT1NELs3cr3t"
+
+func seeds(f *testing.F) [][]byte {
+	files, err := filepath.Glob("testdata/*/*.hcl")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	var all [][]byte
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, src)
+	}
+	return append(all, []byte("a = <<E\n"), []byte("x \"${"), []byte("p { a = \"\n} \""), []byte("\xef\xbb\xbf{"), []byte("a = 1e999999999"), []byte("\"\r\n\x1b[31m"))
+}
+
+// FuzzDecode asserts that nothing panics or stalls, that diagnostics lie within the file, and that a secret on a line of
+// its own is in none of them, whatever stands around it.
+func FuzzDecode(f *testing.F) {
+	for _, src := range seeds(f) {
+		f.Add(src, uint(len(src)/2), uint8(0))
+		f.Add(src, uint(len(src)/3), uint8(3))
+	}
+	secrets := []string{"password = \"" + sentinel + "\"", "password = \"" + sentinel, "jwt_secret = <<EOT\n" + sentinel + "\nEOT", "  hash=" + sentinel,
+		"password \"" + sentinel + "\" {}", "password = [\n\"" + sentinel + "\"]", "jwt_secret = \"" + sentinel + "\" junk ${", "password = \"a\n" + sentinel + "\""}
+	f.Fuzz(func(t *testing.T, src []byte, at uint, which uint8) {
+		if len(src) > 64<<10 {
+			t.Skip()
+		}
+		decode := func(src []byte) {
+			start := time.Now()
+			r, ds := hclfile.Decode("fuzz.hcl", src, hclfile.Options{ReadFile: mail})
+			if took := time.Since(start); took > slow {
+				t.Errorf("took %v", took)
+			}
+			checkRanges(t, src, ds)
+			for _, ref := range r.Declared.Refs() {
+				ds = append(ds, r.Diagnose(ref, hclfile.Error, "s", "d"))
+			}
+			if out := text(ds); strings.Contains(out, sentinel) && !bytes.Contains(src, []byte(sentinel+sentinel)) {
+				t.Errorf("the secret is shown:\n%s", out)
+			}
+		}
+		if !bytes.Contains(src, []byte(sentinel)) {
+			decode(src)
+		}
+		n := int(at % uint(len(src)+1))
+		head := src[:n]
+		if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
+			head = head[:i+1]
+		} else {
+			head = nil
+		}
+		if bytes.Contains(src, []byte(sentinel)) {
+			t.Skip()
+		}
+		decode(bytes.Join([][]byte{head, []byte(secrets[int(which)%len(secrets)] + "\n"), src[n:]}, nil))
+	})
+}
+
+// FuzzEdit asserts that an edit either refuses or changes what it is about, and that formatting is a fixed point.
+func FuzzEdit(f *testing.F) {
+	for _, src := range seeds(f) {
+		f.Add(src, "name", "x\ny")
+	}
+	f.Fuzz(func(t *testing.T, src []byte, name, value string) {
+		if len(src) > 64<<10 || len(value) > 64<<10 {
+			t.Skip()
+		}
+		r, ds := hclfile.Decode("fuzz.hcl", src, hclfile.Options{})
+		if out, ds := hclfile.Format(src); !ds.HasErrors() {
+			if again, ds := hclfile.Format(out); ds.HasErrors() || !bytes.Equal(out, again) {
+				t.Errorf("formatting %q gives %q and then %q", src, out, again)
+			}
+		}
+		if ds.HasErrors() {
+			return
+		}
+		for _, at := range blocksOf(r.Declared) {
+			for _, expr := range []string{value, hclfile.Quote(value), hclfile.Literal(value)} {
+				after, err := hclfile.SetAttribute(src, at, name, expr)
+				if err != nil {
+					continue
+				}
+				again, err := hclfile.SetAttribute(after, at, name, expr)
+				if a, _, _ := hclfile.FindAttribute(after, at, name); err != nil || a.Call != "?" && !bytes.Equal(after, again) {
+					t.Errorf("setting %s twice: %v\n%q\n%q", name, err, after, again)
+				}
+			}
+			if after, err := hclfile.RemoveBlock(src, at[0], at[1:]...); err == nil && len(after) >= len(src) {
+				t.Errorf("removing %v made the file longer", at)
+			} else if err != nil {
+				t.Errorf("removing %v: %v", at, err)
+			}
+			if _, err := hclfile.RenameLabel(src, at, value); err == nil && len(value) > 1<<20 {
+				t.Error("a label of any length")
+			}
+		}
+		after, err := hclfile.AppendBlock(src, "key "+hclfile.Quote(value)+" {\n  id = \"abc\"\n}")
+		if err == nil && !bytes.HasPrefix(after, src) {
+			t.Errorf("appending changed what was there: %q", after)
+		}
+	})
+}

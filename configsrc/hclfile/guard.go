@@ -1,0 +1,265 @@
+package hclfile
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// Limits on one file. The parser recurses with every bracket, operator and template directive, and a stack that
+// overflows ends the process, so nothing beyond them ever reaches it.
+const (
+	MaxFileBytes = 1 << 20
+	maxDepth     = 100 // brackets and templates
+	maxForeign   = 100 // tokens of HCL that this language has no use for: operators, references, interpolations
+	maxNumber    = 64  // bytes of a number; parsing one takes time in the square of its length
+	// maxMelding bounds the bytes that the parser moves to join the lines of texts: it takes time in the square of their
+	// number. 10,000 lines of one text of half a MiB fit, which is about half a second.
+	maxMelding = 4_000_000_000
+)
+
+// melding estimates the bytes moved for one text of so many pieces (lines, escapes) and bytes.
+func melding(pieces, size int) int { return 8*pieces*pieces + pieces*size/2 }
+
+// bom is the UTF-8 byte order mark, which some editors write.
+var bom = []byte("\xef\xbb\xbf")
+
+// guard finds what must not reach the parser, or would only make it babble. An empty answer means: go on.
+func (s *source) guard() Diagnostics {
+	if len(s.src) > MaxFileBytes {
+		return Diagnostics{FileProblem(s.path, "the file is larger than 1 MiB",
+			"split it: any number of files is read; long mail bodies can stand in files of their own, see file()")}
+	}
+	if d, bad := s.guardEncoding(); bad {
+		return Diagnostics{d}
+	}
+	if d, bad := s.guardConflict(); bad {
+		return Diagnostics{d}
+	}
+	if roughlyFlat(s.src) {
+		return nil
+	}
+	if len(s.src) > probeBytes { // what is hostile mostly shows early, and then costs little
+		if d, bad := s.guardTokens(s.probe()); bad {
+			return Diagnostics{d}
+		}
+	}
+	if d, bad := s.guardTokens(s.tokens()); bad {
+		return Diagnostics{d}
+	}
+	return nil
+}
+
+// probeBytes is how much of a large file is lexed first.
+const probeBytes = 64 << 10
+
+// probe is the tokens of the first lines.
+func (s *source) probe() hclsyntax.Tokens {
+	end := 1 + bytes.LastIndexByte(s.src[:probeBytes], '\n')
+	if end == 0 {
+		end = s.runeStart(probeBytes, 0)
+	}
+	tokens, _ := hclsyntax.LexConfig(s.src[:end], s.path, hcl.InitialPos)
+	return tokens
+}
+
+// guardEncoding refuses what is no UTF-8 text.
+func (s *source) guardEncoding() (Diagnostic, bool) {
+	problem := func(at int, summary, detail string) (Diagnostic, bool) {
+		s.broken, s.hostile = true, true
+		d := s.diagnostic(Error, s.rangeAt(at, at+1), summary, detail)
+		d.Snippet, d.mark = "", [2]int{} // binary to the eye
+		return d, true
+	}
+	if bytes.HasPrefix(s.src, []byte{0xff, 0xfe}) || bytes.HasPrefix(s.src, []byte{0xfe, 0xff}) {
+		return problem(0, "the file is UTF-16 text", "save it as UTF-8")
+	}
+	if at := bytes.IndexByte(s.src, 0); at >= 0 {
+		return problem(at, "the file holds a NUL byte", "it seems to be binary or UTF-16; a config file is UTF-8 text")
+	}
+	if utf8.Valid(s.src) {
+		return Diagnostic{}, false
+	}
+	at := 0
+	for at < len(s.src) {
+		r, n := utf8.DecodeRune(s.src[at:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	return problem(at, "the file is not valid UTF-8", "save it as UTF-8; this byte belongs to another encoding")
+}
+
+// guardConflict finds what git leaves in a file that it could not merge, also inside heredocs, where it would be mailed.
+func (s *source) guardConflict() (Diagnostic, bool) {
+	if !bytes.Contains(s.src, []byte("<<<<<<< ")) {
+		return Diagnostic{}, false
+	}
+	var open, middle int = -1, -1
+	for at := 0; at < len(s.src); {
+		end := s.lineEnd(at)
+		line := bytes.TrimSuffix(s.src[at:end], []byte{'\r'})
+		switch {
+		case open < 0 && bytes.HasPrefix(line, []byte("<<<<<<< ")):
+			open = at
+		case open >= 0 && string(line) == "=======":
+			middle = at
+		case middle >= 0 && bytes.HasPrefix(line, []byte(">>>>>>> ")):
+			s.broken = true
+			return s.diagnostic(Error, s.rangeAt(open, s.lineEnd(open)), "the file holds an unresolved merge conflict",
+				"it ends at "+s.at(s.rangeAt(at, at))+"; keep what is right of both sides and delete the three marker lines"), true
+		}
+		at = end + 1
+	}
+	return Diagnostic{}, false
+}
+
+// guardKeys reports every full key in the file.
+func (s *source) guardKeys() (ds Diagnostics) {
+	for from := 0; len(ds) < maxDiagnostics; {
+		start, end := catalog.FindKeyText(s.src[from:])
+		if start < 0 {
+			break
+		}
+		ds = append(ds, s.diagnostic(Error, s.rangeAt(from+start, from+end), "a full API key stands in the file",
+			"whoever can read the file or its history can use it: make a new one with \"fingerpost keys rotate\", and keep only the hash here"))
+		from += end
+	}
+	return ds
+}
+
+// roughlyFlat reports whether a file is so plain that its tokens need not be looked at before it is parsed, which saves
+// a third of the time. It counts bytes that could be brackets, operators or pieces of text, wherever they stand.
+// {{name}} is balanced in every context and passes.
+func roughlyFlat(src []byte) bool {
+	brackets, operators, pieces, digits := 0, 0, 0, 0
+	for i := 0; i < len(src); i++ {
+		c := src[i]
+		if c >= '0' && c <= '9' {
+			if digits++; digits > maxNumber/2 {
+				return false
+			}
+			continue
+		}
+		digits = 0
+		switch c {
+		case '{':
+			if n := placeholderLen(src[i:]); n > 0 {
+				i += n - 1
+				continue
+			}
+			brackets++
+		case '[', '(', '!', '*', '?':
+			brackets++
+		case '-':
+			if next := bytes.TrimLeft(src[i+1:min(i+8, len(src))], " \t\r\n"); len(next) == 0 || next[0] == '-' {
+				brackets++
+			}
+		case '+', '.', '/', '<', '>', '&', '|', ':':
+			operators++
+		case '$', '%':
+			pieces += 2
+			operators++
+		case '\n':
+			pieces++
+		}
+	}
+	return brackets <= maxForeign && operators <= plainOperators && melding(pieces, len(src)) <= maxMelding
+}
+
+// plainOperators is how many bytes a file may have that are operators outside of text.
+const plainOperators = 4096
+
+// placeholderLen is the length of a {{name}} at the beginning of src, or 0.
+func placeholderLen(src []byte) int {
+	if len(src) < 5 || src[1] != '{' {
+		return 0
+	}
+	for i := 2; i < len(src); i++ {
+		switch c := src[i]; {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == ' ':
+		case c == '}' && i+1 < len(src) && src[i+1] == '}':
+			return i + 2
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// A census is what guardTokens counts as it goes.
+type census struct {
+	depth, foreign      int
+	pieces, size, moved int              // of the text at hand, and the work for those before
+	first               *hclsyntax.Token // that is foreign
+	quote, unclosed     *hclsyntax.Token // the last opening quote, and the first whose line ended before it was closed
+}
+
+// guardTokens refuses nesting, foreign tokens, numbers and texts beyond the limits. The lexer does not recurse.
+func (s *source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
+	s.broken, s.hostile = true, true // for the snippet
+	var c census
+	for i := range tokens {
+		tok := &tokens[i]
+		c.count(tok, i > 0 && tokens[i-1].Type == hclsyntax.TokenMinus)
+		switch {
+		case c.unclosed != nil && (c.depth > maxDepth || c.foreign > maxForeign):
+			// All after it was read the wrong way round.
+			return s.unclosedText(*c.unclosed), true
+		case c.depth > maxDepth:
+			return s.diagnostic(Error, tok.Range, "brackets and templates are nested too deeply",
+				"100 levels are allowed; a config file needs about five. Is a quote or bracket not closed before here?"), true
+		case c.foreign > maxForeign:
+			return s.diagnostic(Error, c.first.Range, "the file is full of what a config file cannot hold: operators, references or interpolations, from here on",
+				literalsOnly+"; "+escapeTemplate), true
+		case tok.Type == hclsyntax.TokenNumberLit && len(tok.Bytes) > maxNumber:
+			return s.diagnostic(Error, tok.Range, "this number has too many digits", "64 characters are allowed"), true
+		case c.moved+melding(c.pieces, c.size) > maxMelding:
+			return s.diagnostic(Error, tok.Range, "the texts up to here have too many lines or escapes",
+				"put long mail bodies into files of their own: body_html = file(\"mail/welcome.html\")"), true
+		}
+	}
+	s.broken, s.hostile = false, false
+	return d, false
+}
+
+func (c *census) count(tok *hclsyntax.Token, afterMinus bool) {
+	switch tok.Type {
+	case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit, hclsyntax.TokenQuotedNewline:
+		c.pieces++
+		c.size += len(tok.Bytes)
+		if tok.Type == hclsyntax.TokenQuotedNewline && c.unclosed == nil {
+			c.unclosed = c.quote
+		}
+		return
+	}
+	c.moved, c.pieces, c.size = c.moved+melding(c.pieces, c.size), 0, 0
+	switch tok.Type {
+	case hclsyntax.TokenOQuote:
+		c.depth++
+		c.quote = tok
+	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOHeredoc:
+		c.depth++
+	case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc,
+		hclsyntax.TokenTemplateSeqEnd:
+		c.depth--
+	case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		c.depth++
+		c.foreign++
+	case hclsyntax.TokenMinus:
+		if afterMinus {
+			c.foreign++
+		}
+	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenComment, hclsyntax.TokenNewline, hclsyntax.TokenEqual, hclsyntax.TokenComma, hclsyntax.TokenEOF:
+	default:
+		c.foreign++
+	}
+	if c.first == nil && c.foreign > 0 {
+		c.first = tok
+	}
+}

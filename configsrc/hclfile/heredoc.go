@@ -1,0 +1,102 @@
+package hclfile
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// A heredoc is a way to write text of several lines.
+type heredoc struct {
+	flush  bool   // <<-, which takes common indentation off
+	marker string // "EOT"
+	indent string // before each line of the text
+	end    string // before the last marker
+}
+
+// heredocForm is the form of new text: flush with this indentation, or, with none, the form that keeps indentation.
+func heredocForm(indent string) heredoc {
+	return heredoc{flush: indent != "", marker: "EOT", indent: indent}
+}
+
+// write writes s, with trimsuffix() around it if it has no final line feed. A marker that occurs in s gets a number.
+func (h heredoc) write(s string) string {
+	begin, end := "<<", ""
+	if h.flush {
+		begin = "<<-"
+	}
+	marker := h.marker
+	for n := 2; hasLine(s, marker); n++ {
+		marker = fmt.Sprintf("%s%d", h.marker, n)
+	}
+	body, newline := strings.CutSuffix(s, "\n")
+	if !newline {
+		begin, end = "trimsuffix("+begin, "\n"+h.end+", \"\\n\")"
+	}
+	var b strings.Builder
+	b.WriteString(begin + marker + "\n")
+	for line := range strings.SplitSeq(body, "\n") {
+		if line != "" {
+			b.WriteString(h.indent + escapeHeredoc.Replace(line))
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(h.end + marker + end)
+	return b.String()
+}
+
+var escapeHeredoc = strings.NewReplacer("${", "$${", "%{", "%%{")
+
+// hasLine reports whether a line of s is word but for blanks around it, which would end a heredoc.
+func hasLine(s, word string) bool {
+	for line := range strings.SplitSeq(s, "\n") {
+		if strings.TrimSpace(line) == word {
+			return true
+		}
+	}
+	return false
+}
+
+// inFormOf writes text of several lines as the heredoc that it replaces is written, so that the diff shows the lines that
+// changed and no others. ok is false where there is no such heredoc or the text would not read back.
+func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text string, ok bool) {
+	s, isString := strings.CutPrefix(value.canonical(value.expr), "string ")
+	if call, isCall := unparen(old).(*hclsyntax.FunctionCallExpr); isCall && len(call.Args) == 2 {
+		old = unparen(call.Args[0])
+	}
+	old = unparen(old)
+	if !isString || !strings.Contains(s, "\n") || !doc.isHeredoc(old) {
+		return "", false
+	}
+	text = doc.heredocAt(old.Range().Start.Byte).write(s)
+	e, err := parseExpression("x", text)
+	return text, err == nil && e.canonical(e.expr) == "string "+s
+}
+
+// heredocAt tells how the heredoc that begins at a byte is written.
+func (doc *document) heredocAt(at int) heredoc {
+	tokens := doc.tokens()[doc.after(at):]
+	open := strings.TrimSpace(string(tokens[0].Bytes))
+	h := heredoc{flush: strings.HasPrefix(open, "<<-"), marker: strings.TrimLeft(open, "<-")}
+	end := len(doc.src)
+	for _, tok := range tokens {
+		if tok.Type == hclsyntax.TokenCHeredoc {
+			end = tok.Range.Start.Byte
+			h.end = string(tok.Bytes[:len(tok.Bytes)-len(bytes.TrimLeft(tok.Bytes, " \t"))])
+			break
+		}
+	}
+	if !h.flush {
+		return h
+	}
+	first := true
+	for line := range bytes.Lines(doc.src[tokens[0].Range.End.Byte:end]) {
+		rest := bytes.TrimLeft(line, " \t")
+		if indent := string(line[:len(line)-len(rest)]); len(bytes.TrimSpace(rest)) > 0 && (first || len(indent) < len(h.indent)) {
+			h.indent, first = indent, false
+		}
+	}
+	return h
+}

@@ -1,0 +1,99 @@
+package hclfile
+
+import (
+	"strings"
+	"time"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// key reads one key block.
+func (d *decoder) key(block *hclsyntax.Block) {
+	name, rng := d.label(block, keySchema)
+	k := catalog.Key{Name: name}
+	var hash, expires string
+	var allow, projects list
+	c := d.attributes(block, keySchema, []catalog.Field{
+		{Name: "id", Value: &k.ID}, {Name: "hash", Value: &hash}, {Name: "allow", Value: &allow},
+		{Name: "projects", Value: &projects}, {Name: "expiresAt", Value: &expires},
+	})
+	d.keyHash(c, &k, hash)
+	d.keyAllow(c, &k, allow)
+	d.keyProjects(c, &k, projects)
+	d.keyExpiry(c, &k, expires)
+	d.validated(c, keyProblems(&k, c), "name")
+	if name != "" {
+		d.once(claim{"key", name}, rng, "key "+quoted(name)+" is declared twice", "")
+	}
+	if c.says("id") {
+		d.once(claim{"key id", k.ID}, block.Body.Attributes["id"].Expr.Range(), "two keys have the same id", "the id is part of the key's text, so one of the two can never match")
+	}
+	d.noBlocks(block, keySchema)
+	d.place(catalog.KindKey, name, 0, block)
+	d.res.Declared.Keys = append(d.res.Declared.Keys, k)
+}
+
+// keyProblems is Validate without what was reported word by word.
+func keyProblems(k *catalog.Key, c *content) (ps catalog.Problems) {
+	for _, p := range k.Validate() {
+		if p.Path == "projects" && len(k.Projects) > 0 {
+			continue
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+func (d *decoder) keyHash(c *content, k *catalog.Key, text string) {
+	_, i := c.schema.attribute("hash")
+	if !c.wrote(i) {
+		d.atHeader(c, Error, `attribute "hash" is missing`, `"fingerpost keys create" makes a key and prints its hash`)
+		return
+	}
+	if !c.said.Has(i) {
+		return
+	}
+	var err error
+	if k.Hash, err = catalog.ParseKeyHash(text); err != nil {
+		d.errorf(c.block.Body.Attributes["hash"].Expr.Range(), "hash: "+err.Error(), "")
+	}
+}
+
+func (d *decoder) keyAllow(c *content, k *catalog.Key, words list) {
+	for i, w := range words.values {
+		p, unknown := catalog.ParsePermissions([]string{w})
+		k.Allow |= p
+		if len(unknown) > 0 {
+			d.errorf(words.ranges[i], "allow: must be one of "+strings.Join(catalog.Permissions, ", "), "%s", didYouMean(w, catalog.Permissions))
+			_, at := c.schema.attribute("allow")
+			c.bad = c.bad.With(at)
+		}
+	}
+}
+
+func (d *decoder) keyProjects(c *content, k *catalog.Key, slugs list) {
+	if c.says("projects") {
+		k.Projects = slugs.values
+	}
+	for i, slug := range slugs.values {
+		if msg := catalog.CheckSlug(slug); msg != "" {
+			d.errorf(slugs.ranges[i], "projects: this is no slug: it "+msg, "")
+		}
+	}
+}
+
+// keyExpiry reads a UTC time: ISO 8601 to the second or finer, with or without Z.
+func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
+	if !c.says("expires_at") {
+		return
+	}
+	t, err := time.Parse("2006-01-02T15:04:05", strings.TrimSuffix(text, "Z"))
+	if err != nil || t.IsZero() {
+		d.errorf(c.block.Body.Attributes["expires_at"].Expr.Range(), "expires_at: must be a time in UTC",
+			`write it as "2027-06-30T00:00:00"`)
+		return
+	}
+	k.ExpiresAt = t
+}

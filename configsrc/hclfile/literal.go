@@ -1,0 +1,247 @@
+package hclfile
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+const (
+	literalsOnly   = "references and expressions are not allowed: what a file says must be seen in that file"
+	escapeTemplate = "${ and %{ begin an expression, which is not allowed here; to have the characters themselves, write $${ and %%{"
+)
+
+// A value is what a literal syntax node says. Exactly one of the members is set, or none for null.
+type value struct {
+	text    *string
+	number  *big.Float
+	boolean *bool
+}
+
+// unparen takes parentheses off. They nest no deeper than maxDepth.
+func unparen(e hclsyntax.Expression) hclsyntax.Expression {
+	for {
+		p, ok := e.(*hclsyntax.ParenthesesExpr)
+		if !ok {
+			return e
+		}
+		e = p.Expression
+	}
+}
+
+// literal reads a node that is a literal by its kind. Nothing is evaluated: 22 bytes of an expression can keep a core
+// busy for half a minute.
+func (s *source) literal(e hclsyntax.Expression) (v value, ok bool) {
+	switch e := unparen(e).(type) {
+	case *hclsyntax.TemplateExpr:
+		text, ok := s.literalText(e)
+		return value{text: &text}, ok
+	case *hclsyntax.LiteralValueExpr:
+		return literalValue(e.Val)
+	case *hclsyntax.UnaryOpExpr:
+		if e.Op != hclsyntax.OpNegate {
+			return value{}, false
+		}
+		operand, isLiteral := e.Val.(*hclsyntax.LiteralValueExpr)
+		if !isLiteral {
+			return value{}, false
+		}
+		v, ok := literalValue(operand.Val)
+		if !ok || v.number == nil {
+			return value{}, false
+		}
+		return value{number: new(big.Float).Neg(v.number)}, true
+	}
+	return value{}, false
+}
+
+func literalValue(v cty.Value) (value, bool) {
+	switch {
+	case !v.IsKnown() || v.IsMarked():
+		return value{}, false
+	case v.IsNull():
+		return value{}, true
+	case v.Type() == cty.Number:
+		return value{number: v.AsBigFloat()}, true
+	case v.Type() == cty.Bool:
+		b := v.True()
+		return value{boolean: &b}, true
+	}
+	return value{}, false // the parser makes strings templates
+}
+
+// literalText joins a template's parts if all of them are plain text. The lines of a heredoc end as the file's do; they
+// are read as LF, so that a checkout with CRLF says the same.
+func (s *source) literalText(e *hclsyntax.TemplateExpr) (string, bool) {
+	part := func(e hclsyntax.Expression) (string, bool) {
+		l, ok := e.(*hclsyntax.LiteralValueExpr)
+		if !ok || !l.Val.IsKnown() || l.Val.IsNull() || l.Val.Type() != cty.String {
+			return "", false // a number or bool out of an interpolation
+		}
+		return l.Val.AsString(), true
+	}
+	if len(e.Parts) == 1 {
+		text, ok := part(e.Parts[0])
+		return s.newlines(e, text), ok
+	}
+	var b strings.Builder
+	for _, p := range e.Parts {
+		text, ok := part(p)
+		if !ok {
+			return "", false
+		}
+		b.WriteString(text)
+	}
+	return s.newlines(e, b.String()), true
+}
+
+func (s *source) newlines(e hclsyntax.Expression, text string) string {
+	if s.isHeredoc(e) && strings.IndexByte(text, '\r') >= 0 {
+		return strings.ReplaceAll(text, "\r\n", "\n")
+	}
+	return text
+}
+
+func (s *source) isHeredoc(e hclsyntax.Expression) bool {
+	t, ok := e.(*hclsyntax.TemplateExpr)
+	return ok && t.SrcRange.Start.Byte < len(s.src) && s.src[t.SrcRange.Start.Byte] == '<'
+}
+
+// found names what an expression is, for "found …".
+func found(e hclsyntax.Expression) string {
+	switch e := unparen(e).(type) {
+	case *hclsyntax.TemplateExpr:
+		return "a string"
+	case *hclsyntax.LiteralValueExpr:
+		switch {
+		case !e.Val.IsKnown():
+			return "nothing that can be read"
+		case e.Val.IsNull():
+			return "null"
+		case e.Val.Type() == cty.Number:
+			return "a number"
+		case e.Val.Type() == cty.Bool:
+			return strconv.FormatBool(e.Val.True())
+		}
+	case *hclsyntax.UnaryOpExpr:
+		if l, ok := e.Val.(*hclsyntax.LiteralValueExpr); ok && e.Op == hclsyntax.OpNegate && l.Val.Type() == cty.Number {
+			return "a number"
+		}
+	case *hclsyntax.TupleConsExpr:
+		return "a list"
+	case *hclsyntax.ObjectConsExpr:
+		return "a map"
+	case *hclsyntax.FunctionCallExpr:
+		return "a function call"
+	case *hclsyntax.ScopeTraversalExpr:
+		return "a reference"
+	}
+	return "an expression"
+}
+
+// mismatch reports a value that is not of the wanted kind, and why it cannot be read at all if that is the reason.
+func (d *decoder) mismatch(attr string, e hclsyntax.Expression, want string) {
+	rng := e.Range()
+	detail := ""
+	switch e := unparen(e).(type) {
+	case *hclsyntax.TemplateExpr:
+		if _, ok := d.literalText(e); !ok {
+			d.interpolation(e)
+			return
+		}
+		detail = d.unquote(e, want)
+	case *hclsyntax.TemplateWrapExpr:
+		d.interpolation(e)
+		return
+	case *hclsyntax.FunctionCallExpr:
+		d.misplacedCall(attr, e)
+		return
+	case *hclsyntax.LiteralValueExpr:
+		if e.Val.IsKnown() && e.Val.IsNull() {
+			detail = "to set nothing, leave the line out"
+		} else if want == wantString {
+			detail = "write it in double quotes"
+		}
+	case *hclsyntax.ScopeTraversalExpr:
+		d.reference(attr, e, want)
+		return
+	case *hclsyntax.TupleConsExpr, *hclsyntax.ObjectConsExpr:
+	case *hclsyntax.UnaryOpExpr:
+		if found(e) != "a number" {
+			d.errorf(rng, literalsOnly, "write the value itself: %s", want)
+			return
+		}
+	default:
+		d.errorf(rng, literalsOnly, "write the value itself: %s", want)
+		return
+	}
+	d.errorf(rng, "attribute "+quoted(attr)+" wants "+want+", found "+found(e), "%s", detail)
+}
+
+// What the kinds of values are called.
+const (
+	wantString = "a string"
+	wantBool   = "true or false"
+	wantInt    = "a whole number"
+	wantList   = "a list of strings"
+	wantSecret = `env("NAME"), file("path"), sealed("…") or a string`
+)
+
+// unquote suggests to drop the quotes around a number or bool.
+func (d *decoder) unquote(e *hclsyntax.TemplateExpr, want string) string {
+	text, _ := d.literalText(e)
+	_, notInt := strconv.Atoi(text)
+	if want == wantBool && (text == "true" || text == "false") || want == wantInt && notInt == nil && len(text) < 10 {
+		return "write " + text + " without quotes"
+	}
+	if want == wantList {
+		return "put square brackets around it"
+	}
+	return ""
+}
+
+// interpolation points at the first ${ or %{ of a template.
+func (d *decoder) interpolation(e hclsyntax.Expression) {
+	rng := e.Range()
+	if t, ok := e.(*hclsyntax.TemplateExpr); ok {
+		for _, p := range t.Parts {
+			if l, ok := p.(*hclsyntax.LiteralValueExpr); !ok || l.Val.IsNull() || l.Val.Type() != cty.String {
+				if r := p.Range(); r.Start.Byte >= rng.Start.Byte && r.End.Byte <= rng.End.Byte {
+					rng = r
+				}
+				break
+			}
+		}
+	}
+	d.errorf(rng, literalsOnly, "%s", escapeTemplate)
+}
+
+// reference reports a bare word or path, which is most often a string without quotes.
+func (d *decoder) reference(attr string, e *hclsyntax.ScopeTraversalExpr, want string) {
+	detail := ""
+	if len(e.Traversal) == 1 && want != wantInt && want != wantBool {
+		detail = "if a string is meant, write it in double quotes"
+	}
+	d.errorf(e.Range(), "attribute "+quoted(attr)+" wants "+want+", found a reference", "%s", joinLines(literalsOnly, detail))
+}
+
+func joinLines(lines ...string) string {
+	var kept []string
+	for _, l := range lines {
+		if l != "" {
+			kept = append(kept, l)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// quoted puts a name that came out of a file into quotes, escaped and short.
+func quoted(s string) string {
+	if len(s) > 80 {
+		s = strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package hclfile_test
+
+const underRace = false

@@ -1,0 +1,218 @@
+package hclfile
+
+import (
+	"bytes"
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// secretNames are the attributes whose values no snippet shows.
+var secretNames = []string{"password", "jwt_secret", "hash"}
+
+// secretWord finds words that name a secret; secretName tells the harmless ones apart.
+var secretWord = regexp.MustCompile(`(?i)[a-z0-9_-]*(?:pass|secret|hash|token|pwd|jwt|cred)[a-z0-9_-]*`)
+
+// secretName reports whether a value under this name may be a secret: one of secretNames, or what looks like it or like
+// a slip of the pen and is no other attribute's name.
+func secretName(name string) bool {
+	name = strings.ToLower(name)
+	if slices.Contains(secretNames, name) {
+		return true
+	}
+	if slices.Contains(allAttributes, name) {
+		return false
+	}
+	if secretWord.MatchString(name) {
+		return true
+	}
+	return slices.ContainsFunc(secretNames, func(s string) bool { return distance(name, s) <= 2 })
+}
+
+// secretSpans are the bytes of s that must not be shown, sorted and apart. The syntax tree is exact but may be missing
+// or wrong in a broken file, so the lines are searched as well, and there more rather than less is taken out.
+func (s *source) secretSpans() []span {
+	s.once.Do(func() {
+		var found []span
+		if s.body != nil {
+			found = treeSecrets(s.body, found)
+		}
+		if (s.broken || s.body == nil) && !s.hostile {
+			found = s.tokenSecrets(found)
+		}
+		found = s.lineSecrets(found)
+		for from := 0; ; {
+			start, end := catalog.FindKeyText(s.src[from:])
+			if start < 0 {
+				break
+			}
+			found = append(found, span{from + start, from + end})
+			from += end
+		}
+		s.secrets = joinSpans(found)
+	})
+	return s.secrets
+}
+
+// Redact returns a file with "(redacted)" in the place of all that no snippet would show, for showing it to people or
+// logs. The lines stay where they are.
+func Redact(src []byte) []byte {
+	s := &source{src: src}
+	if ds := s.guard(); len(ds) == 0 {
+		s.parse()
+	}
+	var out []byte
+	at := 0
+	for _, x := range s.secretSpans() {
+		out = append(append(out, src[at:x.from]...), redacted...)
+		out = append(out, bytes.Repeat([]byte{'\n'}, bytes.Count(src[x.from:x.to], []byte{'\n'}))...)
+		at = x.to
+	}
+	return append(out, src[at:]...)
+}
+
+// hidden reports whether a range touches a secret.
+func (s *source) hidden(rng hcl.Range) bool {
+	return slices.ContainsFunc(s.secretSpans(), func(x span) bool {
+		return rng.Start.Byte < x.to && max(rng.End.Byte, rng.Start.Byte+1) > x.from
+	})
+}
+
+func joinSpans(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	joined := spans[:0]
+	for _, x := range spans {
+		if x.to <= x.from {
+			continue
+		}
+		if n := len(joined); n > 0 && x.from <= joined[n-1].to {
+			joined[n-1].to = max(joined[n-1].to, x.to)
+			continue
+		}
+		joined = append(joined, x)
+	}
+	return joined
+}
+
+// treeSecrets adds the values of secret attributes. Bodies nest no deeper than maxDepth.
+func treeSecrets(body *hclsyntax.Body, found []span) []span {
+	for _, attr := range body.Attributes {
+		if attr != nil && attr.Expr != nil && secretName(attr.Name) {
+			rng := attr.Expr.Range()
+			found = append(found, span{rng.Start.Byte, rng.End.Byte})
+		}
+	}
+	for _, block := range body.Blocks {
+		if schemaOf(block.Type) == nil && secretName(block.Type) { // a slip: the equals sign forgotten, say
+			found = append(found, span{block.TypeRange.End.Byte, block.CloseBraceRange.End.Byte})
+		}
+		if block.Body != nil {
+			found = treeSecrets(block.Body, found)
+		}
+	}
+	return found
+}
+
+// tokenSecrets adds what stands between the equals sign after a secret's name and the end of that statement.
+func (s *source) tokenSecrets(found []span) []span {
+	tokens := s.tokens()
+	depth, open, start := 0, -1, 0
+	for i, tok := range tokens {
+		switch tok.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc,
+			hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			depth++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc,
+			hclsyntax.TokenTemplateSeqEnd:
+			depth--
+		case hclsyntax.TokenEqual:
+			if open < 0 && i > 0 && tokens[i-1].Type == hclsyntax.TokenIdent && secretName(string(tokens[i-1].Bytes)) {
+				open, start = depth, tok.Range.End.Byte
+				if i+1 < len(tokens) && tokens[i+1].Range.Start.Line == tok.Range.Start.Line {
+					start = tokens[i+1].Range.Start.Byte // without the blanks between, which look better shown
+				}
+			}
+		}
+		if open >= 0 && (breaks(tok) && depth <= open || tok.Type == hclsyntax.TokenEOF) {
+			found = append(found, span{start, tok.Range.End.Byte})
+			open = -1
+		}
+	}
+	return found
+}
+
+var heredocMark = regexp.MustCompile(`<<-?([\pL\pN_-]+)`)
+
+// lineSecrets goes by lines alone, for what the lexer cannot see through: quotes that are not closed, comments.
+func (s *source) lineSecrets(found []span) []span {
+	var until []string // terminators of heredocs that belong to secrets, and did not come yet
+	tail := 0          // lines that still belong to a value with an open quote or bracket
+	for at := 0; at < len(s.src); {
+		end := s.lineEnd(at)
+		line := s.src[at:end]
+		start := s.secretInLine(line)
+		inside := len(until) > 0 || tail > 0
+		if i := slices.Index(until, string(bytes.TrimSpace(line))); i >= 0 {
+			until = slices.Delete(until, i, i+1)
+		}
+		if tail > 0 {
+			if tail--; bytes.ContainsAny(line, "\")]}") {
+				tail = 0
+			}
+		}
+		if start >= 0 && s.broken {
+			if m := heredocMark.FindSubmatch(line[start:]); m != nil && len(until) < maxOpenHeredocs {
+				until = append(until, string(m[1]))
+			} else if openEnded(line[start:]) {
+				tail = 8
+			}
+		}
+		if inside {
+			start = 0
+		}
+		if start >= 0 {
+			found = append(found, span{at + start, end})
+		}
+		at = end + 1
+	}
+	return found
+}
+
+// maxOpenHeredocs bounds the work on a file that opens heredocs and never closes them; all is taken out then anyway.
+const maxOpenHeredocs = 20
+
+// secretInLine returns where the value of the first secret in the line may begin, or -1. In a sound file it takes an
+// equals sign or colon after the name; in a broken one the name itself is enough, so that prose may suffer.
+func (s *source) secretInLine(line []byte) int {
+	for _, m := range secretWord.FindAllIndex(line, -1) {
+		name := string(line[m[0]:m[1]])
+		if !secretName(name) {
+			continue
+		}
+		rest := bytes.TrimLeft(line[m[1]:], "\"' \t")
+		if len(rest) > 0 && (rest[0] == '=' || rest[0] == ':') {
+			return len(line) - len(bytes.TrimLeft(rest[1:], " \t"))
+		}
+		if s.broken && slices.Contains(secretNames, strings.ToLower(name)) {
+			return m[1]
+		}
+	}
+	return -1
+}
+
+// openEnded reports whether a value seems to go on in the next line.
+func openEnded(rest []byte) bool {
+	rest = bytes.TrimSpace(rest)
+	if len(rest) == 0 {
+		return true
+	}
+	quotes := bytes.Count(rest, []byte{'"'}) - bytes.Count(rest, []byte(`\"`))
+	open := bytes.Count(rest, []byte{'('}) + bytes.Count(rest, []byte{'['}) - bytes.Count(rest, []byte{')'}) - bytes.Count(rest, []byte{']'})
+	return quotes%2 != 0 || open > 0
+}

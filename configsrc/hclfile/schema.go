@@ -1,0 +1,110 @@
+package hclfile
+
+import (
+	"slices"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A schema says what a block may hold. Attributes are the noun's Fields, in their order and in snake_case, and then
+// what only files have (uuid, id).
+type schema struct {
+	typ    string   // the block's name
+	label  string   // what its one label is; "" for a block without
+	sample string   // how a good one begins
+	attrs  []string // a Field's index is its name's index here
+	blocks []string // nested
+}
+
+func newSchema(typ, label, sample string, fields []catalog.Field, more ...string) *schema {
+	s := &schema{typ: typ, label: label, sample: sample}
+	for _, f := range fields {
+		s.attrs = append(s.attrs, catalog.Snake(f.Name))
+	}
+	s.attrs = append(s.attrs, more...)
+	return s
+}
+
+// The blocks of the language. They are read only.
+var (
+	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "sealing"}}
+
+	projectSchema = newSchema("project", "its slug", `project "acme" {`, new(catalog.Project).Fields(), "uuid", "id").
+			holds("domain", "service_settings", "auth_settings", "smtp_config", "template")
+	domainSchema   = newSchema("domain", "the host name", `domain "shop.acme.example" {`, new(catalog.Domain).Fields(), "uuid", "id")
+	serviceSchema  = newSchema("service_settings", "", "service_settings {", new(catalog.ServiceSettings).Fields(), "uuid")
+	authSchema     = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields(), "uuid")
+	smtpSchema     = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields(), "uuid")
+	templateSchema = newSchema("template", "its code", `template "WELCOME" {`, new(catalog.Template).Fields(), "uuid", "id")
+	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings")
+	keySchema      = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
+	sealingSchema  = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
+
+	// Settings in the defaults block are nobody's, so they have no identity.
+	defaultServiceSchema = newSchema("service_settings", "", "service_settings {", new(catalog.ServiceSettings).Fields())
+	defaultAuthSchema    = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields())
+
+	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema, keySchema, sealingSchema}
+
+	allAttributes = func() (all []string) {
+		for _, s := range schemas {
+			all = append(all, s.attrs...)
+		}
+		return all
+	}()
+)
+
+func (s *schema) holds(blocks ...string) *schema {
+	s.blocks = blocks
+	return s
+}
+
+// schemaOf finds a block type's schema wherever it stands, nil for an unknown one.
+func schemaOf(typ string) *schema {
+	for _, s := range schemas {
+		if s.typ == typ {
+			return s
+		}
+	}
+	return nil
+}
+
+// parents lists the blocks that a block type may stand in, as people would say it.
+func parents(typ string) string {
+	words := ""
+	add := func(s string) {
+		if words != "" {
+			words += " or "
+		}
+		words += s
+	}
+	if slices.Contains(fileSchema.blocks, typ) {
+		add("outside all other blocks")
+	}
+	for _, s := range schemas {
+		if slices.Contains(s.blocks, typ) {
+			add("inside a " + s.typ + " block")
+		}
+	}
+	return words
+}
+
+// owners lists the blocks that have an attribute of this name.
+func owners(attr string) string {
+	words := ""
+	for _, s := range schemas {
+		if slices.Contains(s.attrs, attr) {
+			if words != "" {
+				words += " or "
+			}
+			words += s.typ
+		}
+	}
+	return words
+}
+
+// attribute turns the API's field name of a Problem into the name and index here; the index is -1 for none of ours.
+func (s *schema) attribute(field string) (name string, index int) {
+	name = catalog.Snake(field)
+	return name, slices.Index(s.attrs, name)
+}

@@ -1,0 +1,173 @@
+package hclfile
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// A source is the bytes of one file and what is needed to quote from them.
+type source struct {
+	path string
+	src  []byte
+	body *hclsyntax.Body // nil as long as nothing was parsed
+	// broken says that body is not all of the file, so that secrets are looked for by line and token as well.
+	broken bool
+	// hostile says that the file is not worth lexing as a whole.
+	hostile bool
+
+	once    sync.Once
+	secrets []span // sorted, apart; see secretSpans
+	lexed   hclsyntax.Tokens
+}
+
+// tokens are those of the whole file. Lexing takes as long as parsing, so they are kept.
+func (s *source) tokens() hclsyntax.Tokens {
+	if s.lexed == nil {
+		s.lexed, _ = hclsyntax.LexConfig(s.src, s.path, hcl.InitialPos)
+	}
+	return s.lexed
+}
+
+// A span is a range of bytes, the end exclusive.
+type span struct{ from, to int }
+
+// redacted is what stands in a snippet for a secret.
+const redacted = "(redacted)"
+
+// maxSnippet bounds the bytes of a line that a snippet shows.
+const maxSnippet = 200
+
+// diagnostic makes a Diagnostic for a range of s.
+func (s *source) diagnostic(severity Severity, rng hcl.Range, summary, detail string) Diagnostic {
+	if rng.End.Byte < rng.Start.Byte || rng.End.Byte > len(s.src) { // of a node that the parser did not finish
+		rng.End = rng.Start
+	}
+	d := Diagnostic{
+		Severity: severity, Summary: printable(summary), Detail: printable(detail), File: s.path,
+		Start: position(rng.Start), End: position(rng.End),
+	}
+	d.Snippet, d.mark = s.snippet(rng.Start.Byte, rng.End.Byte)
+	return d
+}
+
+func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
+
+// at names a place as WriteText does, for a detail that points elsewhere.
+func (s *source) at(rng hcl.Range) string {
+	return fmt.Sprintf("%s:%d:%d", s.path, rng.Start.Line, rng.Start.Column)
+}
+
+// text is the source text of a range.
+func (s *source) text(rng hcl.Range) string {
+	from, to := clamp(rng.Start.Byte, len(s.src)), clamp(rng.End.Byte, len(s.src))
+	if from >= to {
+		return ""
+	}
+	return string(s.src[from:to])
+}
+
+// rangeAt makes the range of src[from:to], for places that no syntax node gives.
+func (s *source) rangeAt(from, to int) hcl.Range {
+	start := s.posAt(from)
+	end := start
+	if to > from {
+		end = s.posAt(to)
+	}
+	return hcl.Range{Filename: s.path, Start: start, End: end}
+}
+
+func (s *source) posAt(at int) hcl.Pos {
+	at = clamp(at, len(s.src))
+	start := s.lineStart(at)
+	pos := hcl.Pos{Line: 1 + bytes.Count(s.src[:start], []byte{'\n'}), Column: 1, Byte: at}
+	if start == 0 && at >= len(bom) && bytes.HasPrefix(s.src, bom) {
+		start = len(bom) // the lexer gives the mark no column
+	}
+	// The scanner counts characters as the lexer does.
+	all := func(data []byte, _ bool) (int, []byte, error) { return len(data), data, nil }
+	if scanner := hcl.NewRangeScanner(s.src[start:at], s.path, all); scanner.Scan() {
+		pos.Column = scanner.Range().End.Column
+	}
+	return pos
+}
+
+func (s *source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.src[:at], '\n') }
+
+// lineEnd is where the line that at is on ends, before its line feed.
+func (s *source) lineEnd(at int) int {
+	if n := bytes.IndexByte(s.src[at:], '\n'); n >= 0 {
+		return at + n
+	}
+	return len(s.src)
+}
+
+// snippet shows the line of src[from] and where in it from and to are.
+func (s *source) snippet(from, to int) (string, [2]int) {
+	from = clamp(from, len(s.src))
+	lineStart, lineEnd := s.lineStart(from), s.lineEnd(from)
+	if lineStart == 0 && bytes.HasPrefix(s.src, bom) {
+		lineStart = min(len(bom), lineEnd)
+	}
+	if lineEnd > lineStart && s.src[lineEnd-1] == '\r' {
+		lineEnd--
+	}
+	from = max(min(from, lineEnd), lineStart)
+	to = max(min(to, lineEnd), from)
+	var b strings.Builder
+	start, end := lineStart, lineEnd
+	if lineEnd-lineStart > maxSnippet {
+		start = s.runeStart(max(lineStart, from-maxSnippet/3), lineStart)
+		end = s.runeStart(min(lineEnd, start+maxSnippet), start)
+		to = min(to, end)
+		if start > lineStart {
+			b.WriteString("…")
+		}
+	}
+	mark := [2]int{-1, -1}
+	secrets := s.secretSpans()
+	for i := start; i < end; {
+		if mark[0] < 0 && i >= from {
+			mark[0] = b.Len()
+		}
+		if mark[1] < 0 && i >= to {
+			mark[1] = b.Len()
+		}
+		for len(secrets) > 0 && secrets[0].to <= i {
+			secrets = secrets[1:]
+		}
+		if len(secrets) > 0 && secrets[0].from <= i {
+			if mark[0] < 0 && secrets[0].to > from {
+				mark[0] = b.Len()
+			}
+			b.WriteString(redacted)
+			i = secrets[0].to
+			continue
+		}
+		i += appendEscaped(&b, string(s.src[i:min(i+utf8.UTFMax, len(s.src))]))
+	}
+	for i := range mark {
+		if mark[i] < 0 {
+			mark[i] = b.Len()
+		}
+	}
+	if end < lineEnd {
+		b.WriteString("…")
+	}
+	return b.String(), mark
+}
+
+// runeStart moves at back to the first byte of a character, not before low.
+func (s *source) runeStart(at, low int) int {
+	for at > low && at < len(s.src) && !utf8.RuneStart(s.src[at]) {
+		at--
+	}
+	return at
+}
+
+func clamp(at, high int) int { return max(0, min(at, high)) }

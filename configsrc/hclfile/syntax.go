@@ -1,0 +1,170 @@
+package hclfile
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// parse fills s.body with what the parser made out, as far as it got, and returns its complaints, one for each cause.
+// sound is the number of bytes before the first line that it could not read: only about those can more be said.
+func (s *source) parse() (sound int, ds Diagnostics) {
+	defer func() {
+		if recover() != nil { // a fault of the parser's must not take the service down
+			s.body, s.broken, sound = &hclsyntax.Body{}, true, 0
+			ds = Diagnostics{FileProblem(s.path, "the parser failed on this file", "it is not valid HCL in a way that the parser did not foresee")}
+		}
+	}()
+	file, found := hclsyntax.ParseConfig(s.src, s.path, hcl.InitialPos)
+	s.body = file.Body.(*hclsyntax.Body)
+	sound = len(s.src) + 1
+	if !found.HasErrors() {
+		return sound, nil
+	}
+	slices.SortStableFunc(found, func(a, b *hcl.Diagnostic) int { return subject(a).Start.Byte - subject(b).Start.Byte })
+	// Secrets are found by other means once anything but a repeated attribute is wrong.
+	for _, d := range found {
+		s.broken = s.broken || d.Summary != attributeRedefined
+	}
+	lastLine, ended := 0, false
+	for _, d := range found {
+		rng := subject(d)
+		switch {
+		case len(ds) > maxDiagnostics:
+			return sound, ds
+		case d.Summary == attributeRedefined:
+			ds = append(ds, s.redefined(rng))
+			continue
+		case ended || rng.Start.Line == lastLine:
+			continue
+		}
+		lastLine = rng.Start.Line
+		ended = slices.Contains(swallowing, d.Summary)
+		diag, isUnclosed := s.unclosed(d, rng)
+		if !isUnclosed {
+			diag = s.syntaxError(d, rng)
+		}
+		ds = append(ds, diag)
+		sound = min(sound, s.lineStart(clamp(diag.Start.Byte, len(s.src))))
+	}
+	return sound, ds
+}
+
+// unclosed finds the beginning of a string or heredoc that has no end: the parser complains at the end of the line or
+// of the file, which helps nobody.
+func (s *source) unclosed(d *hcl.Diagnostic, rng hcl.Range) (diag Diagnostic, ok bool) {
+	if !slices.Contains(swallowing[:unclosedTexts], d.Summary) {
+		return diag, false
+	}
+	var open []hclsyntax.Token
+	for _, tok := range s.tokens() {
+		if tok.Range.Start.Byte >= rng.Start.Byte && tok.Type != hclsyntax.TokenEOF {
+			break
+		}
+		switch tok.Type {
+		case hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc:
+			open = append(open, tok)
+		case hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc:
+			open = open[:max(0, len(open)-1)]
+		}
+	}
+	if len(open) == 0 {
+		return diag, false
+	}
+	return s.unclosedText(open[len(open)-1]), true
+}
+
+// unclosedText reports a string or heredoc that begins with this token and does not end.
+func (s *source) unclosedText(begin hclsyntax.Token) Diagnostic {
+	from := begin.Range.Start.Byte
+	summary := "the string is not closed"
+	detail := "it must end on its line; for text of several lines write a heredoc: <<-EOT, the text, and EOT on a line of its own"
+	if begin.Type == hclsyntax.TokenOHeredoc {
+		summary = "the heredoc is not closed"
+		detail = "a line with nothing but " + string(bytes.Trim(begin.Bytes, "<- \t\r\n")) + " must end it, and a line feed must follow"
+	}
+	return s.diagnostic(Error, s.rangeAt(from, s.lineEnd(from)), summary, detail)
+}
+
+const attributeRedefined = "Attribute redefined"
+
+// swallowing are the parser's complaints after which all others are about text that was read the wrong way round.
+var swallowing = []string{
+	"Invalid multi-line string", "Unterminated template string", "Unterminated string literal",
+	"Unclosed configuration block", "Unclosed configuration body", "Unclosed template interpolation sequence",
+}
+
+// unclosedTexts is how many of them are about strings and heredocs.
+const unclosedTexts = 3
+
+func subject(d *hcl.Diagnostic) hcl.Range {
+	if d.Subject == nil {
+		return hcl.Range{Start: hcl.InitialPos, End: hcl.InitialPos}
+	}
+	return *d.Subject
+}
+
+// syntaxError puts the parser's words into the house's form. Some quote the source, so none is used about a secret.
+func (s *source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
+	detail := d.Detail
+	if s.hidden(rng) {
+		detail = ""
+	}
+	if s.inTemplate(rng.Start.Byte) {
+		detail = escapeTemplate
+	}
+	return s.diagnostic(Error, rng, lowerFirst(d.Summary), lowerFirst(strings.TrimSuffix(detail, ".")))
+}
+
+// inTemplate reports whether at lies in an interpolation or directive, or is the one that begins there.
+func (s *source) inTemplate(at int) bool {
+	depth := 0
+	for _, tok := range s.tokens() {
+		if tok.Range.Start.Byte > at {
+			break
+		}
+		switch tok.Type {
+		case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			depth++
+		case hclsyntax.TokenTemplateSeqEnd:
+			if depth--; depth == 0 && tok.Range.Start.Byte == at {
+				return true
+			}
+		}
+	}
+	return depth > 0
+}
+
+// redefined finds the first attribute of the same name in the same block.
+func (s *source) redefined(rng hcl.Range) Diagnostic {
+	name := s.text(rng)
+	body := s.body
+next:
+	for {
+		for _, block := range body.Blocks {
+			if block.Body != nil && block.OpenBraceRange.End.Byte <= rng.Start.Byte && rng.End.Byte <= block.CloseBraceRange.Start.Byte {
+				body = block.Body
+				continue next
+			}
+		}
+		break
+	}
+	detail := "delete one of the two"
+	if first := body.Attributes[name]; first != nil {
+		detail = "the first is at " + s.at(first.NameRange) + "; " + detail
+	}
+	return s.diagnostic(Error, rng, "attribute "+quoted(name)+" is set twice", detail)
+}
+
+func lowerFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 || len(s) > n && unicode.IsUpper(rune(s[n])) {
+		return s
+	}
+	return string(unicode.ToLower(r)) + s[n:]
+}

@@ -1,0 +1,4 @@
+project "acme" {        # ERROR: unclosed configuration block
+  name = "Acme"
+  domain "a.example" {
+  }

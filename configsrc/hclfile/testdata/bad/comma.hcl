@@ -1,0 +1,4 @@
+project "acme" {
+  name = "Acme",        # ERROR: unexpected comma after argument
+  status = "ACTIVE",
+}

@@ -1,0 +1,4 @@
+project "acme" {
+  name = "Acme"
+  status: "ACTIVE"      # ERROR: use the equals sign
+}

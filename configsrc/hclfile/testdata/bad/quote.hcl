@@ -1,0 +1,4 @@
+project "acme" {
+  name   = "Acme        # ERROR: the string is not closed
+  status = "ACTIVE"
+}

@@ -1,0 +1,7 @@
+project "acme" {
+  statis = "ACTIVE"
+  smtp_config {
+    password = "hunter2
+    host     = "h.example"
+  }
+}
