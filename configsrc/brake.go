@@ -1,0 +1,113 @@
+package configsrc
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrHeld is returned by Reload while a look is held back.
+var ErrHeld = errors.New("the reload is held back; see /status, and confirm it with \"fingerpost reload --confirm\"")
+
+// brakeFrom is the number of projects from which the brake counts shares.
+const brakeFrom = 10
+
+// brake holds a look back when it would take too much away. What waits for its second look counts; then nothing of the
+// look comes in before that, for it is held whole or not at all.
+func (s *Source) brake(found *finding, j *judge, start time.Time) (held bool, err error) {
+	empty := len(s.table.files) > 0 && s.remaining(found) == 0
+	loss := j.loss()
+	if !empty && !s.tooMuch(loss) {
+		return false, nil
+	}
+	waiting := j.anyWaiting()
+	s.noteSuspects(found, start)
+	switch {
+	case waiting: // held already or not, it is too early to say
+		return true, nil
+	case empty:
+		return true, s.holdTree("the config folder has no config files")
+	}
+	return true, s.hold(Held{Reason: s.brakeReason(loss), Projects: loss.projects, Domains: loss.domains})
+}
+
+// remaining is how many accepted files there would be after a look.
+func (s *Source) remaining(found *finding) int {
+	n := len(s.table.files)
+	for _, c := range found.candidates {
+		switch {
+		case c.rejected:
+		case c.gone && c.prev != nil:
+			n--
+		case !c.gone && c.prev == nil:
+			n++
+		}
+	}
+	return n
+}
+
+// tooMuch reports whether a loss is more than the brake lets through.
+func (s *Source) tooMuch(loss counts) bool {
+	if s.table.total.projects < brakeFrom {
+		return false
+	}
+	return float64(loss.projects) > s.o.MaxDelete*float64(s.table.total.projects) ||
+		float64(loss.domains) > s.o.MaxDelete*float64(s.table.total.domains)
+}
+
+func (s *Source) brakeReason(loss counts) string {
+	return fmt.Sprintf("it would remove %d of %d projects and %d of %d domains, more than %.0f%%",
+		loss.projects, s.table.total.projects, loss.domains, s.table.total.domains, s.o.MaxDelete*100)
+}
+
+// holdTree holds back a look that finds the folder missing, unreadable or empty. Where nothing is served, there is
+// nothing to protect.
+func (s *Source) holdTree(reason string) error {
+	if len(s.table.files) == 0 {
+		err := fmt.Errorf("load %s: %s", s.o.Dir, reason)
+		s.fail(err)
+		return err
+	}
+	return s.hold(Held{Reason: reason, Projects: s.table.total.projects, Domains: s.table.total.domains})
+}
+
+// hold leaves everything as it is, and says so once.
+func (s *Source) hold(h Held) error {
+	s.mu.Lock()
+	before := s.status.Held
+	h.Since = time.Now().UTC()
+	if before != nil {
+		h.Since = before.Since
+	}
+	s.status.Held = &h
+	s.status.State = StateHeld
+	s.status.LastReload = time.Now().UTC()
+	st := s.status
+	s.mu.Unlock()
+	if before == nil || before.Reason != h.Reason {
+		s.o.Logger.Error("reload held back, everything goes on being served; confirm with \"fingerpost reload --confirm\"", "reason", h.Reason)
+	}
+	s.notify(st)
+	return ErrHeld
+}
+
+func (s *Source) heldNow() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.Held != nil
+}
+
+// release ends a hold after a full look that went through, and uses a confirmation up.
+func (s *Source) release(all bool) {
+	if !all {
+		return
+	}
+	s.confirmed = false
+	s.mu.Lock()
+	was := s.status.Held
+	s.status.Held = nil
+	s.mu.Unlock()
+	if was != nil {
+		s.o.Logger.Info("reload no longer held back", "reason", was.Reason)
+	}
+}

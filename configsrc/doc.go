@@ -1,0 +1,13 @@
+// Package configsrc is the write side: it turns a folder of HCL files into changes of the catalog, and keeps looking.
+//
+// A Source owns one folder. Events, a timer and callers only ever say "look": a look lists or stats what was named,
+// reads and decodes what is not as it was, checks the files against each other, and hands what is accepted to the Sink
+// as one catalog.Change, one generation. What is not accepted is quarantined by file and its last good state stays; what
+// may be a half-written state waits for a second look; a look that would take away too much is held back as a whole
+// (contract files.md 2 and 3).
+//
+// The order inside a look is the safety argument: everything that can fail comes first and touches nothing; then the Sink
+// commits; then the table in memory follows. One goroutine looks at a time.
+//
+// The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
+package configsrc

@@ -1,0 +1,99 @@
+package configsrc
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// chunk is how many files go into one batch of a first load.
+const chunk = 1024
+
+// firstLoad fills an empty Sink: nothing is served yet, so files come in by the thousand, in path order, which is also
+// the order of precedence where two claim the same. While one chunk is stored, the next is decoded.
+func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error {
+	var entries []entry
+	if err := t.list(s.watchFolder, func(e entry) { entries = append(entries, e) }); err != nil {
+		return s.holdTree(err.Error())
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	chunks := make(chan []*candidate)
+	go func() {
+		defer close(chunks)
+		for len(entries) > 0 && ctx.Err() == nil {
+			part := entries[:min(chunk, len(entries))]
+			entries = entries[len(part):]
+			select {
+			case chunks <- s.examineNew(t, part):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	var plain []entry // files with secrets in clear text
+	for candidates := range chunks {
+		found := finding{candidates: candidates}
+		s.nameNew(t, found.candidates)
+		s.judge(t, found.candidates, start).run()
+		if err := s.commitPart(&found, true); err != nil {
+			return err
+		}
+		s.noteSuspects(&found, start)
+		for _, c := range candidates {
+			if c.plain && !c.out() {
+				plain = append(plain, entry{path: c.path})
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.refusePlain(t, plain); err != nil {
+		return err
+	}
+	gen, err := s.o.Sink.Apply(&catalog.Change{}) // the generation that all parts make up
+	if err != nil {
+		err = fmt.Errorf("store the change: %w", err)
+		s.fail(err)
+		return err
+	}
+	s.setGeneration(gen)
+	s.report(start, "loaded")
+	return nil
+}
+
+// examineNew decodes files that nobody has accepted yet, with all cores.
+func (s *Source) examineNew(t *tree, part []entry) []*candidate {
+	cs := make([]*candidate, len(part))
+	parallel(len(part), func(i int) { cs[i] = s.examineAgainst(t, part[i], nil) })
+	return present(cs)
+}
+
+// refusePlain takes files with clear-text secrets out again where sealing { require = true } came in after them: it
+// may stand in the last file.
+func (s *Source) refusePlain(t *tree, plain []entry) error {
+	if !s.sealed || len(plain) == 0 {
+		return nil
+	}
+	change := &catalog.Change{Partial: true}
+	found := finding{candidates: s.examineNew(t, plain)}
+	j := s.judge(t, found.candidates, time.Now())
+	j.wait = nil
+	j.run()
+	for _, c := range found.candidates {
+		if c.rejected {
+			change.Files = append(change.Files, catalog.FileChange{Path: c.path})
+		}
+	}
+	if _, err := s.o.Sink.Apply(change); err != nil {
+		return fmt.Errorf("store the change: %w", err)
+	}
+	s.known.Lock()
+	defer s.known.Unlock()
+	s.follow(change, &found)
+	return nil
+}

@@ -1,0 +1,271 @@
+package configsrc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc"
+)
+
+// untilLooked waits for a look that begins after the call.
+func (n *node) untilLooked() {
+	n.Helper()
+	before := n.source.Status().LastReload
+	n.until("another look", func() bool { return n.source.Status().LastReload.After(before) })
+}
+
+// TestCutFile leaves a file of two projects cut at every few bytes, long enough to be looked at. One cut in six of a file
+// parses; no project may disappear by it.
+func TestCutFile(t *testing.T) {
+	dir := t.TempDir()
+	whole := project("one", "one.example") + project("two", "two.example")
+	file := write(t, filepath.Join(dir, "a.hcl"), whole)
+	n := newNode(t, dir, nodeOptions{})
+	for cut := 0; cut < len(whole); cut += 5 {
+		write(t, file, whole[:cut])
+		n.untilLooked()
+		if got := n.name("one.example") + " " + n.name("two.example"); got != "one two" {
+			t.Fatalf("cut at byte %d: %s", cut, got)
+		}
+		write(t, file, whole)
+		n.untilLooked()
+	}
+	n.untilState(configsrc.StateOK)
+	// What stays cut is taken up in the end: a person has removed the block.
+	write(t, file, project("one", "one.example"))
+	n.untilName("two.example", "NOT_FOUND")
+}
+
+func manyProjects(t *testing.T, count int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range count {
+		write(t, filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i)), project(fmt.Sprintf("p%02d", i), fmt.Sprintf("p%02d.example", i)))
+	}
+	return dir
+}
+
+func TestBrake(t *testing.T) {
+	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
+	n := newNode(t, dir, nodeOptions{data: data})
+
+	// Six of twenty is 30 %, which is not more than 30 %.
+	for i := range 6 {
+		must(t, os.Remove(filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i))))
+	}
+	n.untilName("p05.example", "NOT_FOUND")
+	n.until("all six are gone", func() bool { return n.source.Status().Projects == 14 })
+
+	// Five of fourteen is more. Everything of that look waits, the new file too.
+	for i := 6; i < 11; i++ {
+		must(t, os.Remove(filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i))))
+	}
+	n.untilState(configsrc.StateHeld)
+	if h := n.source.Status().Held; h.Projects != 5 || h.Domains != 5 || !strings.Contains(h.Reason, "5 of 14 projects") {
+		t.Errorf("held: %+v", h)
+	}
+	write(t, filepath.Join(dir, "new.hcl"), project("new", "new.example"))
+	if err := n.source.Reload(context.Background()); !errors.Is(err, configsrc.ErrHeld) {
+		t.Errorf("a reload while held: %v", err)
+	}
+	if got := n.name("p10.example") + " " + n.name("new.example"); got != "p10 NOT_FOUND" {
+		t.Errorf("while held: %s", got)
+	}
+	n.stop()
+
+	// It is held at a start, too, unless the start accepts it.
+	n = newNode(t, dir, nodeOptions{data: data, loadOnly: true})
+	if n.source.Status().Held == nil || n.name("p10.example") != "p10" {
+		t.Errorf("at a start: %+v", n.source.Status())
+	}
+	n.stop()
+	n = newNode(t, dir, nodeOptions{data: data})
+	n.untilState(configsrc.StateHeld)
+	must(t, n.source.Confirm(context.Background()))
+	n.untilName("p10.example", "NOT_FOUND")
+	n.untilName("new.example", "new")
+	n.untilState(configsrc.StateOK)
+
+	// A confirmation is good once.
+	for i := 11; i < 20; i++ {
+		must(t, os.Remove(filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i))))
+	}
+	n.untilState(configsrc.StateHeld)
+	n.stop()
+	n = newNode(t, dir, nodeOptions{data: data, accept: true, loadOnly: true})
+	if st := n.source.Status(); st.Projects != 1 || st.Held != nil {
+		t.Errorf("a start that accepts deletes: %+v", st)
+	}
+}
+
+// TestBlockMoves: whichever file is saved first, the project never disappears, and it keeps its record.
+func TestBlockMoves(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.hcl"), filepath.Join(dir, "b.hcl")
+	block, rest := project("acme", "acme.example"), project("rest", "rest.example")
+	write(t, a, rest+block)
+	write(t, b, project("other", "other.example"))
+	n := newNode(t, dir, nodeOptions{})
+	before, err := n.resolver.ProjectBySlug("acme")
+	must(t, err)
+	watch := func(until func() bool) {
+		t.Helper()
+		n.until("the move is through", func() bool {
+			if got := n.name("acme.example"); got != "acme" {
+				t.Fatalf("in between it was %q", got)
+			}
+			return until()
+		})
+	}
+	in := func(path string) func() bool {
+		return func() bool {
+			row, err := n.resolver.File(path)
+			return err == nil && len(row.Refs) == 4 && n.source.Status().State == configsrc.StateOK
+		}
+	}
+	write(t, a, rest)
+	n.untilLooked() // the gap is seen, and must not be believed
+	write(t, b, project("other", "other.example")+block)
+	watch(in("b.hcl"))
+	write(t, a, rest+block)
+	n.untilLooked()
+	write(t, b, project("other", "other.example"))
+	watch(in("a.hcl"))
+	after, err := n.resolver.ProjectBySlug("acme")
+	must(t, err)
+	if *before != *after {
+		t.Errorf("the record changed: %+v, then %+v", before, after)
+	}
+
+	// A target that is broken: the block stays until it is repaired.
+	write(t, a, rest)
+	write(t, b, project("other", "other.example")+block+"}")
+	n.problem("b.hcl", "")
+	n.problem("a.hcl", "it stays until that file is repaired")
+	if got := n.name("acme.example"); got != "acme" {
+		t.Errorf("with a broken target: %q", got)
+	}
+	write(t, b, project("other", "other.example")+block)
+	watch(in("b.hcl"))
+}
+
+func TestRenameIsHeld(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "acme.hcl"), project("acme", "acme.example"))
+	n := newNode(t, dir, nodeOptions{})
+	old, err := n.resolver.ProjectBySlug("acme")
+	must(t, err)
+
+	// In the same file.
+	write(t, file, project("acme-shop", "acme.example"))
+	n.problem("acme.hcl", `uuid = "`+old.UUID.String()+`"`)
+	if got := n.name("acme.example"); got != "acme" {
+		t.Errorf("while held: %q", got)
+	}
+	// By way of a new file, known by the domain: both files are held.
+	must(t, os.Remove(file))
+	write(t, filepath.Join(dir, "shop.hcl"), project("acme-shop", "acme.example"))
+	n.problem("shop.hcl", `uuid = "`+old.UUID.String()+`"`)
+	n.problem("acme.hcl", "is gone from here")
+	if got := n.name("acme.example"); got != "acme" {
+		t.Errorf("while both are held: %q", got)
+	}
+	write(t, filepath.Join(dir, "shop.hcl"), strings.Replace(project("acme-shop", "acme.example"), "{\n", "{\n  uuid = \""+old.UUID.String()+"\"\n", 1))
+	n.untilName("acme.example", "acme-shop")
+	n.untilState(configsrc.StateOK)
+	if p, err := n.resolver.ProjectBySlug("acme-shop"); err != nil || p.ID != old.ID || !p.CreatedAt.Equal(old.CreatedAt) {
+		t.Errorf("it is another project now: %+v, %v", p, err)
+	}
+}
+
+func TestUUIDNew(t *testing.T) {
+	block := strings.Replace(project("acme", "acme.example"), "{\n", "{\n  uuid = \"new\" # meant so\n", 1)
+	for _, readOnly := range []bool{false, true} {
+		dir := t.TempDir()
+		file := write(t, filepath.Join(dir, "acme.hcl"), block)
+		n := newNode(t, dir, nodeOptions{readOnly: readOnly})
+		n.untilName("acme.example", "acme")
+		p, err := n.resolver.ProjectBySlug("acme")
+		must(t, err)
+		want := block
+		if !readOnly {
+			want = strings.Replace(block, `"new"`, `"`+p.UUID.String()+`"`, 1)
+			if p.UUID.String()[14] != '4' {
+				t.Errorf("%s is no random uuid", p.UUID)
+			}
+		}
+		if got := read(t, file); got != want {
+			t.Errorf("read-only %v: the file is\n%s", readOnly, got)
+		}
+		n.stop()
+	}
+}
+
+// TestConflictsLive: who has it keeps it, whatever the names of the files.
+func TestConflictsLive(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "z.hcl"), named("z", "has it", "x.example"))
+	n := newNode(t, dir, nodeOptions{})
+	write(t, filepath.Join(dir, "a.hcl"), named("a", "wants it", "x.example"))
+	n.problem("a.hcl", `domain "x.example" is declared in`)
+	if got := n.name("x.example"); got != "has it" {
+		t.Errorf("got %q", got)
+	}
+	// It comes in by itself when the other gives it up.
+	write(t, filepath.Join(dir, "z.hcl"), named("z", "has it", "z.example"))
+	n.untilName("x.example", "wants it")
+	n.untilState(configsrc.StateOK)
+}
+
+func TestGitLockIsWaitedFor(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "projects.d")
+	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
+	n := newNode(t, dir, nodeOptions{})
+	lock := write(t, filepath.Join(top, ".git/index.lock"), "")
+	write(t, file, named("a", "v2", "a.example"))
+	// Another folder, saved later and without git: when that save is in, this one would have been.
+	elsewhere := t.TempDir()
+	other := write(t, filepath.Join(elsewhere, "b.hcl"), named("b", "v1", "b.example"))
+	m := newNode(t, elsewhere, nodeOptions{})
+	write(t, other, named("b", "v2", "b.example"))
+	m.untilName("b.example", "v2")
+	if got := n.name("a.example"); got != "v1" {
+		t.Fatalf("git is at work, and %q came in", got)
+	}
+	must(t, os.Remove(lock))
+	n.untilName("a.example", "v2")
+}
+
+// TestBrokenIsParsedOnce: a quarantined file costs nothing as long as its stamp stays; a reload on demand trusts none.
+func TestBrokenIsParsedOnce(t *testing.T) {
+	dir := t.TempDir()
+	good := project("b", "b.example")
+	broken := strings.Replace(good, "project", "projecT", 1)
+	old := time.Now().Add(-time.Hour)
+	file := write(t, filepath.Join(dir, "b.hcl"), broken)
+	must(t, os.Chtimes(file, old, old))
+	n := newNode(t, dir, nodeOptions{})
+	n.problem("b.hcl", "projecT")
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(good)
+	must(t, err)
+	must(t, f.Close())
+	must(t, os.Chtimes(file, old, old)) // size, time and inode are as they were
+	write(t, filepath.Join(dir, "a.hcl"), project("a", "a.example"))
+	n.untilName("a.example", "a")
+	if got := n.name("b.example"); got != "NOT_FOUND" {
+		t.Errorf("a file with the same stamp was parsed again: %q", got)
+	}
+	must(t, n.source.Reload(context.Background()))
+	if got := n.name("b.example"); got != "b" {
+		t.Errorf("after a reload on demand: %q", got)
+	}
+}

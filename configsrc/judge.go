@@ -1,0 +1,320 @@
+package configsrc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// A judge decides which candidates of one look come in. It changes candidates only, never the table.
+type judge struct {
+	table      *table
+	candidates []*candidate
+	byPath     map[string]*candidate
+	holders    map[claim][]*candidate                      // who claims what newly, in path order
+	row        func(path string) (*catalog.FileRow, error) // the accepted row of a file
+	display    func(path string) string                    // a path as messages name it
+	locate     func(path string) (*hclfile.Result, error)  // decodes a file as it is on disk, for positions
+	wait       func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
+	require    bool                                        // sealing { require = true } is in force
+	pace       *pacer
+}
+
+// run judges. Each step may only take candidates out, and taking one out may put others in conflict with the state that
+// thereby stays, so the steps repeat until nothing moves; every round but the last takes at least one out.
+func (j *judge) run() {
+	j.byPath = make(map[string]*candidate, len(j.candidates))
+	j.holders = make(map[claim][]*candidate, 8*len(j.candidates))
+	for _, c := range j.candidates {
+		j.byPath[c.path] = c
+		c.rejected = c.diags.HasErrors()
+		for _, cl := range c.claims {
+			j.holders[cl] = append(j.holders[cl], c)
+		}
+	}
+	for {
+		j.sealing()
+		j.conflicts()
+		if !j.second() && !j.renames() && !j.lostToBroken() {
+			return
+		}
+	}
+}
+
+// sealing turns clear-text secrets into errors where the files say so.
+func (j *judge) sealing() {
+	require := j.require
+	for _, c := range j.candidates {
+		if !c.out() && c.declared != nil && c.declared.Sealing != nil {
+			require = c.declared.Sealing.Require
+		}
+	}
+	if !require {
+		return
+	}
+	for _, c := range j.candidates {
+		if c.out() || !c.plain {
+			continue
+		}
+		for i := range c.diags {
+			if c.diags[i].Rule == hclfile.RuleClearTextSecret {
+				c.diags[i].Severity = hclfile.Error
+			}
+		}
+		c.rejected = true
+	}
+}
+
+// conflicts takes out files that claim what another file has, or what an earlier path claims as well. A candidate that
+// lost to one that is itself taken out comes back: hence the rounds both ways, and the last ones only outwards, so
+// that it ends.
+func (j *judge) conflicts() {
+	lost := map[*candidate]bool{}
+	for round := 0; ; round++ {
+		moved := false
+		for i, c := range j.candidates {
+			if i%256 == 255 {
+				j.pace.rest()
+			}
+			if c.gone || c.out() && !lost[c] {
+				continue
+			}
+			c.cross = c.cross[:0]
+			_, conflict := j.conflictOf(c)
+			if conflict == lost[c] || !conflict && round > 8 {
+				continue
+			}
+			lost[c], c.rejected, moved = conflict, conflict, true
+		}
+		if !moved {
+			break
+		}
+	}
+	for c, is := range lost {
+		if is {
+			c.cross = append(c.cross, j.explain(c)...)
+		}
+	}
+}
+
+// conflictOf finds the first claim of c that it cannot have, with the path of the file that keeps it.
+func (j *judge) conflictOf(c *candidate) (path string, conflict bool) {
+	for _, cl := range c.claims {
+		if path, conflict := j.keeper(c, cl); conflict {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// keeper tells who has claim cl rather than c.
+func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
+	owner := j.table.owners[cl]
+	if owner != nil && owner.path == c.path {
+		return "", false // who has it keeps it
+	}
+	if owner != nil && !j.releases(owner.path, cl) {
+		return owner.path, true
+	}
+	for _, h := range j.holders[cl] {
+		if h == c {
+			return "", false // nobody sorts before it
+		}
+		if !h.out() {
+			return h.path, true
+		}
+	}
+	return "", false
+}
+
+// releases reports whether the file that owns cl gives it up in this look.
+func (j *judge) releases(path string, cl claim) bool {
+	c := j.byPath[path]
+	return c != nil && !c.out() && !j.claims(c, cl)
+}
+
+func (j *judge) claims(c *candidate, cl claim) bool {
+	for _, h := range j.holders[cl] {
+		if h == c {
+			return true
+		}
+	}
+	return false
+}
+
+// claimed reports whether any accepted candidate claims cl newly.
+func (j *judge) claimed(cl claim) bool {
+	for _, h := range j.holders[cl] {
+		if !h.out() {
+			return true
+		}
+	}
+	return false
+}
+
+// explain makes the diagnostics of c's conflicts: both places are named.
+func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
+	here := c.positions(j.display(c.path))
+	for _, ref := range c.refs {
+		eachClaim(ref, func(what string, cl claim) {
+			path, conflict := j.keeper(c, cl)
+			if !conflict {
+				return
+			}
+			ds = append(ds, here.Diagnose(ref, hclfile.Error, j.conflictText(what, ref, path), j.conflictHint(what, ref)))
+		})
+	}
+	return onePerObject(ds)
+}
+
+// onePerObject keeps the first conflict of each object: a copied block clashes by slug, uuid and id at once.
+func onePerObject(ds hclfile.Diagnostics) hclfile.Diagnostics {
+	seen := map[hclfile.Pos]bool{}
+	out := ds[:0]
+	for _, d := range ds {
+		if !seen[d.Start] {
+			seen[d.Start] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (j *judge) conflictText(what string, ref catalog.Ref, path string) string {
+	place := j.display(path)
+	if there, err := j.locate(path); err == nil && there != nil && there.Declared != nil {
+		for _, r := range there.Declared.Refs() {
+			if r.Kind == ref.Kind && sharesClaim(r, ref) {
+				place = fmt.Sprintf("%s:%d", place, there.Position(r).Line)
+				break
+			}
+		}
+	}
+	switch what {
+	case "slug", "domain", "default template", "key":
+		return fmt.Sprintf("%s %q is declared in %s already", what, ref.Name, place)
+	case "key id":
+		return fmt.Sprintf("key id %q is used in %s already", ref.KeyID, place)
+	case "uuid", "id":
+		return fmt.Sprintf("the %s of %s %q belongs to another object, in %s", what, ref.Kind, ref.Name, place)
+	}
+	return fmt.Sprintf("there is a %s in %s already", what, place)
+}
+
+func (j *judge) conflictHint(what string, ref catalog.Ref) string {
+	switch what {
+	case "slug":
+		return "slugs are unique over all files: give one of the two projects another slug, or remove one block"
+	case "domain":
+		return "a domain belongs to one project at most, over all files: remove it from one of them"
+	case "uuid", "id":
+		return "a copied block needs an identity of its own: remove its " + what + " line"
+	case "key", "key id":
+		return "names and ids of keys are unique over all files"
+	}
+	return "there can be one only, over all files"
+}
+
+func sharesClaim(a, b catalog.Ref) bool {
+	shared := false
+	eachClaim(a, func(_ string, x claim) {
+		eachClaim(b, func(_ string, y claim) { shared = shared || x == y })
+	})
+	return shared
+}
+
+// second sets aside what must be seen twice. It reports whether it set anything aside.
+func (j *judge) second() (moved bool) {
+	if j.wait == nil {
+		return false
+	}
+	for _, c := range j.candidates {
+		if !c.waiting && j.wait(c) {
+			c.waiting, moved = true, true
+		}
+	}
+	return moved
+}
+
+// loses lists the candidates whose old state comes to an end, with the projects among it that no new state takes over.
+func (j *judge) lostProjects() map[*candidate][]claim {
+	lost := map[*candidate][]claim{}
+	for _, c := range j.candidates {
+		if c.prev == nil || c.out() {
+			continue
+		}
+		for _, cl := range c.prev.projects() {
+			if !j.claimed(cl) {
+				lost[c] = append(lost[c], cl)
+			}
+		}
+	}
+	return lost
+}
+
+// loss counts what a look takes away without giving it back elsewhere. What waits for its second look counts in: the
+// brake must see it together with what comes with it.
+func (j *judge) loss() (n counts) {
+	lost := func(cl claim) int {
+		for _, h := range j.holders[cl] {
+			if !h.rejected {
+				return 0
+			}
+		}
+		return 1
+	}
+	for _, c := range j.candidates {
+		if c.prev == nil || c.rejected {
+			continue
+		}
+		for _, cl := range c.prev.projects() {
+			n.projects += lost(cl)
+		}
+		for _, cl := range c.prev.domains() {
+			n.domains += lost(cl)
+		}
+	}
+	return n
+}
+
+// anyWaiting reports whether some candidate needs a second look.
+func (j *judge) anyWaiting() bool {
+	return slices.ContainsFunc(j.candidates, func(c *candidate) bool { return c.waiting })
+}
+
+// lostToBroken holds a removal back while a file that was broken in the same look names what is removed: the block may
+// have moved there, and a block that moves never disappears.
+func (j *judge) lostToBroken() (moved bool) {
+	var broken []*candidate
+	for _, c := range j.candidates {
+		if c.rejected && c.declared == nil && len(c.bytes) > 0 {
+			broken = append(broken, c)
+		}
+	}
+	if len(broken) == 0 {
+		return false
+	}
+	for c := range j.lostProjects() {
+		row, err := j.row(c.path)
+		if err != nil {
+			continue
+		}
+		for _, ref := range row.Refs {
+			if ref.Kind != catalog.KindProject || j.claimed(projectClaim(ref.UUID)) {
+				continue
+			}
+			for _, b := range broken {
+				if b != c && strings.Contains(string(b.bytes), `"`+ref.Name+`"`) {
+					c.rejected, moved = true, true
+					c.cross = append(c.cross, hclfile.FileProblem(j.display(c.path),
+						fmt.Sprintf("project %q is gone from here, and %s, which names it, is broken; it stays until that file is repaired", ref.Name, j.display(b.path)), ""))
+					break
+				}
+			}
+		}
+	}
+	return moved
+}

@@ -1,0 +1,386 @@
+package configsrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
+)
+
+// A scope says what a look looks at.
+type scope struct {
+	all   bool     // every file; else only paths
+	hash  bool     // read and hash every file, whatever its size and time say
+	paths []string // slash-separated, below the folder: files, folders or what file() names
+}
+
+// A candidate is a file that is not as it was accepted, with what a look makes of it.
+type candidate struct {
+	path     string
+	prev     *file        // as it was accepted; nil: never
+	known    *quarantined // it is as broken as it was
+	gone     bool
+	touched  bool // the content is as it was, only the stamp is another
+	stamp    catalog.Stamp
+	bytes    []byte
+	declared *catalog.Declared // nil when it does not decode
+	refs     []catalog.Ref
+	deps     []catalog.Dep
+	claims   []claim
+	diags    hclfile.Diagnostics // of the file itself
+	cross    hclfile.Diagnostics // of the file among the others
+	plain    bool                // holds a clear-text secret
+	fresh    []string            // slugs of projects with uuid = "new"
+	rejected bool
+	waiting  bool // needs a second look
+}
+
+// out reports that the candidate's new state does not come in, so that the old one stays.
+func (c *candidate) out() bool { return c.rejected || c.waiting }
+
+// A finding is what gathering found.
+type finding struct {
+	candidates []*candidate // sorted by path
+	touched    []*candidate // same content under another time or inode: only the row is new
+}
+
+// gather finds what is not as it was. An error means that the folder could not be listed, and nothing may be concluded.
+func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error) {
+	var f finding
+	var todo []entry
+	s.lookNo++
+	s.reread = sc.hash
+	consider := func(e entry) {
+		if e.folder {
+			s.keepBelow(e.path)
+		}
+		prev := s.table.files[e.path]
+		if prev != nil {
+			prev.seen = s.lookNo
+		}
+		if s.isUnchanged(t, prev, e, sc.hash) {
+			return
+		}
+		todo = append(todo, e)
+	}
+	var gone []string
+	if sc.all {
+		count, pace := 0, s.pace(len(s.table.files))
+		err := t.list(s.watchFolder, func(e entry) {
+			if count++; count%64 == 0 {
+				pace.rest()
+			}
+			consider(e)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for p, prev := range s.table.files {
+			if prev.seen != s.lookNo {
+				gone = append(gone, p)
+			}
+		}
+		s.forgetAbsent(todo)
+	} else {
+		for _, p := range s.expand(sc.paths) {
+			e, isDir, ok := t.stat(p)
+			switch {
+			case isDir:
+				if err := t.listBelow(p, s.watchFolder, consider); err != nil {
+					return nil, err
+				}
+			case ok && isConfigName(filepath.Base(p)):
+				consider(e)
+			case !ok && s.table.files[p] != nil:
+				gone = append(gone, p)
+			case !ok:
+				s.unquarantine(p)
+				delete(s.suspects, p)
+			}
+		}
+	}
+	sort.Slice(todo, func(i, j int) bool { return todo[i].path < todo[j].path })
+	s.examine(ctx, t, todo, &f)
+	for _, p := range gone {
+		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true})
+	}
+	sort.Slice(f.candidates, func(i, j int) bool { return f.candidates[i].path < f.candidates[j].path })
+	return &f, ctx.Err()
+}
+
+// keepBelow counts the files of a folder that cannot be listed as seen.
+func (s *Source) keepBelow(dir string) {
+	for p, f := range s.table.files {
+		if strings.HasPrefix(p, dir+"/") {
+			f.seen = s.lookNo
+		}
+	}
+}
+
+// forgetAbsent drops quarantined files that were never accepted and are not there any more. Quarantined files that are
+// there always are in todo.
+func (s *Source) forgetAbsent(todo []entry) {
+	there := make(map[string]bool, len(s.bad))
+	for i := range todo {
+		if s.bad[todo[i].path] != nil {
+			there[todo[i].path] = true
+		}
+	}
+	for p := range s.bad {
+		if s.table.files[p] == nil && !there[p] {
+			s.unquarantine(p)
+		}
+	}
+}
+
+// manyBad is how many quarantined files are tried again with every event; more than that wait for the sweep.
+const manyBad = 200
+
+// expand adds to paths what has to be looked at with them: the users of a file that file() names, and what was
+// quarantined or waits, since the change may be what it waits for.
+func (s *Source) expand(paths []string) []string {
+	set := map[string]bool{}
+	for _, p := range paths {
+		set[p] = true
+		for f := range s.table.users[p] {
+			set[f.path] = true
+		}
+	}
+	if len(s.bad) <= manyBad {
+		for p := range s.bad {
+			set[p] = true
+		}
+	}
+	for p := range s.suspects {
+		set[p] = true
+	}
+	out := make([]string, 0, len(set))
+	for p := range set {
+		out = append(out, p)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// isUnchanged decides by stat alone.
+func (s *Source) isUnchanged(t *tree, prev *file, e entry, hash bool) bool {
+	if prev == nil || hash || prev.young || e.err != nil || s.bad[e.path] != nil || !e.sameStat(prev.stamp) {
+		return false
+	}
+	if !depsUnchanged(t, prev.deps) {
+		return false
+	}
+	delete(s.suspects, e.path) // it is what it was again
+	return true
+}
+
+func depsUnchanged(t *tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		info, err := t.root.Stat(filepath.FromSlash(d.Path))
+		if err != nil || info.Size() != d.Stamp.Size || inode(info) != d.Stamp.Inode || !info.ModTime().Equal(d.Stamp.ModTime) {
+			return false
+		}
+	}
+	return true
+}
+
+// examine reads and decodes what stat could not settle: with all cores before the service is ready, else one file at a
+// time with pauses, so that resolve keeps its latency.
+func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
+	results := make([]*candidate, len(todo))
+	touched := make([]bool, len(todo))
+	one := func(i int) { results[i], touched[i] = s.examineOne(t, todo[i]) }
+	if s.live.Load() {
+		pace := s.pace(len(todo))
+		for i := range todo {
+			if ctx.Err() != nil {
+				return
+			}
+			one(i)
+			pace.rest()
+		}
+	} else {
+		parallel(len(todo), one)
+	}
+	for i, c := range results {
+		switch {
+		case touched[i]:
+			f.touched = append(f.touched, c)
+			s.unquarantine(c.path)
+			delete(s.suspects, c.path)
+		case c != nil:
+			f.candidates = append(f.candidates, c)
+		}
+	}
+}
+
+// examineOne reads one file; touched tells that its content is as it was. It only reads the Source, so that several
+// may run at once.
+func (s *Source) examineOne(t *tree, e entry) (c *candidate, touched bool) {
+	if bad := s.bad[e.path]; bad != nil && bad.broken != nil && !s.reread && e.err == nil && e.sameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
+		return &candidate{path: e.path, prev: s.table.files[e.path], known: bad, diags: bad.broken}, false
+	}
+	c = s.examineAgainst(t, e, s.table.files[e.path])
+	return c, c != nil && c.touched
+}
+
+// examineAgainst reads one file and decodes it unless its content is that of prev. It returns nil for a file that is
+// gone and never was accepted.
+func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
+	c := &candidate{path: e.path, prev: prev}
+	if e.err != nil {
+		what := "the file "
+		if e.folder {
+			what = "the folder "
+		}
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), what+e.err.Error(), "")}
+		return c
+	}
+	b, stamp, err := t.read(e.path, MaxFileBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && prev == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		c.gone = true
+		return c
+	case err != nil:
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+cause(err).Error(), "")}
+		return c
+	}
+	c.stamp, c.bytes = stamp, b
+	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.recheck {
+		c.deps, c.touched = prev.deps, true
+		return c
+	}
+	c.decode(s.display(e.path), t)
+	return c
+}
+
+// decode fills in what the bytes say.
+func (c *candidate) decode(display string, t *tree) {
+	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
+	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: func(p string) ([]byte, error) {
+		asked[p] = true
+		b, stamp, err := t.read(p, maxBodyFileBytes)
+		if err != nil {
+			return nil, linkOrCause(err)
+		}
+		stamps[p] = stamp
+		return b, nil
+	}})
+	c.diags = diags
+	if r == nil {
+		return
+	}
+	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
+	for _, p := range r.Deps {
+		stamp, ok := stamps[p]
+		if !ok && !asked[p] { // a ca_file: nobody has read it yet
+			var err error
+			if _, stamp, err = t.read(p, maxBodyFileBytes); err != nil {
+				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
+			}
+		}
+		c.deps = append(c.deps, catalog.Dep{Path: p, Stamp: stamp})
+	}
+	if sealing := r.Declared.Sealing; sealing != nil {
+		for _, recipient := range sealing.Recipients {
+			if err := seal.CheckRecipient(recipient); err != nil {
+				c.diags = append(c.diags, r.Diagnose(catalog.Ref{Kind: catalog.KindSealing}, hclfile.Error,
+					fmt.Sprintf("recipient %q is no age X25519 recipient: %v", recipient, err), "\"fingerpost secrets keygen\" prints one"))
+			}
+		}
+	}
+	if c.diags.HasErrors() {
+		return
+	}
+	c.declared = r.Declared
+	c.refs = r.Declared.Refs()
+	c.claims = claimsOf(c.refs)
+}
+
+// positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
+func (c *candidate) positions(display string) *hclfile.Result {
+	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
+	return r
+}
+
+func (c *candidate) row() *catalog.FileRow {
+	return &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Refs: c.refs, Warned: len(c.diags)+len(c.cross) > 0}
+}
+
+// A pacer spreads bulk work over time, so that resolve keeps its latency meanwhile: after each small piece it rests twice
+// as long as the piece took. That leaves most of a core free, and leaves more when the machine is busy, since the piece
+// takes longer then. Small pieces with small pauses keep the tail short; larger pieces do not, whatever their total.
+type pacer struct {
+	on     bool
+	from   time.Time     // when the present piece began
+	rested time.Duration // so far
+}
+
+// pace begins bulk work of so many files. Before the service is ready, and for a few files, it does not rest.
+func (s *Source) pace(files int) *pacer {
+	return &pacer{on: files > bulk && s.live.Load(), from: time.Now()}
+}
+
+// rest ends a piece and begins the next.
+func (p *pacer) rest() {
+	if !p.on {
+		return
+	}
+	ended := time.Now()
+	time.Sleep(min(2*ended.Sub(p.from), longRest))
+	p.from = time.Now()
+	p.rested += p.from.Sub(ended)
+}
+
+const (
+	bulk     = 256                   // more files than that are bulk work
+	longRest = 20 * time.Millisecond // for a piece that was kept waiting itself
+)
+
+// parallel runs f(0) … f(n-1) on all cores.
+func parallel(n int, f func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	var next sync.Mutex
+	at := 0
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				next.Lock()
+				from := at
+				at = min(at+16, n)
+				to := at
+				next.Unlock()
+				if from == to {
+					return
+				}
+				for i := from; i < to; i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func linkOrCause(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("there is no such file below the config folder")
+	}
+	if c := cause(err); c != err {
+		return c
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package configsrc
+
+import (
+	"time"
+
+	"sort"
+
+	"fingerpost/configsrc/hclfile"
+)
+
+// quarantine keeps a file's new content out; its last good state stays in the Sink. The log tells of it once, not with
+// every look.
+func (s *Source) quarantine(c *candidate) {
+	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
+	diags.Sort()
+	old := s.bad[c.path]
+	now := &quarantined{sign: c.sign(), diags: diags}
+	switch {
+	case c.known != nil:
+		now.broken, now.stamp, now.deps = c.known.broken, c.known.stamp, c.known.deps
+	case c.declared == nil && c.bytes != nil && !fresh(c.stamp, time.Now()):
+		now.broken, now.stamp, now.deps = c.diags, c.stamp, c.deps
+	}
+	s.bad[c.path] = now
+	if old != nil && old.sign == c.sign() && sameDiagnostics(old.diags, diags) {
+		return
+	}
+	for _, d := range diags {
+		if d.Severity == hclfile.Error {
+			s.o.Logger.Error("config file quarantined, its last good state stays", "problem", d.Summary, "hint", d.Detail,
+				"file", d.File, "line", d.Start.Line, "column", d.Start.Column)
+		}
+	}
+}
+
+// unquarantine forgets a file that is as it was accepted again, or gone without ever having been.
+func (s *Source) unquarantine(path string) {
+	s.known.Lock()
+	defer s.known.Unlock()
+	delete(s.bad, path)
+}
+
+// accept notes that a file came in, with its warnings.
+func (s *Source) accept(c *candidate) {
+	if s.bad[c.path] != nil && s.bad[c.path].diags.HasErrors() {
+		s.o.Logger.Info("config file is good again", "file", s.display(c.path))
+	}
+	delete(s.bad, c.path)
+	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
+	if len(diags) == 0 || c.gone {
+		delete(s.warnings, c.path)
+		return
+	}
+	diags.Sort()
+	if !sameDiagnostics(s.warnings[c.path], diags) {
+		for _, d := range diags {
+			s.o.Logger.Warn("config warning", "problem", d.Summary, "hint", d.Detail, "file", d.File, "line", d.Start.Line)
+		}
+	}
+	s.warnings[c.path] = diags
+}
+
+func sameDiagnostics(a, b hclfile.Diagnostics) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Summary != b[i].Summary || a[i].Start != b[i].Start || a[i].Severity != b[i].Severity {
+			return false
+		}
+	}
+	return true
+}
+
+// problems lists what is wrong now, files in order, at most max (the count says how many there are).
+func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int) {
+	ds = hclfile.Diagnostics{} // [] in JSON, not null
+	for _, of := range []map[string]hclfile.Diagnostics{s.badDiagnostics(), s.warnings} {
+		for _, diags := range of {
+			for _, d := range diags {
+				if d.Severity == hclfile.Error {
+					errors++
+				} else {
+					warnings++
+				}
+				ds = append(ds, d)
+			}
+		}
+	}
+	ds.Sort()
+	if len(ds) > max {
+		sort.SliceStable(ds, func(i, j int) bool { return ds[i].Severity == hclfile.Error && ds[j].Severity != hclfile.Error })
+		ds = ds[:max]
+	}
+	return ds, errors, warnings
+}
+
+func (s *Source) badDiagnostics() map[string]hclfile.Diagnostics {
+	m := make(map[string]hclfile.Diagnostics, len(s.bad))
+	for p, q := range s.bad {
+		m[p] = q.diags
+	}
+	return m
+}

@@ -1,0 +1,142 @@
+package configsrc
+
+import (
+	"fmt"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// renames holds files in which a project seems to have got a new slug without a uuid line: it would come in as another
+// project, under other ids, and the old one would go (contract files.md 4). Both the file with the new slug and the one
+// that loses the old are held, with the line to add.
+func (j *judge) renames() (moved bool) {
+	lost := j.lostProjects()
+	if len(lost) == 0 {
+		return false
+	}
+	gone := newGoneProjects(j, lost)
+	for _, c := range j.candidates {
+		if c.out() || c.declared == nil || !j.hasNewProject(c) {
+			continue
+		}
+		r := c.positions(j.display(c.path))
+		for i := range c.declared.Projects {
+			p := &c.declared.Projects[i]
+			ref := catalog.Ref{Kind: catalog.KindProject, Name: p.Project.Slug, UUID: p.Project.UUID, ID: p.Project.ID}
+			if j.table.owners[projectClaim(p.Project.UUID)] != nil || r.HasUUID(ref) {
+				continue
+			}
+			old := gone.match(c, p)
+			if old == nil {
+				continue
+			}
+			c.rejected, old.from.rejected, moved = true, true, true
+			c.cross = append(c.cross, r.Diagnose(ref, hclfile.Error,
+				fmt.Sprintf("project %q looks like %q under a new slug, and would lose its identity", p.Project.Slug, old.ref.Name),
+				fmt.Sprintf("to keep ids and uuid, add this line to the block: uuid = %q; if it is meant as a new project, add: uuid = \"new\"", old.ref.UUID)))
+			if old.from != c {
+				old.from.cross = append(old.from.cross, hclfile.FileProblem(j.display(old.from.path),
+					fmt.Sprintf("project %q is gone from here and seems to be %q in %s now; it stays until that is settled", old.ref.Name, p.Project.Slug, j.display(c.path)), ""))
+			}
+		}
+	}
+	return moved
+}
+
+func (j *judge) hasNewProject(c *candidate) bool {
+	for _, cl := range c.claims[:len(c.declared.Projects)] {
+		if j.table.owners[cl] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// A goneProject is one that a look takes away.
+type goneProject struct {
+	ref     catalog.Ref
+	from    *candidate
+	domains map[string]bool
+	matched bool
+}
+
+type goneProjects struct {
+	byFile   map[*candidate][]*goneProject
+	byDomain map[string]*goneProject
+}
+
+func newGoneProjects(j *judge, lost map[*candidate][]claim) goneProjects {
+	g := goneProjects{map[*candidate][]*goneProject{}, map[string]*goneProject{}}
+	for c := range lost {
+		row, err := j.row(c.path)
+		if err != nil {
+			continue
+		}
+		byID := map[int64]*goneProject{}
+		for _, ref := range row.Refs {
+			if ref.Kind == catalog.KindProject && !j.claimed(projectClaim(ref.UUID)) {
+				p := &goneProject{ref: ref, from: c, domains: map[string]bool{}}
+				byID[ref.ID] = p
+				g.byFile[c] = append(g.byFile[c], p)
+			}
+		}
+		for _, ref := range row.Refs {
+			if p := byID[ref.ProjectID]; ref.Kind == catalog.KindDomain && p != nil {
+				p.domains[ref.Name] = true
+				g.byDomain[ref.Name] = p
+			}
+		}
+	}
+	return g
+}
+
+// match finds the gone project that p of file c most likely was: one of its domains tells, else the same file.
+func (g *goneProjects) match(c *candidate, p *catalog.ProjectConfig) *goneProject {
+	for _, d := range p.Domains {
+		if old := g.byDomain[d.Name]; old != nil && !old.matched {
+			old.matched = true
+			return old
+		}
+	}
+	for _, old := range g.byFile[c] {
+		if !old.matched {
+			old.matched = true
+			return old
+		}
+	}
+	return nil
+}
+
+// nameNew gives a random uuid to each project whose block says uuid = "new", in the file, and takes the file up as it is
+// then. Where the folder cannot be written, such a project has its slug's identity until a node that can write has
+// replaced the word.
+func (s *Source) nameNew(t *tree, candidates []*candidate) {
+	if s.o.ReadOnly {
+		return
+	}
+	for i, c := range candidates {
+		if len(c.fresh) == 0 || c.diags.HasErrors() {
+			continue
+		}
+		err := EditFile(s.o.Dir, c.path, func(src []byte) ([]byte, error) {
+			var err error
+			for _, slug := range c.fresh {
+				expr := hclfile.Quote(catalog.NewUUID().String())
+				if src, err = hclfile.SetAttribute(src, hclfile.BlockPath{"project", slug}, "uuid", expr); err != nil {
+					return nil, err
+				}
+			}
+			return src, nil
+		})
+		if err != nil {
+			s.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", s.display(c.path), "error", err)
+			continue
+		}
+		if e, _, ok := t.stat(c.path); ok {
+			if again, _ := s.examineOne(t, e); again != nil {
+				candidates[i] = again
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package configsrc
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// An ask is a caller's wish that the looking goroutine fulfils.
+type ask struct {
+	do   func(context.Context) error
+	done chan error
+}
+
+// Run keeps looking until ctx is done: at what events hint at, at what needs a second look, and by the timer at
+// everything. Call it once, after Load.
+func (s *Source) Run(ctx context.Context) error {
+	s.rewatch()
+	defer s.unwatch()
+	p := &pulse{hashAt: time.Now().Add(hashEvery)} // a first sweep at once: what happened between Load and the watch
+	sweeps := make(chan swept, 1)
+	for {
+		var ready <-chan struct{}
+		if s.watch != nil {
+			ready = s.watch.ready
+		}
+		timer := time.NewTimer(time.Until(s.next(p)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			if p.sweeping {
+				<-sweeps
+			}
+			return nil
+		case a := <-s.asks:
+			a.done <- a.do(ctx)
+		case <-ready:
+			p.event(time.Now())
+		case found := <-sweeps:
+			s.swept(ctx, p, found)
+		case <-timer.C:
+		}
+		timer.Stop()
+		s.beat(ctx, p, sweeps)
+	}
+}
+
+// A pulse keeps the times of Run.
+type pulse struct {
+	first, last    time.Time // of the events that no look has answered yet; zero: none
+	busy           bool      // git holds its lock
+	statAt, hashAt time.Time // of the next sweeps
+	sweeping       bool
+}
+
+func (p *pulse) event(now time.Time) {
+	if p.first.IsZero() {
+		p.first = now
+	}
+	p.last = now
+}
+
+// settled is when the events may be answered.
+func (p *pulse) settled() time.Time {
+	at := p.last.Add(quiet)
+	if most := p.first.Add(quietAtMost); most.Before(at) {
+		at = most
+	}
+	return at
+}
+
+// next is when Run has to do something without being asked.
+func (s *Source) next(p *pulse) time.Time {
+	at := time.Now().Add(statEvery)
+	if !p.sweeping {
+		at = p.statAt
+		if p.hashAt.Before(at) {
+			at = p.hashAt
+		}
+	}
+	sooner := func(x time.Time) {
+		if x.Before(at) {
+			at = x
+		}
+	}
+	if p.busy {
+		sooner(time.Now().Add(gitPoll))
+		return at
+	}
+	if !p.first.IsZero() {
+		sooner(p.settled())
+	}
+	if len(s.suspects) > 0 {
+		sooner(s.due())
+	}
+	return at
+}
+
+// beat does what is due now.
+func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
+	now := time.Now()
+	if !p.sweeping && !(now.Before(p.hashAt) && now.Before(p.statAt)) {
+		p.sweeping = true
+		hash := !now.Before(p.hashAt)
+		go func() { sweeps <- s.sweep(ctx, hash) }()
+	}
+	events := !p.first.IsZero() && !now.Before(p.settled())
+	second := p.first.IsZero() && len(s.suspects) > 0 && !now.Before(s.due())
+	if p.busy = (events || second) && now.Sub(p.last) < gitAtMost && gitBusy(s.o.Dir); p.busy {
+		return
+	}
+	switch {
+	case events:
+		p.first = time.Time{}
+		s.answerEvents(ctx)
+	case second:
+		s.lookAndLog(ctx, scope{})
+	}
+}
+
+// answerEvents looks at what the events hint at.
+func (s *Source) answerEvents(ctx context.Context) {
+	if s.watch == nil {
+		return
+	}
+	sc, stale := s.watch.take()
+	if stale {
+		s.rewatch()
+		sc.all = true
+	}
+	s.lookAndLog(ctx, sc)
+}
+
+// swept looks at what a sweep found. The next one keeps away long enough for all of them to take at most a hundredth of
+// a core.
+func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
+	p.sweeping = false
+	now := time.Now()
+	rest := sweepAtMost * found.cost
+	p.statAt = now.Add(max(statEvery, rest))
+	if found.hash {
+		p.hashAt = now.Add(max(hashEvery, rest))
+	}
+	if s.watch == nil || found.stale || s.watch.moved() {
+		s.rewatch()
+		found.all = found.all || found.stale
+	}
+	if ctx.Err() == nil && !gitBusy(s.o.Dir) && (found.all || len(found.paths) > 0 || s.heldNow()) {
+		s.lookAndLog(ctx, found.scope)
+	}
+}
+
+// lookAndLog looks; what goes wrong is in the log and the status already.
+func (s *Source) lookAndLog(ctx context.Context, sc scope) {
+	_ = s.look(ctx, sc)
+}
+
+// Reload looks at everything, contents and all, twice where that is called for, and returns when it is done: nil, ErrHeld or why it failed. Quarantined
+// files are no error, see Status. Run must be running.
+func (s *Source) Reload(ctx context.Context) error {
+	return s.ask(ctx, func(ctx context.Context) error { return s.lookTwice(ctx, scope{all: true, hash: true}) })
+}
+
+// Confirm lets a held reload through, once.
+func (s *Source) Confirm(ctx context.Context) error {
+	return s.ask(ctx, func(ctx context.Context) error {
+		s.confirmed = true
+		return s.lookTwice(ctx, scope{all: true})
+	})
+}
+
+// Rebuild fills a Sink that has lost all it had, from the files. Run must be running.
+func (s *Source) Rebuild(ctx context.Context) error {
+	return s.ask(ctx, s.rebuild)
+}
+
+func (s *Source) ask(ctx context.Context, do func(context.Context) error) error {
+	a := ask{do, make(chan error, 1)}
+	select {
+	case s.asks <- a:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-a.done:
+		return err
+	case <-ctx.Done():
+		return errors.Join(errors.New("the reload goes on"), ctx.Err())
+	}
+}

@@ -1,0 +1,409 @@
+package configsrc
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// decoderRevision is raised when the same bytes decode to something else than before: the store then takes up every
+// file anew.
+const decoderRevision = 1
+
+// A Sink takes what a Source accepts. *resolver.Resolver is one. Its methods are called by one goroutine at a time.
+type Sink interface {
+	// Apply commits a change as a whole and returns the generation that readers see from then on. It sets Row.Refs of
+	// every file that has a Row.
+	Apply(*catalog.Change) (generation uint64, err error)
+	// Files yields the file table until yield returns false.
+	Files(yield func(path string, row *catalog.FileRow) bool) error
+	// File returns one row of the table, with a NOT_FOUND *catalog.Error where there is none.
+	File(path string) (*catalog.FileRow, error)
+	// LastGood returns the bytes of a file as they were accepted last.
+	LastGood(path string) ([]byte, error)
+	Sealing() *catalog.Sealing // nil: no such block
+	DecoderRevision() (uint64, error)
+	SetDecoderRevision(uint64) error
+}
+
+// Options say how a Source works. Dir, Sink and Logger are required.
+type Options struct {
+	Dir    string
+	Sink   Sink
+	Logger *slog.Logger
+	// MaxDelete is the share (0 to 1) of the projects or of the domains that one look may remove, with 10 projects or
+	// more. Above it, the look is held back until someone confirms.
+	MaxDelete float64
+	// AcceptDeletes confirms what the first load would hold back.
+	AcceptDeletes bool
+	// ReadOnly keeps the Source from replacing uuid = "new" in the files.
+	ReadOnly bool
+	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
+	OnReload func(Status)
+}
+
+// A Source keeps a Sink in step with a folder. Load, then Run; the other methods are safe for concurrent use.
+type Source struct {
+	o    Options
+	live atomic.Bool // somebody reads what is served: bulk work is paced
+	asks chan ask
+
+	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
+	// writes them, so that it reads without it.
+	known sync.RWMutex
+	table *table
+	bad   map[string]*quarantined
+	watch *watch // nil: the timer alone looks
+
+	// Below: only the goroutine that looks.
+	lookNo    uint64
+	blind     bool                           // no watch could be had, and the log says so
+	warnings  map[string]hclfile.Diagnostics // of accepted files
+	suspects  map[string]suspect
+	recheck   bool // take up files whose bytes are the same, too
+	reread    bool // this look trusts no stamp
+	confirmed bool
+	sealed    bool // sealing { require = true } is in force
+
+	mu     sync.Mutex // guards status
+	status Status
+}
+
+// A quarantined file's new content is not served; what it declared last in a good state is.
+type quarantined struct {
+	sign  string // of the state that was refused
+	diags hclfile.Diagnostics
+	// broken are the problems of the file by itself: as long as it has this stamp and its dependencies have theirs, there is
+	// no need to parse it again. Empty where its problem is with other files, or cannot be told by a stamp.
+	broken hclfile.Diagnostics
+	stamp  catalog.Stamp
+	deps   []catalog.Dep
+}
+
+// A suspect may be a half-written state: it needs a second look.
+type suspect struct {
+	sign  string
+	since time.Time
+}
+
+// secondLook is how long a suspicious state must hold (contract files.md 3).
+const secondLook = 500 * time.Millisecond
+
+// New returns a Source that has not looked yet.
+func New(o Options) *Source {
+	s := &Source{o: o, asks: make(chan ask), table: newTable()}
+	s.forget()
+	s.status.State = StateLoading
+	return s
+}
+
+// display is a path as messages name it: openable from where the service was started.
+func (s *Source) display(path string) string {
+	return filepath.Join(s.o.Dir, filepath.FromSlash(path))
+}
+
+// Load brings the Sink in step with the folder for the first time. Files that do not load are no error, see Status; nor is
+// a folder that cannot be read while the Sink has something to serve.
+func (s *Source) Load(ctx context.Context) error {
+	if err := s.loadTable(); err != nil {
+		return err
+	}
+	return s.settle(ctx)
+}
+
+// forget empties what is known about files that are not in the table.
+func (s *Source) forget() {
+	s.known.Lock()
+	defer s.known.Unlock()
+	s.bad, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, map[string]hclfile.Diagnostics{}
+}
+
+// rebuild fills a Sink that has lost what it had.
+func (s *Source) rebuild(ctx context.Context) error {
+	s.live.Store(false)
+	s.forget()
+	return s.Load(ctx)
+}
+
+// settle is the look of a first load.
+func (s *Source) settle(ctx context.Context) error {
+	s.confirmed = s.confirmed || s.o.AcceptDeletes
+	err := s.lookTwice(ctx, scope{all: true})
+	s.live.Store(true)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return nil // the Sink serves what it has
+	case err != nil:
+		return err
+	}
+	s.recheck = false
+	return s.o.Sink.SetDecoderRevision(decoderRevision)
+}
+
+// lookTwice looks until nothing waits for a second look.
+func (s *Source) lookTwice(ctx context.Context, sc scope) error {
+	err := s.look(ctx, sc)
+	for err == nil && len(s.suspects) > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Until(s.due())):
+		}
+		err = s.look(ctx, scope{})
+	}
+	return err
+}
+
+// loadTable takes over the Sink's file table, so that unchanged files need not be parsed.
+func (s *Source) loadTable() error {
+	s.known.Lock()
+	defer s.known.Unlock()
+	s.table = newTable()
+	revision, err := s.o.Sink.DecoderRevision()
+	if err != nil {
+		return fmt.Errorf("read the decoder revision: %w", err)
+	}
+	s.recheck = revision != decoderRevision
+	now := time.Now()
+	err = s.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
+		s.table.put(path, row, s.recheck || row.Warned || fresh(row.Stamp, now))
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("read the file table: %w", err)
+	}
+	if sealing := s.o.Sink.Sealing(); sealing != nil {
+		s.sealed = sealing.Require
+	}
+	return nil
+}
+
+// look looks once at what sc names and commits what it accepts. An error means that nothing was changed.
+func (s *Source) look(ctx context.Context, sc scope) error {
+	start := time.Now()
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", cause(err)))
+	}
+	defer t.Close()
+	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
+		return s.firstLoad(ctx, t, start)
+	}
+	if s.heldNow() {
+		sc.all = true // what is held is judged whole, or it would come in by pieces
+	}
+	found, err := s.gather(ctx, t, sc)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return s.holdTree(err.Error())
+	}
+	s.nameNew(t, found.candidates)
+	j := s.judge(t, found.candidates, start)
+	j.run()
+	if !s.confirmed {
+		if held, err := s.brake(found, j, start); held {
+			return err
+		}
+	}
+	return s.commit(found, j, start, sc.all)
+}
+
+// judge makes the judge of a live look.
+func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
+	return &judge{
+		table: s.table, candidates: candidates, require: s.sealed,
+		row:     s.o.Sink.File,
+		display: s.display,
+		locate:  func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
+		wait:    func(c *candidate) bool { return s.suspicious(c, now) },
+		pace:    s.pace(len(candidates)),
+	}
+}
+
+// suspicious says whether a candidate must be seen twice: what is newly broken, empty, shorter by an object or gone may
+// be a file between two system calls of its writer.
+func (s *Source) suspicious(c *candidate, now time.Time) bool {
+	if b := s.bad[c.path]; b != nil && b.sign == c.sign() && c.rejected {
+		return false // known to be bad
+	}
+	odd := c.gone || c.rejected || c.prev != nil && len(c.refs) < c.prev.objects
+	if !odd {
+		return false
+	}
+	first, known := s.suspects[c.path]
+	return !known || first.sign != c.sign() || now.Sub(first.since) < secondLook
+}
+
+// sign tells one state of a file from another.
+func (c *candidate) sign() string {
+	switch {
+	case c.known != nil:
+		return c.known.sign
+	case c.gone:
+		return "gone"
+	case c.bytes == nil && len(c.diags) > 0:
+		return c.diags[0].Summary
+	}
+	return string(c.stamp.Hash[:])
+}
+
+// due is when the oldest suspect may be looked at again.
+func (s *Source) due() time.Time {
+	var first time.Time
+	for _, x := range s.suspects {
+		if at := x.since.Add(secondLook); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// commit hands the accepted candidates to the Sink. Everything that can fail has been done; here is the line.
+func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) error {
+	j.holders = nil // as large as the change, and done with
+	if err := s.commitPart(found, false); err != nil {
+		return err
+	}
+	s.release(all && !j.anyWaiting())
+	s.noteSuspects(found, start)
+	s.report(start, "reloaded")
+	return nil
+}
+
+// commitPart hands over one change and follows it.
+func (s *Source) commitPart(found *finding, partial bool) error {
+	change := &catalog.Change{Partial: partial}
+	for _, c := range found.touched {
+		row := &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}
+		change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: row})
+	}
+	for _, c := range found.candidates {
+		switch {
+		case c.rejected && !c.waiting && !s.live.Load():
+			if f := s.lastGood(c); f != nil {
+				change.Files = append(change.Files, *f)
+			}
+		case c.out():
+		case c.gone && c.prev == nil:
+		case c.gone:
+			change.Files = append(change.Files, catalog.FileChange{Path: c.path})
+		default:
+			change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: c.row(), Declared: c.declared, Bytes: c.bytes})
+			c.declared, c.bytes, c.refs, c.claims = nil, nil, nil, nil // the change's alone now, to be let go of piece by piece
+		}
+	}
+	if len(change.Files) > 0 {
+		if len(change.Files) == len(found.touched) {
+			change.Partial = true // nothing that is served changes: no new generation
+		}
+		partial = change.Partial
+		gen, err := s.o.Sink.Apply(change)
+		if err != nil {
+			err = fmt.Errorf("store the change: %w", err)
+			s.fail(err)
+			return err
+		}
+		if !partial {
+			s.setGeneration(gen)
+		}
+	}
+	s.known.Lock()
+	s.follow(change, found)
+	s.known.Unlock()
+	return nil
+}
+
+// lastGood takes up what a quarantined file declared last, where the Sink does not have it in the form that it needs:
+// after a change of the decoder, or while a lost store is filled anew. What others claim meanwhile is theirs.
+func (s *Source) lastGood(c *candidate) *catalog.FileChange {
+	if c.prev != nil && !s.recheck {
+		return nil
+	}
+	b, err := s.o.Sink.LastGood(c.path)
+	if err != nil || b == nil {
+		return nil
+	}
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return nil
+	}
+	defer t.Close()
+	old := &candidate{path: c.path, prev: c.prev, bytes: b, stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
+	if old.decode(s.display(c.path), t); old.declared == nil {
+		return nil
+	}
+	for _, cl := range old.claims {
+		if owner := s.table.owners[cl]; owner != nil && owner.path != c.path {
+			return nil
+		}
+	}
+	return &catalog.FileChange{Path: c.path, Row: old.row(), Declared: old.declared, Bytes: b}
+}
+
+// follow brings the table in step with what the Sink has committed.
+func (s *Source) follow(change *catalog.Change, found *finding) {
+	now := time.Now()
+	for i := range change.Files {
+		f := &change.Files[i]
+		if f.Row == nil {
+			s.table.drop(f.Path)
+			continue
+		}
+		s.table.put(f.Path, f.Row, fresh(f.Row.Stamp, now))
+		if prev := s.table.files[f.Path]; prev != nil {
+			prev.seen = s.lookNo
+		}
+		if f.Declared != nil && f.Declared.Sealing != nil {
+			s.sealed = f.Declared.Sealing.Require
+		}
+	}
+	if len(change.Files) > 0 && s.sealed && s.table.owners[claimOf(string(catalog.KindSealing))] == nil {
+		s.sealed = false
+	}
+	for _, c := range found.candidates {
+		switch {
+		case c.waiting:
+		case c.rejected:
+			s.quarantine(c)
+		default:
+			s.accept(c)
+		}
+	}
+}
+
+// noteSuspects remembers what waits for its second look, from when it was seen first.
+func (s *Source) noteSuspects(found *finding, now time.Time) {
+	for _, c := range found.candidates {
+		if !c.waiting {
+			delete(s.suspects, c.path)
+			continue
+		}
+		if x, ok := s.suspects[c.path]; !ok || x.sign != c.sign() {
+			s.suspects[c.path] = suspect{c.sign(), now}
+		}
+	}
+}
+
+// locate decodes a file as it is on disk now.
+func locate(t *tree, display, path string) (*hclfile.Result, error) {
+	b, _, err := t.read(path, MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	r, _ := hclfile.Decode(display, b, hclfile.Options{})
+	if r == nil {
+		return nil, errors.New("does not decode")
+	}
+	return r, nil
+}

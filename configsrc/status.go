@@ -1,0 +1,111 @@
+package configsrc
+
+import (
+	"time"
+
+	"fingerpost/configsrc/hclfile"
+)
+
+// The values of Status.State.
+const (
+	StateLoading  = "loading"
+	StateOK       = "ok"
+	StateProblems = "problems" // some file is quarantined
+	StateHeld     = "held"     // the brake is on
+	StateFailed   = "failed"   // the last look could not be finished
+)
+
+// maxProblems bounds the list in a Status; the counts tell all.
+const maxProblems = 1000
+
+// Status is what a Source tells about itself. It holds no secret.
+type Status struct {
+	State       string              `json:"state"`
+	Generation  uint64              `json:"generation"`
+	LastReload  time.Time           `json:"lastReload"`  // the last look that found something, or failed
+	LastSuccess time.Time           `json:"lastSuccess"` // the last look that went through
+	Files       int                 `json:"files"`
+	Projects    int                 `json:"projects"`
+	Domains     int                 `json:"domains"`
+	Quarantined int                 `json:"quarantined"` // files
+	Errors      int                 `json:"errors"`
+	Warnings    int                 `json:"warnings"`
+	Problems    hclfile.Diagnostics `json:"problems"`
+	Held        *Held               `json:"held"`
+	Error       string              `json:"error,omitempty"` // why the last look failed
+	Watching    bool                `json:"watching"`        // events arrive; else the timer alone looks
+}
+
+// Held says what the brake holds back.
+type Held struct {
+	Reason   string    `json:"reason"`
+	Projects int       `json:"projects"` // that would be removed
+	Domains  int       `json:"domains"`
+	Since    time.Time `json:"since"`
+}
+
+// Status returns the present state.
+func (s *Source) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+func (s *Source) setGeneration(g uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Generation = g
+}
+
+func (s *Source) setWatching(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Watching = on
+}
+
+// report brings the status up to date after a look that went through.
+func (s *Source) report(start time.Time, word string) {
+	problems, errors, warnings := s.problems(maxProblems)
+	s.mu.Lock()
+	before := s.status
+	st := &s.status
+	st.LastReload = time.Now().UTC()
+	st.LastSuccess = st.LastReload
+	st.Files, st.Projects, st.Domains = len(s.table.files), s.table.total.projects, s.table.total.domains
+	st.Problems, st.Errors, st.Warnings = problems, errors, warnings
+	st.Quarantined, st.Error = len(s.bad), ""
+	switch {
+	case st.Held != nil:
+		st.State = StateHeld
+	case st.Quarantined > 0:
+		st.State = StateProblems
+	default:
+		st.State = StateOK
+	}
+	now := *st
+	s.mu.Unlock()
+	if before.Generation != now.Generation || before.Errors != now.Errors || before.State != now.State {
+		s.o.Logger.Info("config "+word, "generation", now.Generation, "files", now.Files, "projects", now.Projects,
+			"domains", now.Domains, "quarantined", now.Quarantined, "took", time.Since(start).Round(10*time.Microsecond).String())
+	}
+	s.notify(now)
+}
+
+// fail records a look that could not be finished; everything goes on being served.
+func (s *Source) fail(err error) {
+	s.mu.Lock()
+	before := s.status.Error
+	s.status.State, s.status.Error, s.status.LastReload = StateFailed, err.Error(), time.Now().UTC()
+	st := s.status
+	s.mu.Unlock()
+	if before != st.Error {
+		s.o.Logger.Error("config reload failed, everything goes on being served", "error", err)
+	}
+	s.notify(st)
+}
+
+func (s *Source) notify(st Status) {
+	if s.o.OnReload != nil {
+		s.o.OnReload(st)
+	}
+}

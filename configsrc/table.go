@@ -1,0 +1,163 @@
+package configsrc
+
+import (
+	"crypto/sha256"
+	"strconv"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A claim is something that only one file may declare: a slug, a domain, a uuid, an id … It is a hash, so that the claims
+// of a million objects fit into memory.
+type claim [16]byte
+
+func claimOf(what string, parts ...string) claim {
+	h := sha256.New()
+	h.Write([]byte(what))
+	for _, p := range parts {
+		h.Write([]byte{0})
+		h.Write([]byte(p))
+	}
+	return claim(h.Sum(nil)[:16])
+}
+
+func slugClaim(slug string) claim { return claimOf("slug", slug) }
+
+// Claims that make up an object's identity for the brake and for renames: a project is its uuid, a domain its name.
+func projectClaim(u catalog.UUID) claim { return claimOf("project uuid", string(u[:])) }
+func domainClaim(name string) claim     { return claimOf("domain", name) }
+
+// claimsOf lists what the objects of a file claim: the uuids of its projects first, then the names of its domains, each
+// in the order of refs, then the rest.
+func claimsOf(refs []catalog.Ref) []claim {
+	c := countRefs(refs)
+	claims := make([]claim, c.projects+c.domains, 3*len(refs))
+	projects, domains := claims[:0:c.projects], claims[c.projects:c.projects]
+	for _, r := range refs {
+		switch r.Kind {
+		case catalog.KindProject:
+			projects = append(projects, projectClaim(r.UUID))
+		case catalog.KindDomain:
+			domains = append(domains, domainClaim(r.Name))
+		}
+	}
+	for _, r := range refs {
+		eachClaim(r, func(_ string, c claim) {
+			if !(r.Kind == catalog.KindProject && c == projectClaim(r.UUID)) && !(r.Kind == catalog.KindDomain && c == domainClaim(r.Name)) {
+				claims = append(claims, c)
+			}
+		})
+	}
+	return claims
+}
+
+// eachClaim yields what one object claims, with the word for it in a message.
+func eachClaim(r catalog.Ref, yield func(what string, c claim)) {
+	switch r.Kind {
+	case catalog.KindProject:
+		yield("slug", slugClaim(r.Name))
+		yield("uuid", projectClaim(r.UUID))
+	case catalog.KindDomain:
+		yield("domain", domainClaim(r.Name))
+		yield("uuid", claimOf("domain uuid", string(r.UUID[:])))
+	case catalog.KindTemplate:
+		if r.ProjectID == 0 {
+			yield("default template", claimOf("template", r.Name))
+		}
+		yield("uuid", claimOf("template uuid", string(r.UUID[:])))
+	case catalog.KindKey:
+		yield("key", claimOf("key", r.Name))
+		yield("key id", claimOf("key id", r.KeyID))
+		return
+	default: // defaults, sealing: one in all
+		yield(string(r.Kind)+" block", claimOf(string(r.Kind)))
+		return
+	}
+	yield("id", claimOf(string(r.Kind)+" id", strconv.FormatInt(r.ID, 10)))
+}
+
+// A file is the table's entry for an accepted config file.
+type file struct {
+	path    string
+	stamp   catalog.Stamp
+	deps    []catalog.Dep
+	claims  []claim // as claimsOf orders them
+	objects int
+	counts  counts
+	young   bool   // stamp was fresh when it was taken: only the hash tells whether the file is the same
+	warned  bool   // decoding gave warnings
+	seen    uint64 // the last full look that found it
+}
+
+func (f *file) projects() []claim { return f.claims[:f.counts.projects] }
+
+func (f *file) domains() []claim {
+	return f.claims[f.counts.projects : f.counts.projects+f.counts.domains]
+}
+
+// counts are objects by kind, for the brake and the status.
+type counts struct{ projects, domains int }
+
+func countRefs(refs []catalog.Ref) (c counts) {
+	for _, r := range refs {
+		switch r.Kind {
+		case catalog.KindProject:
+			c.projects++
+		case catalog.KindDomain:
+			c.domains++
+		}
+	}
+	return c
+}
+
+// A table is what has been accepted: which files, and who claims what. It mirrors the store's file table.
+type table struct {
+	files  map[string]*file
+	owners map[claim]*file
+	users  map[string]map[*file]bool // dependency path → the files that take text from it
+	total  counts
+}
+
+func newTable() *table {
+	return &table{files: map[string]*file{}, owners: map[claim]*file{}, users: map[string]map[*file]bool{}}
+}
+
+// put adds or replaces a file.
+func (t *table) put(path string, row *catalog.FileRow, young bool) {
+	t.drop(path)
+	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, young: young, warned: row.Warned,
+		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
+	t.files[path] = f
+	for _, c := range f.claims {
+		t.owners[c] = f
+	}
+	for _, d := range f.deps {
+		if t.users[d.Path] == nil {
+			t.users[d.Path] = map[*file]bool{}
+		}
+		t.users[d.Path][f] = true
+	}
+	t.total.projects += f.counts.projects
+	t.total.domains += f.counts.domains
+}
+
+// drop removes a file. Claims that another file has taken over meanwhile stay with it.
+func (t *table) drop(path string) {
+	f := t.files[path]
+	if f == nil {
+		return
+	}
+	delete(t.files, path)
+	for _, c := range f.claims {
+		if t.owners[c] == f {
+			delete(t.owners, c)
+		}
+	}
+	for _, d := range f.deps {
+		if delete(t.users[d.Path], f); len(t.users[d.Path]) == 0 {
+			delete(t.users, d.Path)
+		}
+	}
+	t.total.projects -= f.counts.projects
+	t.total.domains -= f.counts.domains
+}

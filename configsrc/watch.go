@@ -1,0 +1,287 @@
+package configsrc
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// The times of contract files.md 3.
+const (
+	quiet       = 25 * time.Millisecond // without an event before a look
+	quietAtMost = time.Second           // from the first event, however many follow
+	gitAtMost   = 10 * time.Second      // while git holds its index lock
+	gitPoll     = 10 * time.Millisecond
+	statEvery   = 5 * time.Second
+	hashEvery   = 60 * time.Second
+	manyPaths   = 4096 // more changed paths than that: list the folder instead
+	sweepAtMost = 100  // a sweep may take this fraction of a core: 1/100
+)
+
+// A watch collects what file system events hint at, so that none is lost while a look is under way.
+type watch struct {
+	dir    string // as given
+	notify *fsnotify.Watcher
+	ready  chan struct{} // has room for one: something was collected
+	done   chan struct{}
+
+	mu      sync.Mutex        // guards what follows
+	folders map[string]uint64 // watched → inode
+	paths   map[string]bool
+	all     bool // look at everything
+	stale   bool // watches may be gone: start anew
+}
+
+// newWatch starts to collect. The caller adds folders as its looks find them.
+func newWatch(dir string) (*watch, error) {
+	n, err := fsnotify.NewBufferedWatcher(4096)
+	if err != nil {
+		return nil, err
+	}
+	w := &watch{dir: dir, notify: n, ready: make(chan struct{}, 1), done: make(chan struct{}),
+		folders: map[string]uint64{}, paths: map[string]bool{}}
+	w.addAbove()
+	go w.collect()
+	return w, nil
+}
+
+// addAbove watches the folders in which the config folder itself, or a link on the way to it, may be replaced.
+func (w *watch) addAbove() {
+	abs, err := filepath.Abs(w.dir)
+	if err != nil {
+		return
+	}
+	w.add(filepath.Dir(abs))
+	for range 16 { // links that lead to links
+		next := ""
+		for at := abs; at != filepath.Dir(at); at = filepath.Dir(at) {
+			target, err := os.Readlink(at)
+			if err != nil {
+				continue
+			}
+			w.add(filepath.Dir(at))
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(at), target)
+			}
+			next = filepath.Join(target, strings.TrimPrefix(abs, at))
+			break
+		}
+		if next == "" {
+			return
+		}
+		abs = next
+		w.add(filepath.Dir(abs))
+	}
+}
+
+// add watches one folder. Failures show as changes that only the timer finds.
+func (w *watch) add(folder string) {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return
+	}
+	if w.notify.Add(folder) == nil {
+		w.mu.Lock()
+		w.folders[folder] = inode(info)
+		w.mu.Unlock()
+	}
+}
+
+// on reports whether folder is watched as it is now.
+func (w *watch) on(folder string) bool {
+	info, err := os.Stat(folder)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return err == nil && w.folders[folder] == inode(info)
+}
+
+// moved reports whether a watched folder is not the one that was watched.
+func (w *watch) moved() bool {
+	w.mu.Lock()
+	folders := maps.Clone(w.folders)
+	w.mu.Unlock()
+	for folder, ino := range folders {
+		if info, err := os.Stat(folder); err != nil || inode(info) != ino {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watch) close() {
+	w.notify.Close()
+	<-w.done
+}
+
+// collect drains events and errors: the kernel's queue must never wait for a look.
+func (w *watch) collect() {
+	defer close(w.done)
+	root := w.dir
+	for {
+		select {
+		case e, ok := <-w.notify.Events:
+			if !ok {
+				return
+			}
+			w.note(root, e)
+		case err, ok := <-w.notify.Errors:
+			if !ok {
+				return
+			}
+			w.mu.Lock()
+			w.all = true
+			w.stale = w.stale || !errors.Is(err, fsnotify.ErrEventOverflow)
+			w.mu.Unlock()
+			w.wake()
+		}
+	}
+}
+
+// note keeps what an event hints at.
+func (w *watch) note(root string, e fsnotify.Event) {
+	if e.Op == fsnotify.Chmod {
+		return
+	}
+	rel, err := filepath.Rel(root, e.Name)
+	inside := err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	name := filepath.Base(e.Name)
+	w.mu.Lock()
+	switch {
+	case !inside:
+		if !w.concerns(e.Name) {
+			w.mu.Unlock()
+			return
+		}
+		w.all, w.stale = true, true
+	case strings.HasPrefix(name, "..") && name != "..": // Kubernetes' ..data swap: every file below may be another
+		w.all = true
+	case ignoredName(name):
+		w.mu.Unlock()
+		return
+	default:
+		w.paths[filepath.ToSlash(rel)] = true
+		if e.Op.Has(fsnotify.Remove) || e.Op.Has(fsnotify.Rename) {
+			if !isConfigName(name) && filepath.Ext(name) == "" {
+				w.all, w.stale = true, true // perhaps a folder: its watch is gone or lies
+			}
+		}
+		if len(w.paths) > manyPaths {
+			w.all = true
+		}
+	}
+	w.mu.Unlock()
+	w.wake()
+}
+
+// concerns reports whether an event outside the folder is about the folder itself or a link on the way to it.
+func (w *watch) concerns(name string) bool {
+	abs, err := filepath.Abs(w.dir)
+	if err != nil {
+		return true
+	}
+	name, err = filepath.Abs(name)
+	if err != nil || name == abs || strings.HasPrefix(abs, name+string(filepath.Separator)) {
+		return true
+	}
+	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return true
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	return err != nil || name == real || strings.HasPrefix(real, name+string(filepath.Separator))
+}
+
+func (w *watch) wake() {
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what was collected and starts anew.
+func (w *watch) take() (sc scope, stale bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sc = scope{all: w.all, paths: make([]string, 0, len(w.paths))}
+	for p := range w.paths {
+		sc.paths = append(sc.paths, p)
+	}
+	stale = w.stale
+	w.paths, w.all, w.stale = map[string]bool{}, false, false
+	return sc, stale
+}
+
+// watchFolder is called for every folder that a look lists, before it is listed, so that nothing falls between.
+func (s *Source) watchFolder(dir string) {
+	if s.watch != nil {
+		if folder := filepath.Join(s.o.Dir, filepath.FromSlash(dir)); !s.watch.on(folder) {
+			s.watch.add(folder)
+		}
+	}
+}
+
+// rewatch starts the watch, or starts it anew. Where the system has no watches to give, the timer alone looks.
+func (s *Source) rewatch() {
+	s.unwatch()
+	w, err := newWatch(s.o.Dir)
+	if err != nil {
+		if !s.blind {
+			s.o.Logger.Warn("no file system events, changes are found by the timer alone", "error", err)
+		}
+		s.blind = true
+		s.setWatching(false)
+		return
+	}
+	s.blind = false
+	s.known.Lock()
+	s.watch = w
+	s.known.Unlock()
+	s.watchFolder("")
+	s.setWatching(true)
+}
+
+// unwatch ends the watch.
+func (s *Source) unwatch() {
+	if s.watch != nil {
+		s.watch.close()
+		s.known.Lock()
+		s.watch = nil
+		s.known.Unlock()
+	}
+}
+
+// gitBusy reports whether git is at work in the checkout that the folder is part of.
+func gitBusy(dir string) bool {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	for {
+		git := filepath.Join(at, ".git")
+		if info, err := os.Lstat(git); err == nil {
+			if !info.IsDir() { // a worktree or submodule: "gitdir: <path>"
+				b, err := os.ReadFile(git)
+				line, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
+				if err != nil || !ok {
+					return false
+				}
+				if git = line; !filepath.IsAbs(git) {
+					git = filepath.Join(at, git)
+				}
+			}
+			_, err = os.Lstat(filepath.Join(git, "index.lock"))
+			return err == nil
+		}
+		if up := filepath.Dir(at); up != at {
+			at = up
+			continue
+		}
+		return false
+	}
+}
