@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+)
+
+// record puts a finished request into the metrics and the access log. pattern is the route's path, empty where none
+// matched: the path that was asked for is the caller's text and belongs into neither.
+func (s *Server) record(ctx *fasthttp.RequestCtx, method []byte, pattern string, key *resolver.Key, took time.Duration) {
+	s.metrics.observe(pattern, methodLabel(method), ctx.Response.StatusCode(), took)
+	s.logAccess(ctx, method, pattern, key, took)
+}
+
+func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method []byte, pattern string, key *resolver.Key, took time.Duration) {
+	attrs := []slog.Attr{
+		slog.String("method", methodLabel(method)),
+		slog.String("path", pattern),
+		slog.Int("status", ctx.Response.StatusCode()),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000), // text and JSON alike
+		slog.String("request_id", requestID(ctx)),
+	}
+	if key != nil {
+		attrs = append(attrs, slog.String("key", key.ID))
+	}
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
+}
+
+// methodLabel is the method, or "other": methods are the caller's text, and metrics must stay few.
+func methodLabel(name []byte) string {
+	switch method := string(name); method {
+	case fasthttp.MethodGet, fasthttp.MethodHead, fasthttp.MethodPost, fasthttp.MethodPut, fasthttp.MethodDelete, fasthttp.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// logFault logs the cause of a 500, which the caller does not see.
+func (s *Server) logFault(ctx *fasthttp.RequestCtx, err error) {
+	s.log.Error("request failed", "request_id", requestID(ctx), "error", err)
+}
+
+// panicked logs a handler's panic and answers 500 in its place.
+func (s *Server) panicked(ctx *fasthttp.RequestCtx, cause any) {
+	id := requestID(ctx)
+	s.log.Error("handler panicked", "request_id", id, "cause", cause, "stack", string(debug.Stack()))
+	ctx.Response.Reset()
+	s.ids.set(&ctx.Response.Header, []byte(id))
+	ctx.Response.SetConnectionClose()
+	s.fail(ctx, string(ctx.URI().PathOriginal()), refuseInternal)
+	s.record(ctx, ctx.Method(), "", nil, time.Since(ctx.Time()))
+}

@@ -1,0 +1,33 @@
+//go:build !race
+
+package api
+
+import "testing"
+
+// Under the race detector sync.Pool forgets at random, so allocations are counted without it only.
+
+func TestResolveAllocatesNothing(t *testing.T) {
+	s, ctx := hotServer(t)
+	if n := testing.AllocsPerRun(1000, func() { s.serveOnce(ctx) }); n != 0 {
+		t.Errorf("a hit allocates %v times", n)
+	}
+	ctx.Request.Header.Set("If-None-Match", string(ctx.Response.Header.PeekCanonical(headerETag)))
+	if n := testing.AllocsPerRun(1000, func() { s.serveOnce(ctx) }); n != 0 {
+		t.Errorf("a 304 allocates %v times", n)
+	}
+	if got := ctx.Response.StatusCode(); got != 304 {
+		t.Errorf("status %d, want 304", got)
+	}
+}
+
+func TestFramingAllocatesNothing(t *testing.T) {
+	head := []byte(benchHead)
+	if n := testing.AllocsPerRun(1000, func() {
+		var scan headScan
+		if end, bad := scan.feed(head); end != len(head) || bad != nil {
+			t.Fatal(end, bad)
+		}
+	}); n != 0 {
+		t.Errorf("checking a head allocates %v times", n)
+	}
+}

@@ -1,0 +1,176 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"math"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	headerPlatformKey  = "X-Platform-Key"
+	headerMailToken    = "X-Internal-Service-Token"
+	headerMailName     = "X-Internal-Service-Name"
+	maxServiceNameLen  = 64
+	maxKeyTextLen      = 64 // longer than any key
+	verifiedSlots      = 256
+	resolvePermissions = catalog.MayResolve | catalog.MayRead
+)
+
+// A keyFailure says why a key was refused. It goes to the metrics, never to the caller.
+type keyFailure uint8
+
+const (
+	keyGood keyFailure = iota
+	keyMissing
+	keyRepeated
+	keyMalformed
+	keyUnknown
+	keyExpired
+	keyBlocked
+	keyNameless // the mail service's second header is missing or malformed
+	keyFailures
+)
+
+var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed", "unknown", "expired", "blocked", "service_name"}
+
+// A gatekeeper checks keys. Safe for concurrent use; a key that has been seen before costs no lock, no hash and no
+// allocation.
+type gatekeeper struct {
+	keys     func() *resolver.KeySet
+	blocked  map[string]bool // public ids that are refused
+	verified atomic.Pointer[verifiedKeys]
+	throttle *throttle
+	failures [keyFailures]atomic.Uint64
+}
+
+// verifiedKeys remembers the keys that one KeySet has vouched for. It goes with the KeySet, so that a revoked key stops
+// with the reload that revokes it.
+type verifiedKeys struct {
+	set   *resolver.KeySet
+	slots [verifiedSlots]atomic.Pointer[verifiedKey]
+}
+
+type verifiedKey struct {
+	text    [maxKeyTextLen]byte
+	len     int
+	key     *resolver.Key
+	expires int64 // unix nanoseconds
+}
+
+// check verifies the key that the headers carry.
+func (g *gatekeeper) check(h *fasthttp.RequestHeader, service Services, now time.Time) (*resolver.Key, keyFailure) {
+	name := headerPlatformKey
+	if service == Mail {
+		name = headerMailToken
+	}
+	values := h.PeekAll(name)
+	switch {
+	case len(values) == 0:
+		return nil, keyMissing
+	case len(values) > 1:
+		return nil, keyRepeated
+	}
+	key, failure := g.verify(values[0], now)
+	if failure == keyGood && service == Mail && !validServiceName(h.PeekAll(headerMailName)) {
+		return nil, keyNameless
+	}
+	return key, failure
+}
+
+// verify checks one key's text.
+func (g *gatekeeper) verify(text []byte, now time.Time) (*resolver.Key, keyFailure) {
+	if len(text) < 8 || len(text) > maxKeyTextLen {
+		return nil, keyMalformed
+	}
+	set := g.keys()
+	known := g.verified.Load()
+	if known == nil || known.set != set {
+		known = &verifiedKeys{set: set}
+		g.verified.Store(known)
+	}
+	// The slot comes from the checksum's last characters, which say nothing about the secret.
+	slot := &known.slots[(uint(text[len(text)-1])*62+uint(text[len(text)-2]))%verifiedSlots]
+	v := slot.Load()
+	if v == nil || v.len != len(text) || subtle.ConstantTimeCompare(v.text[:v.len], text) != 1 {
+		var failure keyFailure
+		if v, failure = g.lookUp(set, text); failure != keyGood {
+			return nil, failure
+		}
+		slot.Store(v)
+	}
+	if now.UnixNano() >= v.expires {
+		return nil, keyExpired
+	}
+	return v.key, keyGood
+}
+
+// lookUp hashes the text whether or not its id is known, so that both take the same time.
+func (g *gatekeeper) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, keyFailure) {
+	id, ok := catalog.KeyTextID(text)
+	if !ok {
+		return nil, keyMalformed
+	}
+	key := set.Lookup(id)
+	var want [sha256.Size]byte
+	if key != nil {
+		want = key.Hash
+	}
+	sum := sha256.Sum256(text)
+	same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1
+	if key == nil || !same {
+		return nil, keyUnknown
+	}
+	if g.blocked[key.ID] {
+		return nil, keyBlocked
+	}
+	v := &verifiedKey{len: len(text), key: key, expires: math.MaxInt64}
+	copy(v.text[:], text)
+	if !key.ExpiresAt.IsZero() {
+		v.expires = key.ExpiresAt.UnixNano()
+	}
+	return v, keyGood
+}
+
+// eachFailure yields how often keys were refused, by reason.
+func (g *gatekeeper) eachFailure(yield func(reason string, count uint64)) {
+	for failure := keyGood + 1; failure < keyFailures; failure++ {
+		yield(keyFailureNames[failure], g.failures[failure].Load())
+	}
+}
+
+func validServiceName(values [][]byte) bool {
+	if len(values) != 1 || len(values[0]) == 0 || len(values[0]) > maxServiceNameLen {
+		return false
+	}
+	for _, c := range values[0] {
+		if !wordByte(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// refuseFailed counts a failed key and says what the caller gets: 401, or 429 once its address has shown too many bad
+// keys. Requests that show none, or two, guess nothing and are not throttled.
+func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *catalog.Error {
+	s.keys.failures[failure].Add(1)
+	switch failure {
+	case keyMissing, keyRepeated, keyNameless:
+		return refuseKey
+	}
+	wait := s.keys.throttle.fail(peerOf(ctx))
+	if wait == 0 {
+		return refuseKey
+	}
+	seconds := int64((wait + time.Second - 1) / time.Second)
+	ctx.Response.Header.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	return refuseRate
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// hotServer has one project, and a context that asks for its domain.
+func hotServer(tb testing.TB) (*Server, *fasthttp.RequestCtx) {
+	tb.Helper()
+	r, err := resolver.Open(resolver.Options{CacheBytes: 16 << 20})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { r.Close() })
+	text, id := catalog.NewKeyText()
+	hash, _ := catalog.ParseKeyHash(catalog.HashKeyText(text))
+	uuid := catalog.DeriveProjectUUID("acme")
+	d := &catalog.Declared{
+		Projects: []catalog.ProjectConfig{{
+			Project: catalog.Project{ID: 1, UUID: uuid, Name: "Acme", Slug: "acme", Status: catalog.StatusActive},
+			Domains: []catalog.Domain{{ID: 2, UUID: catalog.DeriveDomainUUID(uuid, "shop.acme.example"), ProjectID: 1, Name: "shop.acme.example", Active: true}},
+			Service: catalog.NewServiceSettings(), Auth: catalog.NewAuthSettings(),
+		}},
+		Keys: []catalog.Key{{Name: "k", ID: id, Hash: hash, Allow: catalog.MayResolve, Projects: []string{"acme"}}},
+	}
+	change := &catalog.Change{Files: []catalog.FileChange{{Path: "a.hcl", Row: &catalog.FileRow{Refs: d.Refs()}, Declared: d}}}
+	if _, err := r.Apply(change); err != nil {
+		tb.Fatal(err)
+	}
+	s, err := New(Options{Resolver: r, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx := &fasthttp.RequestCtx{}
+	var req fasthttp.Request
+	req.Header.SetMethod("GET")
+	req.SetRequestURI(resolvePath + "?domain=Shop.Acme.example")
+	req.Header.SetHost("localhost:8080")
+	req.Header.Set("X-PLATFORM-KEY", text)
+	ctx.Init(&req, nil, nil)
+	// The answer gets into the cache a moment after it was built.
+	for hits := r.Metrics().Hits; hits == 0; hits = r.Metrics().Hits {
+		s.serveOnce(ctx)
+	}
+	if got := ctx.Response.StatusCode(); got != 200 {
+		tb.Fatalf("status %d: %s", got, ctx.Response.Body())
+	}
+	return s, ctx
+}
+
+// serveOnce does what the HTTP library does around a handler.
+func (s *Server) serveOnce(ctx *fasthttp.RequestCtx) {
+	ctx.Response.Reset()
+	s.handle(ctx)
+}
+
+const benchHead = "GET /api/platform/projects/resolve?domain=shop.acme.example HTTP/1.1\r\nHost: localhost:8080\r\n" +
+	"X-PLATFORM-KEY: fpk_abcdefgh_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZab\r\nUser-Agent: gateway/1.0\r\nAccept: */*\r\n\r\n"
+
+func BenchmarkResolveHit(b *testing.B) {
+	s, ctx := hotServer(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.serveOnce(ctx)
+	}
+}
+
+func BenchmarkResolveNotModified(b *testing.B) {
+	s, ctx := hotServer(b)
+	ctx.Request.Header.Set("If-None-Match", string(ctx.Response.Header.PeekCanonical(headerETag)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s.serveOnce(ctx)
+	}
+}
+
+func BenchmarkKeyCheck(b *testing.B) {
+	s, ctx := hotServer(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, failure := s.keys.check(&ctx.Request.Header, Platform, ctx.Time()); failure != keyGood {
+			b.Fatal(failure)
+		}
+	}
+}
+
+func BenchmarkFraming(b *testing.B) {
+	head := []byte(benchHead)
+	b.ReportAllocs()
+	for b.Loop() {
+		var scan headScan
+		scan.feed(head)
+	}
+}
+
+// BenchmarkFloor is a handler that reads the key and the argument and writes a ready body.
+func BenchmarkFloor(b *testing.B) {
+	_, ctx := hotServer(b)
+	body := append([]byte(nil), ctx.Response.Body()...)
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx.Response.Reset()
+		if len(ctx.Request.Header.Peek("X-PLATFORM-KEY")) == 0 || len(ctx.QueryArgs().Peek("domain")) == 0 {
+			b.Fatal("no key")
+		}
+		ctx.Response.Header.SetContentType("application/json; charset=utf-8")
+		ctx.Response.SetBody(body)
+	}
+}

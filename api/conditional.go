@@ -1,0 +1,67 @@
+package api
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
+
+var ifNoneMatch = []byte(fasthttp.HeaderIfNoneMatch)
+
+// matchesETag reports whether an If-None-Match value names etag, which is strong and quoted. Comparison is weak, as
+// RFC 9110, 13.1.2 has it.
+func matchesETag(list []byte, etag string) bool {
+	if string(list) == etag {
+		return true
+	}
+	for len(list) > 0 {
+		var tag []byte
+		list = bytes.TrimLeft(list, " \t,")
+		if len(list) > 0 && list[0] == '*' {
+			return true
+		}
+		list = bytes.TrimPrefix(list, []byte("W/"))
+		if len(list) == 0 || list[0] != '"' {
+			return false // malformed from here on: the answer is sent whole, which is always right
+		}
+		end := bytes.IndexByte(list[1:], '"')
+		if end < 0 {
+			return false
+		}
+		tag, list = list[:end+2], list[end+2:]
+		if string(tag) == etag {
+			return true
+		}
+	}
+	return false
+}
+
+// notModified reports whether the request's If-None-Match names etag, also where it comes in several lines.
+func notModified(h *fasthttp.RequestHeader, etag string) bool {
+	if h.PeekCanonical(ifNoneMatch) == nil {
+		return false
+	}
+	for _, list := range h.PeekAll(fasthttp.HeaderIfNoneMatch) {
+		if matchesETag(list, etag) {
+			return true
+		}
+	}
+	return false
+}
+
+// succeedTagged is succeed for a single resource: with an ETag, and without a body where the caller has it already.
+func (s *Server) succeedTagged(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
+	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
+	if notModified(&ctx.Request.Header, etag) {
+		writeNotModified(ctx)
+		return
+	}
+	s.succeed(ctx, message, data)
+}
+
+// writeNotModified makes the answer a 304, which has neither body nor type.
+func writeNotModified(ctx *fasthttp.RequestCtx) {
+	ctx.Response.ResetBody()
+	ctx.Response.Header.SetNoDefaultContentType(true)
+	ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
+}

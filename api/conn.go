@@ -1,0 +1,288 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// lingerTime and lingerBytes bound the reading of what a refused client still sends: closing a socket with unread
+	// bytes in it resets the connection, and the reset can overtake the answer.
+	lingerTime  = time.Second
+	lingerBytes = 8 << 20
+	// keptHead is the largest buffer that an idle connection keeps.
+	keptHead = 4 << 10
+)
+
+// A conn is the gate in front of the HTTP library: it hands over one strictly framed message at a time and nothing
+// behind a message that it refuses. Read and Write are for the goroutine that serves the connection; Close, kill and
+// idle may be called from any.
+type conn struct {
+	net.Conn          // the peer, under TLS where there is some
+	raw      net.Conn // the socket below
+	admitted *admission
+	peer     netip.Addr // invalid for a Unix socket
+	services Services
+	times    deadlines
+
+	in      reading
+	refused *refusal // sticky: what was wrong with the last message
+	head    []byte   // copy of the present message's head, as far as it came
+
+	spoke    atomic.Bool // the first byte has come
+	lingers  atomic.Bool // the client may still be sending
+	isClosed atomic.Bool
+}
+
+// reading is where a conn stands in its input.
+type reading struct {
+	scan   headScan
+	chunks chunkScan
+	inBody bool
+	coded  bool   // the body is chunked
+	left   int64  // bytes of the message that have not been handed over, unless it is chunked
+	held   []byte // has been read from the peer and is not handed over yet
+}
+
+// Read hands over bytes of the present message, or of the next one once all of it has been handed over. After a
+// refusal it hands over one byte, because the library closes without an answer when it has none, and then the refusal.
+func (c *conn) Read(p []byte) (int, error) {
+	switch {
+	case c.refused != nil:
+		return 0, c.refused
+	case len(p) == 0:
+		return 0, nil
+	case c.in.coded:
+		return c.readChunks(p)
+	case c.in.inBody:
+		n, err := c.take(p[:min(int64(len(p)), c.in.left)])
+		if c.in.left -= int64(n); c.in.left == 0 {
+			c.endMessage()
+		}
+		return n, c.cut(err)
+	}
+	return c.readHead(p)
+}
+
+// readHead waits for a whole head. In the usual case one read brings exactly one message without a body, which stays
+// where it is, in p.
+func (c *conn) readHead(p []byte) (int, error) {
+	c.in.scan = headScan{}
+	if len(c.in.held) == 0 {
+		if c.admitted.stopping.Load() {
+			return 0, io.EOF
+		}
+		n, err := c.readSocket(p)
+		if n == 0 {
+			return 0, err
+		}
+		if !c.times.served {
+			c.spoke.Store(true)
+		}
+		end, bad := c.in.scan.feed(p[:n])
+		if bad != nil {
+			return c.refuse(p, p[:n], bad)
+		}
+		if end > 0 {
+			return c.beginMessage(p[:n], end)
+		}
+		c.hold(p[:n])
+	}
+	return c.gatherHead(p)
+}
+
+// gatherHead is readHead for a head that comes in pieces or came behind another message.
+func (c *conn) gatherHead(p []byte) (int, error) {
+	for {
+		end, bad := c.in.scan.feed(c.in.held)
+		switch {
+		case bad != nil:
+			return c.refuse(p, c.in.held, bad)
+		case end > len(p) || end == 0 && len(c.in.held) >= len(p):
+			return c.refuse(p, c.in.held, refuseHeadSize)
+		case end > 0:
+			n := copy(p, c.in.held)
+			rest := c.in.held[n:]
+			c.in.held = c.in.held[:0]
+			c.hold(rest) // moves it to the front of the same array
+			return c.beginMessage(p[:n], end)
+		}
+		c.times.beginMessage()
+		n, err := c.readSocket(p)
+		c.hold(p[:n])
+		if n == 0 && err != nil {
+			switch {
+			case errors.Is(err, io.EOF):
+				return c.refuse(p, c.in.held, refuseCut)
+			case errors.Is(err, os.ErrDeadlineExceeded):
+				return c.refuse(p, c.in.held, refuseSlow)
+			}
+			return 0, err
+		}
+	}
+}
+
+// beginMessage takes note of the message whose head is got[:end] and returns how much of got belongs to it; what is
+// behind is held back, so that the library never has two messages at once.
+func (c *conn) beginMessage(got []byte, end int) (int, error) {
+	if cap(c.head) > keptHead {
+		c.head = nil
+	}
+	c.head = append(c.head[:0], got[:end]...)
+	scan := &c.in.scan
+	if !scan.chunked && scan.length <= 0 && len(got) == end {
+		c.times.endMessage()
+		return end, nil
+	}
+	c.times.beginMessage()
+	if scan.chunked {
+		c.in.coded, c.in.chunks = true, chunkScan{}
+		n, err := c.passChunks(got[end:])
+		if n == 0 && err != nil {
+			return end, nil // the head is good: the refusal comes with the next read
+		}
+		return end + n, nil
+	}
+	n := int(min(int64(len(got)-end), max(scan.length, 0)))
+	c.holdBefore(got[end+n:])
+	if c.in.left = max(scan.length, 0) - int64(n); c.in.left > 0 {
+		c.in.inBody = true
+	} else {
+		c.endMessage()
+	}
+	return end + n, nil
+}
+
+func (c *conn) readChunks(p []byte) (int, error) {
+	n, err := c.take(p)
+	if n == 0 {
+		return 0, c.cut(err)
+	}
+	return c.passChunks(p[:n])
+}
+
+// cut turns the end of input within a body into a refusal: the library would take it for a quiet goodbye.
+func (c *conn) cut(err error) error {
+	if errors.Is(err, io.EOF) {
+		c.refused = refuseCut
+		return refuseCut
+	}
+	return err
+}
+
+// passChunks returns how much of b belongs to the chunked body and holds back the rest.
+func (c *conn) passChunks(b []byte) (int, error) {
+	n, done, bad := c.in.chunks.feed(b)
+	if bad != nil {
+		c.refused = bad
+		if n == 0 {
+			return 0, bad
+		}
+		return n, nil
+	}
+	if done {
+		c.holdBefore(b[n:])
+		c.endMessage()
+	}
+	return n, nil
+}
+
+func (c *conn) endMessage() {
+	c.in.inBody, c.in.coded, c.in.left = false, false, 0
+	c.times.endMessage()
+}
+
+// unfinished reports whether the client has yet to send, or the library to read, a part of the present message.
+func (c *conn) unfinished() bool { return c.in.inBody || c.in.coded }
+
+// refuse makes bad the last word on this connection. seen is what came of the message.
+func (c *conn) refuse(p, seen []byte, bad *refusal) (int, error) {
+	c.refused = bad
+	c.head = append(c.head[:0], seen[:min(len(seen), c.admitted.limits.HeaderBytes)]...)
+	p[0] = 'X'
+	return 1, nil
+}
+
+// take reads what is held first, then from the peer.
+func (c *conn) take(p []byte) (int, error) {
+	if len(c.in.held) == 0 {
+		return c.readSocket(p)
+	}
+	n := copy(p, c.in.held)
+	c.in.held = c.in.held[n:]
+	return n, nil
+}
+
+func (c *conn) hold(b []byte) {
+	if len(c.in.held) == 0 && len(b) == 0 {
+		if cap(c.in.held) > keptHead {
+			c.in.held = nil
+		}
+		return
+	}
+	c.in.held = append(c.in.held, b...)
+}
+
+// holdBefore puts b in front of what is held. It copies: b is the library's memory.
+func (c *conn) holdBefore(b []byte) {
+	if len(b) > 0 {
+		c.in.held = append(append(make([]byte, 0, len(b)+len(c.in.held)), b...), c.in.held...)
+	}
+}
+
+func (c *conn) readSocket(p []byte) (int, error) {
+	if by, set := c.times.forRead(); set {
+		if err := c.Conn.SetReadDeadline(by); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Read(p)
+}
+
+// Write writes p, all of it or an error.
+func (c *conn) Write(p []byte) (int, error) {
+	if by, set := c.times.forWrite(); set {
+		if err := c.Conn.SetWriteDeadline(by); err != nil {
+			return 0, err
+		}
+	}
+	begun := c.times.clock.now()
+	n, err := c.Conn.Write(p)
+	c.times.written += int64(n)
+	c.times.blocked += c.times.clock.now() - begun
+	return n, err
+}
+
+// Close gives the connection back. After an answer to a request that was not read to its end it first takes in what
+// the client still sends, for a short time.
+func (c *conn) Close() error {
+	if !c.isClosed.CompareAndSwap(false, true) {
+		return nil
+	}
+	if c.lingers.Load() {
+		c.linger()
+	}
+	err := c.Conn.Close()
+	c.admitted.leave(c)
+	return err
+}
+
+func (c *conn) linger() {
+	type halfCloser interface{ CloseWrite() error }
+	c.raw.SetDeadline(time.Now().Add(lingerTime))
+	if half, ok := c.Conn.(halfCloser); ok && half.CloseWrite() != nil {
+		return
+	}
+	if half, ok := c.raw.(halfCloser); ok && c.raw != c.Conn {
+		half.CloseWrite()
+	}
+	io.Copy(io.Discard, io.LimitReader(c.raw, lingerBytes))
+}
+
+// kill cuts the socket under whoever is using the connection, who then closes it.
+func (c *conn) kill() { c.raw.Close() }

@@ -1,0 +1,11 @@
+// Package api speaks HTTP (contract http.md): it turns requests into questions to the resolver and answers into the
+// envelope, and it keeps bad input and slow or hostile peers away from the rest of the house.
+//
+// A request goes through four layers. A listener (listener.go) admits connections within the caps and survives running
+// out of descriptors. A conn (conn.go, framing.go) lets only strictly framed messages through, one at a time. fasthttp
+// parses and carries them. Server.handle (routes.go) gives each its request id, checks the key, runs the handler and
+// records it; resolve takes a shorter way through resolve.go that allocates nothing.
+//
+// Bytes that fasthttp hands out are its own and change under whoever keeps them: what outlives a handler is copied.
+// Only errors.go knows HTTP status codes.
+package api

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+var (
+	contentJSON     = []byte("application/json; charset=utf-8")
+	headerRequestID = []byte("X-Request-Id")
+	headerChallenge = []byte("WWW-Authenticate")
+	challenge       = []byte(`ApiKey realm="fingerpost"`)
+	headerETag      = []byte("ETag")
+)
+
+// A clock writes the envelope's timestamp. It keeps the text of the present second, so that a response costs six digits.
+// Safe for concurrent use.
+type clock struct {
+	second atomic.Pointer[secondText]
+}
+
+type secondText struct {
+	unix int64
+	text [len("2026-01-31T09:30:00.")]byte
+}
+
+// append appends t in UTC with microseconds and no zone (contract http.md 1.2).
+func (c *clock) append(dst []byte, t time.Time) []byte {
+	unix := t.Unix()
+	s := c.second.Load()
+	if s == nil || s.unix != unix {
+		s = &secondText{unix: unix}
+		t.UTC().AppendFormat(s.text[:0], "2006-01-02T15:04:05.")
+		c.second.Store(s)
+	}
+	dst = append(dst, s.text[:]...)
+	micros := uint32(t.Nanosecond() / 1000)
+	return append(dst,
+		byte('0'+micros/100000), byte('0'+micros/10000%10), byte('0'+micros/1000%10),
+		byte('0'+micros/100%10), byte('0'+micros/10%10), byte('0'+micros%10))
+}
+
+// beginSuccess appends the envelope up to data. message is plain ASCII without quotes.
+func beginSuccess(dst []byte, message string) []byte {
+	dst = append(dst, `{"success":true,"message":"`...)
+	dst = append(dst, message...)
+	return append(dst, `","data":`...)
+}
+
+// endEnvelope appends the timestamp and closes the envelope.
+func (s *Server) endEnvelope(dst []byte, now time.Time) []byte {
+	dst = append(dst, `,"timestamp":"`...)
+	dst = s.clock.append(dst, now)
+	return append(dst, '"', '}')
+}
+
+// succeed answers with an envelope around data, which is JSON.
+func (s *Server) succeed(ctx *fasthttp.RequestCtx, message string, data []byte) {
+	ctx.Response.Header.SetContentTypeBytes(contentJSON)
+	body := beginSuccess(make([]byte, 0, len(data)+128), message)
+	body = append(body, data...)
+	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
+}
+
+// fail answers with the error envelope, in the mail form when the path is one of the mail service's. The path is given
+// because the library forgets it when reading a request fails.
+func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
+	status := statusOf(e.Code)
+	h := &ctx.Response.Header
+	h.SetStatusCode(status)
+	h.SetContentTypeBytes(contentJSON)
+	switch status {
+	case http.StatusUnauthorized:
+		h.SetCanonical(headerChallenge, challenge)
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "5")
+	}
+	body := make([]byte, 0, 512)
+	body = append(body, `{"success":false,"error":{"code":"`...)
+	body = append(body, e.Code...)
+	body = append(body, `","message":`...)
+	body = resolver.AppendString(body, e.Message)
+	if len(e.Problems) > 0 {
+		body = append(body, `,"details":`...)
+		body = appendProblems(body, e.Problems)
+	}
+	body = append(body, '}')
+	if isMailPath(path) {
+		body = append(body, `,"message":`...)
+		body = resolver.AppendString(body, e.Message)
+		body = append(body, `,"path":`...)
+		body = resolver.AppendString(body, strings.ToValidUTF8(path, "\ufffd"))
+		body = append(body, `,"status":`...)
+		body = strconv.AppendInt(body, int64(status), 10)
+		body = append(body, `,"validationErrors":`...)
+		body = appendProblems(body, e.Problems)
+	}
+	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
+}
+
+func appendProblems(dst []byte, problems catalog.Problems) []byte {
+	dst = append(dst, '[')
+	for i, p := range problems {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"field":`...)
+		dst = resolver.AppendString(dst, p.Path)
+		dst = append(dst, `,"message":`...)
+		dst = resolver.AppendString(dst, p.Message)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+const hexDigits = "0123456789abcdef"

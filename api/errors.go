@@ -1,0 +1,110 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"fingerpost/resolver/catalog"
+)
+
+// The codes that only HTTP knows (contract http.md 1.7).
+const (
+	codeMethodNotAllowed catalog.Code = "METHOD_NOT_ALLOWED"
+	codeTimeout          catalog.Code = "REQUEST_TIMEOUT"
+	codeTooLarge         catalog.Code = "PAYLOAD_TOO_LARGE"
+	codeMediaType        catalog.Code = "UNSUPPORTED_MEDIA_TYPE"
+	codeHeadersTooLarge  catalog.Code = "HEADERS_TOO_LARGE"
+	codeRateLimited      catalog.Code = "RATE_LIMITED"
+)
+
+// statusOf is the HTTP status of a code. A code that it does not know is a bug of ours, hence 500.
+func statusOf(code catalog.Code) int {
+	switch code {
+	case catalog.CodeValidation:
+		return http.StatusBadRequest
+	case catalog.CodeUnauthorized:
+		return http.StatusUnauthorized
+	case catalog.CodeForbidden, catalog.CodeDomainNotVerified, catalog.CodeProjectSuspended:
+		return http.StatusForbidden
+	case catalog.CodeNotFound:
+		return http.StatusNotFound
+	case codeMethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case codeTimeout:
+		return http.StatusRequestTimeout
+	case codeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case codeMediaType:
+		return http.StatusUnsupportedMediaType
+	case codeHeadersTooLarge:
+		return http.StatusRequestHeaderFieldsTooLarge
+	case codeRateLimited:
+		return http.StatusTooManyRequests
+	case catalog.CodeUnavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// A refusal is a failure that is the same for everyone who meets it.
+type refusal = catalog.Error
+
+// What is wrong with a message's framing. The connection is closed after the answer (contract http.md 1.1).
+var (
+	refuseRequestLine = refuse("the request line must read METHOD SP target SP HTTP/1.1")
+	refuseVersion     = refuse("the HTTP version must be HTTP/1.1 or HTTP/1.0")
+	refuseLineEnd     = refuse("every line of the header must end in CR LF, and neither may stand anywhere else in it")
+	refuseFold        = refuse("a header line must not begin with a space or tab (obsolete line folding)")
+	refuseHeaderName  = refuse("a header line must begin with a name, directly followed by a colon")
+	refuseLength      = refuse("Content-Length must be given once, as plain decimal digits")
+	refuseCoding      = refuse("Transfer-Encoding must be given once, as chunked")
+	refuseFraming     = refuse("Transfer-Encoding goes with HTTP/1.1 only, and never together with Content-Length")
+	refuseChunk       = refuse("the chunked body is malformed; chunk extensions and trailer fields are not accepted")
+	refuseCut         = refuse("the request ended before it was complete")
+	refuseMalformed   = refuse("the request is malformed")
+)
+
+var (
+	refuseHeadSize  = &refusal{Code: codeHeadersTooLarge, Message: "request line and header together are larger than this server accepts"}
+	refuseBodySize  = &refusal{Code: codeTooLarge, Message: "the request body is larger than this server accepts"}
+	refuseSlow      = &refusal{Code: codeTimeout, Message: "the request did not arrive in time"}
+	refuseLoading   = &refusal{Code: catalog.CodeUnavailable, Message: "the service is loading its configuration"}
+	refusePath      = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
+	refuseMethod    = &refusal{Code: codeMethodNotAllowed, Message: "the method is not allowed for this path; see the Allow header"}
+	refuseKey       = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
+	refuseRate      = &refusal{Code: codeRateLimited, Message: "too many failed keys from this address; try again later"}
+	refuseAllow     = &refusal{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
+	refuseProject   = &refusal{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
+	refuseNoDomain  = &refusal{Code: catalog.CodeNotFound, Message: "no project for this domain"}
+	refuseInactive  = &refusal{Code: catalog.CodeDomainNotVerified, Message: "the domain is declared but not active"}
+	refuseSuspended = &refusal{Code: catalog.CodeProjectSuspended, Message: "the project that the domain belongs to is suspended"}
+	refuseInternal  = &refusal{Code: catalog.CodeInternal, Message: "an internal error; the log has its cause under the request id"}
+)
+
+func refuse(message string) *refusal {
+	return &refusal{Code: catalog.CodeValidation, Message: message}
+}
+
+// invalid is a 400 with one entry in details per problem.
+func invalid(problems ...catalog.Problem) *catalog.Error {
+	return &catalog.Error{Code: catalog.CodeValidation, Message: "the request is invalid", Problems: problems}
+}
+
+// invalidField is a 400 on one field.
+func invalidField(field, message string) *catalog.Error {
+	return invalid(catalog.Problem{Path: field, Message: message})
+}
+
+// visible returns what of err a caller may see. Anything that is no *catalog.Error is a bug or a fault of the machine:
+// its text goes to the log and nowhere else.
+func visible(err error) (e *catalog.Error, hidden bool) {
+	if errors.As(err, &e) {
+		return e, e.Code == catalog.CodeInternal
+	}
+	return refuseInternal, true
+}
+
+func isNotFound(err error) bool {
+	var e *catalog.Error
+	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
+}

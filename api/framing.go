@@ -1,0 +1,241 @@
+package api
+
+import "bytes"
+
+// A headScan checks the head of one request (request line, header lines, empty line) while it arrives and finds out how
+// long the body is. It is stricter than the HTTP library and than RFC 9112 needs: what two parsers might read in two
+// ways is refused, so that no proxy in front can be led to see other messages than this server (contract http.md 1.1).
+//
+// What the library itself refuses (bytes that names and values cannot have, a missing or repeated Host) is left to it.
+type headScan struct {
+	at      int   // start of the first line that has not been checked
+	length  int64 // Content-Length, -1 when there is none
+	begun   bool  // the request line has been seen
+	blank   bool  // an empty line before the request line has been skipped
+	http10  bool
+	chunked bool
+	keys    uint8 // how many lines name X-Platform-Key: counting them here spares resolve a walk over all headers
+}
+
+var (
+	headKey    = []byte("x-platform-key")
+	headLength = []byte("content-length")
+	headCoding = []byte("transfer-encoding")
+)
+
+// feed looks at b, which holds the head from its first byte on as far as it has arrived; each call gets at least the
+// bytes of the one before. It returns the head's length once it is complete, 0 while it is not.
+func (h *headScan) feed(b []byte) (end int, bad *refusal) {
+	if h.at == 0 {
+		if len(b) > 0 && b[0] != '\r' && (b[0] < 'A' || b[0] > 'Z') {
+			return 0, refuseRequestLine // a TLS hello or the like, which may never have a line end
+		}
+		h.length = -1
+	}
+	for {
+		rest := b[h.at:]
+		lf := bytes.IndexByte(rest, '\n')
+		if lf < 0 {
+			return 0, nil
+		}
+		if bytes.IndexByte(rest[:lf], '\r') != lf-1 || lf == 0 {
+			return 0, refuseLineEnd
+		}
+		line := rest[:lf-1]
+		h.at += lf + 1
+		switch {
+		case !h.begun:
+			if bad = h.requestLine(line); bad != nil {
+				return 0, bad
+			}
+		case len(line) == 0:
+			if h.chunked && (h.length >= 0 || h.http10) {
+				return 0, refuseFraming
+			}
+			return h.at, nil
+		default:
+			if bad = h.headerLine(line); bad != nil {
+				return 0, bad
+			}
+		}
+	}
+}
+
+// requestLine checks the version; the library checks method and target. One empty line before it is let pass, as RFC
+// 9112, 2.2 asks for.
+func (h *headScan) requestLine(line []byte) *refusal {
+	if len(line) == 0 && !h.blank {
+		h.blank = true
+		return nil
+	}
+	if len(line) < len(" HTTP/1.1") || line[0] < 'A' || line[0] > 'Z' {
+		return refuseRequestLine
+	}
+	switch string(line[len(line)-9:]) {
+	case " HTTP/1.1":
+	case " HTTP/1.0":
+		h.http10 = true
+	default:
+		return refuseVersion
+	}
+	h.begun = true
+	return nil
+}
+
+func (h *headScan) headerLine(line []byte) *refusal {
+	if line[0] == ' ' || line[0] == '\t' {
+		return refuseFold
+	}
+	colon := bytes.IndexByte(line, ':')
+	if colon <= 0 || bytes.IndexByte(line[:colon], ' ') >= 0 || line[colon-1] == '\t' {
+		return refuseHeaderName
+	}
+	switch colon {
+	case len("content-length"): // and of x-platform-key
+		if line[0]|0x20 == 'x' && foldEqual(line[:colon], headKey) && h.keys < 2 {
+			h.keys++
+		}
+		if !foldEqual(line[:colon], headLength) {
+			return nil
+		}
+		n, ok := parseLength(trimSpace(line[colon+1:]))
+		if !ok || h.length >= 0 {
+			return refuseLength
+		}
+		h.length = n
+	case len("transfer-encoding"):
+		if !foldEqual(line[:colon], headCoding) {
+			return nil
+		}
+		if h.chunked || !foldEqual(trimSpace(line[colon+1:]), []byte("chunked")) {
+			return refuseCoding
+		}
+		h.chunked = true
+	}
+	return nil
+}
+
+// parseLength reads plain decimal digits; more than 18 of them are no length that anyone means.
+func parseLength(b []byte) (n int64, ok bool) {
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// foldEqual compares b with lower, which is in lower case, without regard to ASCII case.
+func foldEqual(b, lower []byte) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// A chunkScan follows a chunked body to its end. Chunk extensions and trailer fields are refused: nobody needs them
+// here, and the library would merge trailer fields into the header.
+type chunkScan struct {
+	left   int64 // bytes of the present chunk's data, or its size while that is being read
+	digits int8
+	step   chunkStep
+}
+
+type chunkStep int8
+
+const (
+	chunkSize   chunkStep = iota // hexadecimal digits, then CR
+	chunkSizeLF                  // the LF after the size
+	chunkBytes
+	chunkCR // the CR after the data
+	chunkLF
+	chunkLastCR // the CR of the line after the last chunk
+	chunkLastLF
+)
+
+// feed takes the next bytes and returns how many of them belong to the body and whether it has ended.
+func (s *chunkScan) feed(b []byte) (n int, done bool, bad *refusal) {
+	for n < len(b) {
+		c := b[n]
+		switch s.step {
+		case chunkSize:
+			if digit := hexDigit(c); digit >= 0 && s.digits < 8 {
+				s.left, s.digits = s.left<<4|int64(digit), s.digits+1
+			} else if c == '\r' && s.digits > 0 {
+				s.step = chunkSizeLF
+			} else {
+				return n, false, refuseChunk
+			}
+		case chunkBytes:
+			take := min(s.left, int64(len(b)-n))
+			s.left -= take
+			n += int(take)
+			if s.left == 0 {
+				s.step = chunkCR
+			}
+			continue
+		case chunkCR, chunkLastCR:
+			if c != '\r' {
+				return n, false, refuseChunk
+			}
+			s.step++
+		default:
+			if c != '\n' {
+				return n, false, refuseChunk
+			}
+			if s.step == chunkLastLF {
+				return n + 1, true, nil
+			}
+			s.afterLine()
+		}
+		n++
+	}
+	return n, false, nil
+}
+
+// afterLine moves on from the end of a size line or of a chunk's data.
+func (s *chunkScan) afterLine() {
+	switch {
+	case s.step == chunkLF:
+		*s = chunkScan{}
+	case s.left == 0:
+		s.step = chunkLastCR
+	default:
+		s.step = chunkBytes
+	}
+}
+
+// hexDigit is the value of c as a hexadecimal digit, or -1.
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// The paging of lists (contract http.md 1.5).
+const (
+	defaultPageSize = 10
+	maxPageSize     = 100
+	maxPage         = 1 << 31 // beyond it a page's offset might not fit
+)
+
+// A paging is what a list request asks for.
+type paging struct {
+	paged bool // page or limit is given: the answer has meta
+	page  int
+	limit int
+	sort  string
+	desc  bool
+}
+
+// query is what the resolver is asked for. slugs are those of the projects that a key is bound to, or nil.
+func (p paging) query(slugs []string) resolver.Query {
+	q := resolver.Query{Sort: p.sort, Desc: p.desc, Slugs: slugs}
+	if p.paged {
+		q.Page, q.Limit = p.page, p.limit
+	}
+	return q
+}
+
+// parsePaging reads page, limit, sort and order and reports all that is wrong with them at once, together with what
+// was wrong with the path.
+func parsePaging(raw []byte, fields []string, earlier ...error) (paging, error) {
+	q := parseQuery(raw, "page", "limit", "sort", "order")
+	p := paging{page: 1, limit: defaultPageSize, sort: "id"}
+	problems := pathProblems(earlier...)
+	number := func(name string, high int, into *int) {
+		text, given := q.values[name]
+		if !given {
+			return
+		}
+		p.paged = true
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > high || text[0] == '+' {
+			problems.Addf(name, "must be a whole number from 1 to %d", high)
+			return
+		}
+		*into = n
+	}
+	number("page", maxPage, &p.page)
+	number("limit", maxPageSize, &p.limit)
+	if sort, given := q.values["sort"]; given {
+		if p.sort = sort; !slices.Contains(fields, sort) {
+			problems.Addf("sort", "must be one of %s", strings.Join(fields, ", "))
+		}
+	}
+	if order, given := q.values["order"]; given {
+		if p.desc = order == "desc"; order != "asc" && order != "desc" {
+			problems.Addf("order", "must be asc or desc")
+		}
+	}
+	if problems = append(problems, q.problems...); len(problems) > 0 {
+		return p, invalid(problems...)
+	}
+	return p, nil
+}
+
+// pathProblems gathers the details of failures that path parameters had.
+func pathProblems(failures ...error) (ps catalog.Problems) {
+	for _, err := range failures {
+		var e *catalog.Error
+		if errors.As(err, &e) {
+			ps = append(ps, e.Problems...)
+		}
+	}
+	return ps
+}
+
+// appendRows makes the JSON of a list.
+func appendRows[Row any](rows []*Row, appendRow func([]byte, *Row) []byte) []byte {
+	data := []byte{'['}
+	for i, row := range rows {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = appendRow(data, row)
+	}
+	return append(data, ']')
+}
+
+// succeedPage answers with a list, and with meta where a page was asked for. data is the JSON of the list.
+func (s *Server) succeedPage(ctx *fasthttp.RequestCtx, message string, data []byte, p paging, total int) {
+	if !p.paged {
+		s.succeed(ctx, message, data)
+		return
+	}
+	ctx.Response.Header.SetContentTypeBytes(contentJSON)
+	body := beginSuccess(make([]byte, 0, len(data)+256), message)
+	body = append(body, data...)
+	body = strconv.AppendInt(append(body, `,"meta":{"total":`...), int64(total), 10)
+	body = strconv.AppendInt(append(body, `,"page":`...), int64(p.page), 10)
+	body = strconv.AppendInt(append(body, `,"limit":`...), int64(p.limit), 10)
+	body = strconv.AppendInt(append(body, `,"totalPages":`...), int64((total+p.limit-1)/p.limit), 10)
+	ctx.Response.SetBodyRaw(s.endEnvelope(append(body, '}'), time.Now()))
+}

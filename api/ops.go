@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"fingerpost/configsrc"
+)
+
+// Config is what the ops listener asks of the files' side; *configsrc.Source is one.
+type Config interface {
+	Status() configsrc.Status
+	Reload(ctx context.Context) error
+	// Confirm lets through the mass deletion that is held back.
+	Confirm(ctx context.Context) error
+}
+
+// OpsOptions say what the ops listener tells about. All but Logger and Version are required.
+type OpsOptions struct {
+	Server  *Server
+	Config  Config
+	Logger  *slog.Logger // nil: slog.Default()
+	Version string
+}
+
+// An Ops serves probes, metrics, profiles, the status and the reload commands (contract cli.md, --ops-listen). It asks
+// for no key: its address is for operators only. Safe for concurrent use.
+type Ops struct {
+	server  *Server
+	config  Config
+	log     *slog.Logger
+	version string
+	started time.Time
+	ready   atomic.Bool
+	http    *http.Server
+}
+
+// NewOps makes an Ops that is not ready yet.
+func NewOps(o OpsOptions) (*Ops, error) {
+	if o.Server == nil || o.Config == nil {
+		return nil, errors.New("api: OpsOptions.Server or Config is missing")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	ops := &Ops{server: o.Server, config: o.Config, log: o.Logger, version: o.Version, started: time.Now()}
+	registry, err := ops.registry()
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", ops.readyz)
+	mux.HandleFunc("GET /status", ops.status)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
+	mux.HandleFunc("POST /reload", ops.command(o.Config.Reload))
+	mux.HandleFunc("POST /reload/confirm", ops.command(o.Config.Confirm))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	ops.http = &http.Server{
+		// A web page that the operator has open must not be able to send commands.
+		Handler:           http.NewCrossOriginProtection().Handler(mux),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      3 * time.Minute, // a profile takes as long as it is asked to
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
+	}
+	return ops, nil
+}
+
+// Serve serves on ln, which it owns, until Shutdown, which makes it return nil.
+func (o *Ops) Serve(ln net.Listener) error {
+	if err := o.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve operations on %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// SetReady decides what /readyz answers: true once the first load has ended, false when the shutdown begins.
+func (o *Ops) SetReady(ready bool) { o.ready.Store(ready) }
+
+// Shutdown stops serving; when ctx ends it cuts what is left.
+func (o *Ops) Shutdown(ctx context.Context) error {
+	if err := o.http.Shutdown(ctx); err != nil {
+		o.http.Close()
+		return err
+	}
+	return nil
+}
+
+func (o *Ops) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !o.ready.Load() {
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// opsStatus is the document of /status.
+type opsStatus struct {
+	Version       string           `json:"version"`
+	Ready         bool             `json:"ready"`
+	UptimeSeconds float64          `json:"uptimeSeconds"`
+	Store         storeStatus      `json:"store"`
+	Config        configsrc.Status `json:"config"`
+}
+
+type storeStatus struct {
+	Degraded bool   `json:"degraded"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
+	reason, degraded := o.server.resolver.Degraded()
+	writeJSON(w, http.StatusOK, opsStatus{
+		Version:       o.version,
+		Ready:         o.ready.Load(),
+		UptimeSeconds: time.Since(o.started).Seconds(),
+		Store:         storeStatus{Degraded: degraded, Reason: reason},
+		Config:        o.config.Status(),
+	})
+}
+
+// command runs a reload command and answers with the state after it.
+func (o *Ops) command(run func(context.Context) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := run(r.Context()); err != nil {
+			writeJSON(w, http.StatusConflict, map[string]any{"error": err.Error(), "config": o.config.Status()})
+			return
+		}
+		writeJSON(w, http.StatusOK, map[string]any{"config": o.config.Status()})
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.Encode(v) // a failure means that the caller has gone
+}

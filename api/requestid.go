@@ -1,0 +1,62 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A requestIDs names requests: a random part per process and a counter, so that an id costs no entropy and no
+// allocation. Safe for concurrent use.
+type requestIDs struct {
+	prefix [17]byte // 16 hexadecimal digits and a hyphen
+	count  atomic.Uint64
+}
+
+func newRequestIDs() *requestIDs {
+	ids := &requestIDs{}
+	var random [8]byte
+	rand.Read(random[:])
+	hex.Encode(ids.prefix[:16], random[:])
+	ids.prefix[16] = '-'
+	return ids
+}
+
+// set puts X-Request-Id into the response: the caller's own where it is well formed, else a new one.
+func (ids *requestIDs) set(h *fasthttp.ResponseHeader, own []byte) {
+	if validRequestID(own) {
+		h.SetCanonical(headerRequestID, own)
+		return
+	}
+	var buf [32]byte
+	id := append(buf[:0], ids.prefix[:]...)
+	n := ids.count.Add(1)
+	for shift := 44; shift >= 0; shift -= 4 {
+		id = append(id, hexDigits[n>>shift&15])
+	}
+	h.SetCanonical(headerRequestID, id)
+}
+
+// requestID is the id that set has put into the response.
+func requestID(ctx *fasthttp.RequestCtx) string {
+	return string(ctx.Response.Header.PeekCanonical(headerRequestID))
+}
+
+func validRequestID(id []byte) bool {
+	if len(id) == 0 || len(id) > 128 {
+		return false
+	}
+	for _, c := range id {
+		if !wordByte(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// wordByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
+func wordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
+}

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const resolvePath = "/api/platform/projects/resolve"
+
+var (
+	headerCacheControl = []byte("Cache-Control")
+	headerGeneration   = []byte("X-Config-Generation")
+	platformKeyName    = []byte(headerPlatformKey)
+
+	resolveBegin = beginSuccess(nil, "domain resolved")
+)
+
+// resolve answers GET /projects/resolve (contract http.md 3.3). It is the hot path: a hit and a 304 allocate nothing.
+// It returns the key that asked, nil where there was no good one. c may be nil.
+func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *resolver.Key {
+	var key *resolver.Key
+	var failure keyFailure
+	if c != nil && c.in.scan.keys == 1 {
+		key, failure = s.keys.verify(ctx.Request.Header.PeekCanonical(platformKeyName), now)
+	} else {
+		key, failure = s.keys.check(&ctx.Request.Header, Platform, now)
+	}
+	if failure != keyGood {
+		s.fail(ctx, resolvePath, s.refuseFailed(ctx, failure))
+		return nil
+	}
+	q := parseResolveQuery(ctx.URI().QueryString())
+	if q.domains != 1 || q.forms > 0 || q.domainBad {
+		if problems := q.problems(); len(problems) > 0 {
+			s.fail(ctx, resolvePath, invalid(problems...))
+			return key
+		}
+	}
+	form := resolver.Nested
+	if q.forms > 0 {
+		form = flatForm(key)
+	}
+	answer, err := s.resolver.Resolve(q.domain, form)
+	if err != nil {
+		s.failResolve(ctx, err)
+		return key
+	}
+	if key.Allow&resolvePermissions == 0 {
+		s.fail(ctx, resolvePath, refuseAllow)
+		return key
+	}
+	if refused := refusedAnswer(key, answer); refused != nil {
+		s.fail(ctx, resolvePath, refused)
+		return key
+	}
+	s.writeAnswer(ctx, answer, now)
+	return key
+}
+
+// flatForm is the flat form that the key may see.
+func flatForm(key *resolver.Key) resolver.Form {
+	if key.Allow&catalog.MaySecrets != 0 {
+		return resolver.FlatSecrets
+	}
+	return resolver.Flat
+}
+
+// refusedAnswer says why the key does not get the answer, or nil. A domain of a project that the key does not reach is
+// FORBIDDEN in whatever state it is, so that nothing of that state shows.
+func refusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
+	if answer.Slug != "" && !key.Covers(answer.Slug) {
+		return refuseProject
+	}
+	switch answer.Code {
+	case "":
+		return nil
+	case catalog.CodeNotFound:
+		return refuseNoDomain
+	case catalog.CodeDomainNotVerified:
+		return refuseInactive
+	case catalog.CodeProjectSuspended:
+		return refuseSuspended
+	}
+	return refuseInternal
+}
+
+// writeAnswer answers 200, or 304 where the caller has the answer already.
+func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, answer *resolver.Answer, now time.Time) {
+	h := &ctx.Response.Header
+	var buf [64]byte
+	h.SetCanonical(headerETag, append(buf[:0], answer.ETag...))
+	h.SetCanonical(headerCacheControl, s.cacheControl)
+	h.SetCanonical(headerGeneration, strconv.AppendUint(buf[:0], s.resolver.Generation(), 10))
+	if notModified(&ctx.Request.Header, answer.ETag) {
+		writeNotModified(ctx)
+		return
+	}
+	h.SetContentTypeBytes(contentJSON)
+	ctx.Response.AppendBody(resolveBegin)
+	ctx.Response.AppendBody(answer.Data)
+	ctx.Response.AppendBody(s.endEnvelope(buf[:0], now))
+}
+
+// failResolve answers for a domain that is no host name, or for a fault.
+func (s *Server) failResolve(ctx *fasthttp.RequestCtx, err error) {
+	e, hidden := visible(err)
+	if hidden {
+		s.logFault(ctx, err)
+	}
+	s.fail(ctx, resolvePath, e)
+}
+
+// maxBatch is the most domains that one batch may ask for.
+const maxBatch = 1000
+
+// resolveBatch answers POST /projects/resolve: one round trip for a gateway that warms up. Each domain has a status of
+// its own; the batch as a whole fails only where it is malformed.
+func (s *Server) resolveBatch(r *request) error {
+	form := resolver.Nested
+	switch q := parseQuery(r.ctx.URI().QueryString(), "form"); {
+	case len(q.problems) > 0:
+		return invalid(q.problems...)
+	case q.values["form"] == "flat":
+		form = flatForm(r.key)
+	default:
+		if _, given := q.values["form"]; given {
+			return invalidField("form", `must be "flat", or left out for the nested form`)
+		}
+	}
+	if err := r.permit(); err != nil {
+		return err
+	}
+	body, err := readBody(r.ctx)
+	if err != nil {
+		return err
+	}
+	domains, problems := batchDomains(body)
+	body.unknownFields(&problems, &r.ctx.Request.Header, "domains")
+	if len(problems) > 0 {
+		return invalid(problems...)
+	}
+	data := make([]byte, 0, 1024*min(len(domains), 64))
+	for i, domain := range domains {
+		data = append(data, "[,"[min(i, 1)])
+		data = s.appendBatchItem(data, r, domain, form)
+	}
+	r.server.succeed(r.ctx, "domains resolved", append(data, ']'))
+	return nil
+}
+
+// batchDomains reads the field domains.
+func batchDomains(body *object) (domains []string, problems catalog.Problems) {
+	list, ok := body.values["domains"].([]any)
+	if !ok || len(list) == 0 || len(list) > maxBatch {
+		problems.Addf("domains", "must be a list of 1 to %d host names", maxBatch)
+		return nil, problems
+	}
+	for i, v := range list {
+		domain, ok := v.(string)
+		if !ok {
+			problems.Addf("domains["+strconv.Itoa(i)+"]", "must be a string")
+		}
+		domains = append(domains, domain)
+	}
+	return domains, problems
+}
+
+func (s *Server) appendBatchItem(dst []byte, r *request, domain string, form resolver.Form) []byte {
+	dst = append(dst, `{"domain":`...)
+	dst = resolver.AppendString(dst, domain)
+	answer, err := s.resolver.Resolve([]byte(domain), form)
+	var refused *catalog.Error
+	if err == nil {
+		refused = refusedAnswer(r.key, answer)
+	} else {
+		var hidden bool
+		if refused, hidden = visible(err); hidden {
+			s.logFault(r.ctx, err)
+		}
+	}
+	status := http.StatusOK
+	if refused != nil {
+		status = statusOf(refused.Code)
+	}
+	dst = append(dst, `,"status":`...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	if refused != nil {
+		dst = append(dst, `,"code":"`...)
+		dst = append(dst, refused.Code...)
+		return append(dst, `","result":null}`...)
+	}
+	dst = append(dst, `,"code":null,"result":`...)
+	dst = append(dst, answer.Data...)
+	return append(dst, '}')
+}

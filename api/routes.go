@@ -1,0 +1,233 @@
+package api
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// A route is one call of the API. Order within a request is that of contract http.md 1.7: the key, then the path's ids
+// and the query, then permission, then run.
+type route struct {
+	method  string
+	path    string // names in braces; those that end in "id" are numbers
+	service Services
+	allow   catalog.Permission // one of these is needed; 0: no key is
+	run     func(*Server, *request) error
+}
+
+// routes lists every call. GET stands for HEAD too, and every path answers OPTIONS.
+func routes() []route {
+	const read = catalog.MayRead
+	return []route{
+		{"GET", platformHealthPath, Platform, 0, (*Server).platformHealth},
+		{"GET", "/api/platform/projects", Platform, read, (*Server).listProjects},
+		{"GET", "/api/platform/projects/{id}", Platform, read, (*Server).getProject},
+		{"GET", "/api/platform/projects/by-slug/{slug}", Platform, read, (*Server).getProjectBySlug},
+		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before the table is asked
+		{"POST", resolvePath, Platform, resolvePermissions, (*Server).resolveBatch},
+		{"GET", "/api/platform/projects/{id}/domains", Platform, read, (*Server).listDomains},
+		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, (*Server).getDomain},
+		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, (*Server).getServiceSettings},
+		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, (*Server).getAuthSettings},
+		{"GET", mailHealthPath, Mail, 0, (*Server).mailHealth},
+	}
+}
+
+// A request is what a handler works on. It lives as long as the handler runs.
+type request struct {
+	server *Server
+	ctx    *fasthttp.RequestCtx
+	route  *route
+	key    *resolver.Key // nil where the route needs none
+}
+
+// permit reports, as an error, that the key does not allow the operation. Handlers call it when path and query are
+// known to be good.
+func (r *request) permit() error {
+	if r.key.Allow&r.route.allow == 0 {
+		return refuseAllow
+	}
+	return nil
+}
+
+// id reads a path parameter that is a positive decimal integer below 2^53 (contract http.md 1.3).
+func (r *request) id(name string) (int64, error) {
+	text, _ := r.ctx.UserValue(name).(string)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n >= 1<<53 || text[0] == '+' {
+		return 0, invalidField(name, "must be a positive decimal integer")
+	}
+	return n, nil
+}
+
+// newRouter makes the route table. The library's redirects are off: it would build them from the client's Host header.
+func (s *Server) newRouter() *router.Router {
+	r := router.New()
+	r.RedirectTrailingSlash = false
+	r.RedirectFixedPath = false
+	r.HandleOPTIONS = false
+	r.NotFound = func(ctx *fasthttp.RequestCtx) { s.finish(ctx, nil, nil, refusePath) }
+	r.MethodNotAllowed = s.methodNotAllowed
+	table := routes()
+	options := map[string]bool{}
+	for i := range table {
+		rt := &table[i]
+		r.Handle(rt.method, rt.path, s.handler(rt))
+		if rt.method == fasthttp.MethodGet {
+			r.Handle(fasthttp.MethodHead, rt.path, s.handler(rt))
+		}
+		if !options[rt.path] {
+			options[rt.path] = true
+			r.OPTIONS(rt.path, s.optionsHandler(rt, allowed(table, rt.path)))
+		}
+	}
+	return r
+}
+
+// methodNotAllowed is called for a path that other methods have; the library has set Allow. It takes "*" and "/*" for
+// such paths, and knows nothing of services.
+func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
+	path, service := string(ctx.URI().PathOriginal()), Platform
+	if isMailPath(path) {
+		service = Mail
+	}
+	if c, _ := ctx.Conn().(*conn); path == "*" || path == "/*" || !offers(c, service) {
+		ctx.Response.Header.Del("Allow")
+		s.finish(ctx, nil, nil, refusePath)
+		return
+	}
+	s.finish(ctx, nil, nil, refuseMethod)
+}
+
+// allowed is the Allow header of a path.
+func allowed(table []route, path string) string {
+	methods := []string{}
+	for _, rt := range table {
+		if rt.path != path {
+			continue
+		}
+		if methods = append(methods, rt.method); rt.method == fasthttp.MethodGet {
+			methods = append(methods, fasthttp.MethodHead)
+		}
+	}
+	return strings.Join(append(methods, fasthttp.MethodOptions), ", ")
+}
+
+// handle takes every request that was read whole.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	now := ctx.Time()
+	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID))
+	c, _ := ctx.Conn().(*conn)
+	defer s.afterHandler(ctx, c)
+	if s.loading.Load() && !isHealth(ctx) {
+		s.finish(ctx, nil, nil, refuseLoading)
+		return
+	}
+	if string(ctx.URI().PathOriginal()) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && offers(c, Platform) {
+		key := s.resolve(ctx, c, now)
+		s.metrics.observeResolve(ctx, time.Since(now))
+		if s.accessLogResolve {
+			s.logAccess(ctx, ctx.Method(), resolvePath, key, time.Since(now))
+		}
+		return
+	}
+	s.router.Handler(ctx)
+}
+
+// isHealth reports whether a call is answered before the first load has ended, too.
+func isHealth(ctx *fasthttp.RequestCtx) bool {
+	path := string(ctx.URI().PathOriginal())
+	return path == platformHealthPath || path == mailHealthPath
+}
+
+// offers reports whether the listener that c came in by has the service.
+func offers(c *conn, service Services) bool { return c == nil || c.services&service != 0 }
+
+// afterHandler turns a panic into a 500 and arranges for a quiet end where the body was not read.
+func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
+	if cause := recover(); cause != nil {
+		s.panicked(ctx, cause)
+	}
+	if c != nil && c.unfinished() {
+		ctx.Response.SetConnectionClose()
+		c.lingers.Store(true)
+	}
+}
+
+// handler wraps a route in what all have in common.
+func (s *Server) handler(rt *route) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		r := &request{server: s, ctx: ctx, route: rt}
+		if c, _ := ctx.Conn().(*conn); !offers(c, rt.service) {
+			s.finish(ctx, nil, nil, refusePath)
+			return
+		}
+		var err error
+		if rt.allow != 0 {
+			r.key, err = s.authorize(ctx, rt.service)
+		}
+		if err == nil {
+			err = rt.run(s, r)
+		}
+		s.finish(ctx, rt, r.key, err)
+	}
+}
+
+// optionsHandler answers OPTIONS for a path: with a key, what may be asked of it.
+func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler {
+	rt := &route{method: fasthttp.MethodOptions, path: of.path, service: of.service, allow: ^catalog.Permission(0)}
+	rt.run = func(_ *Server, r *request) error {
+		r.ctx.Response.Header.Set("Allow", allow)
+		r.ctx.Response.SetStatusCode(fasthttp.StatusNoContent)
+		r.ctx.Response.Header.SetNoDefaultContentType(true)
+		return nil
+	}
+	return s.handler(rt)
+}
+
+// authorize checks the request's key.
+func (s *Server) authorize(ctx *fasthttp.RequestCtx, service Services) (*resolver.Key, error) {
+	key, failure := s.keys.check(&ctx.Request.Header, service, ctx.Time())
+	if failure != keyGood {
+		return nil, s.refuseFailed(ctx, failure)
+	}
+	return key, nil
+}
+
+// finish answers for an error, if there is one, and records the request. rt is nil where no route matched.
+func (s *Server) finish(ctx *fasthttp.RequestCtx, rt *route, key *resolver.Key, err error) {
+	if err != nil {
+		e, hidden := visible(err)
+		if hidden {
+			s.logFault(ctx, err)
+		}
+		s.fail(ctx, string(ctx.URI().PathOriginal()), e)
+	}
+	pattern := ""
+	if rt != nil {
+		pattern = rt.path
+	}
+	s.record(ctx, ctx.Method(), pattern, key, time.Since(ctx.Time()))
+}
+
+// isMailPath reports whether errors on the path take the mail service's form.
+func isMailPath(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/api/mail")
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// peerOf is the peer's address, invalid for a Unix socket.
+func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
+	if c, ok := ctx.Conn().(*conn); ok {
+		return c.peer
+	}
+	return peerAddr(ctx.RemoteAddr())
+}

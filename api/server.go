@@ -1,0 +1,205 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+)
+
+// Services are the APIs that a listener offers, as a set of bits.
+type Services uint8
+
+// The two services of the contract.
+const (
+	Platform Services = 1 << iota
+	Mail
+)
+
+// Options say what a Server serves and how. Only Resolver is required.
+type Options struct {
+	Resolver *resolver.Resolver
+	// Logger takes the access log, panics and faults. Nil: slog.Default().
+	Logger *slog.Logger
+	// TLS is used on TCP listeners; a Unix socket stays in clear text. Nil: none. See TLSConfig.
+	TLS *tls.Config
+	// ResolveMaxAge is how long callers may cache an answer of resolve, in whole seconds. 0: 5 s; negative: not at all.
+	ResolveMaxAge time.Duration
+	// AccessLogResolve puts resolve into the access log too.
+	AccessLogResolve bool
+	// BlockedKeyIDs are public ids of keys that are refused although the files declare them.
+	BlockedKeyIDs map[string]bool
+	// Limits bound what peers can take. Zero fields take their defaults.
+	Limits Limits
+}
+
+// Limits bound what peers can take of the server.
+type Limits struct {
+	HeaderBytes  int           // request line and header; 0: 16 KiB
+	BodyBytes    int           // 0: 1 MiB
+	Read         time.Duration // from the first byte of a request to its last; 0: 10 s
+	Write        time.Duration // of an answer; a long one gets more as it is taken (16 KiB/s); 0: 10 s
+	Idle         time.Duration // between two requests; 0: 60 s
+	Conns        int           // in total, to be kept below the descriptor limit; 0: 8192
+	ConnsPerPeer int           // per peer address, not for Unix sockets; 0: 1024
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	wait := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&l.HeaderBytes, 16<<10)
+	def(&l.BodyBytes, 1<<20)
+	def(&l.Conns, 8192)
+	def(&l.ConnsPerPeer, 1024)
+	wait(&l.Read, 10*time.Second)
+	wait(&l.Write, 10*time.Second)
+	wait(&l.Idle, time.Minute)
+	return l
+}
+
+// slack is how much early a deadline may fall, see deadlines.
+func (l *Limits) slack() time.Duration {
+	return min(time.Second, min(l.Read, l.Write, l.Idle)/8)
+}
+
+// A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
+type Server struct {
+	resolver *resolver.Resolver
+	log      *slog.Logger
+	tls      *tls.Config
+
+	http     *fasthttp.Server
+	router   *router.Router
+	keys     *gatekeeper
+	ids      *requestIDs
+	clock    clock
+	metrics  *metrics
+	admitted *admission
+
+	loading          atomic.Bool // see SetLoading
+	cacheControl     []byte
+	accessLogResolve bool
+
+	mu        sync.Mutex // guards listeners and stopping
+	listeners []*listener
+	stopping  bool
+}
+
+// New makes a Server. It does not listen yet.
+func New(o Options) (*Server, error) {
+	if o.Resolver == nil {
+		return nil, errors.New("api: Options.Resolver is missing")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.ResolveMaxAge == 0 {
+		o.ResolveMaxAge = 5 * time.Second
+	}
+	s := &Server{
+		resolver:         o.Resolver,
+		log:              o.Logger,
+		tls:              o.TLS,
+		admitted:         newAdmission(o.Limits.withDefaults()),
+		keys:             &gatekeeper{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
+		ids:              newRequestIDs(),
+		metrics:          newMetrics(),
+		accessLogResolve: o.AccessLogResolve,
+	}
+	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
+	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
+	s.router = s.newRouter()
+	s.http = &fasthttp.Server{
+		Handler:            s.handle,
+		ErrorHandler:       s.readFailed,
+		HeaderReceived:     s.headerReceived,
+		ReadBufferSize:     s.admitted.limits.HeaderBytes,
+		MaxRequestBodySize: s.admitted.limits.BodyBytes,
+		Concurrency:        s.admitted.limits.Conns + 1, // the listener's cap comes first; conn has the timeouts
+		CloseOnShutdown:    true,
+
+		NoDefaultServerHeader:        true,
+		SecureErrorLogMessage:        true,
+		DisablePreParseMultipartForm: true,
+		Logger:                       silence{},
+	}
+	return s, nil
+}
+
+// silence drops the HTTP library's log lines: they quote what came from the peer, keys included. readFailed and the
+// access log tell what happened.
+type silence struct{}
+
+func (silence) Printf(string, ...any) {}
+
+// SetLoading makes every call but the health ones answer 503, as long as the first load has not ended: keys and domains
+// that are not there yet must not be taken for unknown ones. A new Server is not loading.
+func (s *Server) SetLoading(on bool) { s.loading.Store(on) }
+
+// Serve serves the given services on ln until Shutdown, which makes it return nil, or until ln is broken for good. It
+// owns ln. Accepting pauses while a cap is reached or descriptors are short, and goes on by itself.
+func (s *Server) Serve(ln net.Listener, services Services) error {
+	l := &listener{Listener: ln, admitted: s.admitted, services: services, closing: make(chan struct{})}
+	if ln.Addr().Network() != "unix" {
+		l.tls = s.tls
+	}
+	var logged time.Time
+	l.accepts = func(cause error) {
+		if now := time.Now(); now.Sub(logged) > time.Minute {
+			logged = now
+			s.log.Warn("accepting connections pauses", "addr", ln.Addr().String(), "error", cause)
+		}
+	}
+	s.mu.Lock()
+	if s.stopping {
+		s.mu.Unlock()
+		return ln.Close()
+	}
+	s.listeners = append(s.listeners, l)
+	s.admitted.clock.start()
+	s.mu.Unlock()
+	if err := s.http.Serve(l); err != nil {
+		l.Close()
+		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// Shutdown stops accepting, closes idle and silent connections, and lets requests that are under way finish, whose
+// answers carry "Connection: close". When ctx ends it cuts what is left and returns ctx's error. A Server cannot be
+// used again after it.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	again := s.stopping
+	s.stopping = true
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.mu.Unlock()
+	s.admitted.killSilent()
+	err := s.http.ShutdownWithContext(ctx)
+	s.admitted.killAll()
+	if !again {
+		close(s.admitted.clock.stopped)
+	}
+	return err
+}

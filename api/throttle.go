@@ -1,0 +1,55 @@
+package api
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// Failed keys per peer address: a burst, and then one every failedKeyEvery.
+const (
+	failedKeyBurst = 20
+	failedKeyEvery = 3 * time.Second
+	throttleSlots  = 1 << 16
+)
+
+// A throttle counts failed keys per peer in a table of fixed size. Peers are /32 and /64 networks; two that share a
+// slot share its budget, which costs neither of them a good key. Safe for concurrent use, without locks.
+type throttle struct {
+	seed  maphash.Seed
+	start time.Time // monotonic, so that a jump of the clock neither frees nor blocks anyone
+	// slots hold the time since start at which the budget is full again (the generic cell rate algorithm).
+	slots [throttleSlots]atomic.Int64
+}
+
+func newThrottle() *throttle { return &throttle{seed: maphash.MakeSeed(), start: time.Now()} }
+
+// fail takes one failure out of the peer's budget. When there is none left it takes nothing and returns how long it
+// will be until there is.
+func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
+	slot := &t.slots[maphash.Comparable(t.seed, network(peer))%throttleSlots]
+	now := int64(time.Since(t.start))
+	for {
+		full := slot.Load()
+		next := max(full, now) + int64(failedKeyEvery)
+		if over := next - now - failedKeyBurst*int64(failedKeyEvery); over > 0 {
+			return time.Duration(over)
+		}
+		if slot.CompareAndSwap(full, next) {
+			return 0
+		}
+	}
+}
+
+// network is what one customer has of an address: all of it in IPv4, a /64 in IPv6.
+func network(addr netip.Addr) netip.Addr {
+	if !addr.Is6() {
+		return addr
+	}
+	prefix, err := addr.WithZone("").Prefix(64)
+	if err != nil {
+		return addr
+	}
+	return prefix.Addr()
+}
