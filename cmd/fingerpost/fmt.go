@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+)
+
+func newFmt(t terminal) *cobra.Command {
+	var check, showDiff bool
+	cmd := &cobra.Command{
+		Use:   "fmt [PATH…]",
+		Short: "Format the files, in place",
+		Long: "Brings the files of the config folder, or the files and folders given, into canonical form.\n" +
+			"With --check nothing is written and the exit code is 1 when a file is not in that form; --diff shows what differs.",
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{configDir(cmd)}
+			}
+			return format(t, args, check, showDiff)
+		}),
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "change nothing, tell which files are not formatted")
+	cmd.Flags().BoolVar(&showDiff, "diff", false, "change nothing, show the differences")
+	return cmd
+}
+
+func format(t terminal, paths []string, check, showDiff bool) error {
+	files, err := hclFiles(paths)
+	if err != nil {
+		return err
+	}
+	differs, broken := false, false
+	for _, name := range files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		out, diags := hclfile.Format(src)
+		if diags.HasErrors() {
+			for i := range diags {
+				diags[i].File = name
+			}
+			diags.WriteText(t.err, colour(t.err))
+			broken = true
+			continue
+		}
+		if bytes.Equal(src, out) {
+			continue
+		}
+		differs = true
+		if showDiff {
+			// It may be a CI's log that shows it.
+			t.out.Write(diff.Diff(name, hclfile.Redact(src), name+" (formatted)", hclfile.Redact(out)))
+		} else {
+			fmt.Fprintln(t.out, name)
+		}
+		if !check && !showDiff {
+			err := configsrc.EditFile(filepath.Dir(name), filepath.Base(name), func(src []byte) ([]byte, error) {
+				out, diags := hclfile.Format(src)
+				if diags.HasErrors() {
+					return nil, fmt.Errorf("format %s: %s", name, diags[0].Summary)
+				}
+				return out, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if broken || differs && check {
+		return errNot
+	}
+	return nil
+}
+
+// hclFiles lists the config files at and below the paths.
+func hclFiles(paths []string) (files []string, err error) {
+	for _, p := range paths {
+		err := filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			base := d.Name()
+			if name != p && strings.HasPrefix(base, ".") {
+				if d.IsDir() {
+					return filepath.SkipDir
+				}
+				return nil
+			}
+			if d.Type().IsRegular() && (name == p || strings.HasSuffix(base, ".hcl")) {
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}

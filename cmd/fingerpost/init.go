@@ -1,0 +1,91 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/configsrc"
+)
+
+// The folder that init writes: commented, valid, formatted, and without a key, since each installation makes its own.
+//
+//go:embed example
+var example embed.FS
+
+func newInit(t terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a commented example folder",
+		Long:  "Writes an example config folder (projects.d when DIR is left out), .gitattributes and .gitignore. What exists is left alone.",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			dir := configDir(cmd)
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return initDir(t, dir)
+		}),
+	}
+}
+
+// besideFiles are written beside the config folder, for git.
+var besideFiles = map[string]string{
+	".gitattributes": "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n",
+	".gitignore":     "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n",
+}
+
+func initDir(t terminal, dir string) error {
+	if entries, err := os.ReadDir(dir); err == nil {
+		for _, e := range entries {
+			if filepath.Ext(e.Name()) == ".hcl" {
+				return no("%s has config files already (%s): nothing was written", dir, e.Name())
+			}
+		}
+	}
+	err := fs.WalkDir(example, "example", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel("example", name)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
+		}
+		b, err := example.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return writeNew(t, dir, rel, b)
+	})
+	if err != nil {
+		return err
+	}
+	for name, content := range besideFiles {
+		if err := writeNew(t, filepath.Dir(filepath.Clean(dir)), name, []byte(content)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(t.err, "next: fingerpost keys create my-service --allow resolve --config %s, then fingerpost serve --config %s\n", dir, dir)
+	return nil
+}
+
+// writeNew writes a file that does not exist yet, and says so.
+func writeNew(t terminal, dir, name string, content []byte) error {
+	path := filepath.Join(dir, name)
+	if _, err := os.Lstat(path); err == nil {
+		fmt.Fprintf(t.err, "%s exists and was left alone\n", path)
+		return nil
+	}
+	if err := configsrc.CreateFile(dir, filepath.ToSlash(name), content); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(t.out, path)
+	return err
+}

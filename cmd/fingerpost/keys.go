@@ -1,0 +1,351 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// keysFile is where the first key goes.
+const keysFile = "keys.hcl"
+
+func newKeys(t terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Create, list, rotate and revoke API keys in the files",
+		Long:  "Keys stand in the files as hashes. A running server takes changes up at once; so does every node that gets the files.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("keys needs one of create, list, revoke, rotate")
+		},
+	}
+	cmd.AddCommand(newKeysCreate(t), newKeysList(t), newKeysRevoke(t), newKeysRotate(t))
+	return cmd
+}
+
+func newKeysCreate(t terminal) *cobra.Command {
+	var allow, projects []string
+	var expires string
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "create NAME --allow resolve,read,…",
+		Short: "Write a new key's hash to the files and print the key, once",
+		Args:  cobra.ExactArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			perm, unknown := catalog.ParsePermissions(allow)
+			if len(unknown) > 0 || perm == 0 {
+				return usage("--allow takes one or more of %s", strings.Join(catalog.Permissions, ", "))
+			}
+			k := catalog.Key{Name: args[0], Allow: perm, Projects: projects}
+			if len(projects) == 0 {
+				k.Projects = nil
+			}
+			if expires != "" {
+				d, err := parseLifetime(expires)
+				if err != nil {
+					return usage("--expires: %v", err)
+				}
+				k.ExpiresAt = time.Now().Add(d)
+			}
+			return createKey(t, configDir(cmd), k, asJSON)
+		}),
+	}
+	cmd.Flags().StringSliceVar(&allow, "allow", nil, "what it may do: "+strings.Join(catalog.Permissions, ", "))
+	cmd.Flags().StringSliceVar(&projects, "projects", nil, "slugs of the projects it is for; every project when left out")
+	cmd.Flags().StringVar(&expires, "expires", "", "when it ends, from now: 90d, 12h")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	return cmd
+}
+
+// parseLifetime reads 90d, 2w or what time.ParseDuration reads.
+func parseLifetime(s string) (time.Duration, error) {
+	units := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	if n := len(s); n > 1 && units[s[n-1]] > 0 {
+		days, err := strconv.ParseUint(s[:n-1], 10, 16)
+		if err != nil || days == 0 || days > 36500 {
+			return 0, fmt.Errorf("%q is no number of days or weeks", s)
+		}
+		return time.Duration(days) * units[s[n-1]], nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q must be a length of time such as 90d, 2w, 12h or 30m", s)
+	}
+	return d, nil
+}
+
+// A placedKey is a key with where it stands.
+type placedKey struct {
+	catalog.Key
+	file    *configsrc.CheckedFile
+	display string
+}
+
+// loadKeys finds all keys. Files with errors are refused: a key in them would be missed.
+func loadKeys(dir string) ([]placedKey, error) {
+	checked, err := configsrc.Check(dir)
+	if err != nil {
+		return nil, err
+	}
+	if checked.Problems.HasErrors() {
+		return nil, no(`%s has errors, and keys might be missed: run "fingerpost validate" first`, dir)
+	}
+	var keys []placedKey
+	for i := range checked.Files {
+		for _, k := range checked.Files[i].Declared.Keys {
+			keys = append(keys, placedKey{k, &checked.Files[i], checked.Files[i].Display})
+		}
+	}
+	return keys, nil
+}
+
+func findKey(keys []placedKey, name string) *placedKey {
+	for i := range keys {
+		if keys[i].Name == name {
+			return &keys[i]
+		}
+	}
+	return nil
+}
+
+func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
+	keys, err := loadKeys(dir)
+	if err != nil {
+		return err
+	}
+	if old := findKey(keys, k.Name); old != nil {
+		return no("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name, old.display)
+	}
+	text, err := newKey(&k)
+	if err != nil {
+		return err
+	}
+	path := keysFile
+	if len(keys) > 0 {
+		path = keys[0].file.Path
+	}
+	if err := addBlock(dir, path, keyBlock(k, text)); err != nil {
+		return err
+	}
+	return printKey(t, k, text, filepath.Join(dir, path), asJSON)
+}
+
+// newKey gives k an id, and checks it.
+func newKey(k *catalog.Key) (text string, err error) {
+	text, k.ID = catalog.NewKeyText()
+	if ps := k.Validate(); len(ps) > 0 {
+		return "", usage("%s: %s", ps[0].Path, ps[0].Message)
+	}
+	return text, nil
+}
+
+func keyBlock(k catalog.Key, text string) string {
+	var b strings.Builder
+	attr := func(name, value string) { fmt.Fprintf(&b, "  %s = %s\n", name, value) }
+	fmt.Fprintf(&b, "key %s {\n", hclfile.Quote(k.Name))
+	attr("id  ", hclfile.Quote(k.ID))
+	attr("hash", hclfile.Quote(catalog.HashKeyText(text)))
+	attr("allow", quoteList(k.Allow.Words()))
+	if k.Projects != nil {
+		attr("projects", quoteList(k.Projects))
+	}
+	if !k.ExpiresAt.IsZero() {
+		attr("expires_at", hclfile.Quote(k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")))
+	}
+	b.WriteString("}\n")
+	out, diags := hclfile.Format([]byte(b.String()))
+	if diags.HasErrors() {
+		panic("fingerpost: a key block does not parse: impossible, all of it is quoted")
+	}
+	return string(out)
+}
+
+func quoteList(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = hclfile.Quote(w)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// addBlock appends a block to a file, which is made where there is none.
+func addBlock(dir, path, block string) error {
+	if _, err := os.Lstat(filepath.Join(dir, path)); errors.Is(err, fs.ErrNotExist) {
+		return configsrc.CreateFile(dir, path, []byte(block))
+	}
+	return configsrc.EditFile(dir, path, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, block) })
+}
+
+func printKey(t terminal, k catalog.Key, text, file string, asJSON bool) error {
+	if asJSON {
+		return printJSON(t.out, map[string]string{"id": k.ID, "key": text, "name": k.Name, "file": file})
+	}
+	fmt.Fprintf(t.err, "%s has the hash of key %q now. This is the key; it cannot be shown again:\n", file, k.Name)
+	_, err := fmt.Fprintln(t.out, text)
+	return err
+}
+
+func newKeysList(t terminal) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the keys",
+		Args:  cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			return listKeys(t, configDir(cmd), asJSON)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	return cmd
+}
+
+// listedKey is what keys list --json prints.
+type listedKey struct {
+	Name      string   `json:"name"`
+	ID        string   `json:"id"`
+	Allow     []string `json:"allow"`
+	Projects  []string `json:"projects"` // null: every project
+	ExpiresAt *string  `json:"expiresAt"`
+	Expired   bool     `json:"expired"`
+	File      string   `json:"file"`
+	Line      int      `json:"line"`
+}
+
+func listKeys(t terminal, dir string, asJSON bool) error {
+	keys, err := loadKeys(dir)
+	if err != nil {
+		return err
+	}
+	list := make([]listedKey, 0, len(keys))
+	for _, k := range keys {
+		l := listedKey{Name: k.Name, ID: k.ID, Allow: k.Allow.Words(), Projects: k.Projects, File: k.display,
+			Line: k.file.Line(catalog.Ref{Kind: catalog.KindKey, Name: k.Name, KeyID: k.ID})}
+		if !k.ExpiresAt.IsZero() {
+			at := k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")
+			l.ExpiresAt, l.Expired = &at, k.ExpiresAt.Before(time.Now())
+		}
+		list = append(list, l)
+	}
+	if asJSON {
+		return printJSON(t.out, list)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tID\tALLOW\tPROJECTS\tEXPIRES\tWHERE")
+	for _, l := range list {
+		projects, expires := "all", "never"
+		if l.Projects != nil {
+			projects = strings.Join(l.Projects, ",")
+		}
+		if l.ExpiresAt != nil {
+			if expires = *l.ExpiresAt; l.Expired {
+				expires += " (expired)"
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s:%d\n", l.Name, l.ID, strings.Join(l.Allow, ","), projects, expires, l.File, l.Line)
+	}
+	return w.Flush()
+}
+
+func newKeysRevoke(t terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "Remove a key from the files",
+		Args:  cobra.ExactArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			dir := configDir(cmd)
+			keys, err := loadKeys(dir)
+			if err != nil {
+				return err
+			}
+			k := findKey(keys, args[0])
+			if k == nil {
+				return no("there is no key %q in %s", args[0], dir)
+			}
+			err = configsrc.EditFile(dir, k.file.Path, func(src []byte) ([]byte, error) {
+				return hclfile.RemoveBlock(src, "key", k.Name)
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t.err, "key %q is no longer in %s\n", k.Name, k.display)
+			return nil
+		}),
+	}
+}
+
+func newKeysRotate(t terminal) *cobra.Command {
+	var overlap string
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "rotate NAME --overlap 24h",
+		Short: "Replace a key by a new one, both good for a while",
+		Long:  "The new key takes the name and the rights; the old one is kept under NAME-<id> and expires after the overlap.",
+		Args:  cobra.ExactArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			d, err := parseLifetime(overlap)
+			if err != nil {
+				return usage("--overlap: %v", err)
+			}
+			return rotateKey(t, configDir(cmd), args[0], d, asJSON)
+		}),
+	}
+	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old key stays good")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	return cmd
+}
+
+// rotated are names that an earlier rotation gave.
+var rotated = regexp.MustCompile(`-[a-z0-9]{6,16}$`)
+
+func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool) error {
+	keys, err := loadKeys(dir)
+	if err != nil {
+		return err
+	}
+	old := findKey(keys, name)
+	if old == nil {
+		return no("there is no key %q in %s", name, dir)
+	}
+	k := old.Key
+	text, err := newKey(&k)
+	if err != nil {
+		return err
+	}
+	expires := time.Now().Add(overlap)
+	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(expires) {
+		expires = old.ExpiresAt
+	}
+	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(time.Now()) {
+		return no("key %q has expired, and the new one would have with it: revoke it and create another", name)
+	}
+	oldName := rotated.ReplaceAllString(name, "") + "-" + old.ID
+	err = configsrc.EditFile(dir, old.file.Path, func(src []byte) ([]byte, error) {
+		src, err := hclfile.SetAttribute(src, hclfile.BlockPath{"key", name}, "expires_at",
+			hclfile.Quote(expires.UTC().Format("2006-01-02T15:04:05")))
+		if err != nil {
+			return nil, err
+		}
+		if src, err = hclfile.RenameLabel(src, hclfile.BlockPath{"key", name}, oldName); err != nil {
+			return nil, err
+		}
+		return hclfile.AppendBlock(src, keyBlock(k, text))
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "the old key is %q now and good until %s UTC\n", oldName, expires.UTC().Format("2006-01-02 15:04:05"))
+	return printKey(t, k, text, old.display, asJSON)
+}

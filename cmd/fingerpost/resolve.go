@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
+)
+
+func newResolve(t terminal) *cobra.Command {
+	var base, key string
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "resolve DOMAIN…",
+		Short: "Tell which project a domain belongs to, and why",
+		Long: "Without --url, answers from the files alone and says which file and line matched. With --url, asks a running server.\n" +
+			"Exit code 1 when a domain does not resolve.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			answer := fromFiles(configDir(cmd))
+			if base != "" {
+				if key == "" {
+					return usage("--url needs --key (or FINGERPOST_KEY)")
+				}
+				answer = fromServer(cmd.Context(), base, key)
+			}
+			return resolve(t, args, answer, asJSON)
+		}),
+	}
+	cmd.Flags().StringVar(&base, "url", "", "a running server, such as http://127.0.0.1:8080")
+	cmd.Flags().StringVar(&key, "key", "", "a key that may resolve; better given as FINGERPOST_KEY")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	return cmd
+}
+
+// A resolution is the answer for one domain.
+type resolution struct {
+	Domain  string          `json:"domain"`
+	Found   bool            `json:"found"`
+	Code    catalog.Code    `json:"code,omitempty"`
+	Project string          `json:"project,omitempty"`
+	Matched string          `json:"matchedDomain,omitempty"`
+	File    string          `json:"file,omitempty"`
+	Line    int             `json:"line,omitempty"`
+	Why     string          `json:"why"`
+	Data    json.RawMessage `json:"data,omitempty"` // from a server
+}
+
+func resolve(t terminal, domains []string, answer func(string) (resolution, error), asJSON bool) error {
+	results := make([]resolution, 0, len(domains))
+	all := true
+	for _, d := range domains {
+		r, err := answer(d)
+		if err != nil {
+			return err
+		}
+		all = all && r.Found
+		results = append(results, r)
+	}
+	if asJSON {
+		if err := printJSON(t.out, results); err != nil {
+			return err
+		}
+	} else {
+		for _, r := range results {
+			switch {
+			case r.Found && r.File != "":
+				fmt.Fprintf(t.out, "%s → %s\n  %s:%d: %s\n", r.Domain, r.Project, r.File, r.Line, r.Why)
+			case r.File != "":
+				fmt.Fprintf(t.out, "%s → %s\n  %s:%d: %s\n", r.Domain, r.Code, r.File, r.Line, r.Why)
+			case r.Found:
+				fmt.Fprintf(t.out, "%s → %s\n  %s\n", r.Domain, r.Project, r.Why)
+			default:
+				fmt.Fprintf(t.out, "%s → %s\n  %s\n", r.Domain, r.Code, r.Why)
+			}
+		}
+	}
+	if !all {
+		return errNot
+	}
+	return nil
+}
+
+// fromFiles loads the folder once, with the first question.
+func fromFiles(dir string) func(string) (resolution, error) {
+	type place struct {
+		file    *configsrc.CheckedFile
+		project *catalog.ProjectConfig
+		domain  *catalog.Domain
+	}
+	var places map[string]place
+	return func(domain string) (resolution, error) {
+		if places == nil {
+			checked, err := configsrc.Check(dir)
+			if err != nil {
+				return resolution{}, err
+			}
+			places = map[string]place{}
+			for i := range checked.Files {
+				f := &checked.Files[i]
+				for k := range f.Declared.Projects {
+					p := &f.Declared.Projects[k]
+					for n := range p.Domains {
+						places[p.Domains[n].Name] = place{f, p, &p.Domains[n]}
+					}
+				}
+			}
+		}
+		host, err := canonical(domain)
+		if err != nil {
+			return resolution{Domain: domain, Code: catalog.CodeValidation, Why: "the domain " + err.Error()}, nil
+		}
+		for _, name := range matchOrder(host) {
+			p, ok := places[name]
+			if !ok {
+				continue
+			}
+			r := resolution{Domain: domain, Found: true, Project: p.project.Project.Slug, Matched: name, File: p.file.Display,
+				Line: p.file.Line(catalog.Ref{Kind: catalog.KindDomain, Name: name, ProjectID: p.project.Project.ID})}
+			r.Why = fmt.Sprintf("domain %q of project %q matches exactly", name, r.Project)
+			if p.domain.Wildcard() {
+				r.Why = fmt.Sprintf("domain %q of project %q is the wildcard with the longest suffix", name, r.Project)
+			}
+			switch {
+			case !p.domain.Active:
+				r.Found, r.Code, r.Why = false, catalog.CodeDomainNotVerified, r.Why+", but it has active = false"
+			case p.project.Project.Status == catalog.StatusSuspended:
+				r.Found, r.Code, r.Why = false, catalog.CodeProjectSuspended, r.Why+", but the project is SUSPENDED"
+			}
+			return r, nil
+		}
+		return resolution{Domain: domain, Code: catalog.CodeNotFound, Why: "no file declares it: looked for " + strings.Join(matchOrder(host), ", ")}, nil
+	}
+}
+
+func canonical(domain string) (string, error) {
+	host, idn, err := catalog.AppendHost(nil, []byte(domain))
+	if err != nil {
+		return "", err
+	}
+	if idn {
+		return catalog.FinishIDN(host)
+	}
+	return string(host), nil
+}
+
+// matchOrder lists the records that may match a host, the deciding one first (contract http.md 3.3).
+func matchOrder(host string) []string {
+	names := []string{host}
+	for rest := []byte(host); ; {
+		suffix, ok := catalog.NextWildcard(rest)
+		if !ok {
+			return names
+		}
+		names = append(names, "*."+string(suffix))
+		rest = suffix
+	}
+}
+
+// fromServer asks a running server.
+func fromServer(ctx context.Context, base, key string) func(string) (resolution, error) {
+	client := &http.Client{Timeout: 10 * time.Second}
+	return func(domain string) (resolution, error) {
+		u := strings.TrimSuffix(base, "/") + "/api/platform/projects/resolve?domain=" + url.QueryEscape(domain)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+		if err != nil {
+			return resolution{}, usage("--url: %v", err)
+		}
+		req.Header.Set("X-PLATFORM-KEY", key)
+		res, err := client.Do(req)
+		if err != nil {
+			return resolution{}, err
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(io.LimitReader(res.Body, 4<<20))
+		if err != nil {
+			return resolution{}, err
+		}
+		var env struct {
+			Data  json.RawMessage
+			Error struct {
+				Code    catalog.Code
+				Message string
+			}
+		}
+		if err := json.Unmarshal(body, &env); err != nil {
+			return resolution{}, fmt.Errorf("read the answer of %s: %w", base, err)
+		}
+		r := resolution{Domain: domain, Code: env.Error.Code, Why: env.Error.Message}
+		switch res.StatusCode {
+		case http.StatusOK:
+		case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable:
+			return r, fmt.Errorf("%s answers %d %s: %s", base, res.StatusCode, r.Code, r.Why)
+		default:
+			return r, nil
+		}
+		var data struct {
+			Project       struct{ Slug string }
+			MatchedDomain struct{ Domain string }
+		}
+		if err := json.Unmarshal(env.Data, &data); err != nil {
+			return resolution{}, fmt.Errorf("read the answer of %s: %w", base, err)
+		}
+		r.Found, r.Project, r.Matched, r.Data = true, data.Project.Slug, data.MatchedDomain.Domain, env.Data
+		r.Why = fmt.Sprintf("%s matches %q", base, r.Matched)
+		return r, nil
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Exit codes (contract cli.md).
+const (
+	exitOK     = 0
+	exitNot    = 1 // the thing asked about is not so
+	exitUsage  = 2
+	exitFailed = 3 // could not run
+)
+
+// An exitError carries the process's exit code. Its text goes to stderr unless it is empty.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// errNot ends a command whose answer is "no" and which has said so on stdout already.
+var errNot = &exitError{code: exitNot}
+
+// no ends a command with exit code 1 and a message.
+func no(format string, args ...any) error {
+	return &exitError{exitNot, fmt.Errorf(format, args...)}
+}
+
+// usage ends a command with exit code 2.
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// A terminal is what a command reads from and writes to.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run is main without the process: it parses, runs and returns the exit code.
+func run(args []string, in io.Reader, out, errw io.Writer) int {
+	return runContext(context.Background(), args, terminal{in, out, errw})
+}
+
+func runContext(ctx context.Context, args []string, t terminal) int {
+	root := newRoot(t)
+	root.SetArgs(args)
+	root.SetIn(t.in)
+	root.SetOut(t.out)
+	root.SetErr(t.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitUsage // what cobra itself finds wrong
+	var ee *exitError
+	if errors.As(err, &ee) {
+		code = ee.code
+	}
+	if msg := err.Error(); msg != "" {
+		fmt.Fprintf(t.err, "fingerpost: %s\n", msg)
+		if code == exitUsage {
+			fmt.Fprintln(t.err, `Run "fingerpost help" for usage.`)
+		}
+	}
+	return code
+}
+
+func newRoot(t terminal) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fingerpost",
+		Short: "Which project does this domain belong to, and how is it configured",
+		Long: "fingerpost serves projects, domains and their settings from HCL files kept in git.\n\n" +
+			"Every flag has an environment variable: --log-format is FINGERPOST_LOG_FORMAT. The flag wins.\n" +
+			"Exit codes: 0 done; 1 the thing asked about is not so; 2 wrong usage; 3 could not run.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(t.err)
+			_ = cmd.Help()
+			return &exitError{code: exitUsage}
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flagsFromEnv(cmd.Flags()) },
+	}
+	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
+	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t), newVersion(t))
+	return root
+}
+
+// flagsFromEnv sets every flag that was not given from its FINGERPOST_ variable.
+func flagsFromEnv(flags *pflag.FlagSet) error {
+	var bad []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" {
+			return
+		}
+		name := "FINGERPOST_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if v, ok := os.LookupEnv(name); ok {
+			if err := flags.Set(f.Name, v); err != nil {
+				bad = append(bad, fmt.Sprintf("%s: %v", name, err))
+			}
+		}
+	})
+	if bad != nil {
+		return usage("%s", strings.Join(bad, "; "))
+	}
+	return nil
+}
+
+// command fits a function that returns plain errors into cobra: they become exit code 3.
+func command(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := f(cmd, args)
+		var ee *exitError
+		if err == nil || errors.As(err, &ee) {
+			return err
+		}
+		return &exitError{exitFailed, err}
+	}
+}
+
+func configDir(cmd *cobra.Command) string {
+	dir, _ := cmd.Flags().GetString("config")
+	return dir
+}
+
+// printJSON writes one JSON document.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,393 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/api"
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/seal"
+	"fingerpost/resolver"
+)
+
+// serveFlags are the flags of serve (contract cli.md).
+type serveFlags struct {
+	config, data           string
+	listen, mail, ops      string
+	tlsCert, tlsKey        string
+	sealKey, secretsDir    string
+	cacheSize, maxDelete   string
+	logFormat              string
+	readOnly, acceptDelete bool
+	logResolve             bool
+	maxAge, grace          time.Duration
+}
+
+func newServe(t terminal) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long:  "With no flags, serves ./projects.d on 127.0.0.1:8080 and prints a curl line to try.",
+		Args:  cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			f.config = configDir(cmd)
+			return serve(cmd.Context(), t, f)
+		}),
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.data, "data", ".fingerpost", "the store's folder; disposable, it is derived from the files")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of both APIs; unix:/path works")
+	fl.StringVar(&f.mail, "mail-listen", "", "an address of its own for the mail API")
+	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090", "address of probes, metrics, status and pprof; keep it private")
+	fl.StringVar(&f.tlsCert, "tls-cert", "", "certificate chain (PEM), reloaded when it changes")
+	fl.StringVar(&f.tlsKey, "tls-key", "", "private key (PEM), reloaded when it changes")
+	fl.BoolVar(&f.readOnly, "read-only", false, "never write into the config folder")
+	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
+	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
+	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
+	fl.StringVar(&f.maxDelete, "max-delete", "30%", "the share of projects or domains that one reload may remove")
+	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than that")
+	fl.StringVar(&f.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
+	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put resolve into the access log, too")
+	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "how long callers may cache an answer of resolve")
+	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests in flight may take to finish")
+	return cmd
+}
+
+// A service is a running serve.
+type service struct {
+	f           serveFlags
+	t           terminal
+	log         *slog.Logger
+	maxDelete   float64
+	cacheSize   int64
+	source      *configsrc.Source
+	resolver    *resolver.Resolver
+	api         *api.Server
+	ops         *api.Ops
+	listeners   []boundListener
+	opsListener net.Listener
+	failed      chan error // a part that cannot go on
+}
+
+type boundListener struct {
+	net.Listener
+	services api.Services
+}
+
+func serve(ctx context.Context, t terminal, f serveFlags) error {
+	s := &service{f: f, t: t, failed: make(chan error, 8)}
+	if err := s.parse(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(f.config); err != nil {
+		return fmt.Errorf("open config folder %s: %w (\"fingerpost init\" writes an example)", f.config, errors.Unwrap(err))
+	}
+	if os.Getenv("GOGC") == "" {
+		// Answers from the cache allocate nothing, so collecting twice as often costs next to nothing, while the heap, of
+		// which the cache is the most, needs a quarter less room.
+		debug.SetGCPercent(50)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	// Registered first: a signal during a long first load must end the process in order, too.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+
+	defer s.close()
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	s.start()
+	if done, err := s.load(ctx, signals); done || err != nil {
+		return err
+	}
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		if err := s.source.Run(ctx); err != nil {
+			s.failed <- err
+		}
+	}()
+	s.api.SetLoading(false)
+	s.ops.SetReady(true)
+	s.announce()
+	err := s.wait(ctx, signals)
+	stop()
+	<-running
+	return err
+}
+
+// parse reads the flags that are not plain.
+func (s *service) parse() (err error) {
+	if s.maxDelete, err = parseShare(s.f.maxDelete); err != nil {
+		return usage("--max-delete: %v", err)
+	}
+	if s.cacheSize, err = parseBytes(s.f.cacheSize); err != nil {
+		return usage("--cache-size: %v", err)
+	}
+	if (s.f.tlsCert == "") != (s.f.tlsKey == "") {
+		return usage("--tls-cert and --tls-key go together")
+	}
+	if s.f.grace < 0 || s.f.maxAge < 0 {
+		return usage("--shutdown-grace and --resolve-max-age must not be negative")
+	}
+	switch s.f.logFormat {
+	case "":
+		s.f.logFormat = "json"
+		if colour(s.t.err) {
+			s.f.logFormat = "text"
+		}
+	case "text", "json":
+	default:
+		return usage("--log-format must be text or json")
+	}
+	var h slog.Handler = slog.NewJSONHandler(s.t.err, nil)
+	if s.f.logFormat == "text" {
+		h = slog.NewTextHandler(s.t.err, nil)
+	}
+	s.log = slog.New(h)
+	return nil
+}
+
+// parseShare reads 30% or 0.3.
+func parseShare(v string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(v), "%")
+	x, err := strconv.ParseFloat(number, 64)
+	if percent {
+		x /= 100
+	}
+	if err != nil || !(x >= 0 && x <= 1) {
+		return 0, fmt.Errorf("%q must be a share from 0%% to 100%%", v)
+	}
+	return x, nil
+}
+
+// parseBytes reads 256MiB, 1GiB, 64MB or a plain number of bytes.
+func parseBytes(v string) (int64, error) {
+	text, unit := strings.TrimSpace(v), int64(1)
+	for _, u := range []struct {
+		suffix string
+		bytes  int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}} {
+		if rest, ok := strings.CutSuffix(text, u.suffix); ok {
+			text, unit = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n > (1<<40)/unit {
+		return 0, fmt.Errorf("%q must be a size such as 256MiB or 1GiB", v)
+	}
+	return n * unit, nil
+}
+
+// loadSealKey opens the identities, if there are any. Only a file that was named must be there.
+func (s *service) loadSealKey() (*seal.Identities, error) {
+	path := s.f.sealKey
+	if path == "" {
+		path = defaultSealKey()
+	}
+	ids, err := seal.Load(path)
+	if s.f.sealKey == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return ids, err
+}
+
+// open binds the addresses first, since they tell soonest that another one runs, then opens the store.
+func (s *service) open(ctx context.Context) error {
+	ids, err := s.loadSealKey()
+	if err != nil {
+		return err
+	}
+	var tlsConfig *tls.Config
+	if s.f.tlsCert != "" {
+		if tlsConfig, err = api.TLSConfig(s.f.tlsCert, s.f.tlsKey, s.log); err != nil {
+			return err
+		}
+	}
+	secrets := &configsrc.Secrets{Dir: s.f.config, SecretsDir: s.f.secretsDir, Identities: ids}
+	if err := s.bind(); err != nil {
+		return err
+	}
+	made := make(chan struct{}) // the source, which a store that fails early has to wait for
+	s.resolver, err = resolver.Open(resolver.Options{
+		DataDir: s.f.data, CacheBytes: s.cacheSize, Logger: s.log, OpenSecret: secrets.Open,
+		Rebuild: func(ctx context.Context) error {
+			<-made
+			return s.source.Rebuild(ctx)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.source = configsrc.New(configsrc.Options{
+		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly,
+		MaxDelete: s.maxDelete, AcceptDeletes: s.f.acceptDelete,
+	})
+	close(made)
+	s.api, err = api.New(api.Options{
+		Resolver: s.resolver, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
+		AccessLogResolve: s.f.logResolve, BlockedKeyIDs: s.blockedKeys(), Limits: api.Limits{Conns: maxConns()},
+	})
+	if err != nil {
+		return err
+	}
+	s.ops, err = api.NewOps(api.OpsOptions{Server: s.api, Config: s.source, Logger: s.log, Version: version()})
+	return err
+}
+
+// keptDescriptors are those that the store, the files and the ops listener may need while connections take the rest.
+const keptDescriptors = 1200
+
+// maxConns keeps the cap on connections below the limit on descriptors, which the Go runtime has raised to what it may.
+func maxConns() int {
+	const most = 8192
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= most+keptDescriptors {
+		return most
+	}
+	return max(int(limit.Cur)-keptDescriptors, int(limit.Cur)/2, 1)
+}
+
+// start serves on all addresses. Until the first load has ended, only probes and health calls get what they ask for.
+func (s *service) start() {
+	s.api.SetLoading(true)
+	go func() {
+		if err := s.ops.Serve(s.opsListener); err != nil {
+			s.failed <- err
+		}
+	}()
+	for _, l := range s.listeners {
+		go func() {
+			if err := s.api.Serve(l.Listener, l.services); err != nil {
+				s.failed <- err
+			}
+		}()
+	}
+}
+
+func (s *service) bind() (err error) {
+	if s.opsListener, err = api.Listen(s.f.ops); err != nil {
+		return err
+	}
+	add := func(addr string, services api.Services) error {
+		ln, err := api.Listen(addr)
+		if err == nil {
+			s.listeners = append(s.listeners, boundListener{ln, services})
+		}
+		return err
+	}
+	services := api.Platform | api.Mail
+	if s.f.mail != "" {
+		services = api.Platform
+		if err := add(s.f.mail, api.Mail); err != nil {
+			return err
+		}
+	}
+	return add(s.f.listen, services)
+}
+
+// load waits for the first load, or for a signal to give up.
+func (s *service) load(ctx context.Context, signals <-chan os.Signal) (done bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	loaded := make(chan error, 1)
+	go func() { loaded <- s.source.Load(ctx) }()
+	for {
+		select {
+		case err := <-loaded:
+			return false, err
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				cancel()
+				<-loaded
+				return true, nil
+			}
+		}
+	}
+}
+
+// wait returns when the service is to end, after requests in flight have had their time.
+func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return s.drain(signals)
+		case err := <-s.failed:
+			return err
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				s.log.Info("draining", "signal", sig.String(), "grace", s.f.grace.String())
+				return s.drain(signals)
+			}
+			go func() {
+				if err := s.source.Reload(ctx); err != nil && ctx.Err() == nil {
+					s.log.Warn("reload on SIGHUP", "error", err)
+				}
+			}()
+		}
+	}
+}
+
+// drain lets requests in flight finish. A second signal ends it at once.
+func (s *service) drain(signals <-chan os.Signal) error {
+	s.ops.SetReady(false)
+	ctx, cancel := context.WithTimeout(context.Background(), s.f.grace)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.api.Shutdown(ctx) }()
+	for {
+		select {
+		case err := <-stopped:
+			if err != nil {
+				s.log.Warn("requests were cut off at the end of the grace", "error", err)
+			}
+			return nil
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				cancel()
+				<-stopped
+				return &exitError{exitFailed, errors.New("ended by a second signal, requests in flight were cut off")}
+			}
+		}
+	}
+}
+
+// close ends what serve has opened, the store last.
+func (s *service) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.ops != nil {
+		_ = s.ops.Shutdown(ctx)
+	}
+	if s.opsListener != nil {
+		s.opsListener.Close()
+	}
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	if s.resolver == nil {
+		return
+	}
+	if err := s.resolver.Close(); err != nil {
+		s.log.Error("close the store", "error", err)
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+)
+
+func newValidate(t terminal) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "validate [PATH…]",
+		Short: "Check the files as serve would, and print every problem",
+		Long: "Checks the config folder, or the folders and files given, with the loader and the rules of serve.\n" +
+			"Needs no running server and no secrets. Exit code 1 when there are errors; warnings alone are 0.",
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			return validate(t, configDir(cmd), args, asJSON)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	return cmd
+}
+
+// validation is what --json prints.
+type validation struct {
+	Valid       bool                `json:"valid"`
+	Files       int                 `json:"files"` // without errors
+	Errors      int                 `json:"errors"`
+	Warnings    int                 `json:"warnings"`
+	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
+}
+
+func validate(t terminal, dir string, paths []string, asJSON bool) error {
+	v := validation{Diagnostics: hclfile.Diagnostics{}}
+	roots, err := configRoots(dir, paths)
+	if err != nil {
+		return err
+	}
+	for _, r := range roots {
+		checked, err := configsrc.Check(r.dir)
+		if err != nil {
+			return err
+		}
+		ds := checked.Problems
+		if r.paths != nil {
+			ds = checked.Within(r.paths)
+		}
+		v.Files += len(checked.Files)
+		v.Diagnostics = append(v.Diagnostics, ds...)
+	}
+	for _, d := range v.Diagnostics {
+		if d.Severity == hclfile.Error {
+			v.Errors++
+		} else {
+			v.Warnings++
+		}
+	}
+	v.Valid = v.Errors == 0
+	if asJSON {
+		if err := printJSON(t.out, v); err != nil {
+			return err
+		}
+	} else {
+		v.Diagnostics.WriteText(t.out, colour(t.out))
+		fmt.Fprintf(t.err, "%s good, %s, %s\n", count(v.Files, "file"), count(v.Errors, "error"), count(v.Warnings, "warning"))
+	}
+	if !v.Valid {
+		return errNot
+	}
+	return nil
+}
+
+// A configRoot is a folder to load, and what of it was asked about; nil: all.
+type configRoot struct {
+	dir   string
+	paths []string
+}
+
+// configRoots sorts the arguments: a folder is loaded as a config folder; a file is checked among the files of the
+// config folder that it is in, else among those beside it.
+func configRoots(dir string, paths []string) ([]configRoot, error) {
+	if len(paths) == 0 {
+		return []configRoot{{dir: dir}}, nil
+	}
+	var roots []configRoot
+	at := map[string]int{}
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, err
+		}
+		root := configRoot{dir: p}
+		if below(dir, p) {
+			root = configRoot{dir, []string{p}}
+		} else if !info.IsDir() {
+			root = configRoot{filepath.Dir(p), []string{p}}
+		}
+		i, ok := at[root.dir]
+		if !ok {
+			at[root.dir] = len(roots)
+			roots = append(roots, root)
+			continue
+		}
+		if root.paths == nil || roots[i].paths == nil {
+			roots[i].paths = nil
+		} else {
+			roots[i].paths = append(roots[i].paths, root.paths...)
+		}
+	}
+	return roots, nil
+}
+
+// below reports whether p is inside dir and not dir itself.
+func below(dir, p string) bool {
+	d, err1 := filepath.Abs(dir)
+	a, err2 := filepath.Abs(p)
+	rel, err3 := filepath.Rel(d, a)
+	return err1 == nil && err2 == nil && err3 == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// colour reports whether w is a terminal that may be coloured.
+func colour(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	_, no := os.LookupEnv("NO_COLOR")
+	return ok && !no && term.IsTerminal(int(f.Fd()))
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
