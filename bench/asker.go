@@ -1,0 +1,107 @@
+package main
+
+import "math/rand/v2"
+
+// A fault is what can be wrong with an answer.
+type fault uint8
+
+const (
+	faultNone       fault = iota
+	faultStatus           // another status than expected
+	faultContent          // about another project, or cut
+	faultTorn             // put together from two states
+	faultStale            // older than an answer that had arrived before the question was sent
+	faultConnection       // none at all: refused, closed, not HTTP
+	faultKinds
+)
+
+var faultNames = [faultKinds]string{"none", "status", "content", "torn", "stale", "connection"}
+
+// A question is what a connection waits for the answer to.
+type question struct {
+	name     uint32 // number of the name, see corpus.appendHost
+	revision int32  // revisions: the answer must not be older
+	seenNew  bool   // switching: the project had been seen new
+	anyNew   bool   // switching: some project had been seen new
+}
+
+// An asker decides what is asked and judges the answers. One load calls it from one goroutine.
+type asker interface {
+	ask(q *question, dst []byte) []byte // appends the domain
+	judge(q *question, a answer) fault
+}
+
+// scheduled asks known names in the order of a schedule, over and over.
+type scheduled struct {
+	corpus   *corpus
+	schedule []uint32
+	at       int
+}
+
+func (s *scheduled) ask(q *question, dst []byte) []byte {
+	q.name = s.schedule[s.at]
+	if s.at++; s.at == len(s.schedule) {
+		s.at = 0
+	}
+	return s.corpus.appendHost(dst, int(q.name))
+}
+
+func (s *scheduled) judge(q *question, a answer) fault {
+	if a.status != 200 {
+		return faultStatus
+	}
+	if !hasSlug(a.body, s.corpus.slugs[int(q.name)/s.corpus.perProject()]) {
+		return faultContent
+	}
+	return faultNone
+}
+
+// revisions is scheduled, and follows each project's revision: none may ever go back.
+type revisions struct {
+	scheduled
+	seen []int32 // per project: the newest revision in an answer so far
+}
+
+func newRevisions(c *corpus, schedule []uint32) *revisions {
+	return &revisions{scheduled: scheduled{corpus: c, schedule: schedule}, seen: make([]int32, c.Projects)}
+}
+
+func (r *revisions) ask(q *question, dst []byte) []byte {
+	dst = r.scheduled.ask(q, dst)
+	q.revision = r.seen[int(q.name)/r.corpus.perProject()]
+	return dst
+}
+
+func (r *revisions) judge(q *question, a answer) fault {
+	if f := r.scheduled.judge(q, a); f != faultNone {
+		return f
+	}
+	revision, ok := revisionOf(a.body)
+	if !ok {
+		return faultTorn
+	}
+	if int32(revision) < q.revision {
+		return faultStale
+	}
+	project := int(q.name) / r.corpus.perProject()
+	r.seen[project] = max(r.seen[project], int32(revision))
+	return faultNone
+}
+
+// strangers asks random names that nobody has.
+type strangers struct{ random *rand.Rand }
+
+func (s *strangers) ask(_ *question, dst []byte) []byte {
+	for v, i := s.random.Uint64(), 0; i < 12; i++ {
+		dst = append(dst, 'a'+byte(v%26))
+		v /= 26
+	}
+	return append(dst, ".unknown.example"...)
+}
+
+func (s *strangers) judge(_ *question, a answer) fault {
+	if a.status != 404 {
+		return faultStatus
+	}
+	return faultNone
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// A client asks one question after the other over one connection. Not safe for concurrent use.
+type client struct {
+	conn net.Conn
+	tail string
+	out  []byte
+	in   []byte
+}
+
+const clientTimeout = 10 * time.Second
+
+func dial(addr, key string) (*client, error) {
+	conn, err := net.DialTimeout("tcp", addr, clientTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", addr, err)
+	}
+	return &client{conn: conn, tail: requestTail(addr, key), in: make([]byte, maxAnswer)}, nil
+}
+
+func (c *client) close() { c.conn.Close() }
+
+// resolve asks for a domain. The answer's body is good until the next call.
+func (c *client) resolve(domain []byte) (answer, error) {
+	c.out = append(c.out[:0], requestHead...)
+	c.out = append(c.out, domain...)
+	c.out = append(c.out, c.tail...)
+	if err := c.conn.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
+		return answer{}, err
+	}
+	if _, err := c.conn.Write(c.out); err != nil {
+		return answer{}, fmt.Errorf("send a question: %w", err)
+	}
+	for n := 0; ; {
+		m, err := c.conn.Read(c.in[n:])
+		if err != nil {
+			return answer{}, fmt.Errorf("wait for an answer: %w", err)
+		}
+		n += m
+		a, whole, err := parseAnswer(c.in[:n])
+		if err != nil || whole {
+			return a, err
+		}
+		if n == len(c.in) {
+			return answer{}, errors.New("wait for an answer: it is too long")
+		}
+	}
+}

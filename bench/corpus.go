@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"fingerpost/resolver/catalog"
+)
+
+// corpusParams decide every byte of a corpus but its key.
+type corpusParams struct {
+	Projects int    `json:"projects"`
+	Domains  int    `json:"domains"`
+	Seed     uint64 `json:"seed"`
+	Revision int    `json:"revision"` // of every project, see projectFile
+}
+
+func (p corpusParams) check() error {
+	if p.Projects < 1 || p.Projects > maxProjects {
+		return fmt.Errorf("-projects is %d, it must be from 1 to %d", p.Projects, maxProjects)
+	}
+	if p.Domains < p.Projects || p.Domains%p.Projects != 0 {
+		return fmt.Errorf("-domains is %d, it must be a multiple of -projects (%d)", p.Domains, p.Projects)
+	}
+	return nil
+}
+
+func (p corpusParams) perProject() int { return p.Domains / p.Projects }
+
+func (p corpusParams) String() string {
+	return fmt.Sprintf("%d-%d-s%d", p.Projects, p.Domains, p.Seed)
+}
+
+// A corpus is a config folder full of generated projects, and what is needed to ask about them. It is read-only, and
+// so safe for concurrent use.
+type corpus struct {
+	corpusParams
+	config string // the config folder
+	key    string // the text of a key that may resolve and read
+	slugs  []string
+}
+
+const (
+	metaFile  = "corpus.json"
+	dirtyFile = "dirty"
+	keysFile  = "keys.hcl"
+	perFolder = 1000 // files in one sub-folder
+)
+
+// corpusMeta is what is kept beside a generated config folder.
+type corpusMeta struct {
+	Params  corpusParams `json:"params"`
+	Version int          `json:"version"`
+	Key     string       `json:"key"`
+}
+
+// corpusVersion changes with the generator, so that older corpora are made anew.
+const corpusVersion = 1
+
+// openCorpus returns the corpus with these parameters below dir, generated anew unless it is already there and clean.
+func openCorpus(dir string, p corpusParams) (*corpus, error) {
+	c := &corpus{corpusParams: p, config: filepath.Join(dir, "projects.d"), slugs: makeSlugs(p)}
+	var meta corpusMeta
+	b, err := os.ReadFile(filepath.Join(dir, metaFile))
+	if err == nil && json.Unmarshal(b, &meta) == nil && meta.Params == p && meta.Version == corpusVersion {
+		if _, err := os.Lstat(filepath.Join(dir, dirtyFile)); errors.Is(err, os.ErrNotExist) {
+			c.key = meta.Key
+			return c, nil
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("remove the old corpus: %w", err)
+	}
+	var id string
+	c.key, id = catalog.NewKeyText()
+	if err := c.write(id); err != nil {
+		return nil, fmt.Errorf("write the corpus: %w", err)
+	}
+	b, err = json.Marshal(corpusMeta{Params: p, Version: corpusVersion, Key: c.key})
+	if err != nil {
+		return nil, fmt.Errorf("describe the corpus: %w", err)
+	}
+	// The description comes last: a generation that was cut off is not taken for a whole one.
+	if err := os.WriteFile(filepath.Join(dir, metaFile), b, 0o600); err != nil {
+		return nil, fmt.Errorf("describe the corpus: %w", err)
+	}
+	return c, nil
+}
+
+func (c *corpus) write(keyID string) error {
+	for i := 0; i < c.Projects; i += perFolder {
+		if err := os.MkdirAll(filepath.Dir(c.path(i)), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key), 0o644); err != nil {
+		return err
+	}
+	const writers = 4
+	errs := make([]error, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := w; i < c.Projects && errs[w] == nil; i += writers {
+				errs[w] = os.WriteFile(c.path(i), c.file(i, c.Revision), 0o644)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// path is the file of project i.
+func (c *corpus) path(i int) string {
+	return filepath.Join(c.config, filepath.FromSlash(c.relative(i)))
+}
+
+// relative is path below the config folder, slash-separated.
+func (c *corpus) relative(i int) string {
+	return fmt.Sprintf("team-%03d/%s.hcl", i/perFolder, c.slugs[i])
+}
+
+// file is the text of project i at a revision.
+func (c *corpus) file(i, revision int) []byte {
+	return projectFile(c.slugs[i], c.perProject(), revision)
+}
+
+// appendHost appends the n-th name that can be asked, n < Domains. Project n/perProject answers it.
+func (c *corpus) appendHost(dst []byte, n int) []byte {
+	per := c.perProject()
+	dst = append(dst, askedLabel(n%per)...)
+	dst = append(dst, c.slugs[n/per]...)
+	return append(dst, hostSuffix...)
+}
+
+// keysText reads the file that declares the key.
+func (c *corpus) keysText() ([]byte, error) {
+	return os.ReadFile(filepath.Join(c.config, keysFile))
+}
+
+// markDirty says that files are about to differ from what was generated; clean says that they do no longer.
+func (c *corpus) markDirty() error {
+	return os.WriteFile(filepath.Join(filepath.Dir(c.config), dirtyFile), nil, 0o644)
+}
+
+func (c *corpus) clean() error {
+	return os.Remove(filepath.Join(filepath.Dir(c.config), dirtyFile))
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// A load is one stretch of questions over keep-alive connections.
+type load struct {
+	addr        string // "127.0.0.1:port"
+	key         string
+	connections int
+	asker       asker
+	duration    time.Duration // 0: no limit in time
+	count       int           // 0: no limit in questions
+	rate        float64       // questions a second, at random intervals; 0: as fast as answers come
+	seed        uint64
+	stop        *atomic.Bool // set from elsewhere: ends the load as the end of its duration would; may be nil
+}
+
+// A loadResult is what came of a load.
+type loadResult struct {
+	requests  int // answers, good or bad
+	elapsed   time.Duration
+	latencies latencies // open loop only: from the intended moment of sending
+	faults    [faultKinds]int
+}
+
+func (r *loadResult) perSecond() float64 { return float64(r.requests) / r.elapsed.Seconds() }
+
+// failures is the number of answers that were wrong in any way.
+func (r *loadResult) failures() int {
+	n := 0
+	for _, c := range r.faults[faultNone+1:] {
+		n += c
+	}
+	return n
+}
+
+// describeFaults names what went wrong.
+func (r *loadResult) describeFaults() string {
+	text := ""
+	for f := faultNone + 1; f < faultKinds; f++ {
+		if r.faults[f] > 0 {
+			text += fmt.Sprintf(" %s: %d", faultNames[f], r.faults[f])
+		}
+	}
+	return text
+}
+
+// require makes wrong answers an error, for loads where a single one voids the figures.
+func (r *loadResult) require() error {
+	if n := r.failures(); n > 0 {
+		return fmt.Errorf("%d of %d answers were wrong:%s", n, r.requests, r.describeFaults())
+	}
+	if r.requests == 0 {
+		return fmt.Errorf("no answer within %v", r.elapsed)
+	}
+	return nil
+}
+
+const (
+	requestHead  = "GET /api/platform/projects/resolve?domain="
+	maxRequest   = 1 << 10
+	maxAnswer    = 32 << 10
+	stallTime    = 30 * time.Second // without any answer the server is given up
+	idleInterval = 100 * time.Millisecond
+)
+
+func requestTail(addr, key string) string {
+	return " HTTP/1.1\r\nHost: " + addr + "\r\nX-PLATFORM-KEY: " + key + "\r\n\r\n"
+}
+
+// run asks until the duration, the count or ctx ends, and waits for the answers that are then under way.
+func (l load) run(ctx context.Context) (*loadResult, error) {
+	p, err := newPoller(l.addr, l.connections)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", l.addr, err)
+	}
+	defer p.close()
+	d := driver{load: l, poller: p, tail: requestTail(l.addr, l.key), result: new(loadResult)}
+	return d.result, d.drive(ctx)
+}
+
+// A driver is a load under way.
+type driver struct {
+	load
+	poller *poller
+	tail   string
+	result *loadResult
+	sent   int
+	began  time.Time
+	last   time.Duration // when the last answer came, since began
+	free   []*wire
+}
+
+// drive is the loop: send what is due on free connections, wait for answers, judge them.
+func (d *driver) drive(ctx context.Context) error {
+	release := pinThread()
+	defer release()
+	for i := range d.poller.wires {
+		d.free = append(d.free, &d.poller.wires[i])
+	}
+	random := rand.New(rand.NewPCG(d.seed, 0xa221))
+	d.began = time.Now()
+	var due time.Duration // when the next question ought to go out, since began
+	for {
+		now := time.Since(d.began)
+		asking := d.asking(ctx, now)
+		busy := len(d.poller.wires) - len(d.free)
+		if !asking && busy == 0 {
+			d.result.elapsed = now
+			return ctx.Err()
+		}
+		if busy > 0 && now-d.last > stallTime {
+			return fmt.Errorf("%s has not answered for %v", d.addr, stallTime)
+		}
+		for asking && len(d.free) > 0 && (d.rate == 0 || due <= now) {
+			if err := d.send(due, now); err != nil {
+				return err
+			}
+			if d.rate > 0 {
+				due += time.Duration(random.ExpFloat64() / d.rate * 1e9)
+			}
+			asking = d.count == 0 || d.sent < d.count
+		}
+		wait := idleInterval
+		if asking && d.rate > 0 && len(d.free) > 0 {
+			wait = min(wait, max(0, due-now))
+		}
+		ready, err := d.poller.wait(wait)
+		if err != nil {
+			return fmt.Errorf("wait for answers: %w", err)
+		}
+		now = time.Since(d.began)
+		for _, w := range ready {
+			if err := d.receive(w, now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (d *driver) asking(ctx context.Context, now time.Duration) bool {
+	return (d.duration == 0 || now < d.duration) && (d.count == 0 || d.sent < d.count) &&
+		ctx.Err() == nil && (d.stop == nil || !d.stop.Load())
+}
+
+func (d *driver) send(due, now time.Duration) error {
+	w := d.free[len(d.free)-1]
+	d.free = d.free[:len(d.free)-1]
+	w.out = append(w.out[:0], requestHead...)
+	w.out = d.asker.ask(&w.question, w.out)
+	w.out = append(w.out, d.tail...)
+	if len(d.free) == len(d.poller.wires)-1 {
+		d.last = now // the first one out: the wait for an answer begins here
+	}
+	w.due, w.busy = now, true
+	if d.rate > 0 {
+		w.due = due
+	}
+	d.sent++
+	if err := w.write(); err != nil {
+		return d.broken(w)
+	}
+	return nil
+}
+
+func (d *driver) receive(w *wire, now time.Duration) error {
+	if err := w.read(); err != nil {
+		return d.broken(w)
+	}
+	a, whole, err := parseAnswer(w.in)
+	switch {
+	case err != nil || !w.busy || whole && a.length != len(w.in) || !whole && len(w.in) == cap(w.in):
+		return d.broken(w)
+	case !whole:
+		return nil
+	}
+	d.last = now
+	d.result.requests++
+	d.result.faults[d.asker.judge(&w.question, a)]++
+	if d.rate > 0 {
+		d.result.latencies.add(now - w.due)
+	}
+	w.in, w.busy = w.in[:0], false
+	d.free = append(d.free, w)
+	return nil
+}
+
+// broken counts a lost answer and opens the connection anew. A server may close an idle connection: that is no fault.
+func (d *driver) broken(w *wire) error {
+	if w.busy {
+		d.result.requests++
+		d.result.faults[faultConnection]++
+		w.busy = false
+		d.free = append(d.free, w)
+	}
+	if d.result.faults[faultConnection] > 100*d.connections {
+		return fmt.Errorf("%s closes its connections", d.addr)
+	}
+	if err := d.poller.reopen(w); err != nil {
+		return fmt.Errorf("connect to %s again: %w", d.addr, err)
+	}
+	return nil
+}
+
+// latencies keeps every one: exact percentiles, and a run is short enough for it.
+type latencies struct{ micros []uint32 }
+
+func (l *latencies) add(d time.Duration) {
+	l.micros = append(l.micros, uint32(min(max(0, d.Microseconds()), math.MaxUint32)))
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// options are the flags that every command takes.
+type options struct {
+	work   string // where corpora, stores and the binary are kept between runs
+	binary string // a ready fingerpost; empty: built from the checkout
+	json   bool
+	fresh  bool // throw stores of earlier runs away
+
+	corpus corpusParams
+	load   loadParams
+
+	cacheSize string // --cache-size of the server; empty: its default
+	saves     int    // reload: how many saves are timed
+	unknown   int    // flood: how many unknown domains are asked
+}
+
+// loadParams say how the server is asked.
+type loadParams struct {
+	connections int
+	rounds      int
+	round       time.Duration // length of one round of one side
+	rate        float64       // requests a second of the open loop; 0: half of what was measured
+	zipf        float64       // exponent of the distribution of hits, above 1
+	warmUp      int           // questions before anything is measured
+}
+
+func defaultOptions() options {
+	return options{
+		work:    filepath.Join(os.TempDir(), "fingerpost-bench"),
+		corpus:  corpusParams{Projects: 100_000, Domains: 300_000, Seed: 1},
+		load:    loadParams{connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen},
+		saves:   200,
+		unknown: 1_000_000,
+	}
+}
+
+func (o *options) register(f *flag.FlagSet) {
+	f.StringVar(&o.work, "work", o.work, "folder for corpora, stores and the built binary; reused by later runs")
+	f.StringVar(&o.binary, "binary", o.binary, "a ready fingerpost binary (default: built from this checkout)")
+	f.BoolVar(&o.json, "json", o.json, "print the report as JSON")
+	f.BoolVar(&o.fresh, "fresh", o.fresh, "delete the stores of earlier runs first")
+	f.IntVar(&o.corpus.Projects, "projects", o.corpus.Projects, "projects, one file each")
+	f.IntVar(&o.corpus.Domains, "domains", o.corpus.Domains, "domains in all projects; a multiple of -projects")
+	f.Uint64Var(&o.corpus.Seed, "seed", o.corpus.Seed, "seed of corpus and load")
+	f.IntVar(&o.load.connections, "connections", o.load.connections, "keep-alive connections")
+	f.IntVar(&o.load.rounds, "rounds", o.load.rounds, "interleaved rounds")
+	f.DurationVar(&o.load.round, "round", o.load.round, "length of one round of one side; also of quiet and busy phases (three rounds each)")
+	f.Float64Var(&o.load.rate, "rate", o.load.rate, "requests a second at a constant rate (default: half of what the machine reaches)")
+	f.Float64Var(&o.load.zipf, "zipf", o.load.zipf, "exponent of the Zipf distribution of hits, above 1")
+	f.IntVar(&o.load.warmUp, "warm-up", o.load.warmUp, "questions before anything is measured")
+	f.StringVar(&o.cacheSize, "cache-size", o.cacheSize, "the server's -cache-size (default: the server's own)")
+	f.IntVar(&o.saves, "saves", o.saves, "reload: saves that are timed, in each way of saving")
+	f.IntVar(&o.unknown, "unknown", o.unknown, "flood: unknown domains that are asked")
+}
+
+func (o *options) check() error {
+	switch {
+	case o.load.connections < 1 || o.load.rounds < 1 || o.load.round <= 0 || o.load.warmUp < 1:
+		return errors.New("-connections, -rounds, -round and -warm-up must be positive")
+	case o.load.zipf <= 1:
+		return fmt.Errorf("-zipf is %v, it must be above 1", o.load.zipf)
+	case o.saves < 1 || o.unknown < 1:
+		return errors.New("-saves and -unknown must be positive")
+	}
+	return o.corpus.check()
+}
+
+// phase is the length of a phase that is not repeated.
+func (o *options) phase() time.Duration { return 3 * o.load.round }
+
+// bench is one run of a command.
+type bench struct {
+	options
+	progress io.Writer
+}
+
+// say tells the person at the terminal what is going on.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.progress, format+"\n", args...)
+}

@@ -1,0 +1,30 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"time"
+)
+
+var errNotLinux = errors.New("the load generator needs Linux (epoll)")
+
+type wire struct {
+	busy     bool
+	due      time.Duration
+	question question
+	out, in  []byte
+}
+
+func (w *wire) write() error { return errNotLinux }
+func (w *wire) read() error  { return errNotLinux }
+
+type poller struct{ wires []wire }
+
+func newPoller(string, int) (*poller, error) { return nil, errNotLinux }
+
+func (p *poller) wait(time.Duration) ([]*wire, error) { return nil, errNotLinux }
+func (p *poller) reopen(*wire) error                  { return errNotLinux }
+func (p *poller) close()                              {}
+
+func pinThread() (release func()) { return func() {} }

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be the floor, as which bench starts itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == floorCommand {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// standIn answers as fingerpost would, from the files, which it reads again for every question.
+type standIn struct {
+	corpus *corpus
+	mu     sync.Mutex
+	good   map[int][2]string // per project: description and smsEnabled as last read whole
+	hits   atomic.Int64
+}
+
+var (
+	descriptionLine = regexp.MustCompile(`description = "(.*)"`)
+	smsLine         = regexp.MustCompile(`sms_enabled +  *= (true|false)`)
+)
+
+func (f *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/metrics" {
+		fmt.Fprintf(w, "fingerpost_resolve_cache_total{result=\"hit\"} %d\nfingerpost_resolve_cache_total{result=\"miss\"} 1\n", f.hits.Load())
+		return
+	}
+	if r.Header.Get("X-PLATFORM-KEY") != f.corpus.key {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	f.hits.Add(1)
+	host := r.URL.Query().Get("domain")
+	project := projectNumber([]byte(host))
+	if project < 0 {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	fields := f.read(project)
+	fmt.Fprintf(w, `{"success":true,"data":{"project":{"slug":"%s","description":"%s"},"serviceSettings":{"smsEnabled":%s}}}`,
+		f.corpus.slugs[project], fields[0], fields[1])
+}
+
+// read keeps what it had where a file is just being written.
+func (f *standIn) read(project int) [2]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b, err := os.ReadFile(f.corpus.path(project))
+	description, sms := descriptionLine.FindSubmatch(b), smsLine.FindSubmatch(b)
+	if err == nil && description != nil && sms != nil {
+		f.good[project] = [2]string{string(description[1]), string(sms[1])}
+	}
+	return f.good[project]
+}
+
+func startStandIn(t *testing.T, c *corpus) *server {
+	t.Helper()
+	f := &standIn{corpus: c, good: map[int][2]string{}}
+	for i := range c.Projects {
+		f.read(i)
+	}
+	web := httptest.NewServer(f)
+	t.Cleanup(web.Close)
+	return &server{name: "stand-in", addr: strings.TrimPrefix(web.URL, "http://"), ops: web.URL, pid: os.Getpid()}
+}
+
+func smallBench(t *testing.T) *bench {
+	t.Helper()
+	o := defaultOptions()
+	o.work = t.TempDir()
+	o.corpus = corpusParams{Projects: 40, Domains: 120, Seed: 7}
+	o.load.connections, o.load.rounds, o.load.round = 4, 2, 50*time.Millisecond
+	o.load.warmUp, o.saves, o.unknown = 300, 3, 500
+	return &bench{options: o, progress: new(bytes.Buffer)}
+}
+
+func smallCorpus(t *testing.T, b *bench) *corpus {
+	t.Helper()
+	c, err := b.openCorpus(b.corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// find returns the row with the name, which must be there.
+func find(t *testing.T, rep *report, name string) row {
+	t.Helper()
+	for _, r := range rep.Rows {
+		if r.Name == name {
+			return r
+		}
+	}
+	t.Fatalf("the report has no row %q: %+v", name, rep.Rows)
+	return row{}
+}
+
+func TestSmokeResolve(t *testing.T) {
+	b := smallBench(t)
+	c := smallCorpus(t, b)
+	rep, err := b.againstFloor(t.Context(), startStandIn(t, c), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := find(t, rep, "resolve"); r.Figure.Median <= 0 || r.Baseline.Median <= 0 || r.Ratio.Low > r.Ratio.High || r.Goal == nil {
+		t.Errorf("row %+v", r)
+	}
+	if r := find(t, rep, "answered by the cache"); r.Figure.Median != 1 {
+		t.Errorf("hit share %v of a stand-in that counts hits only", r.Figure.Median)
+	}
+	var text, encoded bytes.Buffer
+	if err := rep.writeText(&text); err != nil || !strings.Contains(text.String(), "floor") {
+		t.Errorf("writeText: %v: %s", err, text.String())
+	}
+	if err := rep.writeJSON(&encoded); err != nil || !json.Valid(encoded.Bytes()) {
+		t.Errorf("writeJSON: %v: %s", err, encoded.String())
+	}
+}
+
+// A floor that is given another key is no baseline: its refusals must not count as answers.
+func TestSmokeWrongKey(t *testing.T) {
+	b := smallBench(t)
+	c := smallCorpus(t, b)
+	other := *c
+	other.key = "another"
+	f, err := b.floor(t.Context(), &other, 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.stop()
+	if err := b.measureRound(t.Context(), known(f, c, uniformSchedule(c.Domains, 1))); err == nil || !strings.Contains(err.Error(), "status") {
+		t.Errorf("measureRound against a floor with another key: %v", err)
+	}
+}
+
+func TestSmokeReload(t *testing.T) {
+	b := smallBench(t)
+	c := smallCorpus(t, b)
+	rep, err := b.reloads(t.Context(), startStandIn(t, c), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := find(t, rep, "while a file is rewritten every 100 ms: wrong answers"); r.Figure.Median != 0 {
+		t.Errorf("row %+v, notes %q", r, rep.Notes)
+	}
+	if r := find(t, rep, "write and rename: save → visible, p99"); r.Figure.Median <= 0 || !r.Goal.Met {
+		t.Errorf("row %+v: the stand-in shows a save at once", r)
+	}
+	// The corpus is as it was: the next run may use it.
+	for i := range c.Projects {
+		got, err := os.ReadFile(c.path(i))
+		if err != nil || !bytes.Equal(got, c.file(i, 0)) {
+			t.Errorf("project %d was not restored: %v", i, err)
+		}
+	}
+	if again := smallCorpus(t, b); again.key != c.key {
+		t.Error("the corpus was made anew although it was restored")
+	}
+}
+
+func TestSmokeFlood(t *testing.T) {
+	b := smallBench(t)
+	c := smallCorpus(t, b)
+	rep, err := b.floodKnown(t.Context(), startStandIn(t, c), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := find(t, rep, "wrong answers"); r.Figure.Median != 0 {
+		t.Errorf("row %+v, notes %q", r, rep.Notes)
+	}
+}
+
+func TestSmokeCheckout(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	b := smallBench(t)
+	r, err := b.openRepository(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.branch != "first" {
+		t.Fatalf("on branch %q", r.branch)
+	}
+	rep, err := b.switchUnderLoad(t.Context(), startStandIn(t, r.corpus), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row := find(t, rep, "while git switches all files: wrong answers"); row.Figure.Median != 0 {
+		t.Errorf("row %+v, notes %q", row, rep.Notes)
+	}
+	got, err := os.ReadFile(r.corpus.path(3))
+	if err != nil || !bytes.Equal(got, r.corpus.file(3, 2)) {
+		t.Errorf("the second branch has another file than the generator makes: %v", err)
+	}
+	// Another run begins where this one ended.
+	again, err := b.openRepository(t.Context())
+	if err != nil || again.branch != "second" || again.corpus.key != r.corpus.key {
+		t.Errorf("opened again: %+v, %v", again, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	f := func(want int, args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := run(t.Context(), args, &out, &errs); got != want {
+			t.Errorf("run(%q) = %d, want %d: %s", args, got, want, errs.String())
+		}
+		if out.Len() > 0 || errs.Len() == 0 {
+			t.Errorf("run(%q): stdout %q, stderr %q", args, out.String(), errs.String())
+		}
+	}
+	f(2)
+	f(2, "nonsense")
+	f(0, "resolve", "-h")
+	f(2, "resolve", "-connections", "0")
+	f(2, "resolve", "-zipf", "1")
+	f(2, "resolve", "-domains", "100001")
+	f(2, "resolve", "-nonsense")
+	f(2, "resolve", "extra")
+	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")
+}

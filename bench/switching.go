@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"time"
+)
+
+// switching is scheduled while all projects go from one revision to another, up or down. What is old then must not
+// come back: neither for one project (stale), nor for one after another has been seen new (mixed).
+type switching struct {
+	scheduled
+	from, to int
+	began    []bool // per project: seen new
+	any      bool   // some project was seen new
+	mixed    int
+	firstNew time.Time
+	mixedFor time.Duration // from the first new answer to the last old one
+}
+
+func newSwitching(c *corpus, schedule []uint32, from, to int) *switching {
+	return &switching{scheduled: scheduled{corpus: c, schedule: schedule}, from: from, to: to, began: make([]bool, c.Projects)}
+}
+
+func (s *switching) ask(q *question, dst []byte) []byte {
+	dst = s.scheduled.ask(q, dst)
+	q.seenNew, q.anyNew = s.began[int(q.name)/s.corpus.perProject()], s.any
+	return dst
+}
+
+func (s *switching) judge(q *question, a answer) fault {
+	if f := s.scheduled.judge(q, a); f != faultNone {
+		return f
+	}
+	revision, ok := revisionOf(a.body)
+	switch {
+	case !ok:
+		return faultTorn
+	case s.from == s.to && revision == s.to:
+		return faultNone
+	case revision == s.to:
+		if !s.any {
+			s.any, s.firstNew = true, time.Now()
+		}
+		s.began[int(q.name)/s.corpus.perProject()] = true
+		return faultNone
+	case revision != s.from:
+		return faultContent
+	case q.seenNew:
+		return faultStale
+	case q.anyNew:
+		s.mixed++
+		s.mixedFor = time.Since(s.firstNew)
+	}
+	return faultNone
+}
+
+// writeCommits writes both branches in the form that git fast-import reads.
+func (c *corpus) writeCommits(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<20)
+	keys, err := c.keysText()
+	if err != nil {
+		return err
+	}
+	for _, branch := range []string{"first", "second"} {
+		revision := branchRevisions[branch]
+		fmt.Fprintf(out, "commit refs/heads/%s\ncommitter Bench <bench@acme.example> 1700000000 +0000\ndata 5\nbench\n", branch)
+		fmt.Fprintf(out, "M 100644 inline projects.d/%s\ndata %d\n%s\n", keysFile, len(keys), keys)
+		for i := range c.Projects {
+			text := c.file(i, revision)
+			fmt.Fprintf(out, "M 100644 inline projects.d/%s\ndata %d\n%s\n", c.relative(i), len(text), text)
+		}
+	}
+	return out.Flush()
+}

@@ -1,0 +1,44 @@
+package main
+
+import "math/rand/v2"
+
+// scheduleLen is how many questions a schedule holds before it begins anew.
+const scheduleLen = 1 << 19
+
+// zipfSchedule draws names 0 … n-1, the popular ones scattered over all of them: with the ranks in order, the hot
+// names would all belong to the first files.
+func zipfSchedule(n int, exponent float64, seed uint64) []uint32 {
+	r := rand.New(rand.NewPCG(seed, 0x21bf))
+	z := rand.NewZipf(r, exponent, 1, uint64(n-1))
+	names := scattered(n, seed)
+	schedule := make([]uint32, scheduleLen)
+	for i := range schedule {
+		schedule[i] = names[z.Uint64()]
+	}
+	return schedule
+}
+
+// uniformSchedule asks every one of names 0 … n-1 equally often, in random order.
+func uniformSchedule(n int, seed uint64) []uint32 { return scattered(n, seed) }
+
+// subsetSchedule is a Zipf schedule over size of the n names, spread evenly over all of them.
+func subsetSchedule(n, size int, exponent float64, seed uint64) []uint32 {
+	schedule := zipfSchedule(min(size, n), exponent, seed)
+	if size < n {
+		for i, name := range schedule {
+			schedule[i] = uint32(uint64(name) * uint64(n) / uint64(size))
+		}
+	}
+	return schedule
+}
+
+// scattered is a random permutation of 0 … n-1.
+func scattered(n int, seed uint64) []uint32 {
+	names := make([]uint32, n)
+	for i := range names {
+		names[i] = uint32(i)
+	}
+	r := rand.New(rand.NewPCG(seed, 0x5ca7))
+	r.Shuffle(n, func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return names
+}
