@@ -51,7 +51,7 @@ func (s *Server) panicked(ctx *fasthttp.RequestCtx, cause any) {
 	id := requestID(ctx)
 	s.log.Error("handler panicked", "request_id", id, "cause", cause, "stack", string(debug.Stack()))
 	ctx.Response.Reset()
-	s.ids.set(&ctx.Response.Header, []byte(id))
+	s.ids.set(&ctx.Response.Header, []byte(id), nil)
 	ctx.Response.SetConnectionClose()
 	s.fail(ctx, string(ctx.URI().PathOriginal()), refuseInternal)
 	s.record(ctx, ctx.Method(), "", nil, time.Since(ctx.Time()))

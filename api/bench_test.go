@@ -44,7 +44,11 @@ func hotServer(tb testing.TB) (*Server, *fasthttp.RequestCtx) {
 	req.SetRequestURI(resolvePath + "?domain=Shop.Acme.example")
 	req.Header.SetHost("localhost:8080")
 	req.Header.Set("X-PLATFORM-KEY", text)
-	ctx.Init(&req, nil, nil)
+	c := &conn{services: Platform, resolver: r, admitted: s.admitted}
+	c.in.scan.keys = 1
+	c.expect([]byte(plainQuestion + "Shop.Acme.example HTTP/1.1\r\n"))
+	ctx.Init2(c, nil, false)
+	req.CopyTo(&ctx.Request)
 	// The answer gets into the cache a moment after it was built.
 	for hits := r.Metrics().Hits; hits == 0; hits = r.Metrics().Hits {
 		s.serveOnce(ctx)

@@ -6,8 +6,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
+
+	"fingerpost/resolver"
 )
 
 const (
@@ -15,8 +18,9 @@ const (
 	// bytes in it resets the connection, and the reset can overtake the answer.
 	lingerTime  = time.Second
 	lingerBytes = 8 << 20
-	// keptHead is the largest buffer that an idle connection keeps.
+	// keptHead and keptBody are the largest buffers that an idle connection keeps.
 	keptHead = 4 << 10
+	keptBody = 4 << 10
 )
 
 // A conn is the gate in front of the HTTP library: it hands over one strictly framed message at a time and nothing
@@ -25,14 +29,18 @@ const (
 type conn struct {
 	net.Conn          // the peer, under TLS where there is some
 	raw      net.Conn // the socket below
+	direct   *rawIO   // to the socket; nil under TLS, and where there is no such way
 	admitted *admission
 	peer     netip.Addr // invalid for a Unix socket
 	services Services
+	resolver *resolver.Resolver // nil where the listener does not offer resolve
 	times    deadlines
 
 	in      reading
 	refused *refusal // sticky: what was wrong with the last message
-	head    []byte   // copy of the present message's head, as far as it came
+	head    []byte   // the present message's head, as far as it came: the library's memory, or kept
+	kept    []byte   // our own, for a head whose place the library may fill with something else
+	hot     hotConn
 
 	spoke    atomic.Bool // the first byte has come
 	lingers  atomic.Bool // the client may still be sending
@@ -47,6 +55,16 @@ type reading struct {
 	coded  bool   // the body is chunked
 	left   int64  // bytes of the message that have not been handed over, unless it is chunked
 	held   []byte // has been read from the peer and is not handed over yet
+}
+
+// hotConn is what resolve keeps per connection, so that it shares no memory with other cores and needs no pool.
+type hotConn struct {
+	body []byte // of the last answer: it is written out before the next request is read
+	ids  idRange
+	lane int // which of the metrics' lanes the connection counts in
+
+	question resolver.Question
+	expected bool // question is what the present message asks, and all that it asks
 }
 
 // Read hands over bytes of the present message, or of the next one once all of it has been handed over. After a
@@ -130,15 +148,14 @@ func (c *conn) gatherHead(p []byte) (int, error) {
 // beginMessage takes note of the message whose head is got[:end] and returns how much of got belongs to it; what is
 // behind is held back, so that the library never has two messages at once.
 func (c *conn) beginMessage(got []byte, end int) (int, error) {
-	if cap(c.head) > keptHead {
-		c.head = nil
-	}
-	c.head = append(c.head[:0], got[:end]...)
+	c.expect(got[:end])
 	scan := &c.in.scan
 	if !scan.chunked && scan.length <= 0 && len(got) == end {
+		c.head = got // the library reads no further before it has answered
 		c.times.endMessage()
 		return end, nil
 	}
+	c.keepHead(got[:end])
 	c.times.beginMessage()
 	if scan.chunked {
 		c.in.coded, c.in.chunks = true, chunkScan{}
@@ -203,9 +220,17 @@ func (c *conn) unfinished() bool { return c.in.inBody || c.in.coded }
 // refuse makes bad the last word on this connection. seen is what came of the message.
 func (c *conn) refuse(p, seen []byte, bad *refusal) (int, error) {
 	c.refused = bad
-	c.head = append(c.head[:0], seen[:min(len(seen), c.admitted.limits.HeaderBytes)]...)
+	c.keepHead(seen[:min(len(seen), c.admitted.limits.HeaderBytes)])
 	p[0] = 'X'
 	return 1, nil
+}
+
+func (c *conn) keepHead(head []byte) {
+	if cap(c.kept) > keptHead {
+		c.kept = nil
+	}
+	c.kept = append(c.kept[:0], head...)
+	c.head = c.kept
 }
 
 // take reads what is held first, then from the peer.
@@ -241,6 +266,14 @@ func (c *conn) readSocket(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	if c.direct != nil {
+		if c.times.served && c.times.message == 0 {
+			// The next request is seldom there yet. Under load there are others to answer first, and when their turn is
+			// over it has often come: that saves a read in vain, the waiting and the waking. Else this returns at once.
+			runtime.Gosched()
+		}
+		return c.direct.read(p)
+	}
 	return c.Conn.Read(p)
 }
 
@@ -252,10 +285,17 @@ func (c *conn) Write(p []byte) (int, error) {
 		}
 	}
 	begun := c.times.clock.now()
-	n, err := c.Conn.Write(p)
+	n, err := c.writeSocket(p)
 	c.times.written += int64(n)
 	c.times.blocked += c.times.clock.now() - begun
 	return n, err
+}
+
+func (c *conn) writeSocket(p []byte) (int, error) {
+	if c.direct != nil {
+		return c.direct.write(p)
+	}
+	return c.Conn.Write(p)
 }
 
 // Close gives the connection back. After an answer to a request that was not read to its end it first takes in what

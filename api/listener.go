@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"fingerpost/resolver"
 )
 
 // The pauses after an Accept that failed for want of descriptors or memory.
@@ -27,6 +29,8 @@ type admission struct {
 	mu    sync.Mutex // guards what follows
 	conns map[*conn]struct{}
 	peers map[netip.Addr]int
+
+	admitted int // since the start
 }
 
 func newAdmission(limits Limits) *admission {
@@ -50,6 +54,8 @@ func (a *admission) enter(c *conn) bool {
 		a.peers[c.peer]++
 	}
 	a.conns[c] = struct{}{}
+	a.admitted++
+	c.hot.lane = a.admitted % lanes
 	return true
 }
 
@@ -90,7 +96,8 @@ type listener struct {
 	net.Listener
 	admitted *admission
 	services Services
-	tls      *tls.Config // nil: none
+	resolver *resolver.Resolver // nil where the listener does not offer resolve
+	tls      *tls.Config        // nil: none
 	closing  chan struct{}
 	once     sync.Once
 	accepts  func(error) // told when accepting pauses, with the cause
@@ -111,12 +118,14 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		limits := &l.admitted.limits
 		c := &conn{
-			Conn: raw, raw: raw, admitted: l.admitted, peer: peerAddr(raw.RemoteAddr()), services: l.services,
+			Conn: raw, raw: raw, admitted: l.admitted, peer: peerAddr(raw.RemoteAddr()), services: l.services, resolver: l.resolver,
 			times: deadlines{clock: l.admitted.clock, limits: limits, slack: limits.slack()},
 		}
 		if l.tls != nil {
 			// The handshake runs with the first read, under its deadline and off this goroutine.
 			c.Conn = tls.Server(raw, l.tls)
+		} else {
+			c.direct = newRawIO(raw)
 		}
 		if !l.admitted.enter(c) {
 			raw.Close()

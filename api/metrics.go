@@ -24,6 +24,23 @@ type histogram struct {
 	sum     atomic.Int64 // nanoseconds
 }
 
+func (h *histogram) add(other *histogram) {
+	for i := range h.buckets {
+		h.buckets[i].Add(other.buckets[i].Load())
+	}
+	h.sum.Add(other.sum.Load())
+}
+
+// A lane counts the resolve requests of some of the connections: with one for all, the cores would pass its memory to
+// and fro with every request.
+type lane struct {
+	ok, notModified histogram // status 200 and 304
+	_               [64]byte
+}
+
+// lanes is how many there are; connections get them in turn.
+const lanes = 16
+
 func (h *histogram) observe(d time.Duration) {
 	i := 0
 	for i < len(durationBounds) && d > durationBounds[i] {
@@ -37,8 +54,8 @@ func (h *histogram) observe(d time.Duration) {
 // library's histogram would cost the hot path a hash of three labels.
 type metrics struct {
 	durations *prometheus.Desc
-	resolved  [2]histogram // GET resolve: 200, 304
-	others    sync.Map     // requestLabels to *histogram
+	resolved  [lanes]lane // GET resolve
+	others    sync.Map    // requestLabels to *histogram
 }
 
 type requestLabels struct {
@@ -51,13 +68,18 @@ func newMetrics() *metrics {
 		"Time from a request being read to its answer being ready.", []string{"route", "method", "status"}, nil)}
 }
 
-func (m *metrics) observeResolve(ctx *fasthttp.RequestCtx, took time.Duration) {
+// observeResolve counts a call of resolve. c may be nil.
+func (m *metrics) observeResolve(ctx *fasthttp.RequestCtx, c *conn, took time.Duration) {
+	lane := &m.resolved[0]
+	if c != nil {
+		lane = &m.resolved[c.hot.lane]
+	}
 	status := ctx.Response.StatusCode()
 	switch {
 	case status == http.StatusOK && ctx.IsGet():
-		m.resolved[0].observe(took)
+		lane.ok.observe(took)
 	case status == http.StatusNotModified && ctx.IsGet():
-		m.resolved[1].observe(took)
+		lane.notModified.observe(took)
 	default:
 		m.observe(resolvePath, methodLabel(ctx.Method()), status, took)
 	}
@@ -77,9 +99,13 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.durations }
 
 // Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	for i, status := range []int{http.StatusOK, http.StatusNotModified} {
-		m.collect(ch, &m.resolved[i], requestLabels{resolvePath, http.MethodGet, status})
+	var ok, notModified histogram
+	for i := range m.resolved {
+		ok.add(&m.resolved[i].ok)
+		notModified.add(&m.resolved[i].notModified)
 	}
+	m.collect(ch, &ok, requestLabels{resolvePath, http.MethodGet, http.StatusOK})
+	m.collect(ch, &notModified, requestLabels{resolvePath, http.MethodGet, http.StatusNotModified})
 	m.others.Range(func(labels, h any) bool {
 		m.collect(ch, h.(*histogram), labels.(requestLabels))
 		return true

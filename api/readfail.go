@@ -44,7 +44,7 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, err error) {
 		head, refused = c.head, c.refused
 	}
 	ctx.Response.Reset()
-	s.ids.set(&ctx.Response.Header, headValue(head, "x-request-id"))
+	s.ids.set(&ctx.Response.Header, headValue(head, "x-request-id"), c)
 	path := targetPath(headTarget(head))
 	if refused == nil {
 		refused = readFailure(err)

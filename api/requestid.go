@@ -24,15 +24,39 @@ func newRequestIDs() *requestIDs {
 	return ids
 }
 
-// set puts X-Request-Id into the response: the caller's own where it is well formed, else a new one.
-func (ids *requestIDs) set(h *fasthttp.ResponseHeader, own []byte) {
-	if validRequestID(own) {
-		h.SetCanonical(headerRequestID, own)
+// idsAtOnce is how many ids a connection takes at a time: the counter is shared by all cores.
+const idsAtOnce = 256
+
+// An idRange is a connection's share of the ids.
+type idRange struct{ next, end uint64 }
+
+// take returns a number that no other request has. own may be nil.
+func (ids *requestIDs) take(own *idRange) uint64 {
+	if own == nil {
+		return ids.count.Add(idsAtOnce)
+	}
+	if own.next == own.end {
+		own.end = ids.count.Add(idsAtOnce)
+		own.next = own.end - idsAtOnce
+	}
+	own.next++
+	return own.next
+}
+
+// set puts X-Request-Id into the response: the caller's own where it is well formed, else a new one of c's range. c may
+// be nil.
+func (ids *requestIDs) set(h *fasthttp.ResponseHeader, callers []byte, c *conn) {
+	if validRequestID(callers) {
+		h.SetCanonical(headerRequestID, callers)
 		return
+	}
+	var own *idRange
+	if c != nil {
+		own = &c.hot.ids
 	}
 	var buf [32]byte
 	id := append(buf[:0], ids.prefix[:]...)
-	n := ids.count.Add(1)
+	n := ids.take(own)
 	for shift := 44; shift >= 0; shift -= 4 {
 		id = append(id, hexDigits[n>>shift&15])
 	}

@@ -35,18 +35,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 		s.fail(ctx, resolvePath, s.refuseFailed(ctx, failure))
 		return nil
 	}
-	q := parseResolveQuery(ctx.URI().QueryString())
-	if q.domains != 1 || q.forms > 0 || q.domainBad {
-		if problems := q.problems(); len(problems) > 0 {
-			s.fail(ctx, resolvePath, invalid(problems...))
-			return key
-		}
-	}
-	form := resolver.Nested
-	if q.forms > 0 {
-		form = flatForm(key)
-	}
-	answer, err := s.resolver.Resolve(q.domain, form)
+	answer, err := s.ask(ctx, c, key)
 	if err != nil {
 		s.failResolve(ctx, err)
 		return key
@@ -59,8 +48,26 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 		s.fail(ctx, resolvePath, refused)
 		return key
 	}
-	s.writeAnswer(ctx, answer, now)
+	s.writeAnswer(ctx, c, answer, now)
 	return key
+}
+
+// ask finds the answer to what the query string says, or what is wrong with it.
+func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*resolver.Answer, error) {
+	if c != nil && c.hot.expected {
+		return s.resolver.ResolveExpected(&c.hot.question)
+	}
+	q := parseResolveQuery(ctx.URI().QueryString())
+	if q.domains != 1 || q.forms > 0 || q.domainBad {
+		if problems := q.problems(); len(problems) > 0 {
+			return nil, invalid(problems...)
+		}
+	}
+	form := resolver.Nested
+	if q.forms > 0 {
+		form = flatForm(key)
+	}
+	return s.resolver.Resolve(q.domain, form)
 }
 
 // flatForm is the flat form that the key may see.
@@ -91,7 +98,7 @@ func refusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
 }
 
 // writeAnswer answers 200, or 304 where the caller has the answer already.
-func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, answer *resolver.Answer, now time.Time) {
+func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver.Answer, now time.Time) {
 	h := &ctx.Response.Header
 	var buf [64]byte
 	h.SetCanonical(headerETag, append(buf[:0], answer.ETag...))
@@ -102,9 +109,16 @@ func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, answer *resolver.Answer, 
 		return
 	}
 	h.SetContentTypeBytes(contentJSON)
-	ctx.Response.AppendBody(resolveBegin)
-	ctx.Response.AppendBody(answer.Data)
-	ctx.Response.AppendBody(s.endEnvelope(buf[:0], now))
+	var body []byte
+	if c != nil {
+		body = c.hot.body[:0]
+	}
+	body = append(append(body, resolveBegin...), answer.Data...)
+	body = s.endEnvelope(body, now)
+	ctx.Response.SetBodyRaw(body)
+	if c != nil && cap(body) <= keptBody {
+		c.hot.body = body
+	}
 }
 
 // failResolve answers for a domain that is no host name, or for a fault.

@@ -124,8 +124,11 @@ func allowed(table []route, path string) string {
 // handle takes every request that was read whole.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	now := ctx.Time()
-	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID))
 	c, _ := ctx.Conn().(*conn)
+	if c != nil && c.hot.expected {
+		s.resolver.Approach(&c.hot.question)
+	}
+	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID), c)
 	defer s.afterHandler(ctx, c)
 	if s.loading.Load() && !isHealth(ctx) {
 		s.finish(ctx, nil, nil, refuseLoading)
@@ -133,7 +136,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	if string(ctx.URI().PathOriginal()) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && offers(c, Platform) {
 		key := s.resolve(ctx, c, now)
-		s.metrics.observeResolve(ctx, time.Since(now))
+		s.metrics.observeResolve(ctx, c, time.Since(now))
 		if s.accessLogResolve {
 			s.logAccess(ctx, ctx.Method(), resolvePath, key, time.Since(now))
 		}

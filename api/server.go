@@ -162,6 +162,9 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 	if ln.Addr().Network() != "unix" {
 		l.tls = s.tls
 	}
+	if services&Platform != 0 {
+		l.resolver = s.resolver
+	}
 	var logged time.Time
 	l.accepts = func(cause error) {
 		if now := time.Now(); now.Sub(logged) > time.Minute {

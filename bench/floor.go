@@ -57,12 +57,14 @@ func floorHandler(key []byte, bodies [][]byte) fasthttp.RequestHandler {
 	}
 }
 
-// floorAnswers makes a body of size bytes for each project.
+// floorAnswers makes a body of size bytes for each project. It begins as fingerpost's do, so that who judges the answers
+// has the same work with both.
 func floorAnswers(p corpusParams, size int) [][]byte {
 	slugs := makeSlugs(p)
 	bodies := make([][]byte, p.Projects)
 	for i := range bodies {
-		head := `{"success":true,"message":"Domain resolved","data":{"project":{"slug":"` + slugs[i] + `","padding":"`
+		head := `{"success":true,"message":"domain resolved","data":{"project":{"id":211106232532992,` +
+			`"uuid":"01234567-89ab-cdef-0123-456789abcdef","name":"` + slugs[i] + `","slug":"` + slugs[i] + `","padding":"`
 		const tail = `"}},"timestamp":"2026-01-31T09:30:00.123456"}`
 		pad := max(0, size-len(head)-len(tail))
 		bodies[i] = []byte(head + strings.Repeat("x", pad) + tail)

@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"errors"
-	"strings"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -70,19 +69,15 @@ func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep b
 	if err != nil {
 		return nil, false, readError(err)
 	}
-	a = &Answer{host: host, hash: hash, form: form, seen: s}
-	a.confirmed.Store(s.epoch)
-	if !m.found {
-		a.Code = catalog.CodeNotFound
-		return a, keep, nil
-	}
-	a.byName = !m.domain.Wildcard()
-	a.ProjectID = m.project.Project.ID
-	a.Slug = strings.Clone(m.project.Project.Slug) // the decoded one would keep the whole record alive
 	switch {
+	case !m.found:
+		a = newAnswer(host, "", nil, nil)
+		a.Code = catalog.CodeNotFound
 	case !m.domain.Active:
+		a = newAnswer(host, m.project.Project.Slug, nil, nil)
 		a.Code = catalog.CodeDomainNotVerified
 	case m.project.Project.Status == catalog.StatusSuspended:
+		a = newAnswer(host, m.project.Project.Slug, nil, nil)
 		a.Code = catalog.CodeProjectSuspended
 	default:
 		var secret *string
@@ -91,8 +86,12 @@ func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep b
 				return nil, false, err
 			}
 		}
-		a.Data, a.ETag = encodeMatch(m, form, secret)
+		a = encodeMatch(host, m, form, secret)
 	}
+	a.hash, a.form, a.seen = hash, form, s
+	a.byName = m.found && !m.domain.Wildcard()
+	a.ProjectID = m.project.Project.ID
+	a.confirmed.Store(s.epoch)
 	return a, keep, nil
 }
 

@@ -264,8 +264,8 @@ func (e *encoder) flatService(s *catalog.ServiceSettings, smtp *catalog.SMTPConf
 // encoders keeps the scratch space of answers between misses.
 var encoders = sync.Pool{New: func() any { return &encoder{b: make([]byte, 0, 2048)} }}
 
-// encodeMatch makes an answer's data, of exactly the size it needs, and its ETag.
-func encodeMatch(m *match, form Form, secret *string) (data []byte, etag string) {
+// encodeMatch makes the answer that has data.
+func encodeMatch(host string, m *match, form Form, secret *string) *Answer {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
 		service, auth = service.Over(m.defaults.Service), auth.Over(m.defaults.Auth)
@@ -277,15 +277,19 @@ func encodeMatch(m *match, form Form, secret *string) (data []byte, etag string)
 	} else {
 		e.flat(m, &service, &auth, secret)
 	}
-	data, etag = append(make([]byte, 0, len(e.b)), e.b...), e.etag()
+	var tag [etagLen]byte
+	a := newAnswer(host, m.project.Project.Slug, e.appendETag(tag[:0]), e.b)
 	clear(e.b) // a secret must not lie around in the pool
 	encoders.Put(e)
-	return data, etag
+	return a
 }
 
-// etag hashes what was encoded, without the times: they are the store's and start anew with it, while the tag must be
+// etagLen is 128 bits in base64 and two quotes.
+const etagLen = 24
+
+// appendETag hashes what was encoded, without the times: they are the store's and start anew with it, while the tag must be
 // the same on every node (contract http.md 1.6). The forms differ in their text, so their tags differ too.
-func (e *encoder) etag() string {
+func (e *encoder) appendETag(dst []byte) []byte {
 	h := sha256.New()
 	at := 0
 	for _, t := range e.times {
@@ -296,8 +300,7 @@ func (e *encoder) etag() string {
 	var sum [sha256.Size]byte
 	h.Sum(sum[:0])
 	const bits128 = 16
-	text := make([]byte, 0, 24)
-	text = append(text, '"')
-	text = base64.RawURLEncoding.AppendEncode(text, sum[:bits128])
-	return string(append(text, '"'))
+	dst = append(dst, '"')
+	dst = base64.RawURLEncoding.AppendEncode(dst, sum[:bits128])
+	return append(dst, '"')
 }

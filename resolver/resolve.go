@@ -17,7 +17,11 @@ func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 	if err != nil {
 		return nil, invalidDomain(err)
 	}
-	hash := maphash.Bytes(r.seed, host)
+	return r.resolve(host, idn, maphash.Bytes(r.seed, host), form)
+}
+
+// resolve is Resolve for a name as AppendHost makes it.
+func (r *Resolver) resolve(host []byte, idn bool, hash uint64, form Form) (*Answer, error) {
 	// Asked before an "xn--" name is checked any further: only canonical names are ever put in.
 	if a := r.cached(host, hash, form); a != nil {
 		return a, nil
@@ -47,14 +51,13 @@ func cacheKey(hash uint64, form Form) uint64 { return hash + uint64(form)*0x9e37
 func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	if form != FlatSecrets {
 		key := cacheKey(hash, form)
-		slot := r.front.slot(key)
-		if a := slot.Load(); a != nil && a.hash == hash && a.form == form && a.host == string(host) && r.stamps.fresh(a) && !letThrough() {
-			r.metrics.hits.Add(1)
+		if a := r.front.get(key, host, form, &r.stamps); a != nil && !seldom() {
+			r.metrics.hits.add(hash)
 			return a
 		}
-		if a, ok := r.known.Get(key); ok && a.form == form && a.host == string(host) && r.stamps.fresh(a) {
-			slot.Store(a)
-			r.metrics.hits.Add(1)
+		if a, ok := r.known.Get(key); ok && a.is(host, form) && r.stamps.fresh(a) {
+			r.front.put(key, a)
+			r.metrics.hits.add(hash)
 			return a
 		}
 	}

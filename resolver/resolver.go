@@ -84,7 +84,7 @@ func Open(o Options) (*Resolver, error) {
 		return nil, err
 	}
 	r.front = newFront(o.CacheBytes)
-	r.known = r.newCache(o.CacheBytes-o.CacheBytes/frontShare, expectedAnswerBytes)
+	r.known = r.newCache(o.CacheBytes-r.front.bytes(), expectedAnswerBytes)
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
 	r.reads.Store(st)
 	r.writes.Store(st)
@@ -133,6 +133,7 @@ func (r *Resolver) newCache(bytes, entryBytes int64) *answerCache {
 		// Answer.cost has it in.
 		IgnoreInternalCost: true,
 		OnEvict:            func(*ristretto.Item[*Answer]) { r.metrics.evictions.Add(1) },
+		OnExit:             r.front.drop,
 	})
 	if err != nil {
 		panic("resolver: a cache of positive size was refused: impossible, see ristretto.NewCache: " + err.Error())

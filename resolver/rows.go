@@ -34,26 +34,26 @@ func AppendAuthSettings(dst []byte, project int64, a *catalog.AuthSettings) []by
 func ProjectETag(p *catalog.Project) string {
 	var e encoder
 	e.project(p)
-	return e.etag()
+	return string(e.appendETag(nil))
 }
 
 // DomainETag is the ETag of a domain record.
 func DomainETag(d *catalog.Domain) string {
 	var e encoder
 	e.domain(d)
-	return e.etag()
+	return string(e.appendETag(nil))
 }
 
 // ServiceSettingsETag is the ETag of a project's service settings.
 func ServiceSettingsETag(project int64, s *catalog.ServiceSettings) string {
 	var e encoder
 	e.serviceSettings(project, s)
-	return e.etag()
+	return string(e.appendETag(nil))
 }
 
 // AuthSettingsETag is the ETag of a project's auth settings.
 func AuthSettingsETag(project int64, a *catalog.AuthSettings) string {
 	var e encoder
 	e.authSettings(project, a)
-	return e.etag()
+	return string(e.appendETag(nil))
 }
