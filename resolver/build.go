@@ -7,12 +7,6 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A source is what a match is read from: the store itself, or a view of one moment.
-type source interface {
-	Domain(dst *catalog.Domain, name []byte) (found bool, err error)
-	Project(dst *catalog.ProjectConfig, id int64) (found bool, err error)
-}
-
 // A match is what the store says about a name.
 type match struct {
 	found    bool
@@ -25,13 +19,13 @@ type match struct {
 var errOrphan = errors.New("a domain record without its project")
 
 // find reads the record that decides about host, and its project.
-func find(src source, host string, wildcards bool) (m *match, err error) {
+func find(v *store.View, host string, wildcards bool) (m *match, err error) {
 	m = new(match)
-	m.found, err = findDomain(src, &m.domain, host, wildcards)
+	m.found, err = findDomain(v, &m.domain, host, wildcards)
 	if err != nil || !m.found {
 		return m, err
 	}
-	found, err := src.Project(&m.project, m.domain.ProjectID)
+	found, err := v.Project(&m.project, m.domain.ProjectID)
 	if err != nil {
 		return m, err
 	}
@@ -42,9 +36,9 @@ func find(src source, host string, wildcards bool) (m *match, err error) {
 }
 
 // findDomain tries the exact name, then the wildcards from the longest suffix on.
-func findDomain(src source, dst *catalog.Domain, host string, wildcards bool) (bool, error) {
+func findDomain(v *store.View, dst *catalog.Domain, host string, wildcards bool) (bool, error) {
 	name := []byte(host)
-	found, err := src.Domain(dst, name)
+	found, err := v.Domain(dst, name)
 	if err != nil || found || !wildcards {
 		return found, err
 	}
@@ -56,7 +50,7 @@ func findDomain(src source, dst *catalog.Domain, host string, wildcards bool) (b
 		// "*." takes the place of the label and dot that lie before the suffix: two bytes or more.
 		wildcard := name[len(name)-len(suffix)-2:]
 		wildcard[0], wildcard[1] = '*', '.'
-		if found, err = src.Domain(dst, wildcard); err != nil || found {
+		if found, err = v.Domain(dst, wildcard); err != nil || found {
 			return found, err
 		}
 		name = suffix
@@ -109,7 +103,10 @@ func (r *Resolver) load(host string, hash uint64) (m *match, s seen, keep bool, 
 		}
 		st := r.reads.Load()
 		r.metrics.storeReads.Add(1)
-		m, err = find(st, host, st.Counts().Wildcards > 0)
+		err = st.Newest(func(v *store.View) (err error) {
+			m, err = find(v, host, st.Counts().Wildcards > 0)
+			return err
+		})
 		if err == nil && m.found {
 			m.defaults = r.Defaults()
 			r.stamps.seeProject(&s, m.domain.ProjectID)

@@ -11,6 +11,11 @@ const (
 	CodeDomainNotVerified Code = "DOMAIN_NOT_VERIFIED"
 	CodeProjectSuspended  Code = "PROJECT_SUSPENDED"
 	CodeNotFound          Code = "NOT_FOUND"
+	CodeConflict          Code = "CONFLICT"
+	CodeFileInvalid       Code = "CONFIG_FILE_INVALID"
+	CodeFileChanged       Code = "CONFIG_CHANGED_ON_DISK"
+	CodeReadOnly          Code = "CONFIG_READ_ONLY"
+	CodePrecondition      Code = "PRECONDITION_FAILED"
 	CodeInternal          Code = "INTERNAL_ERROR"
 	CodeUnavailable       Code = "UNAVAILABLE"
 )

@@ -50,7 +50,7 @@ func (s *Store) commit(b *pebble.Batch) error {
 		if err == nil {
 			err = b.Close()
 		}
-		done <- err
+		done <- errors.Join(err, s.iterators.outdate())
 	}()
 	select {
 	case err := <-done:

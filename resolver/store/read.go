@@ -82,6 +82,19 @@ func (s *Store) View(f func(v *View) error) error {
 	})
 }
 
+// Newest is View at the newest state: it sees every change whose Apply has returned, or has raised what its caller reads
+// before. It takes an iterator that an earlier call has left, where nothing was committed since: making one takes longer
+// than all that a miss reads with it. f must not keep v, and must not call the Store.
+func (s *Store) Newest(f func(v *View) error) error {
+	return s.read(func() error {
+		it, err := s.iterators.take(s.db)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(&View{it.Iterator}), s.iterators.leave(it))
+	})
+}
+
 // Domain reads the record of a canonical name, or of a wildcard when name begins with "*.".
 func (s *Store) Domain(dst *catalog.Domain, name []byte) (found bool, err error) {
 	err = s.read(func() error { found, err = readDomain(now{s.db}, dst, name); return err })

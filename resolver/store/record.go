@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"sync"
 	"time"
 
 	"fingerpost/resolver/catalog"
@@ -76,17 +77,48 @@ func appendProject(dst []byte, p *catalog.ProjectConfig) []byte {
 
 // decodeProject fills dst but for its domains and templates, which have records of their own.
 func decodeProject(dst *catalog.ProjectConfig, id int64, rec []byte) error {
+	s := projectScratches.Get().(*projectScratch)
+	defer projectScratches.Put(s)
 	d := newDecoder(rec, recordVersion)
-	d.project(&dst.Project, id)
-	d.service(&dst.Service)
-	d.auth(&dst.Auth)
-	dst.SMTP = nil
+	*s.own = catalog.Project{ID: id, CreatedAt: d.micros(), UpdatedAt: d.micros(), UUID: d.uuid()}
+	own := decoder{s: d.string(), failed: d.failed}
+	s.own.Slug = own.string()
+	own.fields(s.ownFields)
+	if own.err() != nil {
+		d.fail()
+	}
+	*s.service = catalog.NewServiceSettings()
+	s.service.ID, s.service.UUID, s.service.Said = int64(d.uint()), d.uuid(), catalog.FieldSet(d.uint())
+	d.fields(s.serviceFields)
+	*s.auth = catalog.NewAuthSettings()
+	s.auth.ID, s.auth.UUID, s.auth.Said = int64(d.uint()), d.uuid(), catalog.FieldSet(d.uint())
+	d.fields(s.authFields)
+	dst.Project, dst.Service, dst.Auth, dst.SMTP = *s.own, *s.service, *s.auth, nil
 	if d.bool() {
-		dst.SMTP = &catalog.SMTPConfig{ID: int64(d.uint()), UUID: d.uuid()}
-		d.fields(dst.SMTP.Fields())
+		*s.smtp = catalog.SMTPConfig{ID: int64(d.uint()), UUID: d.uuid()}
+		d.fields(s.smtpFields)
+		smtp := *s.smtp
+		dst.SMTP = &smtp
 	}
 	return d.err()
 }
+
+// A projectScratch is where a project is decoded. The lists of fields, which point into it, are a third of all that a
+// miss would allocate.
+type projectScratch struct {
+	own     *catalog.Project
+	service *catalog.ServiceSettings
+	auth    *catalog.AuthSettings
+	smtp    *catalog.SMTPConfig
+
+	ownFields, serviceFields, authFields, smtpFields []catalog.Field
+}
+
+var projectScratches = sync.Pool{New: func() any {
+	s := &projectScratch{new(catalog.Project), new(catalog.ServiceSettings), new(catalog.AuthSettings), new(catalog.SMTPConfig), nil, nil, nil, nil}
+	s.ownFields, s.serviceFields, s.authFields, s.smtpFields = s.own.Fields(), s.service.Fields(), s.auth.Fields(), s.smtp.Fields()
+	return s
+}}
 
 // decodeProjectOnly leaves the settings alone: lists of projects do not need them.
 func decodeProjectOnly(dst *catalog.Project, id int64, rec []byte) error {

@@ -35,16 +35,17 @@ type Options struct {
 // A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
 // each other.
 type Store struct {
-	dir     string // "" in memory
-	db      *pebble.DB
-	fs      *fencedFS
-	fence   *fence
-	lock    *heldLock
-	cache   *pebble.Cache
-	inodes  [2]os.FileInfo // of the directory and its lock file, on a disk
-	closing atomic.Bool
-	syncing atomic.Bool // a sync of the log is due
-	users   users
+	dir       string // "" in memory
+	db        *pebble.DB
+	fs        *fencedFS
+	fence     *fence
+	lock      *heldLock
+	cache     *pebble.Cache
+	iterators iterators
+	inodes    [2]os.FileInfo // of the directory and its lock file, on a disk
+	closing   atomic.Bool
+	syncing   atomic.Bool // a sync of the log is due
+	users     users
 
 	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
 	generation atomic.Uint64
@@ -317,7 +318,7 @@ func (s *Store) Close() error {
 	defer s.write.Unlock()
 	s.users.drain(s.fence)
 	closed := make(chan error, 1)
-	go func() { closed <- s.db.Close() }()
+	go func() { closed <- errors.Join(s.iterators.close(), s.db.Close()) }()
 	var err error
 	select {
 	case err = <-closed:
