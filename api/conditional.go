@@ -11,25 +11,30 @@ var ifNoneMatch = []byte(fasthttp.HeaderIfNoneMatch)
 // matchesETag reports whether an If-None-Match value names etag, which is strong and quoted. Comparison is weak, as
 // RFC 9110, 13.1.2 has it.
 func matchesETag(list []byte, etag string) bool {
-	if string(list) == etag {
-		return true
-	}
+	return string(list) == etag || namesETag(list, etag, true)
+}
+
+// strongMatch reports whether an If-Match value names etag; a weak tag never does (RFC 9110, 13.1.1).
+func strongMatch(list []byte, etag string) bool { return namesETag(list, etag, false) }
+
+func namesETag(list []byte, etag string, weak bool) bool {
 	for len(list) > 0 {
 		var tag []byte
 		list = bytes.TrimLeft(list, " \t,")
 		if len(list) > 0 && list[0] == '*' {
 			return true
 		}
-		list = bytes.TrimPrefix(list, []byte("W/"))
+		var isWeak bool
+		list, isWeak = bytes.CutPrefix(list, []byte("W/"))
 		if len(list) == 0 || list[0] != '"' {
-			return false // malformed from here on: the answer is sent whole, which is always right
+			return false // malformed from here on: no match, which sends all and changes nothing
 		}
 		end := bytes.IndexByte(list[1:], '"')
 		if end < 0 {
 			return false
 		}
 		tag, list = list[:end+2], list[end+2:]
-		if string(tag) == etag {
+		if string(tag) == etag && (weak || !isWeak) {
 			return true
 		}
 	}

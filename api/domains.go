@@ -1,6 +1,12 @@
 package api
 
-import "fingerpost/resolver"
+import (
+	"slices"
+	"strconv"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
 
 // domainFields are the fields by which domains can be sorted.
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
@@ -34,5 +40,167 @@ func (s *Server) getDomain(r *request) error {
 		return err
 	}
 	s.succeedTagged(r.ctx, "domain found", resolver.AppendDomain(nil, d), resolver.DomainETag(d))
+	return nil
+}
+
+// domainNames are the fields of a request for a domain.
+var domainNames = []string{"domain", "primary", "active"}
+
+// readDomain reads a request's fields into d and makes its name canonical.
+func (f *form) readDomain(d *catalog.Domain) error {
+	f.fill(append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainNames...)
+	if f.has("domain") && !f.bad["domain"] {
+		name, err := catalog.ParseDomain(d.Name)
+		if err != nil {
+			f.fail("domain", err.Error())
+		}
+		d.Name = name
+	}
+	return f.validated(nil)
+}
+
+// putDomain sets one of a project's domains, or adds it, and clears the others' primary flag where d is to have it.
+func putDomain(p *catalog.ProjectConfig, d catalog.Domain) error {
+	at := -1
+	for i := range p.Domains {
+		other := &p.Domains[i]
+		switch {
+		case other.UUID == d.UUID:
+			at = i
+		case other.Name == d.Name:
+			return domainTaken()
+		case d.Primary:
+			other.Primary = false
+		}
+	}
+	if at < 0 {
+		p.Domains = append(p.Domains, d)
+	} else {
+		p.Domains[at] = d
+	}
+	return nil
+}
+
+func domainTaken() error {
+	e := &catalog.Error{Code: catalog.CodeConflict, Message: "this domain is declared already"}
+	e.Problems.Addf("domain", "belongs to a project already")
+	return e
+}
+
+// createDomain answers POST /projects/{id}/domains (contract http.md 3.2).
+func (s *Server) createDomain(r *request) error {
+	project, err := s.projectOf(r, "id")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, domainNames...)
+	if err != nil {
+		return err
+	}
+	d := catalog.Domain{Active: true}
+	f.require("domain", "is required: a host name, or a wildcard such as *.acme.example")
+	if err := f.readDomain(&d); err != nil {
+		return err
+	}
+	err = s.update(project, func(p *catalog.ProjectConfig) error {
+		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
+		if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.UUID == d.UUID && o.Name != d.Name }) {
+			d.UUID = catalog.NewUUID() // the name was another domain's, which has been renamed
+		} else if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.Name == d.Name }) {
+			return domainTaken()
+		}
+		return putDomain(p, d)
+	})
+	if err != nil {
+		return err
+	}
+	made, err := s.resolver.Domain(project.ID, catalog.DeriveID(catalog.KindDomain, d.UUID))
+	if err != nil {
+		return err
+	}
+	s.succeedCreated(r.ctx, "domain created", resolver.AppendDomain(nil, made),
+		projectLocation(project.ID)+"/domains/"+strconv.FormatInt(made.ID, 10))
+	return nil
+}
+
+// domainOf is projectOf for a call that names a domain, too.
+func (s *Server) domainOf(r *request) (*catalog.Project, *catalog.Domain, error) {
+	id, idErr := r.id("domainId")
+	project, err := s.projectOf(r, "projectId", idErr)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := s.resolver.Domain(project.ID, id)
+	return project, d, err
+}
+
+// presentDomain finds a domain in the project as the files have it now.
+func (r *request) presentDomain(p *catalog.ProjectConfig, uuid catalog.UUID) (*catalog.Domain, error) {
+	at := slices.IndexFunc(p.Domains, func(d catalog.Domain) bool { return d.UUID == uuid })
+	if at < 0 {
+		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such domain"}
+	}
+	return &p.Domains[at], r.matches(resolver.DomainETag(&p.Domains[at]))
+}
+
+// updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
+func (s *Server) updateDomain(r *request) error {
+	project, domain, err := s.domainOf(r)
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, domainNames...)
+	if err != nil {
+		return err
+	}
+	trial := *domain
+	if err := f.readDomain(&trial); err != nil {
+		return err
+	}
+	if err := r.matches(resolver.DomainETag(domain)); err != nil {
+		return err
+	}
+	err = s.update(project, func(p *catalog.ProjectConfig) error {
+		now, err := r.presentDomain(p, domain.UUID)
+		if err != nil {
+			return err
+		}
+		d := *now
+		if err := f.readDomain(&d); err != nil {
+			return err
+		}
+		return putDomain(p, d)
+	})
+	if err != nil {
+		return err
+	}
+	now, err := s.resolver.Domain(project.ID, domain.ID)
+	if err != nil {
+		return err
+	}
+	s.succeedWritten(r.ctx, "domain updated", resolver.AppendDomain(nil, now), resolver.DomainETag(now))
+	return nil
+}
+
+// deleteDomain answers DELETE /projects/{projectId}/domains/{domainId}.
+func (s *Server) deleteDomain(r *request) error {
+	project, domain, err := s.domainOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.matches(resolver.DomainETag(domain)); err != nil {
+		return err
+	}
+	err = s.update(project, func(p *catalog.ProjectConfig) error {
+		if _, err := r.presentDomain(p, domain.UUID); err != nil {
+			return err
+		}
+		p.Domains = slices.DeleteFunc(p.Domains, func(d catalog.Domain) bool { return d.UUID == domain.UUID })
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.succeedDeleted(r.ctx, "domain deleted")
 	return nil
 }

@@ -32,6 +32,10 @@ func statusOf(code catalog.Code) int {
 		return http.StatusMethodNotAllowed
 	case codeTimeout:
 		return http.StatusRequestTimeout
+	case catalog.CodeConflict, catalog.CodeFileInvalid, catalog.CodeFileChanged, catalog.CodeReadOnly:
+		return http.StatusConflict
+	case catalog.CodePrecondition:
+		return http.StatusPreconditionFailed
 	case codeTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case codeMediaType:

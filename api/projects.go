@@ -1,6 +1,9 @@
 package api
 
 import (
+	"context"
+	"strings"
+
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -75,4 +78,139 @@ func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog
 		return nil, refuseProject
 	}
 	return project, nil
+}
+
+// projectNames are the fields of a request for a project.
+var projectNames = []string{"name", "slug", "description", "status"}
+
+// createProject answers POST /projects (contract http.md 3.1).
+func (s *Server) createProject(r *request) error {
+	if err := r.permit(); err != nil {
+		return err
+	}
+	if !r.key.EveryProject() {
+		return refuseProject
+	}
+	f, err := readForm(r.ctx, projectNames...)
+	if err != nil {
+		return err
+	}
+	p := catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}
+	f.require("name", "is required")
+	f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), "name", "slug", "description")
+	if !f.has("slug") && !f.bad["name"] {
+		if p.Slug = slugOf(p.Name); p.Slug == "" {
+			f.fail("slug", "cannot be made from this name: give one")
+		}
+	}
+	if err := f.validated(p.Validate()); err != nil {
+		return err
+	}
+	if err := s.slugFree(p.Slug); err != nil {
+		return err
+	}
+	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
+	err = s.write(func(ctx context.Context, files Files) error { return files.CreateProject(ctx, &p) })
+	if err != nil {
+		return err
+	}
+	made, err := s.resolver.ProjectByID(p.ID)
+	if err != nil {
+		return err
+	}
+	s.succeedCreated(r.ctx, "project created", resolver.AppendProject(nil, made), projectLocation(made.ID))
+	return nil
+}
+
+// slugFree is the conflict with the project that has the slug, or nil.
+func (s *Server) slugFree(slug string) error {
+	_, err := s.resolver.ProjectBySlug(slug)
+	switch {
+	case err == nil:
+		e := &catalog.Error{Code: catalog.CodeConflict, Message: "there is a project with this slug already"}
+		e.Problems.Addf("slug", "is taken by another project")
+		return e
+	case isNotFound(err):
+		return nil
+	}
+	return err
+}
+
+// slugOf makes a slug of a name, "" where nothing of it can stand in one.
+func slugOf(name string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(name) {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	slug := b.String()
+	return strings.Trim(slug[:min(len(slug), catalog.MaxSlugLen)], "-")
+}
+
+// updateProject answers PUT /projects/{id}.
+func (s *Server) updateProject(r *request) error {
+	project, err := s.projectOf(r, "id")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, projectNames...)
+	if err != nil {
+		return err
+	}
+	apply := func(p *catalog.Project) error {
+		f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), projectNames...)
+		return f.validated(p.Validate())
+	}
+	trial := *project
+	if err := apply(&trial); err != nil {
+		return err
+	}
+	if err := r.matches(resolver.ProjectETag(project)); err != nil {
+		return err
+	}
+	if trial.Slug != project.Slug {
+		if err := s.slugFree(trial.Slug); err != nil {
+			return err
+		}
+	}
+	err = s.update(project, func(p *catalog.ProjectConfig) error {
+		if err := r.matches(resolver.ProjectETag(&p.Project)); err != nil {
+			return err
+		}
+		return apply(&p.Project)
+	})
+	if err != nil {
+		return err
+	}
+	now, err := s.resolver.ProjectByID(project.ID)
+	if err != nil {
+		return err
+	}
+	s.succeedWritten(r.ctx, "project updated", resolver.AppendProject(nil, now), resolver.ProjectETag(now))
+	return nil
+}
+
+// deleteProject answers DELETE /projects/{id}.
+func (s *Server) deleteProject(r *request) error {
+	project, err := s.projectOf(r, "id")
+	if err != nil {
+		return err
+	}
+	if err := r.matches(resolver.ProjectETag(project)); err != nil {
+		return err
+	}
+	err = s.write(func(ctx context.Context, files Files) error {
+		return files.DeleteProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
+			return r.matches(resolver.ProjectETag(&p.Project))
+		})
+	})
+	if err != nil {
+		return err
+	}
+	s.succeedDeleted(r.ctx, "project deleted")
+	return nil
 }

@@ -25,7 +25,7 @@ type route struct {
 
 // routes lists every call. GET stands for HEAD too, and every path answers OPTIONS.
 func routes() []route {
-	const read = catalog.MayRead
+	const read, write = catalog.MayRead, catalog.MayWrite
 	return []route{
 		{"GET", platformHealthPath, Platform, 0, (*Server).platformHealth},
 		{"GET", "/api/platform/projects", Platform, read, (*Server).listProjects},
@@ -37,6 +37,14 @@ func routes() []route {
 		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, (*Server).getDomain},
 		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, (*Server).getServiceSettings},
 		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, (*Server).getAuthSettings},
+		{"POST", "/api/platform/projects", Platform, write, (*Server).createProject},
+		{"PUT", "/api/platform/projects/{id}", Platform, write, (*Server).updateProject},
+		{"DELETE", "/api/platform/projects/{id}", Platform, write, (*Server).deleteProject},
+		{"POST", "/api/platform/projects/{id}/domains", Platform, write, (*Server).createDomain},
+		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, (*Server).updateDomain},
+		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, (*Server).deleteDomain},
+		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, (*Server).updateServiceSettings},
+		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, (*Server).updateAuthSettings},
 		{"GET", mailHealthPath, Mail, 0, (*Server).mailHealth},
 	}
 }

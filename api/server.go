@@ -30,6 +30,8 @@ const (
 // Options say what a Server serves and how. Only Resolver is required.
 type Options struct {
 	Resolver *resolver.Resolver
+	// Files takes the platform API's writes. Nil: they are answered 409 CONFIG_READ_ONLY.
+	Files Files
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
 	Logger *slog.Logger
 	// TLS is used on TCP listeners; a Unix socket stays in clear text. Nil: none. See TLSConfig.
@@ -84,6 +86,7 @@ func (l *Limits) slack() time.Duration {
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
 type Server struct {
 	resolver *resolver.Resolver
+	files    Files
 	log      *slog.Logger
 	tls      *tls.Config
 
@@ -117,6 +120,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		resolver:         o.Resolver,
+		files:            o.Files,
 		log:              o.Logger,
 		tls:              o.TLS,
 		admitted:         newAdmission(o.Limits.withDefaults()),

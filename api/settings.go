@@ -1,6 +1,9 @@
 package api
 
-import "fingerpost/resolver"
+import (
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
 
 func (s *Server) getServiceSettings(r *request) error {
 	project, err := s.projectOf(r, "id")
@@ -27,5 +30,97 @@ func (s *Server) getAuthSettings(r *request) error {
 	}
 	s.succeedTagged(r.ctx, "auth settings found",
 		resolver.AppendAuthSettings(nil, project.ID, settings), resolver.AuthSettingsETag(project.ID, settings))
+	return nil
+}
+
+// The fields of a request for settings. What only files and the flat resolve form have is not among them.
+var (
+	serviceNames = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled"}
+	authNames    = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired", "approvalRequired",
+		"inviteOnly", "twoFactorRequired"}
+)
+
+// updateServiceSettings answers PUT /projects/{id}/service-settings (contract http.md 3.4).
+func (s *Server) updateServiceSettings(r *request) error {
+	project, err := s.projectOf(r, "id")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, serviceNames...)
+	if err != nil {
+		return err
+	}
+	trial := catalog.NewServiceSettings()
+	f.fill(trial.Fields(), serviceNames...)
+	if err := f.validated(trial.Validate()); err != nil {
+		return err
+	}
+	now, err := s.resolver.ServiceSettings(project.ID)
+	if err == nil {
+		err = r.matches(resolver.ServiceSettingsETag(project.ID, now))
+	}
+	if err != nil {
+		return err
+	}
+	err = s.update(project, func(p *catalog.ProjectConfig) error {
+		if err := r.matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
+			return err
+		}
+		f.fill(p.Service.Fields(), serviceNames...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if now, err = s.resolver.ServiceSettings(project.ID); err != nil {
+		return err
+	}
+	s.succeedWritten(r.ctx, "service settings updated",
+		resolver.AppendServiceSettings(nil, project.ID, now), resolver.ServiceSettingsETag(project.ID, now))
+	return nil
+}
+
+// updateAuthSettings answers PUT /projects/{id}/auth-settings. Where the body names registrationMode but not the two
+// flags that go with it, those follow it.
+func (s *Server) updateAuthSettings(r *request) error {
+	project, err := s.projectOf(r, "id")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, authNames...)
+	if err != nil {
+		return err
+	}
+	trial := catalog.NewAuthSettings()
+	f.fill(trial.Fields(), authNames...)
+	if err := f.validated(trial.Validate()); err != nil {
+		return err
+	}
+	now, err := s.resolver.AuthSettings(project.ID)
+	if err == nil {
+		err = r.matches(resolver.AuthSettingsETag(project.ID, now))
+	}
+	if err != nil {
+		return err
+	}
+	err = s.update(project, func(p *catalog.ProjectConfig) error {
+		if err := r.matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
+			return err
+		}
+		if f.has("registrationMode") {
+			p.Auth.ApprovalRequired = trial.RegistrationMode == catalog.RegistrationApprovalRequired
+			p.Auth.InviteOnly = trial.RegistrationMode == catalog.RegistrationInviteOnly
+		}
+		f.fill(p.Auth.Fields(), authNames...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if now, err = s.resolver.AuthSettings(project.ID); err != nil {
+		return err
+	}
+	s.succeedWritten(r.ctx, "auth settings updated",
+		resolver.AppendAuthSettings(nil, project.ID, now), resolver.AuthSettingsETag(project.ID, now))
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // The two branches of the repository differ in every project's file, by its revision.
 var branchRevisions = map[string]int{"first": 1, "second": 2}
 
-const switchTimeout = 4 * time.Minute
+const switchTimeout = 10 * time.Minute
 
 // runCheckout lets git switch every file at once, under half load.
 func runCheckout(ctx context.Context, b *bench) (*report, error) {

@@ -345,8 +345,8 @@ func (p *pacer) rest() {
 }
 
 const (
-	bulk     = 256                   // more files than that are bulk work
-	longRest = 20 * time.Millisecond // for a piece that was kept waiting itself
+	bulk     = 256              // more files than that are bulk work
+	longRest = time.Millisecond // at most: a piece that took longer was kept waiting itself
 )
 
 // parallel runs f(0) … f(n-1) on all cores.

@@ -34,6 +34,8 @@ func (s *Source) Run(ctx context.Context) error {
 			return nil
 		case a := <-s.asks:
 			a.done <- a.do(ctx)
+		case u := <-s.updates:
+			s.write(u)
 		case <-ready:
 			p.event(time.Now())
 		case found := <-sweeps:

@@ -30,7 +30,8 @@ type Sink interface {
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the bytes of a file as they were accepted last.
 	LastGood(path string) ([]byte, error)
-	Sealing() *catalog.Sealing // nil: no such block
+	Sealing() *catalog.Sealing   // nil: no such block
+	Defaults() *catalog.Defaults // nil: no such block
 	DecoderRevision() (uint64, error)
 	SetDecoderRevision(uint64) error
 }
@@ -56,6 +57,9 @@ type Source struct {
 	o    Options
 	live atomic.Bool // somebody reads what is served: bulk work is paced
 	asks chan ask
+
+	updates chan *update // see write.go
+	writers writers
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
 	// writes them, so that it reads without it.
@@ -100,7 +104,7 @@ const secondLook = 500 * time.Millisecond
 
 // New returns a Source that has not looked yet.
 func New(o Options) *Source {
-	s := &Source{o: o, asks: make(chan ask), table: newTable()}
+	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s

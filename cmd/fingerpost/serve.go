@@ -244,7 +244,7 @@ func (s *service) open(ctx context.Context) error {
 	})
 	close(made)
 	s.api, err = api.New(api.Options{
-		Resolver: s.resolver, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
+		Resolver: s.resolver, Files: s.source, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		AccessLogResolve: s.f.logResolve, BlockedKeyIDs: s.blockedKeys(), Limits: api.Limits{Conns: maxConns()},
 	})
 	if err != nil {

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Files is where writes go: the config folder. *configsrc.Source is one, and says what its methods promise.
+type Files interface {
+	CreateProject(ctx context.Context, p *catalog.Project) error
+	UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error
+	DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error
+}
+
+// writeTime is how long a write waits for its turn.
+const writeTime = 10 * time.Second
+
+var (
+	ifMatch        = []byte(fasthttp.HeaderIfMatch)
+	headerLocation = []byte(fasthttp.HeaderLocation)
+
+	refuseMatch    = &refusal{Code: catalog.CodePrecondition, Message: "the resource is not what If-Match names; read it again"}
+	refuseWriting  = &refusal{Code: catalog.CodeReadOnly, Message: "this server has no config folder to write into"}
+	refuseDegraded = &refusal{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
+)
+
+// write runs f, which changes the files.
+func (s *Server) write(f func(ctx context.Context, files Files) error) error {
+	switch {
+	case s.files == nil:
+		return refuseWriting
+	case !s.resolver.Writable():
+		return refuseDegraded
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+	defer cancel()
+	return f(ctx, s.files)
+}
+
+// update changes a project's block.
+func (s *Server) update(p *catalog.Project, change func(p *catalog.ProjectConfig) error) error {
+	return s.write(func(ctx context.Context, files Files) error { return files.UpdateProject(ctx, p.UUID, change) })
+}
+
+// matches is nil where the request's If-Match, if it has one, names the resource's present ETag (RFC 9110, 13.1.1).
+func (r *request) matches(etag string) error {
+	h := &r.ctx.Request.Header
+	if h.PeekCanonical(ifMatch) == nil {
+		return nil
+	}
+	for _, list := range h.PeekAll(fasthttp.HeaderIfMatch) {
+		if strongMatch(list, etag) {
+			return nil
+		}
+	}
+	return refuseMatch
+}
+
+// succeedCreated answers 201 with where the new resource is.
+func (s *Server) succeedCreated(ctx *fasthttp.RequestCtx, message string, data []byte, location string) {
+	s.succeed(ctx, message, data)
+	ctx.Response.SetStatusCode(http.StatusCreated)
+	ctx.Response.Header.SetCanonical(headerLocation, []byte(location))
+}
+
+// succeedWritten answers a PUT: the resource as it is now, and its ETag.
+func (s *Server) succeedWritten(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
+	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
+	s.succeed(ctx, message, data)
+}
+
+func (s *Server) succeedDeleted(ctx *fasthttp.RequestCtx, message string) {
+	s.succeed(ctx, message, []byte("null"))
+}
+
+func projectLocation(id int64) string { return "/api/platform/projects/" + strconv.FormatInt(id, 10) }

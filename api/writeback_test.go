@@ -1,0 +1,340 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"fingerpost/api"
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// The stories in testdata/writeback show what a write does to the files: those before, the requests, those after. A
+// story without any after shows that nothing changes. Adding a case is adding a file.
+//
+// In a story @acme stands for the project's id, and @shop.acme.example behind it for the domain's. Where a text file
+// cannot show a byte, a sign does: ␍ (a CR before the line feed), ␄ (no final line feed), ␉ (a tab), ␂ (a byte order
+// mark); {{uuid}} stands for any UUID. What is saved by a person after the service has loaded stands under saved/.
+func TestWriteBack(t *testing.T) {
+	names, err := filepath.Glob("testdata/writeback/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no stories: ", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			story, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tell(t, story)
+		})
+	}
+}
+
+const storyKeyFile = "zz-key.hcl"
+
+// A desk is a server over a folder of files.
+type desk struct {
+	*house
+	dir string
+	key string
+}
+
+// newDesk serves what files, by path, declare.
+func newDesk(t testing.TB, files map[string]string) *desk {
+	t.Helper()
+	d := &desk{dir: t.TempDir()}
+	text, id := catalog.NewKeyText()
+	d.key = text
+	d.save(t, files)
+	d.save(t, map[string]string{storyKeyFile: fmt.Sprintf("key \"story\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\", \"write\", \"resolve\"]\n}\n",
+		id, catalog.HashKeyText(text))})
+	res, _ := d.load(t, true)
+	h := &house{t: t, resolver: res.resolver, log: &lockedBuffer{}, served: make(chan error, 1)}
+	var err error
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Files: res.source, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+		t.Fatal(err)
+	}
+	h.addr = h.listen(api.Platform)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		h.server.Shutdown(ctx)
+		if t.Failed() {
+			t.Log(h.log.String())
+		}
+	})
+	d.house = h
+	return d
+}
+
+type loaded struct {
+	resolver *resolver.Resolver
+	source   *configsrc.Source
+}
+
+// load takes the folder up as a fresh service does; run keeps it up to date.
+func (d *desk) load(t testing.TB, run bool) (loaded, error) {
+	t.Helper()
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	r, err := resolver.Open(resolver.Options{Logger: logger, CacheBytes: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := configsrc.New(configsrc.Options{Dir: d.dir, Sink: r, Logger: logger, MaxDelete: 0.3})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	err = s.Load(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	go func() {
+		defer close(done)
+		if run {
+			s.Run(ctx)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		r.Close()
+	})
+	return loaded{r, s}, err
+}
+
+// save writes files as an editor does that writes in place.
+func (d *desk) save(t testing.TB, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		name = filepath.Join(d.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// files reads the folder back, the key's file apart.
+func (d *desk) files(t testing.TB) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(d.dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == storyKeyFile {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(d.dir, name)
+		found[filepath.ToSlash(rel)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// An exchange is one request of a story, with what it has to come to.
+type exchange struct {
+	method, path string
+	header       http.Header
+	body         string
+	status       int
+	code         string
+}
+
+// exchanges reads the requests out of a story's head.
+func exchanges(t testing.TB, head string) (list []exchange) {
+	t.Helper()
+	var e exchange
+	reset := func() { e = exchange{header: http.Header{}} }
+	reset()
+	for line := range strings.Lines(head) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case e.method == "" && (line == "" || strings.HasPrefix(line, "#")):
+		case e.method == "":
+			e.method, e.path, _ = strings.Cut(line, " ")
+		case strings.HasPrefix(line, "=> "):
+			status, code, _ := strings.Cut(strings.TrimPrefix(line, "=> "), " ")
+			e.status, _ = strconv.Atoi(status)
+			e.code = code
+			list = append(list, e)
+			reset()
+		case e.body == "" && headerLine.MatchString(line):
+			name, value, _ := strings.Cut(line, ": ")
+			e.header.Add(name, value)
+		default:
+			e.body += line + "\n"
+		}
+	}
+	if len(list) == 0 || e.method != "" {
+		t.Fatal("the story has no request, or one without \"=> status\"")
+	}
+	return list
+}
+
+var headerLine = regexp.MustCompile(`^[A-Z][A-Za-z-]*: `)
+
+// tell plays a story.
+func tell(t *testing.T, story *txtar.Archive) {
+	sections := map[string]map[string]string{}
+	for _, f := range story.Files {
+		when, path, _ := strings.Cut(f.Name, "/projects.d/")
+		if sections[when] == nil {
+			sections[when] = map[string]string{}
+		}
+		sections[when][path] = unsign(string(f.Data))
+	}
+	d := newDesk(t, sections["before"])
+	d.save(t, sections["saved"])
+	for _, e := range exchanges(t, string(story.Comment)) {
+		d.exchange(t, e)
+	}
+	want := sections["after"]
+	if want == nil {
+		want = maps.Clone(sections["before"])
+		maps.Copy(want, sections["saved"])
+	}
+	d.compare(t, want)
+	if sections["saved"] == nil {
+		d.compareFresh(t)
+	}
+}
+
+func unsign(s string) string {
+	s = strings.NewReplacer("␍", "\r", "␉", "\t", "␂", "\ufeff").Replace(s)
+	return strings.TrimSuffix(s, "␄\n")
+}
+
+// exchange asks and checks the answer's status and code.
+func (d *desk) exchange(t testing.TB, e exchange) {
+	t.Helper()
+	req, err := http.NewRequest(e.method, "http://"+d.addr+d.path(t, e.path), strings.NewReader(e.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = e.header
+	req.Header.Set("X-PLATFORM-KEY", d.key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != e.status || e.code != "" && !bytes.Contains(body, []byte(`"code":"`+e.code+`"`)) {
+		t.Fatalf("%s %s: status %d, want %d %s: %s", e.method, e.path, res.StatusCode, e.status, e.code, body)
+	}
+}
+
+// path puts ids in the place of names.
+func (d *desk) path(t testing.TB, path string) string {
+	t.Helper()
+	var project int64
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		name, named := strings.CutPrefix(part, "@")
+		if !named {
+			continue
+		}
+		if project == 0 {
+			p, err := d.resolver.ProjectBySlug(name)
+			if err != nil {
+				t.Fatalf("%s: %v", part, err)
+			}
+			project = p.ID
+			parts[i] = strconv.FormatInt(p.ID, 10)
+			continue
+		}
+		domains, _, err := d.resolver.Domains(project, resolver.Query{})
+		at := slices.IndexFunc(domains, func(x *catalog.Domain) bool { return x.Name == name })
+		if err != nil || at < 0 {
+			t.Fatalf("no domain %s: %v", name, err)
+		}
+		parts[i] = strconv.FormatInt(domains[at].ID, 10)
+	}
+	return strings.Join(parts, "/")
+}
+
+const anyUUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+// compare holds the folder against what a story wants.
+func (d *desk) compare(t testing.TB, want map[string]string) {
+	t.Helper()
+	got := d.files(t)
+	for _, path := range slices.Sorted(maps.Keys(want)) {
+		content, there := got[path]
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want[path]), regexp.QuoteMeta("{{uuid}}"), anyUUID) + "$"
+		if !there {
+			t.Errorf("%s is gone", path)
+		} else if !regexp.MustCompile(pattern).MatchString(content) {
+			t.Errorf("%s\n--- got\n%s\n--- want\n%s", path, content, want[path])
+		}
+		delete(got, path)
+	}
+	for path, content := range got {
+		t.Errorf("%s is there, with\n%s", path, content)
+	}
+}
+
+// compareFresh holds what the server says against what a fresh one makes of the files.
+func (d *desk) compareFresh(t testing.TB) {
+	t.Helper()
+	fresh, err := d.load(t, false)
+	if err != nil {
+		return
+	}
+	if here, there := d.tellAll(t, d.resolver), d.tellAll(t, fresh.resolver); here != there {
+		t.Errorf("the server says\n%s\na fresh one\n%s", here, there)
+	}
+}
+
+var times = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
+
+// tellAll is all that the platform API says, but for the times.
+func (d *desk) tellAll(t testing.TB, r *resolver.Resolver) string {
+	t.Helper()
+	var b []byte
+	err := r.EachProject(func(p *catalog.Project) bool {
+		b = append(resolver.AppendProject(b, p), '\n')
+		service, err1 := r.ServiceSettings(p.ID)
+		auth, err2 := r.AuthSettings(p.ID)
+		domains, _, err3 := r.Domains(p.ID, resolver.Query{})
+		if err1 != nil || err2 != nil || err3 != nil {
+			t.Error(err1, err2, err3)
+			return false
+		}
+		b = append(resolver.AppendServiceSettings(b, p.ID, service), '\n')
+		b = append(resolver.AppendAuthSettings(b, p.ID, auth), '\n')
+		for _, x := range domains {
+			b = append(resolver.AppendDomain(b, x), '\n')
+		}
+		return true
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return times.ReplaceAllString(string(b), "")
+}

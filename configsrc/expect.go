@@ -1,0 +1,73 @@
+package configsrc
+
+import (
+	"reflect"
+	"slices"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// rest reports whether got says what the file said before, the edited project apart.
+func (e *edit) rest(got *catalog.Declared) bool {
+	if len(got.Projects) != len(e.declared.Projects) {
+		return false
+	}
+	for i := range got.Projects {
+		if i != e.at && !reflect.DeepEqual(got.Projects[i], e.declared.Projects[i]) {
+			return false
+		}
+	}
+	old, now := e.project(), &got.Projects[e.at]
+	return reflect.DeepEqual(old.SMTP, now.SMTP) && reflect.DeepEqual(old.Templates, now.Templates) && e.others(got)
+}
+
+// without reports whether got is what the file said before, without the edited project.
+func (e *edit) without(got *catalog.Declared) bool {
+	left := slices.Delete(slices.Clone(e.declared.Projects), e.at, e.at+1)
+	return len(left) == len(got.Projects) && (len(left) == 0 || reflect.DeepEqual(left, got.Projects)) && e.others(got)
+}
+
+// others compares what stands outside projects.
+func (e *edit) others(got *catalog.Declared) bool {
+	a, b := *e.declared, *got
+	a.Projects, b.Projects = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// sayEqual reports whether a project as it was decoded comes to want, which has its settings in force.
+func sayEqual(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) bool {
+	now := inForce(got, defaults)
+	return reflect.DeepEqual(now.Project, want.Project) &&
+		reflect.DeepEqual(now.Service.Fields(), want.Service.Fields()) &&
+		reflect.DeepEqual(now.Auth.Fields(), want.Auth.Fields()) &&
+		sameDomains(now.Domains, want.Domains)
+}
+
+// sameDomains compares whatever order they stand in. A domain that is new in b has no id yet.
+func sameDomains(a, b []catalog.Domain) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	byUUID := make(map[catalog.UUID]catalog.Domain, len(a))
+	for _, d := range a {
+		byUUID[d.UUID] = d
+	}
+	for _, d := range b {
+		have, ok := byUUID[d.UUID]
+		if !ok || have.Name != d.Name || have.Primary != d.Primary || have.Active != d.Active || d.ID != 0 && have.ID != d.ID {
+			return false
+		}
+		delete(byUUID, d.UUID)
+	}
+	return true
+}
+
+// normalize gives the texts the form in which a file gives them back.
+func normalize(p *catalog.ProjectConfig) {
+	p.Project.Name = hclfile.NormalText(p.Project.Name)
+	if d := p.Project.Description; d != nil {
+		text := hclfile.NormalText(*d)
+		p.Project.Description = &text
+	}
+}

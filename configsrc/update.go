@@ -1,0 +1,315 @@
+package configsrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// An update is one file's new content on its way to its place and to the Sink. It is made by whoever writes; the looking
+// goroutine puts it in place, several at a time, so that one Apply and one sync of the folder do for all.
+type update struct {
+	c      *candidate     // the new content, decoded; gone: the file is to be removed
+	want   [32]byte       // hash of the content that it replaces
+	had    map[claim]bool // what the replaced content claims
+	target string         // the file, links followed
+	temp   string         // the new content, synced, beside the file; "" for a removal
+	create bool           // there is no file yet
+	done   chan error
+}
+
+// stage writes the new content beside its file.
+func (u *update) stage(content []byte, like fs.FileInfo) (err error) {
+	if u.temp, err = writeTemp(filepath.Dir(u.target), content, like); err != nil {
+		return writeFault("write "+u.c.path, err)
+	}
+	info, err := os.Stat(u.temp)
+	if err != nil {
+		u.discard()
+		return writeFault("write "+u.c.path, err)
+	}
+	u.c.stamp = catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Inode: inode(info), Hash: digest(content)}
+	return nil
+}
+
+// discard removes what stage wrote, or what put swapped out.
+func (u *update) discard() {
+	if u.temp != "" {
+		os.Remove(u.temp)
+	}
+}
+
+// put brings the new content into its place, where the file still has the content that it had been made from. This is
+// the commit.
+func (u *update) put() error {
+	switch {
+	case u.create:
+		if err := os.Link(u.temp, u.target); err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				return fs.ErrExist
+			}
+			return writeFault("create "+u.c.path, linkCause(err))
+		}
+		return nil
+	case u.c.gone:
+		return u.remove()
+	}
+	err := exchange(u.temp, u.target, u.want)
+	if err == nil || errors.Is(err, ErrChanged) {
+		return err
+	}
+	return writeFault("replace "+u.c.path, err)
+}
+
+// remove takes the file away, unless it is no longer what it was.
+func (u *update) remove() error {
+	f, err := os.CreateTemp(filepath.Dir(u.target), tempPattern)
+	if err != nil {
+		return writeFault("remove "+u.c.path, err)
+	}
+	f.Close()
+	u.temp = f.Name()
+	if err := os.Rename(u.target, u.temp); err != nil {
+		return writeFault("remove "+u.c.path, linkCause(err))
+	}
+	out, err := os.ReadFile(u.temp)
+	if err == nil && digest(out) == u.want {
+		return nil
+	}
+	if err := os.Link(u.temp, u.target); err != nil && !errors.Is(err, fs.ErrExist) { // a newer save is theirs, too
+		kept := u.temp
+		u.temp = ""
+		return fmt.Errorf("put %s back after a save in between, it is in %s now: %w", u.c.path, kept, err)
+	}
+	return ErrChanged
+}
+
+// takeBack undoes put, where nobody has saved since.
+func (u *update) takeBack() {
+	switch {
+	case u.create:
+		os.Remove(u.target)
+	case u.c.gone:
+		_ = os.Link(u.temp, u.target)
+	default:
+		_ = exchange(u.temp, u.target, u.c.stamp.Hash)
+	}
+}
+
+// submit hands an update over and waits for its end.
+func (s *Source) submit(ctx context.Context, u *update) error {
+	select {
+	case s.updates <- u:
+		// From here on only its end tells what became of it.
+		return <-u.done
+	case <-ctx.Done():
+		u.discard()
+		return busy("the files are being reloaded")
+	}
+}
+
+func busy(why string) error {
+	return &catalog.Error{Code: catalog.CodeUnavailable, Message: why + "; try again in a moment"}
+}
+
+// maxUpdates is how many updates one round takes at most.
+const maxUpdates = 256
+
+// write commits the first update and all that wait behind it.
+func (s *Source) write(first *update) {
+	waiting := []*update{first}
+	for more := true; more && len(waiting) < maxUpdates; {
+		select {
+		case u := <-s.updates:
+			waiting = append(waiting, u)
+		default:
+			more = false
+		}
+	}
+	start := time.Now()
+	switch {
+	case s.heldNow():
+		s.refuse(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
+	case gitBusy(s.o.Dir):
+		s.refuse(waiting, busy("git is at work in the config folder"))
+	default:
+		for len(waiting) > 0 {
+			waiting = s.writeRound(waiting, start)
+		}
+	}
+}
+
+func (s *Source) refuse(updates []*update, err error) {
+	for _, u := range updates {
+		u.end(err)
+	}
+}
+
+// end tells the writer; the file that is not needed any more goes before.
+func (u *update) end(err error) {
+	u.discard()
+	u.done <- err
+}
+
+// writeRound commits those updates that do not depend on each other, and returns the others.
+func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
+	var round []*update
+	taken := map[claim]bool{}
+	for _, u := range updates {
+		if u.clashes(taken) {
+			later = append(later, u)
+			continue
+		}
+		if err := s.admit(u); err != nil {
+			u.end(err)
+			continue
+		}
+		round = append(round, u)
+	}
+	if round = s.place(round); len(round) == 0 {
+		return later
+	}
+	found := new(finding)
+	for _, u := range round {
+		found.candidates = append(found.candidates, u.c)
+	}
+	// The files are the truth: what the Sink refuses here it takes up with the next look.
+	err := s.commitPart(found, false)
+	for _, u := range round {
+		delete(s.suspects, u.c.path)
+		u.end(err)
+	}
+	if err == nil {
+		s.report(start, "written")
+	}
+	return later
+}
+
+// clashes reports whether an update before it in the round has to do with the same objects, and notes its own.
+func (u *update) clashes(taken map[claim]bool) bool {
+	for _, c := range u.c.claims {
+		if taken[c] {
+			return true
+		}
+	}
+	for c := range u.had {
+		if taken[c] {
+			return true
+		}
+	}
+	for _, c := range u.c.claims {
+		taken[c] = true
+	}
+	for c := range u.had {
+		taken[c] = true
+	}
+	return false
+}
+
+// admit judges an update as a look would judge the file.
+func (s *Source) admit(u *update) error {
+	u.c.prev = s.table.files[u.c.path]
+	j := &judge{
+		table: s.table, candidates: []*candidate{u.c}, require: s.sealed,
+		row: s.o.Sink.File, display: s.display, pace: s.pace(1),
+		locate: s.locate,
+	}
+	j.run()
+	if !u.c.rejected {
+		return nil
+	}
+	for _, ref := range u.c.refs {
+		var conflict *catalog.Error
+		eachClaim(ref, func(what string, cl claim) {
+			path, lost := j.keeper(u.c, cl)
+			if !lost || u.had[cl] || conflict != nil {
+				return
+			}
+			conflict = &catalog.Error{Code: catalog.CodeConflict, Message: j.conflictText(what, ref, path)}
+			conflict.Problems.Addf(what, "%s", j.conflictText(what, ref, path))
+		})
+		if conflict != nil {
+			return conflict
+		}
+	}
+	return invalidFile(append(u.c.diags, u.c.cross...))
+}
+
+func (s *Source) locate(path string) (*hclfile.Result, error) {
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return locate(t, s.display(path), path)
+}
+
+// place puts the contents in place and makes that durable, and returns the updates for which it went well.
+func (s *Source) place(round []*update) []*update {
+	folders := map[string]error{}
+	placed := round[:0]
+	for _, u := range round {
+		if err := u.put(); err != nil {
+			u.end(err)
+			continue
+		}
+		folders[filepath.Dir(u.target)] = nil
+		placed = append(placed, u)
+	}
+	for dir := range folders {
+		folders[dir] = syncFolder(dir)
+	}
+	durable := placed[:0]
+	for _, u := range placed {
+		if err := folders[filepath.Dir(u.target)]; err != nil {
+			u.takeBack()
+			u.end(writeFault("write "+u.c.path, err))
+			continue
+		}
+		durable = append(durable, u)
+	}
+	return durable
+}
+
+// writers makes those who write the same file wait for each other.
+type writers struct {
+	mu sync.Mutex // guards m
+	m  map[string]*fileLock
+}
+
+type fileLock struct {
+	sync.Mutex
+	users int
+}
+
+// lock waits for the file and returns what gives it back.
+func (w *writers) lock(path string) (unlock func()) {
+	w.mu.Lock()
+	if w.m == nil {
+		w.m = make(map[string]*fileLock)
+	}
+	l := w.m[path]
+	if l == nil {
+		l = new(fileLock)
+		w.m[path] = l
+	}
+	l.users++
+	w.mu.Unlock()
+	l.Lock()
+	return func() {
+		l.Unlock()
+		w.mu.Lock()
+		if l.users--; l.users == 0 {
+			delete(w.m, path)
+		}
+		w.mu.Unlock()
+	}
+}

@@ -1,0 +1,279 @@
+package configsrc
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// The three writes below change what the files declare, and the Sink with them (contract files.md 5). When one returns
+// nil, the change is in its file, file and folder are synced, and the Sink serves it. Any error means that nothing was
+// changed; those that a caller is meant to see are *catalog.Error, others are faults of ours or of the machine. Run must
+// be running. They may be called from any goroutine: writes to different files run side by side, those to one file one
+// after the other, each on what is on disk at that moment.
+
+// UpdateProject applies change to the project with the uuid, as the files declare it now, its settings as they are in
+// force. An error of change is returned as it is. change may run again, on newer content, where somebody else saves at
+// the same time. It must not keep the project.
+func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
+	return s.retried(func() error {
+		return s.edit(ctx, uuid, func(e *edit) ([]byte, error) {
+			defaults := s.o.Sink.Defaults()
+			have := inForce(e.project(), defaults)
+			want := have
+			want.Domains = slices.Clone(have.Domains)
+			if err := change(&want); err != nil {
+				return nil, err
+			}
+			normalize(&want)
+			e.expect = func(got *catalog.Declared) bool { return e.rest(got) && sayEqual(&got.Projects[e.at], &want, defaults) }
+			return hclfile.RewriteProject(e.src, &have, &want, defaults)
+		})
+	})
+}
+
+// DeleteProject takes the project's block out of its file, and the file away where it declares nothing else. check may
+// refuse, with an error that is returned as it is.
+func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
+	return s.retried(func() error {
+		return s.edit(ctx, uuid, func(e *edit) ([]byte, error) {
+			have := inForce(e.project(), s.o.Sink.Defaults())
+			if err := check(&have); err != nil {
+				return nil, err
+			}
+			e.expect = e.without
+			return hclfile.RemoveBlock(e.src, "project", have.Project.Slug)
+		})
+	})
+}
+
+// CreateProject declares a new project in a file of its own, named after the slug. p needs a UUID.
+func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	content, err := hclfile.NewProject(p)
+	if err != nil {
+		return fmt.Errorf("write project %s: %w", p.Slug, err)
+	}
+	// A name that is taken by something else is no reason to refuse the slug.
+	for n := 1; n <= 100; n++ {
+		name := p.Slug + ".hcl"
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d.hcl", p.Slug, n)
+		}
+		if err = s.create(ctx, name, content); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if broken := s.brokenFile(name); broken != nil {
+			return broken
+		}
+	}
+	return err
+}
+
+// retried gives a write that lost against a save at the same time a second chance, and no third (contract files.md 5).
+func (s *Source) retried(write func() error) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	err := write()
+	if errors.Is(err, ErrChanged) {
+		err = write()
+	}
+	if errors.Is(err, ErrChanged) {
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
+	}
+	return err
+}
+
+func (s *Source) writable() error {
+	if s.o.ReadOnly {
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node never writes into the config folder (serve --read-only)"}
+	}
+	return nil
+}
+
+// An edit is a change of one project's block in the making.
+type edit struct {
+	path, target string
+	src          []byte
+	declared     *catalog.Declared // by src
+	at           int               // of the project in it
+	expect       func(got *catalog.Declared) bool
+}
+
+func (e *edit) project() *catalog.ProjectConfig { return &e.declared.Projects[e.at] }
+
+// edit rewrites the file of a project by rewrite, which sets e.expect.
+func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) ([]byte, error)) error {
+	path, ok := s.fileOf(projectClaim(uuid))
+	if !ok {
+		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
+	}
+	defer s.writers.lock(path)()
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	defer t.Close()
+	e, u, err := s.openEdit(t, path, uuid)
+	if err != nil {
+		return err
+	}
+	out, err := rewrite(e)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(out, e.src) {
+		return nil
+	}
+	if err := s.fill(u, t, out, e); err != nil {
+		return err
+	}
+	return s.submit(ctx, u)
+}
+
+// openEdit reads the file that declares a project.
+func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *update, error) {
+	target, err := editTarget(s.o.Dir, path)
+	if err != nil {
+		return nil, nil, writeFault("edit "+path, err)
+	}
+	src, stamp, err := t.read(path, MaxFileBytes)
+	if err != nil {
+		return nil, nil, writeFault("read "+path, err)
+	}
+	now := &candidate{path: path, bytes: src, stamp: stamp}
+	if now.decode(s.display(path), t); now.declared == nil {
+		return nil, nil, invalidFile(now.diags)
+	}
+	at := slices.IndexFunc(now.declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == uuid })
+	if at < 0 {
+		return nil, nil, &catalog.Error{Code: catalog.CodeFileChanged,
+			Message: "the project is no longer in " + s.display(path) + ", where it was; try again when the files have been reloaded"}
+	}
+	had := make(map[claim]bool, len(now.claims))
+	for _, c := range now.claims {
+		had[c] = true
+	}
+	u := &update{target: target, want: stamp.Hash, had: had, done: make(chan error, 1)}
+	return &edit{path: path, target: target, src: src, declared: now.declared, at: at}, u, nil
+}
+
+// fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
+// disk under another name.
+func (s *Source) fill(u *update, t *tree, out []byte, e *edit) error {
+	c := &candidate{path: e.path, bytes: out}
+	if c.decode(s.display(e.path), t); c.declared == nil {
+		return fmt.Errorf("edit %s: the new content is invalid: %s", e.path, c.diags[0].Summary)
+	}
+	if !e.expect(c.declared) {
+		return fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
+	}
+	u.c = c
+	if len(c.refs) == 0 {
+		*c = candidate{path: e.path, gone: true}
+		return nil
+	}
+	info, err := os.Stat(u.target)
+	if err != nil {
+		return writeFault("edit "+e.path, err)
+	}
+	return u.stage(out, info)
+}
+
+// create writes a file that is not there yet.
+func (s *Source) create(ctx context.Context, name string, content []byte) error {
+	defer s.writers.lock(name)()
+	if _, err := os.Lstat(filepath.Join(s.o.Dir, name)); err == nil {
+		return fs.ErrExist
+	}
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	defer t.Close()
+	root, err := filepath.EvalSymlinks(s.o.Dir)
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	c := &candidate{path: name, bytes: content}
+	if c.decode(s.display(name), t); c.declared == nil {
+		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
+	}
+	u := &update{c: c, target: filepath.Join(root, name), create: true, done: make(chan error, 1)}
+	if err := u.stage(content, nil); err != nil {
+		return err
+	}
+	return s.submit(ctx, u)
+}
+
+// fileOf tells which file declares what the claim stands for.
+func (s *Source) fileOf(c claim) (path string, ok bool) {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	f := s.table.owners[c]
+	if f == nil {
+		return "", false
+	}
+	return f.path, true
+}
+
+// brokenFile is why nothing can be written beside a quarantined file of the same name.
+func (s *Source) brokenFile(path string) error {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	if bad := s.bad[path]; bad != nil {
+		return invalidFile(bad.diags)
+	}
+	return nil
+}
+
+// invalidFile says that a file has to be repaired before it can be written to.
+func invalidFile(ds hclfile.Diagnostics) *catalog.Error {
+	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file is invalid; repair it first"}
+	for _, d := range ds {
+		if d.Severity == hclfile.Error {
+			e.Message = fmt.Sprintf("the config file is invalid, repair it first: %s:%d:%d: %s", d.File, d.Start.Line, d.Start.Column, d.Summary)
+			break
+		}
+	}
+	return e
+}
+
+// writeFault says what a caller may know of a system call that failed. The original files are as they were.
+func writeFault(step string, err error) error {
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	switch {
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + cause(err).Error()}
+	case full, errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + cause(err).Error()}
+	case errors.Is(err, fs.ErrNotExist):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file is gone; try again when the files have been reloaded"}
+	}
+	return fmt.Errorf("%s: %w", step, err)
+}
+
+// inForce is a project with its settings as they are served.
+func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.ProjectConfig {
+	out := *p
+	if defaults != nil {
+		out.Service, out.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
+	}
+	return out
+}
+
+// digest is the hash by which the Sink and the table know a content.
+func digest(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }
