@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -374,5 +375,33 @@ func TestReopenKeepsAll(t *testing.T) {
 	}
 	if v, err := s.DecoderRevision(); v != 42 || err != nil || s.Generation() != 1 {
 		t.Errorf("revision %d, generation %d, %v", v, s.Generation(), err)
+	}
+}
+
+// An id may end in any byte: the range of a project's domains ends where the next project's begin.
+func TestDomainsOfEveryID(t *testing.T) {
+	s := open(t, "", store.Options{})
+	for _, id := range []int64{0xff, 0x100, 0xffff, 0x10000, 1<<47 + 0xff, 1<<48 - 1} {
+		p := block(fmt.Sprintf("p-%d", id))
+		p.Project.ID = id
+		for _, label := range []string{"a", "b"} {
+			d := domain(&p, fmt.Sprintf("%s.p-%d.example", label, id))
+			d.ProjectID = id
+			p.Domains = append(p.Domains, d)
+		}
+		apply(t, s, noon, file(p.Project.Slug+".hcl", declare(p)))
+	}
+	err := s.EachProjectID(func(id int64) bool {
+		count := 0
+		err := s.View(func(v *store.View) error {
+			return v.Domains(id, func(*catalog.Domain) bool { count++; return true })
+		})
+		if err != nil || count != 2 {
+			t.Errorf("project %#x has %d domains, want 2, %v", id, count, err)
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -53,11 +53,15 @@ func appendTemplateCodeKey(dst []byte, project int64, code string) []byte {
 	return append(appendID(append(dst, prefixTemplateCode), project), code...)
 }
 
-// after returns the first key behind all that begin with prefix.
+// after returns the first key behind all that begin with prefix. An id may end in 0xff, so the carry goes on; a prefix
+// begins with a letter, where it ends.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
-	end[len(end)-1]++ // no prefix of ours ends in 0xff: ids stay far below that
-	return end
+	for i := len(end) - 1; ; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
 }
 
 // objectID names an object whatever it is called at the moment: by id, or by name where it has none.
