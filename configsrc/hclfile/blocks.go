@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"sort"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -85,12 +86,14 @@ func InsertBlock(src []byte, at BlockPath, text string) ([]byte, error) {
 	if _, any := firstItem(block.Body); !any || i > 0 && doc.tokens()[i].Type == hclsyntax.TokenNewline && breaks(doc.tokens()[i-1]) {
 		lead = ""
 	}
+	text = inner.stepped(doc.step(block))
 	insert := func(indent string) ([]byte, error) {
-		after := doc.splice(pos, pos, doc.lineEnding(lead+indentLines(inner.trimmed(), indent, true)))
+		after := doc.splice(pos, pos, doc.lineEnding(lead+indentLines(text, indent, true)))
 		return verified(after, want, keeps(before.comments, inner.model().comments))
 	}
 	after, err := insert(doc.innerIndent(block))
 	if err != nil { // an indentation that heredocs in the text do not bear
+		text = inner.trimmed()
 		return insert("")
 	}
 	return after, nil
@@ -109,23 +112,16 @@ func RemoveBlock(src []byte, typ string, labels ...string) ([]byte, error) {
 		return nil, err
 	}
 	lines := doc.lines()
-	first, last := block.TypeRange.Start.Line-1, block.CloseBraceRange.End.Line-1
-	top := first
-	for top > 0 && lines.kind[top-1] == lineComment {
-		top--
+	top := lines.of(block.TypeRange.Start.Byte)
+	for first := top; top > 0 && lines.kind[top-1] == lineComment; {
+		if top--; lines.header(top) {
+			top = first
+			break
+		}
 	}
-	if lines.header(top) {
-		top = first
-	}
-	next := last + 1
-	blank := func(i int) bool { return i >= 0 && i < len(lines.kind) && lines.kind[i] == lineBlank }
-	edge := func(i int) bool { return i < 0 || i >= len(lines.kind) || lines.kind[i] == lineBrace }
-	switch {
-	case blank(next) && (blank(top-1) || edge(top-1)):
-		next++
-	case blank(top-1) && edge(next):
-		top--
-	}
+	// A comment behind the closing brace goes too, as far down as it reaches.
+	end, _ := doc.nextLine(block.CloseBraceRange.End.Byte)
+	top, next := lines.closeGap(top, lines.of(end-1)+1)
 	after := doc.splice(lines.start(top), lines.start(next), "")
 	before := doc.model()
 	want := map[string]string{}
@@ -140,9 +136,10 @@ func RemoveBlock(src []byte, typ string, labels ...string) ([]byte, error) {
 
 // What a line holds.
 const (
-	lineBlank = iota
-	lineComment
-	lineBrace // nothing but the brace that ends a block, or a line that ends with the one that begins it
+	lineBlank   = iota
+	lineComment // nothing but comments, none of which began behind something else
+	lineClose   // nothing but the brace that ends a block
+	lineOpen    // ends with the brace that begins a block
 	lineCode
 )
 
@@ -167,29 +164,59 @@ func (doc *document) lines() *lineTable {
 	}
 	t.kind = make([]int, len(t.starts)-1)
 	for _, tok := range doc.tokens() {
-		kind := lineCode
-		switch tok.Type {
-		case hclsyntax.TokenNewline, hclsyntax.TokenEOF:
-			continue
-		case hclsyntax.TokenComment:
-			kind = lineComment
-		case hclsyntax.TokenOBrace, hclsyntax.TokenCBrace:
-			kind = lineBrace
-		}
-		last := tok.Range.End.Line - 1
-		if tok.Range.End.Column == 1 && last > tok.Range.Start.Line-1 {
-			last-- // it holds its own line feed
-		}
-		for i := tok.Range.Start.Line - 1; i <= last && i < len(t.kind); i++ {
-			switch {
-			case tok.Type == hclsyntax.TokenOBrace:
-				t.kind[i] = lineBrace
-			default:
-				t.kind[i] = max(t.kind[i], kind)
-			}
-		}
+		t.add(tok)
 	}
 	return t
+}
+
+// add notes the next token on the lines that it covers.
+func (t *lineTable) add(tok hclsyntax.Token) {
+	first, last := tok.Range.Start.Line-1, tok.Range.End.Line-1
+	if first >= len(t.kind) {
+		return
+	}
+	if tok.Range.End.Column == 1 && last > first {
+		last-- // it holds its own line feed
+	}
+	kind, before := lineCode, t.kind[first]
+	switch tok.Type {
+	case hclsyntax.TokenNewline, hclsyntax.TokenEOF:
+		return
+	case hclsyntax.TokenComment:
+		kind = lineComment
+		if before > lineComment { // it belongs to what stands before it
+			kind = lineCode
+			t.kind[first] = before
+			first++
+		}
+	case hclsyntax.TokenOBrace:
+		kind = lineOpen
+	case hclsyntax.TokenCBrace:
+		if before <= lineComment {
+			kind = lineClose
+		}
+	}
+	for i := first; i <= last && i < len(t.kind); i++ {
+		t.kind[i] = kind
+	}
+}
+
+// of is the line that a byte is on.
+func (t *lineTable) of(at int) int {
+	return max(0, sort.Search(len(t.starts), func(i int) bool { return t.starts[i] > at })-1)
+}
+
+// closeGap widens the lines from top to before next, which are to be taken out, by a blank line, where two would meet or
+// one would stand against a brace or an end of the file.
+func (t *lineTable) closeGap(top, next int) (int, int) {
+	is := func(i, kind int) bool { return i >= 0 && i < len(t.kind) && t.kind[i] == kind }
+	switch {
+	case is(next, lineBlank) && (top == 0 || is(top-1, lineBlank) || is(top-1, lineOpen)):
+		next++
+	case is(top-1, lineBlank) && (next >= len(t.kind) || is(next, lineClose)):
+		top--
+	}
+	return top, next
 }
 
 func (t *lineTable) start(i int) int { return t.starts[min(i, len(t.starts)-1)] }
@@ -224,6 +251,20 @@ func parseBlocks(text string) (*blocks, error) {
 }
 
 func (b *blocks) trimmed() string { return string(b.src) }
+
+// stepped is the text with its levels, of two blanks each, indented by step.
+func (b *blocks) stepped(step string) string {
+	if step == "  " || bytes.Contains(b.src, []byte("<<")) {
+		return b.trimmed()
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(b.src)) {
+		rest := strings.TrimLeft(line, " ")
+		out.WriteString(strings.Repeat(step, (len(line)-len(rest))/2))
+		out.WriteString(rest)
+	}
+	return out.String()
+}
 
 // plus is what a file says after the blocks of another were put into one of its own, given by its key.
 func (m *model) plus(block string, other *model) (map[string]string, error) {

@@ -159,19 +159,49 @@ func (doc *document) innerIndent(block *hclsyntax.Block) string {
 			return doc.indentAt(at)
 		}
 	}
-	return doc.indentAt(block.TypeRange.Start.Byte) + doc.step()
+	return doc.indentAt(block.TypeRange.Start.Byte) + doc.step(block)
 }
 
-// step is one level of indentation, taken from the first block that shows it.
-func (doc *document) step() string {
+// step is one level of indentation where a block stands: as its own content shows it, else as it stands itself in the
+// block around it, else as the first block of the file that shows one.
+func (doc *document) step(block *hclsyntax.Block) string {
+	for b := block; b != nil; b = parentOf(doc.body, b) {
+		if step := doc.shows(b); step != "" {
+			return step
+		}
+	}
 	for _, b := range doc.body.Blocks {
-		if at, ok := firstItem(b.Body); ok && !doc.oneLine(b) {
-			if inner, deeper := strings.CutPrefix(doc.indentAt(at), doc.indentAt(b.TypeRange.Start.Byte)); deeper && inner != "" {
-				return inner
-			}
+		if step := doc.shows(b); step != "" {
+			return step
 		}
 	}
 	return "  "
+}
+
+// shows is how much deeper a block's content stands than the block, "" where that cannot be seen.
+func (doc *document) shows(b *hclsyntax.Block) string {
+	at, ok := firstItem(b.Body)
+	if !ok || doc.oneLine(b) {
+		return ""
+	}
+	inner, deeper := strings.CutPrefix(doc.indentAt(at), doc.indentAt(b.TypeRange.Start.Byte))
+	if !deeper {
+		return ""
+	}
+	return inner
+}
+
+// parentOf is the block around another one, nil for one of the file's own.
+func parentOf(body *hclsyntax.Body, block *hclsyntax.Block) *hclsyntax.Block {
+	for _, b := range body.Blocks {
+		if slices.Contains(b.Body.Blocks, block) {
+			return b
+		}
+		if p := parentOf(b.Body, block); p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // firstItem is where the first attribute or block of a body begins.

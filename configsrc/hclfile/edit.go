@@ -77,7 +77,7 @@ func SetAttribute(src []byte, at BlockPath, name, expr string) ([]byte, error) {
 	}
 	var after []byte
 	if attr != nil {
-		after = doc.replaceValue(attr, value)
+		after = doc.replaceValue(block, attr, value)
 	} else {
 		after = doc.addAttribute(block, name, value)
 	}
@@ -109,8 +109,10 @@ func RemoveAttribute(src []byte, at BlockPath, name string) ([]byte, error) {
 		}
 		after = doc.splice(open, shut, rest)
 	} else {
+		lines := doc.lines()
 		end, _ := doc.nextLine(attr.Expr.Range().End.Byte)
-		after = doc.splice(doc.lineStart(attr.NameRange.Start.Byte), end, "")
+		top, next := lines.closeGap(lines.of(attr.NameRange.Start.Byte), lines.of(end-1)+1)
+		after = doc.splice(lines.start(top), lines.start(next), "")
 	}
 	before := doc.model()
 	want := maps.Clone(before.says)
@@ -167,12 +169,15 @@ func (doc *document) openUp(block *hclsyntax.Block) (*document, error) {
 }
 
 // replaceValue changes the bytes of a value.
-func (doc *document) replaceValue(attr *hclsyntax.Attribute, value *expression) []byte {
+func (doc *document) replaceValue(block *hclsyntax.Block, attr *hclsyntax.Attribute, value *expression) []byte {
 	rng := attr.Expr.Range()
 	indent := doc.indentAt(attr.NameRange.Start.Byte)
 	text, ok := doc.inFormOf(attr.Expr, value)
 	if !ok {
-		text = value.indented(indent)
+		text = value.indented(indent, doc.step(block))
+	}
+	if !strings.Contains(text, "\n") {
+		rng = unparen(attr.Expr).Range() // what else stands in the parentheses stays
 	}
 	end, hasLine := doc.nextLine(rng.End.Byte)
 	if value.endsInHeredoc || ok && !strings.HasSuffix(text, ")") {
@@ -196,7 +201,7 @@ func (doc *document) addAttribute(block *hclsyntax.Block, name string, value *ex
 		at, hasLine = doc.nextLine(last.Expr.Range().End.Byte)
 		pad = strings.Repeat(" ", max(0, doc.column(attrs)-len(name)-1))
 	}
-	text := indent + name + pad + " = " + value.indented(indent) + "\n"
+	text := indent + name + pad + " = " + value.indented(indent, doc.step(block)) + "\n"
 	if !hasLine {
 		text = "\n" + text
 	}
@@ -249,10 +254,20 @@ func parseExpression(name, text string) (*expression, error) {
 	return e, nil
 }
 
-// indented is the expression's text with its further lines indented. Lines of a heredoc that keeps its indentation stay.
-func (e *expression) indented(indent string) string {
+// indented is the expression's text with its further lines indented, the text of a heredoc by one step more. Lines of a
+// heredoc that keeps its indentation stay.
+func (e *expression) indented(indent, step string) string {
 	text := e.text(e.expr.Range())
-	if indent == "" || !strings.Contains(text, "\n") {
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	if s, ok := strings.CutPrefix(e.canonical(e.expr), "string "); ok && strings.Contains(text, "<<-") {
+		again := heredocForm(step).write(s)
+		if other, err := parseExpression("x", again); err == nil && other.canonical(other.expr) == "string "+s {
+			text = again
+		}
+	}
+	if indent == "" {
 		return text
 	}
 	moved := indentLines(text, indent, false)

@@ -103,6 +103,8 @@ func TestRemoveAttribute(t *testing.T) {
 	f("one line", "project \"a\" { name = \"A\" }\n", p, "name", "project \"a\" {}\n")
 	f("one line with a comment", "project \"a\" { name = \"A\" /* c */ }\n", p, "name", "project \"a\" { /* c */ }\n")
 	f("absent", "project \"a\" {}\n", p, "name", "project \"a\" {}\n")
+	f("between blank lines", "project \"a\" {\n  id = 1\n\n  name = \"A\"\n\n  status = \"ACTIVE\"\n}\n", p, "name",
+		"project \"a\" {\n  id = 1\n\n  status = \"ACTIVE\"\n}\n")
 }
 
 func TestAppendAndInsertBlock(t *testing.T) {
@@ -126,7 +128,7 @@ func TestAppendAndInsertBlock(t *testing.T) {
 	}
 	p := path{"project", "a"}
 	g("one line", "project \"a\" {\n  name = \"A\"\n}\n", p, `domain "b.example" {}`, "project \"a\" {\n  name = \"A\"\n\n  domain \"b.example\" {}\n}\n")
-	g("tabs", "project \"a\" {\n\tname = \"A\"\n}\n", p, "template \"T\" {\n  name = \"T\"\n}", "project \"a\" {\n\tname = \"A\"\n\n\ttemplate \"T\" {\n\t  name = \"T\"\n\t}\n}\n")
+	g("tabs", "project \"a\" {\n\tname = \"A\"\n}\n", p, "template \"T\" {\n  name = \"T\"\n}", "project \"a\" {\n\tname = \"A\"\n\n\ttemplate \"T\" {\n\t\tname = \"T\"\n\t}\n}\n")
 	g("empty", "project \"a\" {}\n", p, `domain "b.example" {}`, "project \"a\" {\n  domain \"b.example\" {}\n}\n")
 	g("blank line before the brace", "project \"a\" {\n  name = \"A\"\n\n}\n", p, `domain "b.example" {}`, "project \"a\" {\n  name = \"A\"\n\n  domain \"b.example\" {}\n}\n")
 	g("comment at the end", "project \"a\" {\n  name = \"A\"\n  # more to come\n  /* x */ }\n", p, `domain "b.example" {}`,

@@ -214,10 +214,10 @@ func (r *rewriter) addDomain(d *catalog.Domain, project catalog.UUID) {
 		lines = append(lines, "uuid = "+Quote(d.UUID.String()))
 	}
 	text := "domain " + Quote(d.Name)
-	switch len(lines) {
-	case 0:
+	switch {
+	case len(lines) == 0:
 		text += " {}\n"
-	case 1:
+	case len(lines) == 1 && !strings.HasPrefix(lines[0], "uuid"):
 		text += " { " + lines[0] + " }\n"
 	default:
 		block, err := formatted(text, lines)
@@ -244,6 +244,9 @@ func changedFields(old, want []catalog.Field) (lines []string) {
 
 // formatted is the text of a block with its attributes on lines of their own.
 func formatted(header string, lines []string) ([]byte, error) {
+	for i, line := range lines {
+		lines[i] = indentLines(line, "  ", false) // the formatter leaves heredocs as they are
+	}
 	out, ds := Format([]byte(header + " {\n" + strings.Join(lines, "\n") + "\n}\n"))
 	if ds.HasErrors() {
 		return nil, fmt.Errorf("%w: %s", ErrVerify, ds[0].Summary)
