@@ -80,7 +80,7 @@ func TestBodyLimit(t *testing.T) {
 		"chunked, one more": {"POST " + resolveURL + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n%s\r\n" + chunks(pad(limit+1)), 413, "PAYLOAD_TOO_LARGE"},
 		"huge chunk":        {"POST " + resolveURL + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n%s\r\nffffffff\r\n", 413, "PAYLOAD_TOO_LARGE"},
 		"unknown path":      {"POST /api/platform/none" + sized(pad(limit+1)), 404, "NOT_FOUND"},
-		"other method":      {"PUT /api/platform/projects/1" + sized(pad(limit+1)), 405, "METHOD_NOT_ALLOWED"},
+		"other method":      {"PUT /api/platform/projects/by-slug/acme" + sized(pad(limit+1)), 405, "METHOD_NOT_ALLOWED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := h.dial()

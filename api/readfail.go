@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -78,6 +80,13 @@ func readFailure(err error) *catalog.Error {
 // routeFailure is the 404 or 405 of a request whose body was refused, or nil.
 func (s *Server) routeFailure(ctx *fasthttp.RequestCtx, head, path []byte) *catalog.Error {
 	method, _, _ := bytes.Cut(head, []byte{' '})
+	if allow, static := s.statics[string(path)]; static {
+		if slices.Contains(strings.Split(allow, ", "), string(method)) {
+			return nil
+		}
+		ctx.Response.Header.Set("Allow", allow)
+		return refuseMethod
+	}
 	if handler, _ := s.router.Lookup(string(method), string(path), ctx); handler != nil {
 		return nil
 	}

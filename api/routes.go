@@ -28,6 +28,7 @@ func routes() []route {
 	const read, write = catalog.MayRead, catalog.MayWrite
 	return []route{
 		{"GET", platformHealthPath, Platform, 0, (*Server).platformHealth},
+		{"GET", openAPIPath, Platform, 0, (*Server).describe},
 		{"GET", "/api/platform/projects", Platform, read, (*Server).listProjects},
 		{"GET", "/api/platform/projects/{id}", Platform, read, (*Server).getProject},
 		{"GET", "/api/platform/projects/by-slug/{slug}", Platform, read, (*Server).getProjectBySlug},
@@ -85,6 +86,7 @@ func (s *Server) newRouter() *router.Router {
 	r.NotFound = func(ctx *fasthttp.RequestCtx) { s.finish(ctx, nil, nil, refusePath) }
 	r.MethodNotAllowed = s.methodNotAllowed
 	table := routes()
+	s.statics = map[string]string{}
 	options := map[string]bool{}
 	for i := range table {
 		rt := &table[i]
@@ -94,13 +96,16 @@ func (s *Server) newRouter() *router.Router {
 		}
 		if !options[rt.path] {
 			options[rt.path] = true
+			if !strings.Contains(rt.path, "{") {
+				s.statics[rt.path] = allowed(table, rt.path)
+			}
 			r.OPTIONS(rt.path, s.optionsHandler(rt, allowed(table, rt.path)))
 		}
 	}
 	return r
 }
 
-// methodNotAllowed is called for a path that other methods have; the library has set Allow. It takes "*" and "/*" for
+// methodNotAllowed is called for a path that other methods have. It takes "*" and "/*" for
 // such paths, and knows nothing of services.
 func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	path, service := string(ctx.URI().PathOriginal()), Platform
@@ -111,6 +116,9 @@ func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		ctx.Response.Header.Del("Allow")
 		s.finish(ctx, nil, nil, refusePath)
 		return
+	}
+	if allow, static := s.statics[path]; static { // the library counts in what would match it as a parameter
+		ctx.Response.Header.Set("Allow", allow)
 	}
 	s.finish(ctx, nil, nil, refuseMethod)
 }
@@ -179,6 +187,10 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		r := &request{server: s, ctx: ctx, route: rt}
 		if c, _ := ctx.Conn().(*conn); !offers(c, rt.service) {
 			s.finish(ctx, nil, nil, refusePath)
+			return
+		}
+		if path := string(ctx.URI().PathOriginal()); path != rt.path && s.statics[path] != "" {
+			s.methodNotAllowed(ctx) // "resolve" is no id: the path has other methods
 			return
 		}
 		var err error

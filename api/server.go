@@ -92,6 +92,7 @@ type Server struct {
 
 	http     *fasthttp.Server
 	router   *router.Router
+	statics  map[string]string // the paths without parameters, with what they allow
 	keys     *gatekeeper
 	ids      *requestIDs
 	clock    clock

@@ -268,14 +268,30 @@ func (d *desk) path(t testing.TB, path string) string {
 			parts[i] = strconv.FormatInt(p.ID, 10)
 			continue
 		}
-		domains, _, err := d.resolver.Domains(project, resolver.Query{})
-		at := slices.IndexFunc(domains, func(x *catalog.Domain) bool { return x.Name == name })
-		if err != nil || at < 0 {
-			t.Fatalf("no domain %s: %v", name, err)
-		}
-		parts[i] = strconv.FormatInt(domains[at].ID, 10)
+		parts[i] = strconv.FormatInt(d.domainID(t, name), 10)
 	}
 	return strings.Join(parts, "/")
+}
+
+// domainID finds a domain in whatever project it is.
+func (d *desk) domainID(t testing.TB, name string) (id int64) {
+	t.Helper()
+	err := d.resolver.EachProject(func(p *catalog.Project) bool {
+		domains, _, err := d.resolver.Domains(p.ID, resolver.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range domains {
+			if x.Name == name {
+				id = x.ID
+			}
+		}
+		return id == 0
+	})
+	if err != nil || id == 0 {
+		t.Fatalf("no domain %s: %v", name, err)
+	}
+	return id
 }
 
 const anyUUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fingerpost/resolver/catalog"
+)
+
+// documented lists what openapi.yaml describes, as "METHOD path security": it is written with two blanks a level, so that
+// its lines tell without a parser.
+func documented() (calls []string) {
+	var path, method string
+	inPaths := false
+	for line := range strings.Lines(string(openAPI)) {
+		line = strings.TrimRight(line, "\n")
+		depth := len(line) - len(strings.TrimLeft(line, " "))
+		word, isKey := strings.CutSuffix(strings.TrimSpace(line), ":")
+		switch {
+		case depth == 0 && line != "":
+			inPaths = line == "paths:"
+		case !inPaths:
+		case depth == 2 && isKey:
+			path = word
+		case depth == 4 && isKey && slices.Contains([]string{"get", "put", "post", "delete", "patch"}, word):
+			method = strings.ToUpper(word)
+		case depth == 6 && strings.HasPrefix(line, "      security: "):
+			calls = append(calls, method+" "+path+" "+strings.TrimPrefix(line, "      security: "))
+		}
+	}
+	slices.Sort(calls)
+	return calls
+}
+
+// The description and the route table have the same calls, with the same permissions.
+func TestOpenAPIMatchesRoutes(t *testing.T) {
+	security := map[catalog.Permission]string{
+		0: "[]", catalog.MayRead: "[{platformKey: [read]}]", catalog.MayWrite: "[{platformKey: [write]}]",
+		resolvePermissions: "[{platformKey: [resolve]}, {platformKey: [read]}]",
+	}
+	var routed []string
+	for _, rt := range routes() {
+		routed = append(routed, rt.method+" "+rt.path+" "+security[rt.allow])
+	}
+	slices.Sort(routed)
+	described := documented()
+	for _, call := range routed {
+		if !slices.Contains(described, call) {
+			t.Errorf("openapi.yaml lacks %s", call)
+		}
+	}
+	for _, call := range described {
+		if !slices.Contains(routed, call) {
+			t.Errorf("openapi.yaml describes %s, which is no route", call)
+		}
+	}
+}
