@@ -4,7 +4,9 @@
 // A request goes through four layers. A listener (listener.go) admits connections within the caps and survives running
 // out of descriptors. A conn (conn.go, framing.go) lets only strictly framed messages through, one at a time. fasthttp
 // parses and carries them. Server.handle (routes.go) gives each its request id, checks the key, runs the handler and
-// records it; resolve takes a shorter way through resolve.go that allocates nothing.
+// records it; resolve takes a shorter way through resolve.go that allocates nothing, and whose answer is on its way from
+// main memory while the library still parses (expect.go). Writes go to the config folder (write.go, Files), never to the
+// store.
 //
 // Bytes that fasthttp hands out are its own and change under whoever keeps them: what outlives a handler is copied.
 // Only errors.go knows HTTP status codes.

@@ -9,5 +9,10 @@
 // The order inside a look is the safety argument: everything that can fail comes first and touches nothing; then the Sink
 // commits; then the table in memory follows. One goroutine looks at a time.
 //
+// Writes go the same way (write.go, update.go): an edit of what is on disk at that moment is decoded and judged as a look
+// would judge it, then swapped in atomically, and taken back out where somebody saved in between; the swap is the
+// commit, the Sink follows. Whoever writes prepares and syncs the new content; the goroutine that looks puts it in
+// place, all that wait at a time, so that one sync of the folder and one Apply do for all.
+//
 // The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
 package configsrc

@@ -148,6 +148,7 @@ func writeTemp(dir string, content []byte, like fs.FileInfo) (name string, err e
 
 // exchange swaps temp and target, unless target no longer has the content with the hash want.
 func exchange(temp, target string, want [sha256.Size]byte) error {
+	told := !beingWritten(temp) // nobody has: else the file system tells nothing
 	err := swap(temp, target)
 	if errors.Is(err, errNoSwap) {
 		return replaceChecked(temp, target, want)
@@ -155,8 +156,10 @@ func exchange(temp, target string, want [sha256.Size]byte) error {
 	if err != nil {
 		return fmt.Errorf("replace %s: %w", filepath.Base(target), err)
 	}
+	// In this order: nobody finds the old file by its name any more, so once none has it open for writing it stays as it is.
+	busy := told && beingWritten(temp)
 	out, err := os.ReadFile(temp)
-	if err == nil && sha256.Sum256(out) == want {
+	if err == nil && !busy && sha256.Sum256(out) == want {
 		return nil
 	}
 	if err := swap(temp, target); err != nil {

@@ -77,11 +77,13 @@ func (u *update) remove() error {
 	}
 	f.Close()
 	u.temp = f.Name()
+	told := !beingWritten(u.temp) // see exchange
 	if err := os.Rename(u.target, u.temp); err != nil {
 		return writeFault("remove "+u.c.path, linkCause(err))
 	}
+	busy := told && beingWritten(u.temp)
 	out, err := os.ReadFile(u.temp)
-	if err == nil && digest(out) == u.want {
+	if err == nil && !busy && digest(out) == u.want {
 		return nil
 	}
 	if err := os.Link(u.temp, u.target); err != nil && !errors.Is(err, fs.ErrExist) { // a newer save is theirs, too

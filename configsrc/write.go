@@ -182,7 +182,7 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) error {
 		return fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
 	}
 	u.c = c
-	if len(c.refs) == 0 {
+	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
 		return nil
 	}
@@ -191,6 +191,11 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) error {
 		return writeFault("edit "+e.path, err)
 	}
 	return u.stage(out, info)
+}
+
+func (s *Source) isLink(path string) bool {
+	info, err := os.Lstat(filepath.Join(s.o.Dir, filepath.FromSlash(path)))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // create writes a file that is not there yet.
