@@ -24,6 +24,8 @@ type rawCall struct {
 	p     []byte
 	n     int
 	errno syscall.Errno
+
+	waited bool // the socket was not ready at first
 }
 
 // newRawIO returns nil for what is no socket of the system's.
@@ -52,6 +54,7 @@ func (c *rawCall) try(trap, fd uintptr) bool {
 			return true
 		case syscall.EINTR:
 		case syscall.EAGAIN:
+			c.waited = true
 			return false
 		default:
 			c.errno = errno

@@ -5,7 +5,9 @@ package api
 import "net"
 
 // A rawIO is there on Linux only; elsewhere connections are read and written the usual way.
-type rawIO struct{}
+type rawIO struct {
+	reading struct{ waited bool }
+}
 
 func newRawIO(net.Conn) *rawIO { return nil }
 
