@@ -112,7 +112,7 @@ func (j *judge) conflictOf(c *candidate) (path string, conflict bool) {
 
 // keeper tells who has claim cl rather than c.
 func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
-	owner := j.table.owners[cl]
+	owner := j.table.owner(cl)
 	if owner != nil && owner.path == c.path {
 		return "", false // who has it keeps it
 	}
@@ -290,7 +290,7 @@ func (j *judge) anyWaiting() bool {
 func (j *judge) lostToBroken() (moved bool) {
 	var broken []*candidate
 	for _, c := range j.candidates {
-		if c.rejected && c.declared == nil && len(c.bytes) > 0 {
+		if c.rejected && !c.sound() && len(c.bytes) > 0 {
 			broken = append(broken, c)
 		}
 	}

@@ -33,7 +33,8 @@ type candidate struct {
 	touched  bool // the content is as it was, only the stamp is another
 	stamp    catalog.Stamp
 	bytes    []byte
-	declared *catalog.Declared // nil when it does not decode
+	declared *catalog.Declared // nil when it does not decode, or is packed
+	packed   []byte            // declared as the Sink packs it, among many candidates
 	refs     []catalog.Ref
 	deps     []catalog.Dep
 	claims   []claim
@@ -44,6 +45,9 @@ type candidate struct {
 	rejected bool
 	waiting  bool // needs a second look
 }
+
+// sound reports that the candidate's new state decodes without errors.
+func (c *candidate) sound() bool { return c.declared != nil || c.packed != nil }
 
 // out reports that the candidate's new state does not come in, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.waiting }
@@ -207,6 +211,9 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 				return
 			}
 			one(i)
+			if c := results[i]; len(todo) > bulk && c != nil && c.declared != nil && c.declared.Sealing == nil {
+				c.packed, c.declared = s.o.Sink.Pack(c.declared), nil
+			}
 			pace.rest()
 		}
 	} else {

@@ -18,7 +18,7 @@ func (s *Source) quarantine(c *candidate) {
 	switch {
 	case c.known != nil:
 		now.broken, now.stamp, now.deps = c.known.broken, c.known.stamp, c.known.deps
-	case c.declared == nil && c.bytes != nil && !fresh(c.stamp, time.Now()):
+	case !c.sound() && c.bytes != nil && !fresh(c.stamp, time.Now()):
 		now.broken, now.stamp, now.deps = c.diags, c.stamp, c.deps
 	}
 	s.bad[c.path] = now

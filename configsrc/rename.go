@@ -17,14 +17,14 @@ func (j *judge) renames() (moved bool) {
 	}
 	gone := newGoneProjects(j, lost)
 	for _, c := range j.candidates {
-		if c.out() || c.declared == nil || !j.hasNewProject(c) {
+		if c.out() || !c.sound() || !j.hasNewProject(c) {
 			continue
 		}
 		r := c.positions(j.display(c.path))
-		for i := range c.declared.Projects {
-			p := &c.declared.Projects[i]
+		for i := range r.Declared.Projects {
+			p := &r.Declared.Projects[i]
 			ref := catalog.Ref{Kind: catalog.KindProject, Name: p.Project.Slug, UUID: p.Project.UUID, ID: p.Project.ID}
-			if j.table.owners[projectClaim(p.Project.UUID)] != nil || r.HasUUID(ref) {
+			if j.table.owner(projectClaim(p.Project.UUID)) != nil || r.HasUUID(ref) {
 				continue
 			}
 			old := gone.match(c, p)
@@ -45,8 +45,8 @@ func (j *judge) renames() (moved bool) {
 }
 
 func (j *judge) hasNewProject(c *candidate) bool {
-	for _, cl := range c.claims[:len(c.declared.Projects)] {
-		if j.table.owners[cl] == nil {
+	for _, cl := range c.claims[:countRefs(c.refs).projects] {
+		if j.table.owner(cl) == nil {
 			return true
 		}
 	}

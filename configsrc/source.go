@@ -30,6 +30,10 @@ type Sink interface {
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the bytes of a file as they were accepted last.
 	LastGood(path string) ([]byte, error)
+	// Pack encodes what a file declares, for FileChange.Packed.
+	Pack(*catalog.Declared) []byte
+	// Pace tells whether somebody reads what is served, so that work in the background takes its time.
+	Pace(on bool)
 	Sealing() *catalog.Sealing   // nil: no such block
 	Defaults() *catalog.Defaults // nil: no such block
 	DecoderRevision() (uint64, error)
@@ -133,16 +137,21 @@ func (s *Source) forget() {
 
 // rebuild fills a Sink that has lost what it had.
 func (s *Source) rebuild(ctx context.Context) error {
-	s.live.Store(false)
+	s.setLive(false)
 	s.forget()
 	return s.Load(ctx)
+}
+
+func (s *Source) setLive(on bool) {
+	s.live.Store(on)
+	s.o.Sink.Pace(on)
 }
 
 // settle is the look of a first load.
 func (s *Source) settle(ctx context.Context) error {
 	s.confirmed = s.confirmed || s.o.AcceptDeletes
 	err := s.lookTwice(ctx, scope{all: true})
-	s.live.Store(true)
+	s.setLive(true)
 	switch {
 	case errors.Is(err, ErrHeld):
 		return nil // the Sink serves what it has
@@ -303,8 +312,8 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 		case c.gone:
 			change.Files = append(change.Files, catalog.FileChange{Path: c.path})
 		default:
-			change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: c.row(), Declared: c.declared, Bytes: c.bytes})
-			c.declared, c.bytes, c.refs, c.claims = nil, nil, nil, nil // the change's alone now, to be let go of piece by piece
+			change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: c.row(), Declared: c.declared, Packed: c.packed, Bytes: c.bytes})
+			c.declared, c.packed, c.bytes, c.refs, c.claims = nil, nil, nil, nil, nil // the change's alone now, to be let go of piece by piece
 		}
 	}
 	if len(change.Files) > 0 {
@@ -312,6 +321,9 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 			change.Partial = true // nothing that is served changes: no new generation
 		}
 		partial = change.Partial
+		if len(change.Files) > bulk && s.live.Load() {
+			change.Rest = s.pace(len(change.Files)).rest
+		}
 		gen, err := s.o.Sink.Apply(change)
 		if err != nil {
 			err = fmt.Errorf("store the change: %w", err)
@@ -348,7 +360,7 @@ func (s *Source) lastGood(c *candidate) *catalog.FileChange {
 		return nil
 	}
 	for _, cl := range old.claims {
-		if owner := s.table.owners[cl]; owner != nil && owner.path != c.path {
+		if owner := s.table.owner(cl); owner != nil && owner.path != c.path {
 			return nil
 		}
 	}
@@ -357,8 +369,11 @@ func (s *Source) lastGood(c *candidate) *catalog.FileChange {
 
 // follow brings the table in step with what the Sink has committed.
 func (s *Source) follow(change *catalog.Change, found *finding) {
-	now := time.Now()
+	now, pace := time.Now(), s.pace(len(change.Files))
 	for i := range change.Files {
+		if i%64 == 63 {
+			pace.rest()
+		}
 		f := &change.Files[i]
 		if f.Row == nil {
 			s.table.drop(f.Path)
@@ -372,7 +387,7 @@ func (s *Source) follow(change *catalog.Change, found *finding) {
 			s.sealed = f.Declared.Sealing.Require
 		}
 	}
-	if len(change.Files) > 0 && s.sealed && s.table.owners[claimOf(string(catalog.KindSealing))] == nil {
+	if len(change.Files) > 0 && s.sealed && s.table.owner(claimOf(string(catalog.KindSealing))) == nil {
 		s.sealed = false
 	}
 	for _, c := range found.candidates {

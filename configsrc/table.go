@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strconv"
 
 	"fingerpost/resolver/catalog"
@@ -12,13 +13,13 @@ import (
 type claim [16]byte
 
 func claimOf(what string, parts ...string) claim {
-	h := sha256.New()
-	h.Write([]byte(what))
+	var buf [128]byte
+	text := append(buf[:0], what...)
 	for _, p := range parts {
-		h.Write([]byte{0})
-		h.Write([]byte(p))
+		text = append(append(text, 0), p...)
 	}
-	return claim(h.Sum(nil)[:16])
+	sum := sha256.Sum256(text)
+	return claim(sum[:16])
 }
 
 func slugClaim(slug string) claim { return claimOf("slug", slug) }
@@ -79,6 +80,7 @@ func eachClaim(r catalog.Ref, yield func(what string, c claim)) {
 // A file is the table's entry for an accepted config file.
 type file struct {
 	path    string
+	number  uint32 // its place in table.numbered
 	stamp   catalog.Stamp
 	deps    []catalog.Dep
 	claims  []claim // as claimsOf orders them
@@ -112,25 +114,58 @@ func countRefs(refs []catalog.Ref) (c counts) {
 
 // A table is what has been accepted: which files, and who claims what. It mirrors the store's file table.
 type table struct {
-	files  map[string]*file
-	owners map[claim]*file
-	users  map[string]map[*file]bool // dependency path → the files that take text from it
-	total  counts
+	files map[string]*file
+	// owners leads from a claim to a number, not to the file: the garbage collector need not look at what holds no
+	// pointers, and claims are nine in ten of all that it would look at.
+	owners   map[claim]uint32
+	numbered []*file // by file.number; nil: free
+	free     []uint32
+	users    map[string]map[*file]bool // dependency path → the files that take text from it
+	total    counts
 }
 
 func newTable() *table {
-	return &table{files: map[string]*file{}, owners: map[claim]*file{}, users: map[string]map[*file]bool{}}
+	return &table{files: map[string]*file{}, owners: map[claim]uint32{}, users: map[string]map[*file]bool{}}
+}
+
+// owner returns the file that claims c, or nil.
+func (t *table) owner(c claim) *file {
+	if n, ok := t.owners[c]; ok {
+		return t.numbered[n]
+	}
+	return nil
+}
+
+// number gives f the next free number.
+func (t *table) number(f *file) {
+	if last := len(t.free) - 1; last >= 0 {
+		f.number, t.free = t.free[last], t.free[:last]
+		t.numbered[f.number] = f
+		return
+	}
+	f.number = uint32(len(t.numbered))
+	t.numbered = append(t.numbered, f)
 }
 
 // put adds or replaces a file.
 func (t *table) put(path string, row *catalog.FileRow, young bool) {
-	t.drop(path)
 	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, young: young, warned: row.Warned,
 		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
-	t.files[path] = f
-	for _, c := range f.claims {
-		t.owners[c] = f
+	old := t.files[path]
+	if old != nil && slices.Equal(old.claims, f.claims) && t.ownsAll(old) {
+		// As nearly always: what is claimed stays as it is, which saves the most.
+		f.claims, f.number = old.claims, old.number
+		t.numbered[f.number] = f
+		t.unuse(old)
+		t.subtract(old)
+	} else {
+		t.drop(path)
+		t.number(f)
+		for _, c := range f.claims {
+			t.owners[c] = f.number
+		}
 	}
+	t.files[path] = f
 	for _, d := range f.deps {
 		if t.users[d.Path] == nil {
 			t.users[d.Path] = map[*file]bool{}
@@ -141,6 +176,29 @@ func (t *table) put(path string, row *catalog.FileRow, young bool) {
 	t.total.domains += f.counts.domains
 }
 
+func (t *table) ownsAll(f *file) bool {
+	for _, c := range f.claims {
+		if t.owner(c) != f {
+			return false
+		}
+	}
+	return true
+}
+
+// unuse forgets which files f takes text from.
+func (t *table) unuse(f *file) {
+	for _, d := range f.deps {
+		if delete(t.users[d.Path], f); len(t.users[d.Path]) == 0 {
+			delete(t.users, d.Path)
+		}
+	}
+}
+
+func (t *table) subtract(f *file) {
+	t.total.projects -= f.counts.projects
+	t.total.domains -= f.counts.domains
+}
+
 // drop removes a file. Claims that another file has taken over meanwhile stay with it.
 func (t *table) drop(path string) {
 	f := t.files[path]
@@ -149,15 +207,12 @@ func (t *table) drop(path string) {
 	}
 	delete(t.files, path)
 	for _, c := range f.claims {
-		if t.owners[c] == f {
+		if t.owner(c) == f {
 			delete(t.owners, c)
 		}
 	}
-	for _, d := range f.deps {
-		if delete(t.users[d.Path], f); len(t.users[d.Path]) == 0 {
-			delete(t.users, d.Path)
-		}
-	}
-	t.total.projects -= f.counts.projects
-	t.total.domains -= f.counts.domains
+	t.numbered[f.number] = nil
+	t.free = append(t.free, f.number)
+	t.unuse(f)
+	t.subtract(f)
 }

@@ -228,7 +228,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 func (s *Source) fileOf(c claim) (path string, ok bool) {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	f := s.table.owners[c]
+	f := s.table.owner(c)
 	if f == nil {
 		return "", false
 	}

@@ -29,9 +29,8 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 
 // applyTo follows the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, error) {
-	r.stamps.begin()
-	defer r.stamps.end()
-	effect, err := st.Apply(c, r.options.Now())
+	defer r.stamps.end() // where it has not begun, that changes nothing
+	effect, err := st.Apply(c, r.options.Now(), r.stamps.begin)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +42,12 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 	r.stamps.raise(effect, r.hashName)
 	return effect, err
 }
+
+// Pack encodes what a file declares, for a Change that takes long to gather: FileChange.Packed.
+func (r *Resolver) Pack(d *catalog.Declared) []byte { return store.Pack(d) }
+
+// Pace tells whether somebody waits for answers: then what the store does in the background takes its time.
+func (r *Resolver) Pace(on bool) { r.paced.Store(on) }
 
 // exchange puts another store in the place of what is read. The caller holds applying.
 func (r *Resolver) exchange(st *store.Store) error {

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"errors"
+	"sync"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -18,27 +19,95 @@ type match struct {
 // errOrphan is a domain whose project is not there: impossible in one consistent read, the batch has both.
 var errOrphan = errors.New("a domain record without its project")
 
-// find reads the record that decides about host, and its project.
-func find(v *store.View, host string, wildcards bool) (m *match, err error) {
-	m = new(match)
-	m.found, err = findDomain(v, &m.domain, host, wildcards)
-	if err != nil || !m.found {
-		return m, err
-	}
-	found, err := v.Project(&m.project, m.domain.ProjectID)
-	if err != nil {
-		return m, err
-	}
-	if !found {
-		return m, errOrphan
-	}
-	return m, nil
+// records is what a match is read from: a store.View or a store.Reader.
+type records interface {
+	Domain(dst *catalog.Domain, name []byte) (bool, error)
+	Project(dst *catalog.ProjectConfig, id int64) (bool, error)
 }
 
-// findDomain tries the exact name, then the wildcards from the longest suffix on.
-func findDomain(v *store.View, dst *catalog.Domain, host string, wildcards bool) (bool, error) {
-	name := []byte(host)
-	found, err := v.Domain(dst, name)
+// A building is an answer in the making. It is kept between misses, since it is most of the memory that one needs.
+type building struct {
+	r    *Resolver
+	host string
+	form Form
+
+	match
+	smtp catalog.SMTPConfig // room for match.project.SMTP
+	name []byte             // scratch of findDomain
+
+	answer *Answer
+	err    error // of the secret; that of the store is returned
+
+	newest func(*store.Reader) error // b.readNewest, made once
+}
+
+var buildings = sync.Pool{New: func() any {
+	b := new(building)
+	b.newest = b.readNewest
+	return b
+}}
+
+// build reads the store and encodes the answer. keep is false for one that must not be cached.
+func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep bool, err error) {
+	b := buildings.Get().(*building)
+	b.r, b.host, b.form = r, host, form
+	s, keep, err := b.load(hash)
+	if a = b.answer; err == nil {
+		err = b.err
+	}
+	byName, project := b.found && !b.domain.Wildcard(), b.project.Project.ID
+	b.reset()
+	buildings.Put(b)
+	if err != nil {
+		return nil, false, readError(err)
+	}
+	a.hash, a.form, a.seen = hash, form, s
+	a.byName = byName
+	a.ProjectID = project
+	a.confirmed.Store(s.epoch)
+	return a, keep, nil
+}
+
+// reset lets go of all that b points to: of what is borrowed, nothing must be left.
+func (b *building) reset() {
+	*b = building{name: b.name, newest: b.newest}
+}
+
+// read finds the match and encodes it, while what it is made of is at hand.
+func (b *building) read(from records, wildcards bool, defaults func() (*catalog.Defaults, error)) (err error) {
+	b.match, b.answer, b.err = match{}, nil, nil
+	if b.found, err = b.findDomain(from, wildcards); err != nil {
+		return err
+	}
+	if b.found {
+		b.project.SMTP = &b.smtp
+		found, err := from.Project(&b.project, b.domain.ProjectID)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return errOrphan
+		}
+		if b.defaults, err = defaults(); err != nil {
+			return err
+		}
+	}
+	b.answer, b.err = b.encode()
+	return nil
+}
+
+func (b *building) readNewest(from *store.Reader) error {
+	return b.read(from, b.r.reads.Load().Counts().Wildcards > 0, b.r.settledDefaults)
+}
+
+func (r *Resolver) settledDefaults() (*catalog.Defaults, error) { return r.Defaults(), nil }
+
+// findDomain reads the record that decides about the host: the exact name's, then the wildcards' from the longest suffix
+// on.
+func (b *building) findDomain(from records, wildcards bool) (bool, error) {
+	b.name = append(b.name[:0], b.host...)
+	name := b.name
+	found, err := from.Domain(&b.domain, name)
 	if err != nil || found || !wildcards {
 		return found, err
 	}
@@ -50,77 +119,66 @@ func findDomain(v *store.View, dst *catalog.Domain, host string, wildcards bool)
 		// "*." takes the place of the label and dot that lie before the suffix: two bytes or more.
 		wildcard := name[len(name)-len(suffix)-2:]
 		wildcard[0], wildcard[1] = '*', '.'
-		if found, err = v.Domain(dst, wildcard); err != nil || found {
+		if found, err = from.Domain(&b.domain, wildcard); err != nil || found {
 			return found, err
 		}
 		name = suffix
 	}
 }
 
-// build reads the store and encodes the answer. keep is false for one that must not be cached.
-func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep bool, err error) {
-	m, s, keep, err := r.load(host, hash)
-	if err != nil {
-		return nil, false, readError(err)
-	}
+// encode makes the answer from the match.
+func (b *building) encode() (*Answer, error) {
+	code := catalog.CodeNotFound
 	switch {
-	case !m.found:
-		a = newAnswer(host, "", nil, nil)
-		a.Code = catalog.CodeNotFound
-	case !m.domain.Active:
-		a = newAnswer(host, m.project.Project.Slug, nil, nil)
-		a.Code = catalog.CodeDomainNotVerified
-	case m.project.Project.Status == catalog.StatusSuspended:
-		a = newAnswer(host, m.project.Project.Slug, nil, nil)
-		a.Code = catalog.CodeProjectSuspended
+	case !b.found:
+	case !b.domain.Active:
+		code = catalog.CodeDomainNotVerified
+	case b.project.Project.Status == catalog.StatusSuspended:
+		code = catalog.CodeProjectSuspended
 	default:
 		var secret *string
-		if form == FlatSecrets {
-			if secret, err = r.openJWTSecret(m); err != nil {
-				return nil, false, err
+		if b.form == FlatSecrets {
+			var err error
+			if secret, err = b.r.openJWTSecret(&b.match); err != nil {
+				return nil, err
 			}
 		}
-		a = encodeMatch(host, m, form, secret)
+		return encodeMatch(b.host, &b.match, b.form, secret), nil
 	}
-	a.hash, a.form, a.seen = hash, form, s
-	a.byName = m.found && !m.domain.Wildcard()
-	a.ProjectID = m.project.Project.ID
-	a.confirmed.Store(s.epoch)
-	return a, keep, nil
+	a := newAnswer(b.host, b.project.Project.Slug, nil, nil)
+	a.Code = code
+	return a, nil
 }
 
-// load reads what answers for host depend on, and the stamps before it.
+// load reads what answers for the host depend on, and the stamps before it.
 //
 // The project's stamp can only be had once the domain is known, when part of the store has been read already. While no
 // change is under way that makes no difference: all stamps stand still from the first look to the last, and single
 // reads of the store agree with each other and with the settled defaults. While one is, a view and a guess take their
 // place.
-func (r *Resolver) load(host string, hash uint64) (m *match, s seen, keep bool, err error) {
+func (b *building) load(hash uint64) (s seen, keep bool, err error) {
+	r := b.r
 	for range 4 {
 		s = r.stamps.see(hash)
 		if !r.stamps.quiet(s.epoch) {
 			break
 		}
-		st := r.reads.Load()
 		r.metrics.storeReads.Add(1)
-		err = st.Newest(func(v *store.View) (err error) {
-			m, err = find(v, host, st.Counts().Wildcards > 0)
-			return err
-		})
-		if err == nil && m.found {
-			m.defaults = r.Defaults()
-			r.stamps.seeProject(&s, m.domain.ProjectID)
+		err = r.reads.Load().Borrow(b.newest)
+		if err == nil && b.found {
+			r.stamps.seeProject(&s, b.domain.ProjectID)
 		}
 		if r.stamps.quiet(s.epoch) && !errors.Is(err, store.ErrClosed) {
-			return m, s, true, err
+			return s, true, err
 		}
 	}
-	return r.loadDuringChange(host, hash)
+	return b.loadDuringChange(hash)
 }
 
 // loadDuringChange reads a view of one moment. The project whose stamp has to be read before is the one that the view
 // before had.
-func (r *Resolver) loadDuringChange(host string, hash uint64) (m *match, s seen, keep bool, err error) {
+func (b *building) loadDuringChange(hash uint64) (s seen, keep bool, err error) {
+	r := b.r
 	var guess int64
 	for range 8 {
 		s = r.stamps.see(hash)
@@ -128,28 +186,25 @@ func (r *Resolver) loadDuringChange(host string, hash uint64) (m *match, s seen,
 			r.stamps.seeProject(&s, guess)
 		}
 		r.metrics.storeReads.Add(1)
-		err = r.reads.Load().View(func(v *store.View) (err error) {
+		err = r.reads.Load().View(func(v *store.View) error {
 			// All wildcards are tried: the count that says there are none may be a moment ahead of the view.
-			if m, err = find(v, host, true); err == nil && m.found {
-				m.defaults, err = v.Defaults()
-			}
-			return err
+			return b.read(v, true, v.Defaults)
 		})
 		if errors.Is(err, store.ErrClosed) {
 			continue
 		}
-		if err != nil || !m.found {
+		if err != nil || !b.found {
 			s.project = nil
-			return m, s, true, err
+			return s, true, err
 		}
-		if m.domain.ProjectID == guess {
-			return m, s, true, nil
+		if b.domain.ProjectID == guess {
+			return s, true, nil
 		}
-		guess = m.domain.ProjectID
+		guess = b.domain.ProjectID
 	}
 	// The domain went from project to project each time: the answer is of one moment, but nobody else may have it.
 	s.epoch, s.name, s.project = 0, ^s.name, nil
-	return m, s, false, err
+	return s, false, err
 }
 
 // openJWTSecret returns the secret in clear, nil where the project has none.

@@ -52,9 +52,10 @@ func appendDigits(dst []byte, v, n int) []byte {
 // An encoder appends JSON by hand: no reflection, no allocation but for growth. It remembers where the times stand,
 // because an ETag must not depend on them.
 type encoder struct {
-	b     []byte
-	times [][2]int // pairs of offsets into b
-	open  bool     // an object was just opened: the next field has no comma
+	b        []byte
+	times    [][2]int // pairs of offsets into b
+	open     bool     // an object was just opened: the next field has no comma
+	timeless []byte   // scratch of appendETag
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
@@ -264,7 +265,7 @@ func (e *encoder) flatService(s *catalog.ServiceSettings, smtp *catalog.SMTPConf
 // encoders keeps the scratch space of answers between misses.
 var encoders = sync.Pool{New: func() any { return &encoder{b: make([]byte, 0, 2048)} }}
 
-// encodeMatch makes the answer that has data.
+// encodeMatch makes the answer that has data. It keeps nothing of m.
 func encodeMatch(host string, m *match, form Form, secret *string) *Answer {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
@@ -290,15 +291,15 @@ const etagLen = 24
 // appendETag hashes what was encoded, without the times: they are the store's and start anew with it, while the tag must be
 // the same on every node (contract http.md 1.6). The forms differ in their text, so their tags differ too.
 func (e *encoder) appendETag(dst []byte) []byte {
-	h := sha256.New()
+	e.timeless = e.timeless[:0]
 	at := 0
 	for _, t := range e.times {
-		h.Write(e.b[at:t[0]])
+		e.timeless = append(e.timeless, e.b[at:t[0]]...)
 		at = t[1]
 	}
-	h.Write(e.b[at:])
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
+	e.timeless = append(e.timeless, e.b[at:]...)
+	sum := sha256.Sum256(e.timeless)
+	clear(e.timeless) // as e.b
 	const bits128 = 16
 	dst = append(dst, '"')
 	dst = base64.RawURLEncoding.AppendEncode(dst, sum[:bits128])

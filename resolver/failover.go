@@ -65,7 +65,7 @@ func (r *Resolver) firstStore() (st *store.Store, failure, err error) {
 }
 
 func (r *Resolver) openMemory() (*store.Store, error) {
-	return store.Open("", store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes})
+	return store.Open("", store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes, Paced: &r.paced})
 }
 
 // openDisk opens the store in DataDir; a damaged one is moved aside for it.
@@ -89,7 +89,7 @@ func (r *Resolver) openSound() (*store.Store, error) {
 	if open == nil {
 		open = store.Open
 	}
-	st, err := open(r.options.DataDir, store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes})
+	st, err := open(r.options.DataDir, store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes, Paced: &r.paced})
 	if err != nil {
 		return nil, err
 	}

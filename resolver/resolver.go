@@ -53,6 +53,7 @@ type Resolver struct {
 	flights flights
 	recent  recent
 	metrics counters
+	paced   atomic.Bool // see Pace
 
 	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store
 	// is being filled from the files.

@@ -91,6 +91,7 @@ type FileChange struct {
 	// file was touched). Nil without a Row: the file is gone, and so is what it declared, unless another file of the
 	// same Change declares it.
 	Declared *Declared
+	Packed   []byte // stands for a Declared that the Sink has packed; goes with Row.Refs
 	Bytes    []byte // the accepted content, kept as the file's last good state; goes with Declared
 }
 
@@ -100,4 +101,6 @@ type Change struct {
 	// Partial marks all but the last part of a first load into an empty store, which nobody reads yet: it takes no
 	// generation of its own.
 	Partial bool
+	// Rest, if set, is called between small pieces of the work that needs no lock of readers, and may take its time.
+	Rest func()
 }

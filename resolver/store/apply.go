@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -34,16 +33,19 @@ type Effect struct {
 // own content differs, for a project its own fields without the settings. A block that moved between two files of the
 // Change is not touched. Apply sets Row.Refs of the files that have Declared.
 //
+// committing is called once all that can fail for reasons of its own has been done, right before readers may see the
+// change; not at all where it comes to nothing.
+//
 // A Partial change takes no generation. After ErrUnavailable or ErrDamaged nothing more can be written and the change
 // may or may not be visible; any other error means that nothing was done.
-func (s *Store) Apply(c *catalog.Change, now time.Time) (*Effect, error) {
+func (s *Store) Apply(c *catalog.Change, now time.Time, committing func()) (*Effect, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.fence.cause(); err != nil {
 		return nil, fmt.Errorf("apply a change: %w", err)
 	}
 	for i := range c.Files {
-		if f := &c.Files[i]; f.Declared != nil && f.Row == nil {
+		if f := &c.Files[i]; (f.Declared != nil || f.Packed != nil) && f.Row == nil {
 			return nil, fmt.Errorf("apply a change: %s declares objects but has no row", f.Path)
 		}
 	}
@@ -62,7 +64,8 @@ func (s *Store) Apply(c *catalog.Change, now time.Time) (*Effect, error) {
 		if w.err != nil {
 			return errors.Join(w.err, w.b.Close())
 		}
-		// All that can fail for its own reasons has been done; from here on only the disk can.
+		// From here on only the disk can fail.
+		committing()
 		if err := s.commit(w.b); err != nil {
 			return err
 		}
@@ -136,8 +139,14 @@ func (w *writer) load(key []byte) ([]byte, error) {
 	return w.old, nil
 }
 
-// filesPerTurn files take a millisecond or two.
-const filesPerTurn = 16
+// filesPerTurn files take a fraction of a millisecond.
+const filesPerTurn = 4
+
+func (w *writer) rest(c *catalog.Change, i int) {
+	if i%filesPerTurn == filesPerTurn-1 && c.Rest != nil {
+		c.Rest()
+	}
+}
 
 func (w *writer) change(c *catalog.Change) error {
 	if err := w.gather(c); err != nil {
@@ -147,10 +156,7 @@ func (w *writer) change(c *catalog.Change) error {
 		if err := w.file(&c.Files[i]); err != nil {
 			return fmt.Errorf("%s: %w", c.Files[i].Path, err)
 		}
-		// A change of 100,000 files takes seconds; requests must not wait for this goroutine's time slices to end.
-		if i%filesPerTurn == filesPerTurn-1 {
-			runtime.Gosched()
-		}
+		w.rest(c, i)
 	}
 	for _, former := range w.before {
 		if !former.kept {
@@ -167,12 +173,15 @@ func (w *writer) change(c *catalog.Change) error {
 func (w *writer) gather(c *catalog.Change) error {
 	w.before = make(map[objectID]*formerRef)
 	for i := range c.Files {
+		w.rest(c, i)
 		f := &c.Files[i]
 		var refs []catalog.Ref
 		switch {
 		case f.Declared != nil:
 			refs = f.Declared.Refs()
 			f.Row.Refs = refs
+		case f.Packed != nil:
+			refs = f.Row.Refs
 		case f.Row != nil:
 			continue
 		}
@@ -193,7 +202,7 @@ func (w *writer) gather(c *catalog.Change) error {
 		return nil
 	}
 	for i := range c.Files {
-		if c.Files[i].Declared == nil {
+		if c.Files[i].Declared == nil && c.Files[i].Packed == nil {
 			continue
 		}
 		refs := c.Files[i].Row.Refs
@@ -230,13 +239,17 @@ func (w *writer) file(f *catalog.FileChange) error {
 		w.delete(rowKey)
 		w.delete(bytesKey)
 		return nil
-	case f.Declared == nil:
+	case f.Declared == nil && f.Packed == nil:
 		return w.touch(rowKey, f.Row)
+	}
+	d, err := declared(f)
+	if err != nil {
+		return err
 	}
 	w.rec = appendRow(w.rec[:0], f.Row)
 	w.set(rowKey, w.rec)
 	w.set(bytesKey, f.Bytes)
-	return w.declare(f.Declared)
+	return w.declare(d)
 }
 
 // touch writes a new row for a file whose content is as it was: what it refers to comes from the old row.

@@ -308,7 +308,7 @@ func TestPartialTakesNoGeneration(t *testing.T) {
 	s := open(t, "", store.Options{})
 	c := change(file("a.hcl", declare(block("a", "a.example"))))
 	c.Partial = true
-	e, err := s.Apply(c, noon)
+	e, err := s.Apply(c, noon, func() {})
 	if err != nil || e.Generation != 0 || s.Generation() != 0 {
 		t.Errorf("partial: %+v, %v", e, err)
 	}
@@ -321,7 +321,7 @@ func TestDeclaredWithoutRowIsRefused(t *testing.T) {
 	s := open(t, "", store.Options{})
 	f := file("a.hcl", declare(block("a", "a.example")))
 	f.Row = nil
-	if _, err := s.Apply(change(f), noon); err == nil {
+	if _, err := s.Apply(change(f), noon, func() {}); err == nil {
 		t.Fatal("accepted")
 	}
 	if getProject(t, s, "a") != nil || s.Generation() != 0 || s.Err() != nil {
@@ -366,7 +366,8 @@ func TestReopenKeepsAll(t *testing.T) {
 	if err := s.Close(); err != store.ErrClosed {
 		t.Errorf("second Close: %v", err)
 	}
-	if _, err := s.Domain(new(catalog.Domain), []byte("a.example")); err == nil {
+	read := func(r *store.Reader) error { _, err := r.Domain(new(catalog.Domain), []byte("a.example")); return err }
+	if err := s.Borrow(read); err == nil {
 		t.Error("a closed store answers")
 	}
 	s = open(t, dir, store.Options{})

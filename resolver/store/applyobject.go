@@ -202,9 +202,14 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 		return nil
 	}
 	for i := range c.Files {
-		if d := c.Files[i].Declared; d != nil {
+		d, err := declared(&c.Files[i])
+		if err != nil {
+			return err
+		}
+		if d != nil {
 			w.claim(d)
 		}
+		w.rest(c, i)
 	}
 	for key := range w.released {
 		if key[0] == prefixDomain {

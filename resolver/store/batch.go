@@ -21,7 +21,7 @@ func batchBytes(c *catalog.Change) int {
 	for i := range c.Files {
 		f := &c.Files[i]
 		n += perFile + len(f.Bytes)
-		if f.Declared == nil {
+		if n += len(f.Packed) * 5 / 4; f.Declared == nil { // with the keys, and what indices repeat
 			continue
 		}
 		for j := range f.Declared.Projects {
@@ -50,7 +50,7 @@ func (s *Store) commit(b *pebble.Batch) error {
 		if err == nil {
 			err = b.Close()
 		}
-		done <- errors.Join(err, s.iterators.outdate())
+		done <- errors.Join(err, s.readers.outdate())
 	}()
 	select {
 	case err := <-done:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"time"
+	"unsafe"
 
 	"fingerpost/resolver/catalog"
 )
@@ -68,8 +69,15 @@ type decoder struct {
 	failed bool
 }
 
-func newDecoder(b []byte, version byte) decoder {
-	d := decoder{s: string(b)}
+func newDecoder(b []byte, version byte) decoder { return decoderOf(string(b), version) }
+
+// borrowingDecoder is newDecoder without the copy: what it returns is valid as long as b stays as it is.
+func borrowingDecoder(b []byte, version byte) decoder {
+	return decoderOf(unsafe.String(unsafe.SliceData(b), len(b)), version)
+}
+
+func decoderOf(s string, version byte) decoder {
+	d := decoder{s: s}
 	if d.byte() != version {
 		d.fail()
 	}

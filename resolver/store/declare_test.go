@@ -72,7 +72,7 @@ func open(t *testing.T, dir string, o store.Options) *store.Store {
 
 func apply(t *testing.T, s *store.Store, now time.Time, files ...catalog.FileChange) *store.Effect {
 	t.Helper()
-	e, err := s.Apply(change(files...), now)
+	e, err := s.Apply(change(files...), now, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,8 @@ func apply(t *testing.T, s *store.Store, now time.Time, files ...catalog.FileCha
 func getDomain(t *testing.T, s *store.Store, name string) *catalog.Domain {
 	t.Helper()
 	d := new(catalog.Domain)
-	found, err := s.Domain(d, []byte(name))
+	var found bool
+	err := s.View(func(v *store.View) (err error) { found, err = v.Domain(d, []byte(name)); return err })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +125,7 @@ func dump(t *testing.T, s *store.Store) []string {
 	must(s.EachProjectID(func(id int64) bool { ids = append(ids, id); return true }))
 	for _, id := range ids {
 		p := new(catalog.ProjectConfig)
-		_, err := s.Project(p, id)
-		must(err)
+		must(s.View(func(v *store.View) error { _, err := v.Project(p, id); return err }))
 		add("project %+v %+v %+v %+v", p.Project, p.Service, p.Auth, p.SMTP)
 		must(s.View(func(v *store.View) error {
 			return v.Domains(id, func(d *catalog.Domain) bool { add("domain %+v", *d); return true })

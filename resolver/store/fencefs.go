@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -18,7 +20,8 @@ type fencedFS struct {
 	fence  *fence
 	lock   *heldLock
 	tables *keptTables
-	disk   bool // the real disk lies below, not memory
+	disk   bool         // the real disk lies below, not memory
+	paced  *atomic.Bool // see Options
 }
 
 // rootCause drops the layers that only repeat the path.
@@ -42,7 +45,11 @@ func (f *fencedFS) Unwrap() vfs.FS { return f.FS }
 // open ends an operation that yields a file for writing.
 func (f *fencedFS) open(op, name string, file vfs.File, err error) (vfs.File, error) {
 	f.fence.leave(op, filepath.Base(name), err)
-	return &fencedFile{File: file, fence: f.fence, name: filepath.Base(name)}, nil
+	fenced := &fencedFile{File: file, fence: f.fence, name: filepath.Base(name)}
+	if isTable(name) {
+		fenced.paced = f.paced
+	}
+	return fenced, nil
 }
 
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -164,13 +171,32 @@ type fencedFile struct {
 	vfs.File
 	fence *fence
 	name  string
+	paced *atomic.Bool // of a table, see Options; nil for other files
+	from  time.Time    // when Write ended last
 }
 
 func (f *fencedFile) Write(p []byte) (n int, err error) {
 	f.fence.enter()
 	n, err = f.File.Write(p)
 	f.fence.leave("write", f.name, err)
+	f.rest()
 	return n, nil
+}
+
+// longestRest is what a flush or compaction pauses at most at a time.
+const longestRest = 2 * time.Millisecond
+
+// rest makes who writes a table pause as long as it has worked since its last write. Pebble merges as fast as it can,
+// which after a change of many files takes a whole core for seconds, and on a small machine that core is one that
+// requests wait for. Nobody waits for a merge.
+func (f *fencedFile) rest() {
+	if f.paced == nil || !f.paced.Load() {
+		return
+	}
+	if !f.from.IsZero() {
+		time.Sleep(min(time.Since(f.from), longestRest))
+	}
+	f.from = time.Now()
 }
 
 func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {

@@ -24,6 +24,11 @@ const (
 	// indexBlockBytes keeps a table's index in one block: at the default of a data block's size it gets two levels, and
 	// each read one more search.
 	indexBlockBytes = 256 << 10
+	// oneLevelBytes is the size up to which all tables are on one level (but for what was flushed lately), so that a read
+	// searches one table and not one on each of two or three levels. Merging into it rewrites more; files change seldom.
+	oneLevelBytes = 1 << 30
+	// tableBytes is the size of its tables. Who reads here and there opens a table anew whenever it leaves one.
+	tableBytes = 32 << 20
 )
 
 // pebbleOptions are Pebble's settings; what is not set here is at Pebble's default on purpose.
@@ -39,6 +44,10 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 		DisableWAL: s.dir == "",
 		// One at rest; a second one while a bulk load piles up. The machine is there for resolve.
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
+		LBaseMaxBytes:              oneLevelBytes,
+	}
+	for i := range po.TargetFileSizes {
+		po.TargetFileSizes[i] = tableBytes
 	}
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)

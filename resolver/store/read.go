@@ -82,37 +82,12 @@ func (s *Store) View(f func(v *View) error) error {
 	})
 }
 
-// Newest is View at the newest state: it sees every change whose Apply has returned, or has raised what its caller reads
-// before. It takes an iterator that an earlier call has left, where nothing was committed since: making one takes longer
-// than all that a miss reads with it. f must not keep v, and must not call the Store.
-func (s *Store) Newest(f func(v *View) error) error {
-	return s.read(func() error {
-		it, err := s.iterators.take(s.db)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f(&View{it.Iterator}), s.iterators.leave(it))
-	})
-}
-
 // Domain reads the record of a canonical name, or of a wildcard when name begins with "*.".
-func (s *Store) Domain(dst *catalog.Domain, name []byte) (found bool, err error) {
-	err = s.read(func() error { found, err = readDomain(now{s.db}, dst, name); return err })
-	return found, err
-}
-
-// Domain is Store.Domain at the view's moment.
 func (v *View) Domain(dst *catalog.Domain, name []byte) (bool, error) {
 	return readDomain(v, dst, name)
 }
 
 // Project reads a project with its settings and SMTP config, without domains and templates.
-func (s *Store) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
-	err = s.read(func() error { found, err = readProject(now{s.db}, dst, id); return err })
-	return found, err
-}
-
-// Project is Store.Project at the view's moment.
 func (v *View) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
 	return readProject(v, dst, id)
 }
@@ -183,8 +158,11 @@ func (s *Store) LastGood(path string) (b []byte, err error) {
 	return b, err
 }
 
+// maxDomainKey is the length of the longest key of a domain, and more than that of a project.
+const maxDomainKey = 1 + catalog.MaxHostLen + 2
+
 func readDomain(g getter, dst *catalog.Domain, name []byte) (bool, error) {
-	var buf [1 + catalog.MaxHostLen + 2]byte
+	var buf [maxDomainKey]byte
 	return g.get(appendTextKey(buf[:0], prefixDomain, name), func(value []byte) error { return decodeDomain(dst, value) })
 }
 

@@ -77,9 +77,15 @@ func appendProject(dst []byte, p *catalog.ProjectConfig) []byte {
 
 // decodeProject fills dst but for its domains and templates, which have records of their own.
 func decodeProject(dst *catalog.ProjectConfig, id int64, rec []byte) error {
+	d := newDecoder(rec, recordVersion)
+	dst.SMTP = nil
+	return d.projectConfig(dst, id)
+}
+
+// projectConfig decodes a project. Where dst has an SMTP config, that is the room for the record's.
+func (d *decoder) projectConfig(dst *catalog.ProjectConfig, id int64) error {
 	s := projectScratches.Get().(*projectScratch)
 	defer projectScratches.Put(s)
-	d := newDecoder(rec, recordVersion)
 	*s.own = catalog.Project{ID: id, CreatedAt: d.micros(), UpdatedAt: d.micros(), UUID: d.uuid()}
 	own := decoder{s: d.string(), failed: d.failed}
 	s.own.Slug = own.string()
@@ -93,13 +99,19 @@ func decodeProject(dst *catalog.ProjectConfig, id int64, rec []byte) error {
 	*s.auth = catalog.NewAuthSettings()
 	s.auth.ID, s.auth.UUID, s.auth.Said = int64(d.uint()), d.uuid(), catalog.FieldSet(d.uint())
 	d.fields(s.authFields)
+	room := dst.SMTP
 	dst.Project, dst.Service, dst.Auth, dst.SMTP = *s.own, *s.service, *s.auth, nil
 	if d.bool() {
 		*s.smtp = catalog.SMTPConfig{ID: int64(d.uint()), UUID: d.uuid()}
 		d.fields(s.smtpFields)
-		smtp := *s.smtp
-		dst.SMTP = &smtp
+		if room == nil {
+			room = new(catalog.SMTPConfig)
+		}
+		*room = *s.smtp
+		dst.SMTP = room
 	}
+	// The strings may be borrowed: nothing of them stays in the pool.
+	*s.own, *s.service, *s.auth, *s.smtp = catalog.Project{}, catalog.ServiceSettings{}, catalog.AuthSettings{}, catalog.SMTPConfig{}
 	return d.err()
 }
 
@@ -179,6 +191,10 @@ func appendDomain(dst []byte, dom *catalog.Domain) []byte {
 
 func decodeDomain(dst *catalog.Domain, rec []byte) error {
 	d := newDecoder(rec, recordVersion)
+	return d.domain(dst)
+}
+
+func (d *decoder) domain(dst *catalog.Domain) error {
 	*dst = catalog.Domain{
 		CreatedAt: d.micros(), UpdatedAt: d.micros(), UUID: d.uuid(),
 		ID: d.fixed(), ProjectID: d.fixed(), Name: d.string(),

@@ -30,22 +30,23 @@ type Options struct {
 	Logger     *slog.Logger // nil: slog.Default. Pebble's own messages come at debug level
 	FS         vfs.FS       // nil: the disk, or memory for a Store without a directory
 	CacheBytes int64        // of the block cache; 0: DefaultCacheBytes
+	Paced      *atomic.Bool // while true, flushes and compactions take their time; may be nil
 }
 
 // A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
 // each other.
 type Store struct {
-	dir       string // "" in memory
-	db        *pebble.DB
-	fs        *fencedFS
-	fence     *fence
-	lock      *heldLock
-	cache     *pebble.Cache
-	iterators iterators
-	inodes    [2]os.FileInfo // of the directory and its lock file, on a disk
-	closing   atomic.Bool
-	syncing   atomic.Bool // a sync of the log is due
-	users     users
+	dir     string // "" in memory
+	db      *pebble.DB
+	fs      *fencedFS
+	fence   *fence
+	lock    *heldLock
+	cache   *pebble.Cache
+	readers readers
+	inodes  [2]os.FileInfo // of the directory and its lock file, on a disk
+	closing atomic.Bool
+	syncing atomic.Bool // a sync of the log is due
+	users   users
 
 	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
 	generation atomic.Uint64
@@ -74,7 +75,7 @@ func Open(dir string, o Options) (*Store, error) {
 		}
 	}
 	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock)}
-	s.fs = &fencedFS{FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default}
+	s.fs = &fencedFS{FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default, paced: o.Paced}
 	s.cache = pebble.NewCache(o.CacheBytes)
 	if err := s.open(o); err != nil {
 		s.abandon(o.CacheBytes)
@@ -318,7 +319,7 @@ func (s *Store) Close() error {
 	defer s.write.Unlock()
 	s.users.drain(s.fence)
 	closed := make(chan error, 1)
-	go func() { closed <- errors.Join(s.iterators.close(), s.db.Close()) }()
+	go func() { closed <- errors.Join(s.readers.close(), s.db.Close()) }()
 	var err error
 	select {
 	case err = <-closed:
