@@ -94,6 +94,7 @@ type writer struct {
 	// released are index keys that an object has given up; what another object of the Change has taken up stays.
 	released map[string]struct{}
 
+	own           []byte // the record of the project that was declared last
 	key, old, rec []byte // scratch
 }
 
@@ -276,8 +277,9 @@ func (w *writer) declare(d *catalog.Declared) error {
 		if err := w.project(p); err != nil {
 			return err
 		}
+		beside := besideOf(p, w.own)
 		for j := range p.Domains {
-			if err := w.domain(&p.Domains[j], p.Project.ID); err != nil {
+			if err := w.domain(&p.Domains[j], p.Project.ID, beside); err != nil {
 				return err
 			}
 		}

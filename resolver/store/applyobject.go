@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// project writes a project block's own record and its slug.
+// project writes a project block's own record, which it leaves in w.own, and its slug.
 func (w *writer) project(p *catalog.ProjectConfig) error {
 	id := p.Project.ID
 	w.key = appendProjectKey(w.key[:0], id)
@@ -23,6 +23,7 @@ func (w *writer) project(p *catalog.ProjectConfig) error {
 	case !sound(old) || !sameObject(old, w.rec):
 		setRecordTimes(w.rec, w.now, w.now)
 	case bytes.Equal(old[headerLen:], w.rec[headerLen:]):
+		w.own = append(w.own[:0], old...)
 		return nil
 	default:
 		created, updated := recordTimes(old)
@@ -35,6 +36,7 @@ func (w *writer) project(p *catalog.ProjectConfig) error {
 		w.release(appendTextKey(nil, prefixSlug, slug))
 	}
 	w.set(w.key, w.rec)
+	w.own = append(w.own[:0], w.rec...)
 	w.key = appendTextKey(w.key[:0], prefixSlug, p.Project.Slug)
 	w.set(w.key, appendID(nil, id))
 	w.effect.Projects = append(w.effect.Projects, id)
@@ -48,21 +50,21 @@ func storedSlug(rec []byte) string {
 	return d.string()
 }
 
-// domain writes one domain record and the project's index of it.
-func (w *writer) domain(dom *catalog.Domain, project int64) error {
+// domain writes one domain record with what stands beside it, and the project's index of it.
+func (w *writer) domain(dom *catalog.Domain, project int64, beside []byte) error {
 	record := *dom
 	record.ProjectID = project // the block that it stands in decides
 	w.key = appendTextKey(w.key[:0], prefixDomain, record.Name)
-	old, err := w.load(w.key)
+	old, was, err := w.loadDomain(w.key)
 	if err != nil {
 		return err
 	}
 	if old == nil {
 		w.countDomain(record.Name, 1)
-	} else if was := domainRef(old); was.ID != record.ID || was.ProjectID != project {
+	} else if holder := domainRef(old); holder.ID != record.ID || holder.ProjectID != project {
 		// Another object has had the name, in another project. Its own entry there goes.
-		w.release(appendHostKey(nil, was.ProjectID, was.ID))
-		if was.ID != record.ID {
+		w.release(appendHostKey(nil, holder.ProjectID, holder.ID))
+		if holder.ID != record.ID {
 			old = nil
 		}
 	}
@@ -77,20 +79,37 @@ func (w *writer) domain(dom *catalog.Domain, project int64) error {
 		}
 	}
 	w.rec = appendDomain(w.rec[:0], &record)
-	if !w.stampTimes(old) {
+	changed := w.stampTimes(old)
+	if !changed && bytes.Equal(was, beside) {
 		return nil
 	}
+	w.rec = withProject(w.rec, beside)
 	w.key = appendTextKey(w.key[:0], prefixDomain, record.Name)
 	w.set(w.key, w.rec)
+	if !changed {
+		return nil
+	}
 	w.set(appendHostKey(nil, project, record.ID), []byte(record.Name))
 	w.touchDomain(record.Name)
 	return nil
 }
 
+// loadDomain reads a domain's record and what stands beside it, or nil. Both lie in w.old.
+func (w *writer) loadDomain(key []byte) (domain, beside []byte, err error) {
+	value, err := w.load(key)
+	if err != nil || value == nil {
+		return nil, nil, err
+	}
+	if domain, beside = split(value); domain == nil {
+		return nil, nil, errRecord
+	}
+	return domain, beside, nil
+}
+
 // renamedDomain gives the former name up and returns the record under it, nil when that is another object's by now.
 func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
 	w.key = appendTextKey(w.key[:0], prefixDomain, former.Name)
-	old, err := w.load(w.key)
+	old, _, err := w.loadDomain(w.key)
 	if err != nil || old == nil || domainRef(old).ID != former.ID {
 		return nil, err
 	}

@@ -15,7 +15,7 @@
 //	m      "importing"               empty; there while an Import is under way        Import
 //	p      project id                project with settings and SMTP config            Apply
 //	s      slug                      project id                                       Apply
-//	d      canonical domain name     domain                                           Apply
+//	d      canonical domain name     domain with its project, see beside.go           Apply, Import
 //	o      project id, domain id     canonical domain name                            Apply
 //	t      project id or 0, id       template                                         Apply
 //	c      project id or 0, code     template id                                      Apply

@@ -52,10 +52,14 @@ func (s *Store) Import(from *Store) error {
 }
 
 func (s *Store) finishImport(from *Store, revision uint64) error {
+	err := s.setBesides(func(value []byte) []byte { domain, _ := split(value); return domain })
+	if err != nil {
+		return err
+	}
 	generation := max(s.generation.Load(), from.generation.Load())
 	counts := from.Counts()
 	b := s.db.NewBatch()
-	err := errors.Join(
+	err = errors.Join(
 		b.Set(keyGeneration, binary.AppendUvarint(nil, generation), nil),
 		b.Set(keyDecoder, binary.AppendUvarint(nil, revision), nil),
 		b.Set(keyCounts, appendCounts(nil, counts), nil),
@@ -143,10 +147,22 @@ func (m *merge) reconcile(value, have []byte) []byte {
 		return nil
 	}
 	switch m.prefix {
-	case prefixProject, prefixDomain, prefixTemplate:
-	default:
-		return value
+	case prefixDomain:
+		// What stands beside is set once all projects are merged.
+		domain, _ := split(value)
+		old, _ := split(have)
+		if domain = m.reconcileTimes(domain, old); domain == nil {
+			return nil
+		}
+		return withProject(append([]byte(nil), domain...), nil)
+	case prefixProject, prefixTemplate:
+		return m.reconcileTimes(value, have)
 	}
+	return value
+}
+
+// reconcileTimes is reconcile for records that have times.
+func (m *merge) reconcileTimes(value, have []byte) []byte {
 	if !sound(value) || !sound(have) || !sameObject(value, have) {
 		return value
 	}

@@ -163,7 +163,10 @@ const maxDomainKey = 1 + catalog.MaxHostLen + 2
 
 func readDomain(g getter, dst *catalog.Domain, name []byte) (bool, error) {
 	var buf [maxDomainKey]byte
-	return g.get(appendTextKey(buf[:0], prefixDomain, name), func(value []byte) error { return decodeDomain(dst, value) })
+	return g.get(appendTextKey(buf[:0], prefixDomain, name), func(value []byte) error {
+		domain, _ := split(value)
+		return decodeDomain(dst, domain)
+	})
 }
 
 func readProject(g getter, dst *catalog.ProjectConfig, id int64) (bool, error) {

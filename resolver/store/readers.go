@@ -11,11 +11,13 @@ import (
 )
 
 // A Reader reads what a miss needs from the newest state, without copying it: the strings in what it returns lie in the
-// store's own memory. Those of a domain are valid until the next call of Domain, those of a project until the next call
-// of Project, and all of them only within the call of Borrow that the Reader was handed to, on one goroutine.
+// store's own memory. They are valid until the next call of Domain or Project, and only within the call of Borrow that the Reader was handed to, on one goroutine.
 type Reader struct {
 	// One each, so that both stay in the tables where the next of their kind is likely to be.
 	domains, projects *pebble.Iterator
+
+	beside []byte // the record of the project of the domain that was found last; empty where it must be looked for
+	owner  int64  // that project's id
 
 	version uint64
 	made    time.Time
@@ -37,19 +39,29 @@ func (s *Store) Borrow(f func(r *Reader) error) error {
 
 // Domain is View.Domain, borrowing.
 func (r *Reader) Domain(dst *catalog.Domain, name []byte) (bool, error) {
+	r.beside = nil
 	value, err := seek(r.domains, appendTextKey(r.key[:0], prefixDomain, name))
 	if err != nil || value == nil {
 		return false, err
 	}
-	d := borrowingDecoder(value, recordVersion)
-	return true, d.domain(dst)
+	domain, project := split(value)
+	d := borrowingDecoder(domain, recordVersion)
+	if err := d.domain(dst); err != nil {
+		return true, err
+	}
+	r.beside, r.owner = project, dst.ProjectID
+	return true, nil
 }
 
 // Project is View.Project, borrowing. Where dst has an SMTP config, that is the room for the project's.
+// The project of the domain that was found last mostly costs no search; its strings are as valid as the domain's.
 func (r *Reader) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
-	value, err := seek(r.projects, appendProjectKey(r.key[:0], id))
-	if err != nil || value == nil {
-		return false, err
+	value := r.beside
+	if len(value) == 0 || id != r.owner {
+		var err error
+		if value, err = seek(r.projects, appendProjectKey(r.key[:0], id)); err != nil || value == nil {
+			return false, err
+		}
 	}
 	d := borrowingDecoder(value, recordVersion)
 	return true, d.projectConfig(dst, id)

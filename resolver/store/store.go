@@ -14,12 +14,14 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/resolver/catalog"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // formatVersion is the version of the key layout in doc.go.
-const formatVersion = 1
+const formatVersion = 2
 
 // DefaultCacheBytes is Options.CacheBytes where none is given: room for the records of 100,000 projects with 300,000
 // domains and for the memtables, which Pebble takes from it.
@@ -186,6 +188,9 @@ func (s *Store) checkFormat() error {
 		if v > formatVersion {
 			return newer(s.dir, "store format", v, formatVersion)
 		}
+		if v < formatVersion {
+			return s.upgrade()
+		}
 		return nil
 	}
 	if !errors.Is(err, pebble.ErrNotFound) {
@@ -201,6 +206,21 @@ func (s *Store) checkFormat() error {
 	}
 	if foreign {
 		return fmt.Errorf("%w: it holds data, but no store format", ErrDamaged)
+	}
+	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
+}
+
+// upgrade makes a store of format 1 one of format 2. Where it is cut off, it starts again: a value that has its project's
+// record beside it is longer than the domain's record in front of it says.
+func (s *Store) upgrade() error {
+	err := s.setBesides(func(value []byte) []byte {
+		if domain, _ := split(value); domain != nil && decodeDomain(new(catalog.Domain), domain) == nil {
+			return domain
+		}
+		return value
+	})
+	if err != nil {
+		return fmt.Errorf("upgrade to store format %d: %w", formatVersion, err)
 	}
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
 }
