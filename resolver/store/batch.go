@@ -77,7 +77,14 @@ func (s *Store) syncSoon() {
 			return
 		}
 		defer s.users.leave()
-		// Where the disk refuses, the fence has the word, and this goroutine with it.
-		_ = s.db.LogData(nil, pebble.Sync)
+		synced := make(chan struct{})
+		go func() {
+			defer close(synced)
+			_ = s.db.LogData(nil, pebble.Sync) // where the disk refuses, the fence has the word
+		}()
+		select {
+		case <-synced:
+		case <-s.fence.failed: // then it never comes back, and must not keep the lock
+		}
 	})
 }

@@ -24,8 +24,8 @@ import (
 const formatVersion = 2
 
 // DefaultCacheBytes is Options.CacheBytes where none is given: room for the records of 100,000 projects with 300,000
-// domains and for the memtables, which Pebble takes from it.
-const DefaultCacheBytes = 128 << 20
+// domains and for the memtables, which Pebble takes from it. It is taken as it is needed.
+const DefaultCacheBytes = 256 << 20
 
 // Options are the settings of a Store. The zero value is of use.
 type Options struct {
