@@ -31,13 +31,14 @@ func (w *writer) project(p *catalog.ProjectConfig) error {
 		}
 		setRecordTimes(w.rec, created, updated)
 	}
-	if slug := storedSlug(old); slug != "" && slug != p.Project.Slug {
-		w.release(appendTextKey(nil, prefixSlug, slug))
+	was := storedSlug(old)
+	if was != "" && was != p.Project.Slug {
+		w.release(appendTextKey(nil, prefixSlug, was))
 	}
 	w.set(w.key, w.rec)
 	w.key = appendTextKey(w.key[:0], prefixSlug, p.Project.Slug)
 	w.set(w.key, appendID(nil, id))
-	w.effect.Projects = append(w.effect.Projects, id)
+	w.effect.Projects = append(w.effect.Projects, ProjectEffect{ID: id, Slug: p.Project.Slug, Was: was, Domains: p.Domains})
 	return nil
 }
 
@@ -62,6 +63,9 @@ func (w *writer) domain(dom *catalog.Domain, project int64) error {
 	} else if was := domainRef(old); was.ID != record.ID || was.ProjectID != project {
 		// Another object has had the name, in another project. Its own entry there goes.
 		w.release(appendHostKey(nil, was.ProjectID, was.ID))
+		if was.ProjectID != project {
+			w.touchDomain(record.Name, was.ProjectID, true)
+		}
 		if was.ID != record.ID {
 			old = nil
 		}
@@ -83,7 +87,7 @@ func (w *writer) domain(dom *catalog.Domain, project int64) error {
 	w.key = appendTextKey(w.key[:0], prefixDomain, record.Name)
 	w.set(w.key, w.rec)
 	w.set(appendHostKey(nil, project, record.ID), []byte(record.Name))
-	w.touchDomain(record.Name)
+	w.touchDomain(record.Name, project, false)
 	return nil
 }
 
@@ -95,7 +99,7 @@ func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
 		return nil, err
 	}
 	w.release(w.key)
-	w.touchDomain(former.Name)
+	w.touchDomain(former.Name, former.ProjectID, true)
 	return old, nil
 }
 
@@ -110,12 +114,8 @@ func domainRef(rec []byte) (r catalog.Ref) {
 
 func isWildcard(name string) bool { return len(name) > 2 && name[0] == '*' }
 
-func (w *writer) touchDomain(name string) {
-	if isWildcard(name) {
-		w.effect.Wildcards = true
-	} else {
-		w.effect.Domains = append(w.effect.Domains, name)
-	}
+func (w *writer) touchDomain(name string, project int64, gone bool) {
+	w.effect.Domains = append(w.effect.Domains, DomainEffect{Name: name, Project: project, Gone: gone})
 }
 
 func (w *writer) countDomain(name string, n int) {
@@ -189,10 +189,11 @@ func (w *writer) removeProject(ref *catalog.Ref) error {
 	}
 	w.delete(key)
 	w.counts.Projects--
-	w.effect.Projects = append(w.effect.Projects, ref.ID)
-	if slug := storedSlug(old); slug != "" {
+	slug := storedSlug(old)
+	if slug != "" {
 		w.release(appendTextKey(nil, prefixSlug, slug))
 	}
+	w.effect.Projects = append(w.effect.Projects, ProjectEffect{ID: ref.ID, Slug: slug, Was: slug, Gone: true})
 	return nil
 }
 
