@@ -39,6 +39,7 @@ type ProjectEffect struct {
 type DomainEffect struct {
 	Name    string
 	Project int64 // id
+	New     bool  // the object was not there before, or had another name or project
 	Gone    bool
 }
 

@@ -64,13 +64,15 @@ func (w *writer) domain(dom *catalog.Domain, project int64) error {
 		// Another object has had the name, in another project. Its own entry there goes.
 		w.release(appendHostKey(nil, was.ProjectID, was.ID))
 		if was.ProjectID != project {
-			w.touchDomain(record.Name, was.ProjectID, true)
+			w.touchDomain(DomainEffect{Name: record.Name, Project: was.ProjectID, Gone: true})
 		}
 		if was.ID != record.ID {
 			old = nil
 		}
 	}
+	isNew := old == nil
 	if former := w.before[objectID{kind: catalog.KindDomain, id: record.ID}]; former != nil {
+		isNew = true
 		if former.ProjectID != project {
 			w.release(appendHostKey(nil, former.ProjectID, former.ID))
 		}
@@ -87,7 +89,7 @@ func (w *writer) domain(dom *catalog.Domain, project int64) error {
 	w.key = appendTextKey(w.key[:0], prefixDomain, record.Name)
 	w.set(w.key, w.rec)
 	w.set(appendHostKey(nil, project, record.ID), []byte(record.Name))
-	w.touchDomain(record.Name, project, false)
+	w.touchDomain(DomainEffect{Name: record.Name, Project: project, New: isNew})
 	return nil
 }
 
@@ -99,7 +101,7 @@ func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
 		return nil, err
 	}
 	w.release(w.key)
-	w.touchDomain(former.Name, former.ProjectID, true)
+	w.touchDomain(DomainEffect{Name: former.Name, Project: former.ProjectID, Gone: true})
 	return old, nil
 }
 
@@ -114,9 +116,7 @@ func domainRef(rec []byte) (r catalog.Ref) {
 
 func isWildcard(name string) bool { return len(name) > 2 && name[0] == '*' }
 
-func (w *writer) touchDomain(name string, project int64, gone bool) {
-	w.effect.Domains = append(w.effect.Domains, DomainEffect{Name: name, Project: project, Gone: gone})
-}
+func (w *writer) touchDomain(d DomainEffect) { w.effect.Domains = append(w.effect.Domains, d) }
 
 func (w *writer) countDomain(name string, n int) {
 	w.counts.Domains += n
