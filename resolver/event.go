@@ -48,7 +48,8 @@ const eventOverhead = 128
 
 func (e *Event) size() int { return len(e.Data) + len(e.Slug) + len(e.unless) + eventOverhead }
 
-func newReset(revision uint64) *Event {
+// NewReset makes a Reset of a revision.
+func NewReset(revision uint64) *Event {
 	data := strconv.AppendUint([]byte(`{"revision":`), revision, 10)
 	return &Event{Revision: revision, Kind: Reset, Data: append(data, '}')}
 }

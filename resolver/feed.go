@@ -104,7 +104,7 @@ func (c *Cursor) Next(dst []*Event, n int) []*Event {
 	defer f.mu.Unlock()
 	if c.lost || c.next < f.dropped+uint64(f.at) {
 		c.lost, c.next = false, f.end()
-		return append(dst, newReset(f.revision))
+		return append(dst, NewReset(f.revision))
 	}
 	from := int(c.next - f.dropped)
 	n = min(n, len(f.events)-from)
@@ -142,7 +142,7 @@ func (f *Feed) publish(revision uint64, events []*Event) {
 
 // everything are the events of a change that may have changed anything.
 func everything(revision uint64) []*Event {
-	return []*Event{{Revision: revision, Kind: KeysChanged}, newReset(revision)}
+	return []*Event{{Revision: revision, Kind: KeysChanged}, NewReset(revision)}
 }
 
 // tell publishes a change that is committed and whose epoch has begun (see stamps): a hit from before it is not given any
@@ -163,7 +163,7 @@ func (r *Resolver) tell(c *catalog.Change, e *store.Effect) {
 	}
 	events, ok := eventsOf(c, e, r.slugOf)
 	if !ok {
-		events = []*Event{newReset(e.Generation)}
+		events = []*Event{NewReset(e.Generation)}
 	}
 	if e.Keys {
 		events = append([]*Event{{Revision: e.Generation, Kind: KeysChanged}}, events...)
