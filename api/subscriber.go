@@ -115,8 +115,8 @@ func (u *subscriber) watch() {
 		u.end(endClient)
 		u.timer.Stop()
 		u.conn.Close()
-		u.server.streams.remove(u)
 		u.log()
+		u.server.streams.remove(u) // the last: Shutdown waits for it
 	}()
 	var b [256]byte
 	for got := 0; got < maxStreamInput; {
