@@ -46,6 +46,7 @@ func routes() []route {
 		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, (*Server).deleteDomain},
 		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, (*Server).updateServiceSettings},
 		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, (*Server).updateAuthSettings},
+		{"GET", eventsPath, Platform, resolvePermissions, (*Server).streamEvents},
 		{"GET", mailHealthPath, Mail, 0, (*Server).mailHealth},
 	}
 }
@@ -237,6 +238,10 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, rt *route, key *resolver.Key, 
 	pattern := ""
 	if rt != nil {
 		pattern = rt.path
+	}
+	if ctx.Hijacked() { // a stream, which is logged when it ends
+		s.metrics.observe(pattern, methodLabel(ctx.Method()), ctx.Response.StatusCode(), time.Since(ctx.Time()))
+		return
 	}
 	s.record(ctx, ctx.Method(), pattern, key, time.Since(ctx.Time()))
 }

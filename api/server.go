@@ -55,6 +55,8 @@ type Limits struct {
 	Idle         time.Duration // between two requests; 0: 60 s
 	Conns        int           // in total, to be kept below the descriptor limit; 0: 8192
 	ConnsPerPeer int           // per peer address, not for Unix sockets; 0: 1024
+	Streams      int           // connections that event streams may take; 0: half of Conns
+	Heartbeat    time.Duration // between two comments in an event stream; 0: 15 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -72,9 +74,11 @@ func (l Limits) withDefaults() Limits {
 	def(&l.BodyBytes, 1<<20)
 	def(&l.Conns, 8192)
 	def(&l.ConnsPerPeer, 1024)
+	def(&l.Streams, max(1, l.Conns/2))
 	wait(&l.Read, 10*time.Second)
 	wait(&l.Write, 10*time.Second)
 	wait(&l.Idle, time.Minute)
+	wait(&l.Heartbeat, 15*time.Second)
 	return l
 }
 
@@ -98,6 +102,7 @@ type Server struct {
 	clock    clock
 	metrics  *metrics
 	admitted *admission
+	streams  *subscribers
 
 	loading          atomic.Bool // see SetLoading
 	cacheControl     []byte
@@ -130,6 +135,7 @@ func New(o Options) (*Server, error) {
 		metrics:          newMetrics(),
 		accessLogResolve: o.AccessLogResolve,
 	}
+	s.streams = newSubscribers(o.Resolver.Events(), s.admitted.limits.Streams)
 	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
 	s.router = s.newRouter()
@@ -141,6 +147,7 @@ func New(o Options) (*Server, error) {
 		MaxRequestBodySize: s.admitted.limits.BodyBytes,
 		Concurrency:        s.admitted.limits.Conns + 1, // the listener's cap comes first; conn has the timeouts
 		CloseOnShutdown:    true,
+		KeepHijackedConns:  true, // event streams close theirs
 
 		NoDefaultServerHeader:        true,
 		SecureErrorLogMessage:        true,
@@ -192,8 +199,8 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 	return nil
 }
 
-// Shutdown stops accepting, closes idle and silent connections, and lets requests that are under way finish, whose
-// answers carry "Connection: close". When ctx ends it cuts what is left and returns ctx's error. A Server cannot be
+// Shutdown stops accepting, closes idle and silent connections, ends event streams, and lets requests that are under way
+// finish, whose answers carry "Connection: close". When ctx ends it cuts what is left and returns ctx's error. A Server cannot be
 // used again after it.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
@@ -204,7 +211,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.admitted.killSilent()
+	s.streams.stop()
 	err := s.http.ShutdownWithContext(ctx)
+	if err == nil {
+		err = s.streams.wait(ctx)
+	}
 	s.admitted.killAll()
 	if !again {
 		close(s.admitted.clock.stopped)

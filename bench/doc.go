@@ -6,6 +6,7 @@
 //	go run ./bench reload     from save to visible; resolve while a file is rewritten every 100 ms
 //	go run ./bench checkout   resolve while git switches every file at once
 //	go run ./bench start      cold start, warm start, resident memory
+//	go run ./bench feed       resolve while files change, with 1,000 subscribers of the change feed and without
 //	go run ./bench flood      memory and hit ratio around 1,000,000 unknown domains
 //
 // It makes a seeded corpus, builds the real binary, starts it and talks to it over real sockets. Every answer's

@@ -28,6 +28,7 @@ func commands() []command {
 		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", nil, runReload},
 		{"checkout", "resolve while git switches every file at once", nil, runCheckout},
 		{"start", "cold start, warm start, resident memory", nil, runStart},
+		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", nil, runFeed},
 		{"flood", "memory and hit ratio around 1,000,000 unknown domains", nil, runFlood},
 	}
 }

@@ -23,6 +23,9 @@ type options struct {
 	cacheSize string // --cache-size of the server; empty: its default
 	saves     int    // reload: how many saves are timed
 	unknown   int    // flood: how many unknown domains are asked
+	streams   int    // feed: how many subscribe
+
+	changeEvery time.Duration // feed: between two saves
 }
 
 // loadParams say how the server is asked.
@@ -42,6 +45,7 @@ func defaultOptions() options {
 		load:    loadParams{connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen},
 		saves:   200,
 		unknown: 1_000_000,
+		streams: 1000, changeEvery: 200 * time.Millisecond,
 	}
 }
 
@@ -61,6 +65,8 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.load.warmUp, "warm-up", o.load.warmUp, "questions before anything is measured")
 	f.StringVar(&o.cacheSize, "cache-size", o.cacheSize, "the server's -cache-size (default: the server's own)")
 	f.IntVar(&o.saves, "saves", o.saves, "reload: saves that are timed, in each way of saving")
+	f.IntVar(&o.streams, "streams", o.streams, "feed: subscribers of the change feed")
+	f.DurationVar(&o.changeEvery, "change-every", o.changeEvery, "feed: time between two saves of a file")
 	f.IntVar(&o.unknown, "unknown", o.unknown, "flood: unknown domains that are asked")
 }
 
@@ -70,8 +76,8 @@ func (o *options) check() error {
 		return errors.New("-connections, -rounds, -round and -warm-up must be positive")
 	case o.load.zipf <= 1:
 		return fmt.Errorf("-zipf is %v, it must be above 1", o.load.zipf)
-	case o.saves < 1 || o.unknown < 1:
-		return errors.New("-saves and -unknown must be positive")
+	case o.saves < 1 || o.unknown < 1 || o.streams < 1 || o.changeEvery <= 0:
+		return errors.New("-saves, -unknown, -streams and -change-every must be positive")
 	}
 	return o.corpus.check()
 }

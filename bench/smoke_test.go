@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,6 +50,10 @@ func (f *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	if r.URL.Path == "/api/platform/events" {
+		f.follow(w, r)
+		return
+	}
 	f.hits.Add(1)
 	host := r.URL.Query().Get("domain")
 	project := projectNumber([]byte(host))
@@ -57,6 +64,30 @@ func (f *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fields := f.read(project)
 	fmt.Fprintf(w, `{"success":true,"data":{"project":{"slug":"%s","description":"%s"},"serviceSettings":{"smsEnabled":%s}}}`,
 		f.corpus.slugs[project], fields[0], fields[1])
+}
+
+// follow tells of each save, which it finds by reading all files over and over.
+func (f *standIn) follow(w http.ResponseWriter, r *http.Request) {
+	last := make([][2]string, f.corpus.Projects)
+	for i := range last {
+		last[i] = f.read(i)
+	}
+	fmt.Fprint(w, "retry: 2000\n\n")
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for out := http.NewResponseController(w); out.Flush() == nil; {
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+		for i := range last {
+			if now := f.read(i); now != last[i] {
+				last[i] = now
+				fmt.Fprintf(w, "event: project.changed\ndata: {\"slug\":\"%s\"}\n\n", f.corpus.slugs[i])
+			}
+		}
+	}
 }
 
 // read keeps what it had where a file is just being written.
@@ -173,6 +204,32 @@ func TestSmokeReload(t *testing.T) {
 	}
 	if again := smallCorpus(t, b); again.key != c.key {
 		t.Error("the corpus was made anew although it was restored")
+	}
+}
+
+func TestSmokeFeed(t *testing.T) {
+	b := smallBench(t)
+	b.streams, b.changeEvery = 3, 80*time.Millisecond
+	c := smallCorpus(t, b)
+	rep, err := b.feed(t.Context(), startStandIn(t, c), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"resolve with subscribers", "latency p99 at half load"} {
+		if r := find(t, rep, name); r.Figure.Median <= 0 || r.Baseline.Median <= 0 || r.Goal == nil {
+			t.Errorf("row %+v", r)
+		}
+	}
+	// A subscriber that is not told of each save voids the figures.
+	for _, said := range []string{"event: project.changed\ndata: {}\n\n", "event: reset\ndata: {}\n\nevent: project.changed\ndata: {}\n\n"} {
+		near, far := net.Pipe()
+		go func() {
+			io.WriteString(far, said)
+			far.Close()
+		}()
+		if err := (followers{{near, bufio.NewScanner(near)}}).expect(2); err == nil {
+			t.Errorf("%q passes for two events", said)
+		}
 	}
 }
 

@@ -16,11 +16,17 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 		st := r.writes.Load()
 		effect, err := r.applyTo(st, c)
 		if err == nil {
+			r.tell(c, effect)
 			return effect.Generation, nil
+		}
+		if effect != nil {
+			r.feed.unsure = true // it is committed all the same
 		}
 		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrDamaged) {
 			return 0, err
 		}
+		// The store that failed may have the change already, and the one that takes over has it from there.
+		r.feed.unsure = true
 		if r.takeOver(st) != nil {
 			return 0, readError(err)
 		}
@@ -59,6 +65,16 @@ func (r *Resolver) exchange(st *store.Store) error {
 	r.reads.Store(st)
 	r.writes.Store(st)
 	r.stamps.raiseAll()
+	return nil
+}
+
+// exchangeContent is exchange for a store that may hold something else than the one before.
+func (r *Resolver) exchangeContent(st *store.Store) error {
+	if err := r.exchange(st); err != nil {
+		return err
+	}
+	r.feed.unsure = false
+	r.feed.publish(st.Generation(), everything(st.Generation()))
 	return nil
 }
 

@@ -16,6 +16,11 @@
 // moves the stamps of what it touched, then the epoch, and then returns. A hit whose stamps have moved is a miss; a
 // change to one project leaves the entries of all others alone. See stamps.go for why this holds.
 //
+// # What changed
+//
+// Events is a bounded history of what Apply has done, for those who keep answers of their own. It is filled when the
+// epoch has moved: who asks again because of an event gets an answer that is as new. See feed.go.
+//
 // # The store may go
 //
 // Resolve outlives the store (contract cli.md): when the disk refuses, or the store is damaged or deleted, one in memory

@@ -184,7 +184,7 @@ func (r *Resolver) startRebuild(old *store.Store) (rebuild bool, err error) {
 	}
 	mem.RaiseGeneration(old.Generation())
 	if r.options.Rebuild == nil {
-		return false, r.exchange(mem)
+		return false, r.exchangeContent(mem)
 	}
 	r.writes.Store(mem)
 	return true, nil
@@ -276,7 +276,7 @@ func (r *Resolver) rebuild(s state) error {
 	}
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	if err := r.exchange(r.writes.Load()); err != nil {
+	if err := r.exchangeContent(r.writes.Load()); err != nil {
 		return err
 	}
 	s.rebuild = false

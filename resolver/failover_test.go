@@ -231,6 +231,7 @@ func TestDamageWhileRunning(t *testing.T) {
 		return err
 	}})
 	before := r.Generation()
+	cursor, _ := r.Events().Newest()
 	resolve(t, r, "p1.example", resolver.Nested)
 	r.Settle()
 	until(t, "a damaged block is read", func() bool {
@@ -252,8 +253,14 @@ func TestDamageWhileRunning(t *testing.T) {
 	if a := resolve(t, r, "p1.example", resolver.Nested); a.Slug != "p1" {
 		t.Error("a cached answer is gone while the new store is filled")
 	}
+	if got := next(&cursor); got != "" {
+		t.Errorf("while the new store is filled: %s", got)
+	}
 	close(goOn)
 	until(t, "the store on disk is back", healthy(r))
+	if got := next(&cursor); got != "\"\"\n\"reset\"" {
+		t.Errorf("the new store tells %s", got)
+	}
 	for i := range 3000 {
 		if slug := fmt.Sprintf("p%d", i); resolve(t, r, slug+".example", resolver.Nested).Slug != slug {
 			t.Fatalf("%s is not served", slug)
@@ -312,6 +319,8 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	noise := make([]byte, 256<<10)
+	cursor, _ := r.Events().Newest()
+	unsure := 0
 	for n := range 60 {
 		for i := range noise {
 			noise[i] = byte(i*n) ^ byte(i>>8*7) ^ byte(i>>3)
@@ -324,6 +333,16 @@ func TestDiskFull(t *testing.T) {
 		if slug := fmt.Sprintf("p%d", n); resolve(t, r, slug+".example", resolver.Nested).Slug != slug {
 			t.Fatal(slug, "is not served")
 		}
+		switch got := next(&cursor); got {
+		case fmt.Sprintf("project.changed p%d: p%d.example", n, n):
+		case "\"\"\n\"reset\"":
+			unsure++
+		default:
+			t.Fatalf("change %d tells %q", n, got)
+		}
+	}
+	if unsure > 1 {
+		t.Errorf("%d changes could not be told", unsure)
 	}
 	until(t, "the disk is full", degraded(r))
 	if reason, _ := r.Degraded(); !strings.Contains(reason, "no space left") {

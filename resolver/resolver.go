@@ -54,6 +54,7 @@ type Resolver struct {
 	recent  recent
 	metrics counters
 	paced   atomic.Bool // see Pace
+	feed    Feed
 
 	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store
 	// is being filled from the files.
@@ -89,6 +90,7 @@ func Open(o Options) (*Resolver, error) {
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
 	r.reads.Store(st)
 	r.writes.Store(st)
+	r.feed.begin(st.Generation())
 	// Epoch 0 is what an answer that was never confirmed has.
 	r.stamps.begin()
 	r.stamps.end()

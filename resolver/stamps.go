@@ -64,13 +64,18 @@ func (s *stamps) end()   { s.epoch.Store(s.begun.Load()) }
 
 // raise moves the stamps of what e touched. hash is that of an exact name.
 func (s *stamps) raise(e *store.Effect, hash func(string) uint64) {
-	for _, id := range e.Projects {
-		s.projects.raise(id)
+	for i := range e.Projects {
+		s.projects.raise(e.Projects[i].ID)
 	}
-	for _, name := range e.Domains {
-		s.names[hash(name)%nameShards].Add(1)
+	wildcards := false
+	for i := range e.Domains {
+		if name := e.Domains[i].Name; name[0] == '*' {
+			wildcards = true
+		} else {
+			s.names[hash(name)%nameShards].Add(1)
+		}
 	}
-	if e.Wildcards {
+	if wildcards {
 		s.wildcards.Add(1)
 	}
 	if e.Defaults {

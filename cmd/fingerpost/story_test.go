@@ -48,6 +48,7 @@ func TestStories(t *testing.T) {
 			env.Setenv("DEMO", demoKey)
 			env.Setenv("KEY", demoKey)
 			env.Values[serversKey{}] = &servers{byName: map[string]*server{}}
+			env.Values[followersKey{}] = map[string]*follower{}
 			return os.MkdirAll(home, 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
@@ -62,6 +63,7 @@ func TestStories(t *testing.T) {
 
 func storyCmds() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	cmds := faultCmds()
+	maps.Copy(cmds, followCmds())
 	maps.Copy(cmds, map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"start": cmdStart, "halt": cmdHalt, "signal": cmdSignal, "ask": cmdAsk, "until": cmdUntil, "steady": cmdSteady,
 		"subst": cmdSubst, "save": cmdSave,

@@ -15,13 +15,31 @@ import (
 
 // An Effect says what a Change did, as far as answers depend on it.
 type Effect struct {
-	Generation uint64   // after it
-	Projects   []int64  // whose record (own fields, settings, SMTP config) is new, changed or gone
-	Domains    []string // exact names whose record is new, changed or gone
-	Wildcards  bool     // a wildcard's record is
+	Generation uint64 // after it
+	Projects   []ProjectEffect
+	Domains    []DomainEffect
 	Defaults   bool
 	Keys       bool
 	Sealing    bool
+}
+
+// A ProjectEffect is a project whose record (own fields, settings, SMTP config) is new, changed or gone.
+type ProjectEffect struct {
+	ID      int64
+	Slug    string           // now, or the last one of a project that is gone
+	Was     string           // the slug before; "" for a new project
+	Gone    bool             // no file declares it any more
+	Domains []catalog.Domain // what it declares now, changed or not: the Change's memory
+}
+
+// A DomainEffect is a name, exact or wildcard, whose record in a project is new, changed or gone. One that goes from a
+// project to another is gone in the one and changed in the other. The same effect may come twice, and a name that one
+// object gives up and another takes comes as gone and as changed.
+type DomainEffect struct {
+	Name    string
+	Project int64 // id
+	New     bool  // the object was not there before, or had another name or project
+	Gone    bool
 }
 
 // Apply commits a Change as one batch: readers see all of it or nothing, and so does a restart. It is not durable by

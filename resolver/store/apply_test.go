@@ -32,9 +32,11 @@ func TestApplyAndRead(t *testing.T) {
 	if e.Generation != 1 || s.Generation() != 1 {
 		t.Errorf("generation %d, %d, want 1", e.Generation, s.Generation())
 	}
-	if !slices.Equal(e.Projects, []int64{p.Project.ID}) || !slices.Equal(e.Domains, []string{"acme.example"}) ||
-		!e.Wildcards || !e.Defaults || !e.Keys || !e.Sealing {
-		t.Errorf("effect %+v", e)
+	if got := effectText(e, p); got != "project acme; *.acme.example of acme; acme.example of acme" || !e.Defaults || !e.Keys || !e.Sealing {
+		t.Errorf("effect %s: %+v", got, e)
+	}
+	if e.Projects[0].Was != "" || len(e.Projects[0].Domains) != 2 {
+		t.Errorf("the new project: %+v", e.Projects[0])
 	}
 	if want := (store.Counts{Projects: 1, Domains: 2, Wildcards: 1}); s.Counts() != want {
 		t.Errorf("counts %+v, want %+v", s.Counts(), want)
@@ -84,7 +86,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
 	before := dump(t, s)
 	e := apply(t, s, noon.Add(time.Hour), file("a.hcl", declare(block("a", "a.example"))))
-	if len(e.Projects)+len(e.Domains) != 0 || e.Wildcards || e.Keys || e.Defaults || e.Sealing {
+	if len(e.Projects)+len(e.Domains) != 0 || e.Keys || e.Defaults || e.Sealing {
 		t.Errorf("effect of nothing: %+v", e)
 	}
 	if after := dump(t, s); !slices.Equal(before, after) {
@@ -105,8 +107,8 @@ func TestTimes(t *testing.T) {
 	if got := getProject(t, s, "a"); !got.Service.MailEnabled || !got.Project.UpdatedAt.Equal(created) {
 		t.Errorf("after a change of settings: %+v", got.Project)
 	}
-	if !slices.Equal(e.Projects, []int64{p.Project.ID}) || len(e.Domains) != 0 {
-		t.Errorf("effect %+v", e)
+	if got := effectText(e, p); got != "project a" || e.Projects[0].Was != "a" {
+		t.Errorf("effect %s: %+v", got, e)
 	}
 
 	p.Project.Name = "Another"
@@ -130,8 +132,8 @@ func TestTimes(t *testing.T) {
 	if d := getDomain(t, s, "b.example"); !d.UpdatedAt.Equal(created) {
 		t.Errorf("other domain %+v", d)
 	}
-	if len(e.Projects) != 0 || !slices.Equal(e.Domains, []string{"a.example"}) {
-		t.Errorf("effect %+v", e)
+	if got := effectText(e, p); got != "a.example of a" {
+		t.Errorf("effect %s: %+v", got, e)
 	}
 
 	// The same id with another uuid is another project.
@@ -160,9 +162,8 @@ func TestRemoval(t *testing.T) {
 	}
 
 	e := apply(t, s, noon, gone("a.hcl"))
-	if !slices.Equal(e.Projects, []int64{p.Project.ID}) || !slices.Equal(e.Domains, []string{"a.example"}) ||
-		!e.Wildcards || !e.Keys || !e.Defaults || !e.Sealing {
-		t.Errorf("effect %+v", e)
+	if got := effectText(e, p); got != "project a gone; *.a.example of a gone; a.example of a gone" || !e.Keys || !e.Defaults || !e.Sealing {
+		t.Errorf("effect %s: %+v", got, e)
 	}
 	only := open(t, "", store.Options{})
 	apply(t, only, noon, file("b.hcl", declare(block("b", "b.example"))))
@@ -198,7 +199,7 @@ func TestMovedBlockIsUntouched(t *testing.T) {
 		{gone("one.hcl"), file("three.hcl", declare(a, b))},        // the file renamed
 	} {
 		e := apply(t, s, noon.Add(time.Hour), files...)
-		if len(e.Projects)+len(e.Domains) != 0 || e.Wildcards {
+		if len(e.Projects)+len(e.Domains) != 0 {
 			t.Errorf("a move had an effect: %+v", e)
 		}
 		if after := getProject(t, s, "a"); after == nil || after.Project != before {
@@ -225,9 +226,11 @@ func TestRenames(t *testing.T) {
 	a.Project.Slug, b.Project.Slug = "b", "a"
 	later := noon.Add(time.Hour)
 	e := apply(t, s, later, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
-	slices.Sort(e.Domains)
-	if !slices.Equal(slices.Compact(e.Domains), []string{"x.example", "y.example"}) {
-		t.Errorf("touched %v", e.Domains)
+	if got, want := effectText(e, a, b), "project a; project b; x.example of b; x.example of b gone; y.example of b; y.example of b gone"; got != want {
+		t.Errorf("touched %s, want %s", got, want)
+	}
+	if e.Projects[0].Was != "a" || e.Projects[1].Was != "b" {
+		t.Errorf("slugs before: %+v", e.Projects)
 	}
 	if got := getProject(t, s, "b").Project; got.ID != a.Project.ID || !got.CreatedAt.Equal(noon.Truncate(time.Microsecond)) {
 		t.Errorf("slug b leads to %+v", got)
@@ -247,7 +250,10 @@ func TestRenames(t *testing.T) {
 	moved := block("b", "z.example", "x.example")
 	moved.Project.Slug = "a"
 	a.Domains = a.Domains[:1]
-	apply(t, s, later, file("a.hcl", declare(a)), file("b.hcl", declare(moved)))
+	e = apply(t, s, later, file("a.hcl", declare(a)), file("b.hcl", declare(moved)))
+	if got, want := effectText(e, a, b), "x.example of a; x.example of b gone"; got != want {
+		t.Errorf("touched %s, want %s", got, want)
+	}
 	if got := getDomain(t, s, "x.example"); got == nil || got.ProjectID != b.Project.ID || !got.CreatedAt.Equal(later.Truncate(time.Microsecond)) {
 		t.Errorf("x.example is %+v", got)
 	}
@@ -260,6 +266,25 @@ func TestRenames(t *testing.T) {
 	if got, want := withoutTimes(dump(t, s)), withoutTimes(dump(t, fresh)); !slices.Equal(got, want) {
 		t.Errorf("the way here shows:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// effectText lists what an effect names, sorted and once each. Ids are shown as the slugs that the projects have.
+func effectText(e *store.Effect, projects ...catalog.ProjectConfig) string {
+	slugs := map[int64]string{}
+	for _, p := range projects {
+		slugs[p.Project.ID] = p.Project.Slug
+	}
+	state := map[bool]string{true: " gone"}
+	var of, names []string
+	for _, p := range e.Projects {
+		of = append(of, "project "+p.Slug+state[p.Gone])
+	}
+	for _, d := range e.Domains {
+		names = append(names, d.Name+" of "+slugs[d.Project]+state[d.Gone])
+	}
+	slices.Sort(of)
+	slices.Sort(names)
+	return strings.Join(append(of, slices.Compact(names)...), "; ")
 }
 
 // withoutTimes cuts the times out, which %+v prints in a way that is easy to find.
@@ -283,7 +308,10 @@ func TestPinnedDomainMovesBetweenProjects(t *testing.T) {
 	a.Domains[0].ID = 77
 	apply(t, s, noon, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
 	b.Domains, a.Domains = a.Domains, nil
-	apply(t, s, noon.Add(time.Hour), file("a.hcl", declare(a)), file("b.hcl", declare(b)))
+	e := apply(t, s, noon.Add(time.Hour), file("a.hcl", declare(a)), file("b.hcl", declare(b)))
+	if got, want := effectText(e, a, b), "x.example of a gone; x.example of b"; got != want {
+		t.Errorf("touched %s, want %s", got, want)
+	}
 	got := getDomain(t, s, "x.example")
 	if got == nil || got.ProjectID != b.Project.ID || !got.CreatedAt.Equal(noon.Truncate(time.Microsecond)) {
 		t.Fatalf("x.example is %+v", got)

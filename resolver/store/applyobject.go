@@ -32,14 +32,15 @@ func (w *writer) project(p *catalog.ProjectConfig) error {
 		}
 		setRecordTimes(w.rec, created, updated)
 	}
-	if slug := storedSlug(old); slug != "" && slug != p.Project.Slug {
-		w.release(appendTextKey(nil, prefixSlug, slug))
+	was := storedSlug(old)
+	if was != "" && was != p.Project.Slug {
+		w.release(appendTextKey(nil, prefixSlug, was))
 	}
 	w.set(w.key, w.rec)
 	w.own = append(w.own[:0], w.rec...)
 	w.key = appendTextKey(w.key[:0], prefixSlug, p.Project.Slug)
 	w.set(w.key, appendID(nil, id))
-	w.effect.Projects = append(w.effect.Projects, id)
+	w.effect.Projects = append(w.effect.Projects, ProjectEffect{ID: id, Slug: p.Project.Slug, Was: was, Domains: p.Domains})
 	return nil
 }
 
@@ -64,11 +65,16 @@ func (w *writer) domain(dom *catalog.Domain, project int64, beside []byte) error
 	} else if holder := domainRef(old); holder.ID != record.ID || holder.ProjectID != project {
 		// Another object has had the name, in another project. Its own entry there goes.
 		w.release(appendHostKey(nil, holder.ProjectID, holder.ID))
+		if holder.ProjectID != project {
+			w.touchDomain(DomainEffect{Name: record.Name, Project: holder.ProjectID, Gone: true})
+		}
 		if holder.ID != record.ID {
 			old = nil
 		}
 	}
+	isNew := old == nil
 	if former := w.before[objectID{kind: catalog.KindDomain, id: record.ID}]; former != nil {
+		isNew = true
 		if former.ProjectID != project {
 			w.release(appendHostKey(nil, former.ProjectID, former.ID))
 		}
@@ -90,7 +96,7 @@ func (w *writer) domain(dom *catalog.Domain, project int64, beside []byte) error
 		return nil
 	}
 	w.set(appendHostKey(nil, project, record.ID), []byte(record.Name))
-	w.touchDomain(record.Name)
+	w.touchDomain(DomainEffect{Name: record.Name, Project: project, New: isNew})
 	return nil
 }
 
@@ -114,7 +120,7 @@ func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
 		return nil, err
 	}
 	w.release(w.key)
-	w.touchDomain(former.Name)
+	w.touchDomain(DomainEffect{Name: former.Name, Project: former.ProjectID, Gone: true})
 	return old, nil
 }
 
@@ -129,13 +135,7 @@ func domainRef(rec []byte) (r catalog.Ref) {
 
 func isWildcard(name string) bool { return len(name) > 2 && name[0] == '*' }
 
-func (w *writer) touchDomain(name string) {
-	if isWildcard(name) {
-		w.effect.Wildcards = true
-	} else {
-		w.effect.Domains = append(w.effect.Domains, name)
-	}
-}
+func (w *writer) touchDomain(d DomainEffect) { w.effect.Domains = append(w.effect.Domains, d) }
 
 func (w *writer) countDomain(name string, n int) {
 	w.counts.Domains += n
@@ -208,10 +208,11 @@ func (w *writer) removeProject(ref *catalog.Ref) error {
 	}
 	w.delete(key)
 	w.counts.Projects--
-	w.effect.Projects = append(w.effect.Projects, ref.ID)
-	if slug := storedSlug(old); slug != "" {
+	slug := storedSlug(old)
+	if slug != "" {
 		w.release(appendTextKey(nil, prefixSlug, slug))
 	}
+	w.effect.Projects = append(w.effect.Projects, ProjectEffect{ID: ref.ID, Slug: slug, Was: slug, Gone: true})
 	return nil
 }
 

@@ -52,7 +52,7 @@ func TestPackedIsAsGoodAsDeclared(t *testing.T) {
 		return f
 	}
 	e := apply(t, packed, noon, pack(file("a.hcl", everything())), pack(file("b.hcl", declare(block("other", "other.example")))))
-	if !e.Keys || !e.Defaults || !e.Sealing || !e.Wildcards || len(e.Projects) != 3 {
+	if !e.Keys || !e.Defaults || !e.Sealing || len(e.Domains) != 3 || len(e.Projects) != 3 {
 		t.Errorf("effect %+v", e)
 	}
 	sameDump(t, packed, plain)

@@ -1,0 +1,493 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fingerpost/api"
+	"fingerpost/resolver/catalog"
+)
+
+// A stream is an open event stream.
+type stream struct {
+	*wire
+	head *http.Response
+	body *bufio.Reader
+	last string // id, as a client would send it
+}
+
+// An event is one that a client would dispatch, or a comment.
+type event struct{ id, kind, data string }
+
+const comment = "(comment)"
+
+// events opens a stream; after is the Last-Event-ID, "" for none.
+func (h *house) events(key, after string) *stream {
+	h.t.Helper()
+	return h.dial().events("1.1", key, after)
+}
+
+func (w *wire) events(version, key, after string) *stream {
+	w.t.Helper()
+	w.t.Cleanup(func() { w.Close() }) // the server waits a moment for it
+	request := "GET /api/platform/events HTTP/" + version + "\r\nHost: test\r\nX-PLATFORM-KEY: " + key + "\r\n"
+	if after != "" {
+		request += "Last-Event-ID: " + after + "\r\n"
+	}
+	w.send(request + "\r\n")
+	head, err := http.ReadResponse(w.r, nil)
+	if err != nil {
+		w.t.Fatalf("no answer: %v", err)
+	}
+	return &stream{wire: w, head: head, body: bufio.NewReader(head.Body), last: after}
+}
+
+// next reads on as a client does that follows the HTML standard.
+func (s *stream) next() (e event, err error) {
+	for {
+		line, err := s.body.ReadString('\n')
+		if err != nil {
+			return e, err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			if s.last = e.id; e.id == "" {
+				s.last = ""
+			}
+			if e.data != "" || e.kind == comment {
+				return e, nil
+			}
+		case name == "id":
+			e.id = value
+		case name == "event":
+			e.kind = value
+		case name == "data":
+			e.data += value
+		case name == "":
+			e.kind = comment
+		case name != "retry":
+			return e, fmt.Errorf("unknown line %q", line)
+		}
+	}
+}
+
+// want checks the next event but for comments.
+func (s *stream) want(kind, data string) event {
+	s.t.Helper()
+	for {
+		e, err := s.next()
+		if err != nil {
+			s.t.Fatalf("%v, want %s %s", err, kind, data)
+		}
+		if e.kind == comment {
+			continue
+		}
+		if e.kind != kind || !strings.Contains(e.data, data) || !strings.HasPrefix(e.data, `{"revision":`+e.id) {
+			s.t.Fatalf("got %+v, want %s %s", e, kind, data)
+		}
+		return e
+	}
+}
+
+// ends checks that the stream ends in good order, with nothing but comments before.
+func (s *stream) ends() {
+	s.t.Helper()
+	for {
+		e, err := s.next()
+		if err == nil && e.kind == comment {
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
+			s.t.Errorf("got %+v, %v; want the end of the stream", e, err)
+		}
+		s.closedGently()
+		return
+	}
+}
+
+// edit applies a project as the content of a file.
+func (h *house) edit(p catalog.ProjectConfig) {
+	h.t.Helper()
+	h.apply(p.Project.Slug+".hcl", &catalog.Declared{Projects: []catalog.ProjectConfig{p}})
+}
+
+// streams reads the gauge of open streams.
+func (h *house) streams() int { return h.server.Streams() }
+
+func TestEventStream(t *testing.T) {
+	h := start(t)
+	s := h.events(h.onlyRead, "")
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Length": "",
+	} {
+		if got := s.head.Header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if s.head.StatusCode != 200 || s.head.Header.Get("X-Request-Id") == "" || s.head.Header.Get("Date") == "" || !s.head.Close {
+		t.Errorf("head %+v", s.head)
+	}
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive, "seven.example"))
+	first := s.want("project.changed", `"projectId":7,"slug":"seven","domains":["seven.example"]}`)
+	if first.id != "2" {
+		t.Errorf("id %q, want that of the revision", first.id)
+	}
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive, "seven.example", "*.seven.example"))
+	s.want("domain.changed", `"domains":["*.seven.example"]`)
+	h.apply("seven.hcl", &catalog.Declared{})
+	s.want("project.deleted", `"domains":["*.seven.example","seven.example"]`)
+
+	// Come back where one event was seen; where none was; where all were.
+	s.Close()
+	again := h.events(h.onlyResolve, first.id)
+	again.want("domain.changed", "seven")
+	last := again.want("project.deleted", "seven")
+	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
+	again.want("project.changed", "eight")
+	h.events(h.all, last.id).want("project.changed", "eight")
+	// A key of one project is told of that one.
+	scoped := h.events(h.acmeResolve, first.id)
+	acme := project(1, "acme", "Acme Store", catalog.StatusActive, "shop.acme.example")
+	h.edit(project(8, "eight", "Eight and a half", catalog.StatusActive))
+	h.edit(acme)
+	scoped.want("project.changed", `"slug":"acme"`)
+}
+
+// A client that saw no event yet knows where it stands: what happens while it is away is not lost.
+func TestEventStreamBeginsWithAnID(t *testing.T) {
+	h := start(t)
+	h.edit(project(6, "six", "Six", catalog.StatusActive))
+	s := h.events(h.all, "")
+	line, err := s.body.ReadString('\n')
+	var retry int
+	if n, _ := fmt.Sscanf(line, "retry: %d\n", &retry); n != 1 || err != nil || retry < 2000 || retry > 5000 {
+		t.Errorf("the stream begins with %q, %v", line, err)
+	}
+	for line != "id: 2\n" {
+		if line, err = s.body.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
+	h.events(h.all, "2").want("project.changed", "seven")
+}
+
+func TestEventStreamRefusals(t *testing.T) {
+	h := start(t)
+	h.ask("GET", "/api/platform/events", "").check(t, 401, "UNAUTHORIZED")
+	h.ask("GET", "/api/platform/events", h.expired).check(t, 401, "UNAUTHORIZED")
+	h.ask("GET", "/api/platform/events", h.onlyWrite).check(t, 403, "FORBIDDEN")
+	h.ask("POST", "/api/platform/events", h.all).check(t, 405, "METHOD_NOT_ALLOWED")
+	for _, bad := range []string{"x", "-1", "1.5", "0x10", "1 2", "+1", "123456789012345678901"} {
+		a := h.ask("GET", "/api/platform/events", h.onlyWrite, "Last-Event-ID: "+bad)
+		a.check(t, 400, "VALIDATION_ERROR")
+		if f := a.fields(); len(f) != 1 || f[0] != "Last-Event-ID" {
+			t.Errorf("fields %v", f)
+		}
+	}
+	h.ask("GET", "/api/platform/events", h.all, "Last-Event-ID: 1", "Last-Event-ID: 1").check(t, 400, "VALIDATION_ERROR")
+	head := h.ask("HEAD", "/api/platform/events", h.all)
+	if head.StatusCode != 200 || head.Header.Get("Content-Type") != "text/event-stream" || head.ContentLength != -1 || len(head.body) > 0 {
+		t.Errorf("HEAD: %+v", head.Response)
+	}
+	if h.streams() != 0 {
+		t.Errorf("%d streams are open", h.streams())
+	}
+	// What is not known is answered by a reset, which says where the client stands now.
+	for _, id := range []string{"0", "99", "18446744073709551615", "99999999999999999999"} {
+		if e := h.events(h.acme, id).want("reset", `{"revision":1}`); e.id != "1" {
+			t.Errorf("after %s: %+v", id, e)
+		}
+	}
+}
+
+func TestEventStreamCap(t *testing.T) {
+	h := start(t, func(o *api.Options) { o.Limits.Streams = 2 })
+	first, second := h.events(h.all, ""), h.events(h.all, "")
+	eventually(t, "two streams", func() bool { return h.streams() == 2 })
+	a := h.ask("GET", "/api/platform/events", h.all)
+	a.check(t, 503, "UNAVAILABLE")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	first.Close() // is seen at once, not with the next comment
+	eventually(t, "one stream", func() bool { return h.streams() == 1 })
+	h.events(h.all, "")
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
+	second.want("project.changed", "seven")
+	eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"client"`) })
+	if !strings.Contains(h.log.String(), `"path":"/api/platform/events","status":200`) {
+		t.Errorf("log:\n%s", h.log)
+	}
+}
+
+func TestEventStreamHeartbeat(t *testing.T) {
+	h := start(t, func(o *api.Options) { o.Limits.Heartbeat = 5 * time.Millisecond })
+	s := h.events(h.all, "")
+	for range 5 {
+		if e, err := s.next(); err != nil || e.kind != comment || e.data != "" {
+			t.Fatalf("%+v, %v", e, err)
+		}
+	}
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
+	s.want("project.changed", "seven")
+}
+
+// HTTP/1.0 has no chunks, and a pipelined request behind the one for the stream is never answered.
+func TestEventStreamOddClients(t *testing.T) {
+	h := start(t)
+	old := h.dial().events("1.0", h.all, "")
+	if len(old.head.TransferEncoding) != 0 {
+		t.Errorf("HTTP/1.0 with %v", old.head.TransferEncoding)
+	}
+	piped := h.dial()
+	piped.send("GET /api/platform/events HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: " + h.all + "\r\n\r\nGET /api/platform/health HTTP/1.1\r\nHost: t\r\n\r\n")
+	head, err := http.ReadResponse(piped.r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stream{wire: piped, head: head, body: bufio.NewReader(head.Body)}
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
+	old.want("project.changed", "seven")
+	s.want("project.changed", "seven")
+	// One that talks all the time is cut.
+	if _, err := io.Copy(s.Conn, strings.NewReader(strings.Repeat("x", 64<<10))); err == nil {
+		eventually(t, "the end of the one that talks", func() bool { return h.streams() == 1 })
+	}
+}
+
+func TestEventStreamOverTLSAndUnix(t *testing.T) {
+	cert, key := writeCert(t, t.TempDir(), "first.example")
+	config, err := api.TLSConfig(cert, key, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := start(t, func(o *api.Options) { o.TLS = config })
+	secure, err := tls.Dial("tcp", h.addr, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newWire(t, secure).events("1.1", h.all, "")
+	path := t.TempDir() + "/s"
+	ln, err := api.Listen("unix:" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go h.server.Serve(ln, api.Platform)
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := newWire(t, c).events("1.1", h.all, "")
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
+	s.want("project.changed", "seven")
+	local.want("project.changed", "seven")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := h.server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	s.ends()
+	local.ends()
+}
+
+// All events of a revision have one id: who comes back with it gets all of them again, be it the first that was seen.
+func TestEventStreamOfSeveralInOneRevision(t *testing.T) {
+	h := start(t)
+	s := h.events(h.all, "")
+	h.apply("many.hcl", &catalog.Declared{Projects: []catalog.ProjectConfig{
+		project(7, "seven", "Seven", catalog.StatusActive), project(8, "eight", "Eight", catalog.StatusActive),
+	}})
+	first := s.want("project.changed", "eight")
+	s.Close()
+	again := h.events(h.all, first.id)
+	again.want("project.changed", "eight")
+	if second := again.want("project.changed", "seven"); second.id != first.id {
+		t.Errorf("ids %s and %s", first.id, second.id)
+	}
+}
+
+func TestEventStreamAndKeys(t *testing.T) {
+	h := start(t, func(o *api.Options) { o.Limits.Heartbeat = time.Hour })
+	// The same key with other rights, in a file of its own, over and over.
+	d := &catalog.Declared{}
+	key := h.newKey(d, "k", catalog.MayRead, "acme")
+	h.apply("k.hcl", d)
+	s := h.events(key, "")
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
+	d.Keys[0].Projects = []string{"acme", "seven"}
+	h.apply("k.hcl", d)
+	s.want("reset", "")
+	h.edit(project(7, "seven", "Seven Ltd", catalog.StatusActive))
+	last := s.want("project.changed", "seven")
+	other := &catalog.Declared{}
+	h.newKey(other, "other", catalog.MayRead)
+	h.apply("other.hcl", other) // does not concern this stream
+	h.edit(project(7, "seven", "Seven Inc", catalog.StatusActive))
+	s.want("project.changed", "seven")
+	h.events(key, last.id).want("reset", "") // keys have changed since: which is all that the feed knows
+
+	d.Keys[0].Allow = catalog.MayWrite
+	h.apply("k.hcl", d)
+	s.ends()
+	eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"key"`) })
+
+	for what, change := range map[string]func(){
+		"revoked": func() { d.Keys = nil },
+		"another text under the same id": func() {
+			other := &catalog.Declared{}
+			h.newKey(other, "k", catalog.MayRead)
+			d.Keys[0].Hash = other.Keys[0].Hash
+		},
+	} {
+		d = &catalog.Declared{}
+		key = h.newKey(d, "k", catalog.MayRead, "acme")
+		h.apply("k.hcl", d)
+		s = h.events(key, "")
+		change()
+		h.apply("k.hcl", d)
+		t.Log(what)
+		s.ends()
+	}
+	d = &catalog.Declared{}
+	key = h.newKey(d, "k", catalog.MayRead)
+	d.Keys[0].ExpiresAt = time.Now().Add(100 * time.Millisecond)
+	h.apply("k.hcl", d)
+	h.events(key, "").ends()
+}
+
+// A client that does not read is cut, and holds nobody up.
+func TestEventStreamSlowReader(t *testing.T) {
+	h := start(t, func(o *api.Options) { o.Limits.Write = 100 * time.Millisecond })
+	slow, good := h.dial(), h.events(h.all, "")
+	defer slow.Close() // not earlier: an unreachable connection would be closed with the garbage
+	if err := slow.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	slow.send("GET /api/platform/events HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: " + h.all + "\r\n\r\n")
+	eventually(t, "two streams", func() bool { return h.streams() == 2 })
+	names := make([]string, 2000)
+	for i := range names {
+		names[i] = fmt.Sprintf("d%d.%s.example", i, strings.Repeat("x", 60))
+	}
+	for i := 0; h.streams() == 2; i++ {
+		if i == 200 {
+			t.Fatal("a client that has read nothing of 30 MB is still served")
+		}
+		h.edit(project(7, "seven", fmt.Sprint("Seven ", i), catalog.StatusActive, names...))
+		good.want("project.changed", names[1999])
+	}
+	eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"slow"`) })
+	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
+	good.want("project.changed", "eight")
+}
+
+func TestEventStreamShutdown(t *testing.T) {
+	h := start(t)
+	streams := make([]*stream, 20)
+	for i := range streams {
+		streams[i] = h.events(h.all, "")
+	}
+	stuck := h.dial() // and one that does not read
+	defer stuck.Close()
+	stuck.send("GET /api/platform/events HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: " + h.all + "\r\n\r\n")
+	eventually(t, "all streams", func() bool { return h.streams() == 21 })
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	if err := h.server.Shutdown(ctx); err != nil {
+		t.Error("streams kept the server from ending:", err)
+	}
+	for _, s := range streams {
+		s.want("project.changed", "seven") // what had happened is told
+		s.ends()
+	}
+	if n := h.streams(); n != 0 {
+		t.Errorf("%d streams are left", n)
+	}
+	if n := strings.Count(h.log.String(), `"ended":"shutdown"`); n != 21 {
+		t.Errorf("%d of 21 streams are logged", n)
+	}
+}
+
+// TestEventThenResolve: whoever asks because of an event gets the new answer, over real sockets.
+func TestEventThenResolve(t *testing.T) {
+	h := start(t)
+	const versions = 150
+	var wg sync.WaitGroup
+	for range 4 {
+		s, asker := h.events(h.all, ""), h.dial()
+		wg.Go(func() {
+			for at := 0; at < versions; {
+				e, err := s.next()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := fmt.Sscanf(e.id, "%d", &at); err != nil {
+					t.Errorf("%+v: %v", e, err)
+					return
+				}
+				fmt.Fprintf(asker, "GET /api/platform/projects/resolve?domain=seven.example HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: %s\r\n\r\n", h.all)
+				a, err := asker.tryAnswer("GET")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var got int
+				name := a.json["data"].(map[string]any)["project"].(map[string]any)["name"].(string)
+				if fmt.Sscanf(name, "v%d", &got); got < at {
+					t.Errorf("after event %d comes %s", at, name)
+				}
+			}
+		})
+	}
+	for v := 2; v <= versions; v++ {
+		h.edit(project(7, "seven", fmt.Sprint("v", v), catalog.StatusActive, "seven.example"))
+	}
+	wg.Wait()
+}
+
+// A revision may be told by very large events, in chunks, and to HTTP/1.0 without.
+func TestEventStreamLargeEvent(t *testing.T) {
+	h := start(t)
+	s, old := h.events(h.all, ""), h.dial().events("1.0", h.all, "")
+	names := make([]string, 8000)
+	for i := range names {
+		names[i] = fmt.Sprintf("d%04d.%s.example", i, strings.Repeat("x", 60))
+	}
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive, names...))
+	for _, s := range []*stream{s, old} {
+		if e := s.want("project.changed", names[7999]); strings.Count(e.data, ".example") != len(names) {
+			t.Errorf("%d names", strings.Count(e.data, ".example"))
+		}
+	}
+}
+
+// The limits for requests are not for streams.
+func TestEventStreamIsNotTimedOut(t *testing.T) {
+	h := start(t, func(o *api.Options) {
+		o.Limits.Idle, o.Limits.Read, o.Limits.Write = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
+	})
+	s := h.events(h.all, "")
+	s.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if _, err := s.next(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("an idle stream: %v", err)
+	}
+}

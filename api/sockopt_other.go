@@ -1,0 +1,11 @@
+//go:build !linux
+
+package api
+
+import (
+	"net"
+	"time"
+)
+
+// setUnackedTimeout does nothing here: the system's own patience applies.
+func setUnackedTimeout(net.Conn, time.Duration) {}

@@ -1,0 +1,208 @@
+package resolver
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
+
+// An EventKind says what has happened (contract http.md 3.5).
+type EventKind string
+
+// The kinds of events. All but KeysChanged are for callers.
+const (
+	ProjectChanged EventKind = "project.changed" // created or changed, its settings and its domains included
+	ProjectDeleted EventKind = "project.deleted" // with its domains
+	DomainChanged  EventKind = "domain.changed"  // domains were added or changed; the project's own record was not
+	DomainDeleted  EventKind = "domain.deleted"  // domains are gone; the project's own record was not changed
+	Reset          EventKind = "reset"           // more may have changed than can be told: drop everything
+
+	// KeysChanged tells whoever streams events to look again at the key that it does so for. It has no Data.
+	KeysChanged EventKind = ""
+)
+
+// An Event is what a committed change did to one project, or a Reset. It is shared and must not be changed.
+type Event struct {
+	Revision uint64 // the generation of the change, the same in all of its events
+	Kind     EventKind
+	Slug     string // of the project; "" where the event is for everybody
+	// Data is one line of JSON: {"revision":…,"projectId":…,"slug":"…","domains":["…"]}, of a Reset {"revision":…}. The
+	// domains, sorted, are all whose answers may be others than before; "*.…" stands for all names below it.
+	Data []byte
+
+	unless string // a slug: who is told of that project is not told of this event
+}
+
+// Concerns reports whether the holder of a key is told of the event. A project that gets another slug is deleted for
+// keys that reach it by the old one only.
+func (e *Event) Concerns(k *Key) bool {
+	return e.Slug == "" || k.Covers(e.Slug) && (e.unless == "" || !k.Covers(e.unless))
+}
+
+// eventOverhead is what an event takes besides its texts, its place in the history included.
+const eventOverhead = 128
+
+func (e *Event) size() int { return len(e.Data) + len(e.Slug) + len(e.unless) + eventOverhead }
+
+// NewReset makes a Reset of a revision.
+func NewReset(revision uint64) *Event {
+	data := strconv.AppendUint([]byte(`{"revision":`), revision, 10)
+	return &Event{Revision: revision, Kind: Reset, Data: append(data, '}')}
+}
+
+func newEvent(revision uint64, kind EventKind, project int64, slug string, domains []string) *Event {
+	slices.Sort(domains)
+	size := 80 + len(slug)
+	for _, name := range domains {
+		size += len(name) + len(`"",`)
+	}
+	b := append(make([]byte, 0, size), `{"revision":`...)
+	b = strconv.AppendUint(b, revision, 10)
+	b = append(b, `,"projectId":`...)
+	b = strconv.AppendInt(b, project, 10)
+	b = append(b, `,"slug":`...)
+	b = AppendString(b, slug)
+	b = append(b, `,"domains":[`...)
+	for i, name := range slices.Compact(domains) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendString(b, name)
+	}
+	return &Event{Revision: revision, Kind: kind, Slug: strings.Clone(slug), Data: append(b, "]}"...)}
+}
+
+// What one change may be told by. Beyond it a Reset does: whoever caches answers would drop a good part of them anyway.
+const (
+	maxChangeEvents = 1000
+	maxChangeBytes  = 1 << 20
+	maxChangeNames  = 20_000 // projects and domains that are looked at
+)
+
+// eventsOf says what a change did, deletions first, and then by slug. ok is false where only a Reset can say it. slugOf
+// names a project that the change does not declare.
+func eventsOf(c *catalog.Change, e *store.Effect, slugOf func(id int64) (string, bool)) (events []*Event, ok bool) {
+	if e.Defaults || len(e.Projects) > maxChangeEvents || len(e.Projects)+len(e.Domains) > maxChangeNames {
+		return nil, false
+	}
+	touched := touchedNames(e.Domains)
+	for i := range e.Projects {
+		p := &e.Projects[i]
+		names := touched[p.ID]
+		delete(touched, p.ID)
+		events = append(events, projectEvents(e.Generation, p, names)...)
+	}
+	slugs := declaredSlugs(c, touched)
+	for id, names := range touched {
+		slug, known := slugs[id]
+		if !known {
+			if slug, ok = slugOf(id); !ok {
+				return nil, false
+			}
+		}
+		if len(names.gone) > 0 {
+			events = append(events, newEvent(e.Generation, DomainDeleted, id, slug, names.gone))
+		}
+		if present := names.present(); len(present) > 0 {
+			events = append(events, newEvent(e.Generation, DomainChanged, id, slug, present))
+		}
+	}
+	size := 0
+	for _, event := range events {
+		if size += event.size(); event.Slug == "" { // a record that could not be read: better too much than too little
+			return nil, false
+		}
+	}
+	slices.SortFunc(events, func(a, b *Event) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Slug, b.Slug), cmp.Compare(a.Kind, b.Kind))
+	})
+	return events, len(events) <= maxChangeEvents && size <= maxChangeBytes
+}
+
+// rank puts what is gone before what is there: a name may go from one project to another.
+func (e *Event) rank() int {
+	if e.Kind == ProjectDeleted || e.Kind == DomainDeleted {
+		return 0
+	}
+	return 1
+}
+
+// projectEvents tells of a project whose record was touched.
+func projectEvents(revision uint64, p *store.ProjectEffect, names *projectNames) []*Event {
+	if names == nil {
+		names = new(projectNames)
+	}
+	if p.Gone {
+		return []*Event{newEvent(revision, ProjectDeleted, p.ID, p.Slug, names.gone)}
+	}
+	all := slices.Clone(names.gone)
+	for i := range p.Domains {
+		all = append(all, p.Domains[i].Name)
+	}
+	events := []*Event{newEvent(revision, ProjectChanged, p.ID, p.Slug, all)}
+	if p.Was == "" || p.Was == p.Slug {
+		return events
+	}
+	before := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(names.added, name) })
+	left := newEvent(revision, ProjectDeleted, p.ID, p.Was, before)
+	left.unless = strings.Clone(p.Slug)
+	return append(events, left)
+}
+
+// projectNames are names of one project that a change touched.
+type projectNames struct{ added, changed, gone []string }
+
+func (n *projectNames) present() []string { return append(slices.Clone(n.added), n.changed...) }
+
+// touchedNames sorts effects by project. A name that one object of a project has given up and another has taken is there.
+func touchedNames(effects []store.DomainEffect) map[int64]*projectNames {
+	touched := make(map[int64]*projectNames)
+	for i := range effects {
+		d := &effects[i]
+		n := touched[d.Project]
+		if n == nil {
+			n = new(projectNames)
+			touched[d.Project] = n
+		}
+		switch {
+		case d.Gone:
+			n.gone = append(n.gone, d.Name)
+		case d.New:
+			n.added = append(n.added, d.Name)
+		default:
+			n.changed = append(n.changed, d.Name)
+		}
+	}
+	for _, n := range touched {
+		if len(n.gone) == 0 {
+			continue
+		}
+		present := make(map[string]bool, len(n.added)+len(n.changed))
+		for _, name := range n.present() {
+			present[name] = true
+		}
+		n.gone = slices.DeleteFunc(n.gone, func(name string) bool { return present[name] })
+	}
+	return touched
+}
+
+// declaredSlugs finds the slugs of the projects in a change that declare what is touched.
+func declaredSlugs(c *catalog.Change, touched map[int64]*projectNames) map[int64]string {
+	slugs := make(map[int64]string, len(touched))
+	for i := range c.Files {
+		d := c.Files[i].Declared
+		if d == nil || len(touched) == 0 {
+			continue
+		}
+		for j := range d.Projects {
+			if p := &d.Projects[j].Project; touched[p.ID] != nil {
+				slugs[p.ID] = p.Slug
+			}
+		}
+	}
+	return slugs
+}
