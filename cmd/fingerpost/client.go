@@ -192,7 +192,8 @@ type pageOf struct{ Total, Page, Limit, TotalPages int }
 
 const (
 	maxAnswerBytes = 256 << 20 // a list that is not paginated, of very many projects
-	maxAttempts    = 6
+	maxAttempts    = 6         // where the server asks for patience
+	maxReconnects  = 3         // where it is not to be had
 	maxRetryPause  = 30 * time.Second
 )
 
@@ -214,7 +215,13 @@ func (c *client) callAgain(ctx context.Context, method, path string, body, into 
 	for attempt := 1; ; attempt++ {
 		meta, wait, err := c.once(ctx, method, path, payload, into)
 		var refused *refusedError
-		if err == nil || wait < 0 || errors.As(err, &refused) && !slices.Contains(again, refused.status) || attempt == maxAttempts || ctx.Err() != nil {
+		most := maxReconnects
+		if errors.As(err, &refused) {
+			if most = maxAttempts; !slices.Contains(again, refused.status) {
+				most = 0
+			}
+		}
+		if err == nil || wait < 0 || attempt >= most || ctx.Err() != nil {
 			return meta, err
 		}
 		if wait == 0 {

@@ -169,7 +169,7 @@ func (r *remote) list(ctx context.Context, path string) (rows []row, err error) 
 
 // pages reads all pages once. whole is false where the list has changed.
 func (r *remote) pages(ctx context.Context, path string) (all []row, whole bool, err error) {
-	seen := map[string]bool{}
+	seen, total := map[string]bool{}, -1
 	for page := 1; ; page++ {
 		var rows []row
 		meta, err := r.platform.call(ctx, http.MethodGet, fmt.Sprintf("%s?page=%d&limit=%d", path, page, pageSize), nil, &rows)
@@ -189,8 +189,11 @@ func (r *remote) pages(ctx context.Context, path string) (all []row, whole bool,
 		if meta == nil {
 			return all, true, nil
 		}
-		if page >= meta.TotalPages || len(rows) == 0 {
-			return all, len(all) == meta.Total, nil
+		if total >= 0 && meta.Total != total { // what stood between two pages may be on neither
+			return nil, false, nil
+		}
+		if total = meta.Total; page >= meta.TotalPages || len(rows) == 0 {
+			return all, len(all) == total, nil
 		}
 	}
 }
