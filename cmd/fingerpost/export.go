@@ -47,9 +47,9 @@ that are listed, or the server ignored a field; 2 wrong usage; 3 a request faile
   {"valid": true, "dryRun": false, "against": "https://platform.example",
    "summary": {"add": 2, "change": 0, "remove": 0}, "failed": 0,
    "actions": [{"action": "add", "kind": "project", "project": "acme", "name": "acme", "fields": [], "result": "done"}],
-   "onlyOnServer": [], "notExported": ["1 key"], "diagnostics": []}
+   "onlyOnServer": [], "notExported": ["1 key"], "problems": [], "diagnostics": []}
 An action is a change as in "plan --json", with result planned, done, failed, skipped (a step before it failed) or ignored
-(the server answered success and kept a value), and an error for the last three.`,
+(the server answered success and kept a value), and an error for the last three. With problems, nothing was sent.`,
 		Example: `  FINGERPOST_KEY=… fingerpost export --url https://platform.example --dry-run
   FINGERPOST_KEY=… fingerpost export --url https://platform.example
   FINGERPOST_KEY=… fingerpost export --url https://platform.example --delete   # removes what the files do not have`,
@@ -103,6 +103,7 @@ type exported struct {
 	Actions      []action            `json:"actions"`
 	OnlyOnServer []change            `json:"onlyOnServer"`
 	NotExported  []string            `json:"notExported"`
+	Problems     []string            `json:"problems"` // why nothing was sent
 	Diagnostics  hclfile.Diagnostics `json:"diagnostics"`
 }
 
@@ -117,7 +118,7 @@ type job struct {
 
 func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error {
 	out := exported{DryRun: f.dryRun, Against: f.url, Actions: []action{}, OnlyOnServer: []change{}, NotExported: []string{},
-		Diagnostics: hclfile.Diagnostics{}}
+		Problems: []string{}, Diagnostics: hclfile.Diagnostics{}}
 	want, diags, err := loadDesired(dir)
 	if errors.Is(err, errInvalid) {
 		return refuseInvalid(t, diags, f.asJSON, func(ds hclfile.Diagnostics) any { out.Diagnostics = ds; return out })
@@ -138,6 +139,11 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 		return err
 	}
 	if len(e.problems) > 0 {
+		if out.Problems = e.problems; f.asJSON {
+			if err := printJSON(t.out, out); err != nil {
+				return err
+			}
+		}
 		for _, p := range e.problems {
 			fmt.Fprintln(t.err, p)
 		}

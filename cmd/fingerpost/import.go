@@ -45,8 +45,9 @@ The key needs the permission read (and mail's calls read, too). Exit codes: 0 do
 problems that are listed; 2 wrong usage; 3 could not read the server or write the files.
 
 --json prints one document:
-  {"files": [{"file": "projects.d/acme.hcl", "result": "written"}], "secrets": ["acme.hcl: …"], "notKept": []}
-result is written, replaced or unchanged.`,
+  {"files": [{"file": "projects.d/acme.hcl", "result": "written"}], "secrets": ["acme.hcl: …"], "notKept": [],
+   "problems": []}
+result is written, replaced or unchanged. Where there are problems, nothing was written, and files is empty.`,
 		Example: `  FINGERPOST_KEY=… fingerpost import --url https://platform.example --config projects.d
   FINGERPOST_KEY=… FINGERPOST_MAIL_KEY=… fingerpost import --url https://platform.example --mail-url https://mail.example
   fingerpost validate && fingerpost fmt --check   # both hold afterwards`,
@@ -71,6 +72,8 @@ type imported struct {
 	Files   []importedFile `json:"files"`
 	Secrets []string       `json:"secrets"` // to be given, by file
 	NotKept []string       `json:"notKept"` // what files cannot say, or the server does not
+	// Problems are why nothing was written.
+	Problems []string `json:"problems"`
 }
 
 type importedFile struct {
@@ -92,13 +95,13 @@ func runImport(ctx context.Context, t terminal, dir string, f importFlags) error
 		return fmt.Errorf("%w (nothing was written)", err)
 	}
 	if len(im.problems) > 0 {
-		return refuseImport(t, im.problems)
+		return refuseImport(t, f.asJSON, im.problems)
 	}
 	made, err := makeFolder(dir)
 	if err != nil {
 		return err
 	}
-	out, err := im.write(ctx, t, dir, f.force)
+	out, err := im.write(ctx, t, dir, f)
 	if err != nil {
 		if made {
 			_ = os.Remove(dir) // stays where something is in it
@@ -109,7 +112,13 @@ func runImport(ctx context.Context, t terminal, dir string, f importFlags) error
 }
 
 // refuseImport ends an import before it wrote anything.
-func refuseImport(t terminal, problems []string) error {
+func refuseImport(t terminal, asJSON bool, problems []string) error {
+	if asJSON {
+		none := imported{Files: []importedFile{}, Secrets: []string{}, NotKept: []string{}, Problems: problems}
+		if err := printJSON(t.out, none); err != nil {
+			return err
+		}
+	}
 	for _, p := range problems {
 		fmt.Fprintln(t.err, p)
 	}
@@ -137,10 +146,10 @@ func makeFolder(dir string) (made bool, err error) {
 }
 
 // write brings the files into the folder, after a look at all of them.
-func (im *importer) write(ctx context.Context, t terminal, dir string, force bool) (*imported, error) {
-	out := &imported{Files: []importedFile{}, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept())}
+func (im *importer) write(ctx context.Context, t terminal, dir string, f importFlags) (*imported, error) {
+	out := &imported{Files: []importedFile{}, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept()), Problems: []string{}}
 	var conflicts []string
-	todo := map[string][]byte{}
+	todo, replaced := map[string][]byte{}, map[string][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(im.files)) {
 		path, result := filepath.Join(dir, name), "written"
 		old, err := os.ReadFile(path)
@@ -150,8 +159,8 @@ func (im *importer) write(ctx context.Context, t terminal, dir string, force boo
 			return nil, err
 		case bytes.Equal(old, im.files[name]):
 			result = "unchanged"
-		case force:
-			result = "replaced"
+		case f.force:
+			result, replaced[name] = "replaced", old
 		default:
 			conflicts = append(conflicts, path+" is there already, with other content (--force replaces it)")
 		}
@@ -168,19 +177,24 @@ func (im *importer) write(ctx context.Context, t terminal, dir string, force boo
 		if err := checked.Problems.WriteText(t.err, colour(t.err)); err != nil {
 			return nil, err
 		}
-		conflicts = append(conflicts, "with the imported files, the folder would have the errors above")
+		for _, d := range checked.Problems {
+			if d.Severity == hclfile.Error {
+				conflicts = append(conflicts, "with the imported files there would be an error: "+d.File+": "+d.Summary)
+			}
+		}
 	}
 	if len(conflicts) > 0 {
-		return nil, refuseImport(t, conflicts)
+		return nil, refuseImport(t, f.asJSON, conflicts)
 	}
 	// Nothing has been touched up to here.
-	return out, writeAll(ctx, dir, todo)
+	return out, writeAll(ctx, dir, todo, replaced)
 }
 
 // importWriters is how many files are written at once: the disk's syncs are what takes time.
 const importWriters = 8
 
-func writeAll(ctx context.Context, dir string, files map[string][]byte) error {
+// writeAll writes the files; those that are replaced must still be what they were.
+func writeAll(ctx context.Context, dir string, files, replaced map[string][]byte) error {
 	names := slices.Sorted(maps.Keys(files))
 	next := make(chan string)
 	var wg sync.WaitGroup
@@ -189,7 +203,7 @@ func writeAll(ctx context.Context, dir string, files map[string][]byte) error {
 	for range importWriters {
 		wg.Go(func() {
 			for name := range next {
-				if err := writeFile(dir, name, files[name]); err != nil {
+				if err := writeFile(dir, name, files[name], replaced[name]); err != nil {
 					mu.Lock()
 					failed = errors.Join(failed, err)
 					mu.Unlock()
@@ -213,12 +227,16 @@ func writeAll(ctx context.Context, dir string, files map[string][]byte) error {
 	return failed
 }
 
-func writeFile(dir, name string, content []byte) error {
-	err := configsrc.CreateFile(dir, name, content)
-	if errors.Is(err, fs.ErrExist) {
-		err = configsrc.EditFile(dir, name, func([]byte) ([]byte, error) { return content, nil })
+func writeFile(dir, name string, content, old []byte) error {
+	if old == nil {
+		return configsrc.CreateFile(dir, name, content)
 	}
-	return err
+	return configsrc.EditFile(dir, name, func(src []byte) ([]byte, error) {
+		if !bytes.Equal(src, old) {
+			return nil, fmt.Errorf("replace %s: somebody saved it meanwhile, and it was left as it is", name)
+		}
+		return content, nil
+	})
 }
 
 func (out *imported) print(t terminal, asJSON bool) error {

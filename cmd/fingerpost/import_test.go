@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -197,6 +198,11 @@ func TestImportProblems(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the folder was made")
 	}
+	var doc imported
+	c = f.with(t, dir, "import", "--json")
+	if err := json.Unmarshal([]byte(c.out), &doc); err != nil || len(doc.Problems) != 9 || doc.Files == nil {
+		t.Errorf("--json: %v %s", err, c.out)
+	}
 }
 
 // TestImportInterrupted: an import that is broken off has written nothing.
@@ -263,5 +269,19 @@ func TestImportDefaults(t *testing.T) {
 	}
 	if c := f.with(t, dir, "plan"); c.code != exitOK {
 		t.Errorf("plan: %+v", c)
+	}
+}
+
+// TestWriteFile replaces nothing but what it was told to.
+func TestWriteFile(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"a.hcl": "old"})
+	if err := writeFile(dir, "a.hcl", []byte("new"), nil); err == nil {
+		t.Error("a file that came meanwhile was replaced")
+	}
+	if err := writeFile(dir, "a.hcl", []byte("new"), []byte("older")); err == nil || !strings.Contains(err.Error(), "somebody saved it meanwhile") {
+		t.Error(err)
+	}
+	if err := writeFile(dir, "a.hcl", []byte("new"), []byte("old")); err != nil || read(t, dir, "a.hcl") != "new" {
+		t.Error(err, read(t, dir, "a.hcl"))
 	}
 }
