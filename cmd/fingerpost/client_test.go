@@ -48,6 +48,8 @@ func TestRetries(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}
 	c := f.with(t, dir, "export")
+	f.mu.Lock() // a handler that was broken off may not have returned
+	defer f.mu.Unlock()
 	if c.code != exitFailed || !strings.Contains(c.err, "POST /api/platform/projects: EOF") || broken != 2 || len(f.projects) != 1 {
 		t.Errorf("%d broken: %+v", broken, c)
 	}

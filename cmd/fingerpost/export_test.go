@@ -291,3 +291,27 @@ func TestExportInterrupted(t *testing.T) {
 		t.Errorf("once more: %+v", c)
 	}
 }
+
+// TestExportPrimary: the domain that gives up being the primary one goes first, for a server that allows one at most.
+func TestExportPrimary(t *testing.T) {
+	f := newForeign(t)
+	f.add(object{"name": "A", "slug": "a"}, object{"domain": "a.example"}, object{"domain": "z.example", "primary": true})
+	dir := writeFiles(t, map[string]string{"a.hcl": `project "a" {
+  name = "A"
+  domain "a.example" { primary = true }
+  domain "z.example" {}
+}
+`})
+	if c := f.with(t, dir, "export"); c.code != exitOK {
+		t.Errorf("%+v", c)
+	}
+	var puts []string
+	for _, r := range f.requests {
+		if strings.HasPrefix(r, "PUT ") {
+			puts = append(puts, r)
+		}
+	}
+	if want := []string{"PUT /api/platform/projects/101/domains/103", "PUT /api/platform/projects/101/domains/102"}; !slices.Equal(puts, want) {
+		t.Errorf("%v, want %v", puts, want)
+	}
+}
