@@ -36,7 +36,10 @@ func (f *CheckedFile) Line(ref catalog.Ref) int {
 
 // Check loads a folder as a service with an empty store would, with the same decoder and the same rules, and changes
 // nothing. It needs no secrets. An error means that the folder cannot be read.
-func Check(dir string) (*Checked, error) {
+func Check(dir string) (*Checked, error) { return CheckWith(dir, nil) }
+
+// CheckWith is Check for the folder as it would be with these contents, by path below it, written into it.
+func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("open config folder %s: %w", dir, cause(err))
 	} else if !info.IsDir() {
@@ -48,18 +51,38 @@ func Check(dir string) (*Checked, error) {
 	}
 	defer t.Close()
 	var entries []entry
-	if err := t.list(nil, func(e entry) { entries = append(entries, e) }); err != nil {
+	err = t.list(nil, func(e entry) {
+		if _, replaced := written[e.path]; !replaced {
+			entries = append(entries, e)
+		}
+	})
+	if err != nil {
 		return nil, err
+	}
+	for path := range written {
+		entries = append(entries, entry{path: path})
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
 	candidates := make([]*candidate, len(entries))
 	s := New(Options{Dir: dir})
-	parallel(len(entries), func(i int) { candidates[i], _ = s.examineOne(t, entries[i]) })
+	parallel(len(entries), func(i int) {
+		if content, ok := written[entries[i].path]; ok {
+			candidates[i] = s.imagine(t, entries[i].path, content)
+		} else {
+			candidates[i], _ = s.examineOne(t, entries[i])
+		}
+	})
 	candidates = present(candidates)
 	j := &judge{
 		table: newTable(), candidates: candidates, display: s.display, pace: s.pace(0),
-		row:    func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist },
-		locate: func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
+		row: func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist },
+		locate: func(p string) (*hclfile.Result, error) {
+			if content, ok := written[p]; ok {
+				r, _ := hclfile.Decode(s.display(p), content, hclfile.Options{})
+				return r, nil
+			}
+			return locate(t, s.display(p), p)
+		},
 	}
 	j.run()
 	out := &Checked{}
@@ -78,6 +101,17 @@ func Check(dir string) (*Checked, error) {
 	}
 	out.Problems.Sort()
 	return out, nil
+}
+
+// imagine decodes a file that is not there yet.
+func (s *Source) imagine(t *tree, path string, content []byte) *candidate {
+	c := &candidate{path: path, bytes: content}
+	if len(content) > MaxFileBytes {
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path), fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), MaxFileBytes), "")}
+		return c
+	}
+	c.decode(s.display(path), t)
+	return c
 }
 
 // unknownProjects warns of keys that name projects that are not there. It is no error: the project may come with

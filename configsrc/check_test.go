@@ -134,3 +134,35 @@ func TestCheckMissingFolder(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestCheckWith judges files that are not there yet as if they were, in the place of those that they would replace.
+func TestCheckWith(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.hcl"), project("acme", "shop.example"))
+	write(t, filepath.Join(dir, "b.hcl"), "project {")
+	c, err := configsrc.CheckWith(dir, map[string][]byte{
+		"b.hcl": []byte(project("bold", "b.example")),
+		"c.hcl": []byte(project("copy", "shop.example")),
+		"d.hcl": []byte("# " + strings.Repeat("x", configsrc.MaxFileBytes)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range c.Problems {
+		got = append(got, filepath.Base(d.File)+": "+d.Summary)
+	}
+	want := []string{
+		`c.hcl: domain "shop.example" is declared in ` + filepath.Join(dir, "a.hcl") + ":3 already",
+		"d.hcl: the file would have 1048578 bytes, 1048576 are allowed",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(c.Files) != 2 {
+		t.Errorf("%d good files, want a.hcl and the new b.hcl", len(c.Files))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "c.hcl")); err == nil {
+		t.Error("it was written")
+	}
+}

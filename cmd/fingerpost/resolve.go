@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +17,7 @@ import (
 )
 
 func newResolve(t terminal) *cobra.Command {
-	var base, key string
+	var f connectFlags
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "resolve DOMAIN…",
@@ -27,17 +27,17 @@ func newResolve(t terminal) *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			answer := fromFiles(configDir(cmd))
-			if base != "" {
-				if key == "" {
-					return usage("--url needs --key (or FINGERPOST_KEY)")
+			if f.url != "" {
+				c, err := f.client()
+				if err != nil {
+					return err
 				}
-				answer = fromServer(cmd.Context(), base, key)
+				answer = fromServer(cmd.Context(), c)
 			}
 			return resolve(t, args, answer, asJSON)
 		}),
 	}
-	cmd.Flags().StringVar(&base, "url", "", "a running server, such as http://127.0.0.1:8080")
-	cmd.Flags().StringVar(&key, "key", "", "a key that may resolve; better given as FINGERPOST_KEY")
+	f.add(cmd, "resolve")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
 	return cmd
 }
@@ -167,51 +167,30 @@ func matchOrder(host string) []string {
 }
 
 // fromServer asks a running server.
-func fromServer(ctx context.Context, base, key string) func(string) (resolution, error) {
-	client := &http.Client{Timeout: 10 * time.Second}
+func fromServer(ctx context.Context, c *client) func(string) (resolution, error) {
 	return func(domain string) (resolution, error) {
-		u := strings.TrimSuffix(base, "/") + "/api/platform/projects/resolve?domain=" + url.QueryEscape(domain)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
-		if err != nil {
-			return resolution{}, usage("--url: %v", err)
-		}
-		req.Header.Set("X-PLATFORM-KEY", key)
-		res, err := client.Do(req)
-		if err != nil {
-			return resolution{}, err
-		}
-		defer res.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(res.Body, 4<<20))
-		if err != nil {
-			return resolution{}, err
-		}
-		var env struct {
-			Data  json.RawMessage
-			Error struct {
-				Code    catalog.Code
-				Message string
-			}
-		}
-		if err := json.Unmarshal(body, &env); err != nil {
-			return resolution{}, fmt.Errorf("read the answer of %s: %w", base, err)
-		}
-		r := resolution{Domain: domain, Code: env.Error.Code, Why: env.Error.Message}
-		switch res.StatusCode {
-		case http.StatusOK:
-		case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable:
-			return r, fmt.Errorf("%s answers %d %s: %s", base, res.StatusCode, r.Code, r.Why)
-		default:
+		r := resolution{Domain: domain}
+		_, err := c.call(ctx, http.MethodGet, projectsPath+"/resolve?domain="+url.QueryEscape(domain), nil, &r.Data)
+		var refused *refusedError
+		if errors.As(err, &refused) && slices.Contains(notResolved, refused.status) {
+			r.Code, r.Why = refused.code, refused.message
 			return r, nil
+		}
+		if err != nil {
+			return resolution{}, err
 		}
 		var data struct {
 			Project       struct{ Slug string }
 			MatchedDomain struct{ Domain string }
 		}
-		if err := json.Unmarshal(env.Data, &data); err != nil {
-			return resolution{}, fmt.Errorf("read the answer of %s: %w", base, err)
+		if err := json.Unmarshal(r.Data, &data); err != nil {
+			return resolution{}, fmt.Errorf("read the answer of %s: %w", c.base, err)
 		}
-		r.Found, r.Project, r.Matched, r.Data = true, data.Project.Slug, data.MatchedDomain.Domain, env.Data
-		r.Why = fmt.Sprintf("%s matches %q", base, r.Matched)
+		r.Found, r.Project, r.Matched = true, data.Project.Slug, data.MatchedDomain.Domain
+		r.Why = fmt.Sprintf("%s matches %q", c.base, r.Matched)
 		return r, nil
 	}
 }
+
+// notResolved are the statuses that say something about the domain; all others are failures.
+var notResolved = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}

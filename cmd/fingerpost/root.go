@@ -102,8 +102,19 @@ func newRoot(t terminal) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flagsFromEnv(cmd.Flags()) },
 	}
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
-	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t), newVersion(t))
+	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t),
+		newPlan(t), newImport(t), newExport(t), newVersion(t))
 	return root
+}
+
+// fromEnv marks flags that a variable has set.
+const fromEnv = "from environment"
+
+// given reports whether a flag stands on the command line.
+func given(cmd *cobra.Command, name string) bool {
+	f := cmd.Flags().Lookup(name)
+	_, env := f.Annotations[fromEnv]
+	return f.Changed && !env
 }
 
 // flagsFromEnv sets every flag that was not given from its FINGERPOST_ variable.
@@ -118,6 +129,7 @@ func flagsFromEnv(flags *pflag.FlagSet) error {
 			if err := flags.Set(f.Name, v); err != nil {
 				bad = append(bad, fmt.Sprintf("%s: %v", name, err))
 			}
+			_ = flags.SetAnnotation(f.Name, fromEnv, nil) // fails for unknown flags only
 		}
 	})
 	if bad != nil {

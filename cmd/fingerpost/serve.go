@@ -198,14 +198,14 @@ func parseBytes(v string) (int64, error) {
 	return n * unit, nil
 }
 
-// loadSealKey opens the identities, if there are any. Only a file that was named must be there.
-func (s *service) loadSealKey() (*seal.Identities, error) {
-	path := s.f.sealKey
+// openSealKey opens the identities, if there are any. Only a file that was named must be there.
+func openSealKey(named string) (*seal.Identities, error) {
+	path := named
 	if path == "" {
 		path = defaultSealKey()
 	}
 	ids, err := seal.Load(path)
-	if s.f.sealKey == "" && errors.Is(err, fs.ErrNotExist) {
+	if named == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return ids, err
@@ -213,7 +213,7 @@ func (s *service) loadSealKey() (*seal.Identities, error) {
 
 // open binds the addresses first, since they tell soonest that another one runs, then opens the store.
 func (s *service) open(ctx context.Context) error {
-	ids, err := s.loadSealKey()
+	ids, err := openSealKey(s.f.sealKey)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 // own commands they have
 //
 //	start [-name=N] [flag…]      run "fingerpost serve" on free ports until ready; $URL and $OPS tell where it is
+//	                             with STORY_SECRET, and what $SERVER_ENV holds, in its environment
 //	halt [-name=N] [SIGNAL]      end it (TERM when left out; KILL kills) and wait; its stderr is appended to serve.log
 //	signal NAME                  send a signal
 //	ask [-key=K] [-name=N] PATH  GET, prints "<status> <body>"
@@ -128,6 +129,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	s.cmd = exec.Command(findBinary(ts), append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)...)
 	s.cmd.Dir = ts.MkAbs(".")
 	s.cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "XDG_CONFIG_HOME=" + ts.Getenv("HOME"), "STORY_SECRET=" + ts.Getenv("STORY_SECRET")}
+	s.cmd.Env = append(s.cmd.Env, strings.Fields(ts.Getenv("SERVER_ENV"))...)
 	s.cmd.Stderr = s
 	out, err := s.cmd.StdoutPipe()
 	ts.Check(err)

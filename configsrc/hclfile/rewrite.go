@@ -206,27 +206,40 @@ func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 	}
 }
 
-// addDomain writes a domain as a person would: on one line as long as it says one thing at most.
+// addDomain puts a new domain's block in.
 func (r *rewriter) addDomain(d *catalog.Domain, project catalog.UUID) {
-	plain := catalog.Domain{Active: true}
-	lines := changedFields(plain.Fields(), d.Fields())
-	if d.UUID != catalog.DeriveDomainUUID(project, d.Name) {
-		lines = append(lines, "uuid = "+Quote(d.UUID.String()))
-	}
-	text := "domain " + Quote(d.Name)
-	switch {
-	case len(lines) == 0:
-		text += " {}\n"
-	case len(lines) == 1 && !strings.HasPrefix(lines[0], "uuid"):
-		text += " { " + lines[0] + " }\n"
-	default:
-		block, err := formatted(text, lines)
-		if err != nil && r.err == nil {
-			r.err = err
-		}
-		text = string(block)
+	text, err := domainBlock(d, project)
+	if err != nil && r.err == nil {
+		r.err = err
 	}
 	r.do(func(src []byte) ([]byte, error) { return InsertBlock(src, r.at, text) })
+}
+
+// domainBlock writes a domain as a person would: on one line as long as it says one thing at most.
+func domainBlock(d *catalog.Domain, project catalog.UUID) (string, error) {
+	plain := catalog.Domain{Active: true}
+	lines := changedFields(plain.Fields(), d.Fields())
+	pins := identityLines(catalog.KindDomain, d.UUID, d.ID, catalog.DeriveDomainUUID(project, d.Name))
+	text := "domain " + Quote(d.Name)
+	switch {
+	case len(lines)+len(pins) == 0:
+		return text + " {}\n", nil
+	case len(lines) == 1 && len(pins) == 0:
+		return text + " { " + lines[0] + " }\n", nil
+	}
+	block, err := formatted(text, append(lines, pins...))
+	return string(block), err
+}
+
+// identityLines pin a uuid and an id that do not follow from what is declared. An id of 0 is one that nobody knows yet.
+func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catalog.UUID) (lines []string) {
+	if uuid != derived {
+		lines = append(lines, "uuid = "+Quote(uuid.String()))
+	}
+	if id != 0 && id != catalog.DeriveID(kind, uuid) {
+		lines = append(lines, "id = "+strconv.FormatInt(id, 10))
+	}
+	return lines
 }
 
 // changedFields are the attributes of a new block: those whose values differ from what would hold without them.
@@ -237,6 +250,8 @@ func changedFields(old, want []catalog.Field) (lines []string) {
 		}
 		if expr, set := fieldText(f.Value); set {
 			lines = append(lines, catalog.Snake(f.Name)+" = "+expr)
+		} else if _, nullable := f.Value.(**string); nullable { // without the line it would be what old says
+			lines = append(lines, catalog.Snake(f.Name)+" = null")
 		}
 	}
 	return lines
@@ -268,8 +283,19 @@ func fieldText(value any) (expr string, set bool) {
 			return "", false
 		}
 		return Literal(**v), true
+	case *catalog.Secret:
+		switch v.Source {
+		case catalog.SecretNone:
+			return "", false
+		case catalog.SecretEnv:
+			return "env(" + Quote(v.Ref) + ")", true
+		case catalog.SecretFile:
+			return "file(" + Quote(v.Ref) + ")", true
+		case catalog.SecretSealed:
+			return "sealed(" + Quote(v.Ref) + ")", true
+		}
 	}
-	panic(fmt.Sprintf("hclfile: a field of type %T is written: impossible, secrets are written by those who seal them", value))
+	panic(fmt.Sprintf("hclfile: a field of type %T is written: impossible, nobody writes a secret in clear text", value))
 }
 
 func sameValue(a, b any) bool { return reflect.DeepEqual(a, b) }

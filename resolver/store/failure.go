@@ -23,6 +23,8 @@ var (
 	ErrDamaged = errors.New("the data directory is damaged")
 	// ErrNewer: a later release wrote the directory. Nothing was changed.
 	ErrNewer = errors.New("the data directory was written by a newer fingerpost")
+	// ErrNoStore: a directory that is to be read only holds no store, or is not there.
+	ErrNoStore = errors.New("there is no store in it")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the store is closed")
 )

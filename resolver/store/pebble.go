@@ -37,6 +37,7 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 		FS:                 s.fs,
 		Cache:              s.cache,
 		FormatMajorVersion: pebbleFormat,
+		ReadOnly:           o.ReadOnly,
 		MemTableSize:       memTableBytes,
 		MaxOpenFiles:       maxOpenFiles,
 		Logger:             quietLogger{o.Logger, s.fence},

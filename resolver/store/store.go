@@ -33,6 +33,9 @@ type Options struct {
 	FS         vfs.FS       // nil: the disk, or memory for a Store without a directory
 	CacheBytes int64        // of the block cache; 0: DefaultCacheBytes
 	Paced      *atomic.Bool // while true, flushes and compactions take their time; may be nil
+	// ReadOnly opens a store that is there, with everybody else locked out, and changes nothing in it. Where there is none
+	// it is an ErrNoStore. Only the reads may be called.
+	ReadOnly bool
 }
 
 // A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
@@ -87,7 +90,7 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) open(o Options) error {
-	if err := s.inspect(); err != nil {
+	if err := s.inspect(o.ReadOnly); err != nil {
 		return err
 	}
 	// In a goroutine of its own: where the disk refuses, it parks there and never comes back.
@@ -97,7 +100,7 @@ func (s *Store) open(o Options) error {
 		db, err := pebble.Open(s.dirName(), options)
 		if err == nil {
 			s.db = db
-			if err = s.begin(); err != nil {
+			if err = s.begin(o.ReadOnly); err != nil {
 				s.closing.Store(true)
 				_ = db.Close() // what begin found is what the caller must know
 			}
@@ -129,9 +132,12 @@ func (s *Store) dirName() string {
 // inspect looks at the directory before Pebble does. A format that it does not know Pebble reports as it reports damage;
 // the marker's name is marker.format-version.<iteration>.<version>. And where the marker of the manifest is lost, Pebble
 // starts an empty store and deletes the tables of the old one.
-func (s *Store) inspect() error {
+func (s *Store) inspect(readOnly bool) error {
 	names, err := s.fs.List(s.dirName())
-	if err != nil {
+	switch {
+	case err != nil && readOnly && errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
+	case err != nil:
 		return nil // what is wrong shows when Pebble opens it
 	}
 	var data, manifest bool
@@ -151,15 +157,21 @@ func (s *Store) inspect() error {
 	if data && !manifest {
 		return fmt.Errorf("open %s: %w: the marker that names the manifest is missing", s.dir, ErrDamaged)
 	}
+	if readOnly && !manifest {
+		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
+	}
 	return nil
 }
 
 // begin checks the layout's version, finishes what an interrupted Import left, and loads what is kept in memory.
-func (s *Store) begin() error {
-	if err := s.checkFormat(); err != nil {
+func (s *Store) begin(readOnly bool) error {
+	if err := s.checkFormat(readOnly); err != nil {
 		return err
 	}
 	if _, err := s.uint(keyImporting); err == nil {
+		if readOnly {
+			return fmt.Errorf("%w: its first load was cut short; the next start fills it anew", ErrDamaged)
+		}
 		if err := s.wipe(); err != nil {
 			return err
 		}
@@ -182,13 +194,16 @@ func (s *Store) begin() error {
 	return nil
 }
 
-func (s *Store) checkFormat() error {
+func (s *Store) checkFormat(readOnly bool) error {
 	v, err := s.uint(keyFormat)
 	if err == nil {
 		if v > formatVersion {
 			return newer(s.dir, "store format", v, formatVersion)
 		}
 		if v < formatVersion {
+			if readOnly {
+				return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
+			}
 			return s.upgrade()
 		}
 		return nil
@@ -206,6 +221,9 @@ func (s *Store) checkFormat() error {
 	}
 	if foreign {
 		return fmt.Errorf("%w: it holds data, but no store format", ErrDamaged)
+	}
+	if readOnly {
+		return nil // empty
 	}
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
 }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// marks are how changes begin a line, and colours are for terminals.
+var (
+	marks   = map[string]string{actionAdd: "+", actionChange: "~", actionRemove: "-"}
+	colours = map[string]string{actionAdd: "\x1b[32m", actionChange: "\x1b[33m", actionRemove: "\x1b[31m"}
+)
+
+const colourOff = "\x1b[0m"
+
+// A tally counts objects by what becomes of them.
+type tally struct {
+	Add    int `json:"add"`
+	Change int `json:"change"`
+	Remove int `json:"remove"`
+}
+
+func tallyOf(changes []change) (t tally) {
+	for i := range changes {
+		switch changes[i].Action {
+		case actionAdd:
+			t.Add++
+		case actionChange:
+			t.Change++
+		case actionRemove:
+			t.Remove++
+		}
+	}
+	return t
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d to add, %d to change, %d to remove", t.Add, t.Change, t.Remove)
+}
+
+// writeChanges prints changes for people. Those of a project follow each other, and stand below its name:
+//
+//	  project "acme"
+//	    ~ name: "Acme Shop" → "Acme Store"
+//	    + domain "new.acme.example"
+//	        primary = true
+//	    ~ auth_settings
+//	        ~ jwt_secret: changed (secret)
+//	- project "gone"
+func writeChanges(w io.Writer, changes []change, coloured bool) error {
+	p := changePrinter{w: bufio.NewWriter(w), coloured: coloured}
+	project := ""
+	for i := range changes {
+		c := &changes[i]
+		switch {
+		case c.Project == "":
+			p.object("", c)
+		case c.Kind == catalog.KindProject && c.Action != actionChange:
+			p.object("", c)
+		default:
+			if c.Project != project {
+				fmt.Fprintf(p.w, "  project %s\n", hclfile.Quote(c.Project))
+			}
+			if c.Kind == catalog.KindProject {
+				p.fields("    ", c)
+			} else {
+				p.object("    ", c)
+			}
+		}
+		project = c.Project
+	}
+	return p.w.Flush()
+}
+
+type changePrinter struct {
+	w        *bufio.Writer
+	coloured bool
+}
+
+// line prints a line that begins with an action's mark.
+func (p *changePrinter) line(indent, action, text string) {
+	mark := marks[action]
+	if p.coloured {
+		mark, text = colours[action]+mark, text+colourOff
+	}
+	fmt.Fprintf(p.w, "%s%s %s\n", indent, mark, text)
+}
+
+func (p *changePrinter) object(indent string, c *change) {
+	p.line(indent, c.Action, c.title())
+	p.fields(indent+"    ", c)
+}
+
+// title names an object as its block begins.
+func (c *change) title() string {
+	if c.Name == "" {
+		return string(c.Kind)
+	}
+	return string(c.Kind) + " " + hclfile.Quote(c.Name)
+}
+
+func (p *changePrinter) fields(indent string, c *change) {
+	for _, f := range c.Fields {
+		switch {
+		case c.Action == actionAdd && f.Secret:
+			fmt.Fprintf(p.w, "%s%s = (secret)\n", indent, f.Field)
+		case c.Action == actionAdd:
+			fmt.Fprintf(p.w, "%s%s = %s\n", indent, f.Field, shown(f.New))
+		case f.Secret:
+			p.line(indent, actionChange, f.Field+": changed (secret)")
+		default:
+			p.line(indent, actionChange, fmt.Sprintf("%s: %s → %s", f.Field, shown(f.Old), shown(f.New)))
+		}
+	}
+}
+
+// mostShown is how many characters of a text are printed.
+const mostShown = 80
+
+// shown is a value for people: text in quotes, long text by its size.
+func shown(v any) string {
+	s, ok := v.(string)
+	switch {
+	case v == nil:
+		return "none"
+	case !ok:
+		return fmt.Sprint(v)
+	case strings.Contains(strings.TrimSuffix(s, "\n"), "\n"):
+		return fmt.Sprintf("(%s, %s)", count(strings.Count(strings.TrimSuffix(s, "\n"), "\n")+1, "line"), count(len(s), "byte"))
+	}
+	if r := []rune(s); len(r) > mostShown {
+		return hclfile.Quote(string(r[:mostShown])) + fmt.Sprintf("… (%s)", count(len(s), "byte"))
+	}
+	return hclfile.Quote(s)
+}

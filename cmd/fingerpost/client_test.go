@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRetries: a server that asks for it is asked again, for every method; a connection that breaks is tried again but
+// for POST, of which nobody knows whether it was done.
+func TestRetries(t *testing.T) {
+	f := newForeign(t)
+	dir := writeFiles(t, map[string]string{"a.hcl": "project \"a\" {\n  name = \"A\"\n}\n"})
+	seen := map[string]bool{}
+	f.mangle = func(w http.ResponseWriter, r *http.Request) bool {
+		call := r.Method + " " + r.URL.Path
+		if seen[call] {
+			return false
+		}
+		seen[call] = true
+		w.Header().Set("Retry-After", "0")
+		status := http.StatusServiceUnavailable
+		if r.Method == "GET" {
+			status = http.StatusTooManyRequests
+		}
+		refuse(w, status, "UNAVAILABLE", "later")
+		return true
+	}
+	if c := f.with(t, dir, "export"); c.code != exitOK || len(f.projects) != 1 {
+		t.Errorf("%+v", c)
+	}
+
+	edit(t, dir, "a.hcl", `"a"`, `"b"`)
+	broken := 0
+	f.mangle = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != "POST" && (r.Method != "GET" || broken > 0) {
+			return false
+		}
+		broken++
+		panic(http.ErrAbortHandler)
+	}
+	c := f.with(t, dir, "export")
+	f.mu.Lock() // a handler that was broken off may not have returned
+	defer f.mu.Unlock()
+	if c.code != exitFailed || !strings.Contains(c.err, "POST /api/platform/projects: EOF") || broken != 2 || len(f.projects) != 1 {
+		t.Errorf("%d broken: %+v", broken, c)
+	}
+}
+
+// TestListThatChanges is read anew, and given up when it never stands still.
+func TestListThatChanges(t *testing.T) {
+	f := newForeign(t)
+	for i := range 150 {
+		f.add(object{"name": "N", "slug": fmt.Sprintf("p%03d", i)})
+	}
+	gone := 0
+	f.mangle = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("page") == "2" && gone < 1 {
+			gone++
+			f.projects = f.projects[1:] // what stood first on page 2 is on page 1 now
+		}
+		return false
+	}
+	dir := t.TempDir()
+	if c := f.with(t, dir, "import"); c.code != exitOK || !strings.Contains(c.err, "149 files written") {
+		t.Errorf("%+v", c)
+	}
+	f.mangle = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("page") == "2" {
+			f.projects = f.projects[1:]
+		}
+		return false
+	}
+	if c := f.with(t, dir, "plan"); c.code != exitFailed || !strings.Contains(c.err, "the list changed while it was read") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestKeyStays: no redirect takes the key elsewhere.
+func TestKeyStays(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s arrived with key %q", r.URL, r.Header.Get("X-PLATFORM-KEY"))
+	}))
+	defer elsewhere.Close()
+	f := newForeign(t)
+	f.mangle = func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, elsewhere.URL+"/login", http.StatusFound)
+		return true
+	}
+	c := f.with(t, t.TempDir(), "plan")
+	if c.code != exitFailed || !strings.Contains(c.err, "is "+elsewhere.URL+" the address?") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestAnswersThatAreNone come from proxies and wrong addresses.
+func TestAnswersThatAreNone(t *testing.T) {
+	f := newForeign(t)
+	for body, want := range map[string]string{
+		"<html>welcome</html>":                        "is not the JSON envelope",
+		`{"hello": 1}`:                                "is not the JSON envelope",
+		`{"success":true,"data":{"id":1}}`:            "read the answer",
+		`{"success":true,"data":[{"slug":"a"}]}`:      `project "a" of the answer has no id`,
+		`{"success":false,"error":{"code":"X"}}`:      "the server answers 200 X",
+		`{"success":true,"data":[{"id":1,"name":7}]}`: "field name of the answer",
+	} {
+		f.mangle = func(w http.ResponseWriter, _ *http.Request) bool {
+			fmt.Fprint(w, body)
+			return true
+		}
+		if c := f.with(t, t.TempDir(), "plan"); c.code != exitFailed || !strings.Contains(c.err, want) {
+			t.Errorf("%s: %+v", body, c)
+		}
+	}
+	f.Close()
+	t.Setenv("FINGERPOST_TIMEOUT", "2s")
+	if c := f.with(t, t.TempDir(), "import"); c.code != exitFailed || !strings.Contains(c.err, "connection refused") {
+		t.Errorf("nobody there: %+v", c)
+	}
+}
+
+// TestCACert: a private CA is trusted where it is named, and only there.
+func TestCACert(t *testing.T) {
+	f := newForeign(t)
+	secure := httptest.NewTLSServer(http.HandlerFunc(f.serve))
+	defer secure.Close()
+	secure.Config.ErrorLog = nil
+	f.URL = secure.URL
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(ca, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if c := f.with(t, t.TempDir(), "plan", "--ca-cert", ca); c.code != exitOK {
+		t.Errorf("%+v", c)
+	}
+	t.Setenv("FINGERPOST_CA_CERT", filepath.Join(t.TempDir(), "none.pem"))
+	if c := f.with(t, t.TempDir(), "plan"); c.code != exitFailed || !strings.Contains(c.err, "none.pem") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestMailHasItsOwnAddress, and its own key.
+func TestMailHasItsOwnAddress(t *testing.T) {
+	f, mail := newForeign(t), newForeign(t)
+	f.stock()
+	mail.smtp[101] = object{"host": "own.example", "fromEmail": "a@b.example", "active": true}
+	f.mangle = func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/api/mail") {
+			t.Errorf("the platform service was asked for %s", r.URL.Path)
+		}
+		return false
+	}
+	dir := t.TempDir()
+	t.Setenv("FINGERPOST_MAIL_KEY", "sentinel-wrong")
+	if c := f.with(t, dir, "import", "--mail-url", mail.URL+"/api/mail/"); c.code != exitFailed || !strings.Contains(c.err, "401") {
+		t.Errorf("%+v", c)
+	}
+	if c := f.with(t, dir, "import", "--mail-url", mail.URL, "--mail-key", foreignKey); c.code != exitOK || !strings.Contains(read(t, dir, "acme.hcl"), "own.example") {
+		t.Errorf("%+v", c)
+	}
+	if c := f.with(t, t.TempDir(), "import", "--no-mail"); c.code != exitOK || !strings.Contains(c.err, "not kept: SMTP config and templates of 2 projects") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestInOrder holds few results and keeps their order.
+func TestInOrder(t *testing.T) {
+	made := make(chan int, 1000)
+	var used []int
+	get := func(_ context.Context, i int) (int, error) { made <- i; return i * i, nil }
+	err := inOrder(context.Background(), 4, 1000, get, func(i, v int) error {
+		if v != i*i || i != len(used) {
+			t.Fatalf("%d came as number %d with %d", i, len(used), v)
+		}
+		if ahead := len(made) - i; ahead > 4+3 {
+			t.Fatalf("%d results are ahead", ahead)
+		}
+		used = append(used, i)
+		return nil
+	})
+	if err != nil || len(used) != 1000 {
+		t.Error(err, len(used))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	err = inOrder(ctx, 4, 1000, get2, func(i, _ int) error {
+		if i == 10 {
+			cancel()
+		}
+		return nil
+	})
+	if err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+func get2(context.Context, int) (int, error) { return 0, nil }
+
+// TestRetryAfter reads both forms.
+func TestRetryAfter(t *testing.T) {
+	if d := retryAfter("2"); d != 2*time.Second {
+		t.Error(d)
+	}
+	if d := retryAfter("99999999"); d != maxRetryPause {
+		t.Error(d)
+	}
+	if d := retryAfter(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); d < 50*time.Minute {
+		t.Error(d)
+	}
+	for _, text := range []string{"", "-1", "soon"} {
+		if d := retryAfter(text); d != 0 {
+			t.Errorf("%q: %v", text, d)
+		}
+	}
+}
+
+// TestRefusedText keeps what a server says from acting on the terminal.
+func TestRefusedText(t *testing.T) {
+	e := &refusedError{method: "GET", path: "/x", status: 400, message: "a\x1b[2Jb\u202ec"}
+	if err := json.Unmarshal([]byte(`[{"Field":"f","Message":"g\u0007"}]`), &e.details); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Error(); strings.ContainsAny(got, "\x1b\u202e\a") || !strings.Contains(got, "; f g") {
+		t.Errorf("%q", got)
+	}
+}

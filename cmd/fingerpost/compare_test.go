@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"fingerpost/resolver/catalog"
+)
+
+func declared(slug string, uuid catalog.UUID) *catalog.ProjectConfig {
+	p := &catalog.ProjectConfig{Service: catalog.NewServiceSettings(), Auth: catalog.NewAuthSettings()}
+	p.Project = catalog.Project{Slug: slug, UUID: uuid, Name: slug, Status: catalog.StatusDraft, ID: catalog.DeriveID(catalog.KindProject, uuid)}
+	return p
+}
+
+// TestPairUp: a uuid goes before a slug, whatever order they come in.
+func TestPairUp(t *testing.T) {
+	one, two, three := catalog.NewUUID(), catalog.NewUUID(), catalog.NewUUID()
+	wants := []*catalog.ProjectConfig{declared("b", one), declared("a", two), declared("c", catalog.DeriveProjectUUID("c"))}
+	haves := []catalog.Project{{Slug: "b", UUID: three, ID: 1}, {Slug: "a", UUID: one, ID: 2}, {Slug: "c", UUID: catalog.NewUUID(), ID: 3}, {Slug: "d", ID: 4}}
+	var got []string
+	for _, p := range pairUp(haves, wants) {
+		have, want := "-", "-"
+		if p.have != nil {
+			have = p.have.Slug
+		}
+		if p.want != nil {
+			want = p.want.Project.Slug
+		}
+		got = append(got, have+want)
+	}
+	// b of the server was renamed to by nobody: its slug goes to the project that was a.
+	if want := []string{"-a", "ab", "b-", "cc", "d-"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestPairDomains: a name goes before an id.
+func TestPairDomains(t *testing.T) {
+	have := []catalog.Domain{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c"}}
+	want := []catalog.Domain{{ID: 1, Name: "b"}, {ID: 3, Name: "z"}, {ID: 9, Name: "n"}}
+	var got []string
+	for _, p := range pairDomains(have, want) {
+		name := func(d *catalog.Domain) string {
+			if d == nil {
+				return "-"
+			}
+			return d.Name
+		}
+		got = append(got, name(p.have)+name(p.want))
+	}
+	if want := []string{"a-", "bb", "-n", "cz"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestChangesText holds how changes look, and that no secret does.
+func TestChangesText(t *testing.T) {
+	uuid := catalog.DeriveProjectUUID("acme")
+	have, want := declared("acme", uuid), declared("acme", uuid)
+	text := "new \x1b[31m text"
+	want.Project.Name, want.Project.Description = "Acme \u202e", &text
+	have.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretPlain, Ref: "sentinel-one"}
+	want.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretPlain, Ref: "sentinel-two"}
+	want.Service.AuditRetentionDays = 7
+	want.SMTP = &catalog.SMTPConfig{Host: "smtp.example", Port: 25, Password: catalog.Secret{Source: catalog.SecretEnv, Ref: "sentinel"}}
+	have.Templates = []catalog.Template{{Code: "A", BodyText: "one\ntwo\n", BodyHTML: strings.Repeat("x", 200)}, {Code: "B"}}
+	want.Templates = []catalog.Template{{Code: "A", BodyText: "one\ntwo\nthree\n", BodyHTML: strings.Repeat("x", 199)}}
+	changes, _ := compareProject(&found{ProjectConfig: *have, mail: true}, want, view{})
+	keys := compareKeys([]catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{1}, Allow: catalog.MayRead}},
+		[]catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{2}, Allow: catalog.MayRead | catalog.MayWrite, Projects: []string{"acme"}}})
+	auth := catalog.NewAuthSettings()
+	auth.Password.MinLength, auth.Said = 8, catalog.FieldSet(0).With(12)
+	changes = slices.Concat(changes, keys, compareDefaults(nil, &catalog.Defaults{Auth: &auth}),
+		compareSealing(&catalog.Sealing{Require: true}, &catalog.Sealing{Recipients: []string{"age1x"}, Require: true}))
+	var b strings.Builder
+	if err := writeChanges(&b, changes, false); err != nil {
+		t.Fatal(err)
+	}
+	wantText := `  project "acme"
+    ~ name: "acme" → "Acme \u202e"
+    ~ description: none → "new \u001b[31m text"
+    ~ service_settings
+        ~ audit_retention_days: 90 → 7
+    ~ auth_settings
+        ~ jwt_secret: changed (secret)
+    + smtp_config
+        host = "smtp.example"
+        port = 25
+        password = (secret)
+    ~ template "A"
+        ~ body_html: "` + strings.Repeat("x", 80) + `"… (200 bytes) → "` + strings.Repeat("x", 80) + `"… (199 bytes)
+        ~ body_text: (2 lines, 8 bytes) → (3 lines, 14 bytes)
+    - template "B"
+~ key "k"
+    ~ hash: changed (secret)
+    ~ allow: "read" → "read, write"
+    ~ projects: none → "acme"
++ defaults
+    auth_settings.password_min_length = 8
+~ sealing
+    ~ recipients: "" → "age1x"
+`
+	if b.String() != wantText {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), wantText)
+	}
+	doc, err := json.Marshal(changes)
+	if err != nil || strings.Contains(string(doc), "sentinel") {
+		t.Errorf("%v %s", err, doc)
+	}
+	b.Reset()
+	if err := writeChanges(&b, changes[:1], true); err != nil || strings.Count(b.String(), "\x1b[33m~") != 2 || strings.Count(b.String(), colourOff) != 2 {
+		t.Errorf("colours: %q %v", b.String(), err)
+	}
+}
+
+// TestRenumbered counts what has another identity where that is not compared, and shows it where it is.
+func TestRenumbered(t *testing.T) {
+	have, want := declared("acme", catalog.NewUUID()), declared("acme", catalog.NewUUID())
+	have.Domains = []catalog.Domain{{ID: 5, Name: "a.example", Active: true}}
+	want.Domains = []catalog.Domain{{ID: 6, Name: "a.example", Active: true}}
+	f := &found{ProjectConfig: *have}
+	changes, n := compareProject(f, want, seenBy(f, false))
+	if len(changes) != 0 || n != 2 {
+		t.Errorf("%+v, %d renumbered", changes, n)
+	}
+	if changes, n = compareProject(f, want, seenBy(f, true)); len(changes) != 2 || n != 0 || changes[1].Fields[0].New != int64(6) {
+		t.Errorf("%+v, %d renumbered", changes, n)
+	}
+}

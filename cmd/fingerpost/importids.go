@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// identify settles the project's uuid and id as the file will give them.
+func (im *importer) identify(p *catalog.ProjectConfig) {
+	if p.Project.UUID == (catalog.UUID{}) {
+		p.Project.UUID = catalog.DeriveProjectUUID(p.Project.Slug)
+		im.foreign = append(im.foreign, fmt.Sprintf("project %s has no uuid that can be read", hclfile.Quote(p.Project.Slug)))
+	}
+	p.Project.ID = im.pinned(catalog.KindProject, p.Project.UUID, p.Project.ID, "project "+hclfile.Quote(p.Project.Slug))
+}
+
+// pinned is the id that a file can give an object: the server's, where it follows from the uuid or can stand in a line.
+func (im *importer) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who string) int64 {
+	derived := catalog.DeriveID(kind, uuid)
+	if id == derived || id >= 1 && id <= catalog.MaxDeclaredID {
+		return id
+	}
+	im.foreign = append(im.foreign, fmt.Sprintf("%s has the id %d, files can pin 1 to %d: it becomes %d", who, id, catalog.MaxDeclaredID, derived))
+	return derived
+}
+
+// domains settles names and identities. The API tells a domain's id and not its uuid, which nobody sees.
+func (im *importer) domains(who string, f *found) {
+	p := &f.ProjectConfig
+	primary := ""
+	for i := range p.Domains {
+		d := &p.Domains[i]
+		d.ProjectID = p.Project.ID
+		if owner, taken := im.owner[d.Name]; taken {
+			im.problem("%s: domain %s belongs to project %s, too", who, hclfile.Quote(d.Name), hclfile.Quote(owner))
+		}
+		im.owner[d.Name] = p.Project.Slug
+		if d.Primary && primary != "" {
+			im.problem("%s: domains %s and %s are both primary, one may be", who, hclfile.Quote(primary), hclfile.Quote(d.Name))
+		}
+		if d.Primary {
+			primary = d.Name
+		}
+		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
+		d.ID = im.pinned(catalog.KindDomain, d.UUID, d.ID, "domain "+hclfile.Quote(d.Name))
+	}
+	// By name: an order that every server with the same domains agrees on. The primary one is what a reader looks for.
+	slices.SortFunc(p.Domains, func(a, b catalog.Domain) int {
+		if a.Primary != b.Primary {
+			if a.Primary {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+func (im *importer) templates(who string, f *found) {
+	p := &f.ProjectConfig
+	kept := p.Templates[:0]
+	for _, t := range p.Templates {
+		if f.textless[t.Code] {
+			continue // said by the coverage
+		}
+		im.report(who+": template "+hclfile.Quote(t.Code), t.Validate())
+		t.ProjectID = p.Project.ID
+		kept = append(kept, im.template(t, p.Project.UUID))
+	}
+	p.Templates = kept
+	sortTemplates(p.Templates)
+	for i := 1; i < len(kept); i++ {
+		if kept[i].Code == kept[i-1].Code {
+			im.problem("%s: template %s is there twice", who, hclfile.Quote(kept[i].Code))
+		}
+	}
+}
+
+func (im *importer) template(t catalog.Template, project catalog.UUID) catalog.Template {
+	t.UUID = catalog.DeriveTemplateUUID(project, t.Code)
+	t.ID = im.pinned(catalog.KindTemplate, t.UUID, t.ID, "template "+hclfile.Quote(t.Code))
+	for _, text := range []*string{&t.Name, &t.SubjectTemplate, &t.BodyHTML, &t.BodyText} {
+		*text = hclfile.NormalText(*text)
+	}
+	return t
+}
+
+func sortTemplates(ts []catalog.Template) {
+	slices.SortFunc(ts, func(a, b catalog.Template) int { return strings.Compare(a.Code, b.Code) })
+}
+
+// shared makes the file of the default templates.
+func (im *importer) shared(ts []catalog.Template) {
+	var kept []catalog.Template
+	for _, t := range ts {
+		if im.cover.textless[t.Code] {
+			continue
+		}
+		im.report("default template "+hclfile.Quote(t.Code), t.Validate())
+		kept = append(kept, im.template(t, catalog.UUID{}))
+	}
+	if len(im.problems) > 0 || len(kept) == 0 {
+		return
+	}
+	sortTemplates(kept)
+	content, err := hclfile.WriteTemplates(kept)
+	if err != nil {
+		im.problem("default templates: %v", err)
+		return
+	}
+	im.files[templatesFile] = content
+}
+
+// fillSecrets names a variable for each secret that the project must have and the API does not tell.
+func (im *importer) fillSecrets(f *found) {
+	p := &f.ProjectConfig
+	note := func(block, attr, name string) {
+		im.secrets = append(im.secrets, fmt.Sprintf(`%s.hcl: %s %s = env("%s"): set the variable where the server runs, or put in what "fingerpost secrets seal %s %s" prints`,
+			p.Project.Slug, block, attr, name, p.Project.Slug, attr))
+	}
+	if f.jwtSecret {
+		name := variable(p.Project.Slug, "JWT_SECRET")
+		p.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
+		note("auth_settings", "jwt_secret", name)
+	}
+	if p.SMTP != nil && p.SMTP.Username != "" { // whoever has a name there has a password
+		name := variable(p.Project.Slug, "SMTP_PASSWORD")
+		p.SMTP.Password = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
+		note("smtp_config", "password", name)
+	}
+}
+
+// variable names an environment variable of a project. No two slugs give the same.
+func variable(slug, what string) string {
+	name := strings.ToUpper(strings.ReplaceAll(slug, "-", "_")) + "_" + what
+	if name[0] >= '0' && name[0] <= '9' {
+		return "_" + name
+	}
+	return name
+}
+
+// normalizeTexts gives the texts the form in which a file gives them back.
+func normalizeTexts(p *catalog.ProjectConfig) {
+	texts := []*string{&p.Project.Name}
+	if p.Project.Description != nil {
+		text := *p.Project.Description
+		p.Project.Description = &text
+		texts = append(texts, &text)
+	}
+	if p.SMTP != nil {
+		texts = append(texts, &p.SMTP.Host, &p.SMTP.Username, &p.SMTP.FromEmail, &p.SMTP.FromName, &p.SMTP.ReplyTo)
+	}
+	for _, text := range texts {
+		*text = hclfile.NormalText(*text)
+	}
+}
+
+// notKept says what the files lack.
+func (im *importer) notKept() []string {
+	out := slices.Clone(im.foreign)
+	c := &im.cover
+	if c.projects == 0 {
+		return append(out, "the server has no projects that this key may see")
+	}
+	out = append(out, "keys, and the ids of settings and SMTP configs: no API tells the ones, and files do not give the others")
+	if c.flatless > 0 {
+		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and audit_retention_days of %s: the server does not tell them", count(c.flatless, "project")))
+	}
+	if c.flatless < c.projects {
+		out = append(out, "a jwt_secret shows only to a key with the permission secrets: check that each project that needs one has it")
+	}
+	if c.mailless > 0 {
+		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless, "project")))
+	}
+	if c.bodiless > 0 {
+		out = append(out, fmt.Sprintf("%s: the server has no call that tells their bodies", count(c.bodiless, "template")))
+	}
+	return out
+}

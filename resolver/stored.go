@@ -1,0 +1,87 @@
+package resolver
+
+import (
+	"log/slog"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
+
+// A Stored is the store of a server that does not run, opened for reading. Nothing in the folder is changed, and no
+// server can start on it until Close. Its methods may be called from any goroutine; what they return is the caller's.
+type Stored struct{ store *store.Store }
+
+// OpenStored opens the store in dir. A server that runs on it is a *store.LockedError with its pid, a folder without a
+// store store.ErrNoStore; a damaged store stays where it is.
+func OpenStored(dir string, log *slog.Logger) (*Stored, error) {
+	st, err := store.Open(dir, store.Options{Logger: log, ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Stored{st}, nil
+}
+
+// Close gives the folder back.
+func (s *Stored) Close() error { return s.store.Close() }
+
+// Projects lists all projects by ascending id.
+func (s *Stored) Projects() (rows []catalog.Project, err error) {
+	err = s.store.EachProject(func(p *catalog.Project) bool {
+		rows = append(rows, *p)
+		return true
+	})
+	return rows, err
+}
+
+// Project reads a project with its domains and templates, its settings as they are in force.
+func (s *Stored) Project(id int64) (*catalog.ProjectConfig, error) {
+	p, found := new(catalog.ProjectConfig), false
+	err := s.store.View(func(v *store.View) (err error) {
+		if found, err = v.Project(p, id); err != nil || !found {
+			return err
+		}
+		defaults, err := v.Defaults()
+		if err != nil {
+			return err
+		}
+		if defaults != nil {
+			p.Service, p.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
+		}
+		return v.Domains(id, func(d *catalog.Domain) bool {
+			p.Domains = append(p.Domains, *d)
+			return true
+		})
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, notFound("project")
+	}
+	p.Templates, err = s.Templates(id)
+	return p, err
+}
+
+// Templates lists a project's templates, or with 0 the default ones.
+func (s *Stored) Templates(project int64) (rows []catalog.Template, err error) {
+	err = s.store.Templates(project, func(t *catalog.Template) bool {
+		rows = append(rows, *t)
+		return true
+	})
+	return rows, err
+}
+
+// Keys lists the API keys by name.
+func (s *Stored) Keys() (rows []catalog.Key, err error) {
+	err = s.store.Keys(func(k *catalog.Key) bool {
+		rows = append(rows, *k)
+		return true
+	})
+	return rows, err
+}
+
+// Defaults returns the defaults block, nil when there is none.
+func (s *Stored) Defaults() (*catalog.Defaults, error) { return s.store.Defaults() }
+
+// Sealing returns the sealing block, nil when there is none.
+func (s *Stored) Sealing() (*catalog.Sealing, error) { return s.store.Sealing() }
