@@ -34,6 +34,7 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		MemTableSize:       memTableBytes,
 		MaxOpenFiles:       maxOpenFiles,
+		ReadOnly:           s.fs.readOnly,
 		Logger:             quietLogger{o.Logger, s.fence},
 		// A store in memory is lost with the process: a log of it would only take memory.
 		DisableWAL: s.dir == "",

@@ -46,6 +46,7 @@ type Store struct {
 	closing   atomic.Bool
 	syncing   atomic.Bool // a sync of the log is due
 	users     users
+	backups   sync.Mutex // held by Backup
 
 	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
 	generation atomic.Uint64
@@ -60,7 +61,10 @@ type Counts struct {
 
 // Open opens or creates the store in dir; "" makes one in memory. It returns within the time that the disk needs, also
 // when the disk refuses: errors are ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
-func Open(dir string, o Options) (*Store, error) {
+func Open(dir string, o Options) (*Store, error) { return openStore(dir, o, false) }
+
+// openStore opens a store; read-only it changes nothing on the disk, and what would write must not be called.
+func openStore(dir string, o Options, readOnly bool) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -74,7 +78,8 @@ func Open(dir string, o Options) (*Store, error) {
 		}
 	}
 	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock)}
-	s.fs = &fencedFS{FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default}
+	s.fs = &fencedFS{FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default, readOnly: readOnly}
+	s.fs.spare = s.checkpointDir()
 	s.cache = pebble.NewCache(o.CacheBytes)
 	if err := s.open(o); err != nil {
 		s.abandon(o.CacheBytes)
@@ -156,15 +161,18 @@ func (s *Store) begin() error {
 	if err := s.checkFormat(); err != nil {
 		return err
 	}
-	if _, err := s.uint(keyImporting); err == nil {
+	if _, err := s.uint(keyImporting); err == nil && !s.fs.readOnly {
 		if err := s.wipe(); err != nil {
 			return err
 		}
-	} else if !errors.Is(err, pebble.ErrNotFound) {
+	} else if err != nil && !errors.Is(err, pebble.ErrNotFound) {
 		return err
 	}
 	if err := s.loadCounters(); err != nil {
 		return err
+	}
+	if !s.fs.readOnly {
+		_ = s.fs.FS.RemoveAll(s.checkpointDir()) // of a process that was killed; it is in nobody's way
 	}
 	if !s.fs.disk {
 		return nil
@@ -200,6 +208,9 @@ func (s *Store) checkFormat() error {
 	}
 	if foreign {
 		return fmt.Errorf("%w: it holds data, but no store format", ErrDamaged)
+	}
+	if s.fs.readOnly {
+		return nil
 	}
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
 }
