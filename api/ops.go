@@ -65,6 +65,7 @@ func NewOps(o OpsOptions) (*Ops, error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
 	mux.HandleFunc("POST /reload", ops.command(o.Config.Reload))
 	mux.HandleFunc("POST /reload/confirm", ops.command(o.Config.Confirm))
+	mux.HandleFunc("POST /backup", ops.backup)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
