@@ -50,6 +50,9 @@ type Options struct {
 	ReadOnly bool
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
 	OnReload func(Status)
+	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
+	// that looks, without any lock held, and must return at once.
+	OnWrite func([]Written)
 }
 
 // A Source keeps a Sink in step with a folder. Load, then Run; the other methods are safe for concurrent use.
