@@ -44,6 +44,13 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
+	if o.after != nil {
+		all = append(all, counters{
+			desc: prometheus.NewDesc("fingerpost_after_write_runs_total", "Runs of the command after writes.", []string{"result"}, nil),
+			read: o.eachAfterWrite,
+		}, gauge("fingerpost_after_write_pending", "Writes that the command after writes has yet to be run for.",
+			func() float64 { return float64(o.after().Pending) }))
+	}
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
 			return nil, err
@@ -64,6 +71,12 @@ func (o *Ops) eachCacheResult(yield func(label string, count uint64)) {
 	yield("hit", m.Hits)
 	yield("negative_hit", m.NegativeHits)
 	yield("miss", m.Misses)
+}
+
+func (o *Ops) eachAfterWrite(yield func(label string, count uint64)) {
+	st := o.after()
+	yield("ok", st.Runs-st.Failures)
+	yield("failed", st.Failures)
 }
 
 // counters show counts that are kept elsewhere, told apart by one label.
