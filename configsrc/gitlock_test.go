@@ -38,11 +38,15 @@ func TestWriteWaitsForGit(t *testing.T) {
 	go func() {
 		created <- n.source.CreateProject(t.Context(), &catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft})
 	}()
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
+	// One who has less patience: when that one gives up, the others wait already.
+	hasty, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
 	var refused *catalog.Error
-	if err := rename(gone, n.source, "a", "never"); !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable {
-		t.Errorf("a caller who has gone: %v", err)
+	if err := rename(hasty, n.source, "a", "never"); !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable {
+		t.Errorf("a caller who gives up: %v", err)
+	}
+	if hasty.Err() == nil {
+		t.Error("it was refused without waiting for git")
 	}
 	select {
 	case err := <-first:
