@@ -35,6 +35,8 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		gauge("fingerpost_config_quarantined_files", "Config files whose last good state is served.",
 			func() float64 { return float64(status().Quarantined) }),
 		gauge("fingerpost_config_held", "1 while a mass deletion is held back.", func() float64 { return boolValue(status().Held != nil) }),
+		gauge("fingerpost_config_disk_low", "1 while the config folder's disk has too little room for API writes.",
+			func() float64 { return boolValue(status().LowDisk != "") }),
 		gauge("fingerpost_config_generation", "The generation that is being served.",
 			func() float64 { return float64(o.server.resolver.Generation()) }),
 		gauge("fingerpost_store_degraded", "1 while the store cannot be written and one in memory takes its place.",

@@ -53,6 +53,8 @@ type Options struct {
 	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
 	// that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
+	// Room measures the file system of a folder; nil asks the system. For tests.
+	Room func(dir string) (Room, error)
 }
 
 // A Source keeps a Sink in step with a folder. Load, then Run; the other methods are safe for concurrent use.

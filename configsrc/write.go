@@ -101,7 +101,7 @@ func (s *Source) writable() error {
 	if s.o.ReadOnly {
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node never writes into the config folder (serve --read-only)"}
 	}
-	return nil
+	return s.checkRoom()
 }
 
 // An edit is a change of one project's block in the making.
