@@ -102,7 +102,7 @@ func (s *Server) createDomain(r *request) error {
 	if err := f.readDomain(&d); err != nil {
 		return err
 	}
-	err = s.update(project, func(p *catalog.ProjectConfig) error {
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
 		if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.UUID == d.UUID && o.Name != d.Name }) {
 			d.UUID = catalog.NewUUID() // the name was another domain's, which has been renamed
@@ -160,7 +160,7 @@ func (s *Server) updateDomain(r *request) error {
 	if err := r.matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
-	err = s.update(project, func(p *catalog.ProjectConfig) error {
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		now, err := r.presentDomain(p, domain.UUID)
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ func (s *Server) deleteDomain(r *request) error {
 	if err := r.matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
-	err = s.update(project, func(p *catalog.ProjectConfig) error {
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		if _, err := r.presentDomain(p, domain.UUID); err != nil {
 			return err
 		}

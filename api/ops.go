@@ -31,6 +31,18 @@ type OpsOptions struct {
 	Config  Config
 	Logger  *slog.Logger // nil: slog.Default()
 	Version string
+	// AfterWrite tells how the command after writes does. Nil: there is none.
+	AfterWrite func() AfterWriteStatus
+}
+
+// An AfterWriteStatus tells how the command of --after-write does.
+type AfterWriteStatus struct {
+	Runs      uint64    `json:"runs"`     // that have ended
+	Failures  uint64    `json:"failures"` // of them
+	Running   bool      `json:"running"`
+	Pending   int       `json:"pending"`          // writes that wait for a run, or for a run that succeeds
+	LastRun   time.Time `json:"lastRun,omitzero"` // when it began
+	LastError string    `json:"error,omitempty"`  // why the last run failed, with the end of its output
 }
 
 // An Ops serves probes, metrics, profiles, the status and the reload commands (contract cli.md, --ops-listen). It asks
@@ -40,6 +52,7 @@ type Ops struct {
 	config  Config
 	log     *slog.Logger
 	version string
+	after   func() AfterWriteStatus // nil: none
 	started time.Time
 	ready   atomic.Bool
 	http    *http.Server
@@ -53,7 +66,7 @@ func NewOps(o OpsOptions) (*Ops, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	ops := &Ops{server: o.Server, config: o.Config, log: o.Logger, version: o.Version, started: time.Now()}
+	ops := &Ops{server: o.Server, config: o.Config, log: o.Logger, version: o.Version, after: o.AfterWrite, started: time.Now()}
 	registry, err := ops.registry()
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -65,6 +78,7 @@ func NewOps(o OpsOptions) (*Ops, error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
 	mux.HandleFunc("POST /reload", ops.command(o.Config.Reload))
 	mux.HandleFunc("POST /reload/confirm", ops.command(o.Config.Confirm))
+	mux.HandleFunc("POST /backup", ops.backup)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -113,11 +127,12 @@ func (o *Ops) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // opsStatus is the document of /status.
 type opsStatus struct {
-	Version       string           `json:"version"`
-	Ready         bool             `json:"ready"`
-	UptimeSeconds float64          `json:"uptimeSeconds"`
-	Store         storeStatus      `json:"store"`
-	Config        configsrc.Status `json:"config"`
+	Version       string            `json:"version"`
+	Ready         bool              `json:"ready"`
+	UptimeSeconds float64           `json:"uptimeSeconds"`
+	Store         storeStatus       `json:"store"`
+	Config        configsrc.Status  `json:"config"`
+	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
 }
 
 type storeStatus struct {
@@ -127,13 +142,18 @@ type storeStatus struct {
 
 func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
 	reason, degraded := o.server.resolver.Degraded()
-	writeJSON(w, http.StatusOK, opsStatus{
+	status := opsStatus{
 		Version:       o.version,
 		Ready:         o.ready.Load(),
 		UptimeSeconds: time.Since(o.started).Seconds(),
 		Store:         storeStatus{Degraded: degraded, Reason: reason},
 		Config:        o.config.Status(),
-	})
+	}
+	if o.after != nil {
+		after := o.after()
+		status.AfterWrite = &after
+	}
+	writeJSON(w, http.StatusOK, status)
 }
 
 // command runs a reload command and answers with the state after it.

@@ -35,6 +35,8 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		gauge("fingerpost_config_quarantined_files", "Config files whose last good state is served.",
 			func() float64 { return float64(status().Quarantined) }),
 		gauge("fingerpost_config_held", "1 while a mass deletion is held back.", func() float64 { return boolValue(status().Held != nil) }),
+		gauge("fingerpost_config_disk_low", "1 while the config folder's disk has too little room for API writes.",
+			func() float64 { return boolValue(status().LowDisk != "") }),
 		gauge("fingerpost_config_generation", "The generation that is being served.",
 			func() float64 { return float64(o.server.resolver.Generation()) }),
 		gauge("fingerpost_store_degraded", "1 while the store cannot be written and one in memory takes its place.",
@@ -49,6 +51,13 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	}
+	if o.after != nil {
+		all = append(all, counters{
+			desc: prometheus.NewDesc("fingerpost_after_write_runs_total", "Runs of the command after writes.", []string{"result"}, nil),
+			read: o.eachAfterWrite,
+		}, gauge("fingerpost_after_write_pending", "Writes that the command after writes has yet to be run for.",
+			func() float64 { return float64(o.after().Pending) }))
 	}
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
@@ -70,6 +79,12 @@ func (o *Ops) eachCacheResult(yield func(label string, count uint64)) {
 	yield("hit", m.Hits)
 	yield("negative_hit", m.NegativeHits)
 	yield("miss", m.Misses)
+}
+
+func (o *Ops) eachAfterWrite(yield func(label string, count uint64)) {
+	st := o.after()
+	yield("ok", st.Runs-st.Failures)
+	yield("failed", st.Failures)
 }
 
 // counters show counts that are kept elsewhere, told apart by one label.

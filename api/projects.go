@@ -110,7 +110,7 @@ func (s *Server) createProject(r *request) error {
 		return err
 	}
 	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
-	err = s.write(func(ctx context.Context, files Files) error { return files.CreateProject(ctx, &p) })
+	err = s.write(r, func(ctx context.Context, files Files) error { return files.CreateProject(ctx, &p) })
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (s *Server) updateProject(r *request) error {
 			return err
 		}
 	}
-	err = s.update(project, func(p *catalog.ProjectConfig) error {
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.matches(resolver.ProjectETag(&p.Project)); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (s *Server) deleteProject(r *request) error {
 	if err := r.matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
-	err = s.write(func(ctx context.Context, files Files) error {
+	err = s.write(r, func(ctx context.Context, files Files) error {
 		return files.DeleteProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
 			return r.matches(resolver.ProjectETag(&p.Project))
 		})

@@ -62,7 +62,7 @@ func (s *Server) updateServiceSettings(r *request) error {
 	if err != nil {
 		return err
 	}
-	err = s.update(project, func(p *catalog.ProjectConfig) error {
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (s *Server) updateAuthSettings(r *request) error {
 	if err != nil {
 		return err
 	}
-	err = s.update(project, func(p *catalog.ProjectConfig) error {
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
 
@@ -30,8 +31,8 @@ var (
 	refuseDegraded = &refusal{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
 )
 
-// write runs f, which changes the files.
-func (s *Server) write(f func(ctx context.Context, files Files) error) error {
+// write runs f, which changes the files on the request's behalf.
+func (s *Server) write(r *request, f func(ctx context.Context, files Files) error) error {
 	switch {
 	case s.files == nil:
 		return refuseWriting
@@ -40,12 +41,13 @@ func (s *Server) write(f func(ctx context.Context, files Files) error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
+	ctx = configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx)})
 	return f(ctx, s.files)
 }
 
 // update changes a project's block.
-func (s *Server) update(p *catalog.Project, change func(p *catalog.ProjectConfig) error) error {
-	return s.write(func(ctx context.Context, files Files) error { return files.UpdateProject(ctx, p.UUID, change) })
+func (s *Server) update(r *request, p *catalog.Project, change func(p *catalog.ProjectConfig) error) error {
+	return s.write(r, func(ctx context.Context, files Files) error { return files.UpdateProject(ctx, p.UUID, change) })
 }
 
 // matches is nil where the request's If-Match, if it has one, names the resource's present ETag (RFC 9110, 13.1.1).

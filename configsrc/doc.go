@@ -12,7 +12,8 @@
 // Writes go the same way (write.go, update.go): an edit of what is on disk at that moment is decoded and judged as a look
 // would judge it, then swapped in atomically, and taken back out where somebody saved in between; the swap is the
 // commit, the Sink follows. Whoever writes prepares and syncs the new content; the goroutine that looks puts it in
-// place, all that wait at a time, so that one sync of the folder and one Apply do for all.
+// place, all that wait at a time, so that one sync of the folder and one Apply do for all. While git is
+// at work, writes wait a little (gitlock.go), without a lock of their own.
 //
 // The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
 package configsrc

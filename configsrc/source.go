@@ -54,6 +54,11 @@ type Options struct {
 	ReadOnly bool
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
 	OnReload func(Status)
+	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
+	// that looks, without any lock held, and must return at once.
+	OnWrite func([]Written)
+	// Room measures the file system of a folder; nil asks the system. For tests.
+	Room func(dir string) (Room, error)
 }
 
 // A Source keeps a Sink in step with a folder. Load, then Run; the other methods are safe for concurrent use.

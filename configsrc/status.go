@@ -32,8 +32,9 @@ type Status struct {
 	Warnings    int                 `json:"warnings"`
 	Problems    hclfile.Diagnostics `json:"problems"`
 	Held        *Held               `json:"held"`
-	Error       string              `json:"error,omitempty"` // why the last look failed
-	Watching    bool                `json:"watching"`        // events arrive; else the timer alone looks
+	Error       string              `json:"error,omitempty"`   // why the last look failed
+	Watching    bool                `json:"watching"`          // events arrive; else the timer alone looks
+	LowDisk     string              `json:"lowDisk,omitempty"` // what there is too little of for API writes
 }
 
 // Held says what the brake holds back.

@@ -20,6 +20,9 @@ type swept struct {
 // looks, in small steps with pauses, so that a save is never kept waiting; what it finds, a look judges.
 func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 	out.hash = hash
+	if !s.o.ReadOnly {
+		_ = s.checkRoom() // for the status; a write asks again
+	}
 	start, pace := time.Now(), s.pace(bulk+1)
 	defer func() { out.cost = time.Since(start) - pace.rested }()
 	t, err := openTree(s.o.Dir)

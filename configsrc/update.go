@@ -23,6 +23,7 @@ type update struct {
 	target string         // the file, links followed
 	temp   string         // the new content, synced, beside the file; "" for a removal
 	create bool           // there is no file yet
+	by     Author
 	done   chan error
 }
 
@@ -108,6 +109,7 @@ func (u *update) takeBack() {
 
 // submit hands an update over and waits for its end.
 func (s *Source) submit(ctx context.Context, u *update) error {
+	u.by, _ = ctx.Value(authorKey{}).(Author)
 	select {
 	case s.updates <- u:
 		// From here on only its end tells what became of it.
@@ -141,7 +143,7 @@ func (s *Source) write(first *update) {
 	case s.heldNow():
 		s.refuse(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 	case gitBusy(s.o.Dir):
-		s.refuse(waiting, busy("git is at work in the config folder"))
+		s.refuse(waiting, errGitBusy)
 	default:
 		for len(waiting) > 0 {
 			waiting = s.writeRound(waiting, start)
@@ -185,6 +187,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	}
 	// The files are the truth: what the Sink refuses here it takes up with the next look.
 	err := s.commitPart(found, false)
+	s.tell(round)
 	for _, u := range round {
 		delete(s.suspects, u.c.path)
 		u.end(err)

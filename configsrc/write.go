@@ -26,7 +26,7 @@ import (
 // force. An error of change is returned as it is. change may run again, on newer content, where somebody else saves at
 // the same time. It must not keep the project.
 func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
-	return s.retried(func() error {
+	return s.retried(ctx, func() error {
 		return s.edit(ctx, uuid, func(e *edit) ([]byte, error) {
 			defaults := s.o.Sink.Defaults()
 			have := inForce(e.project(), defaults)
@@ -45,7 +45,7 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 // DeleteProject takes the project's block out of its file, and the file away where it declares nothing else. check may
 // refuse, with an error that is returned as it is.
 func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
-	return s.retried(func() error {
+	return s.retried(ctx, func() error {
 		return s.edit(ctx, uuid, func(e *edit) ([]byte, error) {
 			have := inForce(e.project(), s.o.Sink.Defaults())
 			if err := check(&have); err != nil {
@@ -72,7 +72,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d.hcl", p.Slug, n)
 		}
-		if err = s.create(ctx, name, content); !errors.Is(err, fs.ErrExist) {
+		if err = s.patient(ctx, func() error { return s.create(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if broken := s.brokenFile(name); broken != nil {
@@ -83,13 +83,13 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 }
 
 // retried gives a write that lost against a save at the same time a second chance, and no third (contract files.md 5).
-func (s *Source) retried(write func() error) error {
+func (s *Source) retried(ctx context.Context, write func() error) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
-	err := write()
+	err := s.patient(ctx, write)
 	if errors.Is(err, ErrChanged) {
-		err = write()
+		err = s.patient(ctx, write)
 	}
 	if errors.Is(err, ErrChanged) {
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
@@ -101,7 +101,7 @@ func (s *Source) writable() error {
 	if s.o.ReadOnly {
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node never writes into the config folder (serve --read-only)"}
 	}
-	return nil
+	return s.checkRoom()
 }
 
 // An edit is a change of one project's block in the making.

@@ -14,7 +14,8 @@ import (
 // its reason in the commit. "std" is allowed everywhere. A module path allows its packages.
 var plan = map[string][]string{
 	"fingerpost/resolver/catalog": {"golang.org/x/net/idna"},
-	"fingerpost/resolver/store":   {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2",
+		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store",
 		"github.com/dgraph-io/ristretto/v2"},
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},

@@ -28,11 +28,12 @@ import (
 // A rig is the real binary on a folder of its own, asked from outside only: over sockets, files and exit codes.
 type rig struct {
 	*server
-	t    testing.TB
-	dir  string            // the working folder; its projects.d is served
-	keys map[string]string // by name: the key's text
-	pid  int
-	from string // the address that requests come from, since failed keys are throttled by address
+	t     testing.TB
+	dir   string            // the working folder; its projects.d is served
+	keys  map[string]string // by name: the key's text
+	pid   int
+	flags []string // of serve, beside the addresses
+	from  string   // the address that requests come from, since failed keys are throttled by address
 }
 
 // A reply is one answer of the server.
@@ -130,7 +131,7 @@ func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
 func (r *rig) start() {
 	r.t.Helper()
 	r.server = &server{exited: make(chan struct{})}
-	r.cmd = r.command(context.Background(), "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	r.cmd = r.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, r.flags...)...)
 	r.cmd.Stderr = r.server
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {

@@ -32,6 +32,8 @@ type serveFlags struct {
 	sealKey, secretsDir    string
 	cacheSize, maxDelete   string
 	logFormat              string
+	afterWrite             string
+	afterLimit             time.Duration
 	readOnly, acceptDelete bool
 	logResolve             bool
 	maxAge, grace          time.Duration
@@ -59,6 +61,8 @@ func newServe(t terminal) *cobra.Command {
 	fl.BoolVar(&f.readOnly, "read-only", false, "never write into the config folder")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
 	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
+	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes, such as a git commit; see README.md")
+	fl.DurationVar(&f.afterLimit, "after-write-timeout", time.Minute, "how long one run of it may take")
 	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
 	fl.StringVar(&f.maxDelete, "max-delete", "30%", "the share of projects or domains that one reload may remove")
 	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than that")
@@ -77,6 +81,7 @@ type service struct {
 	maxDelete   float64
 	cacheSize   int64
 	source      *configsrc.Source
+	after       *afterWrite // nil: none
 	resolver    *resolver.Resolver
 	api         *api.Server
 	ops         *api.Ops
@@ -144,6 +149,9 @@ func (s *service) parse() (err error) {
 	}
 	if (s.f.tlsCert == "") != (s.f.tlsKey == "") {
 		return usage("--tls-cert and --tls-key go together")
+	}
+	if s.f.afterLimit <= 0 {
+		return usage("--after-write-timeout must be positive")
 	}
 	if s.f.grace < 0 || s.f.maxAge < 0 {
 		return usage("--shutdown-grace and --resolve-max-age must not be negative")
@@ -238,10 +246,18 @@ func (s *service) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.source = configsrc.New(configsrc.Options{
+	sourceOptions := configsrc.Options{
 		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly,
 		MaxDelete: s.maxDelete, AcceptDeletes: s.f.acceptDelete,
-	})
+	}
+	opsOptions := api.OpsOptions{Logger: s.log, Version: version()}
+	if s.after, err = newAfterWrite(s.f.afterWrite, s.f.config, s.f.afterLimit, s.log); err != nil {
+		return err
+	}
+	if s.after != nil {
+		sourceOptions.OnWrite, opsOptions.AfterWrite = s.after.add, s.after.Status
+	}
+	s.source = configsrc.New(sourceOptions)
 	close(made)
 	s.api, err = api.New(api.Options{
 		Resolver: s.resolver, Files: s.source, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
@@ -250,7 +266,8 @@ func (s *service) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.ops, err = api.NewOps(api.OpsOptions{Server: s.api, Config: s.source, Logger: s.log, Version: version()})
+	opsOptions.Server, opsOptions.Config = s.api, s.source
+	s.ops, err = api.NewOps(opsOptions)
 	return err
 }
 
@@ -353,7 +370,11 @@ func (s *service) drain(signals <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.f.grace)
 	defer cancel()
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.api.Shutdown(ctx) }()
+	go func() {
+		err := s.api.Shutdown(ctx)
+		s.after.finish(ctx) // the last writes', too
+		stopped <- err
+	}()
 	for {
 		select {
 		case err := <-stopped:
@@ -375,6 +396,7 @@ func (s *service) drain(signals <-chan os.Signal) error {
 func (s *service) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	s.after.finish(ctx)
 	if s.ops != nil {
 		_ = s.ops.Shutdown(ctx)
 	}

@@ -40,4 +40,13 @@
 // Pebble ends the process, or spins, when a write fails. A fence below it (see fence.go) makes the first such failure
 // the last operation on the directory: everything that would write stops for good, Failed is closed, Apply returns
 // ErrUnavailable, and reads go on as far as memory and the files allow. The way back is a new Store.
+//
+// # Backups
+//
+// Backup writes one gzipped tar (archive.go): a manifest with the formats, the generation and every file's size and
+// SHA-256, then the files of one of Pebble's checkpoints. Restore takes nothing for granted: only names that a store has,
+// only sizes and hashes that the manifest has, nothing before, between or behind; formats that are too new are refused
+// by the manifest alone. The store is built beside its place, read through and exchanged for the former one, which is
+// kept. An archive holds what the store holds: the config files' bytes, so sealed values, key hashes, and a secret that
+// somebody has written in clear text, and the mail log.
 package store

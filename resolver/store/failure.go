@@ -95,15 +95,20 @@ func withoutPath(err error) error {
 // Store may be open on it.
 func MoveAside(dir string, now time.Time) (string, error) {
 	dir = filepath.Clean(dir)
-	base := dir + ".damaged-" + now.UTC().Format("20060102T150405Z")
-	for n := 1; ; n++ {
-		aside := base
-		if n > 1 {
-			aside = fmt.Sprintf("%s-%d", base, n)
+	aside := freeName(dir+".damaged-", now)
+	return aside, os.Rename(dir, aside)
+}
+
+// freeName appends a time to prefix, and a number where that is taken: two within a second, and a rename would fail on a
+// folder that is not empty.
+func freeName(prefix string, now time.Time) string {
+	base := prefix + now.UTC().Format("20060102T150405Z")
+	name := base
+	for n := 2; n <= 100; n++ {
+		if _, err := os.Lstat(name); err != nil {
+			break
 		}
-		if _, err := os.Lstat(aside); err == nil && n < 100 {
-			continue // two within a second; rename would fail on a folder that is not empty
-		}
-		return aside, os.Rename(dir, aside)
+		name = fmt.Sprintf("%s-%d", base, n)
 	}
+	return name
 }

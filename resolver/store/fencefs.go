@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +23,15 @@ type fencedFS struct {
 	tables *keptTables
 	disk   bool         // the real disk lies below, not memory
 	paced  *atomic.Bool // see Options
+	// readOnly: nothing is written but, where that can be done, the lock.
+	readOnly bool
+	spare    string // a folder outside the fence, see spared
+}
+
+// spared reports whether a path belongs to a checkpoint in the making: what fails there fails the backup, not the store.
+func (f *fencedFS) spared(name string) bool {
+	rest, below := strings.CutPrefix(name, f.spare)
+	return below && f.spare != "" && (rest == "" || rest[0] == filepath.Separator)
 }
 
 // rootCause drops the layers that only repeat the path.
@@ -53,6 +63,9 @@ func (f *fencedFS) open(op, name string, file vfs.File, err error) (vfs.File, er
 }
 
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.spared(name) {
+		return f.FS.Create(name, c)
+	}
 	f.fence.enter()
 	file, err := f.FS.Create(name, c)
 	if err == nil && f.disk && isTable(name) {
@@ -71,6 +84,9 @@ func (f *fencedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 }
 
 func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if f.spared(name) {
+		return f.FS.OpenReadWrite(name, c, opts...)
+	}
 	f.fence.enter()
 	file, err := f.FS.OpenReadWrite(name, c, opts...)
 	return f.open("open", name, file, err)
@@ -84,34 +100,52 @@ func (f *fencedFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategor
 
 // OpenDir yields the handle by which the directory is fsynced.
 func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
+	if f.spared(name) {
+		return f.FS.OpenDir(name)
+	}
 	f.fence.enter()
 	file, err := f.FS.OpenDir(name)
 	return f.open("open", name, file, err)
 }
 
 func (f *fencedFS) Link(oldname, newname string) error {
+	if f.spared(newname) {
+		return f.FS.Link(oldname, newname)
+	}
 	f.fence.enter()
 	return f.expect("link", newname, f.FS.Link(oldname, newname), fs.ErrExist)
 }
 
 func (f *fencedFS) Rename(oldname, newname string) error {
+	if f.spared(newname) {
+		return f.FS.Rename(oldname, newname)
+	}
 	f.fence.enter()
 	return f.expect("rename", newname, f.FS.Rename(oldname, newname), nil)
 }
 
 // Remove lets "not there" pass: Pebble removes what an interrupted run may have left.
 func (f *fencedFS) Remove(name string) error {
+	if f.spared(name) {
+		return f.FS.Remove(name)
+	}
 	f.fence.enter()
 	f.tables.drop(name)
 	return f.expect("remove", name, f.FS.Remove(name), fs.ErrNotExist)
 }
 
 func (f *fencedFS) RemoveAll(name string) error {
+	if f.spared(name) {
+		return f.FS.RemoveAll(name)
+	}
 	f.fence.enter()
 	return f.expect("remove", name, f.FS.RemoveAll(name), fs.ErrNotExist)
 }
 
 func (f *fencedFS) MkdirAll(dir string, perm os.FileMode) error {
+	if f.spared(dir) {
+		return f.FS.MkdirAll(dir, perm)
+	}
 	f.fence.enter()
 	return f.expect("create", dir, f.FS.MkdirAll(dir, perm), nil)
 }
@@ -130,9 +164,12 @@ func (f *fencedFS) expect(op, name string, err, fine error) error {
 func (f *fencedFS) Lock(name string) (io.Closer, error) {
 	var closer io.Closer
 	var err error
-	if f.disk {
+	switch {
+	case f.disk && f.readOnly:
+		closer, err = lockForReading(name)
+	case f.disk:
 		closer, err = lockFile(name)
-	} else {
+	default:
 		closer, err = f.FS.Lock(name)
 	}
 	if err != nil {

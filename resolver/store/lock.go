@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,6 +24,39 @@ func lockFile(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := flock(f); err != nil {
+		return nil, err
+	}
+	// A full disk must not keep the store from being read: a pid that cannot be written is left out.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f, nil
+}
+
+// lockForReading takes the same lock where the directory may be one that cannot be written. Without a lock file there
+// is nobody to keep out: who can write makes one.
+func lockForReading(name string) (io.Closer, error) {
+	closer, err := lockFile(name)
+	if !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) {
+		return closer, err
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return io.NopCloser(nil), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// flock locks f, or closes it and says why not.
+func flock(f *os.File) error {
+	var err error
 	for {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EINTR) {
@@ -30,19 +64,14 @@ func lockFile(name string) (io.Closer, error) {
 		}
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		locked := &LockedError{Dir: filepath.Dir(name), PID: readPID(f)}
-		f.Close()
-		return nil, locked
+		err = &LockedError{Dir: filepath.Dir(f.Name()), PID: readPID(f)}
+	} else if err != nil {
+		err = &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
 	if err != nil {
 		f.Close()
-		return nil, &os.PathError{Op: "lock", Path: name, Err: err}
 	}
-	// A full disk must not keep the store from being read: a pid that cannot be written is left out.
-	if f.Truncate(0) == nil {
-		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	}
-	return f, nil
+	return err
 }
 
 // readPID returns 0 for what is no pid.

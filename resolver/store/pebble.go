@@ -37,9 +37,9 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 		FS:                 s.fs,
 		Cache:              s.cache,
 		FormatMajorVersion: pebbleFormat,
-		ReadOnly:           o.ReadOnly,
 		MemTableSize:       memTableBytes,
 		MaxOpenFiles:       maxOpenFiles,
+		ReadOnly:           s.fs.readOnly,
 		Logger:             quietLogger{o.Logger, s.fence},
 		// A store in memory is lost with the process: a log of it would only take memory.
 		DisableWAL: s.dir == "",

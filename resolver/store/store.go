@@ -52,6 +52,7 @@ type Store struct {
 	closing atomic.Bool
 	syncing atomic.Bool // a sync of the log is due
 	users   users
+	backups sync.Mutex // held by Backup
 
 	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
 	generation atomic.Uint64
@@ -80,7 +81,11 @@ func Open(dir string, o Options) (*Store, error) {
 		}
 	}
 	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock)}
-	s.fs = &fencedFS{FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default, paced: o.Paced}
+	s.fs = &fencedFS{
+		FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default,
+		paced: o.Paced, readOnly: o.ReadOnly,
+	}
+	s.fs.spare = s.checkpointDir()
 	s.cache = pebble.NewCache(o.CacheBytes)
 	if err := s.open(o); err != nil {
 		s.abandon(o.CacheBytes)
@@ -90,7 +95,7 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) open(o Options) error {
-	if err := s.inspect(o.ReadOnly); err != nil {
+	if err := s.inspect(); err != nil {
 		return err
 	}
 	// In a goroutine of its own: where the disk refuses, it parks there and never comes back.
@@ -100,7 +105,7 @@ func (s *Store) open(o Options) error {
 		db, err := pebble.Open(s.dirName(), options)
 		if err == nil {
 			s.db = db
-			if err = s.begin(o.ReadOnly); err != nil {
+			if err = s.begin(); err != nil {
 				s.closing.Store(true)
 				_ = db.Close() // what begin found is what the caller must know
 			}
@@ -132,10 +137,10 @@ func (s *Store) dirName() string {
 // inspect looks at the directory before Pebble does. A format that it does not know Pebble reports as it reports damage;
 // the marker's name is marker.format-version.<iteration>.<version>. And where the marker of the manifest is lost, Pebble
 // starts an empty store and deletes the tables of the old one.
-func (s *Store) inspect(readOnly bool) error {
+func (s *Store) inspect() error {
 	names, err := s.fs.List(s.dirName())
 	switch {
-	case err != nil && readOnly && errors.Is(err, os.ErrNotExist):
+	case err != nil && s.fs.readOnly && errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
 	case err != nil:
 		return nil // what is wrong shows when Pebble opens it
@@ -157,29 +162,32 @@ func (s *Store) inspect(readOnly bool) error {
 	if data && !manifest {
 		return fmt.Errorf("open %s: %w: the marker that names the manifest is missing", s.dir, ErrDamaged)
 	}
-	if readOnly && !manifest {
+	if s.fs.readOnly && !manifest {
 		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
 	}
 	return nil
 }
 
 // begin checks the layout's version, finishes what an interrupted Import left, and loads what is kept in memory.
-func (s *Store) begin(readOnly bool) error {
-	if err := s.checkFormat(readOnly); err != nil {
+func (s *Store) begin() error {
+	if err := s.checkFormat(); err != nil {
 		return err
 	}
 	if _, err := s.uint(keyImporting); err == nil {
-		if readOnly {
+		if s.fs.readOnly {
 			return fmt.Errorf("%w: its first load was cut short; the next start fills it anew", ErrDamaged)
 		}
 		if err := s.wipe(); err != nil {
 			return err
 		}
-	} else if !errors.Is(err, pebble.ErrNotFound) {
+	} else if err != nil && !errors.Is(err, pebble.ErrNotFound) {
 		return err
 	}
 	if err := s.loadCounters(); err != nil {
 		return err
+	}
+	if !s.fs.readOnly {
+		_ = s.fs.FS.RemoveAll(s.checkpointDir()) // of a process that was killed; it is in nobody's way
 	}
 	if !s.fs.disk {
 		return nil
@@ -194,14 +202,14 @@ func (s *Store) begin(readOnly bool) error {
 	return nil
 }
 
-func (s *Store) checkFormat(readOnly bool) error {
+func (s *Store) checkFormat() error {
 	v, err := s.uint(keyFormat)
 	if err == nil {
 		if v > formatVersion {
 			return newer(s.dir, "store format", v, formatVersion)
 		}
 		if v < formatVersion {
-			if readOnly {
+			if s.fs.readOnly {
 				return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
 			}
 			return s.upgrade()
@@ -222,7 +230,7 @@ func (s *Store) checkFormat(readOnly bool) error {
 	if foreign {
 		return fmt.Errorf("%w: it holds data, but no store format", ErrDamaged)
 	}
-	if readOnly {
+	if s.fs.readOnly {
 		return nil // empty
 	}
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"fingerpost/api"
+	"fingerpost/configsrc"
+)
+
+const (
+	// afterGather lets the writes of a burst come together into one run.
+	afterGather = 100 * time.Millisecond
+	// The pause after a failed run doubles from the first to the second.
+	afterRetry, afterRetryMost = time.Second, time.Minute
+	// afterKill is how long a command that has run out of time may take to end itself.
+	afterKill = 3 * time.Second
+	// maxVariable bounds each variable of a run; Linux takes 128 KiB. What is more goes with the next run.
+	maxVariable = 64 << 10
+	// maxPending writes wait one by one; of more, each path and key is remembered with its newest request only.
+	maxPending = 20_000
+	// maxOutput is what is kept of a run's output, its end.
+	maxOutput = 4 << 10
+)
+
+// An afterWrite runs the command of --after-write (contract files.md 5): one run at a time, for all writes since the
+// last, never in a writer's way. A run that fails is made again, with what has come since, until one succeeds: no write
+// is ever left out, and some may be told twice. Safe for concurrent use; a nil one does nothing.
+type afterWrite struct {
+	command string
+	dir     string        // the config folder, absolute
+	limit   time.Duration // of one run
+	log     *slog.Logger
+
+	wake    chan struct{} // of capacity 1: there is something to do
+	once    sync.Once     // closes closing
+	closing chan struct{}
+	done    chan struct{}
+	cut     context.CancelFunc // ends the command that runs
+
+	mu      sync.Mutex // guards what follows
+	pending []configsrc.Written
+	taken   int // writes of the run that is under way
+	status  api.AfterWriteStatus
+}
+
+// newAfterWrite starts waiting for writes. It returns nil for an empty command.
+func newAfterWrite(command, dir string, limit time.Duration, log *slog.Logger) (*afterWrite, error) {
+	if command == "" {
+		return nil, nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cut := context.WithCancel(context.Background())
+	a := &afterWrite{
+		command: command, dir: abs, limit: limit, log: log, cut: cut,
+		wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	go a.loop(ctx)
+	return a, nil
+}
+
+// add notes writes. It returns at once.
+func (a *afterWrite) add(written []configsrc.Written) {
+	a.mu.Lock()
+	a.pending = append(a.pending, written...)
+	if len(a.pending) > maxPending {
+		a.pending = newestOfEach(a.pending)
+	}
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// newestOfEach keeps one write of each path and key.
+func newestOfEach(all []configsrc.Written) []configsrc.Written {
+	type pathAndKey struct{ path, key string }
+	seen := make(map[pathAndKey]bool)
+	slices.Reverse(all)
+	kept := slices.DeleteFunc(all, func(w configsrc.Written) bool {
+		k := pathAndKey{w.Path, w.By.Key}
+		old := seen[k]
+		seen[k] = true
+		return old
+	})
+	slices.Reverse(kept)
+	return kept
+}
+
+// finish runs what is pending and returns when that is done; when ctx ends, it cuts off what runs. Again it does nothing.
+func (a *afterWrite) finish(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	a.once.Do(func() {
+		close(a.closing)
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			a.cut()
+			<-a.done
+		}
+		a.cut()
+		if n := a.Status().Pending; n > 0 {
+			a.log.Warn("after-write: the command has not succeeded for the last writes", "writes", n)
+		}
+	})
+}
+
+// Status is the present state.
+func (a *afterWrite) Status() api.AfterWriteStatus {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	st := a.status
+	st.Pending = a.taken + len(a.pending)
+	return st
+}
+
+func (a *afterWrite) loop(ctx context.Context) {
+	defer close(a.done)
+	pause := afterRetry
+	for {
+		select {
+		case <-a.wake:
+			a.rest(afterGather)
+		case <-a.closing:
+		}
+		for a.runBatch(ctx) {
+			pause = afterRetry
+		}
+		if a.isClosing() {
+			return
+		}
+		if a.Status().Pending > 0 {
+			a.rest(pause)
+			pause = min(2*pause, afterRetryMost)
+			select {
+			case a.wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// rest waits, but not at the end.
+func (a *afterWrite) rest(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-a.closing:
+	}
+}
+
+func (a *afterWrite) isClosing() bool {
+	select {
+	case <-a.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// runBatch runs the command once and reports whether there may be more to do: something was pending, and it succeeded.
+func (a *afterWrite) runBatch(ctx context.Context) (more bool) {
+	a.mu.Lock()
+	n, env := batch(a.pending)
+	taken := slices.Clone(a.pending[:n])
+	a.pending = slices.Delete(a.pending, 0, n)
+	a.status.Running, a.taken = n > 0, n
+	a.mu.Unlock()
+	if n == 0 {
+		return false
+	}
+	start := time.Now()
+	output, err := a.run(ctx, env)
+	took := time.Since(start).Round(time.Millisecond)
+	a.note(start, output, err, taken)
+	if err != nil {
+		a.log.Warn("after-write: the command failed; it runs again, with later writes", "writes", n, "took", took.String(), "error", err, "output", output)
+		return false
+	}
+	a.log.Info("after-write: done", "writes", n, "took", took.String())
+	return true
+}
+
+// note records the end of a run. What a failed one was for waits again, before all else.
+func (a *afterWrite) note(start time.Time, output string, err error, taken []configsrc.Written) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken = 0
+	a.status.Running, a.status.LastRun, a.status.LastError = false, start.UTC(), ""
+	a.status.Runs++
+	if err != nil {
+		a.status.Failures++
+		a.status.LastError = strings.TrimSpace(err.Error() + ": " + output)
+		a.pending = append(taken, a.pending...)
+	}
+}
+
+// batch tells how many of the pending writes go into one run, and what it is told of them.
+func batch(pending []configsrc.Written) (n int, env []string) {
+	var paths, keys, ids list
+	for _, w := range pending {
+		if paths.size+len(w.Path) > maxVariable || keys.size+len(w.By.Key) > maxVariable || ids.size+len(w.By.RequestID) > maxVariable {
+			break
+		}
+		paths.add(w.Path)
+		keys.add(w.By.Key)
+		ids.add(w.By.RequestID)
+		n++
+	}
+	return n, []string{
+		"FINGERPOST_PATHS=" + strings.Join(paths.words, "\n"),
+		"FINGERPOST_KEYS=" + strings.Join(keys.words, " "),
+		"FINGERPOST_REQUEST_IDS=" + strings.Join(ids.words, " "),
+	}
+}
+
+// A list keeps each word once.
+type list struct {
+	words []string
+	seen  map[string]bool
+	size  int // bytes, with separators
+}
+
+func (l *list) add(word string) {
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	if !l.seen[word] {
+		l.seen[word] = true
+		l.words = append(l.words, word)
+		l.size += len(word) + 1
+	}
+}
+
+// run runs the command in the config folder, in a process group of its own, all of which ends with it when its time is up.
+// What callers have chosen is in variables alone, never in the command's text.
+func (a *afterWrite) run(ctx context.Context, env []string) (output string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.limit)
+	defer cancel()
+	out := new(tail)
+	cmd := exec.CommandContext(ctx, "sh", "-c", a.command)
+	cmd.Dir = a.dir
+	cmd.Env = append(os.Environ(), append(env, "FINGERPOST_CONFIG="+a.dir)...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = afterKill
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	err = cmd.Run()
+	if cmd.Process != nil && (ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay)) {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what ignored the first, or was left behind
+	}
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("ended after %s (--after-write-timeout): %w", a.limit, err)
+	case errors.Is(err, exec.ErrWaitDelay):
+		err = errors.New("it left a process behind that kept its output open")
+	}
+	return out.String(), err
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	b   []byte
+	cut bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p[max(0, len(p)-maxOutput):]...)
+	if over := len(t.b) - maxOutput; over > 0 || len(p) > maxOutput {
+		t.b, t.cut = slices.Delete(t.b, 0, max(over, 0)), true
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	s := strings.ToValidUTF8(string(bytes.TrimSpace(t.b)), "\uFFFD")
+	if t.cut {
+		return "… " + s
+	}
+	return s
+}

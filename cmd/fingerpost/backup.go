@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/resolver"
+)
+
+// backupFlags are the flags of backup.
+type backupFlags struct {
+	data, ops   string
+	remote      bool // the server at ops is meant, whatever data it has
+	force, json bool
+}
+
+const defaultOpsURL = "http://127.0.0.1:9090"
+
+func newBackup(t terminal) *cobra.Command {
+	var f backupFlags
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write a consistent copy of the store",
+		Long: "Writes what the store holds at one moment into one file: the mail log and queue, createdAt and updatedAt, and\n" +
+			"everything derived from the config files. FILE may be - for stdout. Where a server has the store (--data) open, its\n" +
+			"ops listener (--ops-url) is asked; otherwise the store is read where it lies, and not changed.\n\n" +
+			"A backup is as confidential as the config folder and the mail log: the files' text is in it, with sealed values and\n" +
+			"key hashes, and so is a secret that stands in a file in clear text. The config folder itself is not in it.",
+		Args: cobra.ExactArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			f.remote = cmd.Flags().Changed("ops-url") && !cmd.Flags().Changed("data")
+			return backup(ctx, t, args[0], f)
+		}),
+	}
+	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder")
+	cmd.Flags().StringVar(&f.ops, "ops-url", defaultOpsURL, "the ops listener of the server; without --data, the store of whichever server answers there")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace FILE")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print what is in the backup as JSON")
+	return cmd
+}
+
+// untilInterrupt ends the context with the first signal, so that no temporary file stays behind; a second one kills.
+func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// A source writes an archive.
+type source func(w io.Writer) error
+
+func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
+	if file == "-" {
+		if f.json {
+			return usage("--json and - both mean stdout")
+		}
+		return backupTo(ctx, t.out, backupSource(ctx, f), func(m *resolver.Manifest) error {
+			fmt.Fprintln(t.err, summary(m))
+			return nil
+		})
+	}
+	if err := free(file, f.force); err != nil {
+		return err
+	}
+	out, err := os.CreateTemp(filepath.Dir(file), ".fingerpost-backup-*.tmp") // mode 0600, which it keeps
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	return backupTo(ctx, out, backupSource(ctx, f), func(m *resolver.Manifest) error {
+		if err := errors.Join(out.Sync(), out.Close()); err != nil {
+			return err
+		}
+		if err := moveIn(out.Name(), file, f.force); err != nil {
+			return err
+		}
+		if f.json {
+			return printJSON(t.out, m)
+		}
+		fmt.Fprintf(t.out, "%s: %s\n", file, summary(m))
+		return nil
+	})
+}
+
+// free refuses a file that is there.
+func free(file string, force bool) error {
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return no("%s is there and is no regular file", file)
+	case !force:
+		return no("%s is there already: another name, or --force to replace it", file)
+	}
+	return nil
+}
+
+// moveIn gives the finished archive its name, durably. Without force nothing is ever replaced.
+func moveIn(temp, file string, force bool) error {
+	move := os.Rename
+	if !force {
+		move = os.Link // unlike rename, refuses a name that is taken by now
+	}
+	err := move(temp, file)
+	if errors.Is(err, fs.ErrExist) {
+		return free(file, false)
+	}
+	if err != nil && !force { // no hard links there
+		if err = free(file, false); err == nil {
+			err = os.Rename(temp, file)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// backupTo copies an archive to out, reads it back on its way, and calls done once it is whole.
+func backupTo(ctx context.Context, out io.Writer, from source, done func(*resolver.Manifest) error) error {
+	read, write := io.Pipe()
+	failed := make(chan error, 1)
+	go func() {
+		err := from(io.MultiWriter(out, write))
+		write.CloseWithError(err) // nil is the end
+		failed <- err
+	}()
+	m, err := resolver.CheckArchive(untilDone{ctx, read})
+	read.CloseWithError(err)
+	if ctx.Err() != nil {
+		<-failed
+		return errors.New("interrupted; nothing was written")
+	}
+	if first := <-failed; first != nil && !errors.Is(first, resolver.ErrArchive) {
+		return first // what the reader saw of it came after
+	}
+	if err != nil {
+		return err
+	}
+	return done(m)
+}
+
+// backupSource finds out who has the store.
+func backupSource(ctx context.Context, f backupFlags) source {
+	return func(w io.Writer) error {
+		if f.remote {
+			return fetchBackup(ctx, w, f.ops, 0)
+		}
+		err := resolver.BackupDir(w, f.data)
+		pid, held := resolver.HeldBy(err)
+		if !held {
+			return err
+		}
+		if err := fetchBackup(ctx, w, f.ops, pid); err != nil {
+			return fmt.Errorf("process %d has %s open: %w", pid, f.data, err)
+		}
+		return nil
+	}
+}
+
+// stalled is how long a server may take for its next bytes; the first ones come after it has read the whole store.
+const stalled = 2 * time.Minute
+
+// fetchBackup asks a running server. pid is the process that must answer, 0 for any.
+func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(ops, "/")+"/backup", nil)
+	if err != nil {
+		return usage("--ops-url: %v", err)
+	}
+	watch := time.AfterFunc(10*stalled, func() { cancel(errors.New("the server does not answer")) })
+	defer watch.Stop()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w (is that the server's ops listener? see --ops-url)", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", ops, refusal(res))
+	}
+	if got, _ := strconv.Atoi(res.Header.Get("Fingerpost-Pid")); pid != 0 && got != pid {
+		return fmt.Errorf("%s is another server's ops listener, of process %d: give --ops-url", ops, got)
+	}
+	if _, err := io.Copy(w, progress{res.Body, watch}); err != nil {
+		return fmt.Errorf("the backup from %s was cut off: %w", ops, err)
+	}
+	return nil
+}
+
+// refusal is the reason in an answer, or its status.
+func refusal(res *http.Response) string {
+	var body struct {
+		Error string `json:"error"`
+	}
+	if json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&body) == nil && body.Error != "" {
+		return res.Status + ": " + body.Error
+	}
+	return res.Status
+}
+
+// A progress puts off the watch with each read.
+type progress struct {
+	r     io.Reader
+	watch *time.Timer
+}
+
+func (p progress) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.watch.Reset(stalled)
+	return n, err
+}
+
+// summary says in one line what a backup holds.
+func summary(m *resolver.Manifest) string {
+	return fmt.Sprintf("generation %d of %s, %s, %s, %d kB in %s", m.Generation, m.CreatedAt.Format(time.RFC3339),
+		count(m.Projects, "project"), count(m.Domains, "domain"), (m.Bytes()+999)/1000, count(len(m.Files), "file"))
+}

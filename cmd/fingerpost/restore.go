@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/resolver"
+)
+
+// restoreFlags are the flags of restore.
+type restoreFlags struct {
+	data               string
+	force, check, json bool
+}
+
+func newRestore(t terminal) *cobra.Command {
+	var f restoreFlags
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make the store out of a backup",
+		Long: "Builds the store out of a file that \"fingerpost backup\" has written (- for stdin) beside the data folder, checks every\n" +
+			"byte and reads the store through, and only then puts it in place. No server may run on the folder. With --force, a\n" +
+			"store that is there is moved aside, never deleted. Config files are not touched: the server takes up those that\n" +
+			"differ from what the backup knows when it starts.",
+		Args: cobra.ExactArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			return restore(ctx, t, args[0], f)
+		}),
+	}
+	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder")
+	cmd.Flags().BoolVar(&f.force, "force", false, "take the place of a store that is there, which is moved aside")
+	cmd.Flags().BoolVar(&f.check, "check", false, "only find out whether the backup can be restored")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print what is in the backup, and where the former store is now, as JSON")
+	return cmd
+}
+
+func restore(ctx context.Context, t terminal, file string, f restoreFlags) error {
+	in := t.in
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		in = opened
+	}
+	done, err := resolver.Restore(f.data, untilDone{ctx, in}, resolver.RestoreOptions{Replace: f.force, Check: f.check})
+	pid, held := resolver.HeldBy(err)
+	switch {
+	case held:
+		return fmt.Errorf("%w: stop the server (process %d) first; nothing was changed", err, pid)
+	case errors.Is(err, resolver.ErrInTheWay) && !f.force:
+		return no("%v; nothing was changed. --force moves a store that is there aside", err)
+	case errors.Is(err, resolver.ErrInTheWay), errors.Is(err, resolver.ErrArchive):
+		return no("%v; nothing was changed", err)
+	case err != nil:
+		return err
+	}
+	if f.json {
+		return printJSON(t.out, map[string]any{"backup": done.Manifest, "aside": done.Aside})
+	}
+	if f.check {
+		fmt.Fprintf(t.out, "%s can be restored: %s\n", file, summary(done.Manifest))
+		return nil
+	}
+	fmt.Fprintf(t.out, "%s restored: %s\n", f.data, summary(done.Manifest))
+	if done.Aside != "" {
+		fmt.Fprintf(t.out, "the former store is in %s\n", done.Aside)
+	}
+	return nil
+}
+
+// untilDone ends reading with the context, so that an interrupt leaves nothing behind.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}

@@ -1,0 +1,41 @@
+package configsrc
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// An Author is on whose behalf a write is made.
+type Author struct {
+	Key       string // the API key's name
+	RequestID string
+}
+
+// A Written is one file that a write has changed, made or removed.
+type Written struct {
+	Path string // slash-separated below the config folder, links followed
+	By   Author
+}
+
+type authorKey struct{}
+
+// WithAuthor tells the writes that are made under the context who makes them.
+func WithAuthor(ctx context.Context, a Author) context.Context {
+	return context.WithValue(ctx, authorKey{}, a)
+}
+
+// tell passes on what was committed. Whether the Sink took it does not matter: the files are changed.
+func (s *Source) tell(round []*update) {
+	if s.o.OnWrite == nil || len(round) == 0 {
+		return
+	}
+	root, err := filepath.EvalSymlinks(s.o.Dir)
+	written := make([]Written, len(round))
+	for i, u := range round {
+		written[i] = Written{Path: u.c.path, By: u.by}
+		if rel, relErr := filepath.Rel(root, u.target); err == nil && relErr == nil {
+			written[i].Path = filepath.ToSlash(rel)
+		}
+	}
+	s.o.OnWrite(written)
+}

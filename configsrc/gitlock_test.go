@@ -1,0 +1,119 @@
+package configsrc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+func rename(ctx context.Context, s *configsrc.Source, slug, name string) error {
+	return s.UpdateProject(ctx, catalog.DeriveProjectUUID(slug), func(p *catalog.ProjectConfig) error {
+		p.Project.Name = name
+		return nil
+	})
+}
+
+// TestWriteWaitsForGit: a write made while git commits goes through when git has gone; one beside a lock that stays is
+// refused, and so are all the others at the same time, not one after the other.
+func TestWriteWaitsForGit(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "projects.d")
+	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
+	n := newNode(t, dir, nodeOptions{})
+	lock := write(t, filepath.Join(top, ".git/index.lock"), "")
+	first := make(chan error, 1)
+	go func() { first <- rename(t.Context(), n.source, "a", "v2") }()
+	created := make(chan error, 1)
+	go func() {
+		created <- n.source.CreateProject(t.Context(), &catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft})
+	}()
+	// One who has less patience: when that one gives up, the others wait already.
+	hasty, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	var refused *catalog.Error
+	if err := rename(hasty, n.source, "a", "never"); !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable {
+		t.Errorf("a caller who gives up: %v", err)
+	}
+	if hasty.Err() == nil {
+		t.Error("it was refused without waiting for git")
+	}
+	select {
+	case err := <-first:
+		t.Fatalf("beside git's lock: %v", err)
+	default:
+	}
+	if got := read(t, file); got != named("a", "v1", "a.example") {
+		t.Errorf("written while git was at work: %s", got)
+	}
+	must(t, os.Remove(lock))
+	if err := errors.Join(<-first, <-created); err != nil {
+		t.Error(err)
+	}
+	n.untilName("a.example", "v2")
+
+	write(t, lock, "")
+	var all sync.WaitGroup
+	for i := range 40 { // one after the other, the last would wait for longer than any test may take
+		all.Go(func() {
+			err := rename(t.Context(), n.source, "a", fmt.Sprint(i))
+			if !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable || refused.Message != "git is at work in the config folder; try again in a moment" {
+				t.Errorf("beside a lock that stays: %v", err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("they wait one behind the other")
+	}
+	if got := n.name("a.example"); got != "v2" {
+		t.Errorf("the name is %q", got)
+	}
+	onlyFiles(t, dir, "a.hcl", "new.hcl")
+}
+
+func TestOnWrite(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ".deep/a.hcl"), named("a", "v1", "a.example")) // only the link is config
+	must(t, os.Symlink(".deep/a.hcl", filepath.Join(dir, "link.hcl")))
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	r, err := resolver.Open(resolver.Options{Logger: log})
+	must(t, err)
+	var told []configsrc.Written
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnWrite: func(w []configsrc.Written) { told = append(told, w...) }})
+	must(t, s.Load(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(ctx) })
+	as := func(key, id string) context.Context {
+		return configsrc.WithAuthor(t.Context(), configsrc.Author{Key: key, RequestID: id})
+	}
+	p := catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft}
+	must(t, rename(as("ci", "1"), s, "a", "v2"))
+	must(t, rename(as("ci", "2"), s, "a", "v2")) // says so already: nothing is written
+	must(t, s.CreateProject(as("desk", "3"), &p))
+	must(t, s.DeleteProject(as("desk", "4"), p.UUID, func(*catalog.ProjectConfig) error { return nil }))
+	if err := rename(as("ci", "5"), s, "nobody", "x"); err == nil {
+		t.Error("a project that is not there was renamed")
+	}
+	cancel()
+	running.Wait()
+	must(t, r.Close())
+	want := "[{.deep/a.hcl {ci 1}} {new.hcl {desk 3}} {new.hcl {desk 4}}]"
+	if got := fmt.Sprint(told); got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+}

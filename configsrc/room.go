@@ -1,0 +1,59 @@
+package configsrc
+
+import (
+	"fmt"
+
+	"fingerpost/resolver/catalog"
+)
+
+// What API writes leave free on the config folder's file system: an editor that saves onto a full disk cuts the file that
+// it had, and git stops half-way. Of a small file system it is a tenth.
+const (
+	keptBytes  = 16 << 20
+	keptInodes = 64
+	keptShare  = 10
+)
+
+// A Room is what a file system has, and has left for users other than root.
+type Room struct {
+	Bytes, FreeBytes   uint64
+	Inodes, FreeInodes uint64 // 0 inodes: they are made as they are needed
+}
+
+// low says what there is too little of, "" where there is enough.
+func (r Room) low() string {
+	if keep := min(keptBytes, r.Bytes/keptShare); r.FreeBytes < keep {
+		return fmt.Sprintf("%d kB free, %d kB are kept for people's saves and git", r.FreeBytes/1000, keep/1000)
+	}
+	if keep := min(keptInodes, r.Inodes/keptShare); r.FreeInodes < keep {
+		return fmt.Sprintf("%d inodes free, %d are kept for people's saves and git", r.FreeInodes, keep)
+	}
+	return ""
+}
+
+// checkRoom refuses a write where the disk is nearly full, and keeps the status up to date. A file system that does not
+// tell has room: what it refuses, the write itself reports.
+func (s *Source) checkRoom() error {
+	measure := s.o.Room
+	if measure == nil {
+		measure = roomOf
+	}
+	low := ""
+	if room, err := measure(s.o.Dir); err == nil {
+		low = room.low()
+	}
+	s.mu.Lock()
+	before := s.status.LowDisk
+	s.status.LowDisk = low
+	s.mu.Unlock()
+	switch {
+	case low != "" && before == "":
+		s.o.Logger.Warn("too little room on the disk of the config folder: API writes are refused, all else goes on", "room", low)
+	case low == "" && before != "":
+		s.o.Logger.Info("the disk of the config folder has room again: API writes go on")
+	}
+	if low == "" {
+		return nil
+	}
+	return &catalog.Error{Code: catalog.CodeUnavailable, Message: "too little room on the disk of the config folder: " + low}
+}

@@ -1,0 +1,13 @@
+package configsrc
+
+import "golang.org/x/sys/unix"
+
+// roomOf asks the file system that dir is on.
+func roomOf(dir string) (Room, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return Room{}, err
+	}
+	unit := uint64(st.Frsize)
+	return Room{Bytes: st.Blocks * unit, FreeBytes: st.Bavail * unit, Inodes: st.Files, FreeInodes: st.Ffree}, nil
+}

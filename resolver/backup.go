@@ -1,0 +1,58 @@
+package resolver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"fingerpost/resolver/store"
+)
+
+// What a backup is and what can be wrong with one, in the words of the room that keeps it.
+type (
+	// A Manifest says what is in a backup.
+	Manifest = store.Manifest
+	// RestoreOptions say what a Restore may do.
+	RestoreOptions = store.RestoreOptions
+	// A Restored says what a Restore did.
+	Restored = store.Restored
+)
+
+// Test with errors.Is.
+var (
+	ErrArchive    = store.ErrArchive    // what was given is no sound backup
+	ErrInTheWay   = store.ErrInTheWay   // the data directory holds something
+	ErrBackupRuns = store.ErrBackupRuns // one at a time
+)
+
+// Backup writes an archive of the store as it is at one moment, while everything goes on; see store.Store. It refuses as
+// long as a store in memory stands in for the one on disk: that has nothing but what the files say.
+func (r *Resolver) Backup(w io.Writer) error {
+	if reason, bad := r.Degraded(); bad {
+		return fmt.Errorf("back up the store: %w: %s", store.ErrUnavailable, reason)
+	}
+	return r.writes.Load().Backup(w, r.options.Now())
+}
+
+// BackupDir writes an archive of the store in dir, which nobody has open.
+func BackupDir(w io.Writer, dir string) error { return store.BackupDir(w, dir, time.Now()) }
+
+// CheckArchive reads a backup to its end and checks every byte of it.
+func CheckArchive(in io.Reader) (*Manifest, error) { return store.CheckArchive(in) }
+
+// Restore makes the store in dir out of a backup, or leaves dir as it is.
+func Restore(dir string, in io.Reader, o RestoreOptions) (*Restored, error) {
+	o.Now = time.Now()
+	return store.Restore(dir, in, o)
+}
+
+// HeldBy tells which process has the store open that err is about, where err says that one has; pid is 0 where that is
+// not known.
+func HeldBy(err error) (pid int, held bool) {
+	var locked *store.LockedError
+	if errors.As(err, &locked) {
+		return locked.PID, true
+	}
+	return 0, false
+}
