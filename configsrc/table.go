@@ -12,13 +12,13 @@ import (
 type claim [16]byte
 
 func claimOf(what string, parts ...string) claim {
-	h := sha256.New()
-	h.Write([]byte(what))
+	var stack [128]byte
+	b := append(stack[:0], what...)
 	for _, p := range parts {
-		h.Write([]byte{0})
-		h.Write([]byte(p))
+		b = append(append(b, 0), p...)
 	}
-	return claim(h.Sum(nil)[:16])
+	sum := sha256.Sum256(b)
+	return claim(sum[:16])
 }
 
 func slugClaim(slug string) claim { return claimOf("slug", slug) }
@@ -42,8 +42,8 @@ func claimsOf(refs []catalog.Ref) []claim {
 		}
 	}
 	for _, r := range refs {
-		eachClaim(r, func(_ string, c claim) {
-			if !(r.Kind == catalog.KindProject && c == projectClaim(r.UUID)) && !(r.Kind == catalog.KindDomain && c == domainClaim(r.Name)) {
+		eachClaim(r, func(what string, c claim) {
+			if !(r.Kind == catalog.KindProject && what == "uuid") && !(r.Kind == catalog.KindDomain && what == "domain") {
 				claims = append(claims, c)
 			}
 		})
