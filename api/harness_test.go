@@ -200,7 +200,27 @@ func (h *house) askBody(method, path, key, body string, headers ...string) *answ
 		b.WriteString("Content-Length: " + itoa(len(body)) + "\r\n")
 	}
 	c.send(b.String() + "\r\n" + body)
-	return c.answer(method)
+	a, err := c.read(method)
+	if err != nil {
+		h.t.Fatalf("no answer: %v", err)
+	}
+	h.conform(method, path, body, headers, a)
+	return a
+}
+
+// conform holds an exchange against openapi.yaml.
+func (h *house) conform(method, path, body string, headers []string, a *answer) {
+	h.t.Helper()
+	header := http.Header{}
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ":")
+		header.Add(name, strings.TrimSpace(value))
+	}
+	err := describedAPI(h.t).conform(&asked{method: method, target: path, header: header, body: []byte(body),
+		status: a.StatusCode, answer: a.Header, answerBody: a.body})
+	if err != nil {
+		h.t.Error(err)
+	}
 }
 
 func itoa(n int) string {
@@ -247,6 +267,17 @@ func (w *wire) answer(method string) *answer {
 }
 
 func (w *wire) tryAnswer(method string) (*answer, error) {
+	a, err := w.read(method)
+	if err == nil && a.json != nil {
+		if err := describedAPI(w.t).conformEnvelope(a.body); err != nil {
+			w.t.Error(err)
+		}
+	}
+	return a, err
+}
+
+// read reads one response without holding it against openapi.yaml.
+func (w *wire) read(method string) (*answer, error) {
 	resp, err := http.ReadResponse(w.r, &http.Request{Method: method})
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ func TestLoading(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("X-PLATFORM-KEY", key)
-		res, err := http.DefaultClient.Do(req)
+		res, err := conforming(t).Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func TestPeopleWin(t *testing.T) {
 			}
 			req.Header.Set("X-PLATFORM-KEY", d.key)
 			began.Store(n)
-			res, err := http.DefaultClient.Do(req)
+			res, err := conforming(t).Do(req)
 			if err != nil {
 				t.Error(err)
 				return

@@ -235,7 +235,7 @@ func (d *desk) exchange(t testing.TB, e exchange) {
 	}
 	req.Header = e.header
 	req.Header.Set("X-PLATFORM-KEY", d.key)
-	res, err := http.DefaultClient.Do(req)
+	res, err := conforming(t).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestWritersAtTheSameTime(t *testing.T) {
 			return 0, nil
 		}
 		req.Header.Set("X-PLATFORM-KEY", d.key)
-		res, err := http.DefaultClient.Do(req)
+		res, err := conforming(t).Do(req)
 		if err != nil {
 			t.Error(err)
 			return 0, nil

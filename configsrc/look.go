@@ -273,8 +273,9 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	return c
 }
 
-// decode fills in what the bytes say.
-func (c *candidate) decode(display string, t *tree) {
+// decode fills in what the bytes say. The result is for those who edit or point into them: it is too large to be kept for
+// every file.
+func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
 	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: func(p string) ([]byte, error) {
 		asked[p] = true
@@ -286,9 +287,6 @@ func (c *candidate) decode(display string, t *tree) {
 		return b, nil
 	}})
 	c.diags = diags
-	if r == nil {
-		return
-	}
 	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
 	for _, p := range r.Deps {
 		stamp, ok := stamps[p]
@@ -309,11 +307,12 @@ func (c *candidate) decode(display string, t *tree) {
 		}
 	}
 	if c.diags.HasErrors() {
-		return
+		return r
 	}
 	c.declared = r.Declared
 	c.refs = r.Declared.Refs()
 	c.claims = claimsOf(c.refs)
+	return r
 }
 
 // positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.

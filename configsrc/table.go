@@ -43,8 +43,8 @@ func claimsOf(refs []catalog.Ref) []claim {
 		}
 	}
 	for _, r := range refs {
-		eachClaim(r, func(_ string, c claim) {
-			if !(r.Kind == catalog.KindProject && c == projectClaim(r.UUID)) && !(r.Kind == catalog.KindDomain && c == domainClaim(r.Name)) {
+		eachClaim(r, func(what string, c claim) {
+			if !(r.Kind == catalog.KindProject && what == "uuid") && !(r.Kind == catalog.KindDomain && what == "domain") {
 				claims = append(claims, c)
 			}
 		})

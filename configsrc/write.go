@@ -27,17 +27,17 @@ import (
 // the same time. It must not keep the project.
 func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
 	return s.retried(ctx, func() error {
-		return s.edit(ctx, uuid, func(e *edit) ([]byte, error) {
+		return s.edit(ctx, uuid, func(e *edit) error {
 			defaults := s.o.Sink.Defaults()
 			have := inForce(e.project(), defaults)
 			want := have
 			want.Domains = slices.Clone(have.Domains)
 			if err := change(&want); err != nil {
-				return nil, err
+				return err
 			}
 			normalize(&want)
 			e.expect = func(got *catalog.Declared) bool { return e.rest(got) && sayEqual(&got.Projects[e.at], &want, defaults) }
-			return hclfile.RewriteProject(e.src, &have, &want, defaults)
+			return e.draft.RewriteProject(&have, &want)
 		})
 	})
 }
@@ -46,13 +46,13 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 // refuse, with an error that is returned as it is.
 func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
 	return s.retried(ctx, func() error {
-		return s.edit(ctx, uuid, func(e *edit) ([]byte, error) {
+		return s.edit(ctx, uuid, func(e *edit) error {
 			have := inForce(e.project(), s.o.Sink.Defaults())
 			if err := check(&have); err != nil {
-				return nil, err
+				return err
 			}
 			e.expect = e.without
-			return hclfile.RemoveBlock(e.src, "project", have.Project.Slug)
+			return e.draft.RemoveProject(have.Project.Slug)
 		})
 	})
 }
@@ -109,14 +109,15 @@ type edit struct {
 	path, target string
 	src          []byte
 	declared     *catalog.Declared // by src
+	draft        *hclfile.Draft    // of src
 	at           int               // of the project in it
 	expect       func(got *catalog.Declared) bool
 }
 
 func (e *edit) project() *catalog.ProjectConfig { return &e.declared.Projects[e.at] }
 
-// edit rewrites the file of a project by rewrite, which sets e.expect.
-func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) ([]byte, error)) error {
+// edit rewrites the file of a project by rewrite, which notes the edits in e.draft and sets e.expect.
+func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
 	path, ok := s.fileOf(projectClaim(uuid))
 	if !ok {
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
@@ -131,9 +132,12 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 	if err != nil {
 		return err
 	}
-	out, err := rewrite(e)
-	if err != nil {
+	if err := rewrite(e); err != nil {
 		return err
+	}
+	out, err := e.draft.Bytes()
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", path, err)
 	}
 	if bytes.Equal(out, e.src) {
 		return nil
@@ -155,7 +159,8 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 		return nil, nil, writeFault("read "+path, err)
 	}
 	now := &candidate{path: path, bytes: src, stamp: stamp}
-	if now.decode(s.display(path), t); now.declared == nil {
+	decoded := now.decode(s.display(path), t)
+	if now.declared == nil {
 		return nil, nil, invalidFile(now.diags)
 	}
 	at := slices.IndexFunc(now.declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == uuid })
@@ -168,15 +173,19 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 		had[c] = true
 	}
 	u := &update{target: target, want: stamp.Hash, had: had, done: make(chan error, 1)}
-	return &edit{path: path, target: target, src: src, declared: now.declared, at: at}, u, nil
+	return &edit{path: path, target: target, src: src, declared: now.declared, draft: hclfile.NewDraft(decoded), at: at}, u, nil
 }
 
 // fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
 // disk under another name.
 func (s *Source) fill(u *update, t *tree, out []byte, e *edit) error {
 	c := &candidate{path: e.path, bytes: out}
-	if c.decode(s.display(e.path), t); c.declared == nil {
+	decoded := c.decode(s.display(e.path), t)
+	if c.declared == nil {
 		return fmt.Errorf("edit %s: the new content is invalid: %s", e.path, c.diags[0].Summary)
+	}
+	if err := e.draft.Verify(decoded); err != nil {
+		return fmt.Errorf("edit %s: %w", e.path, err)
 	}
 	if !e.expect(c.declared) {
 		return fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)

@@ -6,9 +6,9 @@
 // tokens are checked before the recursive parser runs, and values are read off literal syntax nodes only; nothing is ever
 // evaluated. No diagnostic shows a secret.
 //
-// The edits (AppendBlock, InsertBlock, RemoveBlock, SetAttribute, RemoveAttribute, RenameLabel) splice bytes by source
-// range: whatever they are not about stays as it is, byte for byte. Each result is parsed and compared with what was
-// meant before it is returned, so that a mistake here becomes an error and not a damaged file.
+// The edits (AppendBlock, InsertBlock, RemoveBlock, SetAttribute, RemoveAttribute, RenameLabel, and a Draft, which takes
+// many for one parse) splice bytes by source range: whatever they are not about stays as it is, byte for byte. Each result
+// is parsed and compared with what was meant, so that a mistake here becomes an error and not a damaged file.
 //
-// All functions are pure and safe for concurrent use; a Result and its Declared are for one owner.
+// All functions are pure and safe for concurrent use; a Result, its Declared and a Draft are for one owner.
 package hclfile

@@ -45,11 +45,15 @@ func openDocument(src []byte) (*document, error) {
 	if len(ds) > 0 {
 		return nil, fmt.Errorf("%w: line %d: %s", ErrBroken, ds[0].Start.Line, ds[0].Summary)
 	}
+	return newDocument(s), nil
+}
+
+func newDocument(s *source) *document {
 	doc := &document{source: s, eol: "\n"}
-	if at := bytes.IndexByte(src, '\n'); at > 0 && src[at-1] == '\r' {
+	if at := bytes.IndexByte(s.src, '\n'); at > 0 && s.src[at-1] == '\r' {
 		doc.eol = "\r\n"
 	}
-	return doc, nil
+	return doc
 }
 
 // find returns the block at the end of a path. Of several that match none is taken.
@@ -98,11 +102,6 @@ func sameLabels(typ string, have, want []string) bool {
 	a, errA := catalog.ParseDomain(have[0])
 	b, errB := catalog.ParseDomain(want[0])
 	return errA == nil && errB == nil && a == b
-}
-
-// splice returns the source with src[from:to] replaced.
-func (doc *document) splice(from, to int, text string) []byte {
-	return slices.Concat(doc.src[:from], []byte(text), doc.src[to:])
 }
 
 // after is the index of the first token that begins at or after a byte.

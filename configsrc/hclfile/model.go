@@ -2,9 +2,6 @@ package hclfile
 
 import (
 	"bytes"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +12,6 @@ import (
 // spelling does not change. It is what an edit is checked against.
 type model struct {
 	says     map[string]string
-	keys     map[*hclsyntax.Block]string
 	count    map[string]int // of blocks with the same type and labels in the same place
 	comments []string
 }
@@ -23,30 +19,52 @@ type model struct {
 // sep cannot stand in a file.
 const sep = "\x00"
 
-func (doc *document) model() *model {
-	m := &model{says: map[string]string{}, keys: map[*hclsyntax.Block]string{}, count: map[string]int{}}
-	doc.addBody(m, doc.body, "")
-	for _, tok := range doc.tokens() {
-		if tok.Type == hclsyntax.TokenComment {
-			m.comments = append(m.comments, string(bytes.TrimSpace(tok.Bytes)))
-		}
-	}
+func newModel() *model { return &model{says: map[string]string{}, count: map[string]int{}} }
+
+func (s *source) model() *model {
+	m := newModel()
+	s.addBody(m, s.body, "")
+	m.addComments(s.tokens())
 	return m
 }
 
-func (doc *document) addBody(m *model, body *hclsyntax.Body, path string) {
+func (m *model) addComments(tokens hclsyntax.Tokens) {
+	for _, tok := range tokens {
+		if tok.Type == hclsyntax.TokenComment {
+			m.addComment(tok)
+		}
+	}
+}
+
+func (m *model) addComment(tok hclsyntax.Token) {
+	m.comments = append(m.comments, strings.ReplaceAll(string(bytes.TrimSpace(tok.Bytes)), "\r\n", "\n"))
+}
+
+func (s *source) addBody(m *model, body *hclsyntax.Body, path string) {
 	for name, attr := range body.Attributes {
-		m.says[attributeKey(path, name)] = doc.canonical(attr.Expr)
+		m.says[attributeKey(path, name)] = s.canonical(attr.Expr)
 	}
 	for _, b := range body.Blocks {
-		key := path + sep + "{" + b.Type + sep + strings.Join(b.Labels, sep)
-		if m.count[key]++; m.count[key] > 1 {
-			key += sep + "#" + strconv.Itoa(m.count[key])
-		}
-		m.says[key] = ""
-		m.keys[b] = key
-		doc.addBody(m, b.Body, key)
+		s.addBlock(m, b, path)
 	}
+}
+
+func (s *source) addBlock(m *model, b *hclsyntax.Block, path string) {
+	s.addBody(m, b.Body, m.block(path, b.Type, b.Labels))
+}
+
+func blockKey(path, typ string, labels []string) string {
+	return path + sep + "{" + typ + sep + strings.Join(labels, sep)
+}
+
+// block notes a block and gives its key: its number is in it where there is one like it already.
+func (m *model) block(path, typ string, labels []string) string {
+	key := blockKey(path, typ, labels)
+	if m.count[key]++; m.count[key] > 1 {
+		key += sep + "#" + strconv.Itoa(m.count[key])
+	}
+	m.says[key] = ""
+	return key
 }
 
 func attributeKey(block, name string) string { return block + sep + "=" + name }
@@ -87,44 +105,4 @@ func (s *source) canonical(e hclsyntax.Expression) string {
 // isLiteral reports whether an expression holds its value in itself, so that equal values may keep their spelling.
 func (s *source) isLiteral(e hclsyntax.Expression) bool {
 	return !strings.HasPrefix(s.canonical(e), "text ")
-}
-
-// verified returns after, if it parses, says exactly want, and has kept the comments: all of them, plus added ones, and
-// where a block was taken out some fewer.
-func verified(after []byte, want map[string]string, comments func(got []string) bool) ([]byte, error) {
-	doc, err := openDocument(after)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrVerify, err)
-	}
-	got := doc.model()
-	if !maps.Equal(got.says, want) {
-		return nil, ErrVerify
-	}
-	if !comments(got.comments) {
-		return nil, fmt.Errorf("%w: a comment would be lost", ErrVerify)
-	}
-	return after, nil
-}
-
-// keeps accepts exactly these comments, in any order.
-func keeps(want ...[]string) func([]string) bool {
-	all := slices.Sorted(slices.Values(slices.Concat(want...)))
-	return func(got []string) bool { return slices.Equal(slices.Sorted(slices.Values(got)), all) }
-}
-
-// noneNew accepts any part of these comments, in their order.
-func noneNew(have []string) func([]string) bool {
-	return func(got []string) bool {
-		i := 0
-		for _, c := range got {
-			for i < len(have) && have[i] != c {
-				i++
-			}
-			if i == len(have) {
-				return false
-			}
-			i++
-		}
-		return true
-	}
 }

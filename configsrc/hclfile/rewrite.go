@@ -3,10 +3,10 @@ package hclfile
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"fingerpost/resolver/catalog"
@@ -23,184 +23,148 @@ func NewProject(p *catalog.Project) ([]byte, error) {
 	return formatted("project "+Quote(p.Slug), lines)
 }
 
-// RewriteProject changes the block of the project that src declares as old, so that it says want, and leaves all else as
-// it is. Both are as they are in force: their settings are those of the block over defaults. Domains are told by their
-// UUIDs; SMTP config and templates must not differ. What src says afterwards is the caller's to check.
-func RewriteProject(src []byte, old, want *catalog.ProjectConfig, defaults *catalog.Defaults) ([]byte, error) {
-	r := &rewriter{src: src, at: BlockPath{"project", old.Project.Slug}}
-	r.fields(r.at, old.Project.Fields(), want.Project.Fields())
-	r.rename(old, want)
+// RewriteProject changes the block of the project that the file declares as old, so that it says want, and leaves all else
+// as it is. Both are as they are in force: their settings are those of the block over the defaults. Domains are told by
+// their UUIDs; SMTP config and templates must not differ. What the file means afterwards is the caller's to check.
+func (d *Draft) RewriteProject(old, want *catalog.ProjectConfig) error {
+	block, err := d.find(BlockPath{"project", old.Project.Slug})
+	if err != nil {
+		return err
+	}
+	r := &rewriter{d: d, project: d.site(block)}
+	r.fields(r.project, old.Project.Fields(), want.Project.Fields())
+	r.rename(r.project, old.Project.Slug, want.Project.Slug, old.Project.UUID)
 	r.settings("service_settings", old.Service.Fields(), want.Service.Fields())
-	r.auth(old, want, defaults)
+	r.auth(old, want)
 	r.domains(old, want)
-	return r.src, r.err
+	return r.err
 }
 
-// A rewriter applies edits one after the other; the first that fails is its error, and the last.
+// RemoveProject takes a project's block out, see RemoveBlock.
+func (d *Draft) RemoveProject(slug string) error {
+	block, err := d.find(BlockPath{"project", slug})
+	if err != nil {
+		return err
+	}
+	d.remove(block)
+	return nil
+}
+
+// A rewriter notes edits one after the other; the first that fails is its error, and the last.
 type rewriter struct {
-	src []byte
-	at  BlockPath // the project's block
-	err error
+	d       *Draft
+	project *site
+	err     error
 }
 
-func (r *rewriter) do(edit func([]byte) ([]byte, error)) {
-	if r.err != nil {
-		return
-	}
-	if out, err := edit(r.src); err != nil {
+func (r *rewriter) do(err error) {
+	if r.err == nil {
 		r.err = err
-	} else {
-		r.src = out
 	}
-}
-
-func (r *rewriter) below(rest ...string) BlockPath { return append(slices.Clone(r.at), rest...) }
-
-func (r *rewriter) set(at BlockPath, name, expr string) {
-	r.do(func(src []byte) ([]byte, error) { return SetAttribute(src, at, name, expr) })
 }
 
 // fields sets the attributes of a block whose values differ.
-func (r *rewriter) fields(at BlockPath, old, want []catalog.Field) {
+func (r *rewriter) fields(s *site, old, want []catalog.Field) {
 	for i, f := range want {
 		if sameValue(old[i].Value, f.Value) {
 			continue
 		}
 		if expr, set := fieldText(f.Value); set {
-			r.set(at, catalog.Snake(f.Name), expr)
+			r.do(s.set(catalog.Snake(f.Name), expr))
 		} else {
-			r.do(func(src []byte) ([]byte, error) { return RemoveAttribute(src, at, catalog.Snake(f.Name)) })
+			s.unset(catalog.Snake(f.Name))
 		}
 	}
 }
 
-// pin writes the uuid of an object into its block, where it has no such line: it would follow from the name that is
-// about to change.
-func (r *rewriter) pin(at BlockPath, uuid catalog.UUID) {
-	if r.err != nil {
+// rename gives a block another label. The identity of its object stays: where the block has no such line, it gets one
+// with the uuid, which would follow from the label otherwise.
+func (r *rewriter) rename(s *site, old, want string, uuid catalog.UUID) {
+	if old == want {
 		return
 	}
-	if _, there, err := FindAttribute(r.src, at, "uuid"); err != nil {
-		r.err = err
-	} else if !there {
-		r.set(at, "uuid", Quote(uuid.String()))
+	if s.block.Body.Attributes["uuid"] == nil {
+		r.do(s.set("uuid", Quote(uuid.String())))
 	}
-}
-
-// rename gives the project another slug. Its identity stays.
-func (r *rewriter) rename(old, want *catalog.ProjectConfig) {
-	if old.Project.Slug == want.Project.Slug {
-		return
-	}
-	r.pin(r.at, old.Project.UUID)
-	r.do(func(src []byte) ([]byte, error) { return RenameLabel(src, r.at, want.Project.Slug) })
-	r.at = BlockPath{"project", want.Project.Slug}
+	r.do(s.rename(want))
 }
 
 // settings sets the attributes of a settings block, which is made where there is none.
-func (r *rewriter) settings(block string, old, want []catalog.Field) {
-	if r.err != nil {
-		return
-	}
+func (r *rewriter) settings(typ string, old, want []catalog.Field) {
 	lines := changedFields(old, want)
 	if len(lines) == 0 {
 		return
 	}
-	at := r.below(block)
-	if r.has(at) {
-		r.fields(at, old, want)
+	if block := r.inner(typ); block != nil {
+		r.fields(r.d.site(block), old, want)
 		return
 	}
-	text, err := formatted(block, lines)
-	if err != nil {
-		r.err = err
-		return
+	text, err := formatted(typ, lines)
+	r.do(err)
+	if err == nil {
+		r.do(r.project.insert(string(text)))
 	}
-	r.do(func(src []byte) ([]byte, error) { return InsertBlock(src, r.at, string(text)) })
 }
 
-// auth is settings for auth_settings, where two flags follow a written registration_mode (see followMode): the mode
-// first, then what does not follow from it.
-func (r *rewriter) auth(old, want *catalog.ProjectConfig, defaults *catalog.Defaults) {
-	const block = "auth_settings"
-	mode := want.Auth.RegistrationMode
-	if r.err != nil || mode == old.Auth.RegistrationMode {
-		r.settings(block, old.Auth.Fields(), want.Auth.Fields())
-		return
-	}
-	if !r.has(r.below(block)) {
-		before := old.Auth
-		before.ApprovalRequired = mode == catalog.RegistrationApprovalRequired
-		before.InviteOnly = mode == catalog.RegistrationInviteOnly
-		r.settings(block, before.Fields(), want.Auth.Fields())
-		return
-	}
-	r.set(r.below(block), "registration_mode", Quote(mode))
-	if r.err != nil {
-		return
-	}
-	now := projectNamed(r.src, r.at[1])
-	if now == nil {
-		r.err = fmt.Errorf("%w: the block cannot be read after its registration_mode was changed", ErrVerify)
-		return
-	}
-	if defaults != nil {
-		now.Auth = now.Auth.Over(defaults.Auth)
-	}
-	r.fields(r.below(block), now.Auth.Fields(), want.Auth.Fields())
-}
-
-func (r *rewriter) has(at BlockPath) bool {
-	doc, err := openDocument(r.src)
-	if err != nil {
-		return false
-	}
-	_, err = doc.find(at)
-	return err == nil
-}
-
-func projectNamed(src []byte, slug string) *catalog.ProjectConfig {
-	res, _ := Decode("", src, Options{})
-	for i := range res.Declared.Projects {
-		if res.Declared.Projects[i].Project.Slug == slug {
-			return &res.Declared.Projects[i]
+// inner is the block of a type of which the project has one, nil where it has none.
+func (r *rewriter) inner(typ string) *hclsyntax.Block {
+	for _, b := range r.project.block.Body.Blocks {
+		if b.Type == typ {
+			return b
 		}
 	}
 	return nil
 }
 
-// domains takes out what is gone, renames and changes what is there, and adds what is new, in this order, so that names
-// become free before they are used again.
+// auth is settings for auth_settings, where two flags follow a written registration_mode (see followMode), as they will
+// once it is written: only what does not follow from it is written, too.
+func (r *rewriter) auth(old, want *catalog.ProjectConfig) {
+	const typ = "auth_settings"
+	before := old.Auth
+	if mode := want.Auth.RegistrationMode; mode != before.RegistrationMode {
+		block := r.inner(typ)
+		follows := func(attr string) bool { return block == nil || block.Body.Attributes[attr] == nil }
+		if follows("approval_required") {
+			before.ApprovalRequired = mode == catalog.RegistrationApprovalRequired
+		}
+		if follows("invite_only") {
+			before.InviteOnly = mode == catalog.RegistrationInviteOnly
+		}
+	}
+	r.settings(typ, before.Fields(), want.Auth.Fields())
+}
+
+// domains takes out what is gone, renames and changes what is there, and adds what is new.
 func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
-	had := make(map[catalog.UUID]*catalog.Domain, len(old.Domains))
+	blocks := make(map[string]*hclsyntax.Block, len(old.Domains)) // by canonical name
+	for _, b := range r.project.block.Body.Blocks {
+		if b.Type == "domain" && len(b.Labels) == 1 {
+			if name, err := catalog.ParseDomain(b.Labels[0]); err == nil {
+				blocks[name] = b
+			}
+		}
+	}
+	left := make(map[catalog.UUID]*catalog.Domain, len(want.Domains))
+	for i := range want.Domains {
+		left[want.Domains[i].UUID] = &want.Domains[i]
+	}
 	for i := range old.Domains {
-		had[old.Domains[i].UUID] = &old.Domains[i]
-	}
-	stays := make(map[catalog.UUID]bool, len(want.Domains))
-	for i := range want.Domains {
-		stays[want.Domains[i].UUID] = true
-	}
-	for _, d := range old.Domains {
-		if !stays[d.UUID] {
-			labels := append(slices.Clone(r.at[1:]), "domain", d.Name)
-			r.do(func(src []byte) ([]byte, error) { return RemoveBlock(src, r.at[0], labels...) })
+		was := &old.Domains[i]
+		block, now := blocks[was.Name], left[was.UUID]
+		delete(left, was.UUID)
+		switch {
+		case block == nil:
+			r.do(fmt.Errorf("%w: domain %s", ErrNoBlock, quoted(was.Name)))
+		case now == nil:
+			r.d.remove(block)
+		case now.Name != was.Name || now.Primary != was.Primary || now.Active != was.Active:
+			s := r.d.site(block)
+			r.fields(s, was.Fields(), now.Fields())
+			r.rename(s, was.Name, now.Name, now.UUID)
 		}
 	}
 	for i := range want.Domains {
-		d := &want.Domains[i]
-		was := had[d.UUID]
-		if was == nil {
-			continue
-		}
-		at := r.below("domain", was.Name)
-		r.fields(at, was.Fields(), d.Fields())
-		if was.Name != d.Name {
-			r.pin(at, d.UUID)
-			r.do(func(src []byte) ([]byte, error) { return RenameLabel(src, at, d.Name) })
-		}
-	}
-	for i := range want.Domains {
-		if d := &want.Domains[i]; had[d.UUID] == nil {
+		if d := &want.Domains[i]; left[d.UUID] == d {
 			r.addDomain(d, want.Project.UUID)
 		}
 	}
@@ -209,10 +173,12 @@ func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 // addDomain puts a new domain's block in.
 func (r *rewriter) addDomain(d *catalog.Domain, project catalog.UUID) {
 	text, err := domainBlock(d, project)
-	if err != nil && r.err == nil {
-		r.err = err
+	if err != nil {
+		r.do(err)
 	}
-	r.do(func(src []byte) ([]byte, error) { return InsertBlock(src, r.at, text) })
+	if r.err == nil {
+		r.do(r.project.insert(text))
+	}
 }
 
 // domainBlock writes a domain as a person would: on one line as long as it says one thing at most.

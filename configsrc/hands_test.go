@@ -1,0 +1,152 @@
+package configsrc_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+)
+
+// hands write config files as many people would have: comments in every place, tabs, one-line blocks, parentheses,
+// heredocs, CRLF, byte order marks. Each comment has a number of its own, and nothing else looks like one.
+type hands struct {
+	*rand.Rand
+	b        strings.Builder
+	comments int
+	slugs    int
+	domains  int
+}
+
+func (h *hands) pick(options ...string) string { return options[h.IntN(len(options))] }
+
+func (h *hands) sometimes(n int) bool { return h.IntN(n) == 0 }
+
+func (h *hands) number() string {
+	h.comments++
+	return fmt.Sprintf("~%d~", h.comments)
+}
+
+// behind is what stands behind something on its line.
+func (h *hands) behind() string {
+	switch h.IntN(8) {
+	case 0:
+		return "  # " + h.number() + " why"
+	case 1:
+		return " // " + h.number() + " {"
+	case 2:
+		return " /* " + h.number() + " } */"
+	}
+	return h.pick("", "", "", "  ", "\t")
+}
+
+// between is what stands between two lines.
+func (h *hands) between(indent string) string {
+	switch h.IntN(12) {
+	case 0:
+		return indent + "# " + h.number() + " a = \"\n"
+	case 1:
+		return indent + "/* " + h.number() + " two\n lines = 2 */\n"
+	case 2:
+		return "\n" + indent + "// " + h.number() + " section\n\n"
+	}
+	return h.pick("", "", "", "", "", "\n", "  \n")
+}
+
+func (h *hands) line(indent, text string) {
+	h.b.WriteString(indent + text + h.behind() + "\n" + h.between(indent))
+}
+
+// nasty is text that a client may send.
+func (h *hands) nasty(lines bool) string {
+	parts := []string{"a", "name = 1", " ", "  ", "\"", "\\", "$", "$$", "${", "$${", "${x}", "%{", "%%{if}", "{{x}}", "{", "}", "#", "//", "/*", "*/",
+		"ü", "e\u0301", "日本", "🦊", "\u200d", "\u202e", "\ufeff", "'", "<<EOT", "EOT", "=", "\u00a0", "\U0001f468\u200d\U0001f469", "(", ")", "\\n", "\xff"}
+	if lines {
+		parts = append(parts, "\n", "\n", "\n\n", "\t", "\nEOT\n", "\n EOT2 \n", "\r\n", "\r", "\n}\n", "\n  x\n", "\x00", "<<-EOT\n", "\u2028")
+	}
+	var b strings.Builder
+	for range 1 + h.IntN(8) {
+		b.WriteString(parts[h.IntN(len(parts))])
+	}
+	return b.String()
+}
+
+func (h *hands) slug() string {
+	h.slugs++
+	return fmt.Sprintf("p%d", h.slugs)
+}
+
+func (h *hands) domain() string {
+	h.domains++
+	return fmt.Sprintf(h.pick("d%d.example", "d%d.example", "*.d%d.example", "xn--bcher-kva.d%d.example"), h.domains)
+}
+
+// written is a domain as a person may write it.
+func (h *hands) written(domain string) string {
+	if h.sometimes(4) {
+		return strings.ToUpper(domain[:len(domain)-7]) + "Example."
+	}
+	return strings.Replace(domain, "xn--bcher-kva.", "bücher.", 1)
+}
+
+func (h *hands) text() string {
+	return h.pick(`"x"`, `"a \" b"`, `( "x" )`, `"$${x} {{y}}"`, `"# no comment"`, `("/* no */")`)
+}
+
+func (h *hands) long(indent string) string {
+	return h.pick(`"plain"`, "<<-EOT\n"+indent+"  one # 1\n\n"+indent+"    two }\n"+indent+"EOT", "<<E_1\nkey \"x\" {\n  # no\nE_1",
+		"trimsuffix(<<-EOT\n"+indent+"\tq = \"\n"+indent+"EOT\n"+indent+", \"\\n\")")
+}
+
+// file is a sound file of one to three projects.
+func (h *hands) file() string {
+	h.b.Reset()
+	h.b.WriteString(h.pick("", "", "# "+h.number()+" head\n", "# "+h.number()+" head\n\n", "\n\n", "/* "+h.number()+" head\n*/\n\n"))
+	for range 1 + h.IntN(3) {
+		if h.sometimes(6) {
+			h.b.WriteString("project \"" + h.slug() + "\" { name = " + h.text() + h.pick("", "", " /* "+h.number()+" */") + " }" + h.behind() + "\n" + h.between(""))
+			continue
+		}
+		h.project()
+	}
+	src := h.b.String()
+	if h.sometimes(4) {
+		src = strings.TrimRight(src, " \t\n")
+	}
+	if h.sometimes(3) {
+		src = strings.ReplaceAll(src, "\n", "\r\n")
+	}
+	if h.sometimes(6) {
+		src = "\xef\xbb\xbf" + src
+	}
+	return src
+}
+
+func (h *hands) project() {
+	h.line("", "project "+h.pick("", "/* "+h.number()+" */ ")+"\""+h.slug()+"\" {")
+	in := h.pick("  ", "  ", "\t", "    ")
+	eq := h.pick(" = ", " = ", "=", "   = ")
+	h.line(in, "name"+eq+h.text())
+	if h.sometimes(2) {
+		h.b.WriteString(in + "description = " + h.long(in) + "\n" + h.between(in))
+	}
+	if h.sometimes(2) {
+		h.line(in, "status"+eq+`"ACTIVE"`)
+	}
+	for range h.IntN(4) {
+		h.line(in, fmt.Sprintf("domain %q %s", h.written(h.domain()), h.pick("{}", "{}", "{ active = false }", "{ /* "+h.number()+" */ }",
+			"{\n"+in+"}", "{"+h.behind()+"\n"+in+in+"active = true"+h.behind()+"\n"+in+"}")))
+	}
+	if h.sometimes(2) {
+		h.line(in, "service_settings {"+h.pick("}", " mail_enabled = true }", "\n"+in+in+"sms_enabled = (true)"+h.behind()+"\n"+in+in+"audit_retention_days = 30\n"+in+"}"))
+	}
+	if h.sometimes(3) {
+		h.line(in, "auth_settings {"+h.pick("}", ` registration_mode = "INVITE_ONLY" }`, "\n"+in+in+"jwt_secret = env(\"X\")"+h.behind()+"\n"+in+in+"invite_only = true\n"+in+"}"))
+	}
+	if h.sometimes(3) {
+		h.line(in, "template T {\n"+in+in+"name = \"T\""+h.behind()+"\n"+in+in+"subject_template = \"s\"\n"+in+in+"body_text = "+h.long(in+in)+"\n"+in+"}")
+	}
+	h.line("", "}")
+}
+
+// comment finds those that hands have written.
+var comment = regexp.MustCompile(`(#|//) ~\d+~[^\r\n]*|/\* ~\d+~[^*]*\*/`)

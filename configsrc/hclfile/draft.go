@@ -1,0 +1,171 @@
+package hclfile
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// A Draft is a sound file with edits that are on their way. They are noted against the one parse of the file and made all
+// together by Bytes, each as if those before it had been made; Verify then proves the result with the one parse of it.
+// However many edits there are, the file is parsed no oftener. A Draft is for one goroutine.
+type Draft struct {
+	*document
+	sites map[*hclsyntax.Block]*site
+	order []*site    // as they were begun
+	table *lineTable // nil as long as nobody needs it
+	tail  *blocks    // what comes to the end of the file, nil: nothing
+
+	splices []splice // made by Bytes: sorted, apart
+}
+
+// A splice is src[from:to] with text in its place.
+type splice struct {
+	from, to int
+	text     string
+}
+
+// NewDraft begins edits of a file that was decoded without errors. It keeps the Result's source.
+func NewDraft(r *Result) *Draft { return newDraft(newDocument(r.source)) }
+
+func openDraft(src []byte) (*Draft, error) {
+	doc, err := openDocument(src)
+	if err != nil {
+		return nil, err
+	}
+	return newDraft(doc), nil
+}
+
+func newDraft(doc *document) *Draft {
+	return &Draft{document: doc, sites: map[*hclsyntax.Block]*site{}}
+}
+
+// site is what is going to happen to a block.
+func (d *Draft) site(block *hclsyntax.Block) *site {
+	s := d.sites[block]
+	if s == nil {
+		s = &site{d: d, block: block, oneLine: d.oneLine(block)}
+		d.sites[block] = s
+		d.order = append(d.order, s)
+	}
+	return s
+}
+
+func (d *Draft) findSite(at BlockPath) (*site, error) {
+	block, err := d.find(at)
+	if err != nil {
+		return nil, err
+	}
+	return d.site(block), nil
+}
+
+// lines is the table of the file's lines, which knows those that go.
+func (d *Draft) lines() *lineTable {
+	if d.table == nil {
+		d.table = d.document.lines()
+	}
+	return d.table
+}
+
+// Bytes is the file with all edits made: the source itself where there are none.
+func (d *Draft) Bytes() ([]byte, error) {
+	d.splices = nil
+	for _, s := range d.order {
+		d.splices = append(d.splices, s.splices()...)
+	}
+	if d.table != nil {
+		d.splices = append(d.splices, d.table.splices()...)
+	}
+	if d.tail != nil {
+		d.splices = append(d.splices, splice{len(d.src), len(d.src), d.lineEnding(d.tailLead() + d.tail.trimmed())})
+	}
+	// Where two meet, what was noted first comes first, and what is put in comes before what is taken out.
+	slices.SortStableFunc(d.splices, func(a, b splice) int { return a.from - b.from })
+	var out []byte
+	at := 0
+	for _, s := range d.splices {
+		if s.from < at {
+			return nil, fmt.Errorf("%w: two edits of the same bytes", ErrVerify)
+		}
+		out = append(append(out, d.src[at:s.from]...), s.text...)
+		at = s.to
+	}
+	if at == 0 && len(out) == 0 {
+		return d.src, nil
+	}
+	return append(out, d.src[at:]...), nil
+}
+
+// moved is where the byte that stands at src[at] stands in the result.
+func (d *Draft) moved(at int) int { return d.movedBehind(at+1) - 1 }
+
+// movedBehind is where the byte before src[at] ends in the result.
+func (d *Draft) movedBehind(at int) int {
+	to := at
+	for _, s := range d.splices {
+		if s.from >= at {
+			break
+		}
+		to += len(s.text) - (s.to - s.from)
+	}
+	return to
+}
+
+// made is the result, proved.
+func (d *Draft) made() ([]byte, error) {
+	out, err := d.Bytes()
+	if err != nil || bytes.Equal(out, d.src) {
+		return out, err
+	}
+	after, err := openDocument(out)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrVerify, err)
+	}
+	if err := d.verify(after.source); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// tailLead is what stands between the file and what comes to its end: the end of its last line, and a blank one.
+func (d *Draft) tailLead() (lead string) {
+	body := bytes.TrimPrefix(d.src, bom)
+	if len(body) == 0 {
+		return ""
+	}
+	if !bytes.HasSuffix(body, []byte{'\n'}) {
+		lead = "\n"
+	}
+	if len(bytes.TrimSpace(body)) > 0 && !blankEnd(body) {
+		lead += "\n"
+	}
+	return lead
+}
+
+// blankEnd reports whether the last line, which may lack its line feed, is blank.
+func blankEnd(src []byte) bool {
+	src = bytes.TrimRight(src, " \t")
+	cut, ok := bytes.CutSuffix(src, []byte{'\n'})
+	if !ok {
+		return false
+	}
+	return bytes.HasSuffix(bytes.TrimRight(cut, " \t\r"), []byte{'\n'})
+}
+
+// remove takes a block out, see RemoveBlock.
+func (d *Draft) remove(block *hclsyntax.Block) {
+	d.site(block).gone = true
+	lines := d.lines()
+	top := lines.of(block.TypeRange.Start.Byte)
+	for first, above := top, lines.above(top); lines.is(above, lineComment); above = lines.above(top) {
+		if top = above; lines.header(top) {
+			top = first
+			break
+		}
+	}
+	// A comment behind the closing brace goes too, as far down as it reaches.
+	end, _ := d.nextLine(block.CloseBraceRange.End.Byte)
+	lines.remove(top, lines.of(end-1)+1)
+}

@@ -1,0 +1,103 @@
+package hclfile
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// An expression is a value that is to be written.
+type expression struct {
+	*source
+	expr          hclsyntax.Expression
+	endsInHeredoc bool
+}
+
+// parseExpression reads the text of a value, which must be one expression without comments.
+func parseExpression(name, text string) (*expression, error) {
+	if !hclsyntax.ValidIdentifier(name) {
+		return nil, fmt.Errorf("%w: %s is no attribute name", ErrVerify, quoted(name))
+	}
+	text = strings.ReplaceAll(strings.TrimRight(text, " \t\r\n"), "\r\n", "\n")
+	doc, err := openDocument([]byte("x = " + text + "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the value of %s: %w", ErrVerify, name, err)
+	}
+	attr := doc.body.Attributes["x"]
+	if attr == nil || len(doc.body.Attributes) != 1 || len(doc.body.Blocks) != 0 {
+		return nil, fmt.Errorf("%w: the value of %s is no single expression", ErrVerify, name)
+	}
+	e := &expression{source: doc.source, expr: attr.Expr}
+	for i, tok := range doc.tokens() {
+		if tok.Type == hclsyntax.TokenComment {
+			return nil, fmt.Errorf("%w: the value of %s holds a comment", ErrVerify, name)
+		}
+		if tok.Type == hclsyntax.TokenCHeredoc {
+			e.endsInHeredoc = i+1 < len(doc.tokens()) && tok.Range.End.Byte == attr.Expr.Range().End.Byte
+		}
+	}
+	return e, nil
+}
+
+// indented is the expression's text with its further lines indented, the text of a heredoc by one step more. Lines of a
+// heredoc that keeps its indentation stay.
+func (e *expression) indented(indent, step string) string {
+	text := e.text(e.expr.Range())
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	if s, ok := strings.CutPrefix(e.canonical(e.expr), "string "); ok && strings.Contains(text, "<<-") {
+		again := heredocForm(step).write(s)
+		if other, err := parseExpression("x", again); err == nil && other.canonical(other.expr) == "string "+s {
+			text = again
+		}
+	}
+	if indent == "" {
+		return text
+	}
+	moved := indentLines(text, indent, false)
+	if again, err := parseExpression("x", moved); err == nil && again.canonical(again.expr) == e.canonical(e.expr) {
+		return moved
+	}
+	return text
+}
+
+// indentLines puts indent before every line (but the first, unless told so) that is not blank and does not begin inside a
+// quoted string or a heredoc that keeps its indentation.
+func indentLines(text, indent string, first bool) string {
+	src := []byte(text)
+	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
+	var fixed []span // bytes whose line beginnings are content
+	for i, tok := range tokens {
+		if tok.Type == hclsyntax.TokenOHeredoc && !bytes.HasPrefix(tok.Bytes, []byte("<<-")) {
+			end := len(src)
+			for _, t := range tokens[i:] {
+				if t.Type == hclsyntax.TokenCHeredoc {
+					end = t.Range.End.Byte
+					break
+				}
+			}
+			fixed = append(fixed, span{tok.Range.Start.Byte + 1, end})
+		}
+		if tok.Type == hclsyntax.TokenComment && bytes.Contains(bytes.TrimSuffix(tok.Bytes, []byte{'\n'}), []byte{'\n'}) {
+			fixed = append(fixed, span{tok.Range.Start.Byte + 1, tok.Range.End.Byte})
+		}
+	}
+	var b strings.Builder
+	at := 0
+	for line := range strings.Lines(text) {
+		content := strings.TrimRight(line, "\r\n") == ""
+		for _, f := range fixed {
+			content = content || at >= f.from && at < f.to
+		}
+		if !content && (at > 0 || first) {
+			b.WriteString(indent)
+		}
+		b.WriteString(line)
+		at += len(line)
+	}
+	return b.String()
+}

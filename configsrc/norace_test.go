@@ -1,0 +1,5 @@
+//go:build !race
+
+package configsrc_test
+
+const underRace = false

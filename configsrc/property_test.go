@@ -1,0 +1,593 @@
+package configsrc_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+var (
+	propertySeed  = flag.Uint64("property.seed", 0, "seed of the first world of TestRandomWrites; 0: one of its own")
+	propertyEdits = flag.Int("property.edits", 0, "edits that TestRandomWrites makes; 0: 50,000 in CI, else 2,000; 500 under the race detector")
+)
+
+// editsPerWorld is how many edits go into one folder before the next is begun.
+const editsPerWorld = 250
+
+// TestRandomWrites is the promise of contract files.md 5 by the number: random writes of projects, domains and settings in
+// folders that many hands have written, through a Source with real files and a real store. After each write every comment
+// that did not stand with what was removed is there, the lines that are not concerned are the same bytes, other files
+// are untouched, and the store says what was asked for; every hundred writes, and at the end of a folder, a fresh load says
+// what the store says.
+//
+// A failure names the seed of its folder: go test -run TestRandomWrites -property.seed=… -property.edits=250.
+func TestRandomWrites(t *testing.T) {
+	edits := *propertyEdits
+	if edits == 0 {
+		edits = 2_000
+		switch {
+		case underRace:
+			edits = 500
+		case os.Getenv("CI") != "":
+			edits = 50_000
+		}
+	}
+	first := *propertySeed
+	if first == 0 {
+		first = uint64(time.Now().UnixNano())
+	}
+	worlds := (edits + editsPerWorld - 1) / editsPerWorld
+	start := time.Now()
+	var next, made atomic.Int64
+	var running sync.WaitGroup
+	for range 8 * runtime.GOMAXPROCS(0) { // most of them wait for the disk
+		running.Go(func() {
+			for !t.Failed() {
+				i := int(next.Add(1)) - 1
+				if i >= worlds {
+					return
+				}
+				n := editWorld(t, first+uint64(i), min(editsPerWorld, edits-i*editsPerWorld))
+				made.Add(int64(n))
+			}
+		})
+	}
+	running.Wait()
+	t.Logf("%d edits in %d folders, seed %d, %v", made.Load(), worlds, first, time.Since(start).Round(time.Millisecond))
+}
+
+// A world is a folder that is written to.
+type world struct {
+	hands
+	t        *testing.T
+	seed     uint64
+	edits    int
+	dir      string
+	source   *configsrc.Source
+	resolver *resolver.Resolver
+	uuids    []catalog.UUID // of the projects, in an order that the seed gives
+}
+
+// stop is what ends a world early.
+type stop struct{}
+
+func editWorld(t *testing.T, seed uint64, edits int) int {
+	dir, err := os.MkdirTemp("", "fingerpost-writes-")
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer os.RemoveAll(dir)
+	w := &world{hands: hands{Rand: rand.New(rand.NewPCG(seed, 1))}, t: t, seed: seed, dir: dir}
+	defer func() {
+		if r := recover(); r != nil && r != (stop{}) {
+			panic(r)
+		}
+	}()
+	for range 3 {
+		w.save()
+	}
+	var end func()
+	w.resolver, w.source, end = w.load(true)
+	defer end()
+	w.adopt()
+	for w.edits < edits && !t.Failed() {
+		switch {
+		case w.edits%100 == 99:
+			w.compareFresh()
+		case len(w.uuids) < 3: // somebody else adds a file
+			w.save()
+			if err := w.source.Reload(context.Background()); err != nil {
+				w.fail("reload", "%v", err)
+			}
+			w.adopt()
+		}
+		if w.edit() {
+			w.edits++
+		}
+	}
+	w.compareFresh()
+	return w.edits
+}
+
+func (w *world) fail(what, format string, args ...any) {
+	w.t.Helper()
+	w.t.Errorf("-property.seed=%d, edit %d, %s: %s", w.seed, w.edits, what, fmt.Sprintf(format, args...))
+	panic(stop{})
+}
+
+// save writes a new file.
+func (w *world) save() {
+	name := fmt.Sprintf("%04d.hcl", w.slugs)
+	if w.sometimes(3) {
+		name = "sub/" + name
+		if err := os.MkdirAll(filepath.Join(w.dir, "sub"), 0o755); err != nil {
+			w.fail("save", "%v", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(w.file()), 0o644); err != nil {
+		w.fail("save", "%v", err)
+	}
+}
+
+// load makes a fresh node of the folder.
+func (w *world) load(run bool) (*resolver.Resolver, *configsrc.Source, func()) {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
+	if err != nil {
+		w.fail("open", "%v", err)
+	}
+	s := configsrc.New(configsrc.Options{Dir: w.dir, Sink: r, Logger: log, MaxDelete: 1})
+	ctx, cancel := context.WithCancel(context.Background())
+	err = s.Load(ctx)
+	if st := s.Status(); err != nil || st.Errors > 0 {
+		w.fail("load", "%v %v", err, st.Problems)
+	}
+	var running sync.WaitGroup
+	if run {
+		running.Go(func() { s.Run(ctx) })
+	}
+	return r, s, func() {
+		cancel()
+		running.Wait()
+		r.Close()
+	}
+}
+
+// adopt takes up the projects that are new.
+func (w *world) adopt() {
+	err := w.resolver.EachProject(func(p *catalog.Project) bool {
+		if !slices.Contains(w.uuids, p.UUID) {
+			w.uuids = append(w.uuids, p.UUID)
+		}
+		return true
+	})
+	if err != nil {
+		w.fail("read", "%v", err)
+	}
+}
+
+// tree reads the folder.
+func (w *world) tree() map[string]string {
+	all := map[string]string{}
+	err := filepath.WalkDir(w.dir, func(name string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		all[name] = string(b)
+		return err
+	})
+	if err != nil {
+		w.fail("read the folder", "%v", err)
+	}
+	return all
+}
+
+// A deed is one edit with what it may touch.
+type deed struct {
+	what    string
+	words   []string // a line that changes or goes holds one of them, or stands in a value that does
+	removed string   // the block that goes, with its label as a person may have written it
+}
+
+// edit makes one random write and holds the folder and the store against it. It reports whether the write was made.
+func (w *world) edit() bool {
+	before := w.tree()
+	var u deed
+	var want *catalog.ProjectConfig
+	var err error
+	i := w.IntN(len(w.uuids))
+	switch uuid := w.uuids[i]; {
+	case w.sometimes(12):
+		p := &catalog.Project{UUID: catalog.UUID{byte(w.IntN(256)), byte(w.IntN(256)), byte(w.IntN(256)), 3: byte(w.edits), 4: byte(w.edits >> 8), 6: 0x40, 8: 0x80},
+			Slug: w.slug(), Name: w.nasty(false), Status: w.pick(catalog.Statuses...)}
+		if w.sometimes(2) {
+			p.Description = new(w.nasty(true))
+		}
+		if len(p.Validate()) > 0 {
+			return false
+		}
+		u.what = fmt.Sprintf("create %+v", *p)
+		err = w.source.CreateProject(context.Background(), p)
+		w.uuids = append(w.uuids, p.UUID)
+	case w.sometimes(14):
+		err = w.source.DeleteProject(context.Background(), uuid, func(p *catalog.ProjectConfig) error {
+			u = deed{what: "delete project " + p.Project.Slug, removed: `project\s+(/\*.*?\*/\s*)?"` + p.Project.Slug + `"`}
+			return nil
+		})
+		w.uuids = slices.Delete(w.uuids, i, i+1)
+	default:
+		err = w.source.UpdateProject(context.Background(), uuid, func(p *catalog.ProjectConfig) error {
+			u, want = w.change(p), p
+			if ps := p.Project.Validate(); len(ps) > 0 {
+				return errInvalid
+			}
+			return nil
+		})
+	}
+	if errors.Is(err, errInvalid) {
+		return false
+	}
+	after := w.tree()
+	if err != nil {
+		w.fail(u.what, "%v\n%s", err, show(before))
+	}
+	w.check(&u, before, after)
+	if want != nil {
+		w.says(&u, want)
+	}
+	return true
+}
+
+var errInvalid = errors.New("the API would not have taken it")
+
+// change makes one of the writes of the API.
+func (w *world) change(p *catalog.ProjectConfig) deed {
+	flag := func(b *bool, words *[]string, word string) {
+		if w.sometimes(2) {
+			if now := w.sometimes(2); now != *b {
+				*b, *words = now, append(*words, word)
+			}
+		}
+	}
+	u := deed{}
+	header := `"` + p.Project.Slug + `"`
+	switch w.IntN(8) {
+	case 0, 1:
+		u.words = []string{header}
+		w.changeProject(&p.Project, &u)
+	case 2:
+		d := catalog.Domain{Name: w.domain(), Active: !w.sometimes(3), Primary: w.sometimes(4)}
+		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
+		u = deed{what: fmt.Sprintf("add domain %+v", d), words: []string{header}}
+		if d.Primary {
+			w.clearPrimary(p, &u)
+		}
+		p.Domains = append(p.Domains, d)
+	case 3:
+		if len(p.Domains) > 0 {
+			i := w.IntN(len(p.Domains))
+			u = deed{what: "delete domain " + p.Domains[i].Name, removed: `domain\s+` + label(p.Domains[i].Name)}
+			p.Domains = slices.Delete(p.Domains, i, i+1)
+		}
+	case 4, 5:
+		if len(p.Domains) > 0 {
+			d := &p.Domains[w.IntN(len(p.Domains))]
+			u.words = []string{label(d.Name)}
+			if w.sometimes(3) {
+				d.Name = w.domain()
+			}
+			flag(&d.Active, &u.words, "active")
+			primary := d.Primary
+			flag(&primary, &u.words, "primary")
+			if primary {
+				w.clearPrimary(p, &u)
+			}
+			d.Primary = primary
+			u.what = fmt.Sprintf("put domain %+v", *d)
+		}
+	case 6:
+		u.words = []string{header, "service_settings"}
+		s := &p.Service
+		flag(&s.AuthEnabled, &u.words, "auth_enabled")
+		flag(&s.MailEnabled, &u.words, "mail_enabled")
+		flag(&s.SMSEnabled, &u.words, "sms_enabled")
+		flag(&s.AuditEnabled, &u.words, "audit_enabled")
+		u.what = fmt.Sprintf("put service settings %+v", *s)
+	case 7:
+		u.words = []string{header, "auth_settings"}
+		a := &p.Auth
+		if w.sometimes(2) {
+			a.RegistrationMode, u.words = w.pick(catalog.RegistrationModes...), append(u.words, "registration_mode")
+			if w.sometimes(2) { // as the API does where the body does not name them
+				a.ApprovalRequired = a.RegistrationMode == catalog.RegistrationApprovalRequired
+				a.InviteOnly = a.RegistrationMode == catalog.RegistrationInviteOnly
+				u.words = append(u.words, "approval_required", "invite_only")
+			}
+		}
+		flag(&a.EmailVerificationRequired, &u.words, "email_verification_required")
+		flag(&a.PhoneVerificationRequired, &u.words, "phone_verification_required")
+		flag(&a.ApprovalRequired, &u.words, "approval_required")
+		flag(&a.InviteOnly, &u.words, "invite_only")
+		flag(&a.TwoFactorRequired, &u.words, "two_factor_required")
+		u.what = fmt.Sprintf("put auth settings %+v", *a)
+	}
+	return u
+}
+
+func (w *world) changeProject(p *catalog.Project, u *deed) {
+	if w.sometimes(2) {
+		p.Name, u.words = w.nasty(false), append(u.words, "name")
+	}
+	switch w.IntN(3) {
+	case 0:
+		p.Description, u.words = new(w.nasty(true)), append(u.words, "description")
+	case 1:
+		p.Description, u.words = nil, append(u.words, "description")
+	}
+	if w.sometimes(3) {
+		p.Status, u.words = w.pick(catalog.Statuses...), append(u.words, "status")
+	}
+	if w.sometimes(4) {
+		p.Slug = w.slug()
+	}
+	u.what = fmt.Sprintf("put project %+v", *p)
+	if p.Description != nil {
+		u.what += fmt.Sprintf(" description %q", *p.Description)
+	}
+}
+
+func (w *world) clearPrimary(p *catalog.ProjectConfig, u *deed) {
+	for i := range p.Domains {
+		if d := &p.Domains[i]; d.Primary {
+			d.Primary = false
+			u.words = append(u.words, label(d.Name), "primary")
+		}
+	}
+}
+
+// label matches a domain's label however it is written.
+func label(domain string) string {
+	return `"(?i:` + strings.Replace(regexp.QuoteMeta(domain), `xn--bcher-kva\.`, `(xn--bcher-kva|bücher)\.`, 1) + `)\.?"`
+}
+
+// check compares the folder before and after a write.
+func (w *world) check(u *deed, before, after map[string]string) {
+	var changed []string
+	for name := range before {
+		if before[name] != after[name] {
+			changed = append(changed, name)
+		}
+	}
+	if len(changed) > 1 {
+		w.fail(u.what, "changes %v", changed)
+	}
+	if len(changed) == 0 {
+		return
+	}
+	if strings.HasPrefix(u.what, "create") {
+		w.fail(u.what, "changes %v", changed)
+	}
+	old, now := before[changed[0]], after[changed[0]]
+	bad := ""
+	switch _, there := after[changed[0]]; {
+	case !there && !strings.HasPrefix(u.what, "delete project"):
+		bad = "the file is gone"
+	case !there:
+	case u.removed != "":
+		bad = badRemoval(old, now, u.removed)
+	default:
+		if bad = lostComments(old, now); bad == "" {
+			bad = strangeLines(old, now, u.words)
+		}
+	}
+	if bad == "" && there(after, changed[0]) && strings.Contains(old, "\r\n") && strings.Count(now, "\n") != strings.Count(now, "\r\n") {
+		bad = "the line endings are mixed"
+	}
+	if bad == "" && strings.HasPrefix(old, "\xef\xbb\xbf") && there(after, changed[0]) && !strings.HasPrefix(now, "\xef\xbb\xbf") {
+		bad = "the byte order mark is gone"
+	}
+	if bad != "" {
+		w.fail(u.what, "%s\n--- before\n%s\n%q\n--- after\n%s\n%q", bad, old, old, now, now)
+	}
+}
+
+func there(files map[string]string, name string) bool {
+	_, ok := files[name]
+	return ok
+}
+
+// lostComments compares the comments, of which an update keeps all.
+func lostComments(old, now string) string {
+	a, b := comment.FindAllString(old, -1), comment.FindAllString(now, -1)
+	slices.Sort(a)
+	slices.Sort(b)
+	if !slices.Equal(a, b) {
+		return fmt.Sprintf("the comments were %q, are %q", a, b)
+	}
+	return ""
+}
+
+// badRemoval says what is wrong with a removal: what goes is the block, the comments directly above it and behind it,
+// and blank lines, all in one piece from the beginning of a line.
+func badRemoval(old, now, block string) string {
+	size := len(old) - len(now)
+	most := 0
+	for most < len(now) && old[most] == now[most] {
+		most++
+	}
+	whole := regexp.MustCompile(`^(?s)([ \t]*((#|//)[^\n]*|/\*[^*]*\*/[ \t\r]*)\n)*[ \t]*` + block + `[ \t]*\{.*\}[ \t]*((#|//)[^\n]*|/\*[^*]*\*/[ \t]*)?$`)
+	gone := ""
+	for at := most; at >= 0; at-- {
+		lineStart := at == 0 || old[at-1] == '\n' || at == 3 && strings.HasPrefix(old, "\xef\xbb\xbf")
+		if !lineStart || size < 0 || at+size > len(old) || old[:at]+old[at+size:] != now {
+			continue
+		}
+		gone = strings.TrimRight(strings.TrimLeft(old[at:at+size], "\r\n"), "\r\n \t")
+		for first, rest, ok := strings.Cut(gone, "\n"); ok && strings.TrimSpace(first) == ""; first, rest, ok = strings.Cut(gone, "\n") {
+			gone = rest
+		}
+		if head := strings.TrimLeft(gone, " \t"); strings.TrimSpace(strings.TrimPrefix(old[:at], "\xef\xbb\xbf")) == "" && head[0] != block[0] && head[:2] != "/*" {
+			return "the file's header went"
+		}
+		if whole.MatchString(gone) && strings.Count(gone, "project ") <= 1 {
+			return ""
+		}
+	}
+	return fmt.Sprintf("what went is not the block and its comments: %q", gone)
+}
+
+// strangeLines finds a line that changed or went without reason: all lines but those that hold one of the words, or belong
+// to the heredoc of one, are there in their order. No blank lines come but one before a new block, and none go but one
+// with an attribute.
+func strangeLines(old, now string, words []string) string {
+	reason := regexp.MustCompile(strings.Join(words, "|"))
+	text := slices.Contains(words, "description")
+	lines, left := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
+	blanks := 0
+	for _, line := range left {
+		if strings.TrimSpace(line) == "" {
+			blanks++
+		}
+	}
+	for i, line := range lines {
+		blank := strings.TrimSpace(line) == ""
+		if blank {
+			blanks--
+		}
+		if blank && text || reason.MatchString(lines[heredocHead(lines, i)]) {
+			continue
+		}
+		at := slices.Index(left, line)
+		if at < 0 {
+			return fmt.Sprintf("%q is gone, which has nothing to do with %v", line, words)
+		}
+		left = left[at+1:]
+	}
+	if !text && (blanks < 0 || blanks > 1) {
+		return fmt.Sprintf("%d more blank lines", blanks)
+	}
+	return ""
+}
+
+var heredoc = regexp.MustCompile(`= *\(?(trimsuffix\()?<<-?(\w+)\r?\n$`)
+
+// heredocHead is the line on which the heredoc begins that line i belongs to, or i.
+func heredocHead(lines []string, i int) int {
+	for head := 0; head < len(lines); head++ {
+		m := heredoc.FindStringSubmatch(lines[head])
+		if m == nil {
+			continue
+		}
+		end := head + 1
+		for end < len(lines) && strings.TrimSpace(lines[end]) != m[2] {
+			end++
+		}
+		if end+1 < len(lines) && regexp.MustCompile(`^\s*(, "\\n")?\)`).MatchString(lines[end+1]) {
+			end++
+		}
+		if head <= i && i <= end {
+			return head
+		}
+		head = end
+	}
+	return i
+}
+
+// says compares what the store serves with what the write asked for.
+func (w *world) says(u *deed, want *catalog.ProjectConfig) {
+	id := want.Project.ID
+	p, err := w.resolver.ProjectByID(id)
+	if err != nil {
+		w.fail(u.what, "%v", err)
+	}
+	asked := want.Project
+	asked.Name, asked.CreatedAt, asked.UpdatedAt = hclfile.NormalText(asked.Name), p.CreatedAt, p.UpdatedAt
+	if asked.Description != nil {
+		asked.Description = new(hclfile.NormalText(*asked.Description))
+	}
+	var a, b []byte
+	a, b = resolver.AppendProject(a, &asked), resolver.AppendProject(b, p)
+	service, err1 := w.resolver.ServiceSettings(id)
+	auth, err2 := w.resolver.AuthSettings(id)
+	domains, _, err3 := w.resolver.Domains(id, resolver.Query{})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		w.fail(u.what, "%v", err)
+	}
+	a, b = resolver.AppendServiceSettings(a, id, &want.Service), resolver.AppendServiceSettings(b, id, service)
+	a, b = resolver.AppendAuthSettings(a, id, &want.Auth), resolver.AppendAuthSettings(b, id, auth)
+	var names, served []string
+	for _, d := range want.Domains {
+		names = append(names, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID))
+	}
+	for _, d := range domains {
+		served = append(served, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID))
+	}
+	slices.Sort(names)
+	slices.Sort(served)
+	if string(a) != string(b) || !slices.Equal(names, served) {
+		w.fail(u.what, "asked for\n%s %v\nserved\n%s %v", a, names, b, served)
+	}
+}
+
+var times = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
+
+// compareFresh holds what the store says against what a fresh node makes of the files.
+func (w *world) compareFresh() {
+	fresh, _, end := w.load(false)
+	defer end()
+	if here, there := w.all(w.resolver), w.all(fresh); here != there {
+		w.fail("a fresh load", "the store says\n%s\na fresh one\n%s\n%s", here, there, show(w.tree()))
+	}
+}
+
+func (w *world) all(r *resolver.Resolver) string {
+	var b []byte
+	err := r.EachProject(func(p *catalog.Project) bool {
+		b = append(resolver.AppendProject(b, p), '\n')
+		service, err1 := r.ServiceSettings(p.ID)
+		auth, err2 := r.AuthSettings(p.ID)
+		domains, _, err3 := r.Domains(p.ID, resolver.Query{})
+		if err := errors.Join(err1, err2, err3); err != nil {
+			w.fail("read", "%v", err)
+		}
+		b = append(resolver.AppendServiceSettings(b, p.ID, service), '\n')
+		b = append(resolver.AppendAuthSettings(b, p.ID, auth), '\n')
+		for _, d := range domains {
+			b = append(resolver.AppendDomain(b, d), '\n')
+		}
+		return true
+	})
+	if err != nil {
+		w.fail("read", "%v", err)
+	}
+	return times.ReplaceAllString(string(b), "")
+}
+
+func show(files map[string]string) string {
+	var b strings.Builder
+	for name, content := range files {
+		fmt.Fprintf(&b, "-- %s --\n%s\n%q\n", filepath.Base(name), content, content)
+	}
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package configsrc_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// BenchmarkUpdate is one write from the call to the commit in file and store: what it takes of the processor is
+// reported beside the time, most of which is the disk's.
+func BenchmarkUpdate(b *testing.B) {
+	project := func(slug string, domains int) string {
+		var text strings.Builder
+		fmt.Fprintf(&text, "project %q {\n  name   = \"Shop\"\n  status = \"ACTIVE\"\n\n", slug)
+		for i := range domains {
+			fmt.Fprintf(&text, "  domain \"d%d.%s.example\" { primary = %v } # since 2024\n", i, slug, i == 0)
+		}
+		text.WriteString("\n  auth_settings {\n    registration_mode = \"OPEN\"\n    jwt_expires_in    = \"15m\"\n  }\n}\n\n")
+		return text.String()
+	}
+	var many strings.Builder
+	for i := range 1000 {
+		many.WriteString(project(fmt.Sprintf("p%d", i), 2))
+	}
+	for _, file := range []struct{ name, slug, text string }{
+		{"domains=3", "acme", project("acme", 3)},
+		{"domains=64", "acme", project("acme", 64)},
+		{"projects=1000", "p500", many.String()},
+	} {
+		b.Run(file.name, func(b *testing.B) {
+			dir := b.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "a.hcl"), []byte(file.text), 0o644); err != nil {
+				b.Fatal(err)
+			}
+			source := benchSource(b, dir)
+			before, n := cpuTime(), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				n++
+				err := source.UpdateProject(context.Background(), catalog.DeriveProjectUUID(file.slug), func(p *catalog.ProjectConfig) error {
+					p.Project.Name = fmt.Sprint("Shop ", n)
+					return nil
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(cpuTime()-before)/float64(n)/1e3, "cpu-µs/op")
+		})
+	}
+}
+
+func benchSource(b *testing.B, dir string) *configsrc.Source {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 0.3})
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := s.Load(ctx); err != nil {
+		b.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx)
+	}()
+	b.Cleanup(func() {
+		cancel()
+		<-done
+		r.Close()
+	})
+	return s
+}
+
+// cpuTime is what the process has had of the processors so far.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
