@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"fingerpost/configsrc"
@@ -36,4 +37,32 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 		t.Errorf("afterwards %q", got)
 	}
 	onlyFiles(t, dir, "a.hcl")
+}
+
+// A stray that an editor still writes to is a person's, whatever it holds as yet.
+func TestStrayBeingWritten(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "acme.hcl"), strayNew)
+	temp := write(t, filepath.Join(dir, strayName("acme.hcl", strayOld, strayNew)), strayOld)
+	editor, err := os.OpenFile(temp, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	newNode(t, dir, nodeOptions{loadOnly: true})
+	_, err = editor.WriteString("# theirs\n")
+	must(t, err)
+	must(t, editor.Close())
+	sameTree(t, dir, map[string]string{"acme.hcl": strayOld + "# theirs\n"})
+}
+
+// What has the name of a stray and is no file stays, and blocks nobody.
+func TestStrayFIFO(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "acme.hcl"), strayNew)
+	must(t, syscall.Mkfifo(filepath.Join(dir, strayName("acme.hcl", strayOld, strayNew)), 0o644))
+	n := newNode(t, dir, nodeOptions{loadOnly: true})
+	if got := n.name("acme.example"); got != "new" {
+		t.Errorf("it serves %q", got)
+	}
+	if len(tree(t, dir)) != 2 {
+		t.Errorf("the FIFO is gone: %v", tree(t, dir))
+	}
 }

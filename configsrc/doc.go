@@ -14,5 +14,9 @@
 // commit, the Sink follows. Whoever writes prepares and syncs the new content; the goroutine that looks puts it in
 // place, all that wait at a time, so that one sync of the folder and one Apply do for all.
 //
+// A write that is cut off leaves at most a temporary file, and its name says what it is (stray.go): the next look of a
+// node that may write removes it, or gives a person's save that it holds back to its file. Until its end a write has a
+// lock on the folder, which ends with its process, so that no living write is mistaken for one that was cut off.
+//
 // The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
 package configsrc
