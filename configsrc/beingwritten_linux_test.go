@@ -4,8 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"fingerpost/configsrc"
 )
@@ -37,6 +39,33 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 		t.Errorf("afterwards %q", got)
 	}
 	onlyFiles(t, dir, "a.hcl")
+}
+
+// While somebody keeps the folder locked nothing is written; a lock for a moment is waited out.
+func TestLockedFolder(t *testing.T) {
+	dir := t.TempDir()
+	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
+	lock := func() *os.File {
+		f, err := os.Open(dir)
+		must(t, err)
+		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+		return f
+	}
+	f := lock()
+	if err := configsrc.EditFile(dir, "a.hcl", appendText("two\n")); err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("an edit of a locked folder: %v", err)
+	}
+	if err := configsrc.CreateFile(dir, "b.hcl", []byte("b\n")); err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("a new file in a locked folder: %v", err)
+	}
+	onlyFiles(t, dir, "a.hcl")
+	must(t, f.Close())
+	f = lock()
+	time.AfterFunc(20*time.Millisecond, func() { f.Close() })
+	must(t, configsrc.EditFile(dir, "a.hcl", appendText("two\n")))
+	if got := read(t, name); got != "one\ntwo\n" {
+		t.Errorf("it holds %q", got)
+	}
 }
 
 // A stray that an editor still writes to is a person's, whatever it holds as yet.

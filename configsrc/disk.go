@@ -34,10 +34,10 @@ type TempFile interface {
 	Close() error
 }
 
-// osDisk is the disk itself.
-type osDisk struct{}
+// OSDisk is the disk itself. Other Disks are made from it.
+type OSDisk struct{}
 
-func (osDisk) CreateTemp(dir, pattern string) (TempFile, error) {
+func (OSDisk) CreateTemp(dir, pattern string) (TempFile, error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return nil, err // not a nil *os.File in an interface
@@ -45,14 +45,14 @@ func (osDisk) CreateTemp(dir, pattern string) (TempFile, error) {
 	return f, nil
 }
 
-func (osDisk) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
-func (osDisk) ReadFile(name string) ([]byte, error)  { return os.ReadFile(name) }
-func (osDisk) Rename(from, to string) error          { return os.Rename(from, to) }
-func (osDisk) Exchange(a, b string) error            { return swap(a, b) }
-func (osDisk) Link(from, to string) error            { return os.Link(from, to) }
-func (osDisk) Remove(name string) error              { return os.Remove(name) }
+func (OSDisk) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+func (OSDisk) ReadFile(name string) ([]byte, error)  { return os.ReadFile(name) }
+func (OSDisk) Rename(from, to string) error          { return os.Rename(from, to) }
+func (OSDisk) Exchange(a, b string) error            { return swap(a, b) }
+func (OSDisk) Link(from, to string) error            { return os.Link(from, to) }
+func (OSDisk) Remove(name string) error              { return os.Remove(name) }
 
-func (osDisk) SyncFolder(dir string) error {
+func (OSDisk) SyncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ const lockWait = time.Second
 //
 // dir is the config folder, path slash-separated below it. On return without error the file and its folder are synced.
 func EditFile(dir, path string, edit func(src []byte) ([]byte, error)) error {
-	return editFile(osDisk{}, dir, path, edit)
+	return editFile(OSDisk{}, dir, path, edit)
 }
 
 func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error)) error {
@@ -59,7 +59,7 @@ func CreateFile(dir, path string, content []byte) error {
 		return fmt.Errorf("write into the config folder: %w", cause(err))
 	}
 	defer lock.Close()
-	var d osDisk
+	var d OSDisk
 	temp, err := writeTemp(d, filepath.Dir(name), content, nil)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ const secondLook = 500 * time.Millisecond
 // New returns a Source that has not looked yet.
 func New(o Options) *Source {
 	if o.Disk == nil {
-		o.Disk = osDisk{}
+		o.Disk = OSDisk{}
 	}
 	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()

@@ -106,10 +106,11 @@ func (s *Source) clearStray(at string, old bool) (restored string, err error) {
 	name := swapTemp.FindStringSubmatch(filepath.Base(temp))
 	ours := name == nil
 	if !ours {
-		holds, err := s.hashPrefix(temp)
+		content, err := s.o.Disk.ReadFile(temp)
 		if err != nil {
-			return "", err
+			return "", cause(err)
 		}
+		holds := hashPrefix(content)
 		ours = (holds == name[2] || holds == name[3]) && !beingWritten(temp)
 	}
 	if ours {
@@ -128,18 +129,14 @@ func (s *Source) restore(temp, n, after, target string) (restored string, err er
 	d, place := s.o.Disk, filepath.Join(filepath.Dir(temp), target)
 	err = d.Link(temp, place) // a removal; or a person has removed the file since, who then will again
 	if errors.Is(err, fs.ErrExist) {
-		now, herr := s.hashPrefix(place)
-		if herr != nil {
-			return "", herr
-		}
-		if now != after {
-			return "", s.setAside(temp, n, place)
-		}
-		content, rerr := d.ReadFile(place)
+		now, rerr := d.ReadFile(place)
 		if rerr != nil {
 			return "", cause(rerr)
 		}
-		err = giveBack(d, temp, place, digest(content), !beingWritten(place))
+		if hashPrefix(now) != after {
+			return "", s.setAside(temp, n, place)
+		}
+		err = giveBack(d, temp, place, digest(now), !beingWritten(place))
 	}
 	if err != nil {
 		return "", linkCause(err)
@@ -163,11 +160,7 @@ func (s *Source) setAside(temp, n, place string) error {
 }
 
 // hashPrefix is a content's hash as temporary names have it.
-func (s *Source) hashPrefix(name string) (string, error) {
-	b, err := s.o.Disk.ReadFile(name)
-	if err != nil {
-		return "", cause(err)
-	}
+func hashPrefix(b []byte) string {
 	h := digest(b)
-	return fmt.Sprintf("%x", h[:8]), nil
+	return fmt.Sprintf("%x", h[:8])
 }
