@@ -4,7 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"fingerpost/configsrc"
 )
@@ -36,4 +39,59 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 		t.Errorf("afterwards %q", got)
 	}
 	onlyFiles(t, dir, "a.hcl")
+}
+
+// While somebody keeps the folder locked nothing is written; a lock for a moment is waited out.
+func TestLockedFolder(t *testing.T) {
+	dir := t.TempDir()
+	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
+	lock := func() *os.File {
+		f, err := os.Open(dir)
+		must(t, err)
+		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+		return f
+	}
+	f := lock()
+	if err := configsrc.EditFile(dir, "a.hcl", appendText("two\n")); err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("an edit of a locked folder: %v", err)
+	}
+	if err := configsrc.CreateFile(dir, "b.hcl", []byte("b\n")); err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("a new file in a locked folder: %v", err)
+	}
+	onlyFiles(t, dir, "a.hcl")
+	must(t, f.Close())
+	f = lock()
+	time.AfterFunc(20*time.Millisecond, func() { f.Close() })
+	must(t, configsrc.EditFile(dir, "a.hcl", appendText("two\n")))
+	if got := read(t, name); got != "one\ntwo\n" {
+		t.Errorf("it holds %q", got)
+	}
+}
+
+// A stray that an editor still writes to is a person's, whatever it holds as yet.
+func TestStrayBeingWritten(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "acme.hcl"), strayNew)
+	temp := write(t, filepath.Join(dir, strayName("acme.hcl", strayOld, strayNew)), strayOld)
+	editor, err := os.OpenFile(temp, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	newNode(t, dir, nodeOptions{loadOnly: true})
+	_, err = editor.WriteString("# theirs\n")
+	must(t, err)
+	must(t, editor.Close())
+	sameTree(t, dir, map[string]string{"acme.hcl": strayOld + "# theirs\n"})
+}
+
+// What has the name of a stray and is no file stays, and blocks nobody.
+func TestStrayFIFO(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "acme.hcl"), strayNew)
+	must(t, syscall.Mkfifo(filepath.Join(dir, strayName("acme.hcl", strayOld, strayNew)), 0o644))
+	n := newNode(t, dir, nodeOptions{loadOnly: true})
+	if got := n.name("acme.example"); got != "new" {
+		t.Errorf("it serves %q", got)
+	}
+	if len(tree(t, dir)) != 2 {
+		t.Errorf("the FIFO is gone: %v", tree(t, dir))
+	}
 }

@@ -15,5 +15,9 @@
 // place, all that wait at a time, so that one sync of the folder and one Apply do for all. While git is
 // at work, writes wait a little (gitlock.go), without a lock of their own.
 //
+// A write that is cut off leaves at most a temporary file, and its name says what it is (stray.go): the next look of a
+// node that may write removes it, or gives a person's save that it holds back to its file. Until its end a write has a
+// lock on the folder, which ends with its process, so that no living write is mistaken for one that was cut off.
+//
 // The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
 package configsrc

@@ -16,7 +16,15 @@ const chunk = 1024
 // the order of precedence where two claim the same. While one chunk is stored, the next is decoded.
 func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error {
 	var entries []entry
-	if err := t.list(s.watchFolder, func(e entry) { entries = append(entries, e) }); err != nil {
+	list := func() error {
+		entries = entries[:0]
+		return t.list(s.watchFolder, func(e entry) { entries = append(entries, e) })
+	}
+	err := list()
+	if err == nil && len(s.clearStrays(t.temps())) > 0 {
+		err = list()
+	}
+	if err != nil {
 		return s.holdTree(err.Error())
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })

@@ -119,7 +119,7 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 		if len(c.fresh) == 0 || c.diags.HasErrors() {
 			continue
 		}
-		err := EditFile(s.o.Dir, c.path, func(src []byte) ([]byte, error) {
+		err := editFile(s.o.Disk, s.o.Dir, c.path, func(src []byte) ([]byte, error) {
 			var err error
 			for _, slug := range c.fresh {
 				expr := hclfile.Quote(catalog.NewUUID().String())

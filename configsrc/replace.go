@@ -10,13 +10,21 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // ErrChanged is returned by EditFile when somebody else kept writing the file.
 var ErrChanged = errors.New("the file was changed by somebody else at the same time")
 
-// tempPattern names the new content until it is exchanged. The dot and the ending keep it out of every look.
-const tempPattern = ".fingerpost-*.tmp"
+// errStranded: a save that came in between could not be put back. It is in the temporary file, which must stay until
+// clearStrays gives it back.
+var errStranded = errors.New("the save will be put back as soon as the disk allows it")
+
+// errFolderLocked: somebody holds a lock on the folder that keeps writers out.
+var errFolderLocked = errors.New("another process keeps the folder locked")
+
+// lockWait is how long a write waits for such a lock: longer than clearing strays takes.
+const lockWait = time.Second
 
 // EditFile applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
 // file in the same folder, fsynced, exchanged atomically with the old one, and then what came out is compared with what
@@ -26,12 +34,16 @@ const tempPattern = ".fingerpost-*.tmp"
 //
 // dir is the config folder, path slash-separated below it. On return without error the file and its folder are synced.
 func EditFile(dir, path string, edit func(src []byte) ([]byte, error)) error {
+	return editFile(OSDisk{}, dir, path, edit)
+}
+
+func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error)) error {
 	target, err := editTarget(dir, path)
 	if err != nil {
 		return err
 	}
 	for range 2 {
-		err := editOnce(target, edit)
+		err := editOnce(d, target, edit)
 		if !errors.Is(err, ErrChanged) {
 			return err
 		}
@@ -42,15 +54,21 @@ func EditFile(dir, path string, edit func(src []byte) ([]byte, error)) error {
 // CreateFile writes a new file of the config folder; one that exists is an error wrapping fs.ErrExist.
 func CreateFile(dir, path string, content []byte) error {
 	name := filepath.Join(dir, filepath.FromSlash(path))
-	temp, err := writeTemp(filepath.Dir(name), content, nil)
+	lock, err := lockFolder(filepath.Dir(name))
+	if err != nil {
+		return fmt.Errorf("write into the config folder: %w", cause(err))
+	}
+	defer lock.Close()
+	var d OSDisk
+	temp, err := writeTemp(d, filepath.Dir(name), content, nil)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp)
-	if err := os.Link(temp, name); err != nil { // unlike rename, never replaces
+	defer d.Remove(temp)
+	if err := d.Link(temp, name); err != nil { // unlike rename, never replaces
 		return fmt.Errorf("create %s: %w", path, cause(linkCause(err)))
 	}
-	return syncFolder(filepath.Dir(name))
+	return syncFolder(d, filepath.Dir(name))
 }
 
 func linkCause(err error) error {
@@ -87,12 +105,12 @@ func editTarget(dir, path string) (string, error) {
 	return target, nil
 }
 
-func editOnce(target string, edit func([]byte) ([]byte, error)) error {
-	info, err := os.Stat(target)
+func editOnce(d Disk, target string, edit func([]byte) ([]byte, error)) error {
+	info, err := d.Stat(target)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", filepath.Base(target), cause(err))
 	}
-	src, err := os.ReadFile(target)
+	src, err := d.ReadFile(target)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", filepath.Base(target), cause(err))
 	}
@@ -100,21 +118,29 @@ func editOnce(target string, edit func([]byte) ([]byte, error)) error {
 	if err != nil || bytes.Equal(out, src) {
 		return err
 	}
-	temp, err := writeTemp(filepath.Dir(target), out, info)
+	lock, err := lockFolder(filepath.Dir(target))
+	if err != nil {
+		return fmt.Errorf("write into the config folder: %w", cause(err))
+	}
+	defer lock.Close()
+	temp, err := writeSwap(d, target, out, info, sha256.Sum256(src))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp)
 	// Nothing live has been touched up to here.
-	if err := exchange(temp, target, sha256.Sum256(src)); err != nil {
+	err = exchange(d, temp, target, sha256.Sum256(src), sha256.Sum256(out))
+	if !errors.Is(err, errStranded) {
+		defer d.Remove(temp)
+	}
+	if err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(target))
+	return syncFolder(d, filepath.Dir(target))
 }
 
 // writeTemp writes and syncs a temporary file with the mode and owner of like.
-func writeTemp(dir string, content []byte, like fs.FileInfo) (name string, err error) {
-	f, err := os.CreateTemp(dir, tempPattern)
+func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name string, err error) {
+	f, err := d.CreateTemp(dir, tempPattern)
 	if err != nil {
 		return "", fmt.Errorf("write into the config folder: %w", cause(err))
 	}
@@ -123,7 +149,7 @@ func writeTemp(dir string, content []byte, like fs.FileInfo) (name string, err e
 			err = fmt.Errorf("write into the config folder: %w", cause(cerr))
 		}
 		if err != nil {
-			os.Remove(f.Name())
+			_ = d.Remove(f.Name())
 		}
 	}()
 	mode := fs.FileMode(0o644)
@@ -146,52 +172,92 @@ func writeTemp(dir string, content []byte, like fs.FileInfo) (name string, err e
 	return f.Name(), nil
 }
 
-// exchange swaps temp and target, unless target no longer has the content with the hash want.
-func exchange(temp, target string, want [sha256.Size]byte) error {
+// writeSwap writes and syncs what is to take the place of target, which has the hash old, under a name that says so.
+// Content nil is for a removal.
+func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, err error) {
+	if len(filepath.Base(target)) > maxSwapBase {
+		return "", fmt.Errorf("replace %s: its name is longer than %d bytes, which leaves no room for a temporary name; rename it",
+			filepath.Base(target), maxSwapBase)
+	}
+	temp, err := writeTemp(d, filepath.Dir(target), content, like)
+	if err != nil {
+		return "", err
+	}
+	name = swapName(temp, target, old, sha256.Sum256(content))
+	if err := d.Rename(temp, name); err != nil {
+		_ = d.Remove(temp)
+		return "", fmt.Errorf("write into the config folder: %w", linkCause(err))
+	}
+	return name, nil
+}
+
+// exchange swaps temp, which has the hash ours, and target, unless target no longer has the content with the hash want.
+func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) error {
 	told := !beingWritten(temp) // nobody has: else the file system tells nothing
-	err := swap(temp, target)
-	if errors.Is(err, errNoSwap) {
-		return replaceChecked(temp, target, want)
+	err := d.Exchange(temp, target)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return replaceChecked(d, temp, target, want)
 	}
 	if err != nil {
 		return fmt.Errorf("replace %s: %w", filepath.Base(target), err)
 	}
 	// In this order: nobody finds the old file by its name any more, so once none has it open for writing it stays as it is.
 	busy := told && beingWritten(temp)
-	out, err := os.ReadFile(temp)
+	out, err := d.ReadFile(temp)
 	if err == nil && !busy && sha256.Sum256(out) == want {
 		return nil
 	}
-	if err := swap(temp, target); err != nil {
-		return fmt.Errorf("put %s back after a save in between, it is in %s now: %w", filepath.Base(target), temp, err)
+	if err := giveBack(d, temp, target, ours, told); err != nil {
+		return fmt.Errorf("put %s back after a save in between: %w; %w", filepath.Base(target), err, errStranded)
+	}
+	if err != nil {
+		return fmt.Errorf("read what %s was: %w", filepath.Base(target), cause(err))
 	}
 	return ErrChanged
 }
 
+// giveBack swaps again what a swap has brought into temp, where it had put what has the hash ours. Where somebody saves
+// in between once more, it is that save which stays. An error leaves somebody's save in temp.
+func giveBack(d Disk, temp, target string, ours [sha256.Size]byte, told bool) error {
+	there, known := ours, true // in target
+	for range maxGiveBack {
+		in, inErr := d.ReadFile(temp)
+		if err := d.Exchange(temp, target); err != nil {
+			return err
+		}
+		busy := told && beingWritten(temp)
+		out, err := d.ReadFile(temp)
+		if err != nil {
+			return cause(err)
+		}
+		if !busy && (!known || sha256.Sum256(out) == there) {
+			return nil
+		}
+		there, known = sha256.Sum256(in), inErr == nil
+	}
+	return errors.New("somebody keeps saving it")
+}
+
+// maxGiveBack is far more saves than there can be between so many swaps.
+const maxGiveBack = 100
+
 // replaceChecked is for file systems that cannot exchange: there a save between the two steps would be lost, so they
 // are kept as close as they can be.
-func replaceChecked(temp, target string, want [sha256.Size]byte) error {
-	now, err := os.ReadFile(target)
+func replaceChecked(d Disk, temp, target string, want [sha256.Size]byte) error {
+	now, err := d.ReadFile(target)
 	if err != nil || sha256.Sum256(now) != want {
 		return ErrChanged
 	}
-	if err := os.Rename(temp, target); err != nil {
+	if err := d.Rename(temp, target); err != nil {
 		return fmt.Errorf("replace %s: %w", filepath.Base(target), linkCause(err))
 	}
 	return nil
 }
 
 // syncFolder makes a rename or a removal in dir durable.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync the config folder: %w", cause(err))
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil {
+func syncFolder(d Disk, dir string) error {
+	if err := d.SyncFolder(dir); err != nil {
 		return fmt.Errorf("sync the config folder: %w", cause(err))
 	}
 	return nil
 }
-
-var errNoSwap = errors.New("this file system cannot exchange two files")

@@ -3,6 +3,7 @@ package configsrc
 import (
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,7 +12,7 @@ import (
 func swap(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
-		return errNoSwap
+		return errors.ErrUnsupported
 	}
 	return err
 }
@@ -27,4 +28,42 @@ func beingWritten(name string) bool {
 	defer f.Close() // gives the lease back, too
 	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 	return errors.Is(err, unix.EAGAIN)
+}
+
+// lockFolder says that a write is under way in the folder, to whoever clears strays there, in this process or another,
+// and until the folder is closed or the process is dead. Writers do not keep each other out. Where the file system has
+// no locks, it says nothing.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(time.Millisecond) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return f, nil
+		}
+		if time.Now().After(deadline) {
+			f.Close()
+			return nil, errFolderLocked
+		}
+	}
+}
+
+// claimFolder keeps writers out of a folder until it is closed: errFolderLocked where one is at work, and
+// errors.ErrUnsupported where that cannot be told.
+func claimFolder(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errFolderLocked
+	}
+	return nil, errors.ErrUnsupported
 }

@@ -2,8 +2,19 @@
 
 package configsrc
 
+import (
+	"errors"
+	"os"
+)
+
 // swap exchanges two files atomically, where the system can.
-func swap(a, b string) error { return errNoSwap }
+func swap(a, b string) error { return errors.ErrUnsupported }
 
 // beingWritten reports false: whether somebody has the file open for writing cannot be told here.
 func beingWritten(string) bool { return false }
+
+// lockFolder says that a write is under way in the folder, where that can be said.
+func lockFolder(dir string) (*os.File, error) { return os.Open(dir) }
+
+// claimFolder keeps writers out of a folder, where that is possible.
+func claimFolder(string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -147,6 +147,9 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 		s.rewatch()
 		found.all = found.all || found.stale
 	}
+	if ctx.Err() == nil {
+		found.paths = append(found.paths, s.clearStrays(found.temps)...)
+	}
 	if ctx.Err() == nil && !gitBusy(s.o.Dir) && (found.all || len(found.paths) > 0 || s.heldNow()) {
 		s.lookAndLog(ctx, found.scope)
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	AcceptDeletes bool
 	// ReadOnly keeps the Source from replacing uuid = "new" in the files.
 	ReadOnly bool
+	// Disk replaces the system calls of writes, for tests; nil is the disk itself.
+	Disk Disk
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
 	OnReload func(Status)
 	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
@@ -86,6 +88,7 @@ type Source struct {
 	reread    bool // this look trusts no stamp
 	confirmed bool
 	sealed    bool // sealing { require = true } is in force
+	strays    map[string]*stray
 
 	mu     sync.Mutex // guards status
 	status Status
@@ -113,6 +116,9 @@ const secondLook = 500 * time.Millisecond
 
 // New returns a Source that has not looked yet.
 func New(o Options) *Source {
+	if o.Disk == nil {
+		o.Disk = OSDisk{}
+	}
 	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
@@ -220,6 +226,9 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		sc.all = true // what is held is judged whole, or it would come in by pieces
 	}
 	found, err := s.gather(ctx, t, sc)
+	if err == nil && sc.all && len(s.clearStrays(t.temps())) > 0 {
+		found, err = s.gather(ctx, t, sc)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()

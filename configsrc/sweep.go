@@ -11,6 +11,7 @@ import (
 // A swept is what a sweep found: hints, like those of events.
 type swept struct {
 	scope
+	temps []string      // temporary files
 	stale bool          // some watch is not on the folder that is there now
 	cost  time.Duration // without the pauses
 	hash  bool
@@ -50,6 +51,7 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 			pace.rest()
 		}
 	})
+	out.temps = t.temps()
 	if err != nil || ctx.Err() != nil || len(seen) == 0 {
 		out.all = true
 		return out

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,8 +39,10 @@ func ignoredName(name string) bool {
 
 // A tree is the config folder as one look sees it: opened anew each time, since a link above it may have been swapped.
 type tree struct {
-	dir  string
-	root *os.Root
+	dir      string
+	root     *os.Root
+	strays   []string        // temporary files that the last list has seen
+	unlisted map[string]bool // folders that it has not listed, with files in them to which links lead
 }
 
 func openTree(dir string) (*tree, error) {
@@ -47,7 +50,7 @@ func openTree(dir string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{dir: dir, root: root}, nil
+	return &tree{dir: dir, root: root, unlisted: map[string]bool{}}, nil
 }
 
 func (t *tree) Close() { t.root.Close() }
@@ -66,6 +69,8 @@ type entry struct {
 // list walks the tree and calls yield for every config file and for every sub-folder that cannot be listed, and folder,
 // if it is not nil, for every folder before it is listed, the root ("") included.
 func (t *tree) list(folder func(dir string), yield func(entry)) error {
+	t.strays = nil
+	clear(t.unlisted)
 	return t.listBelow("", folder, yield)
 }
 
@@ -88,6 +93,9 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	for _, d := range names {
 		name := d.Name()
 		if ignoredName(name) {
+			if isTemp(name) {
+				t.strays = append(t.strays, path.Join(dir, name))
+			}
 			continue
 		}
 		at := path.Join(dir, name)
@@ -137,6 +145,7 @@ func (t *tree) stat(at string) (e entry, isDir, ok bool) {
 func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 	e := entry{path: at}
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		t.noteLink(at)
 		if info, err = t.root.Stat(filepath.FromSlash(at)); err != nil {
 			e.err = linkError(err)
 			return e
@@ -154,6 +163,36 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its own", e.size, MaxFileBytes)
 	}
 	return e
+}
+
+// noteLink notes where a link leads when that is a folder which list passes over, such as Kubernetes' ..data.
+func (t *tree) noteLink(at string) {
+	to, err := t.root.Readlink(filepath.FromSlash(at))
+	if err != nil {
+		return
+	}
+	dir := path.Join(path.Dir(at), path.Dir(filepath.ToSlash(to)))
+	if fs.ValidPath(dir) && slices.ContainsFunc(strings.Split(dir, "/"), ignoredName) && dir != "." {
+		t.unlisted[dir] = true
+	}
+}
+
+// temps returns the temporary files of writes, living or cut off, that stand where the last list has been, or where
+// links lead that it has seen.
+func (t *tree) temps() []string {
+	for dir := range t.unlisted {
+		names, err := t.readFolder(dir)
+		if err != nil {
+			continue // what list said about the link says it
+		}
+		for _, d := range names {
+			if isTemp(d.Name()) {
+				t.strays = append(t.strays, path.Join(dir, d.Name()))
+			}
+		}
+	}
+	clear(t.unlisted)
+	return t.strays
 }
 
 func linkError(err error) error {

@@ -3,7 +3,6 @@ package configsrc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,30 +20,56 @@ type update struct {
 	want   [32]byte       // hash of the content that it replaces
 	had    map[claim]bool // what the replaced content claims
 	target string         // the file, links followed
-	temp   string         // the new content, synced, beside the file; "" for a removal
+	temp   string         // the new content, synced, beside the file; what was there, once it is in place
 	create bool           // there is no file yet
 	by     Author
+	disk   Disk
+	lock   *os.File // on the folder, as long as temp may be there
 	done   chan error
 }
 
 // stage writes the new content beside its file.
 func (u *update) stage(content []byte, like fs.FileInfo) (err error) {
-	if u.temp, err = writeTemp(filepath.Dir(u.target), content, like); err != nil {
-		return writeFault("write "+u.c.path, err)
+	if u.lock, err = lockFolder(filepath.Dir(u.target)); err != nil {
+		return u.unstaged(err)
 	}
-	info, err := os.Stat(u.temp)
+	if u.create {
+		u.temp, err = writeTemp(u.disk, filepath.Dir(u.target), content, nil)
+	} else {
+		u.temp, err = writeSwap(u.disk, u.target, content, like, u.want)
+	}
+	if err != nil || u.c.gone {
+		return u.unstaged(err)
+	}
+	info, err := u.disk.Stat(u.temp)
 	if err != nil {
-		u.discard()
-		return writeFault("write "+u.c.path, err)
+		return u.unstaged(err)
 	}
 	u.c.stamp = catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Inode: inode(info), Hash: digest(content)}
 	return nil
 }
 
+// unstaged cleans up where err says that staging failed.
+func (u *update) unstaged(err error) error {
+	if err == nil {
+		return nil
+	}
+	u.discard()
+	if errors.Is(err, errFolderLocked) {
+		return busy(err.Error())
+	}
+	return writeFault("write "+u.c.path, err)
+}
+
 // discard removes what stage wrote, or what put swapped out.
 func (u *update) discard() {
 	if u.temp != "" {
-		os.Remove(u.temp)
+		_ = u.disk.Remove(u.temp) // what stays behind, clearStrays finds
+		u.temp = ""
+	}
+	if u.lock != nil {
+		u.lock.Close()
+		u.lock = nil
 	}
 }
 
@@ -53,7 +78,7 @@ func (u *update) discard() {
 func (u *update) put() error {
 	switch {
 	case u.create:
-		if err := os.Link(u.temp, u.target); err != nil {
+		if err := u.disk.Link(u.temp, u.target); err != nil {
 			if errors.Is(err, fs.ErrExist) {
 				return fs.ErrExist
 			}
@@ -63,47 +88,54 @@ func (u *update) put() error {
 	case u.c.gone:
 		return u.remove()
 	}
-	err := exchange(u.temp, u.target, u.want)
+	err := exchange(u.disk, u.temp, u.target, u.want, u.c.stamp.Hash)
 	if err == nil || errors.Is(err, ErrChanged) {
 		return err
+	}
+	if errors.Is(err, errStranded) {
+		u.temp = ""
 	}
 	return writeFault("replace "+u.c.path, err)
 }
 
 // remove takes the file away, unless it is no longer what it was.
 func (u *update) remove() error {
-	f, err := os.CreateTemp(filepath.Dir(u.target), tempPattern)
-	if err != nil {
-		return writeFault("remove "+u.c.path, err)
-	}
-	f.Close()
-	u.temp = f.Name()
 	told := !beingWritten(u.temp) // see exchange
-	if err := os.Rename(u.target, u.temp); err != nil {
+	if err := u.disk.Rename(u.target, u.temp); err != nil {
 		return writeFault("remove "+u.c.path, linkCause(err))
 	}
 	busy := told && beingWritten(u.temp)
-	out, err := os.ReadFile(u.temp)
+	out, err := u.disk.ReadFile(u.temp)
 	if err == nil && !busy && digest(out) == u.want {
 		return nil
 	}
-	if err := os.Link(u.temp, u.target); err != nil && !errors.Is(err, fs.ErrExist) { // a newer save is theirs, too
-		kept := u.temp
+	if err := u.disk.Link(u.temp, u.target); err != nil && !errors.Is(err, fs.ErrExist) { // a newer save is theirs, too
 		u.temp = ""
-		return fmt.Errorf("put %s back after a save in between, it is in %s now: %w", u.c.path, kept, err)
+		return writeFault("put "+u.c.path+" back after a save in between", errors.Join(linkCause(err), errStranded))
+	}
+	if err != nil {
+		return writeFault("read what "+u.c.path+" was", err)
 	}
 	return ErrChanged
 }
 
 // takeBack undoes put, where nobody has saved since.
 func (u *update) takeBack() {
+	var err error
 	switch {
 	case u.create:
-		os.Remove(u.target)
+		a, aerr := u.disk.Stat(u.temp)
+		b, berr := u.disk.Stat(u.target)
+		if aerr == nil && berr == nil && os.SameFile(a, b) {
+			err = u.disk.Remove(u.target)
+		}
 	case u.c.gone:
-		_ = os.Link(u.temp, u.target)
+		err = u.disk.Link(u.temp, u.target)
 	default:
-		_ = exchange(u.temp, u.target, u.c.stamp.Hash)
+		err = exchange(u.disk, u.temp, u.target, u.c.stamp.Hash, u.want)
+	}
+	if errors.Is(err, errStranded) {
+		u.temp = ""
 	}
 }
 
@@ -270,7 +302,7 @@ func (s *Source) place(round []*update) []*update {
 		placed = append(placed, u)
 	}
 	for dir := range folders {
-		folders[dir] = syncFolder(dir)
+		folders[dir] = syncFolder(s.o.Disk, dir)
 	}
 	durable := placed[:0]
 	for _, u := range placed {

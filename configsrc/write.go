@@ -172,7 +172,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 	for _, c := range now.claims {
 		had[c] = true
 	}
-	u := &update{target: target, want: stamp.Hash, had: had, done: make(chan error, 1)}
+	u := &update{target: target, want: stamp.Hash, had: had, disk: s.o.Disk, done: make(chan error, 1)}
 	return &edit{path: path, target: target, src: src, declared: now.declared, draft: hclfile.NewDraft(decoded), at: at}, u, nil
 }
 
@@ -193,9 +193,9 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) error {
 	u.c = c
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
-		return nil
+		return u.stage(nil, nil)
 	}
-	info, err := os.Stat(u.target)
+	info, err := s.o.Disk.Stat(u.target)
 	if err != nil {
 		return writeFault("edit "+e.path, err)
 	}
@@ -226,7 +226,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
 	}
-	u := &update{c: c, target: filepath.Join(root, name), create: true, done: make(chan error, 1)}
+	u := &update{c: c, target: filepath.Join(root, name), create: true, disk: s.o.Disk, done: make(chan error, 1)}
 	if err := u.stage(content, nil); err != nil {
 		return err
 	}

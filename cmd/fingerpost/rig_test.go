@@ -28,12 +28,14 @@ import (
 // A rig is the real binary on a folder of its own, asked from outside only: over sockets, files and exit codes.
 type rig struct {
 	*server
-	t     testing.TB
-	dir   string            // the working folder; its projects.d is served
-	keys  map[string]string // by name: the key's text
-	pid   int
-	flags []string // of serve, beside the addresses
-	from  string   // the address that requests come from, since failed keys are throttled by address
+	t      testing.TB
+	dir    string            // the working folder; its projects.d is served
+	keys   map[string]string // by name: the key's text
+	pid    int
+	flags  []string     // of serve, beside the addresses
+	dies   string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
+	client *http.Client // of send: connections of its own
+	from   string       // the address that requests come from, since failed keys are throttled by address
 }
 
 // A reply is one answer of the server.
@@ -85,7 +87,16 @@ var rigKeys = map[string]string{
 // newRig starts a server on rigFiles and more, where a file of more wins over one of the same name.
 func newRig(t testing.TB, more map[string]string) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), keys: map[string]string{}, from: "127.0.0.1"}
+	r := idleRig(t, t.TempDir(), more)
+	r.start()
+	return r
+}
+
+// idleRig is a rig that does not run yet, with its folder in dir.
+func idleRig(t testing.TB, dir string, more map[string]string) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: dir, keys: map[string]string{}, from: "127.0.0.1",
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: 20 * time.Second}}
 	files := maps.Clone(rigFiles)
 	maps.Copy(files, more)
 	for name, rights := range rigKeys {
@@ -97,8 +108,10 @@ func newRig(t testing.TB, more map[string]string) *rig {
 	for name, text := range files {
 		r.put(name, text)
 	}
-	r.start()
 	t.Cleanup(func() {
+		if r.server == nil {
+			return
+		}
 		if r.running() {
 			r.halt()
 		}
@@ -118,13 +131,17 @@ func cutMiddle(s string, most int) string {
 
 // command is a call of the binary, without a word of the caller's own settings.
 func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
-	binary, err := exec.LookPath("fingerpost") // testscript.Main has put it there
+	name := "fingerpost"
+	if r.dies != "" {
+		name = "fingerpost-dies"
+	}
+	binary, err := exec.LookPath(name) // testscript.Main has put it there
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = r.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "XDG_CONFIG_HOME=" + r.dir, "STORY_SECRET=s3cret"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "XDG_CONFIG_HOME=" + r.dir, "STORY_SECRET=s3cret", "DIES=" + r.dies}
 	return cmd
 }
 

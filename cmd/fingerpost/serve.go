@@ -219,6 +219,9 @@ func openSealKey(named string) (*seal.Identities, error) {
 	return ids, err
 }
 
+// diskKey is the key of a context's configsrc.Disk, with which a test has the service write.
+type diskKey struct{}
+
 // open binds the addresses first, since they tell soonest that another one runs, then opens the store.
 func (s *service) open(ctx context.Context) error {
 	ids, err := openSealKey(s.f.sealKey)
@@ -246,8 +249,9 @@ func (s *service) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	disk, _ := ctx.Value(diskKey{}).(configsrc.Disk)
 	sourceOptions := configsrc.Options{
-		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly,
+		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk,
 		MaxDelete: s.maxDelete, AcceptDeletes: s.f.acceptDelete,
 	}
 	opsOptions := api.OpsOptions{Logger: s.log, Version: version()}

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fingerpost": main})
+	testscript.Main(m, map[string]func(){"fingerpost": main, "fingerpost-dies": mainThatDies})
 }
 
 // TestStories runs the whole-program stories in testdata: the real binary, real files, real sockets. Beside testscript's

@@ -1,0 +1,219 @@
+package api_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// crashFiles are what the writes below change: a project alone in its file, two in one, one behind a link.
+var crashFiles = map[string]string{
+	"acme.hcl": `# The shop.
+project "acme" {
+  name   = "Acme" # as on the door
+  status = "ACTIVE"
+
+  domain "shop.acme.example" { primary = true }
+}
+`,
+	"two.hcl":         "project \"one\" {\n  name = \"One\"\n}\n\nproject \"two\" {\n  name = \"Two\"\n}\n",
+	"..shared/li.hcl": "# Linked.\nproject \"linked\" {\n  name = \"Linked\"\n}\n",
+	"large.hcl":       "project \"large\" {\n  name = \"Large\"\n  description = <<-EOT\n" + strings.Repeat("    some text\n", 150) + "  EOT\n}\n",
+}
+
+var crashLinks = map[string]string{"link.hcl": "..shared/li.hcl"}
+
+// crashStory has a write of every kind.
+func crashStory(t testing.TB, r *crashRun) {
+	one := func(name, method, path, body string, status int) {
+		t.Helper()
+		r.step(t, name, crashWrite{exchange: exchange{method: method, path: "/api/platform/projects" + path, body: body, status: status}})
+	}
+	one("a new project", "POST", "", `{"name":"New"}`, 201)
+	one("another value", "PUT", "/@new", `{"status":"ACTIVE"}`, 200)
+	one("a new domain", "POST", "/@acme/domains", `{"domain":"www.acme.example","primary":true}`, 201)
+	one("another domain", "PUT", "/@acme/domains/@www.acme.example", `{"active":false}`, 200)
+	one("a domain less", "DELETE", "/@acme/domains/@shop.acme.example", "", 200)
+	one("service settings", "PUT", "/@acme/service-settings", `{"mailEnabled":true}`, 200)
+	one("auth settings", "PUT", "/@new/auth-settings", `{"registrationMode":"INVITE_ONLY"}`, 200)
+	one("another slug", "PUT", "/@new", `{"slug":"newer"}`, 200)
+	one("one of two projects in a file", "DELETE", "/@one", "", 200)
+	one("the other one", "DELETE", "/@two", "", 200)
+	one("behind a link", "PUT", "/@linked", `{"name":"Still linked"}`, 200)
+	one("the last block behind a link", "DELETE", "/@linked", "", 200)
+	one("a large file", "PUT", "/@large", `{"name":"Larger"}`, 200)
+	var many []crashWrite
+	for i := range 6 {
+		name := fmt.Sprintf("many-%d", i)
+		many = append(many, crashWrite{name + ".hcl", exchange{method: "POST", path: "/api/platform/projects",
+			body: fmt.Sprintf(`{"name":"Many","slug":%q}`, name), status: 201}})
+	}
+	r.step(t, "several at a time", many...)
+	for i := range many {
+		path := fmt.Sprintf("/api/platform/projects/@many-%d", i)
+		switch i % 3 {
+		case 0:
+			many[i].exchange = exchange{method: "DELETE", path: path, status: 200}
+		case 1:
+			many[i].exchange = exchange{method: "PUT", path: path, body: `{"name":"Some"}`, status: 200}
+		case 2:
+			many[i].exchange = exchange{method: "POST", path: path + "/domains", body: fmt.Sprintf(`{"domain":"m%d.example"}`, i), status: 201}
+		}
+	}
+	r.step(t, "several of all kinds at a time", many...)
+}
+
+// TestPowerLoss cuts the power at every step of every kind of write.
+func TestPowerLoss(t *testing.T) {
+	t.Parallel()
+	r := newCrashRun(t, crashFiles, crashLinks, &crashDisk{})
+	crashStory(t, r)
+	r.report(t, r.finish())
+	if len(r.shots) < 300 {
+		t.Errorf("only %d states were looked at", len(r.shots))
+	}
+}
+
+// TestPowerLossBites leaves out what the writes rest on; each must be found out.
+func TestPowerLossBites(t *testing.T) {
+	for name, c := range map[string]struct {
+		disk *crashDisk
+		says string
+	}{
+		"sync of the file":   {&crashDisk{noFileSync: true}, "state problems"},
+		"sync of the folder": {&crashDisk{noFolderSync: true}, "the answered write to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newCrashRun(t, crashFiles, nil, c.disk)
+			r.step(t, "a write", crashWrite{exchange: exchange{method: "PUT", path: "/api/platform/projects/@acme", body: `{"name":"X"}`, status: 200}})
+			wrong := strings.Join(r.finish(), "\n")
+			if !strings.Contains(wrong, c.says) {
+				t.Errorf("without it nobody finds that %q; all that was wrong: %s", c.says, wrong)
+			}
+		})
+	}
+}
+
+// TestPowerLossInStories cuts the power in what the other stories write: in CI in all, elsewhere in some.
+func TestPowerLossInStories(t *testing.T) {
+	names, err := filepath.Glob("testdata/writeback/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no stories: ", err)
+	}
+	for i, name := range names {
+		if i%16 != 0 && os.Getenv("CI") == "" {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			story, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := map[string]string{}
+			for _, f := range story.Files {
+				when, path, _ := strings.Cut(f.Name, "/projects.d/")
+				if when == "saved" {
+					t.Skip("a person saves in it")
+				}
+				if when == "before" {
+					files[path] = unsign(string(f.Data))
+				}
+			}
+			r := newCrashRun(t, files, nil, &crashDisk{})
+			for n, e := range exchanges(t, string(story.Comment)) {
+				r.step(t, fmt.Sprintf("write %d", n), crashWrite{exchange: e})
+			}
+			r.report(t, r.finish())
+		})
+	}
+}
+
+// byHand is a save of a person: it has another project, too, so that it never goes with the first.
+func byHand(n int) string {
+	return fmt.Sprintf("# by hand %d\nproject \"acme\" {\n  name = \"By hand %d\"\n}\n\nproject \"extra\" {\n  name = \"Extra\"\n}\n", n, n)
+}
+
+// savedRun plays a write while a person saves the file just before its steps, counted from 0. It returns what of the
+// saves was lost in which state after a power cut, and how many steps the write had.
+func savedRun(t *testing.T, disk *crashDisk, w exchange, saves ...int) (r *crashRun, lost []string, steps int) {
+	t.Helper()
+	r = newCrashRun(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"}, nil, disk)
+	saved := 0
+	disk.before = func(string) {
+		if slices.Contains(saves, steps) {
+			saved++
+			if err := disk.save("acme.hcl", byHand(saved)); err != nil {
+				t.Error(err)
+			}
+			r.mu.Lock()
+			r.saved = fmt.Sprintf("# by hand %d\n", saved)
+			r.mu.Unlock()
+		}
+		steps++
+	}
+	r.step(t, "a write", crashWrite{exchange: w})
+	r.checks.Wait()
+	for _, s := range r.shots {
+		switch {
+		case s.wrong != "":
+			lost = append(lost, fmt.Sprintf("saves before %v, power lost after %s: %s", saves, s.at, s.wrong))
+		case !strings.Contains(show(s.got), s.saved):
+			lost = append(lost, fmt.Sprintf("saves before %v, power lost after %s: it is lost\n--- left\n%s\n--- after the restart\n%s",
+				saves, s.at, show(s.left), show(s.got)))
+		}
+	}
+	return r, lost, steps
+}
+
+var personWrites = map[string]exchange{
+	"a change":  {method: "PUT", path: "/api/platform/projects/@acme", body: `{"status":"ACTIVE"}`},
+	"a removal": {method: "DELETE", path: "/api/platform/projects/@acme"},
+}
+
+// TestPowerLossBesidePerson has a person save before each step of a write, once or twice, and cuts the power at each step.
+func TestPowerLossBesidePerson(t *testing.T) {
+	for name, w := range personWrites {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, lost, steps := savedRun(t, &crashDisk{}, w)
+			states := 0
+			for first := range steps {
+				for _, second := range []int{-1, first + 1, first + 2} {
+					r, more, _ := savedRun(t, &crashDisk{}, w, first, second)
+					lost = append(lost, more...)
+					states += len(r.shots)
+				}
+			}
+			t.Logf("%d steps, %d states after a power cut", steps, states)
+			if len(lost) > 0 {
+				t.Errorf("%s\nand %d more", lost[0], len(lost)-1)
+			}
+			if steps < 5 {
+				t.Errorf("the write has %d steps only", steps)
+			}
+		})
+	}
+}
+
+// TestHashCheckBites: with the look at what was swapped out left out, a save is lost.
+func TestHashCheckBites(t *testing.T) {
+	for name, w := range personWrites {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, steps := savedRun(t, &crashDisk{}, w)
+			for at := range steps {
+				if _, lost, _ := savedRun(t, &crashDisk{noHashCheck: true}, w, at); len(lost) > 0 {
+					return
+				}
+			}
+			t.Error("without it nothing is lost")
+		})
+	}
+}

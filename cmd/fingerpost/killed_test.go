@@ -1,0 +1,379 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fingerpost/api"
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+)
+
+var createdUpdated = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
+
+// tellAll is all that a server says of its projects, but for the times.
+func tellAll(base, key string) (string, error) {
+	var all strings.Builder
+	ask := func(target string) (string, error) {
+		req, err := http.NewRequest(http.MethodGet, base+target, nil)
+		if err != nil {
+			return "", err
+		}
+		req.Header.Set("X-PLATFORM-KEY", key)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		fmt.Fprintf(&all, "%s %d %s\n", target, res.StatusCode, createdUpdated.ReplaceAllString(stampOf.ReplaceAllString(string(b), ""), ""))
+		return string(b), err
+	}
+	const projects = "/api/platform/projects"
+	list, err := ask(projects)
+	if err != nil {
+		return "", err
+	}
+	var listed struct{ Data []struct{ ID int64 } }
+	if err := json.Unmarshal([]byte(list), &listed); err != nil {
+		return "", fmt.Errorf("%w in %s", err, list)
+	}
+	for _, p := range listed.Data {
+		for _, part := range []string{"domains", "service-settings", "auth-settings"} {
+			if _, err := ask(fmt.Sprintf("%s/%d/%s", projects, p.ID, part)); err != nil {
+				return "", err
+			}
+		}
+	}
+	return all.String(), nil
+}
+
+// filesSay is what a server says that has nothing but the files.
+func (r *rig) filesSay() (string, error) {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	res, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, StoreCacheBytes: 1 << 20, Logger: log})
+	if err != nil {
+		return "", err
+	}
+	defer res.Close()
+	source := configsrc.New(configsrc.Options{Dir: r.path("."), Sink: res, Logger: log, ReadOnly: true, MaxDelete: 1})
+	if err := source.Load(context.Background()); err != nil {
+		return "", err
+	}
+	server, err := api.New(api.Options{Resolver: res, Logger: log})
+	if err != nil {
+		return "", err
+	}
+	ln, err := api.Listen("127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln, api.Platform) }()
+	says, err := tellAll("http://"+ln.Addr().String(), r.keys["all"])
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_ = server.Shutdown(ctx) // idle connections of ours may outlast it
+	<-served
+	return says, err
+}
+
+// agrees checks that the running server says what the files say, that these are all sound, and that nothing lies about.
+func (r *rig) agrees() error {
+	says, err := tellAll(r.url, r.keys["all"])
+	if err != nil {
+		return err
+	}
+	should, err := r.filesSay()
+	if err != nil {
+		return err
+	}
+	if says != should {
+		return fmt.Errorf("it says\n%s\nand from the files alone\n%s", says, should)
+	}
+	if state, all, err := r.problems(); state != "ok" || len(all) > 0 || err != nil {
+		return fmt.Errorf("state %s, %v, %v", state, all, err)
+	}
+	for name := range r.tree() {
+		if filepath.Ext(name) != ".hcl" {
+			return fmt.Errorf("%s was left behind", name)
+		}
+	}
+	return nil
+}
+
+// tree reads the config folder.
+func (r *rig) tree() map[string]string {
+	r.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(r.path("."), func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(r.path("."), name)
+		found[rel] = string(b)
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return found
+}
+
+// kill ends the server as nothing else does.
+func (r *rig) kill() {
+	_ = r.cmd.Process.Kill()
+	<-r.exited
+}
+
+// send makes a request and returns the status, 0 where no answer came, and the id in the answer.
+func (r *rig) send(method, path, body string) (status int, id int64) {
+	req, err := http.NewRequest(method, r.url+"/api/platform/projects"+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Error(err)
+		return 0, 0
+	}
+	req.Header.Set("X-PLATFORM-KEY", r.keys["write"])
+	res, err := r.client.Do(req)
+	if err != nil {
+		return 0, 0
+	}
+	defer res.Body.Close()
+	var answer struct{ Data struct{ ID int64 } }
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return 0, 0
+	}
+	return res.StatusCode, answer.Data.ID
+}
+
+// idOf finds a project, 0 for none.
+func (r *rig) idOf(slug string) int64 {
+	r.t.Helper()
+	var found struct{ Data struct{ ID int64 } }
+	if err := json.Unmarshal([]byte(r.get("/api/platform/projects/by-slug/"+slug).body), &found); err != nil {
+		r.t.Error(err)
+	}
+	return found.Data.ID
+}
+
+// TestKilledAtEveryStep kills the server before each step of each kind of write. Afterwards the write is there, or it
+// is not; and the files, the store and the API say the same.
+func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]struct {
+		method, slug, path, body, file string
+		ciOnly                         bool
+	}{
+		"a change":                     {"PUT", "other", "", `{"name":"Another"}`, "other.hcl", false},
+		"a new project":                {"POST", "", "", `{"name":"New","slug":"new"}`, "new.hcl", false},
+		"a removed project":            {"DELETE", "gone", "", "", "gone.hcl", false},
+		"one of two projects":          {"DELETE", "one", "", "", "pair.hcl", true},
+		"a new domain":                 {"POST", "other", "/domains", `{"domain":"new.example"}`, "other.hcl", true},
+		"settings in a file of others": {"PUT", "two", "/service-settings", `{"mailEnabled":true}`, "pair.hcl", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if t.Parallel(); w.ciOnly && os.Getenv("CI") == "" {
+				t.Skip("much like the others, which are enough outside of CI")
+			}
+			r := idleRig(t, t.TempDir(), map[string]string{"pair.hcl": "project \"one\" {\n  name = \"One\"\n}\n\nproject \"two\" {\n  name = \"Two\"\n}\n"})
+			before := r.tree()
+			killed := 0
+			for step := 1; ; step++ {
+				r.dies = fmt.Sprint(step)
+				r.start()
+				path := w.path
+				if w.slug != "" {
+					path = fmt.Sprintf("/%d%s", r.idOf(w.slug), w.path)
+				}
+				status, _ := r.send(w.method, path, w.body)
+				if status != 0 && (status < 200 || status > 201) {
+					t.Fatalf("step %d: status %d", step, status)
+				}
+				if status == 0 {
+					killed++
+					<-r.exited
+				} else {
+					r.kill() // right behind the answer
+				}
+				at := strings.Join(regexp.MustCompile(`dies before: .*`).FindAllString(r.logged(), -1), "; ")
+				r.dies = ""
+				r.start()
+				if err := r.agrees(); err != nil {
+					t.Fatalf("step %d, %s: %v", step, at, err)
+				}
+				changed := r.tree()[w.file] != before[w.file]
+				if status != 0 && !changed {
+					t.Fatalf("step %d, %s: answered %d, and lost", step, at, status)
+				}
+				r.kill()
+				if status != 0 && at == "" {
+					break // it has no such step
+				}
+				for file := range r.tree() {
+					if _, ok := before[file]; !ok {
+						must(t, os.Remove(r.path(file)))
+					}
+				}
+				for file, text := range before {
+					r.put(file, text)
+				}
+			}
+			if killed < 6 {
+				t.Errorf("it was killed at %d steps only", killed)
+			}
+		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A ledger is what a client knows of its writes. An answer that did not come leaves both states open.
+type ledger struct {
+	slug     string
+	last     int          // number of the last write
+	may      map[int]bool // values that the project's name may have; 0: there is no such project
+	answered int
+}
+
+// write makes the next write, and reports whether it was answered well. Each fourth removes the project or makes it anew.
+func (l *ledger) write(r *rig, id *int64) bool {
+	l.last++
+	now, status, want, made := l.last, 0, http.StatusOK, int64(0)
+	switch {
+	case *id == 0:
+		want = http.StatusCreated
+		status, made = r.send("POST", "", fmt.Sprintf(`{"name":"v%d","slug":%q}`, now, l.slug))
+	case now%4 == 0:
+		now = 0
+		status, _ = r.send("DELETE", fmt.Sprintf("/%d", *id), "")
+	default:
+		status, _ = r.send("PUT", fmt.Sprintf("/%d", *id), fmt.Sprintf(`{"name":"v%d"}`, now))
+	}
+	if status != want {
+		l.may[now] = true // it may have been done all the same
+		return false
+	}
+	l.answered++
+	l.may = map[int]bool{now: true}
+	switch {
+	case now == 0:
+		*id = 0
+	case *id == 0:
+		*id = made
+	}
+	return true
+}
+
+// check holds what the server says against the ledger, which then knows again.
+func (l *ledger) check(r *rig) error {
+	got := r.get("/api/platform/projects/by-slug/" + l.slug)
+	value := 0
+	if m := versionName.FindStringSubmatch(got.body); m != nil {
+		fmt.Sscan(m[1], &value)
+	} else if got.status != http.StatusNotFound {
+		return fmt.Errorf("%s: %d %s", l.slug, got.status, got.body)
+	}
+	if !l.may[value] {
+		return fmt.Errorf("%s has value %d, and may have one of %v; 0 is none", l.slug, value, l.may)
+	}
+	l.may = map[int]bool{value: true}
+	return nil
+}
+
+// A siege is clients that write all the time, while the server is killed or its power cut.
+type siege struct {
+	*rig
+	clients []*ledger
+}
+
+func newSiege(r *rig) *siege {
+	s := &siege{rig: r}
+	for i := range 4 {
+		s.clients = append(s.clients, &ledger{slug: fmt.Sprintf("client-%d", i), may: map[int]bool{0: true}})
+	}
+	return s
+}
+
+// round lets the clients write until end is called, and for so long after their first answer.
+func (s *siege) round(after time.Duration, end func()) {
+	s.t.Helper()
+	var all sync.WaitGroup
+	first := make(chan struct{})
+	once := sync.OnceFunc(func() { close(first) })
+	for _, l := range s.clients {
+		id := s.idOf(l.slug)
+		all.Go(func() {
+			for l.write(s.rig, &id) {
+				once()
+			}
+			once()
+		})
+	}
+	<-first
+	<-time.After(after)
+	end()
+	all.Wait()
+}
+
+// check holds everything against the ledgers.
+func (s *siege) check() error {
+	for _, l := range s.clients {
+		if err := l.check(s.rig); err != nil {
+			return err
+		}
+	}
+	return s.agrees()
+}
+
+func (s *siege) answered() (n int) {
+	for _, l := range s.clients {
+		n += l.answered
+	}
+	return n
+}
+
+// rounds is how many rounds a siege has: so many in CI, and fewer elsewhere.
+func rounds(ci, elsewhere int) int {
+	if os.Getenv("CI") != "" {
+		return ci
+	}
+	return elsewhere
+}
+
+// TestKilledAtRandom kills the server in the middle of its work, again and again, on the same files and store.
+func TestKilledAtRandom(t *testing.T) {
+	t.Parallel()
+	s := newSiege(idleRig(t, t.TempDir(), nil))
+	s.start()
+	n := rounds(200, 15)
+	for round := range n {
+		s.round(time.Duration(rand.IntN(60000))*time.Microsecond, s.kill)
+		s.start()
+		if err := s.check(); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+	t.Logf("%d writes answered, killed %d times", s.answered(), n)
+	if s.answered() < n {
+		t.Error("hardly a write was answered; this shows nothing")
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A loopDisk is an ext4 of its own in a file, whose power can be cut: what was not synced is gone then.
+type loopDisk struct {
+	dir, device string
+}
+
+// newLoopDisk needs root, losetup and mkfs.ext4: in CI a machine without them is a failure, elsewhere the test is skipped.
+func newLoopDisk(t *testing.T) *loopDisk {
+	t.Helper()
+	if !canMount() {
+		t.Skip("mounting a disk needs root")
+	}
+	for _, tool := range []string{"losetup", "mkfs.ext4"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+	tool := func(name string, args ...string) string {
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	d := &loopDisk{dir: filepath.Join(t.TempDir(), "disk")}
+	image := d.dir + ".img"
+	f, err := os.Create(image)
+	must(t, err)
+	must(t, f.Truncate(256<<20))
+	must(t, f.Close())
+	must(t, os.Mkdir(d.dir, 0o755))
+	tool("mkfs.ext4", "-q", "-F", image)
+	d.device = tool("losetup", "--find", "--show", image)
+	t.Cleanup(func() {
+		_ = syscall.Unmount(d.dir, syscall.MNT_DETACH)
+		tool("losetup", "--detach", d.device)
+	})
+	d.mount(t)
+	return d
+}
+
+func (d *loopDisk) mount(t *testing.T) {
+	t.Helper()
+	must(t, syscall.Mount(d.device, d.dir, "ext4", 0, ""))
+}
+
+// cut takes the power away: from now on every access fails, and nothing more gets to the disk, the journal neither.
+func (d *loopDisk) cut(t *testing.T) {
+	t.Helper()
+	const shutdown, withoutLog = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
+	f, err := os.Open(d.dir)
+	must(t, err)
+	defer f.Close()
+	must(t, unix.IoctlSetPointerInt(int(f.Fd()), shutdown, withoutLog))
+}
+
+// power gives it back. Nobody may have a file of the disk open.
+func (d *loopDisk) power(t *testing.T) {
+	t.Helper()
+	if err := poll(10*time.Second, func() error { return syscall.Unmount(d.dir, 0) }); err != nil {
+		t.Fatal("unmount: ", err)
+	}
+	d.mount(t)
+}
+
+// cutRounds cuts the power of a server under load that many times, and returns the first thing that is wrong after one.
+func cutRounds(t *testing.T, leaveOut string, n int) (wrong error) {
+	d := newLoopDisk(t)
+	s := newSiege(idleRig(t, filepath.Join(d.dir, "home"), nil))
+	syscall.Sync() // what the test has made
+	s.dies = leaveOut
+	s.start()
+	defer func() {
+		if s.running() {
+			s.kill()
+		}
+	}()
+	for round := range n {
+		s.round(time.Duration(rand.IntN(60000))*time.Microsecond, func() {
+			d.cut(t)
+			s.kill()
+		})
+		d.power(t)
+		s.start()
+		if err := s.check(); err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+	}
+	t.Logf("%d writes answered, the power was cut %d times", s.answered(), n)
+	if s.answered() < n {
+		t.Error("hardly a write was answered; this shows nothing")
+	}
+	return nil
+}
+
+// TestPowerCut cuts the power of the disk with the files and the store, while clients write.
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	if err := cutRounds(t, "", rounds(100, 5)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPowerCutBites: without what the writes rest on, something is lost.
+func TestPowerCutBites(t *testing.T) {
+	for _, leaveOut := range []string{"sync of the file", "sync of the folder"} {
+		t.Run(leaveOut, func(t *testing.T) {
+			t.Parallel()
+			err := cutRounds(t, leaveOut, 25)
+			if err == nil {
+				t.Fatalf("without the %s nothing was lost", leaveOut)
+			}
+			t.Logf("as it should be: %.300v", err)
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package configsrc
+
+import (
+	"io/fs"
+	"os"
+)
+
+// A Disk is what a write asks of the file system, one step a method, so that tests can stop, break or record each
+// (Options.Disk). Names are paths with all links followed, or the base name of a folder's file behind such a path. Errors
+// wrap the system's. Its methods may be called from any goroutine.
+type Disk interface {
+	// CreateTemp creates a new, empty file as os.CreateTemp does.
+	CreateTemp(dir, pattern string) (TempFile, error)
+	Stat(name string) (fs.FileInfo, error)
+	ReadFile(name string) ([]byte, error)
+	// Rename gives a file another name in its folder, atomically, and replaces what has that name.
+	Rename(from, to string) error
+	// Exchange swaps two files atomically; errors.ErrUnsupported where the file system cannot.
+	Exchange(a, b string) error
+	// Link gives a file a second name. It never replaces: fs.ErrExist where the name is taken.
+	Link(from, to string) error
+	Remove(name string) error
+	// SyncFolder makes what was done to the names in a folder durable.
+	SyncFolder(dir string) error
+}
+
+// A TempFile is new content in the making. *os.File is one.
+type TempFile interface {
+	Name() string
+	Chown(uid, gid int) error
+	Chmod(fs.FileMode) error
+	Write([]byte) (int, error)
+	Sync() error
+	Close() error
+}
+
+// OSDisk is the disk itself. Other Disks are made from it.
+type OSDisk struct{}
+
+func (OSDisk) CreateTemp(dir, pattern string) (TempFile, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return f, nil
+}
+
+func (OSDisk) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+func (OSDisk) ReadFile(name string) ([]byte, error)  { return os.ReadFile(name) }
+func (OSDisk) Rename(from, to string) error          { return os.Rename(from, to) }
+func (OSDisk) Exchange(a, b string) error            { return swap(a, b) }
+func (OSDisk) Link(from, to string) error            { return os.Link(from, to) }
+func (OSDisk) Remove(name string) error              { return os.Remove(name) }
+
+func (OSDisk) SyncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

@@ -1,0 +1,4 @@
+package configsrc
+
+// LockFolder says that a write is under way.
+var LockFolder = lockFolder

@@ -1,0 +1,166 @@
+package configsrc
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A write that is cut off leaves its temporary file behind. Its name tells what may be done with it, so that nothing
+// else is needed for that, the store neither:
+//
+//	.fingerpost-<n>.tmp                       new content in the making, or about to be linked to its place
+//	.fingerpost-<n>-<old>-<new>-<target>.tmp  to change places with target: has new in it, after that what was there
+//
+// where old and new begin the two contents' hashes in hexadecimal; a removal's new content is empty. So what has neither
+// hash is a save that came in between and was taken away before the write could look at it: the only kind of stray that
+// is worth anything. The dot and the ending keep all of them out of every look.
+const tempPattern = ".fingerpost-*.tmp"
+
+var (
+	plainTemp = regexp.MustCompile(`^\.fingerpost-\d+\.tmp$`)
+	swapTemp  = regexp.MustCompile(`(?s)^\.fingerpost-(\d+)-([0-9a-f]{16})-([0-9a-f]{16})-(.+)\.tmp$`)
+)
+
+// maxSwapBase is the longest name of a file that leaves room for the rest of swapTemp in the 255 bytes of a name.
+const maxSwapBase = 255 - len(".fingerpost-4294967295-0123456789abcdef-0123456789abcdef-.tmp")
+
+// swapName is the second kind of name, for a temp of the first kind.
+func swapName(temp, target string, before, after [sha256.Size]byte) string {
+	n := strings.TrimSuffix(filepath.Base(temp), ".tmp")
+	return filepath.Join(filepath.Dir(temp), fmt.Sprintf("%s-%x-%x-%s.tmp", n, before[:8], after[:8], filepath.Base(target)))
+}
+
+func isTemp(name string) bool { return plainTemp.MatchString(name) || swapTemp.MatchString(name) }
+
+// patient is how long a temporary file is left alone where the file system cannot tell whether its writer lives.
+const patient = time.Minute
+
+// A stray is a temporary file that could not be cleared yet.
+type stray struct {
+	since time.Time // when it was seen first
+	told  bool      // the log says why it stays
+}
+
+// clearStrays settles the temporary files at the paths, those of writes under way apart: it removes them, and gives a
+// save that one holds back to its file. It returns the files that it has changed so. Only the goroutine that looks calls
+// it, on a node that may write.
+func (s *Source) clearStrays(paths []string) (changed []string) {
+	if s.o.ReadOnly {
+		return nil
+	}
+	left := make(map[string]*stray, len(paths))
+	for _, p := range paths {
+		left[p] = s.strays[p]
+		if left[p] == nil {
+			left[p] = &stray{since: time.Now()}
+		}
+		restored, err := s.clearStray(p, time.Since(left[p].since) > patient)
+		switch {
+		case errors.Is(err, errFolderLocked):
+			continue // a write is under way; it may be this one's
+		case err == nil:
+			delete(left, p)
+		case !left[p].told:
+			left[p].told = true
+			s.o.Logger.Warn("a temporary file that a write left when it was cut off stays for now", "file", s.display(p), "error", err)
+		}
+		if restored != "" {
+			changed = append(changed, path.Join(path.Dir(p), restored))
+		}
+	}
+	s.strays = left
+	return changed
+}
+
+// clearStray settles one, and names the file of its folder that it has changed, "" for none. old says that the file has
+// been there for so long that no writer can be alive.
+func (s *Source) clearStray(at string, old bool) (restored string, err error) {
+	temp := s.display(at)
+	folder, err := claimFolder(filepath.Dir(temp))
+	switch {
+	case err == nil:
+		defer folder.Close()
+	case errors.Is(err, errors.ErrUnsupported) && old:
+	case errors.Is(err, errors.ErrUnsupported):
+		return "", errFolderLocked
+	default:
+		return "", cause(err)
+	}
+	info, err := os.Lstat(temp)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil // it was a living write's
+	case err != nil:
+		return "", cause(err)
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is no regular file")
+	}
+	name := swapTemp.FindStringSubmatch(filepath.Base(temp))
+	ours := name == nil
+	if !ours {
+		content, err := s.o.Disk.ReadFile(temp)
+		if err != nil {
+			return "", cause(err)
+		}
+		holds := hashPrefix(content)
+		ours = (holds == name[2] || holds == name[3]) && !beingWritten(temp)
+	}
+	if ours {
+		if err := s.o.Disk.Remove(temp); err != nil {
+			return "", cause(err)
+		}
+		s.o.Logger.Info("removed what a write left when it was cut off", "file", temp)
+		return "", nil
+	}
+	return s.restore(temp, name[1], name[3], name[4])
+}
+
+// restore gives the save in temp back to the file of the name target, which a write had filled with what has the hash
+// after, and had then been cut off.
+func (s *Source) restore(temp, n, after, target string) (restored string, err error) {
+	d, place := s.o.Disk, filepath.Join(filepath.Dir(temp), target)
+	err = d.Link(temp, place) // a removal; or a person has removed the file since, who then will again
+	if errors.Is(err, fs.ErrExist) {
+		now, rerr := d.ReadFile(place)
+		if rerr != nil {
+			return "", cause(rerr)
+		}
+		if hashPrefix(now) != after {
+			return "", s.setAside(temp, n, place)
+		}
+		err = giveBack(d, temp, place, digest(now), !beingWritten(place))
+	}
+	if err != nil {
+		return "", linkCause(err)
+	}
+	s.o.Logger.Warn("put a save back that a write had taken away when it was cut off", "file", place)
+	if err := d.Remove(temp); err != nil {
+		return target, cause(err)
+	}
+	return target, cause(d.SyncFolder(filepath.Dir(temp)))
+}
+
+// setAside keeps a save under another name, for a person to decide: the file has been saved once more since.
+func (s *Source) setAside(temp, n, place string) error {
+	aside := fmt.Sprintf("%s.%s~", place, n)
+	if err := s.o.Disk.Link(temp, aside); err != nil {
+		return linkCause(err)
+	}
+	s.o.Logger.Error("found a save that a write had taken away when it was cut off; the file has been saved again since, and the older save is kept beside it",
+		"file", place, "kept", aside)
+	return cause(s.o.Disk.Remove(temp))
+}
+
+// hashPrefix is a content's hash as temporary names have it.
+func hashPrefix(b []byte) string {
+	h := digest(b)
+	return fmt.Sprintf("%x", h[:8])
+}
