@@ -1,0 +1,240 @@
+package configsrc_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// label matches a domain's label however it is written.
+func label(domain string) string {
+	return `"(?i:` + strings.Replace(regexp.QuoteMeta(domain), `xn--bcher-kva\.`, `(xn--bcher-kva|bücher)\.`, 1) + `)\.?"`
+}
+
+// check compares the folder before and after a write.
+func (w *world) check(u *deed, before, after map[string]string) {
+	var changed []string
+	for name := range before {
+		if before[name] != after[name] {
+			changed = append(changed, name)
+		}
+	}
+	if len(changed) > 1 {
+		w.fail(u.what, "changes %v", changed)
+	}
+	if len(changed) == 0 {
+		return
+	}
+	if strings.HasPrefix(u.what, "create") {
+		w.fail(u.what, "changes %v", changed)
+	}
+	old, now := before[changed[0]], after[changed[0]]
+	bad := ""
+	switch _, there := after[changed[0]]; {
+	case !there && !strings.HasPrefix(u.what, "delete project"):
+		bad = "the file is gone"
+	case !there:
+	case u.removed != "":
+		bad = badRemoval(old, now, u.removed)
+	default:
+		if bad = lostComments(old, now); bad == "" {
+			bad = strangeLines(old, now, u.words)
+		}
+	}
+	if bad == "" && there(after, changed[0]) && strings.Contains(old, "\r\n") && strings.Count(now, "\n") != strings.Count(now, "\r\n") {
+		bad = "the line endings are mixed"
+	}
+	if bad == "" && strings.HasPrefix(old, "\xef\xbb\xbf") && there(after, changed[0]) && !strings.HasPrefix(now, "\xef\xbb\xbf") {
+		bad = "the byte order mark is gone"
+	}
+	if bad != "" {
+		w.fail(u.what, "%s\n--- before\n%s\n%q\n--- after\n%s\n%q", bad, old, old, now, now)
+	}
+}
+
+func there(files map[string]string, name string) bool {
+	_, ok := files[name]
+	return ok
+}
+
+// lostComments compares the comments, of which an update keeps all.
+func lostComments(old, now string) string {
+	a, b := comment.FindAllString(old, -1), comment.FindAllString(now, -1)
+	slices.Sort(a)
+	slices.Sort(b)
+	if !slices.Equal(a, b) {
+		return fmt.Sprintf("the comments were %q, are %q", a, b)
+	}
+	return ""
+}
+
+// badRemoval says what is wrong with a removal: what goes is the block, the comments directly above it and behind it,
+// and blank lines, all in one piece from the beginning of a line.
+func badRemoval(old, now, block string) string {
+	size := len(old) - len(now)
+	most := 0
+	for most < len(now) && old[most] == now[most] {
+		most++
+	}
+	whole := regexp.MustCompile(`^(?s)([ \t]*((#|//)[^\n]*|/\*[^*]*\*/[ \t\r]*)\n)*[ \t]*` + block + `[ \t]*\{.*\}[ \t]*((#|//)[^\n]*|/\*[^*]*\*/[ \t]*)?$`)
+	gone := ""
+	for at := most; at >= 0; at-- {
+		lineStart := at == 0 || old[at-1] == '\n' || at == 3 && strings.HasPrefix(old, "\xef\xbb\xbf")
+		if !lineStart || size < 0 || at+size > len(old) || old[:at]+old[at+size:] != now {
+			continue
+		}
+		gone = strings.TrimRight(strings.TrimLeft(old[at:at+size], "\r\n"), "\r\n \t")
+		for first, rest, ok := strings.Cut(gone, "\n"); ok && strings.TrimSpace(first) == ""; first, rest, ok = strings.Cut(gone, "\n") {
+			gone = rest
+		}
+		if head := strings.TrimLeft(gone, " \t"); strings.TrimSpace(strings.TrimPrefix(old[:at], "\xef\xbb\xbf")) == "" && head[0] != block[0] && head[:2] != "/*" {
+			return "the file's header went"
+		}
+		if whole.MatchString(gone) && strings.Count(gone, "project ") <= 1 {
+			return ""
+		}
+	}
+	return fmt.Sprintf("what went is not the block and its comments: %q", gone)
+}
+
+// strangeLines finds a line that changed or went without reason: all lines but those that hold one of the words, or belong
+// to the heredoc of one, are there in their order. No blank lines come but one before a new block, and none go but one
+// with an attribute.
+func strangeLines(old, now string, words []string) string {
+	reason := regexp.MustCompile(strings.Join(words, "|"))
+	text := slices.Contains(words, "description")
+	lines, left := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
+	blanks := 0
+	for _, line := range left {
+		if strings.TrimSpace(line) == "" {
+			blanks++
+		}
+	}
+	for i, line := range lines {
+		blank := strings.TrimSpace(line) == ""
+		if blank {
+			blanks--
+		}
+		if blank && text || reason.MatchString(lines[heredocHead(lines, i)]) {
+			continue
+		}
+		at := slices.Index(left, line)
+		if at < 0 {
+			return fmt.Sprintf("%q is gone, which has nothing to do with %v", line, words)
+		}
+		left = left[at+1:]
+	}
+	if !text && (blanks < 0 || blanks > 1) {
+		return fmt.Sprintf("%d more blank lines", blanks)
+	}
+	return ""
+}
+
+var heredoc = regexp.MustCompile(`= *\(?(trimsuffix\()?<<-?(\w+)\r?\n$`)
+
+// heredocHead is the line on which the heredoc begins that line i belongs to, or i.
+func heredocHead(lines []string, i int) int {
+	for head := 0; head < len(lines); head++ {
+		m := heredoc.FindStringSubmatch(lines[head])
+		if m == nil {
+			continue
+		}
+		end := head + 1
+		for end < len(lines) && strings.TrimSpace(lines[end]) != m[2] {
+			end++
+		}
+		if end+1 < len(lines) && regexp.MustCompile(`^\s*(, "\\n")?\)`).MatchString(lines[end+1]) {
+			end++
+		}
+		if head <= i && i <= end {
+			return head
+		}
+		head = end
+	}
+	return i
+}
+
+// says compares what the store serves with what the write asked for.
+func (w *world) says(u *deed, want *catalog.ProjectConfig) {
+	id := want.Project.ID
+	p, err := w.resolver.ProjectByID(id)
+	if err != nil {
+		w.fail(u.what, "%v", err)
+	}
+	asked := want.Project
+	asked.Name, asked.CreatedAt, asked.UpdatedAt = hclfile.NormalText(asked.Name), p.CreatedAt, p.UpdatedAt
+	if asked.Description != nil {
+		asked.Description = new(hclfile.NormalText(*asked.Description))
+	}
+	var a, b []byte
+	a, b = resolver.AppendProject(a, &asked), resolver.AppendProject(b, p)
+	service, err1 := w.resolver.ServiceSettings(id)
+	auth, err2 := w.resolver.AuthSettings(id)
+	domains, _, err3 := w.resolver.Domains(id, resolver.Query{})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		w.fail(u.what, "%v", err)
+	}
+	a, b = resolver.AppendServiceSettings(a, id, &want.Service), resolver.AppendServiceSettings(b, id, service)
+	a, b = resolver.AppendAuthSettings(a, id, &want.Auth), resolver.AppendAuthSettings(b, id, auth)
+	var names, served []string
+	for _, d := range want.Domains {
+		names = append(names, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID))
+	}
+	for _, d := range domains {
+		served = append(served, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID))
+	}
+	slices.Sort(names)
+	slices.Sort(served)
+	if string(a) != string(b) || !slices.Equal(names, served) {
+		w.fail(u.what, "asked for\n%s %v\nserved\n%s %v", a, names, b, served)
+	}
+}
+
+var times = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
+
+// compareFresh holds what the store says against what a fresh node makes of the files.
+func (w *world) compareFresh() {
+	fresh, _, end := w.load(false)
+	defer end()
+	if here, there := w.all(w.resolver), w.all(fresh); here != there {
+		w.fail("a fresh load", "the store says\n%s\na fresh one\n%s\n%s", here, there, show(w.tree()))
+	}
+}
+
+func (w *world) all(r *resolver.Resolver) string {
+	var b []byte
+	err := r.EachProject(func(p *catalog.Project) bool {
+		b = append(resolver.AppendProject(b, p), '\n')
+		service, err1 := r.ServiceSettings(p.ID)
+		auth, err2 := r.AuthSettings(p.ID)
+		domains, _, err3 := r.Domains(p.ID, resolver.Query{})
+		if err := errors.Join(err1, err2, err3); err != nil {
+			w.fail("read", "%v", err)
+		}
+		b = append(resolver.AppendServiceSettings(b, p.ID, service), '\n')
+		b = append(resolver.AppendAuthSettings(b, p.ID, auth), '\n')
+		for _, d := range domains {
+			b = append(resolver.AppendDomain(b, d), '\n')
+		}
+		return true
+	})
+	if err != nil {
+		w.fail("read", "%v", err)
+	}
+	return times.ReplaceAllString(string(b), "")
+}
+
+func show(files map[string]string) string {
+	var b strings.Builder
+	for name, content := range files {
+		fmt.Fprintf(&b, "-- %s --\n%s\n%q\n", filepath.Base(name), content, content)
+	}
+	return b.String()
+}
