@@ -67,6 +67,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 	for i := range 40 { // one after the other, the last would wait for longer than any test may take
 		all.Go(func() {
 			err := rename(t.Context(), n.source, "a", fmt.Sprint(i))
+			var refused *catalog.Error
 			if !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable || refused.Message != "git is at work in the config folder; try again in a moment" {
 				t.Errorf("beside a lock that stays: %v", err)
 			}
