@@ -41,6 +41,7 @@ type crashRun struct {
 	seen   map[string]bool   // shots that have been taken
 	shots  []*shot           //
 	fresh  map[string]string // what a server with an empty store makes of a tree
+	due    []func()          // checks of the present step: they begin when it is over, or it would be kept waiting
 	slots  chan struct{}
 	checks sync.WaitGroup
 }
@@ -81,6 +82,8 @@ func newCrashRun(t testing.TB, files, links map[string]string, disk *crashDisk) 
 		return nil
 	})))
 	r.open(t, files)
+	disk.mu.Lock()
+	defer disk.mu.Unlock()
 	if err := disk.begin(r.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +125,9 @@ func (r *crashRun) step(t testing.TB, name string, writes ...crashWrite) {
 	r.mu.Unlock()
 	var all sync.WaitGroup
 	for _, w := range writes {
-		w.path, w.header = r.path(t, w.path), http.Header{}
+		if w.path = r.path(t, w.path); w.header == nil {
+			w.header = http.Header{}
+		}
 		all.Go(func() {
 			r.exchange(t, w.exchange)
 			r.disk.mu.Lock()
@@ -136,6 +141,10 @@ func (r *crashRun) step(t testing.TB, name string, writes ...crashWrite) {
 	all.Wait()
 	r.mu.Lock()
 	r.on = false
+	for _, check := range r.due {
+		r.checks.Go(check)
+	}
+	r.due = nil
 	r.mu.Unlock()
 	after := readTree(t, r.dir)
 	r.disk.mu.Lock()
@@ -166,7 +175,7 @@ func readTree(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// shoot takes what a crash may leave now, and has a new server started on each. The caller holds the disk's mu.
+// shoot takes what a crash may leave now, and has a new server started on each, later. The caller holds the disk's mu.
 func (r *crashRun) shoot(at string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,7 +194,7 @@ func (r *crashRun) shoot(at string) {
 			mem := r.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
 			s := &shot{step: len(r.steps), at: fmt.Sprintf("%s, %d%% of Pebble's writes", at, percent), acked: acked, saved: r.saved, left: left}
 			r.shots = append(r.shots, s)
-			r.checks.Go(func() {
+			r.due = append(r.due, func() {
 				r.slots <- struct{}{}
 				defer func() { <-r.slots }()
 				s.wrong = r.restart(s, mem)
