@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -45,8 +46,13 @@ func once(v float64) spread { return spread{Median: v, Low: v, High: v} }
 
 // compared is a row of interleaved rounds.
 func compared(name, unit string, figures, baselines []float64, against string) row {
-	base, ratio := spreadOf(baselines), spreadOf(ratios(figures, baselines))
-	return row{Name: name, Unit: unit, Figure: spreadOf(figures), Baseline: &base, Against: against, Ratio: &ratio}
+	base := spreadOf(baselines)
+	r := row{Name: name, Unit: unit, Figure: spreadOf(figures), Baseline: &base, Against: against}
+	if !slices.Contains(baselines, 0) { // CPU time has ticks: a short round may have seen none
+		ratio := spreadOf(ratios(figures, baselines))
+		r.Ratio = &ratio
+	}
+	return r
 }
 
 // beside is a row of a figure that was taken once, like its baseline.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 
@@ -64,23 +66,29 @@ func demoLoaded(keys *resolver.KeySet) bool {
 	return k != nil && k.Hash == sha256.Sum256([]byte(demoKey))
 }
 
-// announce says on stdout what was loaded, where the service is, and what to try.
+// announce says on stdout what was loaded, where the service is, and what to try, all at once.
 func (s *service) announce() {
+	var all bytes.Buffer
+	s.announceTo(&all)
+	_, _ = s.t.out.Write(all.Bytes()) // nobody may be there to read it
+}
+
+func (s *service) announceTo(out io.Writer) {
 	st := s.source.Status()
-	fmt.Fprintf(s.t.out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
+	fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
 		count(st.Files, "file"), filepath.Clean(s.f.config))
 	if st.Held != nil {
-		fmt.Fprintf(s.t.out, "held back: %s\n", st.Held.Reason)
+		fmt.Fprintf(out, "held back: %s\n", st.Held.Reason)
 	}
 	if st.Errors > 0 {
-		fmt.Fprintf(s.t.out, "%s in %s: run \"fingerpost validate\", or see /status\n", count(st.Errors, "error"), count(st.Quarantined, "quarantined file"))
+		fmt.Fprintf(out, "%s in %s: run \"fingerpost validate\", or see /status\n", count(st.Errors, "error"), count(st.Quarantined, "quarantined file"))
 	}
 	var base string
 	for _, l := range s.listeners {
 		base = s.baseURL(l.Addr())
-		fmt.Fprintf(s.t.out, "listening on %s\n", base)
+		fmt.Fprintf(out, "listening on %s\n", base)
 	}
-	fmt.Fprintf(s.t.out, "ops on http://%s\n", s.opsListener.Addr())
+	fmt.Fprintf(out, "ops on http://%s\n", s.opsListener.Addr())
 	demo := demoLoaded(s.resolver.Keys())
 	switch {
 	case demo && s.blockedKeys() != nil:
@@ -89,7 +97,7 @@ func (s *service) announce() {
 	case demo:
 		s.log.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key", demoKeyID())
 	}
-	s.tryLine(base, demo)
+	s.tryLine(out, base, demo)
 }
 
 func (s *service) baseURL(a net.Addr) string {
@@ -103,7 +111,7 @@ func (s *service) baseURL(a net.Addr) string {
 }
 
 // tryLine prints a curl line that works as it stands, where there is a key that may be shown.
-func (s *service) tryLine(base string, demo bool) {
+func (s *service) tryLine(out io.Writer, base string, demo bool) {
 	domain := s.someDomain()
 	if domain == "" {
 		return
@@ -117,8 +125,8 @@ func (s *service) tryLine(base string, demo bool) {
 		socket = "--unix-socket '" + s.listeners[len(s.listeners)-1].Addr().String() + "' "
 		base = "http://localhost"
 	}
-	fmt.Fprintf(s.t.out, "try: curl -s %s-H %s '%s/api/platform/projects/resolve?domain=%s'\n", socket, key, base, domain)
+	fmt.Fprintf(out, "try: curl -s %s-H %s '%s/api/platform/projects/resolve?domain=%s'\n", socket, key, base, domain)
 	if !demo {
-		fmt.Fprintf(s.t.out, "a key: fingerpost keys create NAME --allow resolve --config %s\n", s.f.config)
+		fmt.Fprintf(out, "a key: fingerpost keys create NAME --allow resolve --config %s\n", s.f.config)
 	}
 }

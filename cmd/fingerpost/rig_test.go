@@ -207,8 +207,12 @@ func (r *rig) path(name string) string { return filepath.Join(r.dir, "projects.d
 func (r *rig) put(name, text string) {
 	r.t.Helper()
 	err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755)
+	part := r.path(name) + ".part" // in one piece: half of a file may be a good one
 	if err == nil {
-		err = os.WriteFile(r.path(name), []byte(text), 0o644)
+		err = os.WriteFile(part, []byte(text), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(part, r.path(name))
 	}
 	if err != nil {
 		r.t.Fatal(err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -172,21 +171,27 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 
 // read takes the announcement from stdout until the server says it is up.
 func (s *server) read(out io.Reader, ready chan<- struct{}) {
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		line := lines.Text()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(buf) // the announcement is one write
 		s.mu.Lock()
-		s.announced.WriteString(line + "\n")
+		s.announced.Write(buf[:n])
 		s.mu.Unlock()
-		if u, ok := strings.CutPrefix(line, "listening on "); ok {
-			s.url = u
+		for line := range strings.Lines(string(buf[:n])) {
+			if u, ok := strings.CutPrefix(line, "listening on "); ok {
+				s.url = strings.TrimSpace(u)
+			}
+			if u, ok := strings.CutPrefix(line, "ops on "); ok {
+				s.ops = strings.TrimSpace(u)
+				go func() {
+					if waitReady(s.ops) == nil {
+						close(ready)
+					}
+				}()
+			}
 		}
-		if u, ok := strings.CutPrefix(line, "ops on "); ok {
-			s.ops = u
-			go func() {
-				if waitReady(s.ops) == nil {
-					close(ready)
-				}
-			}()
+		if err != nil {
+			break
 		}
 	}
 	s.err = s.cmd.Wait()
