@@ -12,10 +12,16 @@ type ask struct {
 	done chan error
 }
 
+// Watch begins to take note of changes, for Run to answer. Called before Load, it lets none wait for the first sweep that
+// comes between Load's look at a folder and Run. Run must follow, which ends the watch.
+func (s *Source) Watch() { s.rewatch() }
+
 // Run keeps looking until ctx is done: at what events hint at, at what needs a second look, and by the timer at
 // everything. Call it once, after Load.
 func (s *Source) Run(ctx context.Context) error {
-	s.rewatch()
+	if s.watch == nil {
+		s.rewatch()
+	}
 	defer s.unwatch()
 	p := &pulse{hashAt: time.Now().Add(hashEvery)} // a first sweep at once: what happened between Load and the watch
 	sweeps := make(chan swept, 1)

@@ -331,6 +331,7 @@ func (s *service) load(ctx context.Context, signals <-chan os.Signal) (done bool
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	loaded := make(chan error, 1)
+	s.source.Watch()
 	go func() { loaded <- s.source.Load(ctx) }()
 	for {
 		select {
