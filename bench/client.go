@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 )
 
@@ -32,11 +33,25 @@ func (c *client) resolve(domain []byte) (answer, error) {
 	c.out = append(c.out[:0], requestHead...)
 	c.out = append(c.out, domain...)
 	c.out = append(c.out, c.tail...)
+	return c.exchange()
+}
+
+// put sends a JSON body. The answer's body is good until the next call.
+func (c *client) put(path string, body []byte) (answer, error) {
+	c.out = append(append(c.out[:0], "PUT "...), path...)
+	c.out = append(c.out, strings.TrimSuffix(c.tail, "\r\n")...)
+	c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
+	c.out = append(c.out, body...)
+	return c.exchange()
+}
+
+// exchange sends c.out and waits for the answer.
+func (c *client) exchange() (answer, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
 		return answer{}, err
 	}
 	if _, err := c.conn.Write(c.out); err != nil {
-		return answer{}, fmt.Errorf("send a question: %w", err)
+		return answer{}, fmt.Errorf("send a request: %w", err)
 	}
 	for n := 0; ; {
 		m, err := c.conn.Read(c.in[n:])

@@ -16,7 +16,8 @@ type corpusParams struct {
 	Projects int    `json:"projects"`
 	Domains  int    `json:"domains"`
 	Seed     uint64 `json:"seed"`
-	Revision int    `json:"revision"` // of every project, see projectFile
+	Revision int    `json:"revision"`         // of every project, see projectFile
+	Writes   bool   `json:"writes,omitempty"` // the key may write, too
 }
 
 func (p corpusParams) check() error {
@@ -40,7 +41,7 @@ func (p corpusParams) String() string {
 type corpus struct {
 	corpusParams
 	config string // the config folder
-	key    string // the text of a key that may resolve and read
+	key    string // the text of a key that may resolve and read, and write where the parameters say so
 	slugs  []string
 }
 
@@ -97,7 +98,7 @@ func (c *corpus) write(keyID string) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key, c.Writes), 0o644); err != nil {
 		return err
 	}
 	const writers = 4

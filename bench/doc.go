@@ -4,6 +4,7 @@
 //	go run ./bench scale      the hit path at 1,000 and at 1,000,000 domains
 //	go run ./bench miss       CPU of a resolve that goes to the store, against one that the cache answers
 //	go run ./bench reload     from save to visible; resolve while a file is rewritten every 100 ms
+//	go run ./bench write      durable writes, against a bare program with the same fsyncs; resolve while writes come in
 //	go run ./bench checkout   resolve while git switches every file at once
 //	go run ./bench start      cold start, warm start, resident memory
 //	go run ./bench feed       resolve while files change, with 1,000 subscribers of the change feed and without
@@ -15,6 +16,10 @@
 // The floor is a bare fasthttp handler in a process of its own: it reads the key header and the query argument and
 // writes one of 100,000 ready bodies of the same size as fingerpost's. A handler with one constant body would flatter
 // itself, since nothing would ever be out of the processor's caches.
+//
+// The bare program, the baseline of write, makes the system calls without which a file's new content is not durable:
+// temporary file, fsync, exchange, fsync of the folder. In place of a batch for the store it appends as many bytes to a
+// log. It has as many workers as there are clients, and a folder of its own on the same disk: that of -work.
 //
 // Server and load share the machine, so the load is made cheap: one thread, epoll, prebuilt requests, no allocation.
 // Rounds are interleaved, A B A B, and ratios are taken within a round, so that a machine that slows down half-way

@@ -26,6 +26,7 @@ func commands() []command {
 		{"scale", "the hit path at 1,000 and at 1,000,000 domains", nil, runScale},
 		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", nil, runMiss},
 		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", nil, runReload},
+		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", nil, runWrite},
 		{"checkout", "resolve while git switches every file at once", nil, runCheckout},
 		{"start", "cold start, warm start, resident memory", nil, runStart},
 		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", nil, runFeed},
@@ -106,10 +107,16 @@ func measureCommand(ctx context.Context, c command, args []string, stdout, stder
 	return 0
 }
 
+// A usageError is about flags that do not go together in a command.
+type usageError struct{ error }
+
 func exitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(stderr, err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		return 2
+	}
 	return 3
 }

@@ -26,6 +26,8 @@ type options struct {
 	streams   int    // feed: how many subscribe
 
 	changeEvery time.Duration // feed: between two saves
+	writeRate   float64       // write: writes a second while resolve is asked
+	scale       bool          // write: at 1,000 projects, too
 }
 
 // loadParams say how the server is asked.
@@ -45,7 +47,7 @@ func defaultOptions() options {
 		load:    loadParams{connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen},
 		saves:   200,
 		unknown: 1_000_000,
-		streams: 1000, changeEvery: 200 * time.Millisecond,
+		streams: 1000, changeEvery: 200 * time.Millisecond, writeRate: 50,
 	}
 }
 
@@ -67,6 +69,8 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.saves, "saves", o.saves, "reload: saves that are timed, in each way of saving")
 	f.IntVar(&o.streams, "streams", o.streams, "feed: subscribers of the change feed")
 	f.DurationVar(&o.changeEvery, "change-every", o.changeEvery, "feed: time between two saves of a file")
+	f.Float64Var(&o.writeRate, "write-rate", o.writeRate, "write: writes a second while resolve is asked")
+	f.BoolVar(&o.scale, "scale", o.scale, "write: compare with 1,000 projects, too")
 	f.IntVar(&o.unknown, "unknown", o.unknown, "flood: unknown domains that are asked")
 }
 
@@ -78,6 +82,8 @@ func (o *options) check() error {
 		return fmt.Errorf("-zipf is %v, it must be above 1", o.load.zipf)
 	case o.saves < 1 || o.unknown < 1 || o.streams < 1 || o.changeEvery <= 0:
 		return errors.New("-saves, -unknown, -streams and -change-every must be positive")
+	case !(o.writeRate > 0 && o.writeRate <= 1e6):
+		return fmt.Errorf("-write-rate is %v, it must be above 0 and at most 1,000,000", o.writeRate)
 	}
 	return o.corpus.check()
 }

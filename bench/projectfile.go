@@ -85,7 +85,7 @@ func projectFile(slug string, domains, revision int) []byte {
 	title := strings.ReplaceAll(slug, "-", " ")
 	fmt.Fprintf(&b, "# %s: storefront, back office and their mail. Owned by the team whose folder this is.\n", title)
 	fmt.Fprintf(&b, "project %q {\n  name        = %q\n", slug, title)
-	fmt.Fprintf(&b, "  description = \"Storefront and back office of %s, revision %06d\"\n  status      = \"ACTIVE\"\n\n", title, revision)
+	fmt.Fprintf(&b, "  description = %q\n  status      = \"ACTIVE\"\n\n", description(slug, revision))
 	for k := range domains {
 		name := declaredLabel(k) + slug + hostSuffix
 		if k == 0 {
@@ -97,6 +97,11 @@ func projectFile(slug string, domains, revision int) []byte {
 	fmt.Fprintf(&b, settingsText, revision%2 == 1, slug+hostSuffix, slug, slug+hostSuffix, title)
 	fmt.Fprintf(&b, templatesText, title, title)
 	return []byte(b.String())
+}
+
+// description of a project at a revision: plain ASCII, as long at every revision.
+func description(slug string, revision int) string {
+	return fmt.Sprintf("Storefront and back office of %s, revision %06d", strings.ReplaceAll(slug, "-", " "), revision)
 }
 
 const settingsText = `
@@ -175,6 +180,10 @@ const templatesText = `
 `
 
 // keyFile declares the key that the load uses.
-func keyFile(id, text string) []byte {
-	return fmt.Appendf(nil, "key \"bench\" {\n  id    = %q\n  hash  = %q\n  allow = [\"resolve\", \"read\"]\n}\n", id, catalog.HashKeyText(text))
+func keyFile(id, text string, writes bool) []byte {
+	allow := `"resolve", "read"`
+	if writes {
+		allow += `, "write"`
+	}
+	return fmt.Appendf(nil, "key \"bench\" {\n  id    = %q\n  hash  = %q\n  allow = [%s]\n}\n", id, catalog.HashKeyText(text), allow)
 }

@@ -34,6 +34,8 @@ type standIn struct {
 	mu     sync.Mutex
 	good   map[int][2]string // per project: description and smsEnabled as last read whole
 	hits   atomic.Int64
+	deaf   bool           // answers a write and does not do it
+	byURL  map[string]int // projects
 }
 
 var (
@@ -54,6 +56,10 @@ func (f *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.follow(w, r)
 		return
 	}
+	if r.Method == http.MethodPut {
+		f.put(w, r)
+		return
+	}
 	f.hits.Add(1)
 	host := r.URL.Query().Get("domain")
 	project := projectNumber([]byte(host))
@@ -64,6 +70,28 @@ func (f *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fields := f.read(project)
 	fmt.Fprintf(w, `{"success":true,"data":{"project":{"slug":"%s","description":"%s"},"serviceSettings":{"smsEnabled":%s}}}`,
 		f.corpus.slugs[project], fields[0], fields[1])
+}
+
+// put takes a new description.
+func (f *standIn) put(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Description string }
+	project, ok := f.byURL[r.URL.Path]
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || !ok || !f.corpus.Writes || r.Header.Get("Content-Type") != "application/json" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if !f.deaf {
+		line := fmt.Appendf(nil, "description = %q", body.Description)
+		b, err := os.ReadFile(f.corpus.path(project))
+		if err == nil {
+			err = saveByRename(f.corpus.path(project), descriptionLine.ReplaceAll(b, line))
+		}
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+	}
+	fmt.Fprintf(w, `{"success":true,"data":{"slug":"%s","description":"%s"}}`, f.corpus.slugs[project], f.read(project)[0])
 }
 
 // follow tells of each save, which it finds by reading all files over and over.
@@ -104,9 +132,15 @@ func (f *standIn) read(project int) [2]string {
 
 func startStandIn(t *testing.T, c *corpus) *server {
 	t.Helper()
-	f := &standIn{corpus: c, good: map[int][2]string{}}
-	for i := range c.Projects {
+	return (&standIn{corpus: c}).start(t)
+}
+
+func (f *standIn) start(t *testing.T) *server {
+	t.Helper()
+	f.good, f.byURL = map[int][2]string{}, map[string]int{}
+	for i := range f.corpus.Projects {
 		f.read(i)
+		f.byURL[projectURL(f.corpus.slugs[i])] = i
 	}
 	web := httptest.NewServer(f)
 	t.Cleanup(web.Close)
@@ -294,5 +328,8 @@ func TestUsage(t *testing.T) {
 	f(2, "resolve", "-domains", "100001")
 	f(2, "resolve", "-nonsense")
 	f(2, "resolve", "extra")
+	f(2, "write", "-write-rate", "0")
+	f(2, "write", "-projects", "63", "-domains", "63")
+	f(2, "write", "-scale", "-projects", "1000", "-domains", "1000")
 	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")
 }

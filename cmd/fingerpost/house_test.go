@@ -27,7 +27,8 @@ var plan = map[string][]string{
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/api",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
-	"fingerpost/bench": {"fingerpost/resolver/catalog", "github.com/valyala/fasthttp"}, // fasthttp: the floor
+	"fingerpost/bench": {"fingerpost/resolver/catalog", "github.com/valyala/fasthttp", // fasthttp: the floor
+		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 }
 
 // sole are the libraries that one room alone may import, bench's floor apart.

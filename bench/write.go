@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// runWrite measures durable writes beside a bare program, and resolve while writes come in.
+func runWrite(ctx context.Context, b *bench) (rep *report, err error) {
+	if err := b.checkWrite(); err != nil {
+		return nil, err
+	}
+	ours, bare, done, err := b.writeSides(ctx, b.corpus)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	rep, err = b.againstBare(ctx, ours, bare)
+	if err == nil {
+		err = b.resolveWhileWriting(ctx, ours, rep)
+	}
+	if err == nil && b.scale {
+		err = b.scaleWrites(ctx, ours, rep)
+	}
+	return rep, err
+}
+
+// checkWrite is options.check for what only this command asks for.
+func (b *bench) checkWrite() error {
+	if b.corpus.Projects < b.load.connections {
+		return usageError{fmt.Errorf("-projects is %d, it must be at least -connections (%d): each client writes files of its own", b.corpus.Projects, b.load.connections)}
+	}
+	if b.scale && b.corpus.Projects <= scaleProjects {
+		return usageError{fmt.Errorf("-projects is %d, with -scale it must be more than the %d that it is compared with", b.corpus.Projects, scaleProjects)}
+	}
+	if b.scale && b.load.connections > scaleProjects {
+		return usageError{fmt.Errorf("-connections is %d, with -scale it must be at most %d", b.load.connections, scaleProjects)}
+	}
+	return nil
+}
+
+// writeSides starts fingerpost on a corpus that may be written to, and prepares the bare program on one like it. done
+// ends both and brings the files back to what was generated.
+func (b *bench) writeSides(ctx context.Context, p corpusParams) (ours *servedSide, bare *writeSide, done func() error, err error) {
+	ours, stop, err := b.servedWrites(ctx, p)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	bare, leave, err := b.bareWrites(p)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, stop())
+	}
+	return ours, bare, func() error { return errors.Join(leave(), stop()) }, nil
+}
+
+// A servedSide is a fingerpost that is written to.
+type servedSide struct {
+	writeSide
+	server *server
+	corpus *corpus
+}
+
+func (b *bench) servedWrites(ctx context.Context, p corpusParams) (*servedSide, func() error, error) {
+	p.Writes = true
+	name := "write-" + p.String()
+	b.say("corpus: %d projects, %d domains, to be written to", p.Projects, p.Domains)
+	c, err := openCorpus(filepath.Join(b.work, name), p)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := b.fingerpost(ctx, name, c.config, b.cacheFlags()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	side, restore, err := newServedSide(s, c)
+	if err != nil {
+		s.stop()
+		return nil, nil, err
+	}
+	return side, func() error {
+		s.stop() // before the files go back, which it need not follow
+		return restore()
+	}, nil
+}
+
+func newServedSide(s *server, c *corpus) (side *servedSide, restore func() error, err error) {
+	files, err := toWrite(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	side = &servedSide{server: s, corpus: c}
+	side.writeSide = writeSide{name: s.name, pid: s.pid, span: c.Projects, files: files,
+		writer: func() (writer, error) { return servedWriter(s, c) }}
+	return side, files.restore, nil
+}
+
+func (b *bench) bareWrites(p corpusParams) (*writeSide, func() error, error) {
+	b.say("the same for the bare program")
+	c, err := openCorpus(filepath.Join(b.work, "bare-"+p.String()), p)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := toWrite(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	program, err := newBareProgram(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	side := &writeSide{name: "bare program", pid: os.Getpid(), span: c.Projects, files: files, writer: program.writer}
+	return side, func() error { return errors.Join(program.close(), files.restore()) }, nil
+}
+
+// toWrite marks a corpus, until it is restored.
+func toWrite(c *corpus) (*written, error) {
+	if err := c.markDirty(); err != nil {
+		return nil, fmt.Errorf("mark the corpus: %w", err)
+	}
+	files := &written{editor: editor{corpus: c, touched: map[int]bool{}}}
+	files.last.Store(int64(c.Revision))
+	return files, nil
+}
+
+// againstBare lets fingerpost and the bare program write by turns, first with many clients, then with one.
+func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSide) (*report, error) {
+	c := ours.corpus
+	disk, err := fileSystem(c.config)
+	if err != nil {
+		return nil, err
+	}
+	rep := &report{Parameters: b.parameters(c, map[string]any{
+		"fileBytes": len(c.file(0, 0)), "filesPerClient": filesPerClient, "writeRate": b.writeRate, "fileSystem": disk,
+	})}
+	syncDisks()
+	for _, clients := range []int{b.load.connections, 1} {
+		f, err := b.turns(ctx, clients, &ours.writeSide, bare)
+		if err != nil {
+			return nil, err
+		}
+		we, they := f[0], f[1]
+		name := func(what string) string { return fmt.Sprintf("%d at once: %s", clients, what) }
+		rate := compared(name("durable writes"), "writes/s", we.rates, they.rates, bare.name)
+		p50 := compared(name("latency p50"), "ms", we.p50, they.p50, bare.name)
+		if clients > 1 {
+			rate = rate.ratioAtLeast(0.5)
+		} else {
+			p50 = p50.ratioAtMost(1.5)
+		}
+		rep.add(rate, p50,
+			compared(name("latency p99"), "ms", we.p99, they.p99, bare.name),
+			compared(name("CPU"), "ms/write", we.cpu, they.cpu, bare.name))
+		if clients == 1 {
+			break // -connections 1 is measured once, and against the goal for one
+		}
+	}
+	rep.note("A write is PUT /api/platform/projects/{id} with a new description; every answer was 200 and had it.")
+	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, fsync of the folder, "+
+		"removal of the old content. In place of a Pebble batch it puts %d bytes into a log without fsync, which is less work.", batchBytes)
+	if disk == fsTmpfs {
+		rep.note("The work folder lies in memory (tmpfs), where fsync costs nothing: name a folder on a disk by -work.")
+	}
+	return rep, nil
+}
+
+const (
+	pacedClients = 8  // that share the writes that come in while resolve is asked
+	pacedFiles   = 64 // that they write by turns: much-asked ones
+)
+
+// resolveWhileWriting asks the same server as fast as it answers, by turns with and without writes at a constant rate.
+func (b *bench) resolveWhileWriting(ctx context.Context, ours *servedSide, rep *report) error {
+	c := ours.corpus
+	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
+	quiet, busy := known(ours.server, c, schedule), known(ours.server, c, schedule)
+	projects := muchAsked(schedule, c.perProject())
+	own := deal(projects, min(pacedClients, len(projects)))
+	b.say("warming up")
+	if err := b.warm(ctx, quiet, b.load.warmUp); err != nil {
+		return err
+	}
+	var writes writeResult
+	for i := range b.load.rounds {
+		for j := range 2 {
+			var err error
+			if (i+j)%2 == 0 {
+				err = b.measureRound(ctx, quiet)
+			} else {
+				err = b.measureWhileWriting(ctx, busy, &ours.writeSide, own, &writes)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		b.say("round %d of %d:  resolve %.0f/s  with %v writes a second %.0f/s", i+1, b.load.rounds, quiet.rates[i], b.writeRate, busy.rates[i])
+	}
+	p := writes.percentiles(0.5, 0.99)
+	rep.add(
+		compared(fmt.Sprintf("resolve while %v writes a second come in", b.writeRate), "requests/s", busy.rates, quiet.rates, "without").ratioAtLeast(0.9),
+		compared("server CPU, the writes' included", "µs/request", busy.cpu, quiet.cpu, "without"),
+		alone("writes meanwhile", "writes/s", writes.perSecond()).atLeast(0.95*b.writeRate),
+		alone("their latency p50", "ms", ms(p[0])),
+		alone("their latency p99", "ms", ms(p[1])),
+	)
+	rep.note("Meanwhile %d much-asked projects are written by turns; a write's latency counts from when it was due.", len(projects))
+	return nil
+}
+
+// measureWhileWriting is measureRound with writes at the same time, which are added to writes.
+func (b *bench) measureWhileWriting(ctx context.Context, s *side, by *writeSide, own [][]int, writes *writeResult) error {
+	writing, stop := context.WithCancel(ctx)
+	defer stop()
+	var res *writeResult
+	var writeErr error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		res, writeErr = by.write(writing, own, time.Duration(float64(time.Second)/b.writeRate))
+	}()
+	err := b.measureRound(ctx, s)
+	stop()
+	<-done
+	if err := errors.Join(err, writeErr); err != nil {
+		return err
+	}
+	writes.elapsed += res.elapsed
+	writes.micros = append(writes.micros, res.micros...)
+	return nil
+}
+
+// muchAsked are the first projects of a schedule: popular ones more often than not. Each is there once, since what a
+// write answers is known only where nobody else writes the same.
+func muchAsked(schedule []uint32, perProject int) (projects []int) {
+	seen := map[int]bool{}
+	for _, name := range schedule {
+		project := int(name) / perProject
+		if !seen[project] {
+			seen[project] = true
+			projects = append(projects, project)
+		}
+		if len(projects) == pacedFiles {
+			break
+		}
+	}
+	return projects
+}
+
+// scaleProjects is the size of the small set with which -scale compares.
+const scaleProjects = 1000
+
+// scaleWrites compares with a server that knows 1,000 projects.
+func (b *bench) scaleWrites(ctx context.Context, large *servedSide, rep *report) (err error) {
+	p := large.corpus.corpusParams
+	p.Projects, p.Domains = scaleProjects, scaleProjects*p.perProject()
+	small, done, err := b.servedWrites(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	return b.compareSizes(ctx, small, large, rep)
+}
+
+func (b *bench) compareSizes(ctx context.Context, small, large *servedSide, rep *report) error {
+	few, wide, narrow := small.writeSide, large.writeSide, large.writeSide
+	narrow.span = few.span
+	few.name, narrow.name, wide.name = "few", "among many", "spread over many"
+	syncDisks()
+	clients := b.load.connections
+	f, err := b.turns(ctx, clients, &few, &narrow, &wide)
+	if err != nil {
+		return err
+	}
+	against := fmt.Sprintf("at %d projects", few.span)
+	name := func(what string) string { return fmt.Sprintf("%d at once, %s", clients, what) }
+	rep.add(
+		compared(name(fmt.Sprintf("with %d projects present", wide.span)), "writes/s", f[1].rates, f[0].rates, against).ratioAtLeast(0.8),
+		compared("its latency p50", "ms", f[1].p50, f[0].p50, against),
+		compared("its CPU", "ms/write", f[1].cpu, f[0].cpu, against),
+		compared(name("spread over them all"), "writes/s", f[2].rates, f[0].rates, against),
+		compared("its CPU", "ms/write", f[2].cpu, f[0].cpu, against),
+	)
+	rep.note("%d projects are in a folder. With %d present, as many files in as many folders are written as with %d; then, in the last two rows, "+
+		"files of all folders: writes that come in together share the fsync of a folder, of one that they do not share each has its own, as above.",
+		perFolder, wide.span, few.span)
+	return nil
+}
