@@ -160,10 +160,11 @@ func (d *crashDisk) SyncFolder(dir string) error {
 }
 
 func (d *crashDisk) ReadFile(name string) (b []byte, err error) {
-	err = d.step("read back", func() (err error) { b, err = d.OSDisk.ReadFile(name); return err }, func() {})
-	if was, ok := d.was[name]; ok && d.noHashCheck {
-		return []byte(was), err
-	}
+	err = d.step("read back", func() (err error) { b, err = d.OSDisk.ReadFile(name); return err }, func() {
+		if was, ok := d.was[name]; ok && d.noHashCheck {
+			b = []byte(was)
+		}
+	})
 	return b, err
 }
 
@@ -199,6 +200,9 @@ func (d *crashDisk) images() (all []map[string]string) {
 		most = max(most, len(h))
 	}
 	for back := range most { // how many changes the journal has not got to
+		if back > 6 && back < most-6 && back%5 != 0 {
+			continue // of many writes at the same time
+		}
 		for i, tear := range tears {
 			image, torn := map[string]string{}, false
 			for dir, h := range d.history {

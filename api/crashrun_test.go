@@ -146,6 +146,7 @@ func (r *crashRun) step(t testing.TB, name string, writes ...crashWrite) {
 	}
 	r.due = nil
 	r.mu.Unlock()
+	r.checks.Wait() // they would keep the next step waiting, too
 	after := readTree(t, r.dir)
 	r.disk.mu.Lock()
 	is := r.disk.images()[0]
@@ -183,6 +184,7 @@ func (r *crashRun) shoot(at string) {
 		return
 	}
 	acked := maps.Clone(r.acked)
+	clones := map[int]*vfs.MemFS{}
 	for i, left := range r.disk.images() {
 		for _, percent := range []int{0, 50, 100} {
 			key := fmt.Sprint(len(r.steps), acked, r.writes, percent, r.saved, fold(left))
@@ -190,14 +192,17 @@ func (r *crashRun) shoot(at string) {
 				continue
 			}
 			r.seen[key] = true
-			rng := rand.New(rand.NewPCG(uint64(len(r.shots)), 1))
-			mem := r.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+			if clones[percent] == nil {
+				rng := rand.New(rand.NewPCG(uint64(len(r.shots)), 1))
+				clones[percent] = r.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+			}
+			mem := clones[percent]
 			s := &shot{step: len(r.steps), at: fmt.Sprintf("%s, %d%% of Pebble's writes", at, percent), acked: acked, saved: r.saved, left: left}
 			r.shots = append(r.shots, s)
 			r.due = append(r.due, func() {
 				r.slots <- struct{}{}
 				defer func() { <-r.slots }()
-				s.wrong = r.restart(s, mem)
+				s.wrong = r.restart(s, mem.CrashClone(vfs.CrashCloneCfg{})) // for itself
 			})
 		}
 	}

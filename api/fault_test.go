@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -237,7 +238,9 @@ func TestFaults(t *testing.T) {
 			if status, _, body := d.try(t, w); status > 201 {
 				t.Fatalf("without a fault: %d %s", status, body)
 			}
-			steps := disk.steps
+			disk.mu.Lock()
+			steps := slices.Clone(disk.steps)
+			disk.mu.Unlock()
 			if len(steps) < 7 {
 				t.Errorf("only %d steps: %v", len(steps), steps)
 			}
@@ -380,8 +383,11 @@ func TestStrandedSave(t *testing.T) {
 				return nil
 			})
 			status, _, body := d.try(t, w)
-			if status != http.StatusServiceUnavailable || !saved || !swapped {
-				t.Errorf("%d %s, saved %v, could not be put back %v", status, body, saved, swapped)
+			disk.mu.Lock()
+			done := saved && swapped
+			disk.mu.Unlock()
+			if status != http.StatusServiceUnavailable || !done {
+				t.Errorf("%d %s; saved, and could not be put back: %v", status, body, done)
 			}
 			if strings.Contains(body, d.dir) {
 				t.Errorf("the answer tells where the files are: %s", body)
