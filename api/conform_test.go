@@ -346,9 +346,14 @@ func (a *asked) conformRequest(item, op docNode, vars map[string]string, query s
 }
 
 // conforming is a client for tests that use net/http: it holds each exchange against the document.
-func conforming(t testing.TB) *http.Client { return &http.Client{Transport: conformingTransport{t}} }
+func conforming(t testing.TB) *http.Client {
+	return &http.Client{Transport: conformingTransport{t, http.DefaultTransport}}
+}
 
-type conformingTransport struct{ t testing.TB }
+type conformingTransport struct {
+	t   testing.TB
+	via http.RoundTripper
+}
 
 func (c conformingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := &asked{method: req.Method, target: req.URL.RequestURI(), header: req.Header}
@@ -361,7 +366,7 @@ func (c conformingTransport) RoundTrip(req *http.Request) (*http.Response, error
 			return nil, err
 		}
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := c.via.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

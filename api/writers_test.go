@@ -4,89 +4,46 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
-// Many clients write to one project and to projects of their own at the same time: nothing is lost, nothing fails, and
-// each project has one primary domain.
+// TestWritersAtTheSameTime lets 64 clients write to projects of their own, which come and go, and 64 others to one project
+// in one file: nothing is lost, nothing fails, ids are given out once, and each project has exactly one primary domain,
+// at the end and whenever somebody looks. Of those 64, some count up with If-Match: of all that read the same value one
+// alone gets through.
 func TestWritersAtTheSameTime(t *testing.T) {
-	const clients, each = 16, 8
-	d := newDesk(t, map[string]string{"acme.hcl": "# kept\nproject \"acme\" {\n  name = \"Acme\" # and this\n}\n"})
-	send := func(method, path, body string) (int, []byte) {
-		req, err := http.NewRequest(method, "http://"+d.addr+path, strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return 0, nil
+	d := newDesk(t, map[string]string{"acme.hcl": "# kept\nproject \"acme\" {\n  name        = \"Acme\" # and this\n  description = \"0\"\n\n" +
+		"  domain \"acme.example\" { primary = true }\n}\n"})
+	w := &crowd{client: newClient(t, d), ids: map[int64]string{}, last: map[string]map[string]bool{}}
+	w.acme = d.path(t, "/api/platform/projects/@acme")
+	w.has("acme", "acme.example", true)
+	end := time.Now().Add(fullSize(time.Minute, 2*time.Second))
+	var running sync.WaitGroup
+	for i := range 64 {
+		running.Go(func() { w.own(i, end) })
+		switch {
+		case i%4 == 0:
+			running.Go(func() { w.count(end) })
+		default:
+			running.Go(func() { w.share(i, end) })
 		}
-		req.Header.Set("X-PLATFORM-KEY", d.key)
-		res, err := conforming(t).Do(req)
-		if err != nil {
-			t.Error(err)
-			return 0, nil
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		return res.StatusCode, b
 	}
-	shared := d.path(t, "/api/platform/projects/@acme/domains")
-	var all sync.WaitGroup
-	for c := range clients {
-		all.Go(func() {
-			status, b := send("POST", "/api/platform/projects", fmt.Sprintf(`{"name":"Client %d","slug":"client-%d"}`, c, c))
-			var made struct{ Data struct{ ID int64 } }
-			if err := json.Unmarshal(b, &made); status != http.StatusCreated || err != nil {
-				t.Errorf("create: %d %s", status, b)
-				return
-			}
-			own := fmt.Sprintf("/api/platform/projects/%d/domains", made.Data.ID)
-			for n := range each {
-				for path, suffix := range map[string]string{shared: "acme", own: "own"} {
-					status, b := send("POST", path, fmt.Sprintf(`{"domain":"c%d-n%d.%s.example","primary":true}`, c, n, suffix))
-					if status != http.StatusCreated {
-						t.Errorf("%s: %d %s", path, status, b)
-					}
-				}
-			}
-		})
+	running.Go(func() { w.watch(end) })
+	running.Wait()
+	t.Logf("%d writes, of which %d counted; %d were refused for what they had read", w.writes.Load(), w.counted.Load(), w.stale.Load())
+	if w.counted.Load() == 0 || w.stale.Load() == 0 {
+		t.Error("nobody got through with If-Match, or nobody was too late")
 	}
-	all.Wait()
-	seen := map[int64]bool{}
-	err := d.resolver.EachProject(func(p *catalog.Project) bool {
-		want := each
-		if p.Slug == "acme" {
-			want = clients * each
-		}
-		domains, total, err := d.resolver.Domains(p.ID, resolver.Query{})
-		if err != nil || total != want {
-			t.Errorf("%s has %d domains, want %d, %v", p.Slug, total, want, err)
-		}
-		primaries := 0
-		for _, x := range domains {
-			if seen[x.ID] {
-				t.Errorf("id %d twice", x.ID)
-			}
-			if seen[x.ID] = true; x.Primary {
-				primaries++
-			}
-		}
-		if primaries != 1 {
-			t.Errorf("%s has %d primary domains", p.Slug, primaries)
-		}
-		return true
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.check(t, d)
 	d.compareFresh(t)
 	for path, content := range d.files(t) {
 		if strings.HasSuffix(path, ".tmp") {
@@ -95,5 +52,217 @@ func TestWritersAtTheSameTime(t *testing.T) {
 		if path == "acme.hcl" && !(bytes.HasPrefix([]byte(content), []byte("# kept\n")) && strings.Contains(content, "# and this")) {
 			t.Errorf("a comment is gone:\n%s", content)
 		}
+	}
+}
+
+// A crowd is clients that write at the same time, with what has been answered to them.
+type crowd struct {
+	*client
+	acme                   string // the shared project's path
+	writes, counted, stale atomic.Int64
+
+	mu   sync.Mutex                 // guards what is below
+	ids  map[int64]string           // all that were ever given out
+	last map[string]map[string]bool // the domains of each project, by slug
+}
+
+// madeID notes that an id has been given out, which happens once.
+func (w *crowd) madeID(id int64, to string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if before, taken := w.ids[id]; taken {
+		w.t.Errorf("id %d of %s is that of %s", id, to, before)
+	}
+	w.ids[id] = to
+}
+
+// has notes whether a project has a domain.
+func (w *crowd) has(slug, domain string, now bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last[slug] == nil {
+		w.last[slug] = map[string]bool{}
+	}
+	if w.last[slug][domain] = true; !now {
+		delete(w.last[slug], domain)
+	}
+}
+
+// made is what a POST answers with.
+type made struct {
+	ID     int64
+	Domain string
+}
+
+// post creates something and notes its id.
+func (w *crowd) post(path, body string) (m made, ok bool) {
+	r, ok := w.want(http.StatusCreated, "POST", path, body)
+	if !ok {
+		return m, false
+	}
+	w.writes.Add(1)
+	r.into(w.t, &m)
+	w.madeID(m.ID, body)
+	return m, true
+}
+
+// relay adds a primary domain to a project and then takes the one before away, which is primary no more.
+func (w *crowd) relay(path, slug, name string, before *made) bool {
+	now, ok := w.post(path+"/domains", `{"domain":"`+name+`","primary":true}`)
+	if !ok {
+		return false
+	}
+	w.has(slug, name, true)
+	if before.ID != 0 {
+		if _, ok = w.want(http.StatusOK, "DELETE", fmt.Sprintf("%s/domains/%d", path, before.ID), ""); !ok {
+			return false
+		}
+		w.writes.Add(1)
+		w.has(slug, before.Domain, false)
+	}
+	*before = now
+	return true
+}
+
+// share writes to the project of all.
+func (w *crowd) share(i int, end time.Time) {
+	var last made
+	for n := 0; time.Now().Before(end); n++ {
+		if !w.relay(w.acme, "acme", fmt.Sprintf("c%d-n%d.acme.example", i, n), &last) {
+			return
+		}
+	}
+}
+
+// count adds one to the number in the description of the project of all, where it is still what has been read.
+func (w *crowd) count(end time.Time) {
+	for time.Now().Before(end) {
+		r, ok := w.want(http.StatusOK, "GET", w.acme, "")
+		if !ok {
+			return
+		}
+		var p struct{ Description string }
+		r.into(w.t, &p)
+		var n int
+		if _, err := fmt.Sscan(p.Description, &n); err != nil {
+			w.t.Errorf("description %q: %v", p.Description, err)
+			return
+		}
+		switch put := w.ask("PUT", w.acme, fmt.Sprintf(`{"description":"%d"}`, n+1), r.etag); put.status {
+		case http.StatusOK:
+			w.writes.Add(1)
+			w.counted.Add(1)
+		case http.StatusPreconditionFailed:
+			w.stale.Add(1)
+		default:
+			w.t.Errorf("PUT with If-Match: %d %s", put.status, put.body)
+			return
+		}
+	}
+}
+
+// own writes to a project that nobody else knows, and now and then makes it anew.
+func (w *crowd) own(i int, end time.Time) {
+	slug := fmt.Sprintf("own-%d", i)
+	var path string
+	var last made
+	for n := 0; time.Now().Before(end); n++ {
+		if n%8 == 0 {
+			if path != "" {
+				if _, ok := w.want(http.StatusOK, "DELETE", path, ""); !ok {
+					return
+				}
+				w.writes.Add(1)
+				w.has(slug, last.Domain, false)
+			}
+			project, ok := w.post("/api/platform/projects", fmt.Sprintf(`{"name":"Own %d, %d","slug":"%s"}`, i, n, slug))
+			if !ok {
+				return
+			}
+			path, last = fmt.Sprintf("/api/platform/projects/%d", project.ID), made{}
+		}
+		if !w.relay(path, slug, fmt.Sprintf("c%d-n%d.own.example", i, n), &last) {
+			return
+		}
+		// What one's own answer said is what is there.
+		domain := fmt.Sprintf("%s/domains/%d", path, last.ID)
+		r, ok := w.want(http.StatusOK, "GET", domain, "")
+		if !ok {
+			return
+		}
+		for _, want := range []int{http.StatusOK, http.StatusPreconditionFailed} { // the first makes the tag a former one
+			if put := w.ask("PUT", domain, fmt.Sprintf(`{"active":%t}`, want != http.StatusOK), r.etag); put.status != want {
+				w.t.Errorf("PUT of a domain of one's own: %d, want %d: %s", put.status, want, put.body)
+				return
+			}
+		}
+		w.writes.Add(1)
+	}
+}
+
+// watch looks again and again for the one primary domain of the project of all.
+func (w *crowd) watch(end time.Time) {
+	for time.Now().Before(end) {
+		r, ok := w.want(http.StatusOK, "GET", w.acme+"/domains", "")
+		if !ok {
+			return
+		}
+		var domains []struct {
+			Domain  string
+			Primary bool
+		}
+		r.into(w.t, &domains)
+		if n := len(slices.DeleteFunc(domains, func(d struct {
+			Domain  string
+			Primary bool
+		}) bool {
+			return !d.Primary
+		})); n != 1 {
+			w.t.Errorf("%d primary domains at the same time: %s", n, r.body)
+			return
+		}
+	}
+}
+
+// check holds what is served against what has been answered.
+func (w *crowd) check(t *testing.T, d *desk) {
+	seen := map[int64]bool{}
+	once := func(id int64) {
+		if seen[id] {
+			t.Errorf("id %d twice", id)
+		}
+		seen[id] = true
+	}
+	projects := 0
+	err := d.resolver.EachProject(func(p *catalog.Project) bool {
+		projects++
+		once(p.ID)
+		if p.Slug == "acme" && (p.Description == nil || *p.Description != fmt.Sprint(w.counted.Load())) {
+			description, _ := json.Marshal(p.Description)
+			t.Errorf("%d have counted, and it stands at %s", w.counted.Load(), description)
+		}
+		domains, _, err := d.resolver.Domains(p.ID, resolver.Query{})
+		if err != nil {
+			t.Error(err)
+		}
+		primaries := 0
+		for _, x := range domains {
+			if once(x.ID); x.Primary {
+				primaries++
+			}
+			if !w.last[p.Slug][x.Name] {
+				t.Errorf("%s has %s, which was taken away", p.Slug, x.Name)
+			}
+		}
+		if primaries != 1 {
+			t.Errorf("%s has %d primary domains", p.Slug, primaries)
+		}
+		if len(domains) != len(w.last[p.Slug]) {
+			t.Errorf("%s has %d domains, want %d", p.Slug, len(domains), len(w.last[p.Slug]))
+		}
+		return true
+	})
+	if err != nil || projects != 65 {
+		t.Errorf("%d projects, want 65, %v", projects, err)
 	}
 }
