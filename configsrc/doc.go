@@ -19,5 +19,9 @@
 // node that may write removes it, or gives a person's save that it holds back to its file. Until its end a write has a
 // lock on the folder, which ends with its process, so that no living write is mistaken for one that was cut off.
 //
+// A change of many files, such as a git checkout, still comes in as one, and must not cost those who are served their
+// latency on a small machine: each small piece of the work is followed by a rest, what waits for the others is packed so
+// that the garbage collector need not go through it, and the Sink rests between the pieces of its batch, too.
+//
 // The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
 package configsrc

@@ -28,6 +28,12 @@
 // Every value but the plain ids, names, counters and bytes begins with a version byte. A layout that a later release
 // changes gets a new format version; a store with a newer one is refused, never touched.
 //
+// # A miss
+//
+// What resolve needs for a name it has not cached stands in one value: the domain's record and, beside it, its project's.
+// A Reader (see Borrow) finds and decodes it without a copy, with an iterator that is kept from one miss to the next, and
+// all tables lie on one level, so that one search of one table does.
+//
 // # Durability
 //
 // Apply commits without fsync. What it writes stands in files that were fsynced before, and the file table is part of
