@@ -264,13 +264,20 @@ func (b *bench) scaleWrites(ctx context.Context, large *servedSide, rep *report)
 	return b.compareSizes(ctx, small, large, rep)
 }
 
+// sizes are the small set, as many projects of the large one, and all of the large one.
+func sizes(small, large *servedSide) (few, narrow, wide *writeSide) {
+	f, n, w := small.writeSide, large.writeSide, large.writeSide
+	n.span = f.span
+	f.name, n.name, w.name = "few", "among many", "spread over many"
+	return &f, &n, &w
+}
+
+// compareSizes adds the rows in which the same clients write to a small and to a large set.
 func (b *bench) compareSizes(ctx context.Context, small, large *servedSide, rep *report) error {
-	few, wide, narrow := small.writeSide, large.writeSide, large.writeSide
-	narrow.span = few.span
-	few.name, narrow.name, wide.name = "few", "among many", "spread over many"
+	few, narrow, wide := sizes(small, large)
 	syncDisks()
 	clients := b.load.connections
-	f, err := b.turns(ctx, clients, &few, &narrow, &wide)
+	f, err := b.turns(ctx, clients, few, narrow, wide)
 	if err != nil {
 		return err
 	}
@@ -283,8 +290,8 @@ func (b *bench) compareSizes(ctx context.Context, small, large *servedSide, rep 
 		compared(name("spread over them all"), "writes/s", f[2].rates, f[0].rates, against),
 		compared("its CPU", "ms/write", f[2].cpu, f[0].cpu, against),
 	)
-	rep.note("%d projects are in a folder. With %d present, as many files in as many folders are written as with %d; then, in the last two rows, "+
-		"files of all folders: writes that come in together share the fsync of a folder, of one that they do not share each has its own, as above.",
-		perFolder, wide.span, few.span)
+	rep.note("With %d projects present, as many files in as many folders are written as with %d; the last two rows are of files in all folders, "+
+		"of which each has %d. Writes that come in together share the fsync of their folder: the more folders, the more of these, as with the bare program.",
+		wide.span, few.span, perFolder)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,9 @@ func TestSmokeWrite(t *testing.T) {
 	if err := b.resolveWhileWriting(t.Context(), ours, rep); err != nil {
 		t.Fatal(err)
 	}
+	if n := len(ours.files.touched); n != c.Projects {
+		t.Errorf("%d projects were written, want all %d", n, c.Projects)
+	}
 	if err := b.compareSizes(t.Context(), small, ours, rep); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +86,6 @@ func TestSmokeWrite(t *testing.T) {
 	}
 	if r := find(t, rep, "writes meanwhile"); r.Figure.Median <= 0 || r.Figure.Median > 2*b.writeRate {
 		t.Errorf("row %+v", r)
-	}
-	if n := len(ours.files.touched); n != c.Projects {
-		t.Errorf("%d projects were written, want all %d", n, c.Projects)
 	}
 	for _, end := range []func() error{restore, restoreSmall, leave} {
 		if err := end(); err != nil {
@@ -152,6 +153,44 @@ func TestBareProgram(t *testing.T) {
 		t.Error(err)
 	}
 	pristine(t, c)
+}
+
+// Clients share no file, and each side's files lie where the comparison says.
+func TestOwnFiles(t *testing.T) {
+	f := func(s *writeSide, clients, each, last int) {
+		t.Helper()
+		seen, highest := map[int]bool{}, 0
+		for _, projects := range s.own(clients) {
+			if len(projects) != each {
+				t.Errorf("%s: a client of %d has %d files, want %d", s.name, clients, len(projects), each)
+			}
+			for _, p := range projects {
+				if seen[p] {
+					t.Errorf("%s: two of %d clients write project %d", s.name, clients, p)
+				}
+				seen[p] = true
+				highest = max(highest, p)
+			}
+		}
+		if highest < last || highest >= s.span {
+			t.Errorf("%s: the last project that is written is %d, want at least %d and below %d", s.name, highest, last, s.span)
+		}
+	}
+	small := &servedSide{writeSide: writeSide{span: 1000, files: new(written)}}
+	large := &servedSide{writeSide: writeSide{span: 100_000, files: new(written)}}
+	few, narrow, wide := sizes(small, large)
+	for _, s := range []*writeSide{few, narrow} {
+		f(s, 64, 15, 990)
+		f(s, 1, 16, 900)
+		f(s, 1000, 1, 999)
+	}
+	f(wide, 64, 16, 99_900)
+	if few.files != small.files || narrow.files != large.files || wide.files != large.files || narrow.span != few.span {
+		t.Errorf("few %+v, narrow %+v, wide %+v", few, narrow, wide)
+	}
+	if got := muchAsked([]uint32{9, 2, 8, 0, 30}, 3); !slices.Equal(got, []int{3, 0, 2, 10}) {
+		t.Errorf("muchAsked = %v", got)
+	}
 }
 
 // A paced side writes neither sooner nor more often than is due.
