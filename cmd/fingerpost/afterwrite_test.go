@@ -23,7 +23,7 @@ import (
 	"fingerpost/configsrc"
 )
 
-const soon = 30 * time.Second // bounds waits; nothing is timed by it
+const soon = patience
 
 // An afterRig runs a command in a folder of its own.
 type afterRig struct {

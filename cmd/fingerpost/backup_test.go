@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 var projectTimes = regexp.MustCompile(`"createdAt":"([^"]+)","updatedAt":"([^"]+)"`)
@@ -155,7 +154,7 @@ func TestRestoreKilled(t *testing.T) {
 		names, _ := filepath.Glob(filepath.Join(r.dir, ".fingerpost.*"))
 		return names
 	}
-	err = poll(30*time.Second, func() error {
+	err = poll(patience, func() error {
 		if files, _ := filepath.Glob(filepath.Join(r.dir, ".fingerpost.restore-*", "store", "*")); len(files) == 0 {
 			return fmt.Errorf("it has written %v", files)
 		}

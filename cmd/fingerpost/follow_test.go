@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -88,7 +87,7 @@ func cmdHeard(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: heard STREAM PATTERN")
 	}
 	f, want := theFollower(ts, args[0]), regexp.MustCompile(args[1])
-	err := poll(30*time.Second, func() error {
+	err := poll(patience, func() error {
 		if heard, _ := f.state(); !want.MatchString(heard) {
 			return fmt.Errorf("no match for %s in %s", args[1], heard)
 		}
@@ -103,7 +102,7 @@ func cmdHeard(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdEnded(ts *testscript.TestScript, neg bool, args []string) {
 	f := theFollower(ts, args[0])
-	err := poll(30*time.Second, func() error {
+	err := poll(patience, func() error {
 		if heard, ended := f.state(); !ended {
 			return fmt.Errorf("the stream has not ended in good order: %s", heard)
 		}

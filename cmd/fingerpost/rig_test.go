@@ -164,8 +164,8 @@ func (r *rig) start() {
 	case <-ready:
 	case <-r.exited:
 		r.t.Fatalf("it did not start: %v\n%s", r.err, r.logged())
-	case <-time.After(30 * time.Second):
-		r.t.Fatalf("it is not ready after 30 s:\n%s", r.logged())
+	case <-time.After(patience):
+		r.t.Fatalf("it is not ready:\n%s", r.logged())
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *rig) halt() {
 	}
 	select {
 	case <-r.exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		_ = r.cmd.Process.Kill()
 		<-r.exited
 		r.t.Error("it still ran 30 s after SIGTERM")

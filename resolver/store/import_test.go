@@ -123,9 +123,10 @@ func TestImportFromAFailedStore(t *testing.T) {
 
 // TestImportFromADeletedDirectory: the tables are gone from the folder, and Pebble had not opened them yet.
 func TestImportFromADeletedDirectory(t *testing.T) {
+	const files = 64 // of 1 MiB: more than one table
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
-	for n := range 12 {
+	for n := range files {
 		apply(t, s, noon, bulky(n))
 	}
 	s.Close()
@@ -145,7 +146,7 @@ func TestImportFromADeletedDirectory(t *testing.T) {
 		if err := to.Import(s); err != nil {
 			t.Fatal(err)
 		}
-		if c := to.Counts(); c.Projects != 12 {
+		if c := to.Counts(); c.Projects != files {
 			t.Errorf("%+v", c)
 		}
 		s.Close()
