@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +72,7 @@ func TestPeopleWin(t *testing.T) {
 		has := func() (missing string, content []byte) {
 			b, err := os.ReadFile(name)
 			for _, m := range marks {
-				if !strings.Contains(string(b), m) {
+				if !strings.Contains(string(b), m) && !strings.Contains(keptSaves(d), m) {
 					return fmt.Sprintf("save %d, style %d: %q is gone, %v", i, style, m, err), b
 				}
 			}
@@ -104,12 +105,30 @@ func TestPeopleWin(t *testing.T) {
 		t.Errorf("that is no writing API: %d writes went well", s.well.Load())
 	}
 	d.compareFresh(t)
-	for path := range d.files(t) {
-		if path != "acme.hcl" {
+	aside := 0
+	for path, content := range d.files(t) {
+		switch {
+		case path == "acme.hcl":
+		case keptSave.MatchString(path) && strings.Contains(string(content), "# save "):
+			aside++ // a save that could not be put back before the person's next one, and is kept beside it
+		default:
 			t.Errorf("%s was left behind", path)
 		}
 	}
+	t.Logf("%d saves were kept beside the file", aside)
 }
+
+// keptSaves are the saves that are kept beside the file, since another one came in while they were put back.
+func keptSaves(d *desk) (all string) {
+	kept, _ := filepath.Glob(filepath.Join(d.dir, "acme.hcl.*~"))
+	for _, name := range kept {
+		b, _ := os.ReadFile(name)
+		all += string(b)
+	}
+	return all
+}
+
+var keptSave = regexp.MustCompile(`^acme\.hcl\.\d+~$`)
 
 // savers are the clients beside the person who saves.
 type savers struct {

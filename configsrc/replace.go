@@ -128,7 +128,7 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error)) error {
 		return err
 	}
 	// Nothing live has been touched up to here.
-	err = exchange(d, temp, target, sha256.Sum256(src), sha256.Sum256(out))
+	_, err = exchange(d, temp, target, sha256.Sum256(src), sha256.Sum256(out))
 	if !errors.Is(err, errStranded) {
 		defer d.Remove(temp)
 	}
@@ -192,50 +192,67 @@ func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 }
 
 // exchange swaps temp, which has the hash ours, and target, unless target no longer has the content with the hash want.
-func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) error {
+// kept is as giveBack returns it.
+func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error) {
 	told := !beingWritten(temp) // nobody has: else the file system tells nothing
-	err := d.Exchange(temp, target)
+	err = d.Exchange(temp, target)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return replaceChecked(d, temp, target, want)
+		return "", replaceChecked(d, temp, target, want)
 	}
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", filepath.Base(target), err)
+		return "", fmt.Errorf("replace %s: %w", filepath.Base(target), err)
 	}
 	// In this order: nobody finds the old file by its name any more, so once none has it open for writing it stays as it is.
 	busy := told && beingWritten(temp)
 	out, err := d.ReadFile(temp)
 	if err == nil && !busy && sha256.Sum256(out) == want {
-		return nil
+		return "", nil
 	}
-	if err := giveBack(d, temp, target, ours, told); err != nil {
-		return fmt.Errorf("put %s back after a save in between: %w; %w", filepath.Base(target), err, errStranded)
+	kept, backErr := giveBack(d, temp, target, ours, told)
+	if backErr != nil {
+		return "", fmt.Errorf("put %s back after a save in between: %w; %w", filepath.Base(target), backErr, errStranded)
 	}
 	if err != nil {
-		return fmt.Errorf("read what %s was: %w", filepath.Base(target), cause(err))
+		return kept, fmt.Errorf("read what %s was: %w", filepath.Base(target), cause(err))
 	}
-	return ErrChanged
+	return kept, ErrChanged
 }
 
 // giveBack swaps again what a swap has brought into temp, where it had put what has the hash ours. Where somebody saves
-// in between once more, it is that save which stays. An error leaves somebody's save in temp.
-func giveBack(d Disk, temp, target string, ours [sha256.Size]byte, told bool) error {
+// in between once more, it is that save which stays, and the one before, which need not be in it (somebody may have added
+// a line to what stood there for a moment), is kept beside the file, under the name kept. An error leaves somebody's save
+// in temp.
+func giveBack(d Disk, temp, target string, ours [sha256.Size]byte, told bool) (kept string, err error) {
 	there, known := ours, true // in target
-	for range maxGiveBack {
+	for round := range maxGiveBack {
 		in, inErr := d.ReadFile(temp)
 		if err := d.Exchange(temp, target); err != nil {
-			return err
+			return "", err
 		}
 		busy := told && beingWritten(temp)
 		out, err := d.ReadFile(temp)
 		if err != nil {
-			return cause(err)
+			return "", cause(err)
 		}
 		if !busy && (!known || sha256.Sum256(out) == there) {
-			return nil
+			if round == 0 {
+				return "", nil
+			}
+			return keepBeside(d, temp, target)
 		}
 		there, known = sha256.Sum256(in), inErr == nil
 	}
-	return errors.New("somebody keeps saving it")
+	return "", errors.New("somebody keeps saving it")
+}
+
+// keepBeside gives the save in temp a name beside its file, for a person to decide.
+func keepBeside(d Disk, temp, target string) (kept string, err error) {
+	n, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(temp), ".fingerpost-"), "-")
+	kept = fmt.Sprintf("%s.%s~", target, strings.TrimSuffix(n, ".tmp"))
+	if err := d.Link(temp, kept); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", linkCause(err)
+	}
+	return kept, nil
 }
 
 // maxGiveBack is far more saves than there can be between so many swaps.

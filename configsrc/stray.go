@@ -120,12 +120,12 @@ func (s *Source) clearStray(at string, old bool) (restored string, err error) {
 		s.o.Logger.Info("removed what a write left when it was cut off", "file", temp)
 		return "", nil
 	}
-	return s.restore(temp, name[1], name[3], name[4])
+	return s.restore(temp, name[3], name[4])
 }
 
 // restore gives the save in temp back to the file of the name target, which a write had filled with what has the hash
 // after, and had then been cut off.
-func (s *Source) restore(temp, n, after, target string) (restored string, err error) {
+func (s *Source) restore(temp, after, target string) (restored string, err error) {
 	d, place := s.o.Disk, filepath.Join(filepath.Dir(temp), target)
 	err = d.Link(temp, place) // a removal; or a person has removed the file since, who then will again
 	if errors.Is(err, fs.ErrExist) {
@@ -134,9 +134,11 @@ func (s *Source) restore(temp, n, after, target string) (restored string, err er
 			return "", cause(rerr)
 		}
 		if hashPrefix(now) != after {
-			return "", s.setAside(temp, n, place)
+			return "", s.setAside(temp, place)
 		}
-		err = giveBack(d, temp, place, digest(now), !beingWritten(place))
+		var kept string
+		kept, err = giveBack(d, temp, place, digest(now), !beingWritten(place))
+		s.tellKept(place, kept)
 	}
 	if err != nil {
 		return "", linkCause(err)
@@ -149,14 +151,21 @@ func (s *Source) restore(temp, n, after, target string) (restored string, err er
 }
 
 // setAside keeps a save under another name, for a person to decide: the file has been saved once more since.
-func (s *Source) setAside(temp, n, place string) error {
-	aside := fmt.Sprintf("%s.%s~", place, n)
-	if err := s.o.Disk.Link(temp, aside); err != nil {
-		return linkCause(err)
+func (s *Source) setAside(temp, place string) error {
+	kept, err := keepBeside(s.o.Disk, temp, place)
+	if err != nil {
+		return err
 	}
-	s.o.Logger.Error("found a save that a write had taken away when it was cut off; the file has been saved again since, and the older save is kept beside it",
-		"file", place, "kept", aside)
+	s.tellKept(place, kept)
 	return cause(s.o.Disk.Remove(temp))
+}
+
+// tellKept logs that a save is kept beside its file, where one is.
+func (s *Source) tellKept(place, kept string) {
+	if kept != "" {
+		s.o.Logger.Error("a save came in while a write was under way, and another one right after it: the later one is in the file, the earlier one is kept beside it",
+			"file", place, "kept", kept)
+	}
 }
 
 // hashPrefix is a content's hash as temporary names have it.

@@ -37,6 +37,8 @@ func ignoredName(name string) bool {
 		strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
+var errKeepsChanging = errors.New("keeps changing while it is read")
+
 // A tree is the config folder as one look sees it: opened anew each time, since a link above it may have been swapped.
 type tree struct {
 	dir      string
@@ -230,7 +232,7 @@ func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
 			return b, stamp, err
 		}
 	}
-	return nil, catalog.Stamp{}, errors.New("keeps changing while it is read")
+	return nil, catalog.Stamp{}, errKeepsChanging
 }
 
 func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, moved bool, err error) {

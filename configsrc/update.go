@@ -20,6 +20,7 @@ type update struct {
 	want   [32]byte       // hash of the content that it replaces
 	had    map[claim]bool // what the replaced content claims
 	target string         // the file, links followed
+	kept   string         // what giveBack had to keep beside the file
 	temp   string         // the new content, synced, beside the file; what was there, once it is in place
 	create bool           // there is no file yet
 	by     Author
@@ -88,7 +89,8 @@ func (u *update) put() error {
 	case u.c.gone:
 		return u.remove()
 	}
-	err := exchange(u.disk, u.temp, u.target, u.want, u.c.stamp.Hash)
+	var err error
+	u.kept, err = exchange(u.disk, u.temp, u.target, u.want, u.c.stamp.Hash)
 	if err == nil || errors.Is(err, ErrChanged) {
 		return err
 	}
@@ -109,9 +111,13 @@ func (u *update) remove() error {
 	if err == nil && !busy && digest(out) == u.want {
 		return nil
 	}
-	if err := u.disk.Link(u.temp, u.target); err != nil && !errors.Is(err, fs.ErrExist) { // a newer save is theirs, too
+	backErr := u.disk.Link(u.temp, u.target)
+	if errors.Is(backErr, fs.ErrExist) { // there is a newer save
+		u.kept, backErr = keepBeside(u.disk, u.temp, u.target)
+	}
+	if backErr != nil {
 		u.temp = ""
-		return writeFault("put "+u.c.path+" back after a save in between", errors.Join(linkCause(err), errStranded))
+		return writeFault("put "+u.c.path+" back after a save in between", errors.Join(linkCause(backErr), errStranded))
 	}
 	if err != nil {
 		return writeFault("read what "+u.c.path+" was", err)
@@ -132,7 +138,7 @@ func (u *update) takeBack() {
 	case u.c.gone:
 		err = u.disk.Link(u.temp, u.target)
 	default:
-		err = exchange(u.disk, u.temp, u.target, u.c.stamp.Hash, u.want)
+		u.kept, err = exchange(u.disk, u.temp, u.target, u.c.stamp.Hash, u.want)
 	}
 	if errors.Is(err, errStranded) {
 		u.temp = ""
@@ -294,7 +300,9 @@ func (s *Source) place(round []*update) []*update {
 	folders := map[string]error{}
 	placed := round[:0]
 	for _, u := range round {
-		if err := u.put(); err != nil {
+		err := u.put()
+		s.tellKept(u.target, u.kept)
+		if err != nil {
 			u.end(err)
 			continue
 		}
@@ -308,6 +316,7 @@ func (s *Source) place(round []*update) []*update {
 	for _, u := range placed {
 		if err := folders[filepath.Dir(u.target)]; err != nil {
 			u.takeBack()
+			s.tellKept(u.target, u.kept)
 			u.end(writeFault("write "+u.c.path, err))
 			continue
 		}

@@ -274,6 +274,8 @@ func writeFault(step string, err error) error {
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + cause(err).Error()}
 	case full, errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + cause(err).Error()}
+	case errors.Is(err, errKeepsChanging):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
 	case errors.Is(err, fs.ErrNotExist):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file is gone; try again when the files have been reloaded"}
 	}
