@@ -35,9 +35,20 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 
 // applyTo follows the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, error) {
-	defer r.stamps.end() // where it has not begun, that changes nothing
-	effect, err := st.Apply(c, r.options.Now(), r.stamps.begin)
+	var prepared []*Answer
+	began := false
+	effect, err := st.Apply(c, r.options.Now(), func(next *store.Preview) {
+		if next != nil && st == r.reads.Load() {
+			prepared = r.prepare(next)
+		}
+		began = true
+		r.beginChange(st)
+	})
+	if !began {
+		return nil, err
+	}
 	if err != nil {
+		r.endChange()
 		return nil, err
 	}
 	// A store that is still being filled has not all keys yet.
@@ -46,7 +57,28 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 		r.unsettled = err != nil // then the next change tries again, or the store that takes over
 	}
 	r.stamps.raise(effect, r.hashName)
+	r.endChange()
+	if !effect.Defaults {
+		r.place(prepared)
+	}
 	return effect, err
+}
+
+// beginChange keeps the state before the change, for those who ask until it ends.
+func (r *Resolver) beginChange(st *store.Store) {
+	if st == r.reads.Load() {
+		if m, err := st.Moment(); err == nil { // else the commit is going to fail, too
+			r.before.Store(m)
+		}
+	}
+	r.stamps.begin()
+}
+
+func (r *Resolver) endChange() {
+	r.stamps.end()
+	if m := r.before.Swap(nil); m != nil {
+		_ = m.Close() // who reads at the moment hears of errors itself
+	}
 }
 
 // Pack encodes what a file declares, for a Change that takes long to gather: FileChange.Packed.

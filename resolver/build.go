@@ -154,58 +154,44 @@ func (b *building) encode() (*Answer, error) {
 //
 // The project's stamp can only be had once the domain is known, when part of the store has been read already. While no
 // change is under way that makes no difference: all stamps stand still from the first look to the last, and single
-// reads of the store agree with each other and with the settled defaults. While one is, a view and a guess take their
-// place.
+// reads of the store agree with each other and with the settled defaults.
+//
+// While one is, the store says what it said before it: so a change shows in all answers at one moment, those from the
+// cache included, which is when its epoch comes. Nobody else may have such an answer.
 func (b *building) load(hash uint64) (s seen, keep bool, err error) {
 	r := b.r
-	for range 4 {
+	for {
 		s = r.stamps.see(hash)
-		if !r.stamps.quiet(s.epoch) {
-			break
-		}
 		r.metrics.storeReads.Add(1)
-		err = r.reads.Load().Borrow(b.newest)
-		if err == nil && b.found {
-			r.stamps.seeProject(&s, b.domain.ProjectID)
-		}
-		if r.stamps.quiet(s.epoch) && !errors.Is(err, store.ErrClosed) {
-			return s, true, err
-		}
-	}
-	return b.loadDuringChange(hash)
-}
-
-// loadDuringChange reads a view of one moment. The project whose stamp has to be read before is the one that the view
-// before had.
-func (b *building) loadDuringChange(hash uint64) (s seen, keep bool, err error) {
-	r := b.r
-	var guess int64
-	for range 8 {
-		s = r.stamps.see(hash)
-		if guess != 0 {
-			r.stamps.seeProject(&s, guess)
-		}
-		r.metrics.storeReads.Add(1)
-		err = r.reads.Load().View(func(v *store.View) error {
-			// All wildcards are tried: the count that says there are none may be a moment ahead of the view.
-			return b.read(v, true, v.Defaults)
-		})
-		if errors.Is(err, store.ErrClosed) {
+		if r.stamps.quiet(s.epoch) {
+			err = r.reads.Load().Borrow(b.newest)
+			if err == nil && b.found {
+				r.stamps.seeProject(&s, b.domain.ProjectID)
+			}
+			if r.stamps.quiet(s.epoch) && !errors.Is(err, store.ErrClosed) {
+				return s, true, err
+			}
 			continue
 		}
-		if err != nil || !b.found {
-			s.project = nil
-			return s, true, err
+		if err = r.duringChange(b.readView); errors.Is(err, store.ErrClosed) || r.stamps.epoch.Load() != s.epoch {
+			continue // the change has ended
 		}
-		if b.domain.ProjectID == guess {
-			return s, true, nil
-		}
-		guess = b.domain.ProjectID
+		s.epoch, s.name, s.project = 0, ^s.name, nil
+		return s, false, err
 	}
-	// The domain went from project to project each time: the answer is of one moment, but nobody else may have it.
-	s.epoch, s.name, s.project = 0, ^s.name, nil
-	return s, false, err
 }
+
+// duringChange calls f with the state before the change that is under way. Where one store takes the place of another,
+// either will do.
+func (r *Resolver) duringChange(f func(v *store.View) error) error {
+	if m := r.before.Load(); m != nil {
+		return m.View(f)
+	}
+	return r.reads.Load().View(f)
+}
+
+// readView tries all wildcards: the count that says there are none may be a moment ahead of the view.
+func (b *building) readView(v *store.View) error { return b.read(v, true, v.Defaults) }
 
 // openJWTSecret returns the secret in clear, nil where the project has none.
 func (r *Resolver) openJWTSecret(m *match) (*string, error) {

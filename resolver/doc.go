@@ -14,7 +14,11 @@
 // An answer is never older than the last change that Apply has acknowledged. Each carries the stamps it was built under:
 // counters for its name, its project, the set of wildcards and the defaults block. Apply commits to the store, then
 // moves the stamps of what it touched, then the epoch, and then returns. A hit whose stamps have moved is a miss; a
-// change to one project leaves the entries of all others alone. See stamps.go for why this holds.
+// change to one project leaves the entries of all others alone. See stamps.go for why this holds. From the commit to the
+// epoch, who reads the store reads the state before: a change shows in all answers at one moment.
+//
+// A change of thousands of files makes everything stale at once. What is asked for most is made ready for that moment
+// (prepare.go), from what the store is going to say.
 //
 // # What changed
 //

@@ -109,9 +109,17 @@ func (r *Resolver) buildAndKeep(host string, hash uint64, form Form) (*Answer, e
 	if a.Code == catalog.CodeNotFound {
 		r.unknown.Set(hash, a, a.cost())
 	} else {
-		r.known.Set(cacheKey(hash, form), a, a.cost())
+		r.keep(a)
 	}
 	return a, nil
+}
+
+// left is called with each answer that leaves ristretto.
+func (r *Resolver) left(a *Answer) {
+	r.front.drop(a)
+	if a.seen.project != nil {
+		a.seen.project.holders.Add(-1)
+	}
 }
 
 func invalidDomain(err error) *catalog.Error {

@@ -60,6 +60,7 @@ type Resolver struct {
 	// is being filled from the files.
 	reads, writes atomic.Pointer[store.Store]
 	settled       atomic.Pointer[settled]
+	before        atomic.Pointer[store.Moment] // the state before the change that is under way
 	// applying is held by whoever changes the store or exchanges it, around all of begun … epoch (see stamps).
 	applying  sync.Mutex
 	unsettled bool // guarded by applying: settled could not be read after a change
@@ -136,7 +137,7 @@ func (r *Resolver) newCache(bytes, entryBytes int64) *answerCache {
 		// Answer.cost has it in.
 		IgnoreInternalCost: true,
 		OnEvict:            func(*ristretto.Item[*Answer]) { r.metrics.evictions.Add(1) },
-		OnExit:             r.front.drop,
+		OnExit:             r.left,
 	})
 	if err != nil {
 		panic("resolver: a cache of positive size was refused: impossible, see ristretto.NewCache: " + err.Error())

@@ -3,7 +3,6 @@ package resolver
 import (
 	"sync"
 	"sync/atomic"
-	"weak"
 
 	"fingerpost/resolver/store"
 )
@@ -52,8 +51,7 @@ func (s *stamps) see(hash uint64) (v seen) {
 }
 
 func (s *stamps) seeProject(v *seen, id int64) {
-	v.project = s.projects.get(id)
-	v.projectAt = v.project.n.Load()
+	v.project, v.projectAt = s.projects.get(id)
 }
 
 // quiet reports that no change is under way, given the epoch that the caller has seen.
@@ -62,8 +60,15 @@ func (s *stamps) quiet(epoch uint64) bool { return s.begun.Load() == epoch }
 func (s *stamps) begin() { s.begun.Add(1) }
 func (s *stamps) end()   { s.epoch.Store(s.begun.Load()) }
 
+// manyProjects is the number of changed projects from which it is quicker to raise all that there is.
+const manyProjects = 4096
+
 // raise moves the stamps of what e touched. hash is that of an exact name.
 func (s *stamps) raise(e *store.Effect, hash func(string) uint64) {
+	if len(e.Projects) > manyProjects {
+		s.raiseAll()
+		return
+	}
 	for i := range e.Projects {
 		s.projects.raise(e.Projects[i].ID)
 	}
@@ -90,45 +95,48 @@ func (s *stamps) raiseAll() {
 	}
 }
 
-// A projectStamp counts the changes of one project's record. Answers hold it; the registry does not, so that it goes
-// with the last answer that needs it. The padding keeps it out of the runtime's tiny allocator, which would tie its
-// life to its neighbours'.
+// A projectStamp counts the changes of one project's record.
 type projectStamp struct {
 	n atomic.Uint64
-	_ uint64
+	// holders is how many answers of the cache hold it. It may be wrong for a moment, or by an answer that ristretto
+	// loses without a word: that costs memory or a needless store read, see sweep.
+	holders atomic.Int64
 }
 
 // projectStamps finds the stamp of a project that some answer depends on.
 type projectStamps struct {
 	mu      sync.Mutex // guards what follows
-	m       map[int64]weak.Pointer[projectStamp]
-	sweepAt int // the size of m at which the entries of stamps that are gone are dropped
+	m       map[int64]*projectStamp
+	sweepAt int // the size of m at which the stamps that no answer holds are dropped
 }
 
 const minSweep = 1024
 
-// get returns the project's stamp, a new one where no answer has any.
-func (p *projectStamps) get(id int64) *projectStamp {
+// get returns the project's stamp, a new one where there is none, and what it says. Both are read under the lock, so
+// that a stamp that is dropped has said less.
+func (p *projectStamps) get(id int64) (*projectStamp, uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.m[id].Value(); s != nil {
-		return s
+	s := p.m[id]
+	if s == nil {
+		if len(p.m) >= p.sweepAt {
+			p.sweep()
+		}
+		s = new(projectStamp)
+		p.m[id] = s
 	}
-	if len(p.m) >= p.sweepAt {
-		p.sweep()
-	}
-	s := new(projectStamp)
-	p.m[id] = weak.Make(s)
-	return s
+	return s, s.n.Load()
 }
 
-// sweep keeps m within twice what is in use. A cleanup for each stamp would cost every miss half a microsecond more.
+// sweep keeps m within twice what is in use. A stamp is raised before it goes: an answer that depends on it all the same
+// is stale from then on, since no change would reach it any more.
 func (p *projectStamps) sweep() {
 	if p.m == nil {
-		p.m = make(map[int64]weak.Pointer[projectStamp])
+		p.m = make(map[int64]*projectStamp)
 	}
 	for id, s := range p.m {
-		if s.Value() == nil {
+		if s.holders.Load() <= 0 {
+			s.n.Add(1)
 			delete(p.m, id)
 		}
 	}
@@ -139,7 +147,7 @@ func (p *projectStamps) sweep() {
 func (p *projectStamps) raise(id int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.m[id].Value(); s != nil {
+	if s := p.m[id]; s != nil {
 		s.n.Add(1)
 	}
 }

@@ -25,6 +25,18 @@ const (
 	KindSealing         Kind = "sealing"
 )
 
+// KnownKind returns the constant that k is equal to, k itself if there is none: one string for all.
+func KnownKind(k Kind) Kind {
+	for _, known := range [...]Kind{
+		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindDefaults, KindSealing,
+	} {
+		if k == known {
+			return known
+		}
+	}
+	return k
+}
+
 // A UUID is an RFC 9562 identifier. The zero value means none.
 type UUID [16]byte
 

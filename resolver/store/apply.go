@@ -52,11 +52,12 @@ type DomainEffect struct {
 // Change is not touched. Apply sets Row.Refs of the files that have Declared.
 //
 // committing is called once all that can fail for reasons of its own has been done, right before readers may see the
-// change; not at all where it comes to nothing.
+// change; not at all where it comes to nothing. A large change gives it a Preview, and may take its time there; else
+// next is nil.
 //
 // A Partial change takes no generation. After ErrUnavailable or ErrDamaged nothing more can be written and the change
 // may or may not be visible; any other error means that nothing was done.
-func (s *Store) Apply(c *catalog.Change, now time.Time, committing func()) (*Effect, error) {
+func (s *Store) Apply(c *catalog.Change, now time.Time, committing func(next *Preview)) (*Effect, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.fence.cause(); err != nil {
@@ -69,7 +70,11 @@ func (s *Store) Apply(c *catalog.Change, now time.Time, committing func()) (*Eff
 	}
 	var effect *Effect
 	err := s.read(func() error {
-		w := &writer{s: s, b: s.db.NewBatchWithSize(batchBytes(c)), now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: new(Effect)}
+		b, err := s.output(c)
+		if err != nil {
+			return err
+		}
+		w := &writer{s: s, b: b, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: new(Effect)}
 		if err := w.change(c); err != nil {
 			return errors.Join(err, w.b.Close())
 		}
@@ -83,8 +88,7 @@ func (s *Store) Apply(c *catalog.Change, now time.Time, committing func()) (*Eff
 			return errors.Join(w.err, w.b.Close())
 		}
 		// From here on only the disk can fail.
-		committing()
-		if err := s.commit(w.b); err != nil {
+		if err := s.commitOutput(b, committing); err != nil {
 			return err
 		}
 		s.generation.Store(w.effect.Generation)
@@ -98,10 +102,27 @@ func (s *Store) Apply(c *catalog.Change, now time.Time, committing func()) (*Eff
 	return effect, nil
 }
 
-// A writer turns a Change into a batch.
+// output is what a change goes to.
+func (s *Store) output(c *catalog.Change) (output, error) {
+	size := batchBytes(c)
+	if size < bulkBytes || s.dir == "" { // in memory, tables would only be one more copy
+		return s.db.NewBatchWithSize(size), nil
+	}
+	return s.newBulk(c.Rest)
+}
+
+func (s *Store) commitOutput(o output, committing func(next *Preview)) error {
+	if b, ok := o.(*bulk); ok {
+		return s.commitBulk(b, committing)
+	}
+	committing(nil)
+	return s.commit(o.(*pebble.Batch))
+}
+
+// A writer turns a Change into what is written.
 type writer struct {
 	s      *Store
-	b      *pebble.Batch
+	b      output
 	now    time.Time
 	counts Counts
 	effect *Effect

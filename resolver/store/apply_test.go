@@ -336,7 +336,7 @@ func TestPartialTakesNoGeneration(t *testing.T) {
 	s := open(t, "", store.Options{})
 	c := change(file("a.hcl", declare(block("a", "a.example"))))
 	c.Partial = true
-	e, err := s.Apply(c, noon, func() {})
+	e, err := s.Apply(c, noon, func(*store.Preview) {})
 	if err != nil || e.Generation != 0 || s.Generation() != 0 {
 		t.Errorf("partial: %+v, %v", e, err)
 	}
@@ -349,7 +349,7 @@ func TestDeclaredWithoutRowIsRefused(t *testing.T) {
 	s := open(t, "", store.Options{})
 	f := file("a.hcl", declare(block("a", "a.example")))
 	f.Row = nil
-	if _, err := s.Apply(change(f), noon, func() {}); err == nil {
+	if _, err := s.Apply(change(f), noon, func(*store.Preview) {}); err == nil {
 		t.Fatal("accepted")
 	}
 	if getProject(t, s, "a") != nil || s.Generation() != 0 || s.Err() != nil {

@@ -41,24 +41,19 @@ func templateBytes(ts []catalog.Template) (n int) {
 	return n
 }
 
-// commit writes a batch, or returns as soon as the fence trips. In a goroutine of its own, because a commit that meets
-// the fence never comes back. The batch is Pebble's from here on.
+// commit writes a batch, or returns as soon as the fence trips. The batch is Pebble's from here on.
 func (s *Store) commit(b *pebble.Batch) error {
-	done := make(chan error, 1)
-	go func() {
+	err := s.guarded(func() error {
 		err := b.Commit(pebble.NoSync)
 		if err == nil {
 			err = b.Close()
 		}
-		done <- errors.Join(err, s.readers.outdate())
-	}()
-	select {
-	case err := <-done:
+		return errors.Join(err, s.readers.outdate())
+	})
+	if s.fence.cause() == nil {
 		s.syncSoon()
-		return err
-	case <-s.fence.failed:
-		return s.fence.cause()
 	}
+	return err
 }
 
 // syncAfter is how long a commit may be in this process's memory only.

@@ -72,7 +72,7 @@ func TestProjectBesideItsDomains(t *testing.T) {
 		beside  bool
 	}{{3, true}, {3, true}, {maxBeside, true}, {maxBeside + 1, false}, {maxBeside + 1, false}, {maxBeside, true}, {1, true}} {
 		want := fmt.Sprint("name ", i)
-		if _, err := s.Apply(crowd(want, step.domains), midnight.Add(time.Duration(i)*time.Hour), func() {}); err != nil {
+		if _, err := s.Apply(crowd(want, step.domains), midnight.Add(time.Duration(i)*time.Hour), func(*Preview) {}); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []int{0, step.domains - 1} {
@@ -91,7 +91,7 @@ func TestUpgrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Apply(crowd("old", 5), midnight, func() {}); err != nil {
+		if _, err := s.Apply(crowd("old", 5), midnight, func(*Preview) {}); err != nil {
 			t.Fatal(err)
 		}
 		b := s.db.NewBatch()

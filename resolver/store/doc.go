@@ -41,6 +41,9 @@
 // data that can be had back from a better place would only slow the reload down. A second later it is flushed anyway,
 // for the sake of the times.
 //
+// A change of more than some thousand files is no batch but a set of tables, sorted and written in pieces, that Pebble
+// takes in at one go (bulk.go): durable at once, never in memory as a whole, and as quick to read as what stood there.
+//
 // # When the disk fails
 //
 // Pebble ends the process, or spins, when a write fails. A fence below it (see fence.go) makes the first such failure

@@ -113,7 +113,11 @@ func (f *fencedFS) Link(oldname, newname string) error {
 		return f.FS.Link(oldname, newname)
 	}
 	f.fence.enter()
-	return f.expect("link", newname, f.FS.Link(oldname, newname), fs.ErrExist)
+	err := f.FS.Link(oldname, newname)
+	if err == nil && f.disk && isTable(newname) {
+		f.tables.keep(f.FS, newname)
+	}
+	return f.expect("link", newname, err, fs.ErrExist)
 }
 
 func (f *fencedFS) Rename(oldname, newname string) error {

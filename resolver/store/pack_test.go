@@ -86,7 +86,7 @@ func TestApplyRestsBeforeItCommits(t *testing.T) {
 		}
 	}
 	committing := 0
-	if _, err := s.Apply(c, noon, func() { committing++ }); err != nil {
+	if _, err := s.Apply(c, noon, func(*store.Preview) { committing++ }); err != nil {
 		t.Fatal(err)
 	}
 	if rested == 0 || committing != 1 {

@@ -21,9 +21,9 @@ const (
 	maxOpenFiles = 256
 	// bloomBits gives a false positive in 1 of 100 absent names, each of which costs one block read.
 	bloomBits = 10
-	// indexBlockBytes keeps a table's index in one block: at the default of a data block's size it gets two levels, and
-	// each read one more search.
-	indexBlockBytes = 256 << 10
+	// indexBlockBytes keeps a table's index in one block: when it grows beyond that it gets two levels, and each read one
+	// more search. A table of 32 MiB, compressed, has up to 1 MiB of it.
+	indexBlockBytes = 4 << 20
 	// oneLevelBytes is the size up to which all tables are on one level (but for what was flushed lately), so that a read
 	// searches one table and not one on each of two or three levels. Merging into it rewrites more; files change seldom.
 	oneLevelBytes = 1 << 30

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+	"sync"
 	"syscall"
 
 	"fingerpost/resolver/catalog"
@@ -25,7 +26,7 @@ func (s *Store) judge(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, errTooLarge) || errors.Is(err, ErrClosed) {
 		return err
 	}
 	err = classify(err, s.missing())
@@ -80,6 +81,49 @@ func (s *Store) View(f func(v *View) error) error {
 		}
 		return errors.Join(f(&View{it}), it.Close())
 	})
+}
+
+// A Moment keeps a state of the store, for those who must not see a later one yet. It holds on to tables: close it soon.
+type Moment struct {
+	s  *Store
+	mu sync.Mutex       // guards it
+	it *pebble.Iterator // never moved, see Store.View for why no snapshot; nil once closed
+}
+
+// Moment returns the newest state.
+func (s *Store) Moment() (m *Moment, err error) {
+	err = s.read(func() error {
+		it, err := s.db.NewIter(nil)
+		m = &Moment{s: s, it: it}
+		return err
+	})
+	return m, err
+}
+
+// View is Store.View at that moment; ErrClosed once the Moment is closed, too. It may be called from any goroutine.
+func (m *Moment) View(f func(v *View) error) error {
+	return m.s.read(func() error {
+		m.mu.Lock()
+		if m.it == nil {
+			m.mu.Unlock()
+			return ErrClosed
+		}
+		it, err := m.it.Clone(pebble.CloneOptions{})
+		m.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(&View{it}), it.Close())
+	})
+}
+
+// Close lets go of the state. Views of it that are under way end in peace.
+func (m *Moment) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	it := m.it
+	m.it = nil
+	return it.Close()
 }
 
 // Domain reads the record of a canonical name, or of a wildcard when name begins with "*.".

@@ -47,12 +47,14 @@ type Store struct {
 	fence   *fence
 	lock    *heldLock
 	cache   *pebble.Cache
+	options *pebble.Options
 	readers readers
 	inodes  [2]os.FileInfo // of the directory and its lock file, on a disk
 	closing atomic.Bool
 	syncing atomic.Bool // a sync of the log is due
 	users   users
-	backups sync.Mutex // held by Backup
+	backups sync.Mutex     // held by Backup
+	bulks   sync.WaitGroup // that are being cleared away
 
 	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
 	generation atomic.Uint64
@@ -100,9 +102,10 @@ func (s *Store) open(o Options) error {
 	}
 	// In a goroutine of its own: where the disk refuses, it parks there and never comes back.
 	opened := make(chan error, 1)
-	options := s.pebbleOptions(o)
+	s.options = s.pebbleOptions(o)
+	s.options.EnsureDefaults()
 	go func() {
-		db, err := pebble.Open(s.dirName(), options)
+		db, err := pebble.Open(s.dirName(), s.options)
 		if err == nil {
 			s.db = db
 			if err = s.begin(); err != nil {
@@ -187,7 +190,8 @@ func (s *Store) begin() error {
 		return err
 	}
 	if !s.fs.readOnly {
-		_ = s.fs.FS.RemoveAll(s.checkpointDir()) // of a process that was killed; it is in nobody's way
+		// Of a process that was killed; they are in nobody's way.
+		_, _ = s.fs.FS.RemoveAll(s.checkpointDir()), s.fs.FS.RemoveAll(s.bulkDir())
 	}
 	if !s.fs.disk {
 		return nil
@@ -365,7 +369,10 @@ func (s *Store) Close() error {
 	defer s.write.Unlock()
 	s.users.drain(s.fence)
 	closed := make(chan error, 1)
-	go func() { closed <- errors.Join(s.readers.close(), s.db.Close()) }()
+	go func() {
+		s.bulks.Wait()
+		closed <- errors.Join(s.readers.close(), s.db.Close())
+	}()
 	var err error
 	select {
 	case err = <-closed:

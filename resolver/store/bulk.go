@@ -1,0 +1,329 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// An output takes what a change writes: a batch, or for a large change a bulk.
+type output interface {
+	Set(key, value []byte, _ *pebble.WriteOptions) error
+	Delete(key []byte, _ *pebble.WriteOptions) error
+	Len() int
+	Close() error
+}
+
+// bulkBytes is the size from which a change is a bulk: some thousand files.
+const bulkBytes = 32 << 20
+
+// A bulk makes tables of a change, which Pebble then takes in at one go. A batch of that size would be in memory three
+// times over, in the log and in the way of every read for seconds, just when all that is cached has to be read anew.
+// Values go to a file as they come, keys stay in memory; they are sorted in small pieces, and the tables are written by
+// merging these. It stops for a rest after each small piece of work where the change says so.
+type bulk struct {
+	s    *Store
+	dir  string
+	rest func()
+
+	spool   vfs.File // the values, one behind the other
+	pending []byte   // the end of it, not written yet
+	at      int64    // the length of it, pending included
+
+	keys   [][]byte // chunks of bulkChunk
+	piece  []bulkRow
+	pieces [][]bulkRow // sorted, each key once; of two pieces with the same key the later one counts
+
+	values vfs.File  // the spool once more, for reading
+	sorted []bulkRow // all, once there are tables
+}
+
+const (
+	bulkChunk = 1 << 20
+	bulkPiece = 4096 // rows: sorted in about a millisecond
+	bulkTurn  = 32   // rows that are written before a rest
+)
+
+// A bulkRow is one key: 32 bytes without a pointer, since there are millions.
+type bulkRow struct {
+	key    uint64 // where it stands in keys
+	at     int64  // where its value stands in the spool
+	size   uint32 // of the value
+	length uint16 // of the key
+	gone   bool
+}
+
+var errLongKey = errors.New("a key of more than 64 KiB")
+
+// bulkDir is where a bulk grows. What a process that was killed has left there goes when the store is opened.
+func (s *Store) bulkDir() string { return filepath.Join(s.dirName(), "bulk") }
+
+// newBulk begins a bulk. rest may be nil; it may be called by two goroutines at a time where the disk fails.
+func (s *Store) newBulk(rest func()) (*bulk, error) {
+	if rest == nil {
+		rest = func() {}
+	}
+	s.bulks.Wait()
+	b := &bulk{s: s, dir: s.bulkDir(), rest: rest}
+	spool := make(chan vfs.File, 1)
+	err := s.guarded(func() error {
+		if err := s.fs.RemoveAll(b.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := s.fs.MkdirAll(b.dir, 0o755); err != nil {
+			return err
+		}
+		file, err := s.fs.Create(filepath.Join(b.dir, "values"), vfs.WriteCategoryUnspecified)
+		spool <- file
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.spool = <-spool
+	return b, nil
+}
+
+func (b *bulk) Set(key, value []byte, _ *pebble.WriteOptions) error {
+	b.pending = append(b.pending, value...)
+	if err := b.add(key, bulkRow{at: b.at, size: uint32(len(value))}); err != nil {
+		return err
+	}
+	b.at += int64(len(value))
+	if len(b.pending) < bulkChunk {
+		return nil
+	}
+	return b.flush()
+}
+
+func (b *bulk) Delete(key []byte, _ *pebble.WriteOptions) error {
+	return b.add(key, bulkRow{gone: true})
+}
+
+func (b *bulk) add(key []byte, row bulkRow) error {
+	if len(key) > 1<<16-1 {
+		return errLongKey
+	}
+	last := len(b.keys) - 1
+	if last < 0 || len(b.keys[last])+len(key) > bulkChunk {
+		b.keys = append(b.keys, make([]byte, 0, bulkChunk))
+		last++
+	}
+	row.key, row.length = uint64(last*bulkChunk+len(b.keys[last])), uint16(len(key))
+	b.keys[last] = append(b.keys[last], key...)
+	if b.piece = append(b.piece, row); len(b.piece) == bulkPiece {
+		b.sort()
+	}
+	return nil
+}
+
+func (b *bulk) key(r *bulkRow) []byte {
+	at := r.key % bulkChunk
+	return b.keys[r.key/bulkChunk][at : at+uint64(r.length)]
+}
+
+// sort ends a piece.
+func (b *bulk) sort() {
+	slices.SortStableFunc(b.piece, func(x, y bulkRow) int { return bytes.Compare(b.key(&x), b.key(&y)) })
+	sorted := make([]bulkRow, 0, len(b.piece))
+	for i := range b.piece {
+		if i+1 == len(b.piece) || !bytes.Equal(b.key(&b.piece[i]), b.key(&b.piece[i+1])) {
+			sorted = append(sorted, b.piece[i])
+		}
+	}
+	b.pieces, b.piece = append(b.pieces, sorted), b.piece[:0]
+}
+
+func (b *bulk) flush() error {
+	err := b.s.guarded(func() error {
+		_, err := b.spool.Write(b.pending)
+		return err
+	})
+	if err == nil { // else somebody may still be at it
+		b.pending = b.pending[:0]
+	}
+	return err
+}
+
+// Len is 0: there is no limit but the disk's.
+func (b *bulk) Len() int { return 0 }
+
+// Close lets go of all that is not part of the store by now.
+func (b *bulk) Close() error {
+	return b.s.guarded(func() error {
+		var err error
+		if b.values != nil {
+			err = b.values.Close()
+		}
+		return errors.Join(err, b.spool.Close(), b.s.fs.RemoveAll(b.dir))
+	})
+}
+
+// tables writes the tables, and returns their paths. Nothing can be added after that.
+func (b *bulk) tables() (paths []string, err error) {
+	if len(b.piece) > 0 {
+		b.sort()
+	}
+	if err := b.flush(); err != nil {
+		return nil, err
+	}
+	if b.values, err = b.s.fs.Open(filepath.Join(b.dir, "values"), vfs.RandomReadsOption); err != nil {
+		return nil, err
+	}
+	var w *sstable.Writer
+	defer func() {
+		if w != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	options := b.s.tableOptions()
+	var value []byte
+	n := 0
+	err = b.merge(func(r *bulkRow) error {
+		if n++; n%bulkTurn == 0 {
+			b.rest()
+		}
+		b.sorted = append(b.sorted, *r)
+		if w != nil && w.Raw().EstimatedSize() >= tableBytes {
+			full := w
+			w = nil
+			if err := full.Close(); err != nil {
+				return err
+			}
+		}
+		if w == nil {
+			path := filepath.Join(b.dir, fmt.Sprintf("%06d.sst", len(paths)))
+			file, err := b.s.fs.Create(path, vfs.WriteCategoryUnspecified)
+			if err != nil {
+				return err
+			}
+			paths, w = append(paths, path), sstable.NewWriter(objstorageprovider.NewFileWritable(file), options)
+		}
+		if r.gone {
+			return w.Delete(b.key(r))
+		}
+		if value, err = b.value(value, r); err != nil {
+			return err
+		}
+		return w.Set(b.key(r), value)
+	})
+	b.pieces = nil
+	return paths, err
+}
+
+// value reads a row's value into buf.
+func (b *bulk) value(buf []byte, r *bulkRow) ([]byte, error) {
+	buf = slices.Grow(buf[:0], int(r.size))[:r.size]
+	_, err := b.values.ReadAt(buf, r.at)
+	return buf, err
+}
+
+// find returns the row of a key, nil if there is none.
+func (b *bulk) find(key []byte) *bulkRow {
+	i, found := slices.BinarySearchFunc(b.sorted, key, func(r bulkRow, key []byte) int { return bytes.Compare(b.key(&r), key) })
+	if !found {
+		return nil
+	}
+	return &b.sorted[i]
+}
+
+// tableOptions are those of the tables that Pebble itself writes.
+func (s *Store) tableOptions() sstable.WriterOptions {
+	return s.options.MakeWriterOptions(0, s.db.FormatMajorVersion().MaxTableFormat())
+}
+
+// merge calls f with each key's last row, in the order of the keys.
+func (b *bulk) merge(f func(r *bulkRow) error) error {
+	m := bulkMerge{b: b}
+	for i, p := range b.pieces {
+		m.heads = append(m.heads, bulkHead{rows: p, piece: i})
+	}
+	heap.Init(&m)
+	var last *bulkRow
+	for len(m.heads) > 0 {
+		head := &m.heads[0]
+		r := &head.rows[0]
+		if last == nil || !bytes.Equal(b.key(last), b.key(r)) {
+			if err := f(r); err != nil {
+				return err
+			}
+			last = r
+		}
+		if head.rows = head.rows[1:]; len(head.rows) == 0 {
+			heap.Pop(&m)
+		} else {
+			heap.Fix(&m, 0)
+		}
+	}
+	return nil
+}
+
+// A bulkMerge is a heap of pieces by their first key; of equal ones the latest piece comes first.
+type bulkMerge struct {
+	b     *bulk
+	heads []bulkHead
+}
+
+type bulkHead struct {
+	rows  []bulkRow // what is left
+	piece int
+}
+
+func (m *bulkMerge) Len() int { return len(m.heads) }
+
+func (m *bulkMerge) Less(i, j int) bool {
+	x, y := &m.heads[i], &m.heads[j]
+	return cmp.Or(bytes.Compare(m.b.key(&x.rows[0]), m.b.key(&y.rows[0])), y.piece-x.piece) < 0
+}
+
+func (m *bulkMerge) Swap(i, j int) { m.heads[i], m.heads[j] = m.heads[j], m.heads[i] }
+func (m *bulkMerge) Push(x any)    { m.heads = append(m.heads, x.(bulkHead)) }
+
+func (m *bulkMerge) Pop() any {
+	last := m.heads[len(m.heads)-1]
+	m.heads = m.heads[:len(m.heads)-1]
+	return last
+}
+
+// commitBulk is commit for a bulk: it is durable when it returns. What was committed before must be in the log by then,
+// since the tables outlive a power cut that the end of the log does not.
+func (s *Store) commitBulk(b *bulk, committing func(next *Preview)) error {
+	tables := make(chan []string, 1)
+	err := s.guarded(func() error {
+		paths, err := b.tables()
+		tables <- paths
+		return errors.Join(err, s.db.LogData(nil, pebble.Sync))
+	})
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	committing(&Preview{bulk: b})
+	err = s.guarded(func() error {
+		return errors.Join(s.db.Ingest(context.Background(), <-tables), s.readers.outdate())
+	})
+	s.bulks.Go(func() { _ = b.Close() }) // takes a while, and what it leaves goes with the next one
+	return err
+}
+
+// guarded runs f in a goroutine of its own, because what meets the fence never comes back.
+func (s *Store) guarded(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.fence.failed:
+		return s.fence.cause()
+	}
+}
