@@ -20,8 +20,9 @@
 // lock on the folder, which ends with its process, so that no living write is mistaken for one that was cut off.
 //
 // A change of many files, such as a git checkout, still comes in as one, and must not cost those who are served their
-// latency on a small machine: each small piece of the work is followed by a rest, what waits for the others is packed so
-// that the garbage collector need not go through it, and the Sink rests between the pieces of its batch, too.
+// latency on a small machine: the files are decoded in a process of the lowest priority (apart.go), each small piece of
+// the other work is followed by a rest, what waits for the others is packed so that the garbage collector need not go
+// through it, and the Sink rests between the pieces of its work, too.
 //
 // The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
 package configsrc

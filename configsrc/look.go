@@ -198,23 +198,16 @@ func depsUnchanged(t *tree, deps []catalog.Dep) bool {
 	return true
 }
 
-// examine reads and decodes what stat could not settle: with all cores before the service is ready, else one file at a
-// time with pauses, so that resolve keeps its latency.
+// examine reads and decodes what stat could not settle: with all cores before the service is ready, else in a way that
+// lets resolve keep its latency.
 func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
 	results := make([]*candidate, len(todo))
 	touched := make([]bool, len(todo))
 	one := func(i int) { results[i], touched[i] = s.examineOne(t, todo[i]) }
 	if s.live.Load() {
-		pace := s.pace(len(todo))
-		for i := range todo {
-			if ctx.Err() != nil {
-				return
-			}
-			one(i)
-			if c := results[i]; len(todo) > bulk && c != nil && c.declared != nil && c.declared.Sealing == nil {
-				c.packed, c.declared = s.o.Sink.Pack(c.declared), nil
-			}
-			pace.rest()
+		s.examinePaced(ctx, t, todo, func(i int, c *candidate, same bool) { results[i], touched[i] = c, same })
+		if ctx.Err() != nil {
+			return
 		}
 	} else {
 		parallel(len(todo), one)
@@ -228,6 +221,28 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 		case c != nil:
 			f.candidates = append(f.candidates, c)
 		}
+	}
+}
+
+// examinePaced is examine while somebody waits for answers: many files in a process of their own, else one at a time with
+// pauses.
+func (s *Source) examinePaced(ctx context.Context, t *tree, todo []entry, took func(i int, c *candidate, touched bool)) {
+	pace, many := s.pace(len(todo)), len(todo) > bulk
+	one := func(i int) {
+		pace.begin()
+		c, touched := s.examineOne(t, todo[i])
+		if many && c != nil && c.declared != nil && c.declared.Sealing == nil {
+			c.packed, c.declared = s.o.Sink.Pack(c.declared), nil
+		}
+		took(i, c, touched)
+		pace.rest()
+	}
+	done := 0
+	if many {
+		done = s.examineApart(ctx, t, todo, took, one)
+	}
+	for i := done; i < len(todo) && ctx.Err() == nil; i++ {
+		one(i)
 	}
 }
 
@@ -330,6 +345,7 @@ func (c *candidate) row() *catalog.FileRow {
 // takes longer then. Small pieces with small pauses keep the tail short; larger pieces do not, whatever their total.
 type pacer struct {
 	on     bool
+	mu     sync.Mutex    // guards what follows: where a disk fails, who has given up on it may still be at work beside us
 	from   time.Time     // when the present piece began
 	rested time.Duration // so far
 }
@@ -339,11 +355,20 @@ func (s *Source) pace(files int) *pacer {
 	return &pacer{on: files > bulk && s.live.Load(), from: time.Now()}
 }
 
+// begin begins a piece anew, after something that was no work of ours.
+func (p *pacer) begin() {
+	p.mu.Lock()
+	p.from = time.Now()
+	p.mu.Unlock()
+}
+
 // rest ends a piece and begins the next.
 func (p *pacer) rest() {
 	if !p.on {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	ended := time.Now()
 	time.Sleep(min(2*ended.Sub(p.from), longRest))
 	p.from = time.Now()

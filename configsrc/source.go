@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,9 @@ type Options struct {
 	AcceptDeletes bool
 	// ReadOnly keeps the Source from replacing uuid = "new" in the files.
 	ReadOnly bool
+	// Apart makes the command by which a change of many files is decoded in a process of its own: one that calls
+	// DecodeFiles with what it has open as descriptor 3, its standard input and output. Nil: it is done in this one.
+	Apart func(ctx context.Context) *exec.Cmd
 	// Disk replaces the system calls of writes, for tests; nil is the disk itself.
 	Disk Disk
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.

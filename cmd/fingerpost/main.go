@@ -3,9 +3,10 @@
 package main
 
 import (
+	"context"
 	"os"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(runContext(withApart(context.Background()), os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
 }

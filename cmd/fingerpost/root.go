@@ -102,7 +102,7 @@ func newRoot(t terminal) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flagsFromEnv(cmd.Flags()) },
 	}
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
-	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t),
+	root.AddCommand(newServe(t), newDecodeFiles(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t),
 		newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newVersion(t))
 	return root
 }
