@@ -144,7 +144,9 @@ func (b *bench) switchUnderLoad(ctx context.Context, s *server, r *repository) (
 		return nil, err
 	}
 	r.branch = to
-	was, is := quiet.latencies.percentiles(0.5, 0.99, 0.999), busy.latencies.percentiles(0.5, 0.99, 0.999)
+	was := quiet.latencies.percentiles(0.5, 0.99, 0.999)
+	late := busy.lateSeconds(5 * was[1])
+	is := busy.latencies.percentiles(0.5, 0.99, 0.999)
 	rep := &report{Parameters: b.parameters(c, nil)}
 	rep.add(
 		beside("while git switches all files: wrong answers", "count", float64(busy.failures()), float64(quiet.failures()), "quiet").atMost(0),
@@ -157,6 +159,7 @@ func (b *bench) switchUnderLoad(ctx context.Context, s *server, r *repository) (
 		alone("answered by the cache", "part of all", busyCache.hitShare()),
 	)
 	rep.note("%d requests a second at random intervals.%s", int(rate), busy.describeFaults())
+	rep.note("%s.", late)
 	if judge.mixed > 0 {
 		rep.note("States were mixed for %.3f s: from the first new answer to the last old one.", judge.mixedFor.Seconds())
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -27,6 +29,7 @@ type loadResult struct {
 	requests  int // answers, good or bad
 	elapsed   time.Duration
 	latencies latencies // open loop only: from the intended moment of sending
+	seconds   []int     // where in latencies each second of the load begins
 	faults    [faultKinds]int
 }
 
@@ -185,6 +188,9 @@ func (d *driver) receive(w *wire, now time.Duration) error {
 	d.result.requests++
 	d.result.faults[d.asker.judge(&w.question, a)]++
 	if d.rate > 0 {
+		for len(d.result.seconds) <= int(now/time.Second) {
+			d.result.seconds = append(d.result.seconds, len(d.result.latencies.micros))
+		}
 		d.result.latencies.add(now - w.due)
 	}
 	w.in, w.busy = w.in[:0], false
@@ -207,6 +213,35 @@ func (d *driver) broken(w *wire) error {
 		return fmt.Errorf("connect to %s again: %w", d.addr, err)
 	}
 	return nil
+}
+
+// lateSeconds tells in which seconds of an open loop the p99 was above the limit, and the worst of each stretch. To be
+// asked before percentiles, which sorts.
+func (r *loadResult) lateSeconds(limit time.Duration) string {
+	var text []string
+	late, first, worst := 0, -1, time.Duration(0)
+	for i := 0; i <= len(r.seconds); i++ {
+		var p99 time.Duration
+		if i < len(r.seconds) {
+			end := len(r.latencies.micros)
+			if i+1 < len(r.seconds) {
+				end = r.seconds[i+1]
+			}
+			second := latencies{slices.Clone(r.latencies.micros[r.seconds[i]:end])}
+			p99 = second.percentiles(0.99)[0]
+		}
+		switch {
+		case p99 > limit:
+			if late++; first < 0 {
+				first = i
+			}
+			worst = max(worst, p99)
+		case first >= 0:
+			text = append(text, fmt.Sprintf("%d to %d s (%v)", first, i, worst.Round(time.Millisecond)))
+			first, worst = -1, 0
+		}
+	}
+	return fmt.Sprintf("%d of %d seconds had a p99 above %v: %s", late, len(r.seconds), limit.Round(time.Microsecond), strings.Join(text, ", "))
 }
 
 // latencies keeps every one: exact percentiles, and a run is short enough for it.
