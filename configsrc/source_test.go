@@ -32,6 +32,7 @@ type nodeOptions struct {
 	readOnly bool
 	accept   bool
 	loadOnly bool // no Run
+	disk     configsrc.Disk
 }
 
 // newNode loads dir and, unless told otherwise, keeps looking until the test ends or stop is called.
@@ -43,7 +44,7 @@ func newNode(t *testing.T, dir string, o nodeOptions) *node {
 		t.Fatal(err)
 	}
 	n := &node{T: t, dir: dir, resolver: r}
-	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly})
+	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly, Disk: o.disk})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := n.source.Load(ctx); err != nil {
 		t.Fatalf("load: %v", err)

@@ -180,8 +180,6 @@ func (s *Source) write(first *update) {
 	switch {
 	case s.heldNow():
 		s.refuse(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
-	case gitBusy(s.o.Dir):
-		s.refuse(waiting, errGitBusy)
 	default:
 		for len(waiting) > 0 {
 			waiting = s.writeRound(waiting, start)
@@ -203,6 +201,11 @@ func (u *update) end(err error) {
 
 // writeRound commits those updates that do not depend on each other, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
+	git := gitNow(s.o.Dir)
+	if git.working() {
+		s.refuse(updates, errGitBusy)
+		return nil
+	}
 	var round []*update
 	taken := map[claim]bool{}
 	for _, u := range updates {
@@ -216,7 +219,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		}
 		round = append(round, u)
 	}
-	if round = s.place(round); len(round) == 0 {
+	if round = s.place(round, git); len(round) == 0 {
 		return later
 	}
 	found := new(finding)
@@ -295,8 +298,9 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 	return locate(t, s.display(path), path)
 }
 
-// place puts the contents in place and makes that durable, and returns the updates for which it went well.
-func (s *Source) place(round []*update) []*update {
+// place puts the contents in place and makes that durable, and returns the updates for which it went well: none where git
+// is no longer as it was before. It may have looked at the files by then and be about to write over what is in them now.
+func (s *Source) place(round []*update, before gitState) []*update {
 	folders := map[string]error{}
 	placed := round[:0]
 	for _, u := range round {
@@ -309,20 +313,31 @@ func (s *Source) place(round []*update) []*update {
 		folders[filepath.Dir(u.target)] = nil
 		placed = append(placed, u)
 	}
+	if gitNow(s.o.Dir) != before {
+		for _, u := range placed {
+			s.takeBack(u, errGitBusy)
+		}
+		return nil
+	}
 	for dir := range folders {
 		folders[dir] = syncFolder(s.o.Disk, dir)
 	}
 	durable := placed[:0]
 	for _, u := range placed {
 		if err := folders[filepath.Dir(u.target)]; err != nil {
-			u.takeBack()
-			s.tellKept(u.target, u.kept)
-			u.end(writeFault("write "+u.c.path, err))
+			s.takeBack(u, writeFault("write "+u.c.path, err))
 			continue
 		}
 		durable = append(durable, u)
 	}
 	return durable
+}
+
+// takeBack undoes what put did, and ends the update.
+func (s *Source) takeBack(u *update, why error) {
+	u.takeBack()
+	s.tellKept(u.target, u.kept)
+	u.end(why)
 }
 
 // writers makes those who write the same file wait for each other.

@@ -255,33 +255,3 @@ func (s *Source) unwatch() {
 		s.known.Unlock()
 	}
 }
-
-// gitBusy reports whether git is at work in the checkout that the folder is part of.
-func gitBusy(dir string) bool {
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return false
-	}
-	for {
-		git := filepath.Join(at, ".git")
-		if info, err := os.Lstat(git); err == nil {
-			if !info.IsDir() { // a worktree or submodule: "gitdir: <path>"
-				b, err := os.ReadFile(git)
-				line, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
-				if err != nil || !ok {
-					return false
-				}
-				if git = line; !filepath.IsAbs(git) {
-					git = filepath.Join(at, git)
-				}
-			}
-			_, err = os.Lstat(filepath.Join(git, "index.lock"))
-			return err == nil
-		}
-		if up := filepath.Dir(at); up != at {
-			at = up
-			continue
-		}
-		return false
-	}
-}

@@ -1,0 +1,117 @@
+package configsrc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
+)
+
+// A gitDisk lets something happen right behind the step that puts a write in its place, when the write has looked for
+// git's lock and found none.
+type gitDisk struct {
+	configsrc.OSDisk
+	then atomic.Pointer[func()] // once
+}
+
+func (d *gitDisk) after(file string, err error) error {
+	if strings.HasSuffix(file, ".hcl") && err == nil {
+		if then := d.then.Swap(nil); then != nil {
+			(*then)()
+		}
+	}
+	return err
+}
+
+func (d *gitDisk) Exchange(a, b string) error { return d.after(b, d.OSDisk.Exchange(a, b)) }
+
+func (d *gitDisk) Link(from, to string) error { return d.after(to, d.OSDisk.Link(from, to)) }
+
+func (d *gitDisk) Rename(from, to string) error { return d.after(from, d.OSDisk.Rename(from, to)) }
+
+// TestWriteAsGitBegins: git locks its index and looks at the files before a write, and writes into the tree behind it. So
+// a lock that was not there before the write, or an index that is another, takes the write back: it is made again on what
+// git leaves, or refused.
+func TestWriteAsGitBegins(t *testing.T) {
+	v1 := named("a", "v1", "a.example")
+	gits := named("a", "git's", "a.example", "git.example")
+	newProject := &catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft}
+	writes := []struct {
+		name string
+		do   func(ctx context.Context, s *configsrc.Source) error
+		want string // in a.hcl, when git has written it meanwhile
+		made bool   // there is a new.hcl
+	}{
+		{"update", func(ctx context.Context, s *configsrc.Source) error { return rename(ctx, s, "a", "v2") },
+			strings.Replace(gits, "git's", "v2", 1), false},
+		{"delete", func(ctx context.Context, s *configsrc.Source) error {
+			return s.DeleteProject(ctx, catalog.DeriveProjectUUID("a"), func(*catalog.ProjectConfig) error { return nil })
+		}, "", false},
+		{"create", func(ctx context.Context, s *configsrc.Source) error { return s.CreateProject(ctx, newProject) }, gits, true},
+	}
+	for _, linked := range []bool{false, true} {
+		for _, w := range writes {
+			t.Run(fmt.Sprintf("%s, linked %v", w.name, linked), func(t *testing.T) {
+				top := t.TempDir()
+				dir, served := filepath.Join(top, "projects.d"), filepath.Join(top, "projects.d")
+				file := write(t, filepath.Join(dir, "a.hcl"), v1)
+				other := write(t, filepath.Join(dir, "b.hcl"), named("b", "b", "b.example"))
+				index := write(t, filepath.Join(top, ".git/index"), "as it was")
+				if linked {
+					served = filepath.Join(t.TempDir(), "link")
+					must(t, os.Symlink(dir, served))
+				}
+				disk := &gitDisk{}
+				n := newNode(t, served, nodeOptions{disk: disk})
+
+				// Git begins, and takes longer than the caller has patience.
+				hasty, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				begins := func() { write(t, index+".lock", ""); cancel() }
+				disk.then.Store(&begins)
+				var refused *catalog.Error
+				if err := w.do(hasty, n.source); !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable {
+					t.Errorf("beside git: %v", err)
+				}
+				if disk.then.Load() != nil {
+					t.Fatal("nothing came in between")
+				}
+				sameTree(t, dir, map[string]string{"a.hcl": v1, "b.hcl": read(t, other)})
+				must(t, os.Remove(index+".lock"))
+
+				// Git begins, writes what it had meant to, and is done.
+				works := func() {
+					write(t, index+".lock", "as it is now")
+					if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+						t.Error(err)
+					}
+					write(t, file, gits)
+					must(t, os.Rename(index+".lock", index))
+				}
+				disk.then.Store(&works)
+				if err := w.do(t.Context(), n.source); err != nil {
+					t.Errorf("after git: %v", err)
+				}
+				if disk.then.Load() != nil {
+					t.Fatal("nothing came in between")
+				}
+				got := tree(t, dir)
+				if got["a.hcl"] != w.want || (got["new.hcl"] != "") != w.made {
+					t.Errorf("a.hcl holds %q, want %q; new.hcl %q", got["a.hcl"], w.want, got["new.hcl"])
+				}
+				for name := range got {
+					if filepath.Ext(name) != ".hcl" {
+						t.Errorf("%s was left behind", name)
+					}
+				}
+			})
+		}
+	}
+}
