@@ -35,6 +35,7 @@ type candidate struct {
 	bytes    []byte
 	declared *catalog.Declared // nil when it does not decode, or is packed
 	packed   []byte            // declared as the Sink packs it, among many candidates
+	spool    catalog.Spool     // packed and bytes, where another process has made them
 	refs     []catalog.Ref
 	deps     []catalog.Dep
 	claims   []claim
@@ -47,7 +48,7 @@ type candidate struct {
 }
 
 // sound reports that the candidate's new state decodes without errors.
-func (c *candidate) sound() bool { return c.declared != nil || c.packed != nil }
+func (c *candidate) sound() bool { return c.declared != nil || c.packed != nil || c.spool.Waits() }
 
 // out reports that the candidate's new state does not come in, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.waiting }
@@ -332,7 +333,11 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 
 // positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
 func (c *candidate) positions(display string) *hclfile.Result {
-	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
+	content := c.bytes
+	if c.spool.Waits() {
+		_, content, _ = c.spool.Load() // without it, the diagnostic is about the file as a whole
+	}
+	r, _ := hclfile.Decode(display, content, hclfile.Options{})
 	return r
 }
 
