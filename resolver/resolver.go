@@ -91,6 +91,8 @@ func Open(o Options) (*Resolver, error) {
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
 	r.reads.Store(st)
 	r.writes.Store(st)
+	// The merging that the process before has left can wait until the files have been compared with what is stored.
+	r.Pace(st.Generation() > 0)
 	r.feed.begin(st.Generation())
 	// Epoch 0 is what an answer that was never confirmed has.
 	r.stamps.begin()

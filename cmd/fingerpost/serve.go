@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -102,11 +101,6 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	}
 	if _, err := os.Stat(f.config); err != nil {
 		return fmt.Errorf("open config folder %s: %w (\"fingerpost init\" writes an example)", f.config, errors.Unwrap(err))
-	}
-	if os.Getenv("GOGC") == "" {
-		// Answers from the cache allocate nothing, so collecting twice as often costs next to nothing, while the heap, of
-		// which the cache is the most, needs a quarter less room.
-		debug.SetGCPercent(50)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
