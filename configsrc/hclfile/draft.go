@@ -18,7 +18,8 @@ type Draft struct {
 	table *lineTable // nil as long as nobody needs it
 	tail  *blocks    // what comes to the end of the file, nil: nothing
 
-	splices []splice // made by Bytes: sorted, apart
+	bodies  []BodyEdit // see Bodies
+	splices []splice   // made by Bytes: sorted, apart
 }
 
 // A splice is src[from:to] with text in its place.
