@@ -33,6 +33,7 @@ type candidate struct {
 	touched  bool // the content is as it was, only the stamp is another
 	stamp    catalog.Stamp
 	bytes    []byte
+	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
 	declared *catalog.Declared // nil when it does not decode, or is packed
 	packed   []byte            // declared as the Sink packs it, among many candidates
 	spool    catalog.Spool     // packed and bytes, where another process has made them
@@ -295,6 +296,9 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
 	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: func(p string) ([]byte, error) {
 		asked[p] = true
+		if b, ok := c.bodies[p]; ok {
+			return b, nil
+		}
 		b, stamp, err := t.read(p, maxBodyFileBytes)
 		if err != nil {
 			return nil, linkOrCause(err)

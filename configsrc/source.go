@@ -64,6 +64,9 @@ type Options struct {
 	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
 	// that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
+	// OpenSecret opens a secret, so that a password that is saved again is known to be the one that the file gives. Nil:
+	// none can be. See Secrets.Open.
+	OpenSecret func(s catalog.Secret, context string) (string, error)
 	// Room measures the file system of a folder; nil asks the system. For tests.
 	Room func(dir string) (Room, error)
 }
