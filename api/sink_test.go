@@ -218,13 +218,6 @@ func (p *post) ask(method, path, key, body string, headers ...string) *answer {
 	return p.askBody(method, "/api/mail"+path, "", body, append(headers, "X-Internal-Service-Token: "+key, "X-Internal-Service-Name: shop.v1")...)
 }
 
-// in reports to a subtest.
-func (p *post) in(t testing.TB) *post {
-	sub := *p
-	sub.house = p.house.in(t)
-	return &sub
-}
-
 // data is a success's data.
 func (a *answer) data() map[string]any {
 	d, _ := a.json["data"].(map[string]any)

@@ -55,11 +55,7 @@ type terminal struct {
 	out, err io.Writer
 }
 
-// run is main without the process: it parses, runs and returns the exit code.
-func run(args []string, in io.Reader, out, errw io.Writer) int {
-	return runContext(context.Background(), args, terminal{in, out, errw})
-}
-
+// runContext is main without the process: it parses, runs and returns the exit code.
 func runContext(ctx context.Context, args []string, t terminal) int {
 	root := newRoot(t)
 	root.SetArgs(args)
@@ -103,7 +99,7 @@ func newRoot(t terminal) *cobra.Command {
 	}
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
 	root.AddCommand(newServe(t), newDecodeFiles(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t),
-		newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newVersion(t))
+		newLogs(t), newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newVersion(t))
 	return root
 }
 
