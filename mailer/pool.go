@@ -27,6 +27,7 @@ type pool struct {
 	mu      sync.Mutex // guards all below, and the lanes
 	lanes   map[Server]*lane
 	open    int        // connections, idle and being made ones included
+	ending  int        // of those, the ones that a goodbye is being said on
 	idle    *list.List // of *parked: all idle ones, the longest idle first
 	starved []*lane    // waiting for the total only, in turn; each once
 	closed  bool
@@ -101,8 +102,11 @@ func (p *pool) take(ctx context.Context, server Server) (*lane, *session, error)
 // give puts a session back for the next mail.
 func (p *pool) give(l *lane, s *session) {
 	p.mu.Lock()
-	others := len(p.starved) > 1 || len(p.starved) == 1 && p.starved[0] != l
-	if p.closed || others && l.open > 1 {
+	others := len(p.starved) - p.ending
+	if l.starved {
+		others--
+	}
+	if p.closed || others > 0 && l.open > 1 {
 		p.mu.Unlock()
 		p.end(l, s)
 		return
@@ -124,8 +128,14 @@ func (p *pool) give(l *lane, s *session) {
 
 // end closes a session that is in step with its server. It counts as open until the goodbye is said.
 func (p *pool) end(l *lane, s *session) {
+	p.mu.Lock()
+	p.ending++
+	p.mu.Unlock()
 	p.background(func() {
 		s.quit(p.goodbye)
+		p.mu.Lock()
+		p.ending--
+		p.mu.Unlock()
 		p.drop(l)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"fingerpost/mailer"
 )
@@ -46,11 +47,11 @@ func TestPoolBounds(t *testing.T) {
 	}
 }
 
-// TestPoolTurns: with all connections taken by servers that hang, the next one to fall free goes to whoever has none,
-// though the server that it was with has more to send.
+// TestPoolTurns: with all connections taken by a server that has more to send, the next one to fall free goes to a
+// server that has none.
 func TestPoolTurns(t *testing.T) {
-	step := make(chan struct{})
-	busy := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", silence))
+	step, last := make(chan struct{}), make(chan struct{})
+	busy := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", envelope, message, wait(last), "250 ok", silence))
 	other := newScripted(t, nil, script(greet, takes, silence))
 	tr := newTestTransport(t, mailer.TransportOptions{PerServer: 2, Total: 2})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,14 +60,20 @@ func TestPoolTurns(t *testing.T) {
 		all.Go(func() { tr.Send(ctx, busy.server(), testEnvelope, testMessage) })
 	}
 	eventually(t, "two mails are out", func() bool { return strings.Count(busy.got(), "DATA") == 2 })
-	done := make(chan mailer.Outcome)
-	go func() { done <- tr.Send(t.Context(), other.server(), testEnvelope, testMessage) }()
+	done := make(chan mailer.Outcome, 1)
+	patience, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	go func() { done <- tr.Send(patience, other.server(), testEnvelope, testMessage) }()
 	eventually(t, "the other one waits", func() bool { return mailer.Waiting(tr) == 5 })
-	close(step) // frees one connection after the other, or both at once
+	close(step)
 	if out := <-done; out.Class != mailer.Accepted {
 		t.Errorf("%+v", out)
 	}
+	if n := mailer.Waiting(tr); n == 0 {
+		t.Error("it was the last")
+	}
 	cancel()
+	close(last)
 	all.Wait()
 }
 

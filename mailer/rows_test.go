@@ -84,6 +84,11 @@ func rowsBeforeMail() []row {
 			class: perm, stage: greeting, code: mailer.CodeProtocolError, fields: "host"},
 		{name: "Reply flood: EHLO", script: script("220 hi", hear("EHLO"), flood("250-KEYWORD\r\n")),
 			class: perm, stage: mailer.StageEHLO, code: mailer.CodeProtocolError, fields: "host"},
+		{name: "Reply flood: too many lines", script: script("220 hi", hear("EHLO"), strings.Repeat("250-X|", 200)+"250 X", silence),
+			class: perm, stage: mailer.StageEHLO, code: mailer.CodeProtocolError, fields: "host"},
+		{name: "Reply flood: over a session", class: perm, stage: mailer.StageMail, code: mailer.CodeProtocolError, fields: "host",
+			script: script("220 hi", "EHLO -> "+strings.Repeat("250-"+strings.Repeat("x", 4000)+"|", 190)+"250 X",
+				"MAIL -> "+strings.Repeat("250-"+strings.Repeat("x", 4000)+"|", 190)+"250 X", silence)},
 		{name: "Reply flood: AUTH", script: script(greetLogin, hear("AUTH"), flood("235-x\r\n")), server: withLogin,
 			class: perm, stage: auth, code: mailer.CodeProtocolError, fields: "host"},
 

@@ -88,6 +88,15 @@ func TestReuseAfterRefusal(t *testing.T) {
 	if mails, dials := peer.got(); len(mails) != 3 || dials != 1 {
 		t.Errorf("%d mails over %d connections", len(mails), dials)
 	}
+	strict := newScripted(t, nil, script(greet, "MAIL -> 250 ok", "RCPT -> 550 no", "RSET -> 250 ok", takes, silence))
+	for i, want := range []mailer.Class{mailer.Permanent, mailer.Accepted} {
+		if out := tr.Send(t.Context(), strict.server(), testEnvelope, testMessage); out.Class != want {
+			t.Errorf("mail %d: %+v", i, out)
+		}
+	}
+	if n, _, _ := strict.connections(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
 }
 
 // TestContext: the end of the context ends an attempt at once at each stage before the final dot.
