@@ -323,37 +323,46 @@ func (v *Salvage) each(ctx context.Context, prefix byte, f func(key, rec []byte)
 // seekWidth is how many bytes of a key behind its prefix seekBehind counts with.
 const seekWidth = 24
 
+// seekUnit is the lowest bit of those by which keys of a prefix differ: of an id, of a microsecond, of what a text begins
+// with.
+func seekUnit(prefix byte) uint {
+	switch prefix {
+	case prefixQueue:
+		return 128
+	case prefixMailLog:
+		return 64
+	}
+	return 32
+}
+
 // seekBehind puts the iterator on the first key that can be read behind what cannot, which begins behind at. How far that
-// reaches nobody knows: steps that double find a place that can be read, halving them the first such place.
+// reaches nobody knows: growing steps find a place that can be read, and halving them one near the first. There are few
+// steps of each, because Pebble takes its time over a block that is damaged.
 func seekBehind(it *pebble.Iterator, at []byte) bool {
-	padded := make([]byte, seekWidth)
-	copy(padded, at[1:])
-	start := new(big.Int).SetBytes(padded)
-	key := make([]byte, 1+seekWidth)
-	key[0] = at[0]
+	key := append(make([]byte, 0, 1+seekWidth), at[0])
+	key = append(key, make([]byte, seekWidth)...)
+	copy(key[1:], at[1:])
+	start := new(big.Int).SetBytes(key[1:])
 	readable := func(n *big.Int) bool {
 		n.FillBytes(key[1:])
-		ok := it.SeekGE(key)
-		if ok {
-			_, err := it.ValueAndErr()
-			return err == nil
+		if !it.SeekGE(key) {
+			return it.Error() == nil // there is nothing more
 		}
-		return it.Error() == nil // there is nothing more
+		_, err := it.ValueAndErr()
+		return err == nil
 	}
 	limit := new(big.Int).Lsh(big.NewInt(1), 8*seekWidth)
-	low, high := new(big.Int).Set(start), (*big.Int)(nil)
-	for step := uint(0); ; step++ {
-		n := new(big.Int).Add(start, new(big.Int).Lsh(big.NewInt(1), step))
-		if n.Cmp(limit) >= 0 {
+	low, high := start, new(big.Int)
+	for shift := seekUnit(at[0]); ; shift += 3 {
+		if high = new(big.Int).Add(start, new(big.Int).Lsh(big.NewInt(1), shift)); high.Cmp(limit) >= 0 {
 			return false
 		}
-		if readable(n) {
-			high = n
+		if readable(high) {
 			break
 		}
-		low = n
+		low = high
 	}
-	for one := big.NewInt(1); new(big.Int).Sub(high, low).Cmp(one) > 0; {
+	for range 12 {
 		middle := new(big.Int).Add(low, high)
 		if middle.Rsh(middle, 1); readable(middle) {
 			high = middle
