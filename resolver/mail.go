@@ -3,6 +3,7 @@ package resolver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -254,12 +255,13 @@ func (r *Resolver) takeUpMail(st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	if len(asides) == 0 && st.MailIDBound() < stored {
-		gap := MailGap{Found: r.options.Now(), Reason: "the data directory was removed or replaced while in use: what it had of mail is lost"}
-		r.log.Error("mail lost", "reason", gap.Reason)
-		if err := st.NoteGap(&gap); err != nil {
-			return err
-		}
+	if n := st.MailMissing(); n > 0 {
+		err = r.noteLoss(st, fmt.Sprintf("the log of the store was damaged: the last %d writes of mail are lost", n))
+	} else if len(asides) == 0 && st.MailIDBound() < stored {
+		err = r.noteLoss(st, "the data directory was removed or replaced while in use: what it had of mail is lost")
+	}
+	if err != nil {
+		return err
 	}
 	if err := r.readGaps(st); err != nil {
 		return err
@@ -271,6 +273,12 @@ func (r *Resolver) takeUpMail(st *store.Store) error {
 	m.last = max(m.last, st.MailIDBound())
 	m.asides, m.recovered = asides, false
 	return nil
+}
+
+// noteLoss keeps what nobody can have back in mind.
+func (r *Resolver) noteLoss(st *store.Store, reason string) error {
+	r.log.Error("mail lost", "reason", reason)
+	return st.NoteGap(&MailGap{Found: r.options.Now(), Reason: reason})
 }
 
 // startSalvage has the mail of damaged stores copied in the background: what depends on the files must not wait for it.

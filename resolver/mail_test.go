@@ -521,3 +521,70 @@ func TestMailOfASoundStoreMovedAside(t *testing.T) {
 		t.Errorf("%d after %d", id, ids[49])
 	}
 }
+
+// TestMailMissingFromTheLog: what is done to the store's log, which Pebble takes for one that ends there, is told.
+func TestMailMissingFromTheLog(t *testing.T) {
+	for name, strike := range map[string]func(b []byte) []byte{
+		"untouched": func(b []byte) []byte { return b },
+		"flipped":   func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+		"last":      func(b []byte) []byte { b[len(b)-20] ^= 1; return b },
+		"cut":       func(b []byte) []byte { return b[:len(b)/3] },
+		"zeroed":    func(b []byte) []byte { clear(b[len(b)/2:]); return b },
+		"removed":   func([]byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, killed := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "data")
+			r := open(t, resolver.Options{DataDir: dir, Now: fixed(noon)})
+			for n := range 100 {
+				mustAccept(t, r, fmt.Sprint(n), 100)
+			}
+			if err := os.CopyFS(killed, os.DirFS(dir)); err != nil { // as kill -9 leaves it
+				t.Fatal(err)
+			}
+			logs, err := filepath.Glob(filepath.Join(killed, "*.log"))
+			if err != nil || len(logs) != 1 {
+				t.Fatal(logs, err)
+			}
+			b, err := os.ReadFile(logs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for len(b) > 0 && b[len(b)-1] == 0 { // what the log has room for
+				b = b[:len(b)-1]
+			}
+			err = os.Remove(logs[0])
+			if b = strike(b); b != nil && err == nil {
+				err = os.WriteFile(logs[0], b, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for start := range 2 {
+				r, err := resolver.Open(resolver.Options{DataDir: killed, Now: fixed(noon), Logger: quiet})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, total, err := r.MailLogs(1, catalog.MailQuery{Page: 1, Limit: 1})
+				if err != nil || (total == 100) != (name == "untouched") {
+					t.Errorf("%d entries, %v", total, err)
+				}
+				lost := 100 - total
+				if name == "removed" {
+					lost++ // the note that ids are being given out
+				}
+				switch gaps := r.MailGaps(); {
+				case name == "untouched":
+					if len(gaps) != 0 {
+						t.Errorf("start %d: %+v", start, gaps)
+					}
+				case len(gaps) != 1 || !strings.Contains(gaps[0].Reason, fmt.Sprintf("the last %d writes", lost)):
+					t.Errorf("start %d: of %d entries %+v", start, total, gaps)
+				}
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -33,7 +33,8 @@
 //	E      mail id                   its message                                      AcceptMail
 //	I      project id, key           what is kept under an idempotency key            AcceptMail, AnswerMail
 //	X      expiry, project id, key   empty: the same keys by their time               AcceptMail
-//	M                                bound of the mail ids that were given out        AcceptMail, ReserveMailIDs
+//	M                                bound of the mail ids that were given out,       with every one of these
+//	                                 and the number of the last write of mail
 //	G      name of a folder, or      what became of the mail of a store that was      NoteGap
 //	       time                      damaged or is gone
 //
@@ -68,7 +69,7 @@
 // takes in at one go (bulk.go): durable at once, never in memory as a whole, and as quick to read as what stood there.
 //
 // Mail has no better place, so its batches are on the disk before anybody hears of them. Those of many callers share
-// their syncs.
+// their syncs. A log that has lost some of them all the same, which Pebble does not notice, is found out (witness.go).
 //
 // # When the disk fails
 //

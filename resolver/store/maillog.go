@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,10 @@ type mailState struct {
 	rows   map[int64][]tally // of projects, as that order has them; guarded by turn
 	perRow int               // maxTally, but in tests
 	bound  atomic.Int64      // no id above it has been given out; what the store holds of it, raised before the batch is applied
+	number uint64            // of the last write; guarded by turn
+
+	witness witness
+	missing uint64 // writes, see MailMissing
 }
 
 func newMailState() mailState {
@@ -47,11 +52,21 @@ func (s *Store) loadMailState() error {
 		if err != nil {
 			return err
 		}
-		bound = d.fixed()
+		bound, s.mail.number = d.fixed(), d.uint()
 		return d.err()
 	})
 	s.mail.bound.Store(bound)
-	return err
+	if !s.fs.disk || err != nil {
+		return err
+	}
+	if seen := readWitness(s.dirName()); seen > s.mail.number {
+		s.mail.missing = seen - s.mail.number
+	}
+	if !s.fs.readOnly {
+		s.mail.witness.name = filepath.Join(s.dirName(), witnessFile)
+		s.mail.witness.on.Store(true)
+	}
+	return nil
 }
 
 // InMemory reports a store without a directory.
@@ -128,9 +143,8 @@ func (s *Store) takeTurn(b *pebble.Batch, finish func(t *mailTurn) error) (refus
 		return nil, s.fence.cause()
 	}
 	err = finish(&t)
-	if err == nil && t.refused == nil && !t.idle {
-		err = t.noteBound()
-		t.idle = b.Empty()
+	if t.idle = t.idle || b.Empty() && t.bound == 0; err == nil && t.refused == nil && !t.idle {
+		err = t.noteState()
 	}
 	if err != nil {
 		delete(s.mail.rows, t.touched) // they may be ahead of the batch
@@ -144,24 +158,30 @@ func (s *Store) takeTurn(b *pebble.Batch, finish func(t *mailTurn) error) (refus
 		<-s.mail.turn
 		return nil, errors.Join(err, b.Close())
 	}
+	number := s.mail.number
 	err = s.db.ApplyNoSyncWait(b, pebble.Sync)
 	<-s.mail.turn
 	if err == nil {
 		err = b.SyncWait()
 	}
+	if err == nil {
+		s.mail.witness.ack(number)
+	}
 	// The readers that Borrow keeps stay: nothing of what they read is mail.
 	return nil, errors.Join(err, b.Close())
 }
 
-func (t *mailTurn) noteBound() error {
-	have := t.s.mail.bound.Load()
-	if t.bound == have || t.bound == 0 || t.bound < have && !t.exactly {
-		return nil
+// noteState numbers the write and moves the bound of ids.
+func (t *mailTurn) noteState() error {
+	m := &t.s.mail
+	if bound := m.bound.Load(); t.bound > bound || t.exactly {
+		m.bound.Store(t.bound)
 	}
-	e := encoder{make([]byte, 0, 9)}
+	m.number++
+	e := encoder{make([]byte, 0, 20)}
 	e.byte(mailVersion)
-	e.fixed(t.bound)
-	t.s.mail.bound.Store(t.bound)
+	e.fixed(m.bound.Load())
+	e.uint(m.number)
 	return t.b.Set(keyMailState, e.b, nil)
 }
 

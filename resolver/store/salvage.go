@@ -72,6 +72,9 @@ func (s *Store) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
 		v.lacks(withoutDir(err))
 	default:
 		v.from = from
+		if n := from.MailMissing(); n > 0 {
+			v.lacks(fmt.Errorf("its log has lost the last %d writes of mail", n))
+		}
 	}
 	return v, nil
 }

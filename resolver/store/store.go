@@ -365,6 +365,7 @@ func (s *Store) Close() error {
 	if !s.closing.CompareAndSwap(false, true) {
 		return ErrClosed
 	}
+	defer s.mail.witness.close()
 	if s.fence.cause() != nil {
 		s.users.closed.Store(true)
 		s.abandon(s.cache.MaxSize())
