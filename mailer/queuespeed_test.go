@@ -9,8 +9,8 @@ import (
 	"fingerpost/resolver"
 )
 
-// BenchmarkSend sends raw mail to a sink over reused connections, from eight callers, with the store on the disk.
-func BenchmarkSend(b *testing.B) {
+// BenchmarkMailer sends raw mail to a sink over reused connections, from eight callers, with the store on the disk.
+func BenchmarkMailer(b *testing.B) {
 	k := newSink(b)
 	r, err := resolver.Open(resolver.Options{DataDir: b.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
