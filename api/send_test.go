@@ -209,8 +209,7 @@ func TestIdempotency(t *testing.T) {
 func TestIdempotencyRunning(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, nil)
-	first := make(chan *answer, 1)
-	go func() { first <- p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: k") }()
+	first := p.later("POST", "/send/template", p.poster, hello, "Idempotency-Key: k")
 	eventually(t, "the first attempt", func() bool { return p.mail.Counts().Attempts == 1 })
 	a := p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: k")
 	a.check(t, 409, "CONFLICT")
@@ -218,7 +217,7 @@ func TestIdempotencyRunning(t *testing.T) {
 		t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
 	}
 	close(s.hold)
-	(<-first).check(t, 200, "")
+	came(t, first).check(t, 200, "")
 	p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: k").check(t, 200, "")
 }
 
@@ -226,9 +225,9 @@ func TestIdempotencyRunning(t *testing.T) {
 func TestShareOfWaiting(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, nil, func(o *api.Options) { o.Limits.Sends = 2 })
-	waiting := make(chan *answer, 2)
+	var waiting []<-chan *answer
 	for range 2 {
-		go func() { waiting <- p.ask("POST", "/send/template", p.poster, hello) }()
+		waiting = append(waiting, p.later("POST", "/send/template", p.poster, hello))
 	}
 	eventually(t, "two attempts", func() bool { return p.mail.Counts().Attempts == 2 })
 	for range 3 {
@@ -239,8 +238,8 @@ func TestShareOfWaiting(t *testing.T) {
 		}
 	}
 	close(s.hold)
-	for range 2 {
-		(<-waiting).check(t, 200, "")
+	for _, answers := range waiting {
+		came(t, answers).check(t, 200, "")
 	}
 	eventually(t, "the queue's end", func() bool { return p.mail.Counts().Waiting == 0 })
 	if got := len(s.to("ada@example.com")); got != 5 {
@@ -253,13 +252,12 @@ func TestShareOfWaiting(t *testing.T) {
 func TestShutdownAnswersWaiting(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = time.Minute })
-	waiting := make(chan *answer, 1)
-	go func() { waiting <- p.ask("POST", "/send/template", p.poster, hello) }()
+	waiting := p.later("POST", "/send/template", p.poster, hello)
 	eventually(t, "the attempt", func() bool { return p.mail.Counts().Attempts == 1 })
 	if err := p.server.Shutdown(within(t, 2*time.Second)); err != nil {
 		t.Errorf("shutdown: %v", err)
 	}
-	a := <-waiting
+	a := came(t, waiting)
 	a.check(t, 202, "")
 	close(s.hold)
 	if err := p.mail.Drain(within(t, 10*time.Second)); err != nil {

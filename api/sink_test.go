@@ -242,3 +242,23 @@ func within(t testing.TB, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// later asks while the test goes on. The channel is closed where no answer came, which ask reports.
+func (p *post) later(method, path, key, body string, headers ...string) <-chan *answer {
+	answers := make(chan *answer, 1)
+	go func() {
+		defer close(answers)
+		answers <- p.ask(method, path, key, body, headers...)
+	}()
+	return answers
+}
+
+// came is the answer, once it is there.
+func came(t testing.TB, answers <-chan *answer) *answer {
+	t.Helper()
+	a, ok := <-answers
+	if !ok {
+		t.Fatal("no answer came")
+	}
+	return a
+}

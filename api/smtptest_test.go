@@ -124,9 +124,9 @@ func TestSMTPTestsAtOnce(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, nil)
 	const most = 16
-	answers := make(chan *answer, most)
+	var running []<-chan *answer
 	for range most {
-		go func() { answers <- p.ask("POST", testPath, p.poster, s.settings("")) }()
+		running = append(running, p.later("POST", testPath, p.poster, s.settings("")))
 	}
 	var a *answer
 	eventually(t, "a refusal", func() bool {
@@ -144,8 +144,8 @@ func TestSMTPTestsAtOnce(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	close(s.hold)
-	for range most {
-		(<-answers).check(t, 200, "")
+	for _, answers := range running {
+		came(t, answers).check(t, 200, "")
 	}
 	p.ask("POST", testPath, p.poster, s.settings("")).check(t, 200, "")
 }
