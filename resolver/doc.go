@@ -29,4 +29,10 @@
 //
 // Resolve outlives the store (contract cli.md): when the disk refuses, or the store is damaged or deleted, one in memory
 // takes over, and the way back is looked for; see failover.go.
+//
+// # Mail
+//
+// A Resolver also keeps mail, its log and idempotency keys (mail.go), for package mailer, whose Ledger it is. Mail does not
+// outlive the store's disk: as long as that fails it is refused as UNAVAILABLE, and what was refused is not sent later.
+// MailGaps tells of what was lost with a damaged store.
 package resolver
