@@ -160,7 +160,7 @@ func (b *building) encode() (*Answer, error) {
 // cache included, which is when its epoch comes. Nobody else may have such an answer.
 func (b *building) load(hash uint64) (s seen, keep bool, err error) {
 	r := b.r
-	for {
+	for range maxLoads {
 		s = r.stamps.see(hash)
 		r.metrics.storeReads.Add(1)
 		if r.stamps.quiet(s.epoch) {
@@ -176,10 +176,15 @@ func (b *building) load(hash uint64) (s seen, keep bool, err error) {
 		if err = r.duringChange(b.readView); errors.Is(err, store.ErrClosed) || r.stamps.epoch.Load() != s.epoch {
 			continue // the change has ended
 		}
-		s.epoch, s.name, s.project = 0, ^s.name, nil
-		return s, false, err
+		break
 	}
+	s.epoch, s.name, s.project = 0, ^s.name, nil
+	return s, false, err
 }
+
+// maxLoads is how often an answer is read anew because of changes that came in between. A closed store that nothing takes
+// the place of must not keep its readers busy for ever; and what was read is of one moment in any case.
+const maxLoads = 100
 
 // duringChange calls f with the state before the change that is under way. Where one store takes the place of another,
 // either will do.
