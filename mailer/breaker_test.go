@@ -1,0 +1,272 @@
+package mailer_test
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
+)
+
+func account(p *catalog.ProjectConfig, password string) {
+	p.SMTP.Username, p.SMTP.Password = sinkUser, catalog.Secret{Source: catalog.SecretPlain, Ref: password}
+}
+
+func TestBreaker(t *testing.T) {
+	k := newSink(t)
+	k.password = "right"
+	p := project("acme", k)
+	account(&p, "right")
+	r := newRig(t, p)
+	// Two mails wait for their next attempt when the password goes bad.
+	k.answers(func(int, arrival) error { return errGreylisted })
+	waiting := []int64{r.send(raw("acme")).LogID, r.send(raw("acme")).LogID}
+	for _, id := range waiting {
+		r.waits("acme", id, 1)
+	}
+	k.set(func() { k.password, k.answer = "changed", nil })
+	account(&p, "wrong") // so that the connections from before are not used
+	r.declare(p)
+
+	got := r.send(raw("acme"))
+	if got.Failed == nil || got.Failed.Code != mailer.CodeAuthFailed {
+		t.Fatalf("receipt %+v", got)
+	}
+	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.Attempts != 1 {
+		t.Errorf("entry %+v", e)
+	}
+	_, logins, _ := k.count()
+
+	// The breaker is open: a new mail fails at once, and nobody logs in, whatever becomes due.
+	got = r.send(raw("acme"))
+	if got.Failed == nil || got.Failed.Code != mailer.CodeAuthFailed || !strings.Contains(got.Failed.Message, "Not tried") {
+		t.Errorf("receipt %+v, failed %v", got, got.Failed)
+	}
+	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.Attempts != 0 {
+		t.Errorf("entry %+v", e)
+	}
+	r.pass(3 * time.Hour)
+	r.ConfigChanged(p.Project.ID) // it has not
+	r.ConfigChanged(0)
+	r.pass(time.Hour)
+	if _, now, _ := k.count(); now != logins {
+		t.Errorf("%d logins with a config that is known to be bad", now-logins)
+	}
+	for _, id := range waiting {
+		if e := r.entry("acme", id); e.Status != catalog.MailRetrying || e.Attempts != 1 {
+			t.Errorf("a mail that waited: %+v", e)
+		}
+	}
+
+	account(&p, "changed")
+	r.declare(p)
+	r.ConfigChanged(p.Project.ID)
+	for _, id := range waiting { // without any move of the clock
+		if e := r.becomes("acme", id, catalog.MailSent); e.Attempts != 2 || e.Uncertain {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	if got := r.send(raw("acme")); !got.Sent {
+		t.Errorf("receipt %+v", got)
+	}
+}
+
+// TestBreakerInTheBackground has mail that was queued meet the bad config: its sender was told that it is queued, so it
+// waits.
+func TestBreakerInTheBackground(t *testing.T) {
+	k := newSink(t)
+	k.password = "right"
+	p := project("acme", k)
+	account(&p, "right")
+	r := newRig(t, p)
+	k.answers(func(int, arrival) error { return errGreylisted })
+	first, second := r.send(raw("acme")).LogID, r.send(raw("acme")).LogID
+	r.waits("acme", first, 1)
+	r.waits("acme", second, 1)
+	account(&p, "wrong")
+	r.declare(p)
+	k.answers(nil)
+	r.clock.forward(10 * time.Second)
+	until(t, "one of them has met the bad password", func() bool {
+		return r.entry("acme", first).ErrorCode == mailer.CodeAuthFailed || r.entry("acme", second).ErrorCode == mailer.CodeAuthFailed
+	})
+	r.settle()
+	r.pass(2 * time.Hour)
+	if _, logins, _ := k.count(); logins > 4 { // two good ones before, two places for mail that waited
+		t.Errorf("%d logins", logins)
+	}
+	for _, id := range []int64{first, second} {
+		if e := r.entry("acme", id); e.Status != catalog.MailRetrying {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	// Nobody tells of this change: the password is no longer wrong because the account's is.
+	account(&p, "right")
+	r.declare(p)
+	r.clock.forward(10 * time.Second)
+	for _, id := range []int64{first, second} {
+		r.becomes("acme", id, catalog.MailSent)
+	}
+}
+
+// TestConfigChangesUnderAnAttempt has the right password come while the wrong one is tried: the breaker must not hold on to
+// what is no longer there.
+func TestConfigChangesUnderAnAttempt(t *testing.T) {
+	k := newSink(t)
+	k.password = "right"
+	k.answers(func(int, arrival) error { return errGreylisted })
+	p := project("acme", k)
+	account(&p, "right")
+	r := newRig(t, p)
+	id := r.send(raw("acme")).LogID
+	r.waits("acme", id, 1)
+	account(&p, "wrong")
+	r.declare(p)
+	k.set(func() {
+		k.answer = nil
+		k.login = func() {
+			account(&p, "right")
+			r.declare(p)
+			r.ConfigChanged(p.Project.ID)
+		}
+	})
+	if got := r.send(raw("acme")); got.Failed == nil {
+		t.Fatalf("receipt %+v", got)
+	}
+	// It is not due yet, but goes with what was put right.
+	r.becomes("acme", id, catalog.MailSent)
+}
+
+func TestBreakerIsOneProjects(t *testing.T) {
+	k := newSink(t)
+	k.password = "right"
+	bad, good := project("bad", k), project("good", k)
+	account(&bad, "wrong")
+	account(&good, "right")
+	r := newRig(t, bad, good)
+	if got := r.send(raw("bad")); got.Failed == nil {
+		t.Fatalf("receipt %+v", got)
+	}
+	if got := r.send(raw("good")); !got.Sent {
+		t.Errorf("receipt %+v", got)
+	}
+}
+
+func TestBreakerClosesWithAPassedTest(t *testing.T) {
+	k := newSink(t)
+	k.password = "new"
+	p := project("acme", k)
+	account(&p, "old")
+	r := newRig(t, p)
+	r.send(raw("acme"))
+	k.set(func() { k.password = "old" }) // the server is put right, not the config
+	if got := r.send(raw("acme")); got.Failed == nil {
+		t.Fatalf("receipt %+v", got)
+	}
+	report, err := r.TestSMTP(t.Context(), mailer.TestRequest{Config: *p.SMTP, Password: "old", ToEmail: "me@acme.example"})
+	if err != nil || !report.MailSent {
+		t.Fatalf("test: %+v, %v", report, err)
+	}
+	if got := r.send(raw("acme")); !got.Sent {
+		t.Errorf("receipt %+v, failed %v", got, got.Failed)
+	}
+}
+
+// deadServer accepts connections and says nothing.
+func deadServer(t testing.TB) *sink { return deadServerAt(t, "127.0.0.1:0") }
+
+func deadServerAt(t testing.TB, address string) *sink {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var conns []net.Conn
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+	return &sink{listener: l}
+}
+
+// TestDeadServerDelaysNobodyElse fills all places of a dead server, and many queues behind them.
+func TestDeadServerDelaysNobodyElse(t *testing.T) {
+	k, dead := newSink(t), deadServer(t)
+	r := newRig(t, project("dead", dead), project("good", k))
+	const n = 100
+	answers := make(chan result, n)
+	for range n {
+		go func() { answers <- <-r.sendAsync(raw("dead")) }()
+	}
+	until(t, "all its places are taken", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer })
+	if got := r.send(raw("good")); !got.Sent {
+		t.Fatalf("receipt %+v", got)
+	}
+	// More than some do not wait for a place; for the others the budget ends. All wait in the background.
+	until(t, "all are accepted", func() bool { r.clock.forward(100 * time.Millisecond); return r.Counts().Waiting == n })
+	r.clock.forward(mailer.DefaultBudget)
+	for range n {
+		if got := <-answers; got.err != nil || !got.Queued {
+			t.Fatalf("answered %+v", got)
+		}
+	}
+	r.clock.forward(time.Minute)
+	if c := r.Counts(); c.Waiting != n || c.Attempts > mailer.DefaultPerServer {
+		t.Errorf("counts %+v", c)
+	}
+	if got := r.send(raw("good")); !got.Sent {
+		t.Fatalf("receipt %+v", got)
+	}
+}
+
+// TestFreshMailGoesFirst keeps a server busy with mail that waited, which leaves places for new mail.
+func TestFreshMailGoesFirst(t *testing.T) {
+	k := newSink(t)
+	k.answers(func(int, arrival) error { return errGreylisted })
+	r := newRig(t, project("acme", k))
+	for range 20 {
+		r.waits("acme", r.send(raw("acme")).LogID, 1)
+	}
+	release := make(chan struct{})
+	k.answers(func(_ int, m arrival) error {
+		if !strings.Contains(m.message, "Subject: new") {
+			<-release
+		}
+		return nil
+	})
+	r.clock.forward(10 * time.Second)
+	until(t, "mail that waited is under way", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer/4 })
+	for range 10 {
+		s := raw("acme")
+		s.Subject = "new"
+		if got := r.send(s); !got.Sent {
+			t.Fatalf("receipt %+v", got)
+		}
+	}
+	until(t, "only mail that waited is under way", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer/4 })
+	close(release)
+	until(t, "all have arrived", func() bool { return len(k.mails()) == 30 })
+	if k.most > mailer.DefaultPerServer {
+		t.Errorf("%d mails at a time at one server", k.most)
+	}
+}
