@@ -139,6 +139,16 @@ func tellChanges(ctx context.Context, feed *resolver.Feed, changed func(project 
 // file tells.
 func (m *mailService) retry() { m.mailer.ConfigChanged(0) }
 
+// lastWords is how long before the end of the grace attempts are cut off: the mailer still gives them a moment then.
+const lastWords = 5 * time.Second
+
+// drain is close within a grace that ends with ctx.
+func (m *mailService) drain(ctx context.Context, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, grace-min(grace/4, lastWords))
+	defer cancel()
+	return m.close(ctx)
+}
+
 // close begins no attempt more and waits for those under way until ctx ends. No mail is lost by it. The store must be open,
 // and may be closed where the result is nil. It may be called again, which says the same, and for nil.
 func (m *mailService) close(ctx context.Context) error {

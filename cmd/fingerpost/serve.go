@@ -90,6 +90,7 @@ type service struct {
 	listeners   []boundListener
 	opsListener net.Listener
 	failed      chan error // a part that cannot go on
+	abandoned   bool       // what was in use at the end is so still
 }
 
 type boundListener struct {
@@ -373,17 +374,19 @@ func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// drain lets requests in flight finish. A second signal ends it at once.
+// abruptly is how long what is in use may take to be let go at a second signal.
+const abruptly = time.Second
+
+// drain lets requests and mails in flight finish. A second signal ends it at once.
 func (s *service) drain(signals <-chan os.Signal) error {
 	s.ops.SetReady(false)
 	ctx, cancel := context.WithTimeout(context.Background(), s.f.grace)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
-		err := s.api.Shutdown(ctx)
-		if cut := s.mail.close(ctx); err == nil {
-			err = cut
-		}
+		mails := make(chan error, 1)
+		go func() { mails <- s.mail.drain(ctx, s.f.grace) }()
+		err := errors.Join(s.api.Shutdown(ctx), <-mails)
 		s.after.finish(ctx) // the last writes', too
 		stopped <- err
 	}()
@@ -397,7 +400,11 @@ func (s *service) drain(signals <-chan os.Signal) error {
 		case sig := <-signals:
 			if sig != syscall.SIGHUP {
 				cancel()
-				<-stopped
+				select {
+				case <-stopped:
+				case <-time.After(abruptly):
+					s.abandoned = true
+				}
 				return &exitError{exitFailed, errors.New("ended by a second signal, requests and mails in flight were cut off")}
 			}
 		}
@@ -418,10 +425,7 @@ func (s *service) close() {
 	for _, l := range s.listeners {
 		l.Close()
 	}
-	if s.resolver == nil {
-		return
-	}
-	if s.mail.close(ctx) != nil {
+	if s.resolver == nil || s.abandoned || s.mail.close(ctx) != nil {
 		return // somebody may use the store still; it needs no closing to be whole
 	}
 	if err := s.resolver.Close(); err != nil {

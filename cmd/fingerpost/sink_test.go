@@ -23,6 +23,9 @@ type sink struct {
 	chatty         bool        // its refusals repeat what it was told
 	welcome        atomic.Bool // nobody is told to come later
 
+	hold    chan struct{} // not nil: the reply to the final dot waits until it is closed
+	holding chan struct{} // gets a value for each reply that waits
+
 	mu       sync.Mutex // guards what follows
 	addr     string
 	server   *smtp.Server
@@ -159,6 +162,10 @@ func (s *sinkSession) Data(r io.Reader) error {
 	l := letter{from: s.from, to: s.to, sum: sha256.Sum256(text), text: string(text)}
 	if m, err := mail.ReadMessage(strings.NewReader(l.text)); err == nil {
 		l.messageID = m.Header.Get("Message-ID")
+	}
+	if s.sink.hold != nil {
+		s.sink.holding <- struct{}{}
+		<-s.sink.hold
 	}
 	s.sink.mu.Lock()
 	defer s.sink.mu.Unlock()
