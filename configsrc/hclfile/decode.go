@@ -58,13 +58,21 @@ type place struct {
 // The Result is never nil.
 func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
 	s := &source{path: path, src: src}
-	res := &Result{Declared: &catalog.Declared{}, source: s, places: map[refKey]place{}}
 	if ds := s.guard(); len(ds) > 0 {
-		return res, ds.capped()
+		return newResult(s), ds.capped()
 	}
-	d := &decoder{source: s, o: o, res: res, first: map[claim]hcl.Range{}}
-	var syntax Diagnostics
-	d.sound, syntax = s.parse()
+	sound, syntax := s.parse()
+	return s.decode(sound, syntax, o)
+}
+
+func newResult(s *source) *Result {
+	return &Result{Declared: &catalog.Declared{}, source: s, places: map[refKey]place{}}
+}
+
+// decode reads the tree.
+func (s *source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
+	res := newResult(s)
+	d := &decoder{source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
 	d.file()
 	d.diags = slices.Concat(d.diags, syntax, s.guardKeys())
 	slices.Sort(res.Deps)
@@ -90,6 +98,24 @@ func (r *Result) Position(ref catalog.Ref) Pos { return position(r.places[keyOf(
 
 // HasUUID reports whether the block of ref has a uuid line.
 func (r *Result) HasUUID(ref catalog.Ref) bool { return r.places[keyOf(ref)].uuid }
+
+// A Parsed is a file that was decoded without errors, to be decoded again without parsing it again: it shares nothing that
+// can be changed with what was decoded from it. It is for one goroutine at a time.
+type Parsed struct{ source *source }
+
+// Parsed keeps what r was decoded from. r must be without errors.
+func (r *Result) Parsed() *Parsed {
+	r.source.lexed = nil // large, and of little use once all edits have been made
+	return &Parsed{r.source}
+}
+
+// Decode is what the function Decode would make of the file, with the path that it was given.
+func (p *Parsed) Decode(o Options) (*Result, Diagnostics) {
+	return p.source.decode(len(p.source.src)+1, nil, o)
+}
+
+// Bytes are the file's. They must not be changed.
+func (p *Parsed) Bytes() []byte { return p.source.src }
 
 // A claim is something that one file may say only once.
 type claim struct{ kind, name string }
