@@ -24,12 +24,8 @@ type parsedFile struct {
 	bytes int
 }
 
-const (
-	// maxParsed bounds the memory for trees. It is enough for a thousand files of the usual size.
-	maxParsed = 64 << 20
-	// treeBytes is about what a tree needs for each byte of its file.
-	treeBytes = 20
-)
+// maxParsed bounds the memory for trees, in bytes. It is enough for a thousand files of the usual size, of about 3 kB.
+const maxParsed = 48 << 20
 
 // take gives away the tree of a file that has the content with this hash, nil where there is none. The taker has it alone.
 func (p *parsedFiles) take(path string, hash [sha256.Size]byte) *hclfile.Parsed {
@@ -48,7 +44,7 @@ func (p *parsedFiles) take(path string, hash [sha256.Size]byte) *hclfile.Parsed 
 
 // keep keeps a tree, and lets go of those that were kept longest ago where there are too many.
 func (p *parsedFiles) keep(path string, hash [sha256.Size]byte, tree *hclfile.Parsed) {
-	f := &parsedFile{path: path, hash: hash, tree: tree, bytes: treeBytes*len(tree.Bytes()) + 1<<10}
+	f := &parsedFile{path: path, hash: hash, tree: tree, bytes: tree.Size()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.byPath[path]; e != nil {

@@ -152,7 +152,7 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 		return err
 	}
 	if !u.c.gone {
-		s.parsed.keep(path, u.c.stamp.Hash, made.Parsed())
+		s.parsed.keep(path, u.c.stamp.Hash, made)
 	}
 	return nil
 }
@@ -192,8 +192,8 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 }
 
 // fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
-// disk under another name. The result is what it decoded.
-func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Result, error) {
+// disk under another name. It returns what the next edit of it can go by.
+func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed, error) {
 	c := &candidate{path: e.path, bytes: out}
 	decoded := c.decodeBy(s.display(e.path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
 		return e.draft.Decode(out, o)
@@ -207,16 +207,17 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Result,
 	if !e.expect(c.declared) {
 		return nil, fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
 	}
+	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
 	u.c = c
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
-		return decoded, u.stage(nil, nil)
+		return made, u.stage(nil, nil)
 	}
 	info, err := s.o.Disk.Stat(u.target)
 	if err != nil {
 		return nil, writeFault("edit "+e.path, err)
 	}
-	return decoded, u.stage(out, info)
+	return made, u.stage(out, info)
 }
 
 func (s *Source) isLink(path string) bool {
