@@ -28,6 +28,9 @@ func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method []byte, pattern stri
 	}
 	if key != nil {
 		attrs = append(attrs, slog.String("key", key.ID))
+		if isMailPath(pattern) { // the key was good, so the name was, too
+			attrs = append(attrs, slog.String("service", serviceName(ctx)))
+		}
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
 }

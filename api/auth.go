@@ -158,6 +158,11 @@ func validServiceName(values [][]byte) bool {
 	return true
 }
 
+// serviceName is who calls the mail service. It is well formed where the request's key was good.
+func serviceName(ctx *fasthttp.RequestCtx) string {
+	return string(ctx.Request.Header.Peek(headerMailName))
+}
+
 // refuseFailed counts a failed key and says what the caller gets: 401, or 429 once its address has shown too many bad
 // keys. Requests that show none, or two, guess nothing and are not throttled.
 func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *catalog.Error {

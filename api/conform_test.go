@@ -269,7 +269,7 @@ func (d *description) conformEnvelope(body []byte) error {
 	}
 	schemas := d.root().get("components", "schemas")
 	for _, name := range schemas.keys() {
-		if name != "Failure" && name != "MailFailure" && !strings.HasSuffix(name, "Answer") {
+		if !strings.HasSuffix(name, "Failure") && !strings.HasSuffix(name, "Answer") {
 			continue
 		}
 		bad := schemas.get(name).validate(value)

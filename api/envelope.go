@@ -73,7 +73,11 @@ func (s *Server) succeed(ctx *fasthttp.RequestCtx, message string, data []byte) 
 // fail answers with the error envelope, in the mail form when the path is one of the mail service's. The path is given
 // because the library forgets it when reading a request fails.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
-	status := statusOf(e.Code)
+	s.failWith(ctx, path, statusOf(e.Code), e, nil)
+}
+
+// failWith is fail with a status that the code alone does not tell, and with data, which is JSON, where there is some.
+func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, data []byte) {
 	h := &ctx.Response.Header
 	h.SetStatusCode(status)
 	h.SetContentTypeBytes(contentJSON)
@@ -93,6 +97,9 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 		body = appendProblems(body, e.Problems)
 	}
 	body = append(body, '}')
+	if data != nil {
+		body = append(append(body, `,"data":`...), data...)
+	}
 	if isMailPath(path) {
 		body = append(body, `,"message":`...)
 		body = resolver.AppendString(body, e.Message)

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"fingerpost/resolver/catalog"
 )
@@ -24,7 +25,7 @@ func statusOf(code catalog.Code) int {
 		return http.StatusBadRequest
 	case catalog.CodeUnauthorized:
 		return http.StatusUnauthorized
-	case catalog.CodeForbidden, catalog.CodeDomainNotVerified, catalog.CodeProjectSuspended:
+	case catalog.CodeForbidden, catalog.CodeDomainNotVerified, catalog.CodeProjectSuspended, catalog.CodeMailDisabled:
 		return http.StatusForbidden
 	case catalog.CodeNotFound:
 		return http.StatusNotFound
@@ -32,8 +33,11 @@ func statusOf(code catalog.Code) int {
 		return http.StatusMethodNotAllowed
 	case codeTimeout:
 		return http.StatusRequestTimeout
-	case catalog.CodeConflict, catalog.CodeFileInvalid, catalog.CodeFileChanged, catalog.CodeReadOnly:
+	case catalog.CodeConflict, catalog.CodeFileInvalid, catalog.CodeFileChanged, catalog.CodeReadOnly, catalog.CodeExpression,
+		catalog.CodeSecretsMissing, catalog.CodeSMTPNotConfigured, catalog.CodeTemplateInactive:
 		return http.StatusConflict
+	case catalog.CodeIdempotencyMismatch:
+		return http.StatusUnprocessableEntity
 	case catalog.CodePrecondition:
 		return http.StatusPreconditionFailed
 	case codeTooLarge:
@@ -47,8 +51,14 @@ func statusOf(code catalog.Code) int {
 	case catalog.CodeUnavailable:
 		return http.StatusServiceUnavailable
 	}
+	if strings.HasPrefix(string(code), smtpCodes) {
+		return http.StatusBadGateway
+	}
 	return http.StatusInternalServerError
 }
+
+// smtpCodes begin the codes of contract mail-errors.md: what another server has done.
+const smtpCodes = "SMTP_"
 
 // A refusal is a failure that is the same for everyone who meets it.
 type refusal = catalog.Error

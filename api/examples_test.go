@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -104,6 +106,7 @@ func TestOpenAPICodes(t *testing.T) {
 	for _, code := range []catalog.Code{catalog.CodeValidation, catalog.CodeUnauthorized, catalog.CodeForbidden, catalog.CodeDomainNotVerified,
 		catalog.CodeProjectSuspended, catalog.CodeNotFound, catalog.CodeConflict, catalog.CodeFileInvalid, catalog.CodeFileChanged,
 		catalog.CodeReadOnly, catalog.CodePrecondition, catalog.CodeInternal, catalog.CodeUnavailable,
+		catalog.CodeMailDisabled, catalog.CodeSMTPNotConfigured, catalog.CodeTemplateInactive, catalog.CodeIdempotencyMismatch,
 		"METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "HEADERS_TOO_LARGE", "RATE_LIMITED"} {
 		if !listed[string(code)] {
 			t.Errorf("ErrorCode lacks %s", code)
@@ -116,6 +119,41 @@ func TestOpenAPICodes(t *testing.T) {
 	for code := range listed {
 		if !regexp.MustCompile("`" + code + "`").MatchString(told) {
 			t.Errorf("no response is said to have %s", code)
+		}
+	}
+}
+
+// TestOpenAPISMTPCodes: every code that the mailer gives is listed, and no other.
+func TestOpenAPISMTPCodes(t *testing.T) {
+	files, err := filepath.Glob("../mailer/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sources of the mailer: %v", err)
+	}
+	given := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`"(SMTP_[A-Z_]+)"`).FindAllSubmatch(text, -1) {
+			given[string(m[1])] = true
+		}
+	}
+	listed := map[string]bool{}
+	for _, code := range describedAPI(t).root().get("components", "schemas", "SmtpCode", "enum").items() {
+		listed[code.value.(string)] = true
+	}
+	for code := range given {
+		if !listed[code] {
+			t.Errorf("SmtpCode lacks %s", code)
+		}
+	}
+	for code := range listed {
+		if !given[code] {
+			t.Errorf("SmtpCode has %s, which nothing gives", code)
 		}
 	}
 }

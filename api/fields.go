@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -47,6 +48,23 @@ func (f *form) fill(fields []catalog.Field, names ...string) {
 		}
 		f.set(field, value)
 	}
+}
+
+// fillOptional sets a text that may be absent, which null and "" say.
+func (f *form) fillOptional(name string, to *string) {
+	value, given := f.body.values[name]
+	switch {
+	case !given:
+	case value == nil:
+		*to = ""
+	default:
+		f.set(catalog.Field{Name: name, Value: to}, value)
+	}
+}
+
+// again is the form for reading it into another noun: it knows of no problems but those of the body itself.
+func (f *form) again() *form {
+	return &form{body: f.body, problems: slices.Clone(f.problems), bad: maps.Clone(f.bad)}
 }
 
 // fail notes what is wrong with a field, the first thing only.

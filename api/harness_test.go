@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -74,6 +75,9 @@ func start(t testing.TB, change ...func(*api.Options)) *house {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		h.server.Shutdown(ctx)
+		if m, ok := o.Mail.(*mailer.Mailer); ok {
+			_ = m.Drain(ctx)
+		}
 		h.resolver.Close()
 	})
 	return h

@@ -35,13 +35,19 @@ func documented() (calls []string) {
 
 // The description and the route table have the same calls, with the same permissions.
 func TestOpenAPIMatchesRoutes(t *testing.T) {
-	security := map[catalog.Permission]string{
-		0: "[]", catalog.MayRead: "[{platformKey: [read]}]", catalog.MayWrite: "[{platformKey: [write]}]",
-		resolvePermissions: "[{platformKey: [resolve]}, {platformKey: [read]}]",
-	}
+	words := map[catalog.Permission][]string{catalog.MayRead: {"read"}, catalog.MayWrite: {"write"}, catalog.MayMail: {"mail"},
+		resolvePermissions: {"resolve", "read"}}
 	var routed []string
 	for _, rt := range routes() {
-		routed = append(routed, rt.method+" "+rt.path+" "+security[rt.allow])
+		var entries []string
+		for _, word := range words[rt.allow] {
+			if rt.service == Mail {
+				entries = append(entries, "{serviceToken: ["+word+"], serviceName: []}")
+			} else {
+				entries = append(entries, "{platformKey: ["+word+"]}")
+			}
+		}
+		routed = append(routed, rt.method+" "+rt.path+" ["+strings.Join(entries, ", ")+"]")
 	}
 	slices.Sort(routed)
 	described := documented()

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"fingerpost/configsrc"
+	"fingerpost/mailer"
 )
 
 // Config is what the ops listener asks of the files' side; *configsrc.Source is one.
@@ -25,6 +26,12 @@ type Config interface {
 	Confirm(ctx context.Context) error
 }
 
+// MailFigures is what the ops listener asks of the mailer; *mailer.Mailer is one.
+type MailFigures interface {
+	Counts() mailer.Counts
+	Stopped() []mailer.Stopped
+}
+
 // OpsOptions say what the ops listener tells about. All but Logger and Version are required.
 type OpsOptions struct {
 	Server  *Server
@@ -33,6 +40,8 @@ type OpsOptions struct {
 	Version string
 	// AfterWrite tells how the command after writes does. Nil: there is none.
 	AfterWrite func() AfterWriteStatus
+	// Mail tells how the mail service does. Nil: there is none.
+	Mail MailFigures
 }
 
 // An AfterWriteStatus tells how the command of --after-write does.
@@ -53,6 +62,7 @@ type Ops struct {
 	log     *slog.Logger
 	version string
 	after   func() AfterWriteStatus // nil: none
+	mail    MailFigures             // nil: none
 	started time.Time
 	ready   atomic.Bool
 	http    *http.Server
@@ -66,7 +76,7 @@ func NewOps(o OpsOptions) (*Ops, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	ops := &Ops{server: o.Server, config: o.Config, log: o.Logger, version: o.Version, after: o.AfterWrite, started: time.Now()}
+	ops := &Ops{server: o.Server, config: o.Config, log: o.Logger, version: o.Version, after: o.AfterWrite, mail: o.Mail, started: time.Now()}
 	registry, err := ops.registry()
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -133,6 +143,7 @@ type opsStatus struct {
 	Store         storeStatus       `json:"store"`
 	Config        configsrc.Status  `json:"config"`
 	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
+	Mail          *mailStatus       `json:"mail,omitempty"`
 }
 
 type storeStatus struct {
@@ -152,6 +163,9 @@ func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
 	if o.after != nil {
 		after := o.after()
 		status.AfterWrite = &after
+	}
+	if o.mail != nil {
+		status.Mail = o.mailStatus()
 	}
 	writeJSON(w, http.StatusOK, status)
 }

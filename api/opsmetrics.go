@@ -59,6 +59,9 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		}, gauge("fingerpost_after_write_pending", "Writes that the command after writes has yet to be run for.",
 			func() float64 { return float64(o.after().Pending) }))
 	}
+	if o.mail != nil {
+		all = append(all, o.mailMetrics(gauge)...)
+	}
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
 			return nil, err

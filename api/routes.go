@@ -25,7 +25,7 @@ type route struct {
 
 // routes lists every call. GET stands for HEAD too, and every path answers OPTIONS.
 func routes() []route {
-	const read, write = catalog.MayRead, catalog.MayWrite
+	const read, write, mail = catalog.MayRead, catalog.MayWrite, catalog.MayMail
 	return []route{
 		{"GET", platformHealthPath, Platform, 0, (*Server).platformHealth},
 		{"GET", openAPIPath, Platform, 0, (*Server).describe},
@@ -48,6 +48,22 @@ func routes() []route {
 		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, (*Server).updateAuthSettings},
 		{"GET", eventsPath, Platform, resolvePermissions, (*Server).streamEvents},
 		{"GET", mailHealthPath, Mail, 0, (*Server).mailHealth},
+		{"GET", smtpConfigPath, Mail, read, (*Server).getSMTPConfig},
+		{"POST", smtpConfigPath, Mail, write, (*Server).saveSMTPConfig},
+		{"PUT", smtpConfigPath, Mail, write, (*Server).saveSMTPConfig},
+		{"DELETE", smtpConfigPath, Mail, write, (*Server).deleteSMTPConfig},
+		{"GET", templatesPath, Mail, read, (*Server).listTemplates},
+		{"POST", templatesPath, Mail, write, (*Server).saveTemplate},
+		{"PUT", templatesPath, Mail, write, (*Server).saveTemplate},
+		{"GET", templatePath, Mail, read, (*Server).getTemplate},
+		{"DELETE", templatePath, Mail, write, (*Server).deleteTemplate},
+		{"POST", "/api/mail/send/template", Mail, mail, (*Server).sendTemplate},
+		{"POST", "/api/mail/send/raw", Mail, mail, (*Server).sendRaw},
+		{"POST", "/api/mail/send/test-template", Mail, mail, (*Server).sendTestTemplate},
+		{"POST", "/api/mail/projects/smtp-config/test", Mail, mail, (*Server).testSMTP},
+		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, (*Server).previewTemplate},
+		{"GET", "/api/mail/projects/{projectId}/logs", Mail, read, (*Server).listMailLogs},
+		{"GET", "/api/mail/projects/{projectId}/logs/{logId}", Mail, read, (*Server).getMailLog},
 	}
 }
 

@@ -55,11 +55,13 @@ func TestUnknownPaths(t *testing.T) {
 func TestMethods(t *testing.T) {
 	h := start(t)
 	const read, create = "GET, HEAD, OPTIONS", "GET, HEAD, POST, OPTIONS"
-	const change, set = "GET, HEAD, PUT, DELETE, OPTIONS", "GET, HEAD, PUT, OPTIONS"
+	const change, set, do = "GET, HEAD, PUT, DELETE, OPTIONS", "GET, HEAD, PUT, OPTIONS", "POST, OPTIONS"
 	for path, allow := range map[string]string{
 		healthURL: read, "/api/mail/health": read, "/api/openapi.yaml": read, "/api/platform/projects": create, "/api/platform/projects/1": change,
 		resolveURL: create, "/api/platform/projects/by-slug/acme": read, "/api/platform/projects/1/domains": create,
 		"/api/platform/projects/1/domains/1000": change, "/api/platform/projects/1/service-settings": set, "/api/platform/projects/1/auth-settings": set,
+		"/api/mail/send/template": do, "/api/mail/send/raw": do, "/api/mail/send/test-template": do, "/api/mail/projects/smtp-config/test": do,
+		"/api/mail/projects/1/logs": read, "/api/mail/projects/1/logs/1": read,
 	} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "TRACE", "BREW", "CONNECT"} {
 			if strings.Contains(allow, method) {

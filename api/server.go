@@ -32,6 +32,8 @@ type Options struct {
 	Resolver *resolver.Resolver
 	// Files takes the platform API's writes. Nil: they are answered 409 CONFIG_READ_ONLY.
 	Files Files
+	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
+	Mail Mailer
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
 	Logger *slog.Logger
 	// TLS is used on TCP listeners; a Unix socket stays in clear text. Nil: none. See TLSConfig.
@@ -57,6 +59,7 @@ type Limits struct {
 	ConnsPerPeer int           // per peer address, not for Unix sockets; 0: 1024
 	Streams      int           // connections that event streams may take; 0: half of Conns
 	Heartbeat    time.Duration // between two comments in an event stream; 0: 15 s
+	Sends        int           // requests that may wait for an SMTP server; the mail of those beyond is queued; 0: half of Conns
 }
 
 func (l Limits) withDefaults() Limits {
@@ -75,6 +78,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Conns, 8192)
 	def(&l.ConnsPerPeer, 1024)
 	def(&l.Streams, max(1, l.Conns/2))
+	def(&l.Sends, max(1, l.Conns/2))
 	wait(&l.Read, 10*time.Second)
 	wait(&l.Write, 10*time.Second)
 	wait(&l.Idle, time.Minute)
@@ -91,6 +95,7 @@ func (l *Limits) slack() time.Duration {
 type Server struct {
 	resolver *resolver.Resolver
 	files    Files
+	mail     Mailer // nil: none
 	log      *slog.Logger
 	tls      *tls.Config
 
@@ -103,6 +108,7 @@ type Server struct {
 	metrics  *metrics
 	admitted *admission
 	streams  *subscribers
+	waiting  *waiting
 
 	loading          atomic.Bool // see SetLoading
 	cacheControl     []byte
@@ -127,6 +133,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		resolver:         o.Resolver,
 		files:            o.Files,
+		mail:             o.Mail,
 		log:              o.Logger,
 		tls:              o.TLS,
 		admitted:         newAdmission(o.Limits.withDefaults()),
@@ -135,6 +142,7 @@ func New(o Options) (*Server, error) {
 		metrics:          newMetrics(),
 		accessLogResolve: o.AccessLogResolve,
 	}
+	s.waiting = newWaiting(s.admitted.limits)
 	s.streams = newSubscribers(o.Resolver.Events(), s.admitted.limits.Streams)
 	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
@@ -200,8 +208,8 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 }
 
 // Shutdown stops accepting, closes idle and silent connections, ends event streams, and lets requests that are under way
-// finish, whose answers carry "Connection: close". When ctx ends it cuts what is left and returns ctx's error. A Server cannot be
-// used again after it.
+// finish, whose answers carry "Connection: close". Sends that still wait for their SMTP server shortly before ctx's deadline
+// are answered 202. When ctx ends it cuts what is left and returns ctx's error. A Server cannot be used again after it.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	again := s.stopping
@@ -212,6 +220,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Unlock()
 	s.admitted.killSilent()
 	s.streams.stop()
+	defer s.waiting.endBefore(ctx)()
 	err := s.http.ShutdownWithContext(ctx)
 	if err == nil {
 		err = s.streams.wait(ctx)

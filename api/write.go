@@ -26,9 +26,10 @@ var (
 	ifMatch        = []byte(fasthttp.HeaderIfMatch)
 	headerLocation = []byte(fasthttp.HeaderLocation)
 
-	refuseMatch    = &refusal{Code: catalog.CodePrecondition, Message: "the resource is not what If-Match names; read it again"}
-	refuseWriting  = &refusal{Code: catalog.CodeReadOnly, Message: "this server has no config folder to write into"}
-	refuseDegraded = &refusal{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
+	refuseMatch     = &refusal{Code: catalog.CodePrecondition, Message: "the resource is not what If-Match names; read it again"}
+	refuseNoneMatch = &refusal{Code: catalog.CodePrecondition, Message: "there is what If-None-Match rules out"}
+	refuseWriting   = &refusal{Code: catalog.CodeReadOnly, Message: "this server has no config folder to write into"}
+	refuseDegraded  = &refusal{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
 )
 
 // write runs f, which changes the files on the request's behalf.
@@ -62,6 +63,36 @@ func (r *request) matches(etag string) error {
 		}
 	}
 	return refuseMatch
+}
+
+// matchesSaved is matches for a call that makes or changes a resource, where there is one: If-None-Match may say that there
+// must be none, or none like it (RFC 9110, 13.1.2).
+func (r *request) matchesSaved(etag string) error {
+	if err := r.matches(etag); err != nil {
+		return err
+	}
+	if notModified(&r.ctx.Request.Header, etag) {
+		return refuseNoneMatch
+	}
+	return nil
+}
+
+// matchesNone is matchesSaved where there is no resource yet: If-Match names nothing then.
+func (r *request) matchesNone() error {
+	if r.ctx.Request.Header.PeekCanonical(ifMatch) != nil {
+		return refuseMatch
+	}
+	return nil
+}
+
+// succeedSaved answers a call that has made or changed a resource, of the kind that is named.
+func (s *Server) succeedSaved(ctx *fasthttp.RequestCtx, kind string, created bool, data []byte, etag, location string) {
+	if !created {
+		s.succeedWritten(ctx, kind+" updated", data, etag)
+		return
+	}
+	s.succeedCreated(ctx, kind+" created", data, location)
+	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
 }
 
 // succeedCreated answers 201 with where the new resource is.

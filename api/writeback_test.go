@@ -22,6 +22,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -31,12 +32,14 @@ import (
 //
 // In a story @acme stands for the project's id, and @shop.acme.example behind it for the domain's. Where a text file
 // cannot show a byte, a sign does: ␍ (a CR before the line feed), ␄ (no final line feed), ␉ (a tab), ␂ (a byte order
-// mark); {{uuid}} stands for any UUID. What is saved by a person after the service has loaded stands under saved/.
+// mark); {{uuid}} stands for any UUID, {{recipient}} for one who opens what is sealed, and {{sealed:x}} for what they open as
+// x. A template's id is @CODE behind templates/. What is saved by a person after the service has loaded stands under saved/.
 func TestWriteBack(t *testing.T) {
 	names, err := filepath.Glob("testdata/writeback/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no stories: ", err)
 	}
+	t.Setenv("FINGERPOST_STORY_PASSWORD", "from the environment")
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +59,7 @@ type desk struct {
 	*house
 	dir   string
 	key   string
+	seal  string         // the file with the identity that opens what is sealed
 	disk  configsrc.Disk // for writes; nil: the disk
 	store resolver.Options
 
@@ -74,17 +78,24 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	t.Helper()
 	text, id := catalog.NewKeyText()
 	d.key = text
+	d.seal = filepath.Join(t.TempDir(), "seal.key")
+	recipient, err := seal.Keygen(d.seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		files[name] = strings.ReplaceAll(content, "{{recipient}}", recipient)
+	}
 	d.save(t, files)
 	d.save(t, map[string]string{storyKeyFile: fmt.Sprintf("key \"story\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\", \"write\", \"resolve\"]\n}\n",
 		id, catalog.HashKeyText(text))})
 	res, _ := d.load(t, true)
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &lockedBuffer{}, served: make(chan error, 1)}
-	var err error
 	if h.server, err = api.New(api.Options{Resolver: res.resolver, Files: res.source, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
-	h.addr = h.listen(api.Platform)
+	h.addr = h.listen(api.Platform | api.Mail)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
@@ -114,7 +125,7 @@ func (d *desk) load(t testing.TB, run bool) (loaded, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := configsrc.New(configsrc.Options{Dir: d.dir, Sink: r, Logger: logger, MaxDelete: 0.3, Disk: d.disk})
+	s := configsrc.New(configsrc.Options{Dir: d.dir, Sink: r, Logger: logger, MaxDelete: 0.3, Disk: d.disk, OpenSecret: d.secrets(t).Open})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	err = s.Load(ctx)
@@ -133,6 +144,16 @@ func (d *desk) load(t testing.TB, run bool) (loaded, error) {
 		r.Close()
 	})
 	return loaded{r, s}, err
+}
+
+// secrets opens what the files give.
+func (d *desk) secrets(t testing.TB) *configsrc.Secrets {
+	t.Helper()
+	identities, err := seal.Load(d.seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &configsrc.Secrets{Dir: d.dir, Identities: identities}
 }
 
 // save writes files as an editor does that writes in place.
@@ -249,7 +270,12 @@ func (d *desk) exchange(t testing.TB, e exchange) {
 		t.Fatal(err)
 	}
 	req.Header = e.header
-	req.Header.Set("X-PLATFORM-KEY", d.key)
+	if strings.HasPrefix(e.path, "/api/mail/") {
+		req.Header.Set("X-Internal-Service-Token", d.key)
+		req.Header.Set("X-Internal-Service-Name", "story")
+	} else {
+		req.Header.Set("X-PLATFORM-KEY", d.key)
+	}
 	res, err := conforming(t).Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -283,6 +309,10 @@ func (d *desk) path(t testing.TB, path string) string {
 			parts[i] = strconv.FormatInt(p.ID, 10)
 			continue
 		}
+		if parts[i-1] == "templates" {
+			parts[i] = strconv.FormatInt(d.templateID(t, project, name), 10)
+			continue
+		}
 		parts[i] = strconv.FormatInt(d.domainID(t, name), 10)
 	}
 	return strings.Join(parts, "/")
@@ -309,6 +339,24 @@ func (d *desk) domainID(t testing.TB, name string) (id int64) {
 	return id
 }
 
+// templateID finds a template that a project can send, its own before a default one.
+func (d *desk) templateID(t testing.TB, project int64, code string) (id int64) {
+	t.Helper()
+	rows, _, err := d.resolver.Templates(project, resolver.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if row.Code == code && (id == 0 || row.ProjectID != 0) {
+			id = row.ID
+		}
+	}
+	if id == 0 {
+		t.Fatalf("no template %s", code)
+	}
+	return id
+}
+
 const anyUUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 // compare holds the folder against what a story wants.
@@ -317,7 +365,7 @@ func (d *desk) compare(t testing.TB, want map[string]string) {
 	got := d.files(t)
 	for _, path := range slices.Sorted(maps.Keys(want)) {
 		content, there := got[path]
-		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want[path]), regexp.QuoteMeta("{{uuid}}"), anyUUID) + "$"
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(d.unsealed(t, want[path], content)), regexp.QuoteMeta("{{uuid}}"), anyUUID) + "$"
 		if !there {
 			t.Errorf("%s is gone", path)
 		} else if !regexp.MustCompile(pattern).MatchString(content) {
@@ -328,6 +376,39 @@ func (d *desk) compare(t testing.TB, want map[string]string) {
 	for path, content := range got {
 		t.Errorf("%s is there, with\n%s", path, content)
 	}
+}
+
+var (
+	sealedSign = regexp.MustCompile(`\{\{sealed:([^}]*)\}\}`)
+	sealedText = regexp.MustCompile(`sealed\("([A-Za-z0-9+/=]+)"\)`)
+)
+
+// unsealed puts what a file has sealed in the place of the signs for it, where it opens as they say, and the recipient
+// in the place of his.
+func (d *desk) unsealed(t testing.TB, want, got string) string {
+	t.Helper()
+	recipients, err := seal.Recipients(d.seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = strings.ReplaceAll(want, "{{recipient}}", recipients[0])
+	found := sealedText.FindAllStringSubmatch(got, -1)
+	return sealedSign.ReplaceAllStringFunc(want, func(sign string) string {
+		plain := sealedSign.FindStringSubmatch(sign)[1]
+		for _, f := range found {
+			err := d.resolver.EachProject(func(p *catalog.Project) bool {
+				text, err := d.secrets(t).Open(catalog.Secret{Source: catalog.SecretSealed, Ref: f[1]}, seal.Context(p.UUID, "password"))
+				if err == nil && text == plain {
+					sign = f[1]
+				}
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return sign
+	})
 }
 
 // compareFresh holds what the server says against what a fresh one makes of the files.
@@ -361,6 +442,16 @@ func tellAll(t testing.TB, r *resolver.Resolver) string {
 		b = append(resolver.AppendAuthSettings(b, p.ID, auth), '\n')
 		for _, x := range domains {
 			b = append(resolver.AppendDomain(b, x), '\n')
+		}
+		if smtp, err := r.SMTPConfig(p.ID); err == nil {
+			b = append(resolver.AppendSMTPConfig(b, p.ID, smtp), fmt.Sprintf(" %d %s\n", smtp.Password.Source, smtp.Password.Ref)...)
+		}
+		templates, _, err := r.Templates(p.ID, resolver.Query{})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, x := range templates {
+			b = append(resolver.AppendTemplate(b, x), '\n')
 		}
 		return true
 	})

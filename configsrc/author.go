@@ -30,11 +30,14 @@ func (s *Source) tell(round []*update) {
 		return
 	}
 	root, err := filepath.EvalSymlinks(s.o.Dir)
-	written := make([]Written, len(round))
-	for i, u := range round {
-		written[i] = Written{Path: u.c.path, By: u.by}
-		if rel, relErr := filepath.Rel(root, u.target); err == nil && relErr == nil {
-			written[i].Path = filepath.ToSlash(rel)
+	written := make([]Written, 0, len(round))
+	for _, u := range round {
+		for _, target := range u.targets() {
+			w := Written{Path: u.c.path, By: u.by}
+			if rel, relErr := filepath.Rel(root, target); err == nil && relErr == nil {
+				w.Path = filepath.ToSlash(rel)
+			}
+			written = append(written, w)
 		}
 	}
 	s.o.OnWrite(written)

@@ -19,6 +19,10 @@
 // node that may write removes it, or gives a person's save that it holds back to its file. Until its end a write has a
 // lock on the folder, which ends with its process, so that no living write is mistaken for one that was cut off.
 //
+// A write may change the files that a template takes its bodies from together with the config file (bodies.go): they are
+// exchanged first and the config file last, which decides. A note, durable before the first of them is touched, lets the
+// next look put the others back where the last one was not reached (undo.go).
+//
 // A change of many files, such as a git checkout, still comes in as one, and must not cost those who are served their
 // latency on a small machine: the files are decoded in a process of the lowest priority (apart.go), each small piece of
 // the other work is followed by a rest, what waits for the others is packed so that the garbage collector need not go

@@ -18,8 +18,7 @@ func (e *edit) rest(got *catalog.Declared) bool {
 			return false
 		}
 	}
-	old, now := e.project(), &got.Projects[e.at]
-	return reflect.DeepEqual(old.SMTP, now.SMTP) && reflect.DeepEqual(old.Templates, now.Templates) && e.others(got)
+	return e.others(got)
 }
 
 // without reports whether got is what the file said before, without the edited project.
@@ -41,7 +40,27 @@ func sayEqual(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) bool
 	return reflect.DeepEqual(now.Project, want.Project) &&
 		reflect.DeepEqual(now.Service.Fields(), want.Service.Fields()) &&
 		reflect.DeepEqual(now.Auth.Fields(), want.Auth.Fields()) &&
-		sameDomains(now.Domains, want.Domains)
+		sameDomains(now.Domains, want.Domains) &&
+		reflect.DeepEqual(now.SMTP, want.SMTP) &&
+		sameTemplates(now.Templates, want.Templates)
+}
+
+// sameTemplates compares whatever order they stand in.
+func sameTemplates(a, b []catalog.Template) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	byCode := make(map[string]catalog.Template, len(a))
+	for _, t := range a {
+		byCode[t.Code] = t
+	}
+	for _, t := range b {
+		if have, ok := byCode[t.Code]; !ok || have != t {
+			return false
+		}
+		delete(byCode, t.Code)
+	}
+	return true
 }
 
 // sameDomains compares whatever order they stand in. A domain that is new in b has no id yet.

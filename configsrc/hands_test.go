@@ -15,6 +15,7 @@ type hands struct {
 	comments int
 	slugs    int
 	domains  int
+	bodies   map[string]string // the files that file() names, by path, as they have yet to be saved
 }
 
 func (h *hands) pick(options ...string) string { return options[h.IntN(len(options))] }
@@ -97,6 +98,17 @@ func (h *hands) long(indent string) string {
 		"trimsuffix(<<-EOT\n"+indent+"\tq = \"\n"+indent+"EOT\n"+indent+", \"\\n\")")
 }
 
+// body is text in a file of its own.
+func (h *hands) body() string {
+	h.comments++
+	path := fmt.Sprintf("bodies/%d.txt", h.comments)
+	if h.bodies == nil {
+		h.bodies = map[string]string{}
+	}
+	h.bodies[path] = h.pick("one\ntwo\n", "one\r\ntwo\r\n", "\xef\xbb\xbfone", "<p>\n", "e\u0301\n# no comment\n")
+	return "file(\"" + path + "\")"
+}
+
 // file is a sound file of one to three projects.
 func (h *hands) file() string {
 	h.b.Reset()
@@ -143,7 +155,13 @@ func (h *hands) project() {
 		h.line(in, "auth_settings {"+h.pick("}", ` registration_mode = "INVITE_ONLY" }`, "\n"+in+in+"jwt_secret = env(\"X\")"+h.behind()+"\n"+in+in+"invite_only = true\n"+in+"}"))
 	}
 	if h.sometimes(3) {
-		h.line(in, "template T {\n"+in+in+"name = \"T\""+h.behind()+"\n"+in+in+"subject_template = \"s\"\n"+in+in+"body_text = "+h.long(in+in)+"\n"+in+"}")
+		h.line(in, "smtp_config {\n"+in+in+"host"+eq+`"smtp.acme.example"`+h.behind()+"\n"+h.between(in+in)+in+in+"from_email"+eq+`"a@acme.example"`+
+			h.behind()+"\n"+h.pick("", in+in+"port = 25\n", in+in+"username = \"u\""+h.behind()+"\n"+in+in+"password = env(\"X\")\n")+in+"}")
+	}
+	for _, code := range []string{"T", "WELCOME"}[:h.IntN(3)] {
+		h.line(in, "template "+h.pick(code, `"`+code+`"`, `/* `+h.number()+` */ "`+code+`"`)+" {\n"+in+in+"name = \"T\""+h.behind()+"\n"+h.between(in+in)+
+			in+in+"subject_template = \"s\"\n"+h.pick("", in+in+"body_html"+eq+h.body()+"\n")+in+in+"body_text = "+h.pick(h.long(in+in), h.body())+"\n"+
+			h.between(in+in)+h.pick("", in+in+"active = false\n", in+in+"max_age = \"2h\"\n")+in+"}")
 	}
 	h.line("", "}")
 }

@@ -33,8 +33,10 @@ type candidate struct {
 	touched  bool // the content is as it was, only the stamp is another
 	stamp    catalog.Stamp
 	bytes    []byte
+	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
 	declared *catalog.Declared // nil when it does not decode, or is packed
 	packed   []byte            // declared as the Sink packs it, among many candidates
+	spool    catalog.Spool     // packed and bytes, where another process has made them
 	refs     []catalog.Ref
 	deps     []catalog.Dep
 	claims   []claim
@@ -47,7 +49,7 @@ type candidate struct {
 }
 
 // sound reports that the candidate's new state decodes without errors.
-func (c *candidate) sound() bool { return c.declared != nil || c.packed != nil }
+func (c *candidate) sound() bool { return c.declared != nil || c.packed != nil || c.spool.Waits() }
 
 // out reports that the candidate's new state does not come in, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.waiting }
@@ -301,6 +303,9 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
 	r, diags := decode(hclfile.Options{ReadFile: func(p string) ([]byte, error) {
 		asked[p] = true
+		if b, ok := c.bodies[p]; ok {
+			return b, nil
+		}
 		b, stamp, err := t.read(p, maxBodyFileBytes)
 		if err != nil {
 			return nil, linkOrCause(err)
@@ -339,7 +344,11 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 
 // positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
 func (c *candidate) positions(display string) *hclfile.Result {
-	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
+	content := c.bytes
+	if c.spool.Waits() {
+		_, content, _ = c.spool.Load() // without it, the diagnostic is about the file as a whole
+	}
+	r, _ := hclfile.Decode(display, content, hclfile.Options{})
 	return r
 }
 

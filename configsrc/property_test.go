@@ -30,8 +30,8 @@ var (
 // editsPerWorld is how many edits go into one folder before the next is begun.
 const editsPerWorld = 250
 
-// TestRandomWrites is the promise of contract files.md 5 by the number: random writes of projects, domains and settings in
-// folders that many hands have written, through a Source with real files and a real store. After each write every comment
+// TestRandomWrites is the promise of contract files.md 5 by the number: random writes of projects, domains, settings, SMTP configs
+// and templates in folders that many hands have written, through a Source with real files and a real store. After each write every comment
 // that did not stand with what was removed is there, the lines that are not concerned are the same bytes, other files
 // are untouched, and the store says what was asked for; every hundred writes, and at the end of a folder, a fresh load says
 // what the store says.
@@ -141,7 +141,17 @@ func (w *world) save() {
 			w.fail("save", "%v", err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(w.file()), 0o644); err != nil {
+	content := w.file()
+	if err := os.MkdirAll(filepath.Join(w.dir, "bodies"), 0o755); err != nil {
+		w.fail("save", "%v", err)
+	}
+	for path, text := range w.bodies {
+		if err := os.WriteFile(filepath.Join(w.dir, path), []byte(text), 0o644); err != nil {
+			w.fail("save", "%v", err)
+		}
+	}
+	clear(w.bodies)
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o644); err != nil {
 		w.fail("save", "%v", err)
 	}
 }
@@ -236,7 +246,14 @@ func (w *world) edit() bool {
 	default:
 		err = w.source.UpdateProject(context.Background(), uuid, func(p *catalog.ProjectConfig) error {
 			u, want = w.change(p), p
-			if ps := p.Project.Validate(); len(ps) > 0 {
+			ps := p.Project.Validate()
+			if p.SMTP != nil {
+				ps = append(ps, p.SMTP.Validate()...)
+			}
+			for i := range p.Templates {
+				ps = append(ps, p.Templates[i].Validate()...)
+			}
+			if len(ps) > 0 {
 				return errInvalid
 			}
 			return nil
@@ -269,7 +286,11 @@ func (w *world) change(p *catalog.ProjectConfig) deed {
 	}
 	u := deed{}
 	header := `"` + p.Project.Slug + `"`
-	switch w.IntN(8) {
+	switch w.IntN(12) {
+	case 8, 9:
+		u = w.changeSMTP(p)
+	case 10, 11:
+		u = w.changeTemplate(p)
 	case 0, 1:
 		u.words = []string{header}
 		w.changeProject(&p.Project, &u)

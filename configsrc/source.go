@@ -54,7 +54,8 @@ type Options struct {
 	// ReadOnly keeps the Source from replacing uuid = "new" in the files.
 	ReadOnly bool
 	// Apart makes the command by which a change of many files is decoded in a process of its own: one that calls
-	// DecodeFiles with what it has open as descriptor 3, its standard input and output. Nil: it is done in this one.
+	// DecodeFiles with the folder that it has open as descriptor 3, the spool that is descriptor 4, and its standard input
+	// and output. Nil: it is done in this one.
 	Apart func(ctx context.Context) *exec.Cmd
 	// Disk replaces the system calls of writes, for tests; nil is the disk itself.
 	Disk Disk
@@ -63,6 +64,9 @@ type Options struct {
 	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
 	// that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
+	// OpenSecret opens a secret, so that a password that is saved again is known to be the one that the file gives. Nil:
+	// none can be. See Secrets.Open.
+	OpenSecret func(s catalog.Secret, context string) (string, error)
 	// Room measures the file system of a folder; nil asks the system. For tests.
 	Room func(dir string) (Room, error)
 }
@@ -331,7 +335,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 		case c.gone:
 			change.Files = append(change.Files, catalog.FileChange{Path: c.path})
 		default:
-			change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: c.row(), Declared: c.declared, Packed: c.packed, Bytes: c.bytes})
+			change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: c.row(), Declared: c.declared, Packed: c.packed, Bytes: c.bytes, Spool: c.spool})
 			c.declared, c.packed, c.bytes, c.refs, c.claims = nil, nil, nil, nil, nil // the change's alone now, to be let go of piece by piece
 		}
 	}

@@ -24,6 +24,9 @@ type node struct {
 	dir      string
 	source   *configsrc.Source
 	resolver *resolver.Resolver
+	ctx      context.Context
+	cancel   func()
+	running  sync.WaitGroup
 	stop     func()
 }
 
@@ -45,28 +48,38 @@ func newNode(t *testing.T, dir string, o nodeOptions) *node {
 	}
 	n := &node{T: t, dir: dir, resolver: r}
 	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly, Disk: o.disk})
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := n.source.Load(ctx); err != nil {
-		t.Fatalf("load: %v", err)
-	}
-	var running sync.WaitGroup
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.load()
 	if !o.loadOnly {
-		running.Go(func() {
-			if err := n.source.Run(ctx); err != nil {
-				t.Errorf("run: %v", err)
-			}
-		})
-		n.until("the watch is up", func() bool { return n.source.Status().Watching })
+		n.run()
 	}
 	n.stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
+		n.cancel()
+		n.running.Wait()
 		if err := r.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	t.Cleanup(n.stop)
 	return n
+}
+
+func (n *node) load() {
+	n.Helper()
+	if err := n.source.Load(n.ctx); err != nil {
+		n.Fatalf("load: %v", err)
+	}
+}
+
+// run keeps looking.
+func (n *node) run() {
+	n.Helper()
+	n.running.Go(func() {
+		if err := n.source.Run(n.ctx); err != nil {
+			n.Errorf("run: %v", err)
+		}
+	})
+	n.until("the watch is up", func() bool { return n.source.Status().Watching })
 }
 
 // until waits for a condition.

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,6 +19,7 @@ import (
 //
 //	.fingerpost-<n>.tmp                       new content in the making, or about to be linked to its place
 //	.fingerpost-<n>-<old>-<new>-<target>.tmp  to change places with target: has new in it, after that what was there
+//	.fingerpost-<n>-undo.tmp                  what belongs together in a write of several files, see undo.go
 //
 // where old and new begin the two contents' hashes in hexadecimal; a removal's new content is empty. So what has neither
 // hash is a save that came in between and was taken away before the write could look at it: the only kind of stray that
@@ -38,7 +40,9 @@ func swapName(temp, target string, before, after [sha256.Size]byte) string {
 	return filepath.Join(filepath.Dir(temp), fmt.Sprintf("%s-%x-%x-%s.tmp", n, before[:8], after[:8], filepath.Base(target)))
 }
 
-func isTemp(name string) bool { return plainTemp.MatchString(name) || swapTemp.MatchString(name) }
+func isTemp(name string) bool {
+	return plainTemp.MatchString(name) || swapTemp.MatchString(name) || undoTemp.MatchString(name)
+}
 
 // patient is how long a temporary file is left alone where the file system cannot tell whether its writer lives.
 const patient = time.Minute
@@ -57,6 +61,18 @@ func (s *Source) clearStrays(paths []string) (changed []string) {
 		return nil
 	}
 	left := make(map[string]*stray, len(paths))
+	notes := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !undoTemp.MatchString(path.Base(p)) })
+	rest := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return undoTemp.MatchString(path.Base(p)) })
+	changed = s.clearSome(notes, left)
+	if len(left) == 0 { // else the others may be what a note needs
+		changed = append(changed, s.clearSome(rest, left)...)
+	}
+	s.strays = left
+	return changed
+}
+
+// clearSome settles those at the paths, and puts into left what could not be settled.
+func (s *Source) clearSome(paths []string, left map[string]*stray) (changed []string) {
 	for _, p := range paths {
 		left[p] = s.strays[p]
 		if left[p] == nil {
@@ -72,17 +88,16 @@ func (s *Source) clearStrays(paths []string) (changed []string) {
 			left[p].told = true
 			s.o.Logger.Warn("a temporary file that a write left when it was cut off stays for now", "file", s.display(p), "error", err)
 		}
-		if restored != "" {
-			changed = append(changed, path.Join(path.Dir(p), restored))
+		for _, name := range restored {
+			changed = append(changed, path.Join(path.Dir(p), name))
 		}
 	}
-	s.strays = left
 	return changed
 }
 
-// clearStray settles one, and names the file of its folder that it has changed, "" for none. old says that the file has
-// been there for so long that no writer can be alive.
-func (s *Source) clearStray(at string, old bool) (restored string, err error) {
+// clearStray settles one, and names the files that it has changed, from its folder. old says that the file has been there
+// for so long that no writer can be alive.
+func (s *Source) clearStray(at string, old bool) (restored []string, err error) {
 	temp := s.display(at)
 	folder, err := claimFolder(filepath.Dir(temp))
 	switch {
@@ -90,37 +105,44 @@ func (s *Source) clearStray(at string, old bool) (restored string, err error) {
 		defer folder.Close()
 	case errors.Is(err, errors.ErrUnsupported) && old:
 	case errors.Is(err, errors.ErrUnsupported):
-		return "", errFolderLocked
+		return nil, errFolderLocked
 	default:
-		return "", cause(err)
+		return nil, cause(err)
 	}
 	info, err := os.Lstat(temp)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil // it was a living write's
+		return nil, nil // it was a living write's
 	case err != nil:
-		return "", cause(err)
+		return nil, cause(err)
 	case !info.Mode().IsRegular():
-		return "", errors.New("it is no regular file")
+		return nil, errors.New("it is no regular file")
+	}
+	if undoTemp.MatchString(filepath.Base(temp)) {
+		return s.undo(temp)
 	}
 	name := swapTemp.FindStringSubmatch(filepath.Base(temp))
 	ours := name == nil
 	if !ours {
 		content, err := s.o.Disk.ReadFile(temp)
 		if err != nil {
-			return "", cause(err)
+			return nil, cause(err)
 		}
 		holds := hashPrefix(content)
 		ours = (holds == name[2] || holds == name[3]) && !beingWritten(temp)
 	}
 	if ours {
 		if err := s.o.Disk.Remove(temp); err != nil {
-			return "", cause(err)
+			return nil, cause(err)
 		}
 		s.o.Logger.Info("removed what a write left when it was cut off", "file", temp)
-		return "", nil
+		return nil, nil
 	}
-	return s.restore(temp, name[3], name[4])
+	back, err := s.restore(temp, name[3], name[4])
+	if back != "" {
+		restored = []string{back}
+	}
+	return restored, err
 }
 
 // restore gives the save in temp back to the file of the name target, which a write had filled with what has the hash

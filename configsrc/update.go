@@ -23,6 +23,9 @@ type update struct {
 	kept   string         // what giveBack had to keep beside the file
 	temp   string         // the new content, synced, beside the file; what was there, once it is in place
 	create bool           // there is no file yet
+	bodies []*bodySwap    // the files that change with it
+	stays  bool           // only those change
+	note   string         // of the write of several files, while it is on its way, see undo.go
 	by     Author
 	disk   Disk
 	lock   *os.File // on the folder, as long as temp may be there
@@ -32,6 +35,9 @@ type update struct {
 // stage writes the new content beside its file.
 func (u *update) stage(content []byte, like fs.FileInfo) (err error) {
 	if u.lock, err = lockFolder(filepath.Dir(u.target)); err != nil {
+		return u.unstaged(err)
+	}
+	if err = u.stageBodies(); err != nil || u.stays {
 		return u.unstaged(err)
 	}
 	if u.create {
@@ -64,6 +70,13 @@ func (u *update) unstaged(err error) error {
 
 // discard removes what stage wrote, or what put swapped out.
 func (u *update) discard() {
+	if u.note != "" {
+		_ = u.disk.Remove(u.note)
+		u.note = ""
+	}
+	for _, b := range u.bodies {
+		b.discard(u.disk)
+	}
 	if u.temp != "" {
 		_ = u.disk.Remove(u.temp) // what stays behind, clearStrays finds
 		u.temp = ""
@@ -304,13 +317,13 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	folders := map[string]error{}
 	placed := round[:0]
 	for _, u := range round {
-		err := u.put()
-		s.tellKept(u.target, u.kept)
-		if err != nil {
+		if err := s.putAll(u); err != nil {
 			u.end(err)
 			continue
 		}
-		folders[filepath.Dir(u.target)] = nil
+		for _, target := range u.targets() {
+			folders[filepath.Dir(target)] = nil
+		}
 		placed = append(placed, u)
 	}
 	if gitNow(s.o.Dir) != before {
@@ -324,7 +337,11 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	}
 	durable := placed[:0]
 	for _, u := range placed {
-		if err := folders[filepath.Dir(u.target)]; err != nil {
+		var err error
+		for _, target := range u.targets() {
+			err = errors.Join(err, folders[filepath.Dir(target)])
+		}
+		if err != nil {
 			s.takeBack(u, writeFault("write "+u.c.path, err))
 			continue
 		}
@@ -335,8 +352,7 @@ func (s *Source) place(round []*update, before gitState) []*update {
 
 // takeBack undoes what put did, and ends the update.
 func (s *Source) takeBack(u *update, why error) {
-	u.takeBack()
-	s.tellKept(u.target, u.kept)
+	s.takeAllBack(u)
 	u.end(why)
 }
 

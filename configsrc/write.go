@@ -32,10 +32,15 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 			have := inForce(e.project(), defaults)
 			want := have
 			want.Domains = slices.Clone(have.Domains)
+			ownMail(&want)
 			if err := change(&want); err != nil {
 				return err
 			}
+			if err := s.protect(e, &have, &want); err != nil {
+				return err
+			}
 			normalize(&want)
+			e.normalMail(&want)
 			e.expect = func(got *catalog.Declared) bool { return e.rest(got) && sayEqual(&got.Projects[e.at], &want, defaults) }
 			return e.draft.RewriteProject(&have, &want)
 		})
@@ -108,6 +113,8 @@ func (s *Source) writable() error {
 type edit struct {
 	path, target string
 	src          []byte
+	stamp        catalog.Stamp     // of src
+	deps         []catalog.Dep     // of src
 	declared     *catalog.Declared // by src
 	draft        *hclfile.Draft    // of src
 	decoded      *hclfile.Result   // src
@@ -140,7 +147,7 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 	if err != nil {
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
-	if bytes.Equal(out, e.src) {
+	if bytes.Equal(out, e.src) && len(e.draft.Bodies()) == 0 {
 		s.parsed.keep(path, u.want, e.decoded.Parsed())
 		return nil
 	}
@@ -188,18 +195,23 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 		had[c] = true
 	}
 	u := &update{target: target, want: stamp.Hash, had: had, disk: s.o.Disk, done: make(chan error, 1)}
-	return &edit{path: path, target: target, src: src, declared: now.declared, draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
+	return &edit{path: path, target: target, src: src, stamp: stamp, deps: now.deps, declared: now.declared,
+		draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
 }
 
 // fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
 // disk under another name. It returns what the next edit of it can go by.
 func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed, error) {
-	c := &candidate{path: e.path, bytes: out}
+	swaps, err := s.bodySwaps(t, e)
+	if err != nil {
+		return nil, err
+	}
+	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
 	decoded := c.decodeBy(s.display(e.path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
 		return e.draft.Decode(out, o)
 	})
 	if c.declared == nil {
-		return nil, fmt.Errorf("edit %s: the new content is invalid: %s", e.path, c.diags[0].Summary)
+		return nil, wouldBreak(c.diags)
 	}
 	if err := e.draft.Verify(decoded); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", e.path, err)
@@ -208,7 +220,7 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed,
 		return nil, fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
 	}
 	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
-	u.c = c
+	u.c, u.bodies, u.stays = c, swaps, bytes.Equal(out, e.src)
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
 		return made, u.stage(nil, nil)
@@ -278,6 +290,18 @@ func invalidFile(ds hclfile.Diagnostics) *catalog.Error {
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
 			e.Message = fmt.Sprintf("the config file is invalid, repair it first: %s:%d:%d: %s", d.File, d.Start.Line, d.Start.Column, d.Summary)
+			break
+		}
+	}
+	return e
+}
+
+// wouldBreak says that no file can hold what was asked for, such as a text that is too large for it.
+func wouldBreak(ds hclfile.Diagnostics) *catalog.Error {
+	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file would be invalid with this change"}
+	for _, d := range ds {
+		if d.Severity == hclfile.Error {
+			e.Message = fmt.Sprintf("the config file would be invalid with this change: %s:%d:%d: %s: %s", d.File, d.Start.Line, d.Start.Column, d.Summary, d.Detail)
 			break
 		}
 	}

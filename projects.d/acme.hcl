@@ -39,8 +39,9 @@ project "acme" {
     subject_template = "Welcome to {{projectName}}, {{userName}}"
     body_html        = file("mail/acme-welcome.html") # reloaded with this file
     body_text        = <<-EOT
-      Hello {{userName}},
-      good to have you.
+      Welcome to the shop, {{userName}}
+
+      Good to have you at {{projectName}}. Look around: https://shop.acme.example/
     EOT
   }
 }

@@ -193,6 +193,48 @@ func (e *encoder) authSettings(project int64, a *catalog.AuthSettings) {
 	e.end()
 }
 
+func (e *encoder) smtpConfig(project int64, c *catalog.SMTPConfig) {
+	e.begin()
+	e.int("id", c.ID)
+	e.int("projectId", project)
+	e.string("host", c.Host)
+	e.int("port", int64(c.EffectivePort()))
+	e.string("username", c.Username)
+	e.string("fromEmail", c.FromEmail)
+	e.string("fromName", c.FromName)
+	e.string("replyTo", c.ReplyTo)
+	e.bool("sslEnabled", c.SSLEnabled)
+	e.bool("tlsEnabled", c.TLSEnabled)
+	e.bool("active", c.Active)
+	e.end()
+}
+
+// template writes a template, whole or as a row of a list.
+func (e *encoder) template(t *catalog.Template, whole bool) {
+	e.begin()
+	e.int("id", t.ID)
+	if e.name("projectId"); t.ProjectID == 0 {
+		e.raw("null")
+	} else {
+		e.b = strconv.AppendInt(e.b, t.ProjectID, 10)
+	}
+	e.string("code", t.Code)
+	e.string("name", t.Name)
+	e.string("subjectTemplate", t.SubjectTemplate)
+	if whole {
+		e.string("bodyHtml", t.BodyHTML)
+		e.string("bodyText", t.BodyText)
+	}
+	e.bool("active", t.Active)
+	e.bool("defaultTemplate", t.ProjectID == 0)
+	if whole {
+		e.time("createdAt", t.CreatedAt, timeMicros)
+		e.time("updatedAt", t.UpdatedAt, timeMicros)
+	}
+	e.string("maxAge", t.EffectiveMaxAge())
+	e.end()
+}
+
 func (e *encoder) nested(m *match, service *catalog.ServiceSettings, auth *catalog.AuthSettings) {
 	id := m.project.Project.ID
 	e.begin()

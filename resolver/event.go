@@ -30,6 +30,7 @@ type Event struct {
 	Revision uint64 // the generation of the change, the same in all of its events
 	Kind     EventKind
 	Slug     string // of the project; "" where the event is for everybody
+	Project  int64  // its id; 0 where the event is for everybody
 	// Data is one line of JSON: {"revision":…,"projectId":…,"slug":"…","domains":["…"]}, of a Reset {"revision":…}. The
 	// domains, sorted, are all whose answers may be others than before; "*.…" stands for all names below it.
 	Data []byte
@@ -73,7 +74,7 @@ func newEvent(revision uint64, kind EventKind, project int64, slug string, domai
 		}
 		b = AppendString(b, name)
 	}
-	return &Event{Revision: revision, Kind: kind, Slug: strings.Clone(slug), Data: append(b, "]}"...)}
+	return &Event{Revision: revision, Kind: kind, Slug: strings.Clone(slug), Project: project, Data: append(b, "]}"...)}
 }
 
 // What one change may be told by. Beyond it a Reset does: whoever caches answers would drop a good part of them anyway.

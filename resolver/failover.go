@@ -45,6 +45,7 @@ type state struct {
 	reason  string       // "" when nothing is
 	failed  *store.Store // the instance that failed, if it was one that had been opened
 	rebuild bool         // the store in memory has yet to be filled from the files
+	damaged bool         // what is on the disk is to be moved aside, whether it opens or not
 }
 
 // firstStore opens the store of the start. failure says why it is one in memory, nil when that is as asked.
@@ -53,8 +54,11 @@ func (r *Resolver) firstStore() (st *store.Store, failure, err error) {
 		st, err = r.openMemory()
 		return st, nil, err
 	}
-	if st, err = r.openDisk(); err == nil {
-		return st, nil, nil
+	if st, err = r.openDisk(state{}); err == nil {
+		if err = r.takeUpMail(st); err == nil {
+			return st, nil, nil
+		}
+		_ = st.Close() // it failed, which err says
 	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return nil, nil, err
@@ -68,9 +72,13 @@ func (r *Resolver) openMemory() (*store.Store, error) {
 	return store.Open("", store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes, Paced: &r.paced})
 }
 
-// openDisk opens the store in DataDir; a damaged one is moved aside for it.
-func (r *Resolver) openDisk() (*store.Store, error) {
+// openDisk opens the store in DataDir; a damaged one is moved aside for it. One that was found to be damaged while it was
+// in use may open all the same: then the damage is where nothing is read at first.
+func (r *Resolver) openDisk(s state) (*store.Store, error) {
 	st, err := r.openSound()
+	if err == nil && s.damaged {
+		err = errors.Join(fmt.Errorf("%w: %s", store.ErrDamaged, s.reason), st.Close())
+	}
 	if !errors.Is(err, store.ErrDamaged) {
 		return st, err
 	}
@@ -78,8 +86,11 @@ func (r *Resolver) openDisk() (*store.Store, error) {
 	if moveErr != nil {
 		return nil, fmt.Errorf("%w; move it aside: %w", err, moveErr)
 	}
-	r.log.Warn("store damaged: moved aside, it is rebuilt from the files; what only the store held is in the moved directory",
+	r.log.Warn("store damaged: moved aside, it is rebuilt from the files, and what mail can be read of it is recovered",
 		"error", err, "moved_to", aside)
+	r.watch.mu.Lock()
+	r.watch.state.damaged = false
+	r.watch.mu.Unlock()
 	return r.openSound()
 }
 
@@ -93,7 +104,11 @@ func (r *Resolver) openSound() (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := readSettled(st); err != nil {
+	_, err = readSettled(st)
+	if err == nil {
+		_, err = st.MailGaps()
+	}
+	if err != nil {
 		_ = st.Close() // what was read says why
 		return nil, err
 	}
@@ -106,7 +121,7 @@ func (r *Resolver) startWatch(failure error) {
 	w.done, w.wake = make(chan struct{}), make(chan struct{}, 1)
 	w.since = time.Now()
 	if failure != nil {
-		r.degrade(state{reason: failure.Error()})
+		r.degrade(state{reason: failure.Error(), damaged: errors.Is(failure, store.ErrDamaged)})
 	}
 	go r.runWatch()
 }
@@ -158,7 +173,7 @@ func (r *Resolver) takeOver(st *store.Store) error {
 	if failure == nil || r.writes.Load() != st {
 		return errors.New("the store in use has not failed")
 	}
-	s := state{reason: failure.Error(), failed: st}
+	s := state{reason: failure.Error(), failed: st, damaged: errors.Is(failure, store.ErrDamaged)}
 	mem, err := r.openMemory()
 	if err != nil {
 		return err
@@ -302,15 +317,22 @@ func (r *Resolver) wayBack(s state) error {
 		return err
 	}
 	r.watch.slower(r.retryEvery())
-	disk, err := r.openDisk()
+	disk, err := r.openDisk(s)
 	if err != nil {
 		return err
 	}
 	mem, err := r.moveTo(disk)
 	if err != nil {
+		if errors.Is(disk.Err(), store.ErrDamaged) {
+			w := &r.watch
+			w.mu.Lock()
+			w.state.damaged = true
+			w.mu.Unlock()
+		}
 		_ = disk.Close() // it failed under the import, which says why
 		return err
 	}
+	r.startSalvage(disk)
 	r.log.Info("store on disk is back", "generation", disk.Generation())
 	w := &r.watch
 	w.mu.Lock()
@@ -325,6 +347,9 @@ func (r *Resolver) moveTo(disk *store.Store) (mem *store.Store, err error) {
 	defer r.applying.Unlock()
 	mem = r.writes.Load()
 	if err := disk.Import(mem); err != nil {
+		return nil, err
+	}
+	if err := r.takeUpMail(disk); err != nil {
 		return nil, err
 	}
 	return mem, r.exchange(disk)

@@ -97,9 +97,17 @@ func orderOf[T any](orders []order[T], sort string) (func(a, b *T) int, error) {
 		}
 		names[i] = o.field
 	}
+	return nil, checkSort(sort, names)
+}
+
+// checkSort reports a field that a list cannot be sorted by; "" is the list's own order.
+func checkSort(sort string, fields []string) error {
+	if sort == "" || slices.Contains(fields, sort) {
+		return nil
+	}
 	e := &catalog.Error{Code: catalog.CodeValidation, Message: "the list cannot be sorted by this field"}
-	e.Problems.Addf("sort", "must be one of %s", strings.Join(names, ", "))
-	return nil, e
+	e.Problems.Addf("sort", "must be one of %s", strings.Join(fields, ", "))
+	return e
 }
 
 // page cuts out what q asks for; one past the end is empty.

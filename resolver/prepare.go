@@ -5,9 +5,9 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// maxPrepared is how many answers are made ready before a large change: 45 MiB, and eight in ten questions of a usual
-// day.
-const maxPrepared = 32768
+// maxPrepared is how many answers are made ready before a large change: 180 MiB for as long as it takes, and more than nine
+// in ten questions of a usual day.
+const maxPrepared = 128 << 10
 
 // prepare builds the answers that are asked for most as a large change is going to make them, so that the moment in which
 // it makes all of them stale is not one in which all of them are missing. They are not served before place.

@@ -65,6 +65,7 @@ type Resolver struct {
 	applying  sync.Mutex
 	unsettled bool // guarded by applying: settled could not be read after a change
 	watch     watch
+	mail      mailKeeping
 }
 
 type answerCache = ristretto.Cache[uint64, *Answer]
@@ -91,6 +92,8 @@ func Open(o Options) (*Resolver, error) {
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
 	r.reads.Store(st)
 	r.writes.Store(st)
+	// The merging that the process before has left can wait until the files have been compared with what is stored.
+	r.Pace(st.Generation() > 0)
 	r.feed.begin(st.Generation())
 	// Epoch 0 is what an answer that was never confirmed has.
 	r.stamps.begin()
@@ -99,12 +102,16 @@ func Open(o Options) (*Resolver, error) {
 		return nil, errors.Join(err, st.Close())
 	}
 	r.startWatch(failure)
+	if failure == nil {
+		r.startSalvage(st)
+	}
 	return r, nil
 }
 
 // Close stops watching the disk and closes the store. No other call may be under way or follow.
 func (r *Resolver) Close() error {
 	r.stopWatch()
+	r.closeMail()
 	r.known.Close()
 	r.unknown.Close()
 	r.applying.Lock()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 
+	"fingerpost/api"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -86,6 +87,10 @@ func (s *service) announceTo(out io.Writer) {
 	var base string
 	for _, l := range s.listeners {
 		base = s.baseURL(l.Addr())
+		if l.services == api.Mail {
+			fmt.Fprintf(out, "mail API on %s\n", base)
+			continue
+		}
 		fmt.Fprintf(out, "listening on %s\n", base)
 	}
 	fmt.Fprintf(out, "ops on http://%s\n", s.opsListener.Addr())

@@ -22,7 +22,7 @@ func newDecodeFiles(t terminal) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: command(func(*cobra.Command, []string) error {
-			return configsrc.DecodeFiles("/proc/self/fd/3", (*resolver.Resolver)(nil).Pack, t.in, t.out)
+			return configsrc.DecodeFiles("/proc/self/fd/3", os.NewFile(4, "spool"), (*resolver.Resolver)(nil).Pack, t.in, t.out)
 		}),
 	}
 }

@@ -132,7 +132,7 @@ func (c *comparison) project(have *found, want *catalog.ProjectConfig) {
 		c.settingsIdentity(have.Auth.UUID, want.Auth.UUID)...))
 	if have.mail {
 		c.compareSMTP(have.SMTP, want.SMTP)
-		c.templates(have.Templates, want.Templates, have.textless)
+		c.templates(have.Templates, want.Templates, have.untold)
 	}
 }
 
@@ -237,8 +237,8 @@ func (c *comparison) compareSMTP(have, want *catalog.SMTPConfig) {
 	}
 }
 
-// templates compares by code. The bodies of those that are textless are not known.
-func (c *comparison) templates(have, want []catalog.Template, textless map[string]bool) {
+// templates compares by code, but for what is not known.
+func (c *comparison) templates(have, want []catalog.Template, unknown untold) {
 	byCode := map[string]*catalog.Template{}
 	for i := range have {
 		byCode[have[i].Code] = &have[i]
@@ -253,8 +253,8 @@ func (c *comparison) templates(have, want []catalog.Template, textless map[strin
 		}
 		delete(byCode, w.Code)
 		names := c.template
-		if textless[w.Code] {
-			names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return strings.HasPrefix(s, "body") })
+		if fields := unknown[w.Code]; fields != nil {
+			names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return slices.Contains(fields, s) })
 		}
 		c.note(actionChange, catalog.KindTemplate, w.Code,
 			append(diffFields(h.Fields(), w.Fields(), names), c.identity(h.UUID, w.UUID, h.ID, w.ID)...))

@@ -52,7 +52,13 @@ func newDesired(checked *configsrc.Checked) *desired {
 			d.origin[p] = f
 		}
 	}
+	for i := range d.templates {
+		plainMaxAge(&d.templates[i])
+	}
 	for _, p := range d.projects {
+		for i := range p.Templates {
+			plainMaxAge(&p.Templates[i])
+		}
 		if d.defaults != nil {
 			p.Service, p.Auth = p.Service.Over(d.defaults.Service), p.Auth.Over(d.defaults.Auth)
 		}

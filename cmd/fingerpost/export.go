@@ -335,14 +335,14 @@ func (e *exporter) unsayable() (out []string) {
 		if plain := catalog.NewServiceSettings(); len(diffFields(plain.Fields(), p.Service.Fields(), flatServiceFields)) > 0 {
 			service++
 		}
-		if p.SMTP != nil && p.SMTP.CAFile != "" || slices.ContainsFunc(p.Templates, func(t catalog.Template) bool { return t.MaxAge != "" }) {
+		if p.SMTP != nil && p.SMTP.CAFile != "" {
 			more++
 		}
 	}
 	add(secrets, "project", "jwt_secret of %s")
 	add(token, "project", "jwt_*, refresh_token_*, session_timeout or password_* of %s")
 	add(service, "project", "sms_provider or audit_retention_days of %s")
-	add(more, "project", "ca_file or max_age of %s")
+	add(more, "project", "ca_file of %s")
 	add(e.mailless, "project", "SMTP config and templates of %s: there is no mail API for them")
 	return out
 }

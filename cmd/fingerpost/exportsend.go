@@ -284,15 +284,23 @@ func (r *sending) mail() {
 	id, want := r.j.found.Project.ID, r.j.want
 	resend := r.flags.passwords == "all" && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.mail
 	for _, c := range r.j.changes {
+		if c.Action == actionRemove {
+			continue // done before all else
+		}
 		switch c.Kind {
 		case catalog.KindSMTPConfig:
 			resend = false
 			r.do(c, func() error { return r.putSMTP(id) })
 		case catalog.KindTemplate:
 			at := slices.IndexFunc(want.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
-			t := &want.Templates[at]
+			t := want.Templates[at]
+			names := templateFields
+			if !slices.ContainsFunc(c.Fields, func(f fieldChange) bool { return f.Field == "max_age" }) { // the server may not know it
+				names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "maxAge" })
+			}
+			t.MaxAge = t.EffectiveMaxAge()
 			r.do(c, func() error {
-				return r.save(mailPath(id, "/templates"), append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}), templateFields, nil)
+				return r.save(mailPath(id, "/templates"), append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}), names, nil)
 			})
 		}
 	}

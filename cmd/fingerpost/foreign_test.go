@@ -162,6 +162,13 @@ func (f *foreign) servePlatform(w http.ResponseWriter, r *http.Request, path []s
 			return
 		}
 		succeed(w, 200, f.flatForm)
+	case path[0] == "by-slug":
+		at := slices.IndexFunc(f.projects, func(p object) bool { return len(path) > 1 && p["slug"] == path[1] })
+		if at < 0 {
+			refuse(w, 404, "NOT_FOUND", "no such project")
+			return
+		}
+		succeed(w, 200, f.projects[at])
 	default:
 		id, _ := strconv.ParseInt(path[0], 10, 64)
 		f.serveProject(w, r, id, path[1:], in)

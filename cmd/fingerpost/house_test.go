@@ -22,10 +22,12 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/seal":    {"fingerpost/resolver/catalog", "filippo.io/age"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+	"fingerpost/mailer": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3",
+		"golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
+	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
 		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
-		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/api",
+		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "github.com/valyala/fasthttp", // fasthttp: the floor
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks

@@ -64,7 +64,7 @@ func (im *importer) templates(who string, f *found) {
 	p := &f.ProjectConfig
 	kept := p.Templates[:0]
 	for _, t := range p.Templates {
-		if f.textless[t.Code] {
+		if f.untold.bodies(t.Code) {
 			continue // said by the coverage
 		}
 		im.report(who+": template "+hclfile.Quote(t.Code), t.Validate())
@@ -97,7 +97,7 @@ func sortTemplates(ts []catalog.Template) {
 func (im *importer) shared(ts []catalog.Template) {
 	var kept []catalog.Template
 	for _, t := range ts {
-		if im.cover.textless[t.Code] {
+		if im.cover.untold.bodies(t.Code) {
 			continue
 		}
 		im.report("default template "+hclfile.Quote(t.Code), t.Validate())

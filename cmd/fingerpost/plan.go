@@ -177,7 +177,7 @@ func (p *planned) compareRemote(ctx context.Context, f planFlags, want *desired)
 	}
 	if c.shared != nil {
 		d := comparison{view: view{template: templateFields, ids: f.ids}}
-		d.templates(c.shared, want.templates, c.textless)
+		d.templates(c.shared, want.templates, c.untold)
 		p.Changes = append(p.Changes, d.changes...)
 		p.Renumbered += d.renumbered
 	}
@@ -188,8 +188,9 @@ func (p *planned) compareRemote(ctx context.Context, f planFlags, want *desired)
 // coverage gathers what a server told of its projects.
 type coverage struct {
 	projects, flatless, mailless int
-	textless                     map[string]bool // of the default templates
+	untold                       untold // of the default templates
 	bodiless                     int
+	ageless                      bool               // a template came without maxAge
 	shared                       []catalog.Template // the default templates; nil: unknown
 }
 
@@ -201,17 +202,21 @@ func (c *coverage) add(f *found) {
 	if !f.mail {
 		c.mailless++
 	} else if c.shared == nil {
-		c.shared, c.textless = slices.Concat(f.shared, []catalog.Template{}), f.textless
+		c.shared, c.untold = slices.Concat(f.shared, []catalog.Template{}), f.untold
 		if c.shared == nil {
 			c.shared = []catalog.Template{}
 		}
 	}
-	c.bodiless += len(f.textless)
+	c.bodiless += f.untold.bodiless()
+	c.ageless = c.ageless || len(f.untold) > 0
 }
 
 // blind says what could not be compared.
 func (c *coverage) blind() []string {
-	out := []string{"keys, the defaults and sealing blocks, secrets, ca_file and max_age: no API tells them"}
+	out := []string{"keys, the defaults and sealing blocks, secrets and ca_file: no API tells them"}
+	if c.ageless {
+		out = append(out, "max_age of templates: the server does not tell it")
+	}
 	if c.flatless > 0 {
 		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and audit_retention_days of %s: they show through an active domain of a project that is not suspended, where the server has the flat form of resolve",
 			count(c.flatless, "project")))

@@ -86,8 +86,7 @@ type found struct {
 	mail bool
 	// jwtSecret: the server has one. It was not kept.
 	jwtSecret bool
-	// textless are the codes of templates whose bodies the server does not tell.
-	textless map[string]bool
+	untold    untold
 	// shared are the default templates, which the server lists with each project.
 	shared []catalog.Template
 	// odd says what could not be understood, for people.
@@ -101,12 +100,28 @@ var (
 	serviceFields  = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled"}
 	authFields     = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired", "approvalRequired", "inviteOnly", "twoFactorRequired"}
 	smtpFields     = []string{"host", "port", "username", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled", "active"}
-	templateFields = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active"}
+	templateFields = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active", "maxAge"}
 
 	flatServiceFields = []string{"smsProvider", "auditRetentionDays"}
 	flatAuthFields    = []string{"jwtEnabled", "jwtExpiresIn", "refreshTokenEnabled", "refreshTokenExpiresIn", "sessionTimeout",
 		"passwordMinLength", "passwordRequireUppercase", "passwordRequireNumbers"}
 )
+
+// untold are the fields of templates that a server does not tell, by code: the source specification has no call for the
+// bodies of one, and no maxAge.
+type untold map[string][]string
+
+func (u untold) bodies(code string) bool { return slices.Contains(u[code], "bodyHtml") }
+
+// bodiless counts the templates whose bodies are not told.
+func (u untold) bodiless() (n int) {
+	for code := range u {
+		if u.bodies(code) {
+			n++
+		}
+	}
+	return n
+}
 
 // A row is one object as JSON.
 type row map[string]json.RawMessage
@@ -223,7 +238,7 @@ func (r *remote) projects(ctx context.Context) ([]catalog.Project, error) {
 
 // project reads all that belongs to one.
 func (r *remote) project(ctx context.Context, p *catalog.Project) (*found, error) {
-	f := &found{textless: map[string]bool{}}
+	f := &found{untold: untold{}}
 	f.Project = *p
 	f.Service, f.Auth = catalog.NewServiceSettings(), catalog.NewAuthSettings()
 	rows, err := r.list(ctx, projectPath(p.ID, "/domains"))
@@ -372,7 +387,7 @@ func (r *remote) template(ctx context.Context, f *found, x row) (t catalog.Templ
 		_, err := r.mail.call(ctx, http.MethodGet, path, nil, &full)
 		switch {
 		case absent(err): // the source specification has no such call
-			f.textless[x.text("code")] = true
+			f.untold[x.text("code")] = []string{"bodyHtml", "bodyText"}
 		case err != nil:
 			return t, false, err
 		default:
@@ -382,10 +397,21 @@ func (r *remote) template(ctx context.Context, f *found, x row) (t catalog.Templ
 	if err := x.fill(append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}), templateFields); err != nil {
 		return t, false, fmt.Errorf("GET %s: %w", path, err)
 	}
+	if _, told := x["maxAge"]; !told {
+		f.untold[t.Code] = append(f.untold[t.Code], "maxAge")
+	}
+	plainMaxAge(&t)
 	if shared = x.number("projectId") == 0; shared {
 		t.ProjectID = 0
 	}
 	return t, shared, nil
+}
+
+// plainMaxAge leaves out what holds anyway.
+func plainMaxAge(t *catalog.Template) {
+	if t.MaxAge == catalog.DefaultMaxAge {
+		t.MaxAge = ""
+	}
 }
 
 // printable replaces what would act on a terminal.

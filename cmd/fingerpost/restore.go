@@ -26,7 +26,8 @@ func newRestore(t terminal) *cobra.Command {
 		Long: "Builds the store out of a file that \"fingerpost backup\" has written (- for stdin) beside the data folder, checks every\n" +
 			"byte and reads the store through, and only then puts it in place. No server may run on the folder. With --force, a\n" +
 			"store that is there is moved aside, never deleted. Config files are not touched: the server takes up those that\n" +
-			"differ from what the backup knows when it starts.",
+			"differ from what the backup knows when it starts. Mail that waited in the backup's queue is sent then, marked as\n" +
+			"uncertain: it may have been sent since.",
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilInterrupt(cmd.Context())

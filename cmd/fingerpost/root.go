@@ -103,7 +103,7 @@ func newRoot(t terminal) *cobra.Command {
 	}
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
 	root.AddCommand(newServe(t), newDecodeFiles(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t),
-		newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newVersion(t))
+		newLogs(t), newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newVersion(t))
 	return root
 }
 

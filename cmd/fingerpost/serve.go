@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,6 +36,7 @@ type serveFlags struct {
 	readOnly, acceptDelete bool
 	logResolve             bool
 	maxAge, grace          time.Duration
+	mailFlags
 }
 
 func newServe(t terminal) *cobra.Command {
@@ -69,7 +69,8 @@ func newServe(t terminal) *cobra.Command {
 	fl.StringVar(&f.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
 	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put resolve into the access log, too")
 	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "how long callers may cache an answer of resolve")
-	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests in flight may take to finish")
+	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests and mails in flight may take to finish")
+	f.mailFlags.add(fl)
 	return cmd
 }
 
@@ -83,6 +84,7 @@ type service struct {
 	source      *configsrc.Source
 	after       *afterWrite // nil: none
 	resolver    *resolver.Resolver
+	mail        *mailService // nil until the store is open
 	api         *api.Server
 	ops         *api.Ops
 	listeners   []boundListener
@@ -102,11 +104,6 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	}
 	if _, err := os.Stat(f.config); err != nil {
 		return fmt.Errorf("open config folder %s: %w (\"fingerpost init\" writes an example)", f.config, errors.Unwrap(err))
-	}
-	if os.Getenv("GOGC") == "" {
-		// Answers from the cache allocate nothing, so collecting twice as often costs next to nothing, while the heap, of
-		// which the cache is the most, needs a quarter less room.
-		debug.SetGCPercent(50)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -149,6 +146,9 @@ func (s *service) parse() (err error) {
 	}
 	if (s.f.tlsCert == "") != (s.f.tlsKey == "") {
 		return usage("--tls-cert and --tls-key go together")
+	}
+	if err := s.f.mailFlags.parse(); err != nil {
+		return err
 	}
 	if s.f.afterLimit <= 0 {
 		return usage("--after-write-timeout must be positive")
@@ -251,7 +251,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	disk, _ := ctx.Value(diskKey{}).(configsrc.Disk)
 	sourceOptions := configsrc.Options{
-		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk,
+		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
 		MaxDelete: s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx),
 	}
 	opsOptions := api.OpsOptions{Logger: s.log, Version: version()}
@@ -263,14 +263,17 @@ func (s *service) open(ctx context.Context) error {
 	}
 	s.source = configsrc.New(sourceOptions)
 	close(made)
+	if s.mail, err = openMail(s.f.mailFlags, s.resolver, secrets.Open, s.log); err != nil {
+		return err
+	}
 	s.api, err = api.New(api.Options{
-		Resolver: s.resolver, Files: s.source, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
+		Resolver: s.resolver, Files: s.source, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		AccessLogResolve: s.f.logResolve, BlockedKeyIDs: s.blockedKeys(), Limits: api.Limits{Conns: maxConns()},
 	})
 	if err != nil {
 		return err
 	}
-	opsOptions.Server, opsOptions.Config = s.api, s.source
+	opsOptions.Server, opsOptions.Config, opsOptions.Mail = s.api, s.source, s.mail.mailer
 	s.ops, err = api.NewOps(opsOptions)
 	return err
 }
@@ -361,6 +364,7 @@ func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
 				return s.drain(signals)
 			}
 			go func() {
+				s.mail.retry()
 				if err := s.source.Reload(ctx); err != nil && ctx.Err() == nil {
 					s.log.Warn("reload on SIGHUP", "error", err)
 				}
@@ -377,6 +381,9 @@ func (s *service) drain(signals <-chan os.Signal) error {
 	stopped := make(chan error, 1)
 	go func() {
 		err := s.api.Shutdown(ctx)
+		if cut := s.mail.close(ctx); err == nil {
+			err = cut
+		}
 		s.after.finish(ctx) // the last writes', too
 		stopped <- err
 	}()
@@ -384,14 +391,14 @@ func (s *service) drain(signals <-chan os.Signal) error {
 		select {
 		case err := <-stopped:
 			if err != nil {
-				s.log.Warn("requests were cut off at the end of the grace", "error", err)
+				s.log.Warn("requests or mails were cut off at the end of the grace", "error", err)
 			}
 			return nil
 		case sig := <-signals:
 			if sig != syscall.SIGHUP {
 				cancel()
 				<-stopped
-				return &exitError{exitFailed, errors.New("ended by a second signal, requests in flight were cut off")}
+				return &exitError{exitFailed, errors.New("ended by a second signal, requests and mails in flight were cut off")}
 			}
 		}
 	}
@@ -413,6 +420,9 @@ func (s *service) close() {
 	}
 	if s.resolver == nil {
 		return
+	}
+	if s.mail.close(ctx) != nil {
+		return // somebody may use the store still; it needs no closing to be whole
 	}
 	if err := s.resolver.Close(); err != nil {
 		s.log.Error("close the store", "error", err)

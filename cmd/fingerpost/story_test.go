@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // TestStories runs the whole-program stories in testdata: the real binary, real files, real sockets. Beside testscript's
 // own commands they have
 //
-//	start [-name=N] [flag…]      run "fingerpost serve" on free ports until ready; $URL and $OPS tell where it is
+//	start [-name=N] [flag…]      run "fingerpost serve" on free ports until ready; $URL, $MAIL and $OPS tell where it is
 //	                             with STORY_SECRET, and what $SERVER_ENV holds, in its environment
 //	halt [-name=N] [SIGNAL]      end it (TERM when left out; KILL kills) and wait; its stderr is appended to serve.log
 //	signal NAME                  send a signal
@@ -49,6 +49,8 @@ func TestStories(t *testing.T) {
 			env.Setenv("KEY", demoKey)
 			env.Values[serversKey{}] = &servers{byName: map[string]*server{}}
 			env.Values[followersKey{}] = map[string]*follower{}
+			env.Values[sinksKey{}] = map[string]*sink{}
+			env.Values[watchedKey{}] = map[string]*exec.Cmd{}
 			return os.MkdirAll(home, 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
@@ -64,6 +66,7 @@ func TestStories(t *testing.T) {
 func storyCmds() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	cmds := faultCmds()
 	maps.Copy(cmds, followCmds())
+	maps.Copy(cmds, mailCmds())
 	maps.Copy(cmds, map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"start": cmdStart, "halt": cmdHalt, "signal": cmdSignal, "ask": cmdAsk, "until": cmdUntil, "steady": cmdSteady,
 		"subst": cmdSubst, "save": cmdSave,
@@ -170,6 +173,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv(prefix+"URL", s.url)
 	ts.Setenv(prefix+"OPS", s.ops)
+	ts.Setenv(prefix+"MAIL", s.mailURL())
 }
 
 // read takes the announcement from stdout until the server says it is up.
@@ -305,6 +309,8 @@ func get(ts *testscript.TestScript, args []string) (string, error) {
 	s := theServer(ts, name)
 	at := s.url + args[0]
 	switch {
+	case strings.HasPrefix(args[0], "/api/mail"):
+		at = s.mailURL() + args[0]
 	case strings.HasPrefix(args[0], "ops:"):
 		at = s.ops + strings.TrimPrefix(args[0], "ops:")
 	case !strings.HasPrefix(args[0], "/"):
@@ -317,7 +323,11 @@ func get(ts *testscript.TestScript, args []string) (string, error) {
 	if key == "" {
 		key = ts.Getenv("KEY")
 	}
-	if key != "none" {
+	switch {
+	case key == "none":
+	case strings.HasPrefix(args[0], "/api/mail"):
+		signMail(req, key)
+	default:
 		req.Header.Set("X-PLATFORM-KEY", key)
 	}
 	res, err := http.DefaultClient.Do(req)

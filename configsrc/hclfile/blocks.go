@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // blocks is text that is to be put into a file.
@@ -25,18 +27,52 @@ func parseBlocks(text string) (*blocks, error) {
 
 func (b *blocks) trimmed() string { return string(b.src) }
 
-// stepped is the text with its levels, of two blanks each, indented by step.
+// stepped is the text with its levels, of two blanks each, indented by step. Of the text of a heredoc only what <<- takes
+// off is such a level.
 func (b *blocks) stepped(step string) string {
-	if step == "  " || bytes.Contains(b.src, []byte("<<")) {
+	if step == "  " {
 		return b.trimmed()
 	}
+	texts := b.heredocs()
 	var out strings.Builder
+	at := 0
 	for line := range strings.Lines(string(b.src)) {
-		rest := strings.TrimLeft(line, " ")
-		out.WriteString(strings.Repeat(step, (len(line)-len(rest))/2))
-		out.WriteString(rest)
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		for _, t := range texts {
+			if at >= t.from && at < t.to {
+				indent = min(indent, t.common)
+			}
+		}
+		out.WriteString(strings.Repeat(step, indent/2) + line[indent/2*2:])
+		at += len(line)
 	}
 	return out.String()
+}
+
+// A heredocText is where the lines of a heredoc's text stand, and how many blanks begin each of them that <<- takes off.
+type heredocText struct{ from, to, common int }
+
+func (b *blocks) heredocs() (all []heredocText) {
+	for _, tok := range b.tokens() {
+		switch tok.Type {
+		case hclsyntax.TokenOHeredoc:
+			all = append(all, heredocText{from: tok.Range.End.Byte, common: -1})
+			if !bytes.HasPrefix(tok.Bytes, []byte("<<-")) {
+				all[len(all)-1].common = 0
+			}
+		case hclsyntax.TokenCHeredoc:
+			t := &all[len(all)-1]
+			t.to = b.lineStart(tok.Range.Start.Byte)
+			for line := range bytes.Lines(b.src[t.from:t.to]) {
+				rest := bytes.TrimLeft(line, " ")
+				if indent := len(line) - len(rest); len(bytes.TrimSpace(rest)) > 0 && (t.common < 0 || indent < t.common) {
+					t.common = indent
+				}
+			}
+			t.common = max(t.common, 0)
+		}
+	}
+	return all
 }
 
 // saidBy reports whether text says the same.

@@ -1,7 +1,7 @@
 package hclfile
 
 import (
-	"fmt"
+	"bytes"
 	"math/big"
 	"slices"
 	"strings"
@@ -234,7 +234,12 @@ func (d *decoder) validated(c *content, ps catalog.Problems, label string) {
 		switch {
 		case i >= 0 && c.bad.Has(i):
 		case i >= 0 && c.said.Has(i):
-			d.add(severity, "", d.inside(c.block.Body.Attributes[name].Expr, p.Message), name+": "+p.Message, "")
+			rng, exact := d.inside(c.block.Body.Attributes[name].Expr, p)
+			message := p.Message
+			if exact { // the file's line and column say it better than the value's
+				_, message, _ = strings.Cut(message, ": ")
+			}
+			d.add(severity, "", rng, name+": "+message, "")
 		case i >= 0:
 			d.atHeader(c, severity, "attribute "+quoted(name)+" is missing", name+" "+p.Message)
 		case p.Path == label && len(c.block.LabelRanges) > 0:
@@ -253,32 +258,62 @@ func (d *decoder) atHeader(c *content, severity Severity, summary, detail string
 	}
 }
 
-// inside narrows a range down to the line of a heredoc that a message of catalog's placeholder check speaks of.
-func (d *decoder) inside(e hclsyntax.Expression, message string) hcl.Range {
-	rng := e.Range()
-	var line, column int
-	if n, _ := fmt.Sscanf(message, "line %d, column %d:", &line, &column); n != 2 || line < 1 {
-		return rng
+// inside narrows an attribute's range down to the bytes of its value that a problem means. exact says that it could.
+func (d *decoder) inside(e hclsyntax.Expression, p catalog.Problem) (rng hcl.Range, exact bool) {
+	rng = e.Range()
+	if p.End == 0 {
+		return rng, false
 	}
-	if call, ok := unparen(e).(*hclsyntax.FunctionCallExpr); ok && len(call.Args) == 2 {
+	if call, ok := unparen(e).(*hclsyntax.FunctionCallExpr); ok && len(call.Args) == 2 { // trimsuffix
 		e = call.Args[0]
 	}
-	if e = unparen(e); !d.isHeredoc(e) {
-		return rng
+	t, ok := unparen(e).(*hclsyntax.TemplateExpr)
+	if !ok {
+		return rng, false
 	}
-	at := d.lineEnd(e.Range().Start.Byte)
-	for range line - 1 {
-		if at >= len(d.src) {
-			return rng
+	text, ok := d.literalText(t)
+	if !ok || p.End > len(text) {
+		return rng, false
+	}
+	if d.isHeredoc(t) {
+		return d.insideHeredoc(t, text, p)
+	}
+	// What is escaped has other bytes in the file: all before must be as the value has it, or all after.
+	at, end := t.Range().Start.Byte+1, min(t.Range().End.Byte-1, len(d.src))
+	switch {
+	case bytes.HasPrefix(d.src[at:], []byte(text[:p.End])):
+		return d.rangeAt(at+p.Start, at+p.End), true
+	case at <= end && bytes.HasSuffix(d.src[at:end], []byte(text[p.Start:])):
+		at = end - len(text)
+		return d.rangeAt(at+p.Start, at+p.End), true
+	}
+	return rng, false
+}
+
+// insideHeredoc is inside for a heredoc with this text. Where the line is written with escapes it is all that is found.
+func (d *decoder) insideHeredoc(t *hclsyntax.TemplateExpr, text string, p catalog.Problem) (rng hcl.Range, exact bool) {
+	start := d.lineEnd(t.Range().Start.Byte) + 1
+	for range strings.Count(text[:p.Start], "\n") {
+		if start >= len(d.src) {
+			return t.Range(), false
 		}
-		at = d.lineEnd(at + 1)
+		start = d.lineEnd(start) + 1
 	}
-	if at >= rng.End.Byte || at+1 > len(d.src) {
-		return rng
+	if start >= min(t.Range().End.Byte, len(d.src)) {
+		return t.Range(), false
 	}
-	start, end := at+1, d.lineEnd(at+1)
+	end := d.lineEnd(start)
+	if end > start && d.src[end-1] == '\r' {
+		end--
+	}
+	from := strings.LastIndexByte(text[:p.Start], '\n') + 1
+	line, _, _ := strings.Cut(text[from:], "\n")
+	if bytes.HasSuffix(d.src[start:end], []byte(line[p.Start-from:])) { // what is before has lost its indentation, and escapes
+		start = end - len(line)
+		return d.rangeAt(start+p.Start-from, min(start+p.End-from, end)), true
+	}
 	for start < end && (d.src[start] == ' ' || d.src[start] == '\t') {
 		start++
 	}
-	return d.rangeAt(start, end)
+	return d.rangeAt(start, end), false
 }

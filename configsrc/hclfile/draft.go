@@ -18,8 +18,9 @@ type Draft struct {
 	table *lineTable // nil as long as nobody needs it
 	tail  *blocks    // what comes to the end of the file, nil: nothing
 
-	splices []splice // made by Bytes: sorted, apart
-	edited  *region  // made by Decode: what all splices are in, nil where that is not known
+	bodies  []BodyEdit // see Bodies
+	splices []splice   // made by Bytes: sorted, apart
+	edited  *region    // made by Decode: what all splices are in, nil where that is not known
 }
 
 // A splice is src[from:to] with text in its place.

@@ -43,11 +43,14 @@ func Quote(s string) string {
 	return b.String()
 }
 
+// looksConflicting reports text in which a heredoc's lines would be taken for what git leaves where it cannot merge.
+func looksConflicting(s string) bool { return strings.Contains("\n"+s, "\n<<<<<<< ") }
+
 // Literal writes a string as a person would: in double quotes, or, for text of several lines, as a heredoc: <<- with its
 // text indented, else <<, with trimsuffix() around it where the text has no final newline. The first of these that reads
 // back as exactly s is taken; in the end quotes hold anything.
 func Literal(s string) string {
-	if !strings.Contains(s, "\n") || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && unsafeRune(r, string(r)) }) {
+	if !strings.Contains(s, "\n") || looksConflicting(s) || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && unsafeRune(r, string(r)) }) {
 		return Quote(s)
 	}
 	for _, indent := range []string{"  ", ""} {

@@ -25,7 +25,8 @@ func NewProject(p *catalog.Project) ([]byte, error) {
 
 // RewriteProject changes the block of the project that the file declares as old, so that it says want, and leaves all else
 // as it is. Both are as they are in force: their settings are those of the block over the defaults. Domains are told by
-// their UUIDs; SMTP config and templates must not differ. What the file means afterwards is the caller's to check.
+// their UUIDs, templates by their codes. What the file means afterwards is the caller's to check; bodies that stand in files
+// of their own are the caller's to write, see Bodies.
 func (d *Draft) RewriteProject(old, want *catalog.ProjectConfig) error {
 	block, err := d.find(BlockPath{"project", old.Project.Slug})
 	if err != nil {
@@ -36,7 +37,9 @@ func (d *Draft) RewriteProject(old, want *catalog.ProjectConfig) error {
 	r.rename(r.project, old.Project.Slug, want.Project.Slug, old.Project.UUID)
 	r.settings("service_settings", old.Service.Fields(), want.Service.Fields())
 	r.auth(old, want)
+	r.smtp(old.SMTP, want.SMTP)
 	r.domains(old, want)
+	r.templates(old, want)
 	return r.err
 }
 

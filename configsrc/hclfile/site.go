@@ -226,6 +226,9 @@ func (s *site) insertions(indent string, bare bool) string {
 		}
 		text := indentLines(block.stepped(s.d.step(s.block)), indent, true)
 		if !block.saidBy(text) { // an indentation that heredocs in the text do not bear
+			text = indentLines(block.trimmed(), indent, true)
+		}
+		if !block.saidBy(text) {
 			text = block.trimmed()
 		}
 		b.WriteString(text)

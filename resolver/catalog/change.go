@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"io"
 	"slices"
 	"time"
 )
@@ -133,6 +134,27 @@ type FileChange struct {
 	Declared *Declared
 	Packed   []byte // stands for a Declared that the Sink has packed; goes with Row.Refs
 	Bytes    []byte // the accepted content, kept as the file's last good state; goes with Declared
+	Spool    Spool  // stands for Packed and Bytes in a large change
+}
+
+// A Spool is where a packed declaration and the content that it was made of wait, one behind the other. The zero value
+// says that they do not.
+type Spool struct {
+	From          io.ReaderAt
+	At            int64
+	Packed, Bytes int // lengths
+}
+
+// Waits reports whether there is anything.
+func (s *Spool) Waits() bool { return s.From != nil }
+
+// Load reads it.
+func (s *Spool) Load() (packed, content []byte, err error) {
+	b := make([]byte, s.Packed+s.Bytes)
+	if _, err := s.From.ReadAt(b, s.At); err != nil && !(err == io.EOF && len(b) == 0) {
+		return nil, nil, err
+	}
+	return b[:s.Packed:s.Packed], b[s.Packed:], nil
 }
 
 // A Change is what one look at the files found: one batch, one generation.

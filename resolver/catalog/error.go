@@ -3,7 +3,7 @@ package catalog
 // A Code names a failure for callers (contract http.md 1.7). Only api knows which HTTP status it has.
 type Code string
 
-// The codes of the platform API.
+// The codes that both services have.
 const (
 	CodeValidation        Code = "VALIDATION_ERROR"
 	CodeUnauthorized      Code = "UNAUTHORIZED"
@@ -16,8 +16,19 @@ const (
 	CodeFileChanged       Code = "CONFIG_CHANGED_ON_DISK"
 	CodeReadOnly          Code = "CONFIG_READ_ONLY"
 	CodePrecondition      Code = "PRECONDITION_FAILED"
+	CodeExpression        Code = "FIELD_IS_EXPRESSION"
+	CodeSecretsMissing    Code = "SECRETS_NOT_CONFIGURED"
 	CodeInternal          Code = "INTERNAL_ERROR"
 	CodeUnavailable       Code = "UNAVAILABLE"
+)
+
+// The codes of the mail service alone. What an SMTP server does has codes of its own, which begin with SMTP_ (contract
+// mail-errors.md).
+const (
+	CodeMailDisabled        Code = "MAIL_DISABLED"
+	CodeSMTPNotConfigured   Code = "SMTP_NOT_CONFIGURED"
+	CodeTemplateInactive    Code = "TEMPLATE_INACTIVE"
+	CodeIdempotencyMismatch Code = "IDEMPOTENCY_MISMATCH"
 )
 
 // An Error is a failure that a caller is meant to see. Its text carries no secret and no path outside the config folder.

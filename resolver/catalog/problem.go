@@ -12,6 +12,10 @@ type Problem struct {
 	Path    string
 	Message string
 	Warning bool // it is served all the same
+
+	// Start and End are the bytes of the value that are meant; both are 0 where that is all of it. Where they are not,
+	// Message begins with their line and column in the value: "line 3, column 14: ".
+	Start, End int
 }
 
 // Problems gathers what Validate finds.

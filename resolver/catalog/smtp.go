@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"net/mail"
 	"net/netip"
 	"strings"
 	"unicode"
@@ -87,28 +86,4 @@ func (c *SMTPConfig) Validate() Problems {
 		ps.Addf("username", "is required where there is a password")
 	}
 	return ps
-}
-
-// CheckAddress says what is wrong with one bare mail address (RFC 5321 addr-spec, ASCII local part), or "".
-func CheckAddress(s string) string {
-	const want = "must be one bare address such as hello@acme.example"
-	if len(s) > 254 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' || r == ',' || r == '"' }) {
-		return want
-	}
-	at := strings.LastIndexByte(s, '@')
-	if at < 1 || at > 64 {
-		return want
-	}
-	for i := range at {
-		if s[i] >= 0x80 {
-			return "must have an ASCII part before the @"
-		}
-	}
-	if a, err := mail.ParseAddress(s); err != nil || a.Address != s || a.Name != "" {
-		return want
-	}
-	if _, err := ParseHost(s[at+1:]); err != nil {
-		return "has a bad domain after the @: " + err.Error()
-	}
-	return ""
 }

@@ -57,6 +57,15 @@ func TestCheckAddress(t *testing.T) {
 	f("a@"+octets(253), false)
 	f("a;b@acme.example", false)
 	f("a@\xff.example", false)
+	f("a@acme.example.", false)
+	f("a@acme.example\u3002", false)
+	f("=?utf-8?q?b=40evil.example?=@acme.example", false)
+	f("=?x@acme.example", true)
+	f(strings.Repeat("a", 60)+"@"+octets(193), true)
+	f(strings.Repeat("a", 61)+"@"+octets(193), false)
+	f("a@"+strings.Repeat("ü", 55)+".example", true)
+	f(strings.Repeat("a", 64)+"@"+strings.Repeat("bücher.", 13)+"example", true)
+	f(strings.Repeat("a", 64)+"@"+strings.Repeat("bücher.", 14)+"example", false)
 }
 
 func TestSMTPValidate(t *testing.T) {

@@ -1,12 +1,13 @@
 package catalog
 
 import (
-	"fmt"
+	"cmp"
+	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
 // A Template is a mail template. ProjectID is 0 for a default one, which every project can send.
@@ -37,16 +38,40 @@ func (t *Template) Fields() []Field {
 	}
 }
 
-// Limits on templates, in bytes (contract http.md 4).
+// DefaultMaxAge is what no MaxAge means.
+const DefaultMaxAge = "24h"
+
+// EffectiveMaxAge is MaxAge, or what its absence means.
+func (t *Template) EffectiveMaxAge() string { return cmp.Or(t.MaxAge, DefaultMaxAge) }
+
+var lifetimeUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+
+// Lifetime is EffectiveMaxAge as a duration, the longest that there is for more than that. Of a MaxAge that is not valid it
+// is 0.
+func (t *Template) Lifetime() time.Duration {
+	text := t.EffectiveMaxAge()
+	n, err := strconv.Atoi(text[:len(text)-1])
+	if err != nil {
+		return 0
+	}
+	unit := lifetimeUnits[text[len(text)-1]]
+	if unit > 0 && time.Duration(n) > math.MaxInt64/unit {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * unit
+}
+
+// Limits on templates (contract http.md 4).
 const (
 	MaxBodyBytes    = 512 << 10
-	MaxSubjectBytes = 998
+	MaxSubjectBytes = 998 // also of the subject with its values in it
+	MaxVariables    = 100 // that one template can use, and one send can give, ProjectNameVariable apart
 )
 
-var (
-	templateCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-	placeholder  = regexp.MustCompile(`^[ \t]*[A-Za-z_][A-Za-z0-9_.]*[ \t]*$`)
-)
+// ProjectNameVariable is given by the service where a send does not.
+const ProjectNameVariable = "projectName"
+
+var templateCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // Validate checks the values and the placeholders.
 func (t *Template) Validate() Problems {
@@ -55,6 +80,26 @@ func (t *Template) Validate() Problems {
 		ps.Addf("code", "must be 1 to 64 of letters, digits, underscores, dots and hyphens, beginning with a letter or digit")
 	}
 	validateName(&ps, t.Name)
+	_, parts := t.Parse()
+	ps = append(ps, parts...)
+	if t.MaxAge != "" && !lifetime.MatchString(t.MaxAge) {
+		ps.Addf("maxAge", `must be a number with a unit of s, m, h, d or w, such as "10m"`)
+	}
+	return ps
+}
+
+// Parts are a template's texts, taken apart. One that the template does not have is nil.
+type Parts struct {
+	Subject, HTML, Text []Segment
+}
+
+// Parse checks the subject and the bodies, and takes them apart. The parts are good for something only where there are
+// no problems.
+func (t *Template) Parse() (Parts, Problems) {
+	var (
+		parts Parts
+		ps    Problems
+	)
 	switch {
 	case strings.TrimSpace(t.SubjectTemplate) == "":
 		ps.Addf("subjectTemplate", "is required and must not be blank")
@@ -66,41 +111,34 @@ func (t *Template) Validate() Problems {
 	if t.BodyHTML == "" && t.BodyText == "" {
 		ps.Addf("", "needs a bodyHtml, a bodyText or both")
 	}
-	if t.MaxAge != "" && !lifetime.MatchString(t.MaxAge) {
-		ps.Addf("maxAge", `must be a number with a unit of s, m, h, d or w, such as "10m"`)
-	}
-	for _, f := range []Field{
-		{Name: "subjectTemplate", Value: t.SubjectTemplate}, {Name: "bodyHtml", Value: t.BodyHTML}, {Name: "bodyText", Value: t.BodyText},
+	names := map[string]bool{ProjectNameVariable: true}
+	for _, part := range []struct {
+		path, text string
+		parse      func(path, text string) ([]Segment, Problems)
+		into       *[]Segment
+	}{
+		{"subjectTemplate", t.SubjectTemplate, ParsePlain, &parts.Subject},
+		{"bodyHtml", t.BodyHTML, ParseHTML, &parts.HTML},
+		{"bodyText", t.BodyText, ParsePlain, &parts.Text},
 	} {
-		body := f.Value.(string)
-		if len(body) > MaxBodyBytes {
-			ps.Addf(f.Name, "has %d bytes, %d are allowed", len(body), MaxBodyBytes)
+		if len(part.text) > MaxBodyBytes {
+			if part.path != "subjectTemplate" { // which was said
+				ps.Addf(part.path, "has %d bytes, %d are allowed", len(part.text), MaxBodyBytes)
+			}
 			continue
 		}
-		if msg := checkPlaceholders(body); msg != "" {
-			ps.Addf(f.Name, "%s", msg)
+		segments, found := part.parse(part.path, part.text)
+		*part.into = segments
+		ps = append(ps, found...)
+		before := len(names)
+		for _, s := range segments {
+			if s.Name != "" {
+				names[s.Name] = true
+			}
+		}
+		if most := MaxVariables + 1; before <= most && len(names) > most {
+			ps.Addf(part.path, "there are %d variables with those of this part, %d are allowed", len(names)-1, MaxVariables)
 		}
 	}
-	return ps
-}
-
-// checkPlaceholders finds the first thing in double braces that is no {{name}}.
-func checkPlaceholders(body string) string {
-	for at := 0; ; {
-		open := strings.Index(body[at:], "{{")
-		if open < 0 {
-			return ""
-		}
-		open += at
-		line := 1 + strings.Count(body[:open], "\n")
-		column := 1 + utf8.RuneCountInString(body[strings.LastIndexByte(body[:open], '\n')+1:open])
-		length := strings.Index(body[open:], "}}")
-		if length < 0 {
-			return fmt.Sprintf("line %d, column %d: {{ is never closed; a placeholder is {{name}}", line, column)
-		}
-		if !placeholder.MatchString(body[open+2 : open+length]) {
-			return fmt.Sprintf("line %d, column %d: what stands in double braces must be a name of letters, digits, underscores and dots, such as {{userName}}", line, column)
-		}
-		at = open + length + 2
-	}
+	return parts, ps
 }

@@ -1,9 +1,11 @@
 package catalog_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -41,7 +43,8 @@ func TestTemplatePlaceholders(t *testing.T) {
 	f("{{a b}}", "line 1, column 1")
 	f("{{a-b}}", "line 1, column 1")
 	f("{{.a}}", "line 1, column 1")
-	f("{{#if a}}x{{/if}}", "line 1, column 1")
+	f("{{#if a}}x", "line 1, column 1")
+	f("x{{/if}}", "line 1, column 2")
 	f("{{{a}}}", "line 1, column 1")
 	f("{{a\n}}", "line 1, column 1")
 	f("{{ü}}", "line 1, column 1")
@@ -83,4 +86,15 @@ func TestTemplateValidate(t *testing.T) {
 	f(func(t *catalog.Template) { t.MaxAge = "10 minutes" }, "maxAge")
 	f(func(t *catalog.Template) { *t = catalog.Template{} }, "code", "name", "subjectTemplate", "")
 	f(func(t *catalog.Template) { t.SubjectTemplate, t.BodyText = "{{", "{{" }, "subjectTemplate", "bodyText")
+}
+
+// How long a send is tried, as a text and as a duration.
+func TestTemplateLifetime(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": 24 * time.Hour, "10m": 10 * time.Minute, "1s": time.Second, "2d": 48 * time.Hour, "1w": 168 * time.Hour, "999999w": math.MaxInt64, "x": 0, "10": 0,
+	} {
+		if got := (&catalog.Template{MaxAge: text}).Lifetime(); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
 }

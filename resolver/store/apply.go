@@ -64,7 +64,7 @@ func (s *Store) Apply(c *catalog.Change, now time.Time, committing func(next *Pr
 		return nil, fmt.Errorf("apply a change: %w", err)
 	}
 	for i := range c.Files {
-		if f := &c.Files[i]; (f.Declared != nil || f.Packed != nil) && f.Row == nil {
+		if f := &c.Files[i]; (f.Declared != nil || isPacked(f)) && f.Row == nil {
 			return nil, fmt.Errorf("apply a change: %s declares objects but has no row", f.Path)
 		}
 	}
@@ -220,7 +220,7 @@ func (w *writer) gather(c *catalog.Change) error {
 		case f.Declared != nil:
 			refs = f.Declared.Refs()
 			f.Row.Refs = refs
-		case f.Packed != nil:
+		case isPacked(f):
 			refs = f.Row.Refs
 		case f.Row != nil:
 			continue
@@ -242,7 +242,7 @@ func (w *writer) gather(c *catalog.Change) error {
 		return nil
 	}
 	for i := range c.Files {
-		if c.Files[i].Declared == nil && c.Files[i].Packed == nil {
+		if c.Files[i].Declared == nil && !isPacked(&c.Files[i]) {
 			continue
 		}
 		refs := c.Files[i].Row.Refs
@@ -279,16 +279,16 @@ func (w *writer) file(f *catalog.FileChange) error {
 		w.delete(rowKey)
 		w.delete(bytesKey)
 		return nil
-	case f.Declared == nil && f.Packed == nil:
+	case f.Declared == nil && !isPacked(f):
 		return w.touch(rowKey, f.Row)
 	}
-	d, err := declared(f)
+	d, content, err := content(f)
 	if err != nil {
 		return err
 	}
 	w.rec = appendRow(w.rec[:0], f.Row)
 	w.set(rowKey, w.rec)
-	w.set(bytesKey, f.Bytes)
+	w.set(bytesKey, content)
 	return w.declare(d)
 }
 

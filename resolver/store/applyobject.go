@@ -222,7 +222,7 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 		return nil
 	}
 	for i := range c.Files {
-		d, err := declared(&c.Files[i])
+		d, _, err := content(&c.Files[i])
 		if err != nil {
 			return err
 		}

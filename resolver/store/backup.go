@@ -161,7 +161,7 @@ func describe(name string, open func(string) (io.ReadCloser, error)) (Stored, er
 	return Stored{Name: name, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, errors.Join(err, in.Close())
 }
 
-// verify reads every record, whose blocks have checksums, and counts projects and domains.
+// verify reads every record, whose blocks have checksums, and counts projects, domains and the entries of the mail log.
 func (s *Store) verify() error {
 	return s.read(func() error {
 		it, err := s.db.NewIter(nil)
@@ -184,6 +184,6 @@ func (s *Store) verify() error {
 			err = fmt.Errorf("%w: it holds %d projects and %d domains, and has counted %d and %d",
 				ErrDamaged, have.Projects, have.Domains, want.Projects, want.Domains)
 		}
-		return err
+		return errors.Join(err, s.checkMailCounts())
 	})
 }

@@ -1,7 +1,7 @@
-// Package store keeps what the files declare in Pebble, and is the only package that imports it.
+// Package store keeps what the files declare, and mail, in Pebble, and is the only package that imports it.
 //
-// The store is derived: the files are the truth (contract files.md 4), so a store that is lost, damaged or full is
-// rebuilt from them. Only createdAt and updatedAt have no other home.
+// What the files declare is derived: they are the truth (contract files.md 4), so a store that is lost, damaged or full is
+// rebuilt from them. Only createdAt and updatedAt, and what is kept of mail, have no other home.
 //
 // # Key layout
 //
@@ -24,9 +24,32 @@
 //	z                                sealing block                                    Apply
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply
+//	L      project id, createdAt,    entry of the mail log                            AcceptMail, UpdateMail
+//	       mail id
+//	N      project id, createdAt,    counts of the entries from there to the next     with L
+//	       mail id                   such row, see mailcount.go
+//	Q      mail id                   envelope of a mail that has not ended, and       AcceptMail
+//	                                 where its entry is
+//	E      mail id                   its message                                      AcceptMail
+//	I      project id, key           what is kept under an idempotency key            AcceptMail, AnswerMail
+//	X      expiry, project id, key   empty: the same keys by their time               AcceptMail
+//	M                                bound of the mail ids that were given out        AcceptMail, ReserveMailIDs
+//	G      name of a folder, or      what became of the mail of a store that was      NoteGap
+//	       time                      damaged or is gone
 //
 // Every value but the plain ids, names, counters and bytes begins with a version byte. A layout that a later release
 // changes gets a new format version; a store with a newer one is refused, never touched.
+//
+// The prefixes of mail came without one. A release that does not know them leaves them alone: neither its Apply, nor its
+// Import, nor the wipe of an interrupted one touches them, and its backups carry them. So going back to it costs nothing
+// but that mail waits. Should a record of mail ever change, what a release reads of a later one is an ErrNewer for the one
+// who asks, and no damage.
+//
+// # Mail
+//
+// A project's entries lie by createdAt and id, so that a page of its log is one walk and retention a range deletion; the
+// counts beside them lead to any page of a log of millions. A queued mail is there exactly as long as its entry has not
+// ended: both change in one batch. An Import leaves all of it where it is.
 //
 // # A miss
 //
@@ -44,11 +67,17 @@
 // A change of more than some thousand files is no batch but a set of tables, sorted and written in pieces, that Pebble
 // takes in at one go (bulk.go): durable at once, never in memory as a whole, and as quick to read as what stood there.
 //
+// Mail has no better place, so its batches are on the disk before anybody hears of them. Those of many callers share
+// their syncs.
+//
 // # When the disk fails
 //
 // Pebble ends the process, or spins, when a write fails. A fence below it (see fence.go) makes the first such failure
 // the last operation on the directory: everything that would write stops for good, Failed is closed, Apply returns
 // ErrUnavailable, and reads go on as far as memory and the files allow. The way back is a new Store.
+//
+// A damaged store is moved aside, and what mail can be read of it is copied into the one that takes its place, block by
+// block around the damage (salvage.go). What could not be had back is noted there, as a MailGap.
 //
 // # Backups
 //
@@ -56,6 +85,7 @@
 // SHA-256, then the files of one of Pebble's checkpoints. Restore takes nothing for granted: only names that a store has,
 // only sizes and hashes that the manifest has, nothing before, between or behind; formats that are too new are refused
 // by the manifest alone. The store is built beside its place, read through and exchanged for the former one, which is
-// kept. An archive holds what the store holds: the config files' bytes, so sealed values, key hashes, and a secret that
-// somebody has written in clear text, and the mail log.
+// kept. The mails of its queue may have been sent since the backup was made, so each is marked as uncertain before it goes
+// out again. An archive holds what the store holds: the config files' bytes, so sealed values, key hashes, and a secret that
+// somebody has written in clear text, and the mail log and queue.
 package store

@@ -95,10 +95,22 @@ func unpack(packed []byte) (*catalog.Declared, error) {
 	return out, nil
 }
 
-// declared is what a file of a change declares, nil for one that declares nothing anew.
-func declared(f *catalog.FileChange) (*catalog.Declared, error) {
-	if f.Declared != nil || f.Packed == nil {
-		return f.Declared, nil
+// isPacked reports whether a file of a change has its declaration packed.
+func isPacked(f *catalog.FileChange) bool { return f.Packed != nil || f.Spool.Waits() }
+
+// content is what a file of a change declares, nil for one that declares nothing anew, and its bytes.
+func content(f *catalog.FileChange) (d *catalog.Declared, bytes []byte, err error) {
+	packed, bytes := f.Packed, f.Bytes
+	switch {
+	case f.Declared != nil:
+		return f.Declared, bytes, nil
+	case f.Spool.Waits():
+		if packed, bytes, err = f.Spool.Load(); err != nil {
+			return nil, nil, fmt.Errorf("read what waited: %w", err)
+		}
+	case packed == nil:
+		return nil, nil, nil
 	}
-	return unpack(f.Packed)
+	d, err = unpack(packed)
+	return d, bytes, err
 }

@@ -21,12 +21,12 @@ func (s *Store) read(f func() error) error {
 }
 
 // judge passes a nil error on and turns any other into one of ours. Running out of file descriptors is not the disk's
-// fault and goes by.
+// fault and goes by, and so does a record of a later release.
 func (s *Store) judge(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, errTooLarge) || errors.Is(err, ErrClosed) {
+	if errors.Is(err, errTooLarge) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNewer) {
 		return err
 	}
 	err = classify(err, s.missing())

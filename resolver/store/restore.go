@@ -56,6 +56,7 @@ type restore struct {
 	dir     string      // links followed
 	former  os.FileInfo // of dir; nil: there is none
 	replace bool        // dir holds a store
+	queued  bool        // the backup has mail that waits
 	lock    io.Closer   // of dir, or nil
 	staging string      // beside dir, locked; everything in it may be deleted at any time
 	staged  io.Closer   // the lock
@@ -169,6 +170,11 @@ func (r *restore) finish(m *Manifest) error {
 	if r.o.Check {
 		return nil
 	}
+	if r.queued {
+		if err := r.doubtQueue(); err != nil {
+			return err
+		}
+	}
 	if err := r.likeFormer(); err != nil {
 		return err
 	}
@@ -192,7 +198,9 @@ func (r *restore) verify(m *Manifest) error {
 	if err != nil {
 		return fmt.Errorf("%w: the store in it does not open: %w", ErrArchive, err)
 	}
-	err = s.verify()
+	if err = s.verify(); err == nil {
+		r.queued, err = s.anyQueued()
+	}
 	if counts := s.Counts(); err == nil && (s.Generation() != m.Generation || counts.Projects != m.Projects || counts.Domains != m.Domains) {
 		err = fmt.Errorf("its manifest tells of generation %d with %d projects and %d domains, the store in it of %d with %d and %d",
 			m.Generation, m.Projects, m.Domains, s.Generation(), counts.Projects, counts.Domains)
@@ -201,6 +209,16 @@ func (r *restore) verify(m *Manifest) error {
 		return fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	return os.Remove(filepath.Join(r.built(), "LOCK")) // of the verification
+}
+
+// doubtQueue marks the mails that wait in the backup's queue: they may have been sent since it was made.
+func (r *restore) doubtQueue() error {
+	s, err := Open(r.built(), Options{CacheBytes: inspectCacheBytes})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(s.doubtQueue(), s.Close())
+	return errors.Join(err, os.Remove(filepath.Join(r.built(), "LOCK")))
 }
 
 // likeFormer gives the new store mode and owner of the one that it replaces: an operator restores as root what the

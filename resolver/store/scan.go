@@ -100,6 +100,27 @@ func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
 }
 
 // Templates yields the templates of a project, or with 0 the default ones, by ascending id.
+func (v *View) Templates(project int64, yield func(*catalog.Template) bool) error {
+	prefix := appendID([]byte{prefixTemplate}, project)
+	v.it.SetBounds(prefix, after(prefix))
+	defer v.it.SetBounds(nil, nil)
+	for ok := v.it.First(); ok; ok = v.it.Next() {
+		value, err := v.it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		t := new(catalog.Template)
+		if err := decodeTemplate(t, value); err != nil {
+			return err
+		}
+		if !yield(t) {
+			break
+		}
+	}
+	return v.it.Error()
+}
+
+// Templates is View.Templates at a moment of its own.
 func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) error {
 	return s.scan(appendID([]byte{prefixTemplate}, project), func(_, value []byte) error {
 		t := new(catalog.Template)

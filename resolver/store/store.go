@@ -36,6 +36,7 @@ type Options struct {
 	// ReadOnly opens a store that is there, with everybody else locked out, and changes nothing in it. Where there is none
 	// it is an ErrNoStore. Only the reads may be called.
 	ReadOnly bool
+	damaged  bool // with ReadOnly: whatever can be read, see salvage.go
 }
 
 // A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
@@ -55,6 +56,8 @@ type Store struct {
 	users   users
 	backups sync.Mutex     // held by Backup
 	bulks   sync.WaitGroup // that are being cleared away
+
+	mail mailState
 
 	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
 	generation atomic.Uint64
@@ -82,7 +85,7 @@ func Open(dir string, o Options) (*Store, error) {
 			base = vfs.NewMem()
 		}
 	}
-	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock)}
+	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock), mail: newMailState()}
 	s.fs = &fencedFS{
 		FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default,
 		paced: o.Paced, readOnly: o.ReadOnly,
@@ -108,7 +111,9 @@ func (s *Store) open(o Options) error {
 		db, err := pebble.Open(s.dirName(), s.options)
 		if err == nil {
 			s.db = db
-			if err = s.begin(); err != nil {
+			if o.damaged {
+				_ = s.loadMailState() // as all else, as far as it can be read
+			} else if err = s.begin(); err != nil {
 				s.closing.Store(true)
 				_ = db.Close() // what begin found is what the caller must know
 			}
@@ -266,7 +271,7 @@ func (s *Store) loadCounters() error {
 		return err
 	}
 	s.counts.Store(&counts)
-	return nil
+	return s.loadMailState()
 }
 
 // uint reads a number; an absent one is pebble.ErrNotFound, an empty value is 0.

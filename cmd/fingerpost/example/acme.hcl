@@ -33,12 +33,13 @@ project "acme" {
 
   # Wins over the default template of the same code.
   template "WELCOME" {
-    name             = "Welcome"
+    name             = "Welcome to the shop"
     subject_template = "Welcome to {{projectName}}, {{userName}}"
-    body_html        = file("mail/welcome.html")
+    body_html        = file("mail/acme-welcome.html")
     body_text        = <<-EOT
-      Hello {{userName}},
-      good to have you.
+      Welcome to the shop, {{userName}}
+
+      Good to have you at {{projectName}}. Look around: https://shop.acme.example/
     EOT
   }
 }

@@ -7,11 +7,11 @@ template "B" {                       # ERROR: "subject_template" is missing # ER
 }
 template "C" {
   name             = "C"
-  subject_template = "two {{a b}}"   # ERROR: subject_template: line 1, column 5
+  subject_template = "two {{a b}}"   # ERROR: subject_template: what stands in double braces
   body_html        = file("mail/broken.html")  # ERROR: body_html: line 1, column 10
   body_text        = <<-EOT
     one
-    two {{}} # ERROR: body_text: line 2, column 5
+    two {{}} # ERROR: body_text: what stands in double braces
   EOT
 }
 template "D" {

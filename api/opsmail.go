@@ -1,0 +1,86 @@
+package api
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fingerpost/resolver/catalog"
+)
+
+// mailStatus is what /status says of the mail service.
+type mailStatus struct {
+	Queued   int64             `json:"queued"`   // mails that are accepted and have not reached their end
+	Attempts int64             `json:"attempts"` // under way
+	Sends    map[string]uint64 `json:"sends"`    // what came of attempts since the start
+	Stopped  []stoppedStatus   `json:"stopped"`  // maxStopped at most
+	Gaps     []gapStatus       `json:"gaps,omitempty"`
+}
+
+// A gapStatus tells what became of the mail in a store that was damaged.
+type gapStatus struct {
+	Found    time.Time `json:"found,omitzero"` // zero while it is looked at
+	MovedTo  string    `json:"movedTo"`        // where the damaged store is: a name beside the data directory
+	Complete bool      `json:"complete"`       // all was had back
+	Reason   string    `json:"reason,omitempty"`
+	Entries  int       `json:"entries"` // of the mail log, had back
+	Queued   int       `json:"queued"`  // of them, mails that go on being sent
+	Lost     int       `json:"lost"`    // of them, mails that can no longer be sent
+}
+
+// A stoppedStatus is a project whose mail is not tried until its SMTP config changes.
+type stoppedStatus struct {
+	Project   string       `json:"project"` // its slug, "" where the project is gone
+	ProjectID int64        `json:"projectId"`
+	Code      catalog.Code `json:"code"`
+	Since     time.Time    `json:"since"`
+	Waiting   int          `json:"waiting"` // mails
+}
+
+// maxStopped bounds how many projects /status names.
+const maxStopped = 100
+
+func (o *Ops) mailStatus() *mailStatus {
+	c, stopped := o.mail.Counts(), o.mail.Stopped()
+	s := &mailStatus{Queued: c.Waiting, Attempts: c.Attempts, Sends: make(map[string]uint64, len(c.Sends)), Stopped: []stoppedStatus{}}
+	for _, send := range c.Sends {
+		s.Sends[send.Result] = send.N
+	}
+	for _, held := range stopped[:min(len(stopped), maxStopped)] {
+		status := stoppedStatus{ProjectID: held.ProjectID, Code: held.Code, Since: held.Since.UTC(), Waiting: held.Waiting}
+		if project, err := o.server.resolver.ProjectByID(held.ProjectID); err == nil {
+			status.Project = project.Slug
+		}
+		s.Stopped = append(s.Stopped, status)
+	}
+	for _, gap := range o.server.resolver.MailGaps() {
+		s.Gaps = append(s.Gaps, gapStatus(gap))
+	}
+	return s
+}
+
+// mailMetrics are those of the mail service (contract cli.md).
+func (o *Ops) mailMetrics(gauge func(name, help string, value func() float64) prometheus.Collector) []prometheus.Collector {
+	return []prometheus.Collector{
+		counters{
+			desc: prometheus.NewDesc("fingerpost_mail_sends_total", "What came of attempts to send a mail, and of the wait for one.", []string{"result"}, nil),
+			read: func(yield func(result string, count uint64)) {
+				for _, send := range o.mail.Counts().Sends {
+					yield(send.Result, send.N)
+				}
+			},
+		},
+		gauge("fingerpost_mail_queue_depth", "Mails that are accepted and have not reached their end.",
+			func() float64 { return float64(o.mail.Counts().Waiting) }),
+		gauge("fingerpost_mail_attempts_running", "Attempts to send a mail that are under way.",
+			func() float64 { return float64(o.mail.Counts().Attempts) }),
+		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail could not be had back whole, or not yet.", func() (n float64) {
+			for _, gap := range o.server.resolver.MailGaps() {
+				n += boolValue(!gap.Complete)
+			}
+			return n
+		}),
+		gauge("fingerpost_mail_stopped_projects", "Projects whose mail is not tried until their SMTP config changes.",
+			func() float64 { return float64(len(o.mail.Stopped())) }),
+	}
+}

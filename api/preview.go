@@ -1,0 +1,99 @@
+package api
+
+import (
+	"fingerpost/mailer"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// previewTemplate answers POST /projects/{projectId}/templates/preview (contract http.md 4): what a stored template, or parts
+// that the body gives, make of variables. A stored one is the one that a send would take.
+func (s *Server) previewTemplate(r *request) error {
+	project, err := s.projectOf(r, "projectId")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, "templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables")
+	if err != nil {
+		return err
+	}
+	var t catalog.Template
+	f.fill([]catalog.Field{
+		{Name: "templateCode", Value: &t.Code}, {Name: "subjectTemplate", Value: &t.SubjectTemplate},
+		{Name: "bodyHtml", Value: &t.BodyHTML}, {Name: "bodyText", Value: &t.BodyText},
+	}, "templateCode", "subjectTemplate", "bodyHtml", "bodyText")
+	variables := f.variables()
+	parsed, err := s.previewed(f, project, &t)
+	if err != nil {
+		return err
+	}
+	preview, problems := parsed.Preview(mailer.WithProjectName(variables, project.Name))
+	if err := f.validated(problems); err != nil {
+		return err
+	}
+	s.succeed(r.ctx, "template rendered", appendPreview(nil, &preview))
+	return nil
+}
+
+// previewed parses the template that t.Code names, or the parts in t. f tells which of them were given.
+func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Template) (*mailer.Template, error) {
+	parts := f.has("subjectTemplate") || f.has("bodyHtml") || f.has("bodyText")
+	switch {
+	case f.has("templateCode") && parts:
+		f.fail("templateCode", "must not be given together with subjectTemplate, bodyHtml or bodyText")
+		return nil, f.validated(nil)
+	case parts:
+		return f.parsed(t)
+	case !f.has("templateCode"):
+		f.fail("templateCode", "is required where neither subjectTemplate nor a body is given")
+	case t.Code == "":
+		f.fail("templateCode", "must not be empty")
+	}
+	if err := f.validated(nil); err != nil {
+		return nil, err
+	}
+	stored, err := s.resolver.MailTemplate(project.ID, t.Code)
+	if err != nil {
+		return nil, err
+	}
+	return f.parsed(stored)
+}
+
+// parsed parses a template, with all that is wrong with it.
+func (f *form) parsed(t *catalog.Template) (*mailer.Template, error) {
+	parsed, problems := mailer.ParseTemplate(t)
+	for _, p := range problems {
+		switch {
+		case p.Path != "":
+			f.fail(p.Path, p.Message)
+		case !f.bad["bodyText"]: // there is no body, and none that could not be read
+			f.fail("bodyHtml", p.Message)
+		}
+	}
+	return parsed, f.validated(nil)
+}
+
+func appendPreview(dst []byte, p *mailer.Preview) []byte {
+	dst = resolver.AppendString(append(dst, `{"subject":`...), p.Subject)
+	dst = append(dst, `,"bodyHtml":`...)
+	if p.HTML == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = resolver.AppendString(dst, p.HTML)
+	}
+	dst = resolver.AppendString(append(dst, `,"bodyText":`...), p.Text)
+	dst = appendStrings(append(dst, `,"missing":`...), p.Missing)
+	dst = appendStrings(append(dst, `,"unused":`...), p.Unused)
+	return append(dst, '}')
+}
+
+func appendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, v := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = resolver.AppendString(dst, v)
+	}
+	return append(dst, ']')
+}

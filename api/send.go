@@ -1,0 +1,189 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"fingerpost/mailer"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// Mailer sends mail and tests SMTP settings. *mailer.Mailer is one, and says what its methods promise.
+type Mailer interface {
+	Send(ctx context.Context, s mailer.Send) (mailer.Receipt, error)
+	TestSMTP(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error)
+}
+
+var (
+	headerReplay     = []byte("Idempotent-Replay")
+	headerRetryAfter = []byte("Retry-After")
+
+	refuseMail  = &refusal{Code: catalog.CodeUnavailable, Message: "this server has no mail service"}
+	refuseTests = &refusal{Code: codeRateLimited, Message: "too many SMTP tests run at this moment; try again later"}
+)
+
+// sendTemplate answers POST /send/template (contract http.md 4).
+func (s *Server) sendTemplate(r *request) error {
+	return s.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
+		f.domain(m)
+		f.fill([]catalog.Field{{Name: "toEmail", Value: &m.ToEmail}, {Name: "templateCode", Value: &m.TemplateCode}}, "toEmail", "templateCode")
+		f.templated(m)
+	})
+}
+
+// sendTestTemplate answers POST /send/test-template.
+func (s *Server) sendTestTemplate(r *request) error {
+	return s.send(r, []string{"projectId", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
+		m.Rehearsal = true
+		f.project(m)
+		f.fill([]catalog.Field{{Name: "toEmail", Value: &m.ToEmail}, {Name: "templateCode", Value: &m.TemplateCode}}, "toEmail", "templateCode")
+		f.templated(m)
+	})
+}
+
+// sendRaw answers POST /send/raw.
+func (s *Server) sendRaw(r *request) error {
+	return s.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText"}, func(f *form, m *mailer.Send) {
+		f.domain(m)
+		f.fill([]catalog.Field{
+			{Name: "toEmail", Value: &m.ToEmail}, {Name: "subject", Value: &m.Subject},
+			{Name: "bodyHtml", Value: &m.BodyHTML}, {Name: "bodyText", Value: &m.BodyText},
+		}, "toEmail", "subject", "bodyHtml", "bodyText")
+		f.recipient(m.ToEmail)
+		f.rawParts(m)
+	})
+}
+
+// send is what the three calls have in common. read reads the body, which may have the named fields, into the mail.
+func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)) error {
+	if err := r.permit(); err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, names...)
+	if err != nil {
+		return err
+	}
+	m := mailer.Send{ServiceName: serviceName(r.ctx)}
+	f.idempotencyKey(r, &m)
+	read(f, &m)
+	if err := f.validated(nil); err != nil {
+		return err
+	}
+	if err := s.reach(r, &m); err != nil {
+		return err
+	}
+	if s.mail == nil {
+		return refuseMail
+	}
+	m.Request = requestHash(r.route.path, f.body)
+	f.body = nil
+	r.ctx.Request.ResetBody() // nobody needs it while this waits
+	receipt, err := s.await(m)
+	if err != nil {
+		if e, _ := visible(err); e.Code == catalog.CodeConflict {
+			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("1")) // the first one still runs
+		}
+		return err
+	}
+	s.answerSend(r, m.ProjectID, &receipt)
+	return nil
+}
+
+// await hands a mail over and waits for what becomes of it, for as long as there is room to wait.
+func (s *Server) await(m mailer.Send) (mailer.Receipt, error) {
+	ctx, done := s.waiting.begin()
+	defer done()
+	return s.mail.Send(ctx, m)
+}
+
+// reach finds the mail's project, which the key must cover.
+func (s *Server) reach(r *request, m *mailer.Send) error {
+	if m.Domain == "" {
+		project, err := s.resolver.ProjectByID(m.ProjectID)
+		switch {
+		case err != nil:
+			return err
+		case !r.key.Covers(project.Slug):
+			return refuseProject
+		}
+		return nil
+	}
+	answer, err := s.resolver.Resolve([]byte(m.Domain), resolver.Nested)
+	if err != nil {
+		return err
+	}
+	if refused := refusedAnswer(r.key, answer); refused != nil {
+		return refused
+	}
+	m.ProjectID, m.Domain = answer.ProjectID, ""
+	return nil
+}
+
+// answerSend writes what became of a mail.
+func (s *Server) answerSend(r *request, project int64, receipt *mailer.Receipt) {
+	h := &r.ctx.Response.Header
+	if receipt.Replayed {
+		h.SetCanonical(headerReplay, []byte("true"))
+	}
+	h.SetCanonical(headerLocation, []byte(mailLogLocation(project, receipt.LogID)))
+	id := strconv.FormatInt(receipt.LogID, 10)
+	switch {
+	case receipt.Failed != nil:
+		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadGateway, receipt.Failed, nil)
+	case receipt.Sent:
+		data := append([]byte(`{"sent":true,"logId":`), id...)
+		data = resolver.AppendString(append(data, `,"messageId":`...), receipt.MessageID)
+		s.succeed(r.ctx, "mail sent", append(data, '}'))
+	default:
+		s.succeed(r.ctx, "mail queued", []byte(`{"sent":false,"queued":true,"logId":`+id+`}`))
+		r.ctx.Response.SetStatusCode(http.StatusAccepted)
+	}
+}
+
+func mailLogLocation(project, log int64) string {
+	return "/api/mail/projects/" + strconv.FormatInt(project, 10) + "/logs/" + strconv.FormatInt(log, 10)
+}
+
+// requestHash is the same for two requests that ask the same of the same call, however their JSON is laid out.
+func requestHash(path string, body *object) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write([]byte(path))
+	h.Write(appendCanonical([]byte{0}, body))
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// appendCanonical writes a body's value in one way only: names in order, no blanks. A number stays as it was spelled.
+func appendCanonical(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case *object:
+		dst = append(dst, '{')
+		for i, name := range sortedNames(v) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(resolver.AppendString(dst, name), ':')
+			dst = appendCanonical(dst, v.values[name])
+		}
+		return append(dst, '}')
+	case []any:
+		dst = append(dst, '[')
+		for i, item := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendCanonical(dst, item)
+		}
+		return append(dst, ']')
+	case string:
+		return resolver.AppendString(dst, v)
+	case json.Number:
+		return append(dst, v...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	}
+	return append(dst, "null"...)
+}

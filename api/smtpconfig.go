@@ -1,0 +1,189 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const smtpConfigPath = "/api/mail/projects/{projectId}/smtp-config"
+
+// smtpNames are the fields of a request for an SMTP config.
+var smtpNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled", "active"}
+
+// maxPasswordBytes bounds a password that comes over the API.
+const maxPasswordBytes = 1024
+
+func (s *Server) getSMTPConfig(r *request) error {
+	project, err := s.projectOf(r, "projectId")
+	if err != nil {
+		return err
+	}
+	c, err := s.resolver.SMTPConfig(project.ID)
+	if err != nil {
+		return err
+	}
+	s.succeedTagged(r.ctx, "SMTP config found", resolver.AppendSMTPConfig(nil, project.ID, c), resolver.SMTPConfigETag(project.ID, c))
+	return nil
+}
+
+// saveSMTPConfig answers POST and PUT of a project's SMTP config, which make it or change it (contract http.md 4).
+func (s *Server) saveSMTPConfig(r *request) error {
+	project, err := s.projectOf(r, "projectId")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, smtpNames...)
+	if err != nil {
+		return err
+	}
+	now, err := s.resolver.SMTPConfig(project.ID) // nil where there is none
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if _, err := f.smtpConfig(now, project.UUID); err != nil {
+		return err
+	}
+	present := func(c *catalog.SMTPConfig) error {
+		if c == nil {
+			return r.matchesNone()
+		}
+		return r.matchesSaved(resolver.SMTPConfigETag(project.ID, c))
+	}
+	if err := present(now); err != nil {
+		return err
+	}
+	created := false
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+		if err := present(p.SMTP); err != nil {
+			return err
+		}
+		created = p.SMTP == nil
+		p.SMTP, err = f.smtpConfig(p.SMTP, p.Project.UUID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if now, err = s.resolver.SMTPConfig(project.ID); err != nil {
+		return err
+	}
+	s.succeedSaved(r.ctx, "SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now), resolver.SMTPConfigETag(project.ID, now),
+		mailLocation(project.ID)+"/smtp-config")
+	return nil
+}
+
+// smtpConfig is what the body makes of the SMTP config that there is, nil for none. A new password is in it in clear text.
+// All that is wrong is reported, also where the same form is read again.
+func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*catalog.SMTPConfig, error) {
+	f = f.again()
+	c := catalog.SMTPConfig{UUID: catalog.DeriveUUID(catalog.KindSMTPConfig, project), Active: true}
+	c.ID = catalog.DeriveID(catalog.KindSMTPConfig, c.UUID)
+	if have != nil {
+		c = *have
+	} else {
+		f.require("host", "is required: the name or address of the SMTP server")
+		f.require("fromEmail", "is required: the sender's address")
+	}
+	f.fill(c.Fields(), "host", "fromEmail", "sslEnabled", "tlsEnabled", "active")
+	f.fillOptional("username", &c.Username)
+	f.fillOptional("fromName", &c.FromName)
+	f.fillOptional("replyTo", &c.ReplyTo)
+	f.port(&c, have != nil)
+	f.password(&c, have)
+	return &c, f.validated(c.Validate())
+}
+
+// port reads the port. One that would hold without being written is written where it is new only: the answer to a GET can
+// be sent back and changes nothing.
+func (f *form) port(c *catalog.SMTPConfig, exists bool) {
+	value, given := f.body.values["port"]
+	if !given {
+		return
+	}
+	written := c.Port
+	if c.Port = 0; value == nil {
+		return
+	}
+	var port int
+	f.set(catalog.Field{Name: "port", Value: &port}, value)
+	if port < 1 || port > 65535 {
+		f.fail("port", "must be from 1 to 65535")
+		return
+	}
+	if !exists || written != 0 || port != c.EffectivePort() {
+		c.Port = port
+	}
+}
+
+// password reads the password: null takes it away; left out, the stored one is kept as long as it would go where it went
+// before.
+func (f *form) password(c, have *catalog.SMTPConfig) {
+	value, given := f.body.values["password"]
+	text, isText := value.(string)
+	switch {
+	case !given:
+		if have != nil && have.Password.Source != catalog.SecretNone && destination(c) != destination(have) {
+			f.fail("password", "must be given again where host, port, sslEnabled, tlsEnabled or username change, or be null: "+
+				"the stored one was meant for the old destination")
+		}
+	case value == nil:
+		c.Password = catalog.Secret{}
+	case !isText:
+		f.fail("password", "must be a string or null")
+	case text == "":
+		f.fail("password", "must not be empty: leave it out to keep the stored one, or give null to remove it")
+	case len(text) > maxPasswordBytes || strings.ContainsFunc(text, unicode.IsControl):
+		f.fail("password", "must be at most 1024 bytes and hold no control characters")
+	default:
+		c.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: text}
+	}
+}
+
+// A mailDestination is what a stored password is bound to.
+type mailDestination struct {
+	host, username string
+	port           int
+	ssl, tls       bool
+}
+
+func destination(c *catalog.SMTPConfig) mailDestination {
+	return mailDestination{c.Host, c.Username, c.EffectivePort(), c.SSLEnabled, c.TLSEnabled}
+}
+
+// deleteSMTPConfig answers DELETE of a project's SMTP config.
+func (s *Server) deleteSMTPConfig(r *request) error {
+	project, err := s.projectOf(r, "projectId")
+	if err != nil {
+		return err
+	}
+	c, err := s.resolver.SMTPConfig(project.ID)
+	if err == nil {
+		err = r.matches(resolver.SMTPConfigETag(project.ID, c))
+	}
+	if err != nil {
+		return err
+	}
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+		if p.SMTP == nil {
+			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
+		}
+		if err := r.matches(resolver.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
+			return err
+		}
+		p.SMTP = nil
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.succeedDeleted(r.ctx, "SMTP config deleted")
+	return nil
+}
+
+func mailLocation(project int64) string {
+	return "/api/mail/projects/" + strconv.FormatInt(project, 10)
+}

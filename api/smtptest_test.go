@@ -1,0 +1,151 @@
+package api_test
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// settings is a request that tests a sink's settings.
+func (s *sink) settings(more string) string {
+	_, port, _ := net.SplitHostPort(s.addr)
+	return fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"fromEmail":"hello@post.example","toEmail":"ada@example.com"%s}`, port, more)
+}
+
+const testPath = "/projects/smtp-config/test"
+
+// The SMTP test tells how long each step took, and that the mail went out.
+func TestSMTPTest(t *testing.T) {
+	s := newSink(t)
+	p := startPost(t, s, nil)
+	a := p.ask("POST", testPath, p.other, s.settings(`,"username":"acme","password":"right","fromName":"Ä, \"Inc\"","replyTo":"b@post.example"`))
+	a.check(t, 200, "")
+	d := a.data()
+	if d["connected"] != true || d["mailSent"] != true || d["toEmail"] != "ada@example.com" || len(d) != 4 {
+		t.Errorf("%s", a.body)
+	}
+	var steps []string
+	for _, step := range d["steps"].([]any) {
+		steps = append(steps, step.(map[string]any)["name"].(string))
+		if ms := step.(map[string]any)["milliseconds"].(float64); ms < 0 || ms > 10_000 {
+			t.Errorf("step %v", step)
+		}
+	}
+	if steps = slices.DeleteFunc(steps, func(name string) bool { return name == "dns" }); !slices.Equal(steps, []string{"connect", "auth", "send"}) {
+		t.Errorf("steps %q", steps)
+	}
+	if got := s.to("ada@example.com"); len(got) != 1 || !strings.Contains(got[0].text, "Reply-To: ") {
+		t.Errorf("%+v", got)
+	}
+	for id := range int64(50) {
+		if _, total, err := p.resolver.MailLogs(id, queryAll); err != nil || total > 0 {
+			t.Errorf("project %d: %d log entries, %v", id, total, err)
+		}
+	}
+}
+
+// What is wrong with the settings is the caller's to correct: 400, with the field.
+func TestSMTPTestFails(t *testing.T) {
+	s := newSink(t)
+	p := startPost(t, s, nil)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(closed.Addr().String())
+	closed.Close()
+	for _, c := range []struct {
+		body      string
+		code      string
+		message   string
+		fields    []string
+		connected bool
+	}{
+		{s.settings(`,"username":"acme","password":"canary-password"`), "SMTP_AUTH_FAILED",
+			"Authentication failed: the SMTP server rejected the username or password (535)", []string{"username", "password"}, false},
+		{s.settings(`,"tlsEnabled":true`), "SMTP_STARTTLS_UNAVAILABLE", "", []string{"tlsEnabled"}, false},
+		{strings.Replace(s.settings(""), "ada@", "nobody@", 1), "SMTP_RECIPIENT_REJECTED", "", []string{"toEmail"}, true},
+		{fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"fromEmail":"a@post.example","toEmail":"ada@example.com"}`, port), "SMTP_CONNECTION_REFUSED", "", []string{"port"}, false},
+		{strings.Replace(s.settings(""), "127.0.0.1", "169.254.169.254", 1), "SMTP_ADDRESS_NOT_ALLOWED", "", []string{"host"}, false},
+	} {
+		a := p.ask("POST", testPath, p.poster, c.body)
+		a.check(t, 400, c.code)
+		if message, _ := a.json["message"].(string); c.message != "" && !strings.HasPrefix(message, c.message) {
+			t.Errorf("%s: message %q", c.code, message)
+		}
+		d := a.data()
+		if !slices.Equal(a.fields(), c.fields) || len(d) != 3 || d["connected"] != c.connected || d["mailSent"] != false || d["toEmail"] == "" {
+			t.Errorf("%s: fields %q, data %v", c.code, a.fields(), d)
+		}
+		if strings.Contains(string(a.body), "canary") {
+			t.Errorf("a password shows: %s", a.body)
+		}
+	}
+	if got := s.letters(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSMTPTestRefused(t *testing.T) {
+	s := newSink(t)
+	p := startPost(t, s, nil)
+	for _, c := range []struct {
+		key, body string
+		status    int
+		code      string
+		fields    []string
+	}{
+		{p.reader, `{`, 403, "FORBIDDEN", nil},
+		{p.poster, `{}`, 400, "VALIDATION_ERROR", []string{"host", "fromEmail", "toEmail"}},
+		{p.poster, `{"host":7,"port":"25","username":null,"password":1,"fromEmail":"a","fromName":[],"replyTo":"x y","toEmail":"","sslEnabled":1,"tlsEnabled":"no"}`,
+			400, "VALIDATION_ERROR", []string{"host", "port", "username", "password", "fromName", "sslEnabled", "tlsEnabled", "toEmail", "fromEmail", "replyTo"}},
+		{p.poster, s.settings(`,"username":"acme","password":"****"`), 400, "VALIDATION_ERROR", []string{"password"}},
+		{p.poster, s.settings(`,"password":"alone"`), 400, "VALIDATION_ERROR", []string{"username"}},
+		{p.poster, strings.Replace(s.settings(""), `"port":`, `"port":0,"x":`, 1), 400, "VALIDATION_ERROR", []string{"port"}},
+		{p.poster, strings.Replace(s.settings(""), `"port":`, `"port":65536,"x":`, 1), 400, "VALIDATION_ERROR", []string{"port"}},
+		{p.poster, strings.Replace(s.settings(""), "127.0.0.1", "a b", 1), 400, "VALIDATION_ERROR", []string{"host"}},
+		{p.poster, strings.Replace(s.settings(""), "127.0.0.1", "mail.example:25", 1), 400, "VALIDATION_ERROR", []string{"host"}},
+	} {
+		a := p.ask("POST", testPath, c.key, c.body)
+		a.check(t, c.status, c.code)
+		if c.fields != nil && !slices.Equal(a.fields(), c.fields) {
+			t.Errorf("%s: fields %q, want %q", c.body, a.fields(), c.fields)
+		}
+		if strings.Contains(string(a.body), `"data"`) {
+			t.Errorf("there is data: %s", a.body)
+		}
+	}
+}
+
+// Only so many tests run at a time.
+func TestSMTPTestsAtOnce(t *testing.T) {
+	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
+	p := startPost(t, s, nil)
+	const most = 16
+	answers := make(chan *answer, most)
+	for range most {
+		go func() { answers <- p.ask("POST", testPath, p.poster, s.settings("")) }()
+	}
+	var a *answer
+	eventually(t, "a refusal", func() bool {
+		s.mu.Lock()
+		waiting := s.waiting
+		s.mu.Unlock()
+		if waiting < most {
+			return false
+		}
+		a = p.ask("POST", testPath, p.poster, s.settings(""))
+		return true
+	})
+	a.check(t, 429, "RATE_LIMITED")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	close(s.hold)
+	for range most {
+		(<-answers).check(t, 200, "")
+	}
+	p.ask("POST", testPath, p.poster, s.settings("")).check(t, 200, "")
+}

@@ -1,0 +1,208 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	templatesPath = "/api/mail/projects/{projectId}/templates"
+	templatePath  = templatesPath + "/{templateId}"
+)
+
+var (
+	// templateFields are the fields by which templates can be sorted: those of a list's rows.
+	templateFields = []string{"id", "projectId", "code", "name", "subjectTemplate", "active", "defaultTemplate", "maxAge"}
+	// templateNames are the fields of a request for a template, and what else answers have.
+	templateNames = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active", "maxAge", "defaultTemplate"}
+
+	refuseDefault = &refusal{Code: catalog.CodeForbidden, Message: "this is a default template, which belongs to no project: " +
+		"it cannot be deleted through one; an own template of the same code goes before it"}
+)
+
+func (s *Server) listTemplates(r *request) error {
+	_, idErr := r.id("projectId")
+	page, err := parsePaging(r.ctx.URI().QueryString(), templateFields, idErr)
+	if err != nil {
+		return err
+	}
+	project, err := s.projectOf(r, "projectId")
+	if err != nil {
+		return err
+	}
+	rows, total, err := s.resolver.Templates(project.ID, page.query(nil))
+	if err != nil {
+		return err
+	}
+	s.succeedPage(r.ctx, "templates found", appendRows(rows, resolver.AppendTemplateRow), page, total)
+	return nil
+}
+
+// templateOf is projectOf for a call that names a template, too: one of the project's own, or a default one.
+func (s *Server) templateOf(r *request) (*catalog.Project, *catalog.Template, error) {
+	id, idErr := r.id("templateId")
+	project, err := s.projectOf(r, "projectId", idErr)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := s.resolver.Template(project.ID, id)
+	return project, t, err
+}
+
+func (s *Server) getTemplate(r *request) error {
+	_, t, err := s.templateOf(r)
+	if err != nil {
+		return err
+	}
+	s.succeedTagged(r.ctx, "template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
+	return nil
+}
+
+// saveTemplate answers POST and PUT of a project's templates, which make or change the one of the code that the body names
+// (contract http.md 4). A default one of the same code stays as it is.
+func (s *Server) saveTemplate(r *request) error {
+	project, err := s.projectOf(r, "projectId")
+	if err != nil {
+		return err
+	}
+	f, err := readForm(r.ctx, templateNames...)
+	if err != nil {
+		return err
+	}
+	code, _ := f.body.values["code"].(string)
+	now, err := s.resolver.OwnTemplate(project.ID, code[:min(len(code), maxTemplateCode)])
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if _, err := f.template(now); err != nil {
+		return err
+	}
+	present := func(t *catalog.Template) error {
+		if t == nil {
+			return r.matchesNone()
+		}
+		return r.matchesSaved(resolver.TemplateETag(t))
+	}
+	if err := present(now); err != nil {
+		return err
+	}
+	created := false
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+		var old *catalog.Template
+		at := slices.IndexFunc(p.Templates, func(t catalog.Template) bool { return t.Code == code })
+		if at >= 0 {
+			old = &p.Templates[at]
+		}
+		if err := present(old); err != nil {
+			return err
+		}
+		t, err := f.template(old)
+		if err != nil {
+			return err
+		}
+		if created = old == nil; created {
+			p.Templates = append(p.Templates, newTemplate(p, *t))
+		} else {
+			p.Templates[at] = *t
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if now, err = s.resolver.OwnTemplate(project.ID, code); err != nil {
+		return err
+	}
+	s.succeedSaved(r.ctx, "template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),
+		mailLocation(project.ID)+"/templates/"+strconv.FormatInt(now.ID, 10))
+	return nil
+}
+
+// maxTemplateCode is more than the longest code has: what is cut off of a longer one makes it no other's.
+const maxTemplateCode = 100
+
+// newTemplate gives a template its identity.
+func newTemplate(p *catalog.ProjectConfig, t catalog.Template) catalog.Template {
+	t.ProjectID = p.Project.ID
+	t.UUID = catalog.DeriveTemplateUUID(p.Project.UUID, t.Code)
+	if slices.ContainsFunc(p.Templates, func(o catalog.Template) bool { return o.UUID == t.UUID }) {
+		t.UUID = catalog.NewUUID() // the code was another template's, which a person has renamed
+	}
+	t.ID = catalog.DeriveID(catalog.KindTemplate, t.UUID)
+	return t
+}
+
+// template is what the body makes of the template that there is, nil for none. All that is wrong is reported, also where
+// the same form is read again.
+func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
+	f = f.again()
+	t := catalog.Template{Active: true}
+	f.require("code", "is required: it tells which template is meant")
+	f.fill([]catalog.Field{{Name: "code", Value: &t.Code}}, "code")
+	if have != nil {
+		t = *have
+	} else {
+		f.require("name", "is required")
+		f.require("subjectTemplate", "is required")
+	}
+	f.fill(t.Fields(), "name", "subjectTemplate", "active")
+	f.fillOptional("bodyHtml", &t.BodyHTML)
+	f.fillOptional("bodyText", &t.BodyText)
+	f.maxAge(&t)
+	for name, body := range map[string]string{"bodyHtml": t.BodyHTML, "bodyText": t.BodyText} {
+		if strings.Contains(body, "\x00") {
+			f.fail(name, "must not hold NUL characters")
+		}
+	}
+	problems := t.Validate()
+	for i := range problems {
+		if problems[i].Path == "" { // of the template as a whole: it has no body
+			problems[i].Path = "bodyHtml"
+		}
+	}
+	return &t, f.validated(problems)
+}
+
+// maxAge reads how long a send is tried. What would hold without being written is not written: the answer to a GET can
+// be sent back and changes nothing.
+func (f *form) maxAge(t *catalog.Template) {
+	written := t.MaxAge
+	f.fillOptional("maxAge", &t.MaxAge)
+	if written == "" && t.MaxAge == catalog.DefaultMaxAge {
+		t.MaxAge = ""
+	}
+}
+
+// deleteTemplate answers DELETE of one of a project's templates.
+func (s *Server) deleteTemplate(r *request) error {
+	project, t, err := s.templateOf(r)
+	if err != nil {
+		return err
+	}
+	if t.ProjectID == 0 {
+		return refuseDefault
+	}
+	if err := r.matches(resolver.TemplateETag(t)); err != nil {
+		return err
+	}
+	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+		at := slices.IndexFunc(p.Templates, func(o catalog.Template) bool { return o.UUID == t.UUID })
+		if at < 0 {
+			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}
+		}
+		if err := r.matches(resolver.TemplateETag(&p.Templates[at])); err != nil {
+			return err
+		}
+		p.Templates = slices.Delete(p.Templates, at, at+1)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.succeedDeleted(r.ctx, "template deleted")
+	return nil
+}

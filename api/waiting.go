@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+	"time"
+)
+
+// waiting are the requests that wait for an SMTP server. Each holds a connection, which must not all go to them: a send
+// that finds no place does not wait, its mail is accepted and queued. (The mailer bounds those of one project.) Safe for
+// concurrent use.
+type waiting struct {
+	ctx   context.Context // ends when nobody is to wait any more
+	stop  context.CancelFunc
+	sends chan struct{} // holds a value for each send that waits
+	tests chan struct{} // and for each SMTP test that is under way
+}
+
+// maxTests is how many SMTP tests may run at a time.
+const maxTests = 16
+
+func newWaiting(l Limits) *waiting {
+	w := &waiting{sends: make(chan struct{}, l.Sends), tests: make(chan struct{}, maxTests)}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+// over is a context that has ended.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// begin returns the context of a send's wait, which has ended already where there is no place. done ends it.
+func (w *waiting) begin() (ctx context.Context, done func()) {
+	if done, ok := take(w.sends); ok {
+		return w.ctx, done
+	}
+	return over, func() {}
+}
+
+// beginTest is begin for an SMTP test; ok is false where too many run.
+func (w *waiting) beginTest() (done func(), ok bool) { return take(w.tests) }
+
+func take(places chan struct{}) (done func(), ok bool) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, true
+	default:
+		return nil, false
+	}
+}
+
+// endBefore ends all waits while there is time left to answer before the context's deadline, at the latest when it ends.
+// The result takes that back.
+func (w *waiting) endBefore(ctx context.Context) (undo func()) {
+	atEnd := context.AfterFunc(ctx, w.stop)
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return func() { atEnd() }
+	}
+	left := time.Until(deadline)
+	timer := time.AfterFunc(left-min(left/4, time.Second), w.stop)
+	return func() {
+		atEnd()
+		timer.Stop()
+	}
+}

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/resolver/catalog"
+)
+
+// logsFlags are the flags of logs.
+type logsFlags struct {
+	connectFlags
+	mailURL, mailKey     string
+	projects             []string
+	status, template, to string
+	since                string
+	limit                int
+	follow, json         bool
+	every                time.Duration
+}
+
+func newLogs(t terminal) *cobra.Command {
+	var f logsFlags
+	cmd := &cobra.Command{
+		Use:   "logs",
+		Short: "Show the mail log of a running server",
+		Long: "Prints the newest entries, the latest one last. With --follow it goes on: each new mail gets a line, and so does each\n" +
+			"step that a mail takes (an attempt, its end), until Ctrl-C.\n\n" +
+			"With --json one array, or with --follow one object a line.",
+		Args: cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return logs(ctx, t, f)
+		}),
+	}
+	f.add(cmd, "read")
+	fl := cmd.Flags()
+	at := fl.Lookup("url")
+	at.DefValue = "http://127.0.0.1:8080"
+	f.url = at.DefValue
+	fl.StringVar(&f.mailURL, "mail-url", "", "the mail service, where it has another address than --url")
+	fl.StringVar(&f.mailKey, "mail-key", "", "its service token, where that is another than --key; better given as FINGERPOST_MAIL_KEY")
+	fl.StringSliceVar(&f.projects, "project", nil, "slugs of the projects, or the ids of deleted ones (default every project that the key reaches)")
+	fl.StringVar(&f.status, "status", "", "only mail in this state: "+strings.Join(mailStates, ", "))
+	fl.StringVar(&f.template, "template", "", "only mail made from the template with this code")
+	fl.StringVar(&f.to, "to", "", "only mail to this address")
+	fl.StringVar(&f.since, "since", "", "only mail of the last while: 90d, 12h, 30m")
+	fl.IntVar(&f.limit, "limit", 50, "at most so many entries, before --follow goes on")
+	fl.BoolVar(&f.follow, "follow", false, "go on with what comes")
+	fl.DurationVar(&f.every, "every", time.Second, "how often --follow asks")
+	fl.BoolVar(&f.json, "json", false, "JSON on stdout")
+	return cmd
+}
+
+var mailStates = []string{string(catalog.MailPending), string(catalog.MailSending), string(catalog.MailSent),
+	string(catalog.MailRetrying), string(catalog.MailFailed), string(catalog.MailExpired)}
+
+// maxLogRows bounds --limit.
+const maxLogRows = 10_000
+
+// check finds what is wrong with the flags, all at once.
+func (f *logsFlags) check() error {
+	var bad []string
+	if f.status != "" && !slices.Contains(mailStates, f.status) {
+		bad = append(bad, "--status must be one of "+strings.Join(mailStates, ", "))
+	}
+	if f.limit < 0 || f.limit > maxLogRows {
+		bad = append(bad, fmt.Sprintf("--limit must be from 0 to %d", maxLogRows))
+	}
+	if f.every < 10*time.Millisecond {
+		bad = append(bad, "--every must be at least 10ms")
+	}
+	if f.since != "" {
+		if _, err := parseLifetime(f.since); err != nil {
+			bad = append(bad, fmt.Sprintf("--since: %v", err))
+		}
+	}
+	if slices.Contains(f.projects, "") {
+		bad = append(bad, "--project must name a project")
+	}
+	if bad != nil {
+		return usage("%s", strings.Join(bad, "; "))
+	}
+	return nil
+}
+
+func logs(ctx context.Context, t terminal, f logsFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	r, err := (&remoteFlags{connectFlags: f.connectFlags, mailURL: f.mailURL, mailKey: f.mailKey, parallel: 8}).connect()
+	if err != nil {
+		return err
+	}
+	l := &logReader{remote: r, flags: f, out: t.out, err: t.err}
+	if err := l.find(ctx); err != nil {
+		return err
+	}
+	newest, err := l.newest(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitFailed, errors.New("interrupted")}
+	case err != nil:
+		return err
+	case f.follow:
+		return l.follow(ctx, newest)
+	case f.json:
+		return printJSON(t.out, append([]mailEntry{}, newest...))
+	}
+	for i := range newest {
+		fmt.Fprintln(t.out, newest[i].line())
+	}
+	return nil
+}
+
+// A mailEntry is a row of the mail log, with its project's slug in front.
+type mailEntry struct {
+	Project       string  `json:"project"`
+	ID            int64   `json:"id"`
+	ProjectID     int64   `json:"projectId"`
+	ProviderType  string  `json:"providerType"`
+	ToEmail       string  `json:"toEmail"`
+	Subject       string  `json:"subject"`
+	TemplateCode  *string `json:"templateCode"`
+	Status        string  `json:"status"`
+	ErrorMessage  *string `json:"errorMessage"`
+	CreatedAt     string  `json:"createdAt"`
+	SentAt        *string `json:"sentAt"`
+	Attempts      int     `json:"attempts"`
+	NextAttemptAt *string `json:"nextAttemptAt"`
+	ErrorCode     *string `json:"errorCode"`
+	SMTPCode      *int    `json:"smtpCode"`
+	MessageID     string  `json:"messageId"`
+	Uncertain     bool    `json:"uncertain"`
+	ServiceName   string  `json:"serviceName"`
+}
+
+func (e *mailEntry) ended() bool { return catalog.MailStatus(e.Status).Ended() }
+
+// state is what moves while a mail is on its way.
+func (e *mailEntry) state() string { return fmt.Sprint(e.Status, e.Attempts, e.Uncertain) }
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// line is the entry for people. What comes from a mail is printed so that it acts on no terminal.
+func (e *mailEntry) line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", printable(e.CreatedAt), printable(e.Status), printable(e.Project), printable(e.ToEmail))
+	if code := orEmpty(e.TemplateCode); code != "" {
+		fmt.Fprintf(&b, "  %s", printable(code))
+	}
+	fmt.Fprintf(&b, "  %s  #%d", printable(strconv.Quote(e.Subject)), e.ID)
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, "  attempt %d", e.Attempts)
+	}
+	if e.Uncertain {
+		b.WriteString("  uncertain")
+	}
+	if code := orEmpty(e.ErrorCode); code != "" && e.Status != string(catalog.MailSent) {
+		fmt.Fprintf(&b, "  %s: %s", printable(code), printable(orEmpty(e.ErrorMessage)))
+	}
+	if next := orEmpty(e.NextAttemptAt); next != "" {
+		fmt.Fprintf(&b, "  next %s", printable(next))
+	}
+	return b.String()
+}
+
+// byTime puts older entries first.
+func byTime(a, b mailEntry) int {
+	return cmp.Or(strings.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// A logReader reads the log of some projects.
+type logReader struct {
+	remote   *remote
+	flags    logsFlags
+	projects []*loggedProject
+	out, err io.Writer
+}
+
+// A loggedProject is a project whose log is read.
+type loggedProject struct {
+	id   int64
+	slug string
+
+	// What --follow knows.
+	seen  map[int64]mailEntry // the latest entries, and those on their way
+	first mailEntry           // what is older than this is no news
+	last  string              // createdAt of the latest entry, "" if there is none
+	news  []mailEntry         // not printed yet
+}
+
+var digits = regexp.MustCompile(`^[1-9][0-9]{0,15}$`)
+
+// find finds the projects that are asked for.
+func (l *logReader) find(ctx context.Context) error {
+	add := func(id int64, slug string) {
+		if !slices.ContainsFunc(l.projects, func(p *loggedProject) bool { return p.id == id }) {
+			l.projects = append(l.projects, &loggedProject{id: id, slug: slug, seen: map[int64]mailEntry{}})
+		}
+	}
+	if l.flags.projects == nil {
+		all, err := l.remote.projects(ctx)
+		for i := range all {
+			add(all[i].ID, all[i].Slug)
+		}
+		return err
+	}
+	var unknown []string
+	for _, slug := range l.flags.projects {
+		var x row
+		_, err := l.remote.platform.call(ctx, http.MethodGet, projectsPath+"/by-slug/"+url.PathEscape(slug), nil, &x)
+		switch {
+		case err == nil:
+			add(x.number("id"), slug)
+		case !refusedWith(err, http.StatusNotFound):
+			return err
+		case digits.MatchString(slug):
+			id, _ := strconv.ParseInt(slug, 10, 64)
+			add(id, slug)
+		default:
+			unknown = append(unknown, strconv.Quote(slug))
+		}
+	}
+	if unknown != nil {
+		return no("no such project: %s", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// query is the filters as parameters. The state is looked at here where a mail is followed through all of them.
+func (l *logReader) query() url.Values {
+	q := url.Values{}
+	set := func(name, v string) {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	set("templateCode", l.flags.template)
+	set("toEmail", l.flags.to)
+	if l.flags.since != "" {
+		ago, _ := parseLifetime(l.flags.since) // check has looked at it
+		q.Set("from", time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000000"))
+	}
+	return q
+}
+
+// page reads one page of a project's log.
+func (l *logReader) page(ctx context.Context, p *loggedProject, q url.Values, page, limit int) ([]mailEntry, *pageOf, error) {
+	q.Set("page", strconv.Itoa(page))
+	q.Set("limit", strconv.Itoa(limit))
+	var rows []mailEntry
+	meta, err := l.remote.mail.call(ctx, http.MethodGet, mailPath(p.id, "/logs?"+q.Encode()), nil, &rows)
+	if refusedWith(err, http.StatusNotFound) {
+		return nil, nil, no("project %s has no mail log on this server: %v", strconv.Quote(p.slug), err)
+	}
+	for i := range rows {
+		rows[i].Project = p.slug
+	}
+	return rows, meta, err
+}
+
+// newest reads the latest entries of all projects, the latest one last. To follow, it reads at least one, in whatever state.
+func (l *logReader) newest(ctx context.Context) ([]mailEntry, error) {
+	var all []mailEntry
+	most := l.flags.limit
+	if l.flags.follow {
+		most = max(most, 1)
+	}
+	get := func(ctx context.Context, i int) (rows []mailEntry, err error) {
+		q := l.query()
+		if l.flags.status != "" && !l.flags.follow {
+			q.Set("status", l.flags.status)
+		}
+		for page := 1; len(rows) < most; page++ {
+			more, meta, err := l.page(ctx, l.projects[i], q, page, min(most, pageSize))
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, more...)
+			if meta == nil || page >= meta.TotalPages || len(more) == 0 {
+				break
+			}
+		}
+		return rows, nil
+	}
+	err := inOrder(ctx, l.remote.parallel, len(l.projects), get, func(i int, rows []mailEntry) error {
+		l.projects[i].begin(rows)
+		all = append(all, rows...)
+		slices.SortFunc(all, byTime)
+		all = slices.CompactFunc(all, func(a, b mailEntry) bool { return a.ID == b.ID && a.ProjectID == b.ProjectID })
+		all = all[max(0, len(all)-l.flags.limit):]
+		return nil
+	})
+	return all, err
+}
+
+// print shows an entry of --follow.
+func (l *logReader) print(e *mailEntry) error {
+	if l.flags.status != "" && e.Status != l.flags.status {
+		return nil
+	}
+	if l.flags.json {
+		line := json.NewEncoder(l.out)
+		line.SetEscapeHTML(false)
+		return line.Encode(e)
+	}
+	_, err := fmt.Fprintln(l.out, e.line())
+	return err
+}

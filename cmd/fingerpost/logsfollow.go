@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+)
+
+const (
+	// overlap is how far behind the latest entry --follow looks again: an entry is stored a little after its createdAt.
+	overlap = 10 * time.Second
+	// maxFollowed bounds the mails of a project that are followed to their end, the latest ones, and maxAsked how many of
+	// them are asked for one by one in a round.
+	maxFollowed, maxAsked = 2000, 100
+	// findEvery is how often new projects are looked for.
+	findEvery = 30 * time.Second
+)
+
+// follow prints what is there, and goes on with each new entry and each step of one, until ctx ends.
+func (l *logReader) follow(ctx context.Context, newest []mailEntry) error {
+	for i := range newest {
+		if err := l.print(&newest[i]); err != nil {
+			return err
+		}
+	}
+	told, found := "", time.Now()
+	tick := time.NewTicker(l.flags.every)
+	defer tick.Stop()
+	for {
+		news, err := l.round(ctx)
+		if err == nil && l.flags.projects == nil && time.Since(found) > findEvery {
+			err, found = l.find(ctx), time.Now()
+		}
+		switch {
+		case err == nil:
+			told = ""
+		case ctx.Err() != nil:
+		case !passing(err):
+			return err
+		case err.Error() != told:
+			told = err.Error()
+			fmt.Fprintf(l.err, "fingerpost: %s; asking on\n", told)
+		}
+		for i := range news {
+			if err := l.print(&news[i]); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// passing reports whether asking again may help: the server cannot be reached, or says that it is not well.
+func passing(err error) bool {
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return refused.status >= http.StatusInternalServerError || refused.status == http.StatusTooManyRequests
+	}
+	var exit *exitError
+	return !errors.As(err, &exit)
+}
+
+// round asks each project once and returns what is new, also where it fails.
+func (l *logReader) round(ctx context.Context) (news []mailEntry, err error) {
+	get := func(ctx context.Context, i int) (none struct{}, err error) { return none, l.step(ctx, l.projects[i]) }
+	err = inOrder(ctx, l.remote.parallel, len(l.projects), get, func(int, struct{}) error { return nil })
+	for _, p := range l.projects {
+		news = append(news, p.news...)
+		p.news = nil
+	}
+	slices.SortFunc(news, byTime)
+	return news, err
+}
+
+// begin takes entries, the latest first, as known.
+func (p *loggedProject) begin(rows []mailEntry) {
+	for _, e := range rows {
+		p.seen[e.ID] = e
+		p.last = max(p.last, e.CreatedAt)
+		p.first = e
+	}
+}
+
+// step reads what has happened in one project since the last time, into p.news.
+func (l *logReader) step(ctx context.Context, p *loggedProject) error {
+	rows, err := l.recent(ctx, p)
+	if l.flags.projects == nil && gone(err) {
+		return nil // the project was deleted, with nothing in its log
+	}
+	if err != nil {
+		return err
+	}
+	current := map[int64]bool{}
+	note := func(e mailEntry) {
+		current[e.ID] = true
+		if known, there := p.seen[e.ID]; there && known.state() != e.state() || !there && byTime(e, p.first) > 0 {
+			p.news = append(p.news, e)
+		}
+		p.seen[e.ID] = e
+		p.last = max(p.last, e.CreatedAt)
+	}
+	for _, e := range rows {
+		note(e)
+	}
+	asked := 0
+	for _, id := range slices.Sorted(maps.Keys(p.seen)) {
+		e := p.seen[id]
+		if current[id] || e.ended() || asked >= maxAsked {
+			continue
+		}
+		asked++
+		now := mailEntry{}
+		_, err := l.remote.mail.call(ctx, http.MethodGet, mailPath(p.id, fmt.Sprintf("/logs/%d", id)), nil, &now)
+		switch {
+		case refusedWith(err, http.StatusNotFound):
+			delete(p.seen, id) // its retention has ended
+		case err != nil:
+			return err
+		default:
+			now.Project = p.slug
+			note(now)
+		}
+	}
+	p.forget(current)
+	return nil
+}
+
+// gone reports whether err is what page says of a project that is not there.
+func gone(err error) bool {
+	var exit *exitError
+	return errors.As(err, &exit) && exit.code == exitNot
+}
+
+// recent reads the entries around and after the latest one that is known.
+func (l *logReader) recent(ctx context.Context, p *loggedProject) (all []mailEntry, err error) {
+	q := l.query()
+	q.Set("sort", "createdAt")
+	q.Set("order", "asc") // what comes meanwhile comes behind
+	if at, err := time.Parse(apiTime, p.last); err == nil {
+		q.Set("from", at.Add(-overlap).Format(apiTime))
+	}
+	for page := 1; ; page++ {
+		rows, meta, err := l.page(ctx, p, q, page, pageSize)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+		if meta == nil || page >= meta.TotalPages || len(rows) == 0 {
+			return all, nil
+		}
+	}
+}
+
+// apiTime is how the API writes times (contract http.md 1.2).
+const apiTime = "2006-01-02T15:04:05.000000"
+
+// forget drops what has ended and will not be listed again, and bounds the rest.
+func (p *loggedProject) forget(current map[int64]bool) {
+	var open []int64
+	for id, e := range p.seen {
+		switch {
+		case current[id]:
+		case e.ended():
+			delete(p.seen, id)
+		default:
+			open = append(open, id)
+		}
+	}
+	slices.Sort(open)
+	for _, id := range open[:max(0, len(open)-maxFollowed)] {
+		delete(p.seen, id)
+	}
+}

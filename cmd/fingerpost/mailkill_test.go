@@ -1,0 +1,262 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// postFile is a project whose mail goes to a sink.
+func postFile(s *sink, more string) string {
+	return fmt.Sprintf(`project "post" {
+  name   = "The Post"
+  status = "ACTIVE"
+  domain "post.example" {}
+  service_settings { mail_enabled = true }
+  smtp_config {
+    host       = "127.0.0.1"
+    port       = %s
+    from_email = "hello@post.example"
+    %s
+  }
+  template "CODE" {
+    name             = "Code"
+    subject_template = "Your code"
+    body_text        = "Your code is {{code}}."
+  }
+}
+`, s.port(), more)
+}
+
+// mail makes a call of the mail API. The status is 0 where no answer came.
+func (r *rig) mail(method, path, key, body string, headers ...string) (got reply) {
+	req, err := http.NewRequest(method, r.url+"/api/mail"+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Error(err)
+		return got
+	}
+	signMail(req, r.keys[key])
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+	}
+	res, err := r.client.Do(req)
+	if err != nil {
+		return got
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return got
+	}
+	return reply{res.StatusCode, res.Header, string(text)}
+}
+
+// A mailJob is a mail that a client wants to be sent, and what it was told.
+type mailJob struct {
+	mark   string
+	keyed  bool // with an Idempotency-Key: it may be asked again
+	status int  // of the answer, 0 for none
+	logID  int64
+}
+
+func (j *mailJob) run(r *rig) {
+	headers := []string{}
+	if j.keyed {
+		headers = append(headers, "Idempotency-Key: "+j.mark)
+	}
+	got := r.mail("POST", "/send/raw", "mail", fmt.Sprintf(`{"domain":"post.example","toEmail":"%s@example.com","subject":"%s","bodyText":"This is %s."}`, j.mark, j.mark, j.mark), headers...)
+	if j.status = got.status; j.status == 0 {
+		return
+	}
+	var answer struct{ Data struct{ LogID int64 } }
+	if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.status > 202 {
+		r.t.Errorf("%s: %d %s", j.mark, got.status, got.body)
+	}
+	j.logID = answer.Data.LogID
+}
+
+// entries reads a project's mail log from a moment on.
+func (r *rig) entries(project int64, from time.Time) (all []mailEntry) {
+	r.t.Helper()
+	for page := 1; ; page++ {
+		got := r.mail("GET", fmt.Sprintf("/projects/%d/logs?limit=100&page=%d&order=asc&from=%s", project, page, from.UTC().Format(apiTime)), "all", "")
+		var answer struct {
+			Data []mailEntry
+			Meta pageOf
+		}
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.status != http.StatusOK {
+			r.t.Fatalf("%d %s: %v", got.status, got.body, err)
+		}
+		if all = append(all, answer.Data...); page >= answer.Meta.TotalPages {
+			return all
+		}
+	}
+}
+
+// mailClients gives jobs to some clients at once, each of which stops at its first job without an answer. done gets a value
+// for each answer. It returns the jobs that nobody took.
+func (r *rig) mailClients(clients int, jobs []*mailJob, done chan<- struct{}) (left []*mailJob) {
+	queue := make(chan *mailJob, len(jobs))
+	for _, j := range jobs {
+		queue <- j
+	}
+	close(queue)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for j := range queue {
+				if j.run(r); j.status == 0 {
+					return
+				}
+				done <- struct{}{}
+			}
+		})
+	}
+	all.Wait()
+	for j := range queue {
+		left = append(left, j)
+	}
+	return left
+}
+
+// mailsEnd waits until no mail is under way any more.
+func (r *rig) mailsEnd() {
+	r.t.Helper()
+	err := poll(patience, func() error {
+		var status struct{ Mail struct{ Queued int } }
+		res, err := http.Get(r.ops + "/status")
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(&status); err != nil || status.Mail.Queued != 0 {
+			return fmt.Errorf("%d mails are queued, %v", status.Mail.Queued, err)
+		}
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestMailKilledAtRandom kills the server in the middle of sends, again and again. Every mail that was accepted reaches an
+// end; what is SENT is at the sink; what is there twice is said to be uncertain, and is the same twice.
+func TestMailKilledAtRandom(t *testing.T) {
+	t.Parallel()
+	s := newSink(t)
+	r := idleRig(t, t.TempDir(), map[string]string{"post.hcl": postFile(s, "")})
+	r.flags = []string{"--smtp-allow", "127.0.0.0/8"}
+	r.start()
+	project := r.idOf("post")
+	const clients = 16
+	answered, unanswered, uncertain, twice := 0, 0, 0, 0
+	for round := range rounds(50, 4) {
+		begun := time.Now().Add(-time.Millisecond)
+		var jobs []*mailJob
+		for i := range rounds(500, 120) {
+			jobs = append(jobs, &mailJob{mark: fmt.Sprintf("r%d-%d", round, i), keyed: i%2 == 0})
+		}
+		killed, done := make(chan struct{}), make(chan struct{}, len(jobs))
+		go func() {
+			defer close(killed)
+			for range rand.IntN(len(jobs) - clients) {
+				<-done
+			}
+			<-time.After(time.Duration(rand.IntN(3000)) * time.Microsecond) // anywhere within a send
+			r.kill()
+		}()
+		left := r.mailClients(clients, jobs, done)
+		<-killed
+		r.start()
+		for _, j := range jobs {
+			if j.status == 0 && !slices.Contains(left, j) {
+				unanswered++
+				if j.keyed {
+					left = append(left, j)
+				}
+			}
+		}
+		if rest := r.mailClients(clients, left, make(chan struct{}, len(left))); len(rest) > 0 {
+			t.Fatalf("round %d: %d jobs are left without a kill", round, len(rest))
+		}
+		r.mailsEnd()
+		one, two := r.checkMails(s, project, begun, jobs)
+		uncertain, twice = uncertain+one, twice+two
+		for _, j := range jobs {
+			if j.status != 0 {
+				answered++
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("in round %d", round)
+		}
+	}
+	t.Logf("%d mails answered, %d requests without an answer, %d uncertain, %d at the sink twice", answered, unanswered, uncertain, twice)
+	if unanswered == 0 {
+		t.Error("no request was cut off; this shows nothing")
+	}
+}
+
+// checkMails holds the log of a round against its jobs and the sink.
+func (r *rig) checkMails(s *sink, project int64, from time.Time, jobs []*mailJob) (uncertain, twice int) {
+	r.t.Helper()
+	letters := map[string][]letter{}
+	for _, l := range s.letters() {
+		letters[l.messageID] = append(letters[l.messageID], l)
+	}
+	byMark := map[string][]mailEntry{}
+	for _, e := range r.entries(project, from) {
+		byMark[e.Subject] = append(byMark[e.Subject], e)
+		at := letters[e.MessageID]
+		switch {
+		case e.Status != "SENT":
+			r.t.Errorf("%+v has not been sent", e)
+		case len(at) == 0:
+			r.t.Errorf("%+v is not at the sink", e)
+		case len(at) > 1 && !e.Uncertain:
+			r.t.Errorf("%+v is at the sink %d times, and not uncertain", e, len(at))
+		}
+		for _, l := range at {
+			if l.sum != at[0].sum || l.to != e.ToEmail {
+				r.t.Errorf("%+v was delivered to %s as\n%s\nand to %s as\n%s", e, at[0].to, at[0].text, l.to, l.text)
+			}
+		}
+		if e.Uncertain {
+			uncertain++
+		}
+		if len(at) > 1 {
+			twice++
+		}
+	}
+	for _, j := range jobs {
+		entries := byMark[j.mark]
+		if len(entries) > 1 || len(entries) == 0 && j.status != 0 {
+			r.t.Errorf("%+v has %d entries", j, len(entries))
+			continue
+		}
+		if j.status != 0 && entries[0].ID != j.logID {
+			r.t.Errorf("%+v: the entry is %+v", j, entries[0])
+		}
+	}
+	known := map[string]bool{}
+	for _, all := range byMark {
+		for _, e := range all {
+			known[e.MessageID] = true
+		}
+	}
+	for id, at := range letters {
+		mark, _, _ := strings.Cut(at[0].to, "@")
+		if slices.ContainsFunc(jobs, func(j *mailJob) bool { return j.mark == mark }) && !known[id] {
+			r.t.Errorf("the sink has %s, of which the log knows nothing", at[0].text)
+		}
+	}
+	return uncertain, twice
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"fingerpost/mailer"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// mailFlags are the flags of serve that concern mail.
+type mailFlags struct {
+	smtpAllow []string
+	budget    time.Duration
+	keepText  string
+
+	allow []netip.Prefix // smtpAllow
+	keep  time.Duration  // keepText
+}
+
+func (f *mailFlags) add(fl *pflag.FlagSet) {
+	fl.StringSliceVar(&f.smtpAllow, "smtp-allow", nil,
+		"networks (CIDR,…) in which SMTP servers may be reached although they are private or loopback, such as 10.0.0.0/8")
+	fl.DurationVar(&f.budget, "mail-budget", mailer.DefaultBudget, "how long a send waits for the SMTP server before it is answered 202 and goes on by itself")
+	fl.StringVar(&f.keepText, "mail-retention", "90d", "how long entries of the mail log are kept")
+}
+
+// maxBudget keeps a send's answer within the time that callers and proxies wait for one.
+const maxBudget = 5 * time.Minute
+
+// parse reads the flags that are not plain, and reports all that is wrong with them.
+func (f *mailFlags) parse() error {
+	var bad []string
+	f.allow = nil
+	for _, text := range f.smtpAllow {
+		prefix, problem := parseNetwork(strings.TrimSpace(text))
+		if problem != "" {
+			bad = append(bad, fmt.Sprintf("--smtp-allow: %q %s", text, problem))
+			continue
+		}
+		f.allow = append(f.allow, prefix)
+	}
+	if f.budget <= 0 || f.budget > maxBudget {
+		bad = append(bad, fmt.Sprintf("--mail-budget must be more than 0 and at most %s", maxBudget))
+	}
+	var err error
+	switch f.keep, err = parseLifetime(f.keepText); {
+	case err != nil:
+		bad = append(bad, fmt.Sprintf("--mail-retention: %v", err))
+	case f.keep < 24*time.Hour:
+		bad = append(bad, "--mail-retention must be a day or more: idempotency keys and retries live as long")
+	}
+	if bad != nil {
+		return usage("%s", strings.Join(bad, "; "))
+	}
+	return nil
+}
+
+// parseNetwork reads a network in CIDR form.
+func parseNetwork(text string) (p netip.Prefix, problem string) {
+	p, err := netip.ParsePrefix(text)
+	if err == nil {
+		if p != p.Masked() {
+			return p, fmt.Sprintf("has bits beyond its length: did you mean %s?", p.Masked())
+		}
+		return p, ""
+	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return p, fmt.Sprintf("is an address: did you mean %s/%d?", a, a.BitLen())
+	}
+	return p, "is no network in CIDR form such as 10.0.0.0/8 or fd00::/8"
+}
+
+// A mailService is the mailer and what it works with.
+type mailService struct {
+	mailer  *mailer.Mailer
+	carrier *mailer.Transport
+	stop    context.CancelFunc
+	stopped chan struct{} // nothing tells of changes any more
+	closing sync.Once
+	failed  error // of close
+}
+
+// openMail takes up the queue and begins to work at it.
+func openMail(f mailFlags, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	m := &mailService{
+		carrier: mailer.NewTransport(mailer.TransportOptions{Allow: f.allow, PerServer: mailer.DefaultPerServer}),
+		stop:    stop, stopped: make(chan struct{}),
+	}
+	var err error
+	m.mailer, err = mailer.Open(mailer.Options{
+		Ledger: r, Projects: r, Carrier: m.carrier, OpenSecret: open,
+		Budget: f.budget, Retention: f.keep, Logger: log,
+	})
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("open the mail service: %w", err)
+	}
+	go func() {
+		defer close(m.stopped)
+		tellChanges(ctx, r.Events(), m.mailer.ConfigChanged)
+	}()
+	return m, nil
+}
+
+// tellChanges tells which project's configuration has changed, 0 for any, until ctx ends.
+func tellChanges(ctx context.Context, feed *resolver.Feed, changed func(project int64)) {
+	cursor, _ := feed.Newest()
+	changed(0) // what came between the mailer's first look and this
+	const atOnce = 256
+	var events []*resolver.Event
+	for {
+		more := feed.Changed()
+		for events = cursor.Next(events[:0], atOnce); len(events) > 0; events = cursor.Next(events[:0], atOnce) {
+			for _, e := range events {
+				if e.Kind != resolver.KeysChanged {
+					changed(e.Project)
+				}
+			}
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// retry tries again at once what waits for a config to change: the secrets that files name may be others now, of which no
+// file tells.
+func (m *mailService) retry() { m.mailer.ConfigChanged(0) }
+
+// close begins no attempt more and waits for those under way until ctx ends. No mail is lost by it. The store must be open,
+// and may be closed where the result is nil. It may be called again, which says the same, and for nil.
+func (m *mailService) close(ctx context.Context) error {
+	if m == nil {
+		return nil
+	}
+	m.closing.Do(func() {
+		m.stop()
+		<-m.stopped
+		m.failed = m.mailer.Drain(ctx)
+		m.carrier.Close()
+	})
+	return m.failed
+}

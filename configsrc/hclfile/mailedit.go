@@ -1,0 +1,182 @@
+package hclfile
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A BodyEdit is new text for a file that a template's body_html or body_text takes by file().
+type BodyEdit struct {
+	Path string // as the file names it: slash-separated, below the config folder
+	Text string
+	// Where names the attribute, as in `body_html of template "WELCOME"`, and Pos is where it stands.
+	Where string
+	Pos   Pos
+	// Shared: something else in the same config file takes its text from there, too, and would change with it.
+	Shared bool
+}
+
+// Bodies are the files that have to change with what Bytes returns, in the order in which the edits were noted. They are
+// the caller's to write; the config file says the same before and after.
+func (d *Draft) Bodies() []BodyEdit { return d.bodies }
+
+// Place is where the value of an attribute stands. ok is false where the block or the attribute is not there.
+func (d *Draft) Place(at BlockPath, name string) (pos Pos, ok bool) {
+	block, err := d.find(at)
+	if err != nil || block.Body.Attributes[name] == nil {
+		return Pos{}, false
+	}
+	return position(block.Body.Attributes[name].Expr.Range().Start), true
+}
+
+// BodyFile is the path that a template's attribute takes its text from by file(), "" where it does not.
+func (d *Draft) BodyFile(project, code, attr string) string {
+	block, err := d.find(BlockPath{"project", project, "template", code})
+	if err != nil {
+		return ""
+	}
+	path, _ := d.bodyPath(block, attr)
+	return path
+}
+
+// bodyPath reads file("path").
+func (doc *document) bodyPath(block *hclsyntax.Block, name string) (path string, at Pos) {
+	attr := block.Body.Attributes[name]
+	if attr == nil {
+		return "", at
+	}
+	call, ok := unparen(attr.Expr).(*hclsyntax.FunctionCallExpr)
+	if !ok || call.Name != "file" || len(call.Args) != 1 {
+		return "", at
+	}
+	if v, ok := doc.literal(call.Args[0]); ok && v.text != nil {
+		return *v.text, position(attr.Expr.Range().Start)
+	}
+	return "", at
+}
+
+// uses counts the attributes that name a file.
+func (doc *document) uses(body *hclsyntax.Body, path string) (n int) {
+	for _, b := range body.Blocks {
+		for name, attr := range b.Body.Attributes {
+			if named, _ := doc.bodyPath(b, name); named == path {
+				n++
+			} else if v, ok := doc.literal(attr.Expr); ok && name == "ca_file" && v.text != nil && *v.text == path {
+				n++
+			}
+		}
+		n += doc.uses(b.Body, path)
+	}
+	return n
+}
+
+// smtp makes, changes or takes out the smtp_config block.
+func (r *rewriter) smtp(old, want *catalog.SMTPConfig) {
+	const typ = "smtp_config"
+	block := r.inner(typ)
+	switch {
+	case want == nil && old == nil:
+	case want == nil:
+		if block == nil {
+			r.do(fmt.Errorf("%w: %s", ErrNoBlock, typ))
+			return
+		}
+		r.d.remove(block)
+	case old == nil:
+		none := catalog.SMTPConfig{Active: true}
+		r.insert(typ, changedFields(none.Fields(), want.Fields()))
+	case block == nil:
+		r.do(fmt.Errorf("%w: %s", ErrNoBlock, typ))
+	default:
+		r.optional(r.d.site(block), old.Fields(), want.Fields())
+	}
+}
+
+// templates takes out what is gone, changes what is there, and adds what is new. They are told by their codes.
+func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
+	blocks := make(map[string]*hclsyntax.Block, len(old.Templates))
+	for _, b := range r.project.block.Body.Blocks {
+		if b.Type == "template" && len(b.Labels) == 1 {
+			blocks[b.Labels[0]] = b
+		}
+	}
+	left := make(map[string]*catalog.Template, len(want.Templates))
+	for i := range want.Templates {
+		left[want.Templates[i].Code] = &want.Templates[i]
+	}
+	for i := range old.Templates {
+		was := &old.Templates[i]
+		block, now := blocks[was.Code], left[was.Code]
+		delete(left, was.Code)
+		switch {
+		case block == nil:
+			r.do(fmt.Errorf("%w: template %s", ErrNoBlock, quoted(was.Code)))
+		case now == nil:
+			r.d.remove(block)
+		case !sameValue(was.Fields(), now.Fields()):
+			r.template(block, was, now)
+		}
+	}
+	for i := range want.Templates {
+		if t := &want.Templates[i]; left[t.Code] == t {
+			r.insert("template "+Quote(t.Code), templateLines(t, want.Project.UUID))
+		}
+	}
+}
+
+// template changes a block. A body that stands in a file of its own stays there.
+func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template) {
+	before := *old
+	for _, body := range []struct {
+		attr string
+		was  *string
+		now  string
+	}{
+		{"body_html", &before.BodyHTML, want.BodyHTML},
+		{"body_text", &before.BodyText, want.BodyText},
+	} {
+		path, at := r.d.bodyPath(block, body.attr)
+		if path == "" || body.now == "" || *body.was == body.now {
+			continue
+		}
+		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: body.now, Pos: at,
+			Where: body.attr + " of template " + quoted(want.Code), Shared: r.d.uses(r.d.body, path) > 1})
+		*body.was = body.now
+	}
+	if !sameValue(before.Fields(), want.Fields()) {
+		r.optional(r.d.site(block), before.Fields(), want.Fields())
+	}
+}
+
+// optional is fields for nouns in which an empty text and a port of 0 say that there is none, so that the line goes.
+func (r *rewriter) optional(s *site, old, want []catalog.Field) {
+	for i, f := range want {
+		if sameValue(old[i].Value, f.Value) {
+			continue
+		}
+		expr, set := fieldText(f.Value)
+		switch v := f.Value.(type) {
+		case *string:
+			set = *v != ""
+		case *int:
+			set = *v != 0
+		}
+		if set {
+			r.do(s.set(catalog.Snake(f.Name), expr))
+		} else {
+			s.unset(catalog.Snake(f.Name))
+		}
+	}
+}
+
+// insert puts a new block into the project's.
+func (r *rewriter) insert(header string, lines []string) {
+	text, err := formatted(header, lines)
+	r.do(err)
+	if r.err == nil {
+		r.do(r.project.insert(string(text)))
+	}
+}

@@ -1,0 +1,41 @@
+package hclfile_test
+
+import (
+	"strings"
+	"testing"
+
+	"fingerpost/configsrc/hclfile"
+)
+
+// TestPlaceholderRanges asserts that a problem in a body is shown where it stands in the file, however the body is
+// written. The want is the source that is marked.
+func TestPlaceholderRanges(t *testing.T) {
+	f := func(body, want, message string) {
+		t.Helper()
+		for _, eol := range []string{"\n", "\r\n"} {
+			src := strings.ReplaceAll("template \"T\" {\n  name = \"T\"\n  subject_template = \"s\"\n  body_html = "+body+"\n}\n", "\n", eol)
+			_, ds := hclfile.Decode("t.hcl", []byte(src), hclfile.Options{ReadFile: mail})
+			if len(ds) != 1 {
+				t.Fatalf("%q: %s", src, text(ds))
+			}
+			got := src[ds[0].Start.Byte:ds[0].End.Byte]
+			if got != strings.ReplaceAll(want, "\n", eol) || !strings.HasPrefix(ds[0].Summary, "body_html: "+message) {
+				t.Errorf("%q: marks %q, %s", src, got, ds[0].Summary)
+			}
+		}
+	}
+	const braces = "what stands in double braces"
+	f(`"x {{ü}} y"`, "{{ü}}", braces)
+	f(`("grüß <a {{b}}>")`, "{{b}}", "{{b}} cannot stand in the name of an attribute")
+	f(`"\" {{a b}}"`, "{{a b}}", braces)
+	f(`"{{a b}} \""`, "{{a b}}", braces)
+	f(`"\" {{a b}} \""`, `"\" {{a b}} \""`, "line 1, column 3: "+braces) // escapes on both sides: not looked for
+	f(`"\u007b\u007ba b}}"`, `"\u007b\u007ba b}}"`, "line 1, column 1: "+braces)
+	f("<<E\n one\n  {{a b}}\nE", "{{a b}}", braces)
+	f("<<-E\n      one\n        {{a b}} \n    E", "{{a b}}", braces)
+	f("<<-E\n      one\n      a $${x} {{a b}}\n    E", "{{a b}}", braces)
+	f("<<-E\n      one\n      {{a b}} a $${x}\n    E", "{{a b}} a $${x}", "line 2, column 1: "+braces)
+	f("<<-E\n\n      {{ok}}\n\n      grüß {{a b}}\n    E", "{{a b}}", braces)
+	f("trimsuffix(<<-E\n      one\n      {{a\n    E\n  , \"\\n\")", "{{a", "{{ is never closed")
+	f(`file("mail/broken.html")`, `file("mail/broken.html")`, "line 1, column 10: ")
+}

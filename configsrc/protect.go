@@ -1,0 +1,116 @@
+package configsrc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
+)
+
+// ownMail gives want an SMTP config and templates that a change may write into.
+func ownMail(want *catalog.ProjectConfig) {
+	if want.SMTP != nil {
+		smtp := *want.SMTP
+		want.SMTP = &smtp
+	}
+	want.Templates = slices.Clone(want.Templates)
+}
+
+// protect turns a new password, which a change hands over in clear text, into what may stand in the file. One that says
+// the same as the file does leaves it alone. What a person has written as an expression stays: a different password, or
+// none, is FIELD_IS_EXPRESSION there (contract files.md 5).
+func (s *Source) protect(e *edit, have, want *catalog.ProjectConfig) error {
+	var old catalog.Secret
+	if have.SMTP != nil {
+		old = have.SMTP.Password
+	}
+	if want.SMTP == nil || want.SMTP.Password == old {
+		return nil
+	}
+	given := &want.SMTP.Password
+	context := seal.Context(have.Project.UUID, "password")
+	switch given.Source {
+	case catalog.SecretNone:
+		if written(old) {
+			return s.isExpression(e, have, old, "it cannot be removed")
+		}
+		return nil
+	case catalog.SecretPlain:
+	default:
+		return fmt.Errorf("save a password given by %v: impossible, the API gives clear text only", *given)
+	}
+	if s.says(old, context, given.Ref) {
+		*given = old
+		return nil
+	}
+	if written(old) {
+		return s.isExpression(e, have, old, "another password cannot be saved over it")
+	}
+	sealing := s.o.Sink.Sealing()
+	if sealing == nil || len(sealing.Recipients) == 0 {
+		return &catalog.Error{Code: catalog.CodeSecretsMissing,
+			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets keygen\" in the config folder, which adds one"}
+	}
+	sealed, err := seal.Seal(sealing.Recipients, context, given.Ref)
+	if err != nil {
+		return err
+	}
+	*given = catalog.Secret{Source: catalog.SecretSealed, Ref: sealed}
+	return nil
+}
+
+// written reports a secret that stands elsewhere: a person's expression, which the API does not overwrite.
+func written(s catalog.Secret) bool {
+	return s.Source == catalog.SecretEnv || s.Source == catalog.SecretFile
+}
+
+// says reports whether a secret is known to come to plain.
+func (s *Source) says(secret catalog.Secret, context, plain string) bool {
+	if secret.Source == catalog.SecretPlain {
+		return secret.Ref == plain
+	}
+	if secret.Source == catalog.SecretNone || s.o.OpenSecret == nil {
+		return false
+	}
+	now, err := s.o.OpenSecret(secret, context)
+	return err == nil && now == plain
+}
+
+func (s *Source) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
+	pos, _ := e.draft.Place(hclfile.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
+	err := &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place first",
+		s.display(e.path), pos.Line, pos.Column, old, why)}
+	err.Problems.Addf("password", "is an expression in the file")
+	return err
+}
+
+// normalMail gives the texts of the mail blocks the form in which a file gives them back. Line ends are LF everywhere: a
+// mail has its own, and CRLF in a heredoc or a file of its own is read as LF anyhow.
+func (e *edit) normalMail(want *catalog.ProjectConfig) {
+	if c := want.SMTP; c != nil {
+		for _, text := range []*string{&c.Host, &c.Username, &c.FromEmail, &c.FromName, &c.ReplyTo} {
+			*text = hclfile.NormalText(*text)
+		}
+	}
+	slug := e.project().Project.Slug
+	for i := range want.Templates {
+		t := &want.Templates[i]
+		t.Name, t.SubjectTemplate = hclfile.NormalText(t.Name), hclfile.NormalText(t.SubjectTemplate)
+		t.BodyHTML = e.normalBody(t.BodyHTML, slug, t.Code, "body_html")
+		t.BodyText = e.normalBody(t.BodyText, slug, t.Code, "body_text")
+	}
+}
+
+// normalBody leaves the letters of a body that stands in a file of its own as they are: nothing reads those as HCL.
+func (e *edit) normalBody(text, slug, code, attr string) string {
+	for strings.Contains(text, "\r\n") { // more than once: \r\r\n
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+	}
+	if e.draft.BodyFile(slug, code, attr) != "" {
+		return strings.ToValidUTF8(text, "\ufffd")
+	}
+	return hclfile.NormalText(text)
+}

@@ -1,0 +1,145 @@
+package configsrc
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// A write that changes several files, a config file and bodies that it takes by file(), is there whole or not at all, also
+// after a crash. The last of its files decides: as long as that one is as it was, the others are put back. What that
+// takes is in a note beside that file, durable before the first file is touched, and gone before the write ends:
+//
+//	.fingerpost-<n>-undo.tmp    JSON: an undoNote
+const undoPattern = ".fingerpost-*-undo.tmp"
+
+var undoTemp = regexp.MustCompile(`^\.fingerpost-\d+-undo\.tmp$`)
+
+// An undoNote lists the files of a write in the order in which they are exchanged.
+type undoNote struct {
+	Files []undoFile `json:"files"`
+}
+
+// An undoFile is one of them. Names are relative to the note's folder; hashes are SHA-256 in hexadecimal.
+type undoFile struct {
+	Name string `json:"name"`
+	Temp string `json:"temp"` // holds the new content, after the exchange the old one
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
+// noteWrite writes the note of an update that is staged, and returns its name.
+func (s *Source) noteWrite(u *update) (name string, err error) {
+	targets := u.targets()
+	dir := filepath.Dir(targets[len(targets)-1])
+	var note undoNote
+	add := func(target, temp string, old, now [32]byte) {
+		var f undoFile
+		f.Name, err = filepath.Rel(dir, target)
+		if err == nil {
+			f.Temp, err = filepath.Rel(dir, temp)
+		}
+		f.Old, f.New = hex.EncodeToString(old[:]), hex.EncodeToString(now[:])
+		note.Files = append(note.Files, f)
+	}
+	for _, b := range u.bodies {
+		if add(b.target, b.temp, b.want, b.stamp.Hash); err != nil {
+			return "", err
+		}
+	}
+	if !u.stays {
+		if add(u.target, u.temp, u.want, u.c.stamp.Hash); err != nil {
+			return "", err
+		}
+	}
+	content, err := json.Marshal(note)
+	if err != nil {
+		return "", err
+	}
+	if name, err = writeNote(u.disk, dir, content); err != nil {
+		return "", err
+	}
+	var synced []string
+	for _, target := range targets {
+		folder := filepath.Dir(target)
+		if slices.Contains(synced, folder) {
+			continue
+		}
+		synced = append(synced, folder)
+		if err := syncFolder(u.disk, folder); err != nil {
+			_ = u.disk.Remove(name)
+			return "", err
+		}
+	}
+	return name, nil
+}
+
+func writeNote(d Disk, dir string, content []byte) (name string, err error) {
+	f, err := d.CreateTemp(dir, undoPattern)
+	if err != nil {
+		return "", fmt.Errorf("write into the config folder: %w", cause(err))
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = d.Remove(f.Name())
+		return "", fmt.Errorf("write into the config folder: %w", cause(err))
+	}
+	return f.Name(), nil
+}
+
+// undo settles a note whose writer is dead, and names the files that it has changed, from the note's folder.
+func (s *Source) undo(name string) (changed []string, err error) {
+	d := s.o.Disk
+	content, err := d.ReadFile(name)
+	if err != nil {
+		return nil, cause(err)
+	}
+	var note undoNote
+	if json.Unmarshal(content, &note) != nil || len(note.Files) < 2 { // cut off itself: nothing had been touched yet
+		return nil, cause(d.Remove(name))
+	}
+	dir := filepath.Dir(name)
+	last := note.Files[len(note.Files)-1]
+	if !last.done(d, dir) {
+		for _, f := range note.Files[:len(note.Files)-1] {
+			target, temp := filepath.Join(dir, f.Name), filepath.Join(dir, f.Temp)
+			if hashOf(d, target) != f.New || hashOf(d, temp) != f.Old {
+				continue // not exchanged; or somebody has saved since, and wins
+			}
+			if err := d.Exchange(temp, target); err != nil {
+				return changed, fmt.Errorf("put %s back: %w", f.Name, err)
+			}
+			changed = append(changed, filepath.ToSlash(f.Name))
+			if err := syncFolder(d, filepath.Dir(target)); err != nil {
+				return changed, err
+			}
+			s.o.Logger.Info("put a file back that a write had changed when it was cut off", "file", target)
+		}
+	}
+	return changed, cause(d.Remove(name))
+}
+
+// done reports whether the exchange of a file has been made, and had not brought out a save that came in between.
+func (f *undoFile) done(d Disk, dir string) bool {
+	out := hashOf(d, filepath.Join(dir, f.Temp))
+	return hashOf(d, filepath.Join(dir, f.Name)) != f.Old && (out == "" || out == f.Old)
+}
+
+// hashOf is a file's SHA-256 in hexadecimal, "" where it cannot be read.
+func hashOf(d Disk, name string) string {
+	b, err := d.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	sum := digest(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,240 @@
+package configsrc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// A dyingDisk works for so many steps and then for none any more, as the disk of a process that is killed.
+type dyingDisk struct {
+	configsrc.OSDisk
+	left *atomic.Int64
+}
+
+var errDead = errors.New("the process is dead")
+
+func (d dyingDisk) step() error {
+	if d.left.Add(-1) < 0 {
+		return errDead
+	}
+	return nil
+}
+
+func (d dyingDisk) CreateTemp(dir, pattern string) (configsrc.TempFile, error) {
+	if err := d.step(); err != nil {
+		return nil, err
+	}
+	f, err := d.OSDisk.CreateTemp(dir, pattern)
+	return dyingFile{f, d}, err
+}
+
+func (d dyingDisk) Rename(from, to string) error {
+	return errors.Join(d.step(), d.alive(func() error { return d.OSDisk.Rename(from, to) }))
+}
+
+func (d dyingDisk) Exchange(a, b string) error {
+	return errors.Join(d.step(), d.alive(func() error { return d.OSDisk.Exchange(a, b) }))
+}
+
+func (d dyingDisk) Link(from, to string) error {
+	return errors.Join(d.step(), d.alive(func() error { return d.OSDisk.Link(from, to) }))
+}
+
+func (d dyingDisk) Remove(name string) error {
+	return errors.Join(d.step(), d.alive(func() error { return d.OSDisk.Remove(name) }))
+}
+
+func (d dyingDisk) SyncFolder(dir string) error { return d.step() }
+
+func (d dyingDisk) alive(f func() error) error {
+	if d.left.Load() < 0 {
+		return nil // step has said it
+	}
+	return f()
+}
+
+// A dyingFile writes half of its content where it dies.
+type dyingFile struct {
+	configsrc.TempFile
+	disk dyingDisk
+}
+
+func (f dyingFile) Write(b []byte) (int, error) {
+	if err := f.disk.step(); err != nil {
+		_, _ = f.TempFile.Write(b[:len(b)/2])
+		return len(b) / 2, err
+	}
+	return f.TempFile.Write(b)
+}
+
+// A write that changes a config file and the files of two bodies is there whole after a crash at any step, or not at all,
+// and leaves nothing behind.
+func TestWriteOfSeveralFilesDies(t *testing.T) {
+	const config = `project "acme" {
+  name = "Acme"
+  template "A" {
+    name             = "%s"
+    subject_template = "s"
+    body_html        = file("mail/a.html")
+    body_text        = file("text/a.txt")
+  }
+}
+`
+	before := map[string]string{"acme.hcl": fmt.Sprintf(config, "old"), "mail/a.html": "<p>old\n", "text/a.txt": "old\n"}
+	after := map[string]string{"acme.hcl": fmt.Sprintf(config, "new"), "mail/a.html": "<p>new\n", "text/a.txt": "new\n"}
+	for _, bodiesOnly := range []bool{false, true} {
+		whole, none := 0, 0
+		for steps := int64(0); ; steps++ {
+			dir := t.TempDir()
+			for name, text := range before {
+				put(t, filepath.Join(dir, name), text)
+			}
+			left := new(atomic.Int64)
+			left.Store(1 << 40)
+			_, s, end := openDying(t, dir, dyingDisk{left: left})
+			left.Store(steps)
+			err := s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+				a := &p.Templates[0]
+				if a.BodyHTML, a.BodyText = "<p>new\n", "new\n"; !bodiesOnly {
+					a.Name = "new"
+				}
+				return nil
+			})
+			alive := left.Load() >= 0
+			end()
+
+			fresh, _, end := openDying(t, dir, configsrc.OSDisk{})
+			want := after
+			if bodiesOnly {
+				want = map[string]string{"acme.hcl": before["acme.hcl"], "mail/a.html": after["mail/a.html"], "text/a.txt": after["text/a.txt"]}
+			}
+			got := folder(t, dir)
+			switch fmt.Sprint(got) {
+			case fmt.Sprint(want):
+				whole++
+			case fmt.Sprint(before):
+				if none++; err == nil {
+					t.Errorf("after %d steps: the write was answered and is not there", steps)
+				}
+			default:
+				t.Errorf("bodies only: %v, after %d steps (%v): %q", bodiesOnly, steps, err, got)
+			}
+			p, perr := fresh.ProjectBySlug("acme")
+			if perr != nil {
+				t.Fatal(perr)
+			}
+			if x, xerr := fresh.OwnTemplate(p.ID, "A"); xerr != nil || x.BodyText != got["text/a.txt"] || x.BodyHTML != got["mail/a.html"] {
+				t.Errorf("after %d steps the store says %+v, %v", steps, x, xerr)
+			}
+			end()
+			if alive {
+				if err != nil {
+					t.Errorf("with %d steps: %v", steps, err)
+				}
+				break
+			}
+		}
+		if whole < 2 || none < 5 {
+			t.Errorf("bodies only: %v: %d times whole, %d times not: were the steps counted?", bodiesOnly, whole, none)
+		}
+	}
+}
+
+// Somebody who saves one of the files after the crash wins.
+func TestSavedAfterWriteDied(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "acme.hcl"), "project \"acme\" {\n  name = \"Acme\"\n  template \"A\" {\n    name = \"old\"\n    subject_template = \"s\"\n    body_text = file(\"a.txt\")\n  }\n}\n")
+	put(t, filepath.Join(dir, "a.txt"), "old\n")
+	for steps := int64(0); ; steps++ {
+		if steps == 100 {
+			t.Fatal("the body is never exchanged alone")
+		}
+		left := new(atomic.Int64)
+		left.Store(1 << 40)
+		_, s, end := openDying(t, dir, dyingDisk{left: left})
+		left.Store(steps)
+		_ = s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+			p.Templates[0].Name, p.Templates[0].BodyText = "new", "new\n"
+			return nil
+		})
+		end()
+		if folder(t, dir)["a.txt"] == "new\n" {
+			break
+		}
+	}
+	put(t, filepath.Join(dir, "a.txt"), "by hand\n")
+	r, _, end := openDying(t, dir, configsrc.OSDisk{})
+	defer end()
+	p, err := r.ProjectBySlug("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err := r.OwnTemplate(p.ID, "A"); err != nil || x.BodyText != "by hand\n" || x.Name != "old" {
+		t.Errorf("%+v %v", x, err)
+	}
+}
+
+func openDying(t *testing.T, dir string, disk configsrc.Disk) (*resolver.Resolver, *configsrc.Source, func()) {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, Disk: disk})
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := s.Load(ctx); err != nil || s.Status().Errors > 0 {
+		t.Fatalf("load: %v %v", err, s.Status().Problems)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx)
+	}()
+	return r, s, func() {
+		cancel()
+		<-done
+		r.Close()
+	}
+}
+
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folder reads all files, strays included.
+func folder(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		all[strings.TrimPrefix(name, dir+"/")] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

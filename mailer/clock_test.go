@@ -1,0 +1,99 @@
+package mailer_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// noon is where the clocks of the tests begin.
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// patience bounds waits; nothing is timed by it.
+const patience = 30 * time.Second
+
+// A testClock stands still until it is moved.
+type testClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers []*testTimer
+}
+
+type testTimer struct {
+	at   time.Time
+	call func()
+}
+
+func newClock() *testClock { return &testClock{now: noon} }
+
+func (c *testClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *testClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &testTimer{c.now.Add(d), f}
+	if d <= 0 {
+		go f()
+		return func() bool { return false }
+	}
+	c.timers = append(c.timers, t)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		i := slices.Index(c.timers, t)
+		if i >= 0 {
+			c.timers = slices.Delete(c.timers, i, i+1)
+		}
+		return i >= 0
+	}
+}
+
+// forward moves the clock, and calls what is due on the way at its own time.
+func (c *testClock) forward(d time.Duration) {
+	c.mu.Lock()
+	end := c.now.Add(d)
+	for {
+		var first *testTimer
+		for _, t := range c.timers {
+			if !t.at.After(end) && (first == nil || t.at.Before(first.at)) {
+				first = t
+			}
+		}
+		if first == nil {
+			break
+		}
+		c.timers = slices.DeleteFunc(c.timers, func(t *testTimer) bool { return t == first })
+		c.now = first.at
+		c.mu.Unlock()
+		done := make(chan struct{})
+		go func() { defer close(done); first.call() }()
+		<-done
+		c.mu.Lock()
+	}
+	c.now = end
+	c.mu.Unlock()
+}
+
+// armed is the number of timers that wait.
+func (c *testClock) armed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.timers)
+}
+
+// until waits for a condition that something in the background brings about.
+func until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain until ", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

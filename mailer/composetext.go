@@ -1,0 +1,81 @@
+package mailer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"fingerpost/resolver/catalog"
+)
+
+// checkHeaderText checks a text that goes into a header, and reports whether it is in order.
+func checkHeaderText(ps *catalog.Problems, path, text string, limit int) (ok bool) {
+	if len(text) > limit {
+		ps.Addf(path, "has %d bytes, %d are allowed", len(text), limit)
+		return false
+	}
+	if !utf8.ValidString(text) {
+		ps.Addf(path, "is not valid UTF-8")
+		return false
+	}
+	for i, r := range text {
+		switch {
+		case r == '\r' || r == '\n' || r == '\u2028' || r == '\u2029' || r == '\u0085':
+			ps.Addf(path, "must be one line: it holds the line break %U at byte %d", r, i+1)
+			return false
+		case unicode.IsControl(r):
+			ps.Addf(path, "must not hold control characters: %U stands at byte %d", r, i+1)
+			return false
+		}
+	}
+	return true
+}
+
+// checkBody checks a body and makes its line breaks LF. Of the control characters, which no mail reader shows, only tabs
+// and line breaks may stand in it; U+0080 to U+009F are let through, since they come of a wrongly declared Windows text.
+func checkBody(ps *catalog.Problems, path string, body *string) {
+	if len(*body) > maxPartBytes {
+		ps.Addf(path, "has %d bytes, %d are allowed", len(*body), maxPartBytes)
+		return
+	}
+	if !utf8.ValidString(*body) {
+		line, column := position(*body, invalidAt(*body))
+		ps.Addf(path, "line %d, column %d: is not valid UTF-8", line, column)
+		return
+	}
+	returns := false
+	for i := range len(*body) {
+		switch c := (*body)[i]; {
+		case c >= ' ' && c != 0x7f || c == '\n' || c == '\t':
+		case c == '\r':
+			returns = true
+		default:
+			line, column := position(*body, i)
+			ps.Addf(path, "line %d, column %d: must not hold control characters other than tabs and line breaks: this is %U", line, column, rune(c))
+			return
+		}
+	}
+	if returns {
+		// Not left to mime/quotedprintable: its writer drops the LF of "\ré\n" (it takes it for the second half of CR LF).
+		*body = lineBreaks.Replace(*body)
+	}
+}
+
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// invalidAt is the offset of the first byte that is not part of valid UTF-8.
+func invalidAt(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// position turns an offset into a line and a column in characters, both from 1.
+func position(s string, at int) (line, column int) {
+	before := lineBreaks.Replace(s[:at])
+	last := strings.LastIndexByte(before, '\n')
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[last+1:])
+}

@@ -1,0 +1,114 @@
+package mailer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"mime"
+	"strings"
+
+	"github.com/domodwyer/mailyak/v3"
+)
+
+// An entity is a message or a part of one, cut at the empty line between headers and body.
+type entity struct{ head, body []byte }
+
+func cutEntity(b []byte) (e entity, err error) {
+	var found bool
+	if e.head, e.body, found = bytes.Cut(b, []byte("\r\n\r\n")); !found {
+		return e, errors.New("mailyak gives a part without a body")
+	}
+	return e, nil
+}
+
+// value returns a header, unfolded, or "".
+func (e entity) value(name string) string {
+	lines := strings.Split(string(e.head), "\r\n")
+	for i, line := range lines {
+		value, found := strings.CutPrefix(line, name+headerSeparator)
+		if !found {
+			continue
+		}
+		for _, more := range lines[i+1:] {
+			if !strings.HasPrefix(more, "\t") && !strings.HasPrefix(more, " ") {
+				break
+			}
+			value += " " + more[1:]
+		}
+		return value
+	}
+	return ""
+}
+
+// parts returns what stands between the delimiters of a multipart, and its boundary.
+func (e entity) parts() (between []byte, boundary string, err error) {
+	_, params, err := mime.ParseMediaType(e.value("Content-Type"))
+	if err != nil {
+		return nil, "", err
+	}
+	boundary = params["boundary"]
+	between, opened := bytes.CutPrefix(e.body, []byte("--"+boundary+"\r\n"))
+	between, closed := bytes.CutSuffix(between, []byte("\r\n--"+boundary+"--\r\n"))
+	if boundary == "" || !opened || !closed {
+		return nil, "", errors.New("mailyak gives a multipart that its boundary does not enclose")
+	}
+	return between, boundary, nil
+}
+
+// mime lets mailyak build the message, and takes from it the headers and the content without needless multiparts: mailyak
+// wraps all into a multipart/mixed, for which some readers show a paper clip, and a single body into an alternative of one.
+func (d soundDraft) mime() (message, content entity, err error) {
+	yak := mailyak.New("", nil)
+	yak.From(d.FromEmail)
+	if d.FromName != "" {
+		yak.FromName(encodeName(d.FromName))
+	}
+	yak.To(d.ToEmail)
+	yak.ReplyTo(d.ReplyTo)
+	yak.Subject(encodeSubject(d.Subject))
+	yak.Plain().Set(d.finished(d.Text))
+	yak.HTML().Set(d.finished(d.HTML))
+	raw, err := yak.MimeBuf()
+	if err != nil {
+		return message, content, err
+	}
+	if message, err = cutEntity(raw.Bytes()); err != nil {
+		return message, content, err
+	}
+	alternative, _, err := message.parts()
+	if err != nil {
+		return message, content, err
+	}
+	if content, err = cutEntity(alternative); err != nil {
+		return message, content, err
+	}
+	parts, boundary, err := content.parts()
+	switch {
+	case err != nil:
+		return message, content, err
+	case d.single():
+		content, err = cutEntity(parts)
+		return message, content, err
+	}
+	content, err = cutEntity(bytes.ReplaceAll(alternative, []byte(boundary), []byte(d.boundary())))
+	return message, content, err
+}
+
+// single reports whether there is one body only.
+func (d soundDraft) single() bool { return d.HTML == "" || d.Text == "" }
+
+// finished returns a body as it is composed. A single one is the end of the message, which must be the end of a line.
+func (d soundDraft) finished(body string) string {
+	if body == "" || !d.single() || strings.HasSuffix(body, "\n") {
+		return body
+	}
+	return body + "\n"
+}
+
+// boundary takes the place of mailyak's, which is random: a message must be a function of its draft. It need not be hard
+// to guess, since no quoted-printable body can hold "=_" (RFC 2045 6.7).
+func (d soundDraft) boundary() string {
+	sum := sha256.Sum256([]byte(d.MessageID))
+	return "=_" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,270 @@
+package mailer
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// An outbox is the way of one project's mail to its server. Nothing that happens in one holds up another. Sends that are
+// waited for go before mail that has waited already, which gets a quarter of the places at most, and one while the server
+// cannot be reached.
+type outbox struct {
+	m       *Mailer
+	project int64
+	users   int  // who holds it; guarded by Mailer.mu
+	asked   bool // stands in a queue of the turnstile, which guards it
+
+	mu      sync.Mutex // guards what follows
+	busy    int        // attempts under way
+	retries int        // of busy: with mail that waited
+	pending int        // mail that waited and is neither here nor at its end
+	turns   int        // places given since the last one to mail that waited
+	fresh   []*ticket  // sends that wait for a place
+	later   items      // not due yet, by time
+	ready   items      // due, those that expire first before the others
+	hold    *hold      // why mail that waits is not tried at all
+	failure failure
+	timer   func() bool // stops what calls run at timerAt
+	timerAt int64
+}
+
+// A ticket stands for a send that waits for a place.
+type ticket struct{ called chan struct{} }
+
+// failure is what is known of a server that could not be reached.
+type failure struct {
+	inRow int       // attempts that failed in a row
+	until time.Time // it is left alone by mail that waited
+	with  fingerprint
+}
+
+// dueAtOnce bounds how many mails become ready under one hold of the lock.
+const dueAtOnce = 4096
+
+// everyNth place goes to mail that waited even where sends wait for one.
+const everyNth = 8
+
+func newOutbox(m *Mailer, project int64) *outbox {
+	return &outbox{m: m, project: project, later: items{less: byTime}, ready: items{less: byExpiry}}
+}
+
+// idle reports whether nothing would be lost with the outbox.
+func (b *outbox) idle(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.busy == 0 && b.pending == 0 && b.later.len() == 0 && b.ready.len() == 0 && len(b.fresh) == 0 && !now.Before(b.failure.until) &&
+		(b.hold == nil || b.hold.fingerprint == fingerprint{})
+}
+
+// takePlace takes a place for a send, now or not at all.
+func (b *outbox) takePlace() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.busy >= b.m.options.PerServer || len(b.fresh) > 0 {
+		return false
+	}
+	b.busy++
+	return true
+}
+
+// maxTickets bounds the sends that wait for a place: more than that would take the server's connections from other
+// projects' callers, and hardly get a place within their budget.
+const maxTickets = 64
+
+// waitForPlace takes a place for a send, or returns false when ctx ends or the Mailer drains; at once where too many wait
+// already, or the server is known not to be reachable.
+func (b *outbox) waitForPlace(ctx context.Context) bool {
+	t := &ticket{make(chan struct{})}
+	b.mu.Lock()
+	if len(b.fresh) >= maxTickets || b.m.clock.Now().Before(b.failure.until) {
+		b.mu.Unlock()
+		return false
+	}
+	b.fresh = append(b.fresh, t)
+	b.grant()
+	b.mu.Unlock()
+	select {
+	case <-t.called:
+		return true
+	case <-ctx.Done():
+	case <-b.m.gate.closed:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.fresh {
+		if b.fresh[i] == t {
+			b.fresh = append(b.fresh[:i], b.fresh[i+1:]...)
+			return false
+		}
+	}
+	return true // called in the last moment
+}
+
+// grant gives free places to sends that wait for one. The caller holds mu.
+func (b *outbox) grant() {
+	for len(b.fresh) > 0 && b.busy < b.m.options.PerServer {
+		if b.turns >= everyNth && b.retries == 0 && b.mayTry(b.m.clock.Now()) {
+			return // run takes it
+		}
+		b.turns++
+		b.busy++
+		close(b.fresh[0].called)
+		b.fresh = b.fresh[1:]
+	}
+}
+
+// leavePlace gives a place back.
+func (b *outbox) leavePlace() {
+	b.mu.Lock()
+	b.busy--
+	b.grant()
+	b.mu.Unlock()
+	b.run()
+}
+
+// leaveRetry gives the place of mail that waited back.
+func (b *outbox) leaveRetry(failing bool) {
+	b.mu.Lock()
+	b.busy--
+	b.retries--
+	b.grant()
+	b.mu.Unlock()
+	b.m.turnstile.leave(failing)
+	b.run()
+}
+
+// add takes a mail that is to wait.
+func (b *outbox) add(it item) {
+	b.mu.Lock()
+	b.later.push(it)
+	b.mu.Unlock()
+	b.run()
+}
+
+// run begins what can be done about the mail that waits, and sets the timer for what is next.
+func (b *outbox) run() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.m.clock.Now()
+	moved := 0
+	for b.later.len() > 0 && b.later.top().at <= now.UnixMilli() && moved < dueAtOnce {
+		b.ready.push(b.later.pop())
+		moved++
+	}
+	for b.mayTry(now) && b.m.begin() {
+		failing := b.failure.inRow > 0
+		if !b.m.turnstile.enter(b, failing) {
+			b.m.end()
+			b.turns = 0 // sends need not wait for that
+			break
+		}
+		it := b.ready.pop()
+		b.busy++
+		b.retries++
+		b.pending++
+		b.turns = 0
+		b.m.counters.attempts.Add(1)
+		go b.work(it, failing)
+	}
+	b.grant()
+	b.arm(now)
+}
+
+// work sees to a mail that waited, on a goroutine of its own.
+func (b *outbox) work(it item, failing bool) {
+	defer b.m.end()
+	leave := sync.OnceFunc(func() { b.leaveRetry(failing) })
+	b.m.retry(b, it, leave)
+	leave()
+	b.mu.Lock()
+	b.pending--
+	b.mu.Unlock()
+	b.m.counters.attempts.Add(-1)
+}
+
+// mayTry reports whether a mail that waited may begin an attempt, or its end, now. The caller holds mu.
+func (b *outbox) mayTry(now time.Time) bool {
+	if b.ready.len() == 0 || b.busy >= b.m.options.PerServer || len(b.fresh) > 0 && b.turns < everyNth {
+		return false
+	}
+	most := max(b.m.options.PerServer/4, 1)
+	if b.failure.inRow > 0 {
+		most = 1
+	}
+	switch {
+	case b.retries >= most:
+		return false
+	case b.ready.top().expires <= now.UnixMilli():
+		return true
+	case b.hold != nil:
+		return b.hold.over(now)
+	}
+	return !now.Before(b.failure.until)
+}
+
+// arm sets the timer to the next moment at which something may begin that nothing else would. The caller holds mu.
+func (b *outbox) arm(now time.Time) {
+	if b.m.draining() {
+		return
+	}
+	next := int64(0)
+	soonest := func(at int64) {
+		if at > 0 && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	if b.later.len() > 0 {
+		soonest(max(b.later.top().at, now.UnixMilli()))
+	}
+	if b.ready.len() > 0 {
+		future := func(at int64) {
+			if at > now.UnixMilli() {
+				soonest(at)
+			}
+		}
+		future(b.ready.top().expires)
+		switch {
+		case b.hold == nil:
+			future(ceilMilli(b.failure.until))
+		case b.hold.gone():
+			future(ceilMilli(b.hold.since.Add(goneGrace)))
+		}
+	}
+	if next == b.timerAt {
+		return
+	}
+	if b.timer != nil {
+		b.timer()
+		b.timer = nil
+	}
+	if b.timerAt = next; next == 0 {
+		return
+	}
+	b.timer = b.m.clock.AfterFunc(time.UnixMilli(next).Sub(now), func() {
+		b.mu.Lock()
+		if b.timerAt == next {
+			b.timer, b.timerAt = nil, 0
+		}
+		b.mu.Unlock()
+		b.run()
+	})
+}
+
+// ceilMilli is t in Unix milliseconds, rounded up, 0 for the zero time: a timer must not come too early.
+func ceilMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Add(time.Millisecond - 1).UnixMilli()
+}
+
+// stop ends the timer. None is set any more once the Mailer drains.
+func (b *outbox) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer()
+	}
+	b.timer, b.timerAt = nil, 0
+}

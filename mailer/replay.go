@@ -1,0 +1,132 @@
+package mailer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	keepIdempotency   = 24 * time.Hour
+	maxIdempotencyKey = 255
+)
+
+// A runningKey is an Idempotency-Key of a project.
+type runningKey struct {
+	project int64
+	key     string
+}
+
+var (
+	errStillRuns = &catalog.Error{Code: catalog.CodeConflict, Message: "the first request with this Idempotency-Key is still under way"}
+	errMismatch  = &catalog.Error{Code: catalog.CodeIdempotencyMismatch, Message: "this Idempotency-Key was used for another request"}
+)
+
+// sendOnce is send under an Idempotency-Key: what is accepted under it is so once, and a repeat gets the first answer. A
+// request that was refused leaves the key free.
+func (m *Mailer) sendOnce(ctx context.Context, s *Send, p *catalog.ProjectConfig) (Receipt, error) {
+	if len(s.IdempotencyKey) > maxIdempotencyKey || strings.ContainsFunc(s.IdempotencyKey, func(r rune) bool { return r < ' ' || r > '~' }) {
+		e := &catalog.Error{Code: catalog.CodeValidation, Message: "the Idempotency-Key is no good"}
+		e.Problems.Addf("Idempotency-Key", "must be 1 to %d printable ASCII characters", maxIdempotencyKey)
+		return Receipt{}, e
+	}
+	key := runningKey{p.Project.ID, s.IdempotencyKey}
+	if err := m.enterKey(key, s.Request); err != nil {
+		return Receipt{}, err
+	}
+	defer m.leaveKey(key)
+	there, found, err := m.options.Ledger.Idempotency(p.Project.ID, s.IdempotencyKey)
+	switch {
+	case err != nil:
+		return Receipt{}, err
+	case found:
+		return m.replay(&there, s.Request)
+	}
+	parcel, err := m.pack(s, p)
+	if err != nil {
+		return Receipt{}, err
+	}
+	r, err := m.deliver(ctx, parcel)
+	if err == nil && !r.Replayed {
+		m.keepAnswer(parcel.idem, &r)
+	}
+	return r, err
+}
+
+// enterKey lets one request at a time work under a key.
+func (m *Mailer) enterKey(key runningKey, request [32]byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first, runs := m.running[key]
+	switch {
+	case runs && first != request:
+		return errMismatch
+	case runs:
+		return errStillRuns
+	}
+	m.running[key] = request
+	return nil
+}
+
+func (m *Mailer) leaveKey(key runningKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.running, key)
+}
+
+// keepAnswer stores what a repeat is to be told, where the log entry will not say it: that the mail was queued, while it
+// goes on to its end, and all that stands in a failure. A mail that was sent stays so, which saves the write.
+func (m *Mailer) keepAnswer(idem *catalog.Idempotency, r *Receipt) {
+	if r.Sent {
+		return
+	}
+	answer, err := json.Marshal(r)
+	if err != nil {
+		panic("mailer: a Receipt cannot be encoded: impossible, it has plain fields only: " + err.Error())
+	}
+	kept := *idem
+	kept.Answer = answer
+	if err := m.options.Ledger.AnswerMail(&kept); err != nil && !unavailable(err) {
+		m.log.Error("the answer to a send cannot be kept", "project", idem.ProjectID, "logId", idem.LogID, "error", err)
+	}
+}
+
+// replay is the answer to a repeat. Where the process ended between accepting the mail and answering, nobody got a first
+// answer, and what the log entry says by now becomes it.
+func (m *Mailer) replay(there *catalog.Idempotency, request [32]byte) (r Receipt, err error) {
+	if there.Request != request {
+		return r, errMismatch
+	}
+	if there.Answer != nil {
+		if err := json.Unmarshal(there.Answer, &r); err != nil {
+			return r, fmt.Errorf("read the kept answer of mail %d: %w", there.LogID, err)
+		}
+		r.Replayed = true
+		return r, nil
+	}
+	log, found, err := m.options.Ledger.MailLog(there.ProjectID, there.LogID)
+	switch {
+	case err != nil:
+		return r, err
+	case !found:
+		return r, &catalog.Error{Code: catalog.CodeConflict, Message: "a mail was accepted under this Idempotency-Key, and what became of it is not known any more"}
+	}
+	r = Receipt{LogID: log.ID, MessageID: log.MessageID, Replayed: true}
+	switch log.Status {
+	case catalog.MailSent:
+		r.Sent = true
+	case catalog.MailFailed, catalog.MailExpired:
+		r.Failed = &catalog.Error{
+			Code:    cmp.Or(log.ErrorCode, "SMTP_TEMPORARY"),
+			Message: cmp.Or(log.ErrorMessage, "the mail was not taken in time"),
+		}
+	default:
+		r.Queued = true
+	}
+	return r, nil
+}

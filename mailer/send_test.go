@@ -1,0 +1,373 @@
+package mailer_test
+
+import (
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
+)
+
+func TestSendIsSentAndLogged(t *testing.T) {
+	k := newSink(t)
+	p := project("acme", k)
+	template(&p, "WELCOME", "", true)
+	r := newRig(t, p)
+	got := r.send(mailer.Send{
+		Domain: "acme.example", ToEmail: "you@peer.example", TemplateCode: "WELCOME", ServiceName: "auth",
+		Variables: map[string]string{"userName": "Ann & Bob"},
+	})
+	if !got.Sent || got.Queued || got.Failed != nil || got.Replayed || got.LogID == 0 {
+		t.Fatalf("receipt %+v", got)
+	}
+	mails := k.mails()
+	if len(mails) != 1 {
+		t.Fatalf("%d mails arrived", len(mails))
+	}
+	if m := mails[0]; m.from != "hello@acme.example" || m.to != "you@peer.example" {
+		t.Errorf("envelope %q to %q", m.from, m.to)
+	}
+	parsed, err := mail.ReadMessage(strings.NewReader(mails[0].message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := parsed.Header; h.Get("Message-ID") != got.MessageID || h.Get("Subject") != "Hello Ann & Bob of The acme" {
+		t.Errorf("arrived with %q and %q, receipt %+v", h.Get("Message-ID"), h.Get("Subject"), got)
+	}
+	want := catalog.MailLog{
+		ID: got.LogID, ProjectID: p.Project.ID, ProviderType: "SMTP", ToEmail: "you@peer.example", Subject: "Hello Ann & Bob of The acme",
+		TemplateCode: "WELCOME", Status: catalog.MailSent, SMTPCode: 250, MessageID: got.MessageID, ServiceName: "auth", Attempts: 1,
+		CreatedAt: noon, SentAt: noon,
+	}
+	if e := r.entry("acme", got.LogID); e != want {
+		t.Errorf("entry %+v\nwant  %+v", e, want)
+	}
+	if _, queued, _ := r.ledger.QueuedMail(got.LogID); queued {
+		t.Error("the message of a mail that was sent is still stored")
+	}
+	if len(r.ledger.updates) != 1 {
+		t.Errorf("%d writes after the one that accepts the mail, one is enough: %+v", len(r.ledger.updates), r.ledger.updates)
+	}
+	if c := r.Counts(); c.Waiting != 0 || c.Attempts != 0 || c.Sends[0] != (mailer.SendCount{Result: "sent", N: 1}) {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestSendChecksInOrder(t *testing.T) {
+	k := newSink(t)
+	change := func(slug string, f func(*catalog.ProjectConfig)) catalog.ProjectConfig {
+		p := project(slug, k)
+		template(&p, "ON", "", true)
+		template(&p, "OFF", "", false)
+		f(&p)
+		return p
+	}
+	r := newRig(t,
+		change("good", func(*catalog.ProjectConfig) {}),
+		change("inactive", func(p *catalog.ProjectConfig) { p.Domains[0].Active = false }),
+		// From here on each lacks what the ones before lack, too: the first thing wrong is what is said.
+		change("suspended", func(p *catalog.ProjectConfig) {
+			p.Project.Status, p.Service.MailEnabled, p.SMTP = catalog.StatusSuspended, false, nil
+		}),
+		change("disabled", func(p *catalog.ProjectConfig) { p.Service.MailEnabled, p.SMTP = false, nil }),
+		change("bare", func(p *catalog.ProjectConfig) { p.SMTP = nil }),
+		change("off", func(p *catalog.ProjectConfig) { p.SMTP.Active = false }),
+		change("sealed", func(p *catalog.ProjectConfig) {
+			p.SMTP.Username, p.SMTP.Password = "me", catalog.Secret{Source: catalog.SecretSealed, Ref: "x"}
+		}),
+	)
+	of := func(slug, code string) mailer.Send {
+		return mailer.Send{Domain: slug + ".example", ToEmail: "you@peer.example", TemplateCode: code}
+	}
+	r.refuse(of("nobody", "NONE"), catalog.CodeNotFound)
+	r.refuse(mailer.Send{ProjectID: 1, ToEmail: "you@peer.example"}, catalog.CodeNotFound)
+	r.refuse(of("inactive", "NONE"), catalog.CodeDomainNotVerified)
+	r.refuse(of("suspended", "NONE"), catalog.CodeProjectSuspended)
+	byID := of("suspended", "NONE")
+	byID.Domain, byID.ProjectID = "", projectID("suspended")
+	r.refuse(byID, catalog.CodeProjectSuspended)
+	r.refuse(of("disabled", "NONE"), catalog.CodeMailDisabled)
+	rehearsal := of("disabled", "NONE")
+	rehearsal.Rehearsal = true
+	r.refuse(rehearsal, catalog.CodeSMTPNotConfigured)
+	r.refuse(of("bare", "NONE"), catalog.CodeSMTPNotConfigured)
+	r.refuse(of("off", "NONE"), catalog.CodeSMTPNotConfigured)
+	r.refuse(of("good", "NONE"), catalog.CodeNotFound)
+	r.refuse(of("good", "OFF"), catalog.CodeTemplateInactive)
+	if e := r.refuse(of("good", "ON"), catalog.CodeValidation); len(e.Problems) != 1 || e.Problems[0].Path != "variables.userName" {
+		t.Errorf("a missing variable: %+v", e.Problems)
+	}
+	bad := raw("good")
+	bad.ToEmail, bad.Subject = "a@b.example, c@d.example", "one\r\nBcc: two"
+	if e := r.refuse(bad, catalog.CodeValidation); len(e.Problems) != 2 {
+		t.Errorf("two fields are bad: %+v", e.Problems)
+	}
+	if e := r.refuse(raw("sealed"), catalog.CodeUnavailable); !strings.Contains(e.Message, "sealed") {
+		t.Errorf("a password that cannot be opened: %v", e)
+	}
+	for _, slug := range []string{"good", "suspended", "disabled", "sealed"} {
+		if _, total, _ := r.ledger.MailLogs(projectID(slug), catalog.MailQuery{Page: 1, Limit: 10}); total != 0 {
+			t.Errorf("%s: a refused send is in the log", slug)
+		}
+	}
+	if dials, _, _ := k.count(); dials != 0 {
+		t.Errorf("%d connections", dials)
+	}
+}
+
+func TestRehearsalGoesOnWithoutMailEnabled(t *testing.T) {
+	k := newSink(t)
+	p := project("acme", k)
+	p.Service.MailEnabled = false
+	r := newRig(t, p)
+	s := raw("acme")
+	r.refuse(s, catalog.CodeMailDisabled)
+	s.Rehearsal = true
+	if got := r.send(s); !got.Sent {
+		t.Errorf("receipt %+v", got)
+	}
+}
+
+func TestDefaultTemplateStandsInForAnInactiveOne(t *testing.T) {
+	k := newSink(t)
+	p := project("acme", k)
+	template(&p, "WELCOME", "", false)
+	r := newRig(t, p)
+	s := mailer.Send{Domain: "acme.example", ToEmail: "you@peer.example", TemplateCode: "WELCOME", Variables: map[string]string{"userName": "Ann"}}
+	r.refuse(s, catalog.CodeTemplateInactive)
+	var owner catalog.ProjectConfig
+	template(&owner, "WELCOME", "", true)
+	standIn := owner.Templates[0]
+	standIn.ProjectID, standIn.SubjectTemplate = 0, "The default"
+	standIn.UUID = catalog.DeriveTemplateUUID(catalog.UUID{}, "WELCOME")
+	standIn.ID = catalog.DeriveID(catalog.KindTemplate, standIn.UUID)
+	r.apply(catalog.FileChange{
+		Path: "defaults.hcl", Declared: &catalog.Declared{Templates: []catalog.Template{standIn}}, Bytes: []byte("x"),
+		Row: &catalog.FileRow{Stamp: catalog.Stamp{Size: 1, ModTime: noon}},
+	})
+	if e := r.entry("acme", r.send(s).LogID); e.Subject != "The default" {
+		t.Errorf("sent %q", e.Subject)
+	}
+	p.Templates[0].Active = true
+	r.declare(p)
+	if e := r.entry("acme", r.send(s).LogID); e.Subject != "Hello Ann of The acme" {
+		t.Errorf("sent %q", e.Subject)
+	}
+}
+
+func TestRefusedForGood(t *testing.T) {
+	k := newSink(t)
+	r := newRig(t, project("acme", k))
+	k.answers(func(int, arrival) error { return errRejected })
+	got := r.send(raw("acme"))
+	if got.Failed == nil || got.Failed.Code != mailer.CodeMessageRejected || got.Sent || got.Queued {
+		t.Fatalf("receipt %+v", got)
+	}
+	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.ErrorCode != mailer.CodeMessageRejected || e.SMTPCode != 554 ||
+		!strings.Contains(e.ErrorMessage, "we do not like it") || !e.NextAttemptAt.IsZero() || !e.SentAt.IsZero() {
+		t.Errorf("entry %+v", e)
+	}
+	k.set(func() { k.answer, k.rcpt = nil, func(string) error { return errNobody } })
+	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != mailer.CodeRecipientRejected || len(got.Failed.Problems) == 0 {
+		t.Errorf("receipt %+v", got)
+	}
+	r.pass(48 * time.Hour)
+	if _, _, offered := k.count(); offered != 1 {
+		t.Errorf("a mail that was refused for good was offered again, %d in all", offered)
+	}
+	if c := r.Counts(); c.Waiting != 0 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestFailedForNowIsRetriedWithTheSameBytes(t *testing.T) {
+	k := newSink(t)
+	r := newRig(t, project("acme", k))
+	k.answers(func(n int, _ arrival) error {
+		if n <= 2 {
+			return errGreylisted
+		}
+		return nil
+	})
+	got := r.send(raw("acme"))
+	if !got.Queued || got.Sent || got.Failed != nil {
+		t.Fatalf("receipt %+v", got)
+	}
+	e := r.waits("acme", got.LogID, 1)
+	if wait := e.NextAttemptAt.Sub(noon); wait < 4*time.Second || wait > 6*time.Second {
+		t.Errorf("the second attempt comes after %s", wait)
+	}
+	if e.ErrorCode != mailer.CodeTemporary || e.SMTPCode != 451 || e.Uncertain {
+		t.Errorf("entry %+v", e)
+	}
+	r.reach(e.NextAttemptAt)
+	e = r.waits("acme", got.LogID, 2)
+	if wait := e.NextAttemptAt.Sub(r.clock.Now()); wait < 24*time.Second || wait > 36*time.Second {
+		t.Errorf("the third attempt comes after %s", wait)
+	}
+	r.reach(e.NextAttemptAt)
+	e = r.becomes("acme", got.LogID, catalog.MailSent)
+	if e.Attempts != 3 || e.Uncertain || e.ErrorCode != "" || e.ErrorMessage != "" || !e.SentAt.Equal(r.clock.Now()) || !e.NextAttemptAt.IsZero() {
+		t.Errorf("entry %+v", e)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.offered) != 3 || k.offered[0] != k.offered[1] || k.offered[1] != k.offered[2] {
+		t.Error("the attempts did not offer the same bytes")
+	}
+}
+
+// TestSchedule sees a mail through to its end at a server that never takes it.
+func TestSchedule(t *testing.T) {
+	k := newSink(t)
+	k.answers(func(int, arrival) error { return errGreylisted })
+	r := newRig(t, project("acme", k))
+	id := r.send(raw("acme")).LogID
+	want := []time.Duration{
+		5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
+		30 * time.Minute, 45 * time.Minute, time.Hour, time.Hour, time.Hour,
+	}
+	for i, w := range want {
+		e := r.waits("acme", id, i+1)
+		wait := e.NextAttemptAt.Sub(r.clock.Now())
+		if wait < w*8/10 || wait > w*12/10 {
+			t.Errorf("attempt %d comes after %s, want %s within a fifth", i+2, wait, w)
+		}
+		r.clock.forward(wait - time.Second)
+		if e := r.entry("acme", id); e.Attempts != i+1 {
+			t.Fatalf("attempt %d came too early", i+2)
+		}
+		r.clock.forward(time.Second)
+	}
+	for e := r.entry("acme", id); e.Status != catalog.MailExpired; e = r.entry("acme", id) {
+		if r.clock.Now().After(noon.Add(25 * time.Hour)) {
+			t.Fatalf("still %+v", e)
+		}
+		r.clock.forward(time.Minute)
+		r.settle()
+	}
+	e := r.entry("acme", id)
+	if e.ErrorCode != mailer.CodeTemporary || !e.NextAttemptAt.IsZero() || r.clock.Now().Before(noon.Add(24*time.Hour)) {
+		t.Errorf("at %s: %+v", r.clock.Now(), e)
+	}
+	if c := r.Counts(); c.Waiting != 0 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestExpiresWithItsTemplate(t *testing.T) {
+	k := newSink(t)
+	k.answers(func(int, arrival) error { return errGreylisted })
+	p := project("acme", k)
+	template(&p, "CODE", "1m", true)
+	r := newRig(t, p)
+	id := r.send(mailer.Send{Domain: "acme.example", ToEmail: "you@peer.example", TemplateCode: "CODE", Variables: map[string]string{"userName": "Ann"}}).LogID
+	r.reach(r.waits("acme", id, 1).NextAttemptAt)
+	r.reach(r.waits("acme", id, 2).NextAttemptAt)
+	if e := r.waits("acme", id, 3); !e.NextAttemptAt.Equal(noon.Add(time.Minute)) {
+		t.Errorf("the next thing to happen is at %s, which is after its end", e.NextAttemptAt)
+	}
+	k.answers(nil)
+	r.reach(noon.Add(time.Minute))
+	if e := r.becomes("acme", id, catalog.MailExpired); e.Attempts != 3 {
+		t.Errorf("entry %+v", e)
+	}
+	if len(k.mails()) != 0 {
+		t.Error("a mail went out after its time")
+	}
+}
+
+func TestBudgetEndsWhileTheServerThinks(t *testing.T) {
+	k := newSink(t)
+	release := make(chan struct{})
+	k.answers(func(int, arrival) error { <-release; return nil })
+	r := newRig(t, project("acme", k))
+	sent := r.sendAsync(raw("acme"))
+	until(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+	r.clock.forward(mailer.DefaultBudget - time.Millisecond)
+	select {
+	case got := <-sent:
+		t.Fatalf("answered before the budget ended: %+v", got)
+	default:
+	}
+	r.clock.forward(time.Millisecond)
+	got := <-sent
+	if got.err != nil || !got.Queued || got.Sent || got.Failed != nil {
+		t.Fatalf("answered %+v", got)
+	}
+	if e := r.entry("acme", got.LogID); e.Status != catalog.MailRetrying || e.Attempts != 1 || e.Uncertain {
+		t.Errorf("entry %+v", e)
+	}
+	// However long it takes, nobody tries again meanwhile.
+	r.clock.forward(9 * time.Minute)
+	close(release)
+	e := r.becomes("acme", got.LogID, catalog.MailSent)
+	if e.Attempts != 1 || e.Uncertain || len(k.mails()) != 1 {
+		t.Errorf("entry %+v, %d mails", e, len(k.mails()))
+	}
+}
+
+func TestUncertainIsMarkedAndSentAgain(t *testing.T) {
+	k := newSink(t)
+	k.answers(func(n int, _ arrival) error {
+		if n == 1 {
+			return errHangUp
+		}
+		return nil
+	})
+	r := newRig(t, project("acme", k))
+	got := r.send(raw("acme"))
+	if !got.Queued {
+		t.Fatalf("receipt %+v", got)
+	}
+	e := r.waits("acme", got.LogID, 1)
+	if !e.Uncertain || e.ErrorCode != mailer.CodeOutcomeUnknown && e.ErrorCode != mailer.CodeConnectionLost {
+		t.Errorf("entry %+v", e)
+	}
+	r.reach(e.NextAttemptAt)
+	if e := r.becomes("acme", got.LogID, catalog.MailSent); !e.Uncertain || e.ErrorCode != "" {
+		t.Errorf("entry %+v", e)
+	}
+	if k.offered[0] != k.offered[1] || !strings.Contains(k.offered[0].message, got.MessageID) {
+		t.Error("it was sent again as something else")
+	}
+}
+
+func TestUnreachableServerAndItsReturn(t *testing.T) {
+	k := newSink(t)
+	p := project("acme", k)
+	r := newRig(t, p)
+	_ = k.listener.Close()
+	first := r.send(raw("acme"))
+	if e := r.waits("acme", first.LogID, 1); !first.Queued || e.ErrorCode != mailer.CodeConnectionRefused {
+		t.Fatalf("receipt %+v, entry %+v", first, e)
+	}
+	// One probe at a time: the others do not burn attempts.
+	var ids []int64
+	for range 20 {
+		ids = append(ids, r.send(raw("acme")).LogID)
+	}
+	r.pass(5 * time.Minute)
+	burnt := 0
+	for _, id := range ids {
+		burnt += r.entry("acme", id).Attempts - 1
+	}
+	if burnt > 12 {
+		t.Errorf("20 mails made %d attempts within 5 minutes at a server that cannot be reached", burnt)
+	}
+	// A config that points elsewhere is tried at once, whatever the schedule says.
+	k2 := newSink(t)
+	p.SMTP.Port = k2.port()
+	r.declare(p)
+	r.ConfigChanged(p.Project.ID)
+	for _, id := range append(ids, first.LogID) {
+		if e := r.becomes("acme", id, catalog.MailSent); e.Uncertain {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	if n := len(k2.mails()); n != 21 {
+		t.Errorf("%d mails arrived", n)
+	}
+}

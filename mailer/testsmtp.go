@@ -1,0 +1,74 @@
+package mailer
+
+import (
+	"context"
+
+	"fingerpost/resolver/catalog"
+)
+
+// testBudgets is how many of Options.Budget a test may take: its stages have their own limits, whose codes say more.
+const testBudgets = 3
+
+// TestSMTP connects with the settings and sends one mail. What is wrong with them is a *catalog.Error SMTP_…, with the
+// report of how far it came; VALIDATION_ERROR where the request is no good. A test that passes closes the breaker of the
+// very same settings.
+func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error) {
+	report := TestReport{ToEmail: t.ToEmail}
+	if !m.begin() {
+		return report, errDraining
+	}
+	defer m.end()
+	c := t.Config
+	c.Password, c.CAFile = catalog.Secret{}, ""
+	if t.Password != "" {
+		c.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: t.Password}
+	}
+	problems := c.Validate()
+	if msg := catalog.CheckAddress(t.ToEmail); msg != "" {
+		problems.Addf("toEmail", "%s", msg)
+	}
+	if len(problems) > 0 {
+		return report, &catalog.Error{Code: catalog.CodeValidation, Message: "the SMTP settings cannot be tried", Problems: problems}
+	}
+	draft := Draft{
+		FromEmail: c.FromEmail, FromName: c.FromName, ReplyTo: c.ReplyTo, ToEmail: t.ToEmail,
+		Subject: "Test of your SMTP settings",
+		Text:    "This mail has come by the SMTP settings that were tested just now. They work.\n\nNobody needs to answer it.\n",
+		HTML:    "<p>This mail has come by the SMTP settings that were tested just now. They work.</p>\n<p>Nobody needs to answer it.</p>\n",
+
+		MessageID: NewMessageID(m.options.Ledger.NewMailID(), c.FromEmail), Date: m.now(),
+	}
+	message, err := Compose(draft)
+	if err != nil {
+		return report, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer m.clock.AfterFunc(testBudgets*m.options.Budget, cancel)()
+	defer context.AfterFunc(m.attempts, cancel)()
+	server := Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
+	o := m.options.Carrier.SendAlone(ctx, server, draft.Envelope(), message)
+	report.Steps = o.Took
+	report.Connected = aboutMail(o.Stage) || o.Class == Accepted
+	report.MailSent = o.Class == Accepted
+	if !report.MailSent {
+		return report, &catalog.Error{Code: o.Code, Message: explain(&o), Problems: o.Problems}
+	}
+	m.works(fingerprintOf(&server, c.FromEmail))
+	return report, nil
+}
+
+// works closes the breakers of a config that was seen to work.
+func (m *Mailer) works(config fingerprint) {
+	m.mu.Lock()
+	var held []*outbox
+	for _, b := range m.outboxes {
+		if b.outlook(config) != nil {
+			held = append(held, b)
+		}
+	}
+	m.mu.Unlock()
+	for _, b := range held {
+		b.release(config)
+	}
+}

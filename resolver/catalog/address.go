@@ -1,0 +1,111 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxAddressLen is the longest mail address, in octets of its canonical form (RFC 5321 4.5.3.1.3, without the brackets).
+const MaxAddressLen = 254
+
+const (
+	maxLocalLen = 64 // RFC 5321 4.5.3.1.1
+	oneAddress  = "one bare address such as hello@acme.example"
+)
+
+// ParseAddress returns the canonical form of one bare mail address (RFC 5321 Mailbox with a dot-string before the @): all
+// ASCII, the part before the @ as it is, the domain as ParseHost has it. Nothing in it has a meaning to SMTP or in a header.
+// An error completes the sentence "the address …" and does not quote the address.
+func ParseAddress(s string) (string, error) {
+	if err := checkAddressText(s); err != nil {
+		return "", err
+	}
+	at := strings.LastIndexByte(s, '@')
+	if at < 0 {
+		return "", errors.New("has no @: it must be " + oneAddress)
+	}
+	if err := checkLocal(s[:at]); err != nil {
+		return "", err
+	}
+	domain := s[at+1:]
+	if strings.TrimRight(domain, ".\u3002\uff0e\uff61") != domain {
+		return "", errors.New("has a dot at its end: it must be " + oneAddress)
+	}
+	host, err := ParseHost(domain)
+	if err != nil {
+		return "", fmt.Errorf("has a bad domain after the @: it %w", err)
+	}
+	switch n := at + 1 + len(host); {
+	case len(s) > MaxAddressLen:
+		return "", fmt.Errorf("has %d bytes, %d are allowed", len(s), MaxAddressLen)
+	case n > MaxAddressLen:
+		return "", fmt.Errorf("has %d bytes with its domain as A-labels, %d are allowed", n, MaxAddressLen)
+	}
+	return s[:at+1] + host, nil
+}
+
+// CheckAddress says what is wrong with one bare mail address, see ParseAddress, or "".
+func CheckAddress(s string) string {
+	if _, err := ParseAddress(s); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// checkAddressText finds what makes s something else than one address, so that the message can name it.
+func checkAddressText(s string) error {
+	switch {
+	case s == "":
+		return errors.New("must not be empty")
+	case len(s) > 4*MaxAddressLen: // more than any domain shrinks by as A-labels; the exact check comes later
+		return fmt.Errorf("has %d bytes, %d are allowed", len(s), MaxAddressLen)
+	case !utf8.ValidString(s):
+		return errors.New("is not valid UTF-8")
+	case strings.ContainsAny(s, "<>"):
+		return errors.New("must be without angle brackets and name: " + oneAddress)
+	case strings.ContainsAny(s, ",;"):
+		return errors.New("must not be a list: " + oneAddress)
+	}
+	for i, r := range s {
+		switch {
+		case unicode.IsControl(r):
+			return fmt.Errorf("holds the control character %U at byte %d", r, i+1)
+		case unicode.IsSpace(r):
+			return fmt.Errorf("holds a space at byte %d: it must be %s", i+1, oneAddress)
+		}
+	}
+	return nil
+}
+
+// checkLocal checks the part before the @: a dot-string (RFC 5321 4.1.2).
+func checkLocal(local string) error {
+	switch {
+	case local == "":
+		return errors.New("has nothing before the @: it must be " + oneAddress)
+	case len(local) > maxLocalLen:
+		return fmt.Errorf("has %d bytes before the @, %d are allowed", len(local), maxLocalLen)
+	case local[0] == '.' || local[len(local)-1] == '.' || strings.Contains(local, ".."):
+		return errors.New("has a dot before the @ that does not stand between two other characters")
+	}
+	if _, after, opened := strings.Cut(local, "=?"); opened && strings.Contains(after, "?=") {
+		// Legal, but readers have taken it for an encoded word (RFC 2047) and found another address in it.
+		return errors.New("has an encoded word (=?…?=) before the @, which mail readers decode")
+	}
+	for _, r := range local {
+		if r >= utf8.RuneSelf {
+			return errors.New("must have an ASCII part before the @")
+		}
+		if r != '.' && !isAtext(byte(r)) {
+			return fmt.Errorf("holds %q before the @, which no plain address has: it must be %s", r, oneAddress)
+		}
+	}
+	return nil
+}
+
+// isAtext reports whether c may stand in an atom (RFC 5322 3.2.3).
+func isAtext(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-/=?^_`{|}~", c) >= 0
+}

@@ -1,0 +1,357 @@
+package catalog
+
+import (
+	"bytes"
+	"html"
+	"strings"
+)
+
+// A markup walks over an HTML text as a browser's tokenizer does (WHATWG HTML 13.2.5), to tell for each placeholder what
+// it stands in. It does not judge the HTML: what has no placeholder in it may be as wrong as it likes.
+//
+// A placeholder is refused wherever a value that is escaped, or is empty, could change which tags and attributes there are.
+type markup struct {
+	lint          *lint
+	src           string // the text with what is in double braces overwritten by letters, so that it ends nothing
+	holes         []hole
+	next          int  // the first hole that was not come to yet
+	inConditional bool // within the comment that only Outlook reads
+	open          int  // where what was last found to be never closed begins
+}
+
+func newMarkup(l *lint, holes []hole) *markup {
+	src := []byte(l.text)
+	for _, h := range holes {
+		copy(src[h.start:h.end], bytes.Repeat([]byte{'x'}, h.end-h.start))
+	}
+	return &markup{lint: l, src: string(src), holes: holes}
+}
+
+// Where no placeholder may stand.
+const (
+	inTagName   = "the name of a tag"
+	inAttribute = "the name of an attribute"
+	inUnquoted  = "an attribute's value without quotes; put quotes around it"
+	inScript    = "a script; put it into the text or into an attribute's quoted value"
+	inStyle     = "a style sheet; put it into the text or into an attribute's quoted value"
+	inOpening   = "what <! opens"
+	inCommentTo = "a comment directly before >, where its value could end the comment"
+)
+
+// refuse goes past the holes that begin before to and reports them. What is no placeholder was reported already.
+func (m *markup) refuse(to int, where string) {
+	for ; m.has(to); m.next++ {
+		m.refuseOne(&m.holes[m.next], where)
+	}
+}
+
+func (m *markup) refuseOne(h *hole, where string) {
+	if h.name != "" && !h.refused {
+		h.refused = true
+		what := "this placeholder"
+		if len(h.name) <= 64 {
+			what = "{{" + h.name + "}}"
+		}
+		m.lint.add(h.start, h.end, "%s cannot stand in %s", what, where)
+	}
+}
+
+// allow goes past the holes that begin before to.
+func (m *markup) allow(to int) {
+	for m.has(to) {
+		m.next++
+	}
+}
+
+// has reports whether a hole is yet to come that begins before to.
+func (m *markup) has(to int) bool { return m.next < len(m.holes) && m.holes[m.next].start < to }
+
+// unclosed ends the walk in something that begins at start and has no end. Clients differ in how they go on from there,
+// so no placeholder may stand in it.
+func (m *markup) unclosed(what string, start, end int) int {
+	m.allow(end)
+	if start < m.open { // a quote within a tag, say, which ends there too
+		return end
+	}
+	for i := m.next - 1; i >= 0 && m.holes[i].start > start; i-- {
+		if h := m.holes[i]; h.name != "" && !h.refused {
+			m.lint.add(start, start+1, "%s is never closed, and a placeholder stands in it", what)
+			m.open = start
+			break
+		}
+	}
+	return end
+}
+
+// content walks over text and tags.
+func (m *markup) content(at, end int) {
+	for m.has(end) {
+		i := strings.IndexByte(m.src[at:end], '<')
+		if i < 0 {
+			break
+		}
+		at += i
+		m.allow(at)
+		at = m.markupAt(at, end)
+	}
+	m.allow(end)
+}
+
+// markupAt walks over what a < begins and returns where it ends.
+func (m *markup) markupAt(at, end int) int {
+	rest := m.src[at+1 : end]
+	switch {
+	case rest == "":
+		return end
+	case isLetter(rest[0]):
+		return m.startTag(at, end)
+	case rest[0] == '!':
+		return m.declaration(at, end)
+	case rest[0] == '?':
+		return m.bogusComment(at, end)
+	case rest[0] == '/' && len(rest) > 1 && isLetter(rest[1]):
+		_, at = m.tag(at, at+2, end)
+		return at
+	case rest[0] == '/' && len(rest) > 1:
+		return m.bogusComment(at, end)
+	}
+	return at + 1
+}
+
+// rawElements are those whose content holds no tags; what stands in it is refused, or "" where it is text.
+var rawElements = map[string]string{
+	"script": inScript, "style": inStyle, "title": "", "textarea": "", "xmp": "", "iframe": "", "noembed": "", "noframes": "", "plaintext": "",
+}
+
+func (m *markup) startTag(open, end int) int {
+	name, at := m.tag(open, open+1, end)
+	where, raw := rawElements[name]
+	if !raw || !m.has(end) {
+		return at
+	}
+	stop := -1
+	switch name {
+	case "script":
+		stop = scriptEnd(m.src[at:end])
+	case "plaintext":
+	default:
+		stop = rawEnd(m.src[at:end], "/"+name)
+	}
+	to := at + stop
+	if stop < 0 {
+		to = end
+	}
+	if where != "" {
+		m.refuse(to, where)
+		return to
+	}
+	for ; m.has(to); m.next++ {
+		h := &m.holes[m.next]
+		tail := strings.ToLower(m.src[max(at, h.start-len(name)-2):h.start])
+		if i := strings.LastIndexByte(tail, '<'); i >= 0 && strings.HasPrefix("</"+name, tail[i:]) {
+			m.refuseOne(h, inTagName)
+		} else if stop < 0 {
+			return m.unclosed("<"+name+">", open, end)
+		}
+	}
+	return to
+}
+
+// tag walks over a tag, from its name on, and returns its name and where it ends.
+func (m *markup) tag(open, at, end int) (string, int) {
+	n := m.until(at, end, "/>")
+	m.refuse(n, inTagName)
+	name := strings.ToLower(m.src[at:n])
+	for at = n; ; {
+		for at < end && (blank(m.src[at]) || m.src[at] == '/') {
+			at++
+		}
+		if at >= end {
+			return name, m.unclosed("this tag", open, end)
+		}
+		if m.src[at] == '>' {
+			return name, at + 1
+		}
+		n := m.until(at+1, end, "/>=") // an = in the first place belongs to the name
+		m.refuse(n, inAttribute)
+		attr := strings.ToLower(m.src[at:n])
+		if at = m.blanks(n, end); at < end && m.src[at] == '=' {
+			at = m.value(attr, m.blanks(at+1, end), end)
+		}
+	}
+}
+
+// value walks over an attribute's value.
+func (m *markup) value(attr string, at, end int) int {
+	if at >= end || m.src[at] == '>' {
+		return at
+	}
+	quote := m.src[at]
+	if quote != '"' && quote != '\'' {
+		n := m.until(at, end, ">")
+		m.refuse(n, inUnquoted)
+		return n
+	}
+	n := strings.IndexByte(m.src[at+1:end], quote)
+	if n < 0 {
+		return m.unclosed("the quote", at, end)
+	}
+	n += at + 1
+	if strings.HasPrefix(attr, "on") {
+		m.refuse(n, inScript)
+	} else if m.has(n) {
+		h := &m.holes[m.next]
+		before := html.UnescapeString(m.src[at+1 : h.start])
+		h.link = isLinkAttribute(attr) && strings.TrimLeftFunc(before, func(r rune) bool { return r <= ' ' }) == ""
+		m.allow(n)
+	}
+	return n + 1
+}
+
+// isLinkAttribute takes href and src, with a namespace too (xlink:href).
+func isLinkAttribute(attr string) bool {
+	attr = attr[strings.LastIndexByte(attr, ':')+1:]
+	return attr == "href" || attr == "src"
+}
+
+// declaration walks over a comment, a DOCTYPE, or what is read as a comment.
+func (m *markup) declaration(at, end int) int {
+	if strings.HasPrefix(m.src[at:end], "<!--") {
+		return m.comment(at, end)
+	}
+	if m.has(end) {
+		// A value of - would make <!{{a}}-{{b}} the beginning of a comment.
+		before := m.lint.text[at+2 : min(end, max(at+2, m.holes[m.next].start))]
+		if strings.HasPrefix("--", before) || strings.HasPrefix("[CDATA[", before) {
+			m.refuseOne(&m.holes[m.next], inOpening)
+			m.next++
+		}
+	}
+	return m.bogusComment(at, end)
+}
+
+func (m *markup) bogusComment(at, end int) int {
+	n := strings.IndexByte(m.src[at:end], '>')
+	if n < 0 {
+		return m.unclosed("this tag", at, end)
+	}
+	m.allow(at + n)
+	return at + n + 1
+}
+
+// comment walks over a comment. What only Outlook reads, <!--[if mso]>…<![endif]-->, is HTML, and looked at as such.
+func (m *markup) comment(open, end int) int {
+	at := open + 4
+	body := m.src[at:end]
+	if strings.HasPrefix(body, ">") || strings.HasPrefix(body, "->") {
+		return at + strings.IndexByte(body, '>') + 1
+	}
+	stop, after := commentEnd(body)
+	if stop < 0 {
+		return m.unclosed("this comment", open, end)
+	}
+	if !m.has(at + stop) {
+		return at + after
+	}
+	body = body[:stop]
+	first := m.next
+	const begin = "[if"
+	if i := strings.Index(body, "]>"); !m.inConditional && i >= 0 && len(body) > len(begin) && strings.EqualFold(body[:len(begin)], begin) {
+		to := len(body)
+		if j := strings.LastIndex(body, "<![endif]"); j > i {
+			to = j
+		}
+		m.allow(at + i + 2)
+		m.inConditional = true
+		m.content(at+i+2, at+to)
+		m.inConditional = false
+	}
+	m.allow(at + stop)
+	for i := first; i < m.next; i++ { // with a value such as -- what follows would end the comment
+		rest := strings.TrimPrefix(strings.TrimPrefix(m.src[m.holes[i].end:], "-"), "!")
+		if strings.HasPrefix(rest, ">") {
+			m.refuseOne(&m.holes[i], inCommentTo)
+		}
+	}
+	return at + after
+}
+
+// commentEnd finds --> or --!> and returns where it begins and ends; -1 where there is none.
+func commentEnd(s string) (from, to int) {
+	for i := 0; ; i++ {
+		n := strings.Index(s[i:], "--")
+		if n < 0 {
+			return -1, -1
+		}
+		i += n
+		switch rest := s[i+2:]; {
+		case strings.HasPrefix(rest, ">"):
+			return i, i + 3
+		case strings.HasPrefix(rest, "!>"):
+			return i, i + 4
+		}
+	}
+}
+
+// rawEnd finds the tag that ends a raw element's content; -1 where there is none.
+func rawEnd(s, name string) int {
+	for i := 0; ; i++ {
+		n := strings.IndexByte(s[i:], '<')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if isTag(s[i+1:], name) {
+			return i
+		}
+	}
+}
+
+// scriptEnd is rawEnd for scripts, in which <!-- hides </script> after a further <script> (WHATWG HTML 13.2.5.15 on).
+func scriptEnd(s string) int {
+	hidden, twice := false, false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case hidden && strings.HasPrefix(s[i:], "-->"):
+			hidden, twice = false, false
+		case s[i] != '<':
+		case !hidden && strings.HasPrefix(s[i:], "<!--"):
+			hidden = true
+			i++ // its dashes may be those of -->
+		case hidden && !twice && isTag(s[i+1:], "script"):
+			twice = true
+		case isTag(s[i+1:], "/script"):
+			if !twice {
+				return i
+			}
+			twice = false
+		}
+	}
+	return -1
+}
+
+// isTag reports whether s begins with a name that ends there.
+func isTag(s, name string) bool {
+	if len(s) <= len(name) || !strings.EqualFold(s[:len(name)], name) {
+		return false
+	}
+	c := s[len(name)]
+	return blank(c) || c == '/' || c == '>'
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r' }
+
+func (m *markup) blanks(at, end int) int {
+	for at < end && blank(m.src[at]) {
+		at++
+	}
+	return at
+}
+
+// until finds the next blank or byte of stops.
+func (m *markup) until(at, end int, stops string) int {
+	for at < end && !blank(m.src[at]) && strings.IndexByte(stops, m.src[at]) < 0 {
+		at++
+	}
+	return at
+}

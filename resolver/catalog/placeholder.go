@@ -1,0 +1,167 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Segment is a piece of a template's subject or body: text, and the placeholder that follows it.
+type Segment struct {
+	Text string // kept byte for byte
+	Name string // the variable whose value stands after Text; "" only at the end of the part, where none does
+	Link bool   // the value begins an href or src, so it must be a web, mail or telephone address (contract http.md 4)
+}
+
+// ParsePlain takes a subject or a plain text apart. Placeholders are {{name}}, blanks inside allowed; anything else in
+// double braces is a problem. Problems are on path, carry the bytes that they mean, and begin with line and column. The
+// segments are good for something only where there are no problems.
+func ParsePlain(path, text string) ([]Segment, Problems) {
+	l := lint{text: text}
+	return segments(text, l.holes()), l.problems(path)
+}
+
+// ParseHTML is ParsePlain for HTML. It also finds placeholders where escaping would not keep their values from being
+// more than text: in scripts, style sheets, names of tags and attributes, and values without quotes.
+func ParseHTML(path, text string) ([]Segment, Problems) {
+	l := lint{text: text}
+	holes := l.holes()
+	if len(holes) > 0 {
+		newMarkup(&l, holes).content(0, len(text))
+	}
+	return segments(text, holes), l.problems(path)
+}
+
+func segments(text string, holes []hole) []Segment {
+	if text == "" {
+		return nil
+	}
+	all := make([]Segment, 0, len(holes)+1)
+	at := 0
+	for _, h := range holes {
+		all = append(all, Segment{Text: text[at:h.start], Name: h.name, Link: h.link})
+		at = h.end
+	}
+	if at < len(text) {
+		all = append(all, Segment{Text: text[at:]})
+	}
+	return all
+}
+
+// A hole is what stands in double braces: text[start:end], with the braces.
+type hole struct {
+	start, end int
+	name       string // "" for what is no placeholder
+	link       bool   // see Segment
+	refused    bool   // for where it stands
+}
+
+// A lint gathers what is wrong with a text.
+type lint struct {
+	text  string
+	found []finding
+}
+
+type finding struct {
+	start, end int
+	message    string
+}
+
+func (l *lint) add(start, end int, format string, args ...any) {
+	l.found = append(l.found, finding{start, end, fmt.Sprintf(format, args...)})
+}
+
+// maxFindings bounds what one text can report. Nobody reads more, and half a megabyte of braces must not become a
+// hundred megabytes of problems.
+const maxFindings = 100
+
+// problems orders the findings by place and gives each its line and column.
+func (l *lint) problems(path string) (ps Problems) {
+	slices.SortStableFunc(l.found, func(a, b finding) int { return cmp.Compare(a.start, b.start) })
+	at, line, column := 0, 1, 1
+	for i, f := range l.found {
+		between := l.text[at:f.start]
+		if n := strings.Count(between, "\n"); n > 0 {
+			line, column = line+n, 1
+			between = between[strings.LastIndexByte(between, '\n')+1:]
+		}
+		column += utf8.RuneCountInString(between)
+		at = f.start
+		if i == maxFindings {
+			f.message = fmt.Sprintf("from here on %d more problems are not shown", len(l.found)-i)
+		}
+		ps = append(ps, Problem{Path: path, Start: f.start, End: f.end, Message: fmt.Sprintf("line %d, column %d: %s", line, column, f.message)})
+		if i == maxFindings {
+			break
+		}
+	}
+	return ps
+}
+
+// holes finds all double braces, and reports those that hold no name.
+func (l *lint) holes() (all []hole) {
+	for at := 0; ; {
+		open := strings.Index(l.text[at:], "{{")
+		if open < 0 {
+			return all
+		}
+		open += at
+		h, closed := l.holeAt(open)
+		switch {
+		case !closed:
+			l.add(open, h.end, "{{ is never closed; a placeholder is {{name}}, on one line")
+		case h.name == "":
+			l.add(open, h.end, "what stands in double braces must be a name of letters, digits, underscores and dots, such as {{userName}}")
+		}
+		all = append(all, h)
+		at = h.end
+	}
+}
+
+// holeAt reads from double braces to those that close them. Where a line or the text ends before, or others are opened,
+// they are not closed.
+func (l *lint) holeAt(open int) (h hole, closed bool) {
+	h.start = open
+	begin := open + 2
+	for begin < len(l.text) && l.text[begin] == '{' {
+		begin++
+	}
+	for i := begin; i < len(l.text); i++ {
+		rest := l.text[i:]
+		switch {
+		case strings.HasPrefix(rest, "}}"):
+			h.end = i + 2
+			if begin == open+2 {
+				h.name = placeholderName(l.text[begin:i])
+				return h, true
+			}
+			// As many as were opened: {{{a}}} is one mistake.
+			for h.end < len(l.text) && l.text[h.end] == '}' && h.end-i < begin-open {
+				h.end++
+			}
+			return h, true
+		case rest[0] == '\n', strings.HasPrefix(rest, "{{"):
+			h.end = i
+			return h, false
+		}
+	}
+	h.end = len(l.text)
+	return h, false
+}
+
+// placeholderName is the name between double braces, or "" where it is none.
+func placeholderName(s string) string {
+	s = strings.Trim(s, " \t")
+	for i := range len(s) {
+		switch c := s[i]; {
+		case isLetter(c), c == '_', i > 0 && (c == '.' || c >= '0' && c <= '9'):
+		default:
+			return ""
+		}
+	}
+	return s
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

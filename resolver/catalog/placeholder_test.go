@@ -1,0 +1,395 @@
+package catalog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"fingerpost/resolver/catalog"
+)
+
+// TestMarkupRules has each place where a placeholder may stand in HTML, and each where it may not. A @@ marks where the
+// problem is said to be.
+func TestMarkupRules(t *testing.T) {
+	f := func(marked, want string) {
+		t.Helper()
+		body := strings.Replace(marked, "@@", "", 1)
+		segments, ps := catalog.ParseHTML("bodyHtml", body)
+		if want == "" {
+			if len(ps) > 0 || strings.Contains(body, "{{") && len(segments) == 0 {
+				t.Errorf("%q: %v", body, ps)
+			}
+			return
+		}
+		column := strings.Index(marked, "@@")
+		if len(ps) != 1 || ps[0].Path != "bodyHtml" || ps[0].Start != column || !strings.Contains(ps[0].Message, want) ||
+			!strings.HasPrefix(ps[0].Message, fmt.Sprintf("line 1, column %d: ", column+1)) {
+			t.Errorf("%q: %+v, want one on byte %d with %q", body, ps, column, want)
+		}
+	}
+	const (
+		tag, attr, unquoted   = "name of a tag", "name of an attribute", "without quotes"
+		script, style, opens  = "in a script", "in a style sheet", "<! opens"
+		never, comment, quote = "is never closed", "end the comment", "the quote is never closed"
+	)
+	// Text.
+	f("Hello {{a}}, 1 < 2 {{ b }}", "")
+	f("a<@@{{a}}", tag)
+	f("</@@{{a}}>", tag)
+	f("< {{a}} <3{{a}} <<p>{{a}}", "")
+	f("<{ {{a}}", "")
+	f("&{{a}};&#{{a}};", "")
+
+	// Tags.
+	f("<h@@{{level}}>x</h1>", tag)
+	f("<h1>x</h@@{{level}}>", tag)
+	f("<@@{{a}}:b>", tag)
+	f("<td @@{{attrs}}>", attr)
+	f("<td a@@{{attrs}}='x'>", attr)
+	f("<td a=''@@{{attrs}}>", attr)
+	f("<br/@@{{a}}>", attr)
+	f("</td @@{{a}}>", attr)
+	f("<td title=@@{{a}}>", unquoted)
+	f("<td title=\t@@{{a}}>", unquoted)
+	f("<td title=x@@{{a}}>", unquoted)
+	f("<td title=x/@@{{a}}/>", unquoted)
+	f("<td title=`@@{{a}}`>", unquoted)
+	f("<td ='@@{{a}}'>", attr) // an attribute of the name ='{{a}}'
+	f(`<td title="{{a}}" class='{{b}}'>{{c}}</td>`, "")
+	f(`<TD TITLE = "it's {{a}}">`, "")
+	f(`<td title='say "{{a}}"'>`, "")
+	f(`<td title="<script>{{a}}">`, "")
+	f(`<td style="color: {{color}}">`, "")
+	f(`<td title=x>{{a}}`, "")
+	f("<a title=@@\"{{a}}>text</a>", quote)
+	f("<a title=@@'{{a}} {{b}}>text</a> <b class=\"c\">", quote)
+	f("{{b}}@@<a title=\"{{a}}\"", never)
+	f("<a title=\"never closed, but nothing in it", "")
+	f("{{a}}<a title=\"", "")
+	f(`<a onclick="go(@@{{a}})">`, script)
+	f(`<a ONLOAD='@@{{a}}'>`, script)
+
+	// Scripts and style sheets.
+	f("<script>x = '@@{{a}}'</script>", script)
+	f("<SCRIPT type='x'>x = '@@{{a}}'</sCript >", script)
+	f("<script/>@@{{a}}", script)
+	f("<script>1</script>{{a}}", "")
+	f("<script>@@{{a}}", script)
+	f("<script></scriptx>@@{{a}}</script>", script)
+	f("<script><!-- <script> </script> @@{{a}} --></script>", script)
+	f("<script><!-- </script> {{a}}", "")
+	f("<script><!--> <script> </script> {{a}}", "")
+	f("<script><!-- <script> --> </script> {{a}}", "")
+	f("<script><!-- <script> </script> </script> {{a}}", "")
+	f("<script src='{{a}}'></script>", "")
+	f("<style>a { color: @@{{a}} }</style>", style)
+	f("<Style>a{b{c}}</style>{{a}}", "")
+	f("<style><!-- </style>{{a}}", "")
+	f("<style></style@@{{a}}>", style)
+
+	// Elements whose content is text.
+	f("<title>{{a}} & <b {{c}}></title>{{b}}", "")
+	f("<title><script>{{a}}</title>{{b}}", "")
+	f("<textarea>{{a}}</TEXTAREA\n>{{b}}", "")
+	f("<xmp><!-- </xmp><script>@@{{a}}</script>", script)
+	f("<title></ti@@{{a}}>", tag)
+	f("<title></title@@{{a}}></title>", tag)
+	f("<title><@@{{a}}></title>", tag)
+	f("@@<title>{{a}}", never)
+	f("<p>@@<plaintext>{{a}}</plaintext>", never)
+
+	// Comments.
+	f("<!-- {{a}} -- <script>{{b}}</script> <a {{c}} b> -->{{d}}", "")
+	f("<!--{{a}}--><!----><!--><!--->{{b}}", "")
+	f("<!-- --!>{{a}}", "")
+	f("<!--> <script> @@{{a}} -->", script)
+	f("@@<!-- {{a}}", never)
+	f("@@<!-- {{a}} --", never)
+	f("<!-- @@{{a}}> -->", comment)
+	f("<!-- @@{{a}}-> -->", comment)
+	f("<!-- @@{{a}}!> -->", comment)
+	f("<!-- @@{{a}}-!> -->", comment)
+	f("<!-- {{a}}--!>", "")
+	f("<!@@{{a}}-- x -->", opens)
+	f("<!-@@{{a}}- x -->", opens)
+	f("<![CDATA@@{{a}}]]>", opens)
+	f("<![CDATA[ {{a}} ]]>", "")
+	f("<!DOCTYPE {{a}}><?xml {{a}}?></ {{a}}>", "")
+	f("@@<!DOCTYPE {{a}}", never)
+
+	// What only Outlook reads is HTML to it.
+	f("<!--[if mso]><td title='{{a}}'>{{b}}</td><![endif]-->", "")
+	f("<!--[if mso]><td @@{{a}}><![endif]-->", attr)
+	f("<!--[IF gte mso 9]><a href=@@{{a}}><![endif]-->", unquoted)
+	f("<!--[if mso]><style>@@{{a}}</style><![endif]-->", style)
+	f("<!--[if mso]><td title=@@'{{a}} ><![endif]-->", quote)
+	f("<!--[if mso]><p>@@{{a}}><![endif]-->", comment)
+	f("<!--[if mso]>@@<!--[if x]> <td {{a}} ><![endif]-->", never)
+	f("<!--[if !mso]><!-->{{a}}<!--<![endif]-->{{b}}", "")
+	f("<!--[if !mso]><!--><td @@{{a}}><!--<![endif]-->", attr)
+	f("<![if !mso]><td @@{{a}}><![endif]>", attr)
+	f("<!--[if {{a}}]><td><![endif]-->", "")
+	f("<!--[if mso] {{a}}-->", "")
+}
+
+// TestEveryProblem asserts that one mistake does not hide another, and that places are right.
+func TestEveryProblem(t *testing.T) {
+	body := "Grüße <a {{x}}>\n{{a b}} {{ok}}\n<script>{{y}}</script>\r\n {{{z}}} {{{q}} {{\n<p title={{w}}> {{ {{ok}}"
+	_, ps := catalog.ParseHTML("p", body)
+	var got []string
+	for _, p := range ps {
+		got = append(got, body[p.Start:p.End])
+		before := body[:p.Start]
+		line := 1 + strings.Count(before, "\n")
+		column := 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+		if !strings.HasPrefix(p.Message, fmt.Sprintf("line %d, column %d: ", line, column)) {
+			t.Errorf("%q is said to be at %s", body[p.Start:p.End], p.Message)
+		}
+	}
+	want := []string{"{{x}}", "{{a b}}", "{{y}}", "{{{z}}}", "{{{q}}", "{{", "{{w}}", "{{ "}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems at %q, want %q", got, want)
+	}
+
+	_, ps = catalog.ParsePlain("p", strings.Repeat("{{}}\n", 1000))
+	if last := ps[len(ps)-1]; len(ps) != 101 || last.Message != "line 101, column 1: from here on 900 more problems are not shown" {
+		t.Errorf("%d problems, the last is %s", len(ps), last.Message)
+	}
+}
+
+// TestLinks asserts which values must be addresses.
+func TestLinks(t *testing.T) {
+	f := func(body string, want ...bool) {
+		t.Helper()
+		segments, ps := catalog.ParseHTML("p", body)
+		var got []bool
+		for _, s := range segments {
+			if s.Name != "" {
+				got = append(got, s.Link)
+			}
+		}
+		if len(ps) > 0 || !slices.Equal(got, want) {
+			t.Errorf("%q: %v %v, want %v", body, got, ps, want)
+		}
+	}
+	f(`<a href="{{a}}">{{b}}</a>`, true, false)
+	f(`<A HREF = ' {{a}}{{b}}' title="{{c}}">`, true, false, false)
+	f("<img src='\n{{a}}'>", true)
+	f(`<img src="&#9;&Tab; {{a}}">`, true)
+	f(`<img src="&nbsp;{{a}}">`, false) // which is no blank in an address
+	f(`<a href="https://x.example/{{a}}">`, false)
+	f(`<a href="//{{a}}">`, false)
+	f(`<a data-href="{{a}}" title="{{b}}" hrefs="{{c}}">`, false, false, false)
+	f(`<use xlink:href="{{a}}">`, true)
+	f(`<!--[if mso]><v:roundrect href="{{a}}"><![endif]-->`, true)
+	f(`<!-- <a href="{{a}}"> -->`, false)
+	f(`<title><a href="{{a}}"></title>`, false)
+}
+
+func TestVariablesOfATemplate(t *testing.T) {
+	many := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "{{v%d}}{{v%d}}", i, i/2)
+		}
+		return b.String()
+	}
+	tmpl := welcome()
+	tmpl.SubjectTemplate, tmpl.BodyText = "{{projectName}}", many(catalog.MaxVariables)
+	if ps := tmpl.Validate(); len(ps) > 0 {
+		t.Error(ps)
+	}
+	tmpl.BodyHTML = "{{one_more}}"
+	if ps := tmpl.Validate(); len(ps) != 1 || ps[0].Path != "bodyText" || ps[0].Message != "there are 101 variables with those of this part, 100 are allowed" {
+		t.Error(ps)
+	}
+}
+
+// TestHugeTexts asserts that the time for a text grows with its length alone, whatever it is made of.
+func TestHugeTexts(t *testing.T) {
+	for _, piece := range []string{
+		"{{", "{{a}}", "{{ {{", "{{{", "<", "<!--", "<!--[if]>", "<!-- {{a}}> -->", "<!--[if]>{{a}}--><", "<a href=\"", "<a b='{{a}}", "<script>", "<script><!--",
+		"<title></title", "<title>{{a}}</", "<textarea>", "</", "-", "--", "<!---", "&", "&amp;", "<a href='&amp;{{a}}", "<a =", "<a/", "\n{{\n", "]>", "<!--[if <![endif]",
+	} {
+		for _, body := range []string{
+			strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)),
+			"{{a}}" + strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)) + "{{a}}",
+			"<!--[if mso]>" + strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)) + "{{a}}-->{{a}}",
+			"<a href='" + strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)) + "{{a}}'>{{a}}",
+		} {
+			start := time.Now()
+			_, ps := catalog.ParseHTML("p", body)
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("%d of %q take %v", len(body)/len(piece), piece, took)
+			}
+			if len(ps) > 101 {
+				t.Errorf("%d problems", len(ps))
+			}
+		}
+	}
+}
+
+// FuzzTemplate: a text is either refused, or a value in it is text and nothing else: an independent tokenizer sees the
+// same tags with the same attributes whatever the values are, and none of them in a script.
+func FuzzTemplate(f *testing.F) {
+	for _, s := range []string{
+		"Hello {{a}}", "<a href=\"{{a}}\" title='{{ b }}'>{{a}}</a>", "<!--[if mso]>{{a}}<![endif]-->", "<title>{{a}}</title><style>x</style>",
+		"<script><!-- <script> </script> {{a}} --></script>", "<!-- {{a}} -->{{b}}", "<![CDATA[{{a}}]]>", "<textarea></text{{a}}", "{{{a}}} {{a b}} {{",
+		"<a b={{a}}>", "<xmp><!-- </xmp>{{a}}", "<!{{a}}", "</{{a}}>", "<p a='\"' b=\"'\" {{c}}>", "<!--{{a}}>",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(checkTemplate)
+}
+
+// TestRandomMarkup is FuzzTemplate over pieces that make trouble when they meet.
+func TestRandomMarkup(t *testing.T) {
+	pieces := []string{"{{a}}", "{{b}}", "<", ">", "/", "!", "-", "--", "<!--", "-->", "--!>", "[if mso]>", "<![endif]", "\"", "'", "=", " ", "\n", "x", "on", "href",
+		"<a ", "<p>", "</p>", "<script", "</script", "<style>", "</style>", "<title>", "</title", "<textarea>", "</textarea>", "?", "[CDATA[", "]]>", "&", "<xmp>", "</xmp>", "{{", "}}"}
+	const n = 20_000
+	r := rand.New(rand.NewPCG(4, 2))
+	accepted := 0
+	for range n {
+		var b strings.Builder
+		for range 2 + r.IntN(14) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		if checkTemplate(t, b.String()); t.Failed() {
+			t.Fatalf("%q", b.String())
+		}
+		if _, ps := catalog.ParseHTML("p", b.String()); len(ps) == 0 && strings.Contains(b.String(), "{{") {
+			accepted++
+		}
+	}
+	if accepted < n/20 {
+		t.Errorf("only %d of %d were accepted, which shows little", accepted, n)
+	}
+}
+
+func checkTemplate(t *testing.T, body string) {
+	if len(body) > 64<<10 || strings.Contains(body, "\uFDD0") {
+		t.Skip()
+	}
+	checkSegments(t, body, catalog.ParsePlain)
+	segments := checkSegments(t, body, catalog.ParseHTML)
+	if segments == nil || strings.Contains(strings.ToLower(body), "noscript") { // which the tokenizer takes for a script
+		return
+	}
+	want := structure(with(segments, "x"))
+	for _, value := range []string{"", "-", "--", "!--", "<script>", "</script>", "--><img src=x onerror=y>", "\" onload=\"x", "' onload='x", " a=b ", "/", "title", "[CDATA[",
+		"--!>", "]]>", "<!--", "&lt;", "`", "=", "\n", "\x00", "{{a}}", "\xff"} {
+		if got := structure(with(segments, value)); got != want {
+			t.Errorf("%q: with %q there is\n%s, with x there is\n%s", body, value, got, want)
+		}
+	}
+	checkPlaces(t, body, segments)
+}
+
+// checkSegments asserts what every text's segments and problems promise, and returns the segments if there are no problems.
+func checkSegments(t *testing.T, body string, parse func(path, text string) ([]catalog.Segment, catalog.Problems)) []catalog.Segment {
+	t.Helper()
+	segments, ps := parse("p", body)
+	for i, p := range ps {
+		if p.Start < 0 || p.Start >= p.End || p.End > len(body) || i > 0 && p.Start < ps[i-1].Start || !strings.HasPrefix(p.Message, "line ") || p.Path != "p" {
+			t.Errorf("%q: %+v", body, p)
+		}
+	}
+	if len(ps) > 0 {
+		return nil
+	}
+	rest := body
+	for i, s := range segments {
+		after, ok := strings.CutPrefix(rest, s.Text)
+		if !ok || strings.Contains(s.Text, "{{") || s.Name == "" && i < len(segments)-1 {
+			t.Fatalf("%q: segment %d is %+v", body, i, s)
+		}
+		if rest = after; s.Name != "" {
+			inner, after, _ := strings.Cut(rest, "}}")
+			if strings.Trim(inner, " \t") != "{{"+s.Name && strings.Trim(strings.TrimPrefix(inner, "{{"), " \t") != s.Name {
+				t.Fatalf("%q: %q stands where %q does", body, s.Name, inner)
+			}
+			rest = after
+		}
+	}
+	if rest != "" {
+		t.Errorf("%q: %q is lost", body, rest)
+	}
+	if segments == nil {
+		segments = []catalog.Segment{}
+	}
+	return segments
+}
+
+// with renders the segments, all with one value.
+func with(segments []catalog.Segment, value string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString(s.Text)
+		if s.Name != "" {
+			b.WriteString(html.EscapeString(value))
+		}
+	}
+	return b.String()
+}
+
+// structure lists tags, attributes and comments.
+func structure(body string) string {
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(body))
+	for {
+		switch kind := z.Next(); kind {
+		case html.ErrorToken:
+			return b.String()
+		case html.TextToken:
+		case html.CommentToken, html.DoctypeToken:
+			fmt.Fprintln(&b, kind)
+		default:
+			token := z.Token()
+			fmt.Fprintf(&b, "%v %q", kind, token.Data)
+			for _, a := range token.Attr {
+				fmt.Fprintf(&b, " %q", a.Key)
+			}
+			b.WriteByte('\n')
+		}
+	}
+}
+
+// checkPlaces asserts that no value gets into a script or style sheet, and that the values which begin links are marked.
+func checkPlaces(t *testing.T, body string, segments []catalog.Segment) {
+	t.Helper()
+	var b strings.Builder
+	for i, s := range segments {
+		b.WriteString(s.Text)
+		if s.Name != "" {
+			fmt.Fprintf(&b, "\uFDD0%d.", i)
+		}
+	}
+	z := html.NewTokenizer(strings.NewReader(b.String()))
+	in := ""
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return
+		}
+		token := z.Token()
+		if kind == html.TextToken && (in == "script" || in == "style") && strings.Contains(token.Data, "\uFDD0") {
+			t.Errorf("%q: a placeholder in %s", body, in)
+		}
+		in = ""
+		if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
+			in = token.Data
+		}
+		for _, a := range token.Attr {
+			value := strings.TrimLeftFunc(a.Val, func(r rune) bool { return r <= ' ' })
+			var i int
+			if n, _ := fmt.Sscanf(value, "\uFDD0%d.", &i); n == 1 && (a.Key == "href" || a.Key == "src") && !segments[i].Link {
+				t.Errorf("%q: placeholder %d begins a link", body, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Mail is what nobody can have back from the files, so each of its writes is one batch that is on the disk before the
+// write returns. Many at a time share their syncs: turn is held only until a batch is in its place among the others and
+// can be read, not until it is synced. Errors are ErrUnavailable and ErrDamaged, and then nothing more can be written and
+// what was to be written may or may not be there; ErrNewer; ErrClosed; and those that the methods name.
+
+// What the writes of mail refuse; nothing was changed. Test with errors.Is.
+var (
+	// ErrNoMail: there is no such entry in the mail log.
+	ErrNoMail = errors.New("there is no such mail")
+	// ErrMailEnded: nothing can change any more.
+	ErrMailEnded = errors.New("the mail has reached its end")
+)
+
+// mailState is what a store keeps in memory of its mail.
+type mailState struct {
+	turn   chan struct{}     // of capacity 1; full while somebody adds to the order of mail's batches
+	rows   map[int64][]tally // of projects, as that order has them; guarded by turn
+	perRow int               // maxTally, but in tests
+	bound  atomic.Int64      // no id above it has been given out; what the store holds of it, raised before the batch is applied
+}
+
+func newMailState() mailState {
+	return mailState{turn: make(chan struct{}, 1), rows: make(map[int64][]tally), perRow: maxTally}
+}
+
+// mailIDsAhead is how far the bound of ids is moved with each mail, so that giving out the next one costs no write: one
+// second of ids.
+const mailIDsAhead = 1_000_000
+
+func (s *Store) loadMailState() error {
+	var bound int64
+	_, err := now{s.db}.get(keyMailState, func(value []byte) error {
+		d, err := mailDecoder(value)
+		if err != nil {
+			return err
+		}
+		bound = d.fixed()
+		return d.err()
+	})
+	s.mail.bound.Store(bound)
+	return err
+}
+
+// InMemory reports a store without a directory.
+func (s *Store) InMemory() bool { return s.dir == "" }
+
+// MailIDBound returns an id that no mail of this store has passed, nor any that ReserveMailIDs was told of.
+func (s *Store) MailIDBound() int64 { return s.mail.bound.Load() }
+
+// ReserveMailIDs notes that ids up to bound are being given out. Where exactly is set, none above it were.
+func (s *Store) ReserveMailIDs(bound int64, exactly bool) error {
+	return s.writeMail(s.newBatch(), func(t *mailTurn) error {
+		t.bound = bound
+		t.exactly = exactly
+		return nil
+	})
+}
+
+// A mailTurn is one write of mail in the making: the batch has what needs no look at the store already.
+type mailTurn struct {
+	s        *Store
+	b        *pebble.Batch
+	bound    int64 // of ids, to be noted; 0: as it is
+	exactly  bool  // also where it is lower
+	refused  error // nothing is written, and this is why
+	idle     bool  // nothing is written, and that is well
+	unsynced bool  // a synced one follows
+	touched  int64 // the project whose counts are changed
+}
+
+func (s *Store) newBatch() *pebble.Batch {
+	if !s.users.enter() {
+		return nil
+	}
+	defer s.users.leave()
+	return s.db.NewBatch()
+}
+
+// writeMail lets finish add to b what depends on the store, commits it and waits for the disk. finish runs alone, in a
+// goroutine of its own that may never come back where the disk has failed; so it must not touch what is its caller's.
+func (s *Store) writeMail(b *pebble.Batch, finish func(t *mailTurn) error) error {
+	if b == nil {
+		return ErrClosed
+	}
+	if err := s.fence.cause(); err != nil {
+		return err
+	}
+	type result struct{ refused, err error }
+	var refused error
+	err := s.read(func() error {
+		done := make(chan result, 1)
+		go func() {
+			refused, err := s.takeTurn(b, finish)
+			done <- result{refused, err}
+		}()
+		select {
+		case r := <-done:
+			refused = r.refused
+			return r.err
+		case <-s.fence.failed:
+			return s.fence.cause()
+		}
+	})
+	if err != nil || refused != nil {
+		return errors.Join(refused, err)
+	}
+	return s.Check() // what went into a directory that is no longer there is lost
+}
+
+func (s *Store) takeTurn(b *pebble.Batch, finish func(t *mailTurn) error) (refused, err error) {
+	t := mailTurn{s: s, b: b}
+	select {
+	case s.mail.turn <- struct{}{}:
+	case <-s.fence.failed:
+		return nil, s.fence.cause()
+	}
+	err = finish(&t)
+	if err == nil && t.refused == nil && !t.idle {
+		err = t.noteBound()
+		t.idle = b.Empty()
+	}
+	if err != nil {
+		delete(s.mail.rows, t.touched) // they may be ahead of the batch
+	}
+	if err != nil || t.refused != nil || t.idle {
+		<-s.mail.turn
+		return t.refused, errors.Join(err, b.Close())
+	}
+	if s.dir == "" || t.unsynced { // there is no log in memory
+		err = b.Commit(pebble.NoSync)
+		<-s.mail.turn
+		return nil, errors.Join(err, b.Close())
+	}
+	err = s.db.ApplyNoSyncWait(b, pebble.Sync)
+	<-s.mail.turn
+	if err == nil {
+		err = b.SyncWait()
+	}
+	// The readers that Borrow keeps stay: nothing of what they read is mail.
+	return nil, errors.Join(err, b.Close())
+}
+
+func (t *mailTurn) noteBound() error {
+	have := t.s.mail.bound.Load()
+	if t.bound == have || t.bound == 0 || t.bound < have && !t.exactly {
+		return nil
+	}
+	e := encoder{make([]byte, 0, 9)}
+	e.byte(mailVersion)
+	e.fixed(t.bound)
+	t.s.mail.bound.Store(t.bound)
+	return t.b.Set(keyMailState, e.b, nil)
+}
+
+// stored returns the status of an entry, 0 where there is none.
+func (t *mailTurn) stored(project int64, p mailPos) (status byte, err error) {
+	_, err = now{t.s.db}.get(appendMailKey(nil, project, p), func(rec []byte) (err error) {
+		status, err = storedStatus(rec)
+		return err
+	})
+	return status, err
+}
+
+// AcceptMail stores a new mail in one batch: its entry, its envelope and message, and the idempotency key where idem is
+// not nil. Where that key is there and has not expired by now, nothing is stored and what is there is returned, also
+// while the batch that has it is still on its way to the disk. Times are kept to the microsecond.
+func (s *Store) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency, now time.Time) (*catalog.Idempotency, error) {
+	if err := checkAccepted(log, mail, idem); err != nil {
+		return nil, fmt.Errorf("accept a mail: %w", err)
+	}
+	b := s.newBatch()
+	if b == nil {
+		return nil, fmt.Errorf("accept a mail: %w", ErrClosed)
+	}
+	project, id, status, pos := log.ProjectID, log.ID, statusCode(log.Status), posOf(log.CreatedAt, log.ID)
+	var key expiringKey
+	var expires time.Time
+	err := errors.Join(
+		b.Set(appendMailKey(nil, project, pos), appendMailLog(nil, log), nil),
+		b.Set(appendQueueKey(nil, prefixQueue, id), appendQueued(nil, &queued{project, log.CreatedAt, mail.From, mail.To, mail.ExpiresAt}), nil),
+		b.Set(appendQueueKey(nil, prefixMessage, id), mail.Message, nil),
+	)
+	if idem != nil {
+		key, expires = expiringKey{project: project, key: idem.Key}, idem.ExpiresAt
+		err = errors.Join(err, b.Set(appendIdempotencyKey(nil, project, idem.Key), appendIdempotency(nil, idem), nil))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("accept a mail: %w", errors.Join(err, b.Close()))
+	}
+	found := make(chan *catalog.Idempotency, 1) // not a variable: finish may outlive the call
+	err = s.writeMail(b, func(t *mailTurn) error {
+		if key.key != "" {
+			there, err := t.replaceable(key, now)
+			if err != nil || there != nil {
+				found <- there
+				t.idle = true
+				return err
+			}
+			if err := t.b.Set(appendExpiryKey(nil, expires, key.project, key.key), nil, nil); err != nil {
+				return err
+			}
+		}
+		if there, err := t.stored(project, pos); err != nil || there != 0 {
+			t.refused = errors.New("there is a mail with this id")
+			return err
+		}
+		t.bound = id + mailIDsAhead
+		return t.with(project, func(w *mailWriter) error { return w.insert(pos, status) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("accept a mail: %w", err)
+	}
+	select {
+	case there := <-found:
+		return there, nil
+	default:
+		return nil, nil
+	}
+}
+
+func checkAccepted(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency) error {
+	switch {
+	case log.ID <= 0 || log.ProjectID <= 0 || log.CreatedAt.IsZero():
+		return errors.New("the entry has no id, project or time")
+	case mail.LogID != log.ID || mail.ProjectID != log.ProjectID:
+		return errors.New("the entry and the message belong to different mails")
+	case idem != nil && (idem.LogID != log.ID || idem.ProjectID != log.ProjectID || idem.Key == ""):
+		return errors.New("the idempotency key belongs to another mail, or is empty")
+	case log.Status.Ended():
+		return errors.New("a mail that has ended is not queued")
+	}
+	return checkStatus(log)
+}
+
+// UpdateMail replaces an entry, which project, createdAt and id name. With an end as its status the queued mail goes in
+// the same batch. Where there is no entry, because the store was damaged, one that ends is stored all the same and any
+// other is an ErrNoMail; one that has ended takes no other status: ErrMailEnded.
+func (s *Store) UpdateMail(log *catalog.MailLog) error {
+	if err := checkStatus(log); err != nil {
+		return fmt.Errorf("update a mail: %w", err)
+	}
+	b := s.newBatch()
+	if b == nil {
+		return fmt.Errorf("update a mail: %w", ErrClosed)
+	}
+	project, id, status, pos := log.ProjectID, log.ID, statusCode(log.Status), posOf(log.CreatedAt, log.ID)
+	ended := log.Status.Ended()
+	err := b.Set(appendMailKey(nil, project, pos), appendMailLog(nil, log), nil)
+	if ended {
+		err = errors.Join(err, b.Delete(appendQueueKey(nil, prefixQueue, id), nil), b.Delete(appendQueueKey(nil, prefixMessage, id), nil))
+	}
+	if err != nil {
+		return fmt.Errorf("update a mail: %w", errors.Join(err, b.Close()))
+	}
+	err = s.writeMail(b, func(t *mailTurn) error {
+		was, err := t.stored(project, pos)
+		switch {
+		case err != nil:
+			return err
+		case was == 0 && !ended:
+			t.refused = ErrNoMail
+			return nil
+		case was != 0 && was != status && statusCodes[was].Ended():
+			t.refused = ErrMailEnded
+			return nil
+		case was == status:
+			return nil
+		}
+		t.bound = id
+		return t.with(project, func(w *mailWriter) error {
+			if was == 0 {
+				return w.insert(pos, status)
+			}
+			return w.move(pos, was, status)
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("update a mail: %w", err)
+	}
+	return nil
+}
+
+// ForgetMail deletes mails whose AcceptMail has failed at a moment at which it may have been stored nevertheless: as long
+// as no attempt was noted, and with what idempotency keys lead to them. Ids that are not there are fine.
+func (s *Store) ForgetMail(ids []int64) error {
+	for _, id := range ids {
+		err := s.writeMail(s.newBatch(), func(t *mailTurn) error { return t.forget(id) })
+		if err != nil {
+			return fmt.Errorf("forget a mail: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *mailTurn) forget(id int64) error {
+	q, there, err := t.s.queued(id)
+	if err != nil || !there {
+		t.idle = true
+		return err
+	}
+	pos := posOf(q.created, id)
+	var pending bool
+	_, err = now{t.s.db}.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
+		var log catalog.MailLog
+		err := decodeMailLog(&log, q.project, pos, rec)
+		pending = log.Status == catalog.MailPending && log.Attempts == 0
+		return err
+	})
+	if err != nil || !pending {
+		t.idle = true
+		return err
+	}
+	err = errors.Join(
+		t.b.Delete(appendMailKey(nil, q.project, pos), nil),
+		t.b.Delete(appendQueueKey(nil, prefixQueue, id), nil),
+		t.b.Delete(appendQueueKey(nil, prefixMessage, id), nil),
+		t.with(q.project, func(w *mailWriter) error { return w.move(pos, statusCode(catalog.MailPending), 0) }))
+	if err != nil {
+		return err
+	}
+	return t.forgetKeys(q.project, id)
+}

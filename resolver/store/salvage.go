@@ -1,0 +1,365 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/big"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A damaged store that was moved aside may have mail in it that can still be read. What can is copied into the store that
+// has taken its place: the idempotency keys and the queue first, then the log. A file in the moved directory says that it
+// has been done, so that a process that ends in between goes on with the next start, and that a mail which was had back
+// and sent is not had back once more.
+
+// salvageMark is that file. It holds "begun" or "done".
+const salvageMark = "mail-salvage"
+
+// MovedAside lists the damaged stores beside dir whose mail has yet to be salvaged, the oldest first.
+func MovedAside(dir string) (asides []string, err error) {
+	if dir == "" {
+		return nil, nil
+	}
+	found, err := filepath.Glob(filepath.Clean(dir) + ".damaged-*")
+	for _, aside := range found {
+		mark, err := os.ReadFile(filepath.Join(aside, salvageMark))
+		if string(mark) == "done\n" || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if info, err := os.Stat(aside); err == nil && info.IsDir() {
+			asides = append(asides, aside)
+		}
+	}
+	slices.Sort(asides)
+	return asides, err
+}
+
+// A Salvage is the work on one damaged store. Open it, call Queue, then Log, then Close.
+type Salvage struct {
+	to    *Store
+	from  *Store // nil: nothing can be read
+	aside string
+	gap   MailGap
+}
+
+// OpenSalvage opens a damaged store that was moved aside, as far as that can be done. Where not even its folder can be
+// written, it is left alone: nothing would keep its mail from being sent with every start. The only error is ErrLocked.
+func (s *Store) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
+	v := &Salvage{to: s, aside: aside, gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
+	if err := v.mark("begun\n"); err != nil {
+		v.lacks(fmt.Errorf("its folder cannot be written: %w", withoutPath(err)))
+		return v, nil
+	}
+	from, err := Open(aside, Options{Logger: log, CacheBytes: inspectCacheBytes, ReadOnly: true, damaged: true})
+	switch {
+	case errors.Is(err, ErrLocked):
+		return nil, err
+	case errors.Is(err, ErrNoStore): // moved while it was empty
+	case err != nil:
+		v.lacks(withoutDir(err))
+	default:
+		v.from = from
+	}
+	return v, nil
+}
+
+// withoutDir drops what Open says of the path.
+func withoutDir(err error) error {
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "open ") {
+		return inner
+	}
+	return err
+}
+
+func (v *Salvage) mark(text string) error {
+	f, err := os.Create(filepath.Join(v.aside, salvageMark))
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close(), syncDir(v.aside))
+}
+
+// lacks notes that something could not be had back, and the first reason.
+func (v *Salvage) lacks(err error) {
+	if v.gap.Complete {
+		first, _, _ := strings.Cut(err.Error(), "\n") // Pebble goes on about the damage for lines
+		v.gap.Complete, v.gap.Reason = false, first
+	}
+}
+
+// Queue copies the bound of ids, the idempotency keys and the mails that were queued; until it has returned, a mail may be
+// accepted twice. An error is the new store's.
+func (v *Salvage) Queue(ctx context.Context) error {
+	if v.from == nil {
+		return nil
+	}
+	if bound := v.from.MailIDBound(); bound > v.to.MailIDBound() {
+		if err := v.to.ReserveMailIDs(bound, false); err != nil {
+			return err
+		}
+	}
+	err := v.each(ctx, prefixIdempotency, func(key, rec []byte) error {
+		if len(key) < 9 {
+			return errRecord
+		}
+		project, err := lastID(key[:9])
+		if err != nil {
+			return err
+		}
+		i, err := decodeIdempotency(project, string(key[9:]), rec)
+		if err != nil {
+			return err
+		}
+		return v.to.copyKey(i)
+	})
+	if err != nil {
+		return err
+	}
+	return v.each(ctx, prefixQueue, func(key, rec []byte) error {
+		id, err := lastID(key)
+		if err != nil {
+			return err
+		}
+		q, err := decodeQueued(rec)
+		if err != nil {
+			return err
+		}
+		return v.queued(id, &q)
+	})
+}
+
+// queued copies one mail. An entry that cannot be read is made anew, as far as message and envelope tell: the mail matters
+// more. Whether it was just being sent is not known then.
+func (v *Salvage) queued(id int64, q *queued) error {
+	message, err := v.value(appendQueueKey(nil, prefixMessage, id))
+	if err != nil {
+		v.lacks(err)
+		return nil // Log ends it
+	}
+	pos := posOf(q.created, id)
+	log := catalog.MailLog{
+		ID: id, ProjectID: q.project, ProviderType: catalog.ProviderSMTP, ToEmail: q.to, CreatedAt: pos.created(),
+		Status: catalog.MailRetrying, Uncertain: true,
+	}
+	rec, err := v.value(appendMailKey(nil, q.project, pos))
+	if err == nil {
+		err = decodeMailLog(&log, q.project, pos, rec)
+	}
+	if err != nil {
+		v.lacks(err)
+		if m, err := mail.ReadMessage(bytes.NewReader(message)); err == nil {
+			log.MessageID, log.Subject = m.Header.Get("Message-Id"), m.Header.Get("Subject")
+		}
+	}
+	m := q.mail(id)
+	m.Message = message
+	copied, err := v.to.copyMail(&log, &m)
+	if copied {
+		v.gap.Entries++
+		v.gap.Queued++
+	}
+	return err
+}
+
+// Log copies the log. A mail that had not ended and is not in the queue has lost its message: it ends as FAILED.
+func (v *Salvage) Log(ctx context.Context) error {
+	if v.from == nil {
+		return nil
+	}
+	return v.each(ctx, prefixMailLog, func(key, rec []byte) error {
+		var log catalog.MailLog
+		pos, err := posIn(key)
+		if err != nil || len(key) != len(appendMailKey(nil, 0, pos)) {
+			return errRecord
+		}
+		project, err := lastID(key[:9])
+		if err != nil {
+			return err
+		}
+		if err := decodeMailLog(&log, project, pos, bytes.Clone(rec)); err != nil {
+			return err
+		}
+		lost := !log.Status.Ended()
+		if lost {
+			log.Status, log.NextAttemptAt = catalog.MailFailed, log.SentAt
+			log.ErrorCode, log.ErrorMessage = catalog.CodeInternal, "the message was lost with a damaged store"
+		}
+		copied, err := v.to.copyMail(&log, nil)
+		if copied {
+			v.gap.Entries++
+			if lost {
+				v.gap.Lost++
+				v.lacks(errors.New("messages of queued mails cannot be read"))
+			}
+		}
+		return err
+	})
+}
+
+// Close notes in the new store what came out, and in the moved folder that it is done with.
+func (v *Salvage) Close(now time.Time) (MailGap, error) {
+	v.gap.Found = now
+	err := v.Abandon()
+	if !v.gap.Complete || v.gap.Entries > 0 {
+		err = errors.Join(err, v.to.NoteGap(&v.gap)) // which syncs all that was copied
+	}
+	if err != nil {
+		return v.gap, fmt.Errorf("salvage mail: %w", err)
+	}
+	_ = v.mark("done\n") // where that fails, the next start finds that all is there
+	return v.gap, nil
+}
+
+// Abandon closes the damaged store, and leaves the work to be done again.
+func (v *Salvage) Abandon() error {
+	if v.from == nil {
+		return nil
+	}
+	return v.from.Close()
+}
+
+// copyKey stores what was kept under an idempotency key, where nothing is.
+func (s *Store) copyKey(i *catalog.Idempotency) error {
+	return s.writeMail(s.newBatch(), func(t *mailTurn) error {
+		t.unsynced = true
+		there, err := s.idempotency(expiringKey{i.ProjectID, i.Key})
+		if err != nil || there != nil {
+			t.idle = true
+			return err
+		}
+		return errors.Join(t.b.Set(appendIdempotencyKey(nil, i.ProjectID, i.Key), appendIdempotency(nil, i), nil),
+			t.b.Set(appendExpiryKey(nil, i.ExpiresAt, i.ProjectID, i.Key), nil, nil))
+	})
+}
+
+// copyMail stores an entry, and its message where m is not nil, unless there is one with its id and time. A later write
+// has to sync it.
+func (s *Store) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied bool, err error) {
+	done := make(chan bool, 1)
+	pos, status := posOf(log.CreatedAt, log.ID), statusCode(log.Status)
+	err = s.writeMail(s.newBatch(), func(t *mailTurn) error {
+		t.unsynced = true
+		there, err := t.stored(log.ProjectID, pos)
+		if err != nil || there != 0 {
+			t.idle = true
+			return err
+		}
+		done <- true
+		t.bound = log.ID
+		err = t.b.Set(appendMailKey(nil, log.ProjectID, pos), appendMailLog(nil, log), nil)
+		if m != nil {
+			q := queued{log.ProjectID, log.CreatedAt, m.From, m.To, m.ExpiresAt}
+			err = errors.Join(err, t.b.Set(appendQueueKey(nil, prefixQueue, log.ID), appendQueued(nil, &q), nil),
+				t.b.Set(appendQueueKey(nil, prefixMessage, log.ID), m.Message, nil))
+		}
+		return errors.Join(err, t.with(log.ProjectID, func(w *mailWriter) error { return w.insert(pos, status) }))
+	})
+	select {
+	case copied = <-done:
+	default:
+	}
+	return copied && err == nil, err
+}
+
+// value reads a key of the damaged store.
+func (v *Salvage) value(key []byte) (value []byte, err error) {
+	found, err := now{v.from.db}.get(key, func(b []byte) error { value = bytes.Clone(b); return nil })
+	if err == nil && !found {
+		err = fmt.Errorf("%w: a record is missing", ErrDamaged)
+	}
+	return value, err
+}
+
+// each calls f with all keys of a prefix that can be read. What f cannot decode is left out; errors of the new store, and
+// the context's, end it.
+func (v *Salvage) each(ctx context.Context, prefix byte, f func(key, rec []byte) error) error {
+	it, err := v.from.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
+	if err != nil {
+		v.lacks(err)
+		return nil
+	}
+	defer it.Close() // its errors were dealt with
+	at := []byte{prefix}
+	for ok := it.First(); ; {
+		for ; ok; ok = it.Next() {
+			rec, err := it.ValueAndErr()
+			if err != nil {
+				break
+			}
+			at = append(at[:0], it.Key()...)
+			if err := f(at, rec); errors.Is(err, errRecord) || errors.Is(err, ErrNewer) {
+				v.lacks(err)
+			} else if err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if ok = false; it.Error() == nil && !it.Valid() {
+			return nil
+		}
+		v.lacks(fmt.Errorf("part of it cannot be read: %w", joined(it.Error(), errRecord)))
+		if ok = seekBehind(it, at); !ok {
+			return nil
+		}
+	}
+}
+
+// seekWidth is how many bytes of a key behind its prefix seekBehind counts with.
+const seekWidth = 24
+
+// seekBehind puts the iterator on the first key that can be read behind what cannot, which begins behind at. How far that
+// reaches nobody knows: steps that double find a place that can be read, halving them the first such place.
+func seekBehind(it *pebble.Iterator, at []byte) bool {
+	padded := make([]byte, seekWidth)
+	copy(padded, at[1:])
+	start := new(big.Int).SetBytes(padded)
+	key := make([]byte, 1+seekWidth)
+	key[0] = at[0]
+	readable := func(n *big.Int) bool {
+		n.FillBytes(key[1:])
+		ok := it.SeekGE(key)
+		if ok {
+			_, err := it.ValueAndErr()
+			return err == nil
+		}
+		return it.Error() == nil // there is nothing more
+	}
+	limit := new(big.Int).Lsh(big.NewInt(1), 8*seekWidth)
+	low, high := new(big.Int).Set(start), (*big.Int)(nil)
+	for step := uint(0); ; step++ {
+		n := new(big.Int).Add(start, new(big.Int).Lsh(big.NewInt(1), step))
+		if n.Cmp(limit) >= 0 {
+			return false
+		}
+		if readable(n) {
+			high = n
+			break
+		}
+		low = n
+	}
+	for one := big.NewInt(1); new(big.Int).Sub(high, low).Cmp(one) > 0; {
+		middle := new(big.Int).Add(low, high)
+		if middle.Rsh(middle, 1); readable(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return readable(high) && it.Valid()
+}

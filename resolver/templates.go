@@ -1,0 +1,85 @@
+package resolver
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
+
+var templateOrders = []order[catalog.Template]{
+	{"id", func(a, b *catalog.Template) int { return cmp.Compare(a.ID, b.ID) }},
+	{"projectId", func(a, b *catalog.Template) int { return cmp.Compare(a.ProjectID, b.ProjectID) }}, // null before every number
+	{"code", func(a, b *catalog.Template) int { return strings.Compare(a.Code, b.Code) }},
+	{"name", func(a, b *catalog.Template) int { return strings.Compare(a.Name, b.Name) }},
+	{"subjectTemplate", func(a, b *catalog.Template) int { return strings.Compare(a.SubjectTemplate, b.SubjectTemplate) }},
+	{"active", func(a, b *catalog.Template) int { return compareBool(a.Active, b.Active) }},
+	{"defaultTemplate", func(a, b *catalog.Template) int { return compareBool(a.ProjectID == 0, b.ProjectID == 0) }},
+	{"maxAge", func(a, b *catalog.Template) int { return cmp.Compare(a.Lifetime(), b.Lifetime()) }},
+}
+
+// Templates returns the rows of a page of the templates that a project can send, and the number of all: the default ones
+// and its own, both where their codes are equal. NOT_FOUND without such a project, VALIDATION_ERROR on "sort" where there
+// is no such field.
+func (r *Resolver) Templates(projectID int64, q Query) (rows []*catalog.Template, total int, err error) {
+	var found bool
+	err = r.view(func(v *store.View) (err error) {
+		rows = nil
+		if found, err = v.Project(new(catalog.ProjectConfig), projectID); err != nil || !found {
+			return err
+		}
+		for _, of := range []int64{0, projectID} {
+			err = v.Templates(of, func(t *catalog.Template) bool {
+				rows = append(rows, t)
+				return true
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = notFound("project")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	total = len(rows)
+	slices.SortFunc(rows, templateOrders[0].compare)
+	rows, err = arrange(rows, templateOrders, q)
+	return rows, total, err
+}
+
+// Template returns one of the templates that a project can send: its own, or a default one.
+func (r *Resolver) Template(projectID, id int64) (*catalog.Template, error) {
+	return r.template(func(v *store.View, t *catalog.Template) (found bool, err error) {
+		if found, err = v.Template(t, projectID, id); found || err != nil {
+			return found, err
+		}
+		return v.Template(t, 0, id)
+	})
+}
+
+// OwnTemplate returns a project's own template of a code, which need not be active.
+func (r *Resolver) OwnTemplate(projectID int64, code string) (*catalog.Template, error) {
+	return r.template(func(v *store.View, t *catalog.Template) (bool, error) { return v.TemplateByCode(t, projectID, code) })
+}
+
+func (r *Resolver) template(read func(v *store.View, t *catalog.Template) (bool, error)) (*catalog.Template, error) {
+	t := new(catalog.Template)
+	var found bool
+	err := r.view(func(v *store.View) (err error) {
+		found, err = read(v, t)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, notFound("template")
+	}
+	return t, nil
+}
