@@ -79,6 +79,7 @@ type Source struct {
 
 	updates chan *update // see write.go
 	writers writers
+	parsed  parsedFiles // that were written lately
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
 	// writes them, so that it reads without it.

@@ -117,6 +117,7 @@ type edit struct {
 	deps         []catalog.Dep     // of src
 	declared     *catalog.Declared // by src
 	draft        *hclfile.Draft    // of src
+	decoded      *hclfile.Result   // src
 	at           int               // of the project in it
 	expect       func(got *catalog.Declared) bool
 }
@@ -147,12 +148,20 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
 	if bytes.Equal(out, e.src) && len(e.draft.Bodies()) == 0 {
+		s.parsed.keep(path, u.want, e.decoded.Parsed())
 		return nil
 	}
-	if err := s.fill(u, t, out, e); err != nil {
+	made, err := s.fill(u, t, out, e)
+	if err != nil {
 		return err
 	}
-	return s.submit(ctx, u)
+	if err := s.submit(ctx, u); err != nil {
+		return err
+	}
+	if !u.c.gone {
+		s.parsed.keep(path, u.c.stamp.Hash, made)
+	}
+	return nil
 }
 
 // openEdit reads the file that declares a project.
@@ -166,7 +175,13 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 		return nil, nil, writeFault("read "+path, err)
 	}
 	now := &candidate{path: path, bytes: src, stamp: stamp}
-	decoded := now.decode(s.display(path), t)
+	decode := func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
+		return hclfile.Decode(s.display(path), src, o)
+	}
+	if p := s.parsed.take(path, stamp.Hash); p != nil {
+		decode = p.Decode
+	}
+	decoded := now.decodeBy(s.display(path), t, decode)
 	if now.declared == nil {
 		return nil, nil, invalidFile(now.diags)
 	}
@@ -181,37 +196,40 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 	}
 	u := &update{target: target, want: stamp.Hash, had: had, disk: s.o.Disk, done: make(chan error, 1)}
 	return &edit{path: path, target: target, src: src, stamp: stamp, deps: now.deps, declared: now.declared,
-		draft: hclfile.NewDraft(decoded), at: at}, u, nil
+		draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
 }
 
 // fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
-// disk under another name.
-func (s *Source) fill(u *update, t *tree, out []byte, e *edit) error {
+// disk under another name. It returns what the next edit of it can go by.
+func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed, error) {
 	swaps, err := s.bodySwaps(t, e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
-	decoded := c.decode(s.display(e.path), t)
+	decoded := c.decodeBy(s.display(e.path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
+		return e.draft.Decode(out, o)
+	})
 	if c.declared == nil {
-		return wouldBreak(c.diags)
+		return nil, wouldBreak(c.diags)
 	}
 	if err := e.draft.Verify(decoded); err != nil {
-		return fmt.Errorf("edit %s: %w", e.path, err)
+		return nil, fmt.Errorf("edit %s: %w", e.path, err)
 	}
 	if !e.expect(c.declared) {
-		return fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
+		return nil, fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
 	}
+	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
 	u.c, u.bodies, u.stays = c, swaps, bytes.Equal(out, e.src)
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
-		return u.stage(nil, nil)
+		return made, u.stage(nil, nil)
 	}
 	info, err := s.o.Disk.Stat(u.target)
 	if err != nil {
-		return writeFault("edit "+e.path, err)
+		return nil, writeFault("edit "+e.path, err)
 	}
-	return u.stage(out, info)
+	return made, u.stage(out, info)
 }
 
 func (s *Source) isLink(path string) bool {

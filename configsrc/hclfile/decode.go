@@ -58,13 +58,21 @@ type place struct {
 // The Result is never nil.
 func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
 	s := &source{path: path, src: src}
-	res := &Result{Declared: &catalog.Declared{}, source: s, places: map[refKey]place{}}
 	if ds := s.guard(); len(ds) > 0 {
-		return res, ds.capped()
+		return newResult(s), ds.capped()
 	}
-	d := &decoder{source: s, o: o, res: res, first: map[claim]hcl.Range{}}
-	var syntax Diagnostics
-	d.sound, syntax = s.parse()
+	sound, syntax := s.parse()
+	return s.decode(sound, syntax, o)
+}
+
+func newResult(s *source) *Result {
+	return &Result{Declared: &catalog.Declared{}, source: s, places: map[refKey]place{}}
+}
+
+// decode reads the tree.
+func (s *source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
+	res := newResult(s)
+	d := &decoder{source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
 	d.file()
 	d.diags = slices.Concat(d.diags, syntax, s.guardKeys())
 	slices.Sort(res.Deps)
@@ -90,6 +98,63 @@ func (r *Result) Position(ref catalog.Ref) Pos { return position(r.places[keyOf(
 
 // HasUUID reports whether the block of ref has a uuid line.
 func (r *Result) HasUUID(ref catalog.Ref) bool { return r.places[keyOf(ref)].uuid }
+
+// A Parsed is a file that was decoded without errors, to be decoded again for less work: it shares nothing that can be
+// changed with what was decoded from it. It is for one goroutine at a time.
+type Parsed struct {
+	source *source
+	result *Result // of the next Decode; nil: it has to be made
+}
+
+// Parsed keeps what r was decoded from, without errors.
+func (r *Result) Parsed() *Parsed {
+	r.source.lexed = nil // large, and of little use once all edits have been made
+	return &Parsed{source: r.source}
+}
+
+// ParsedWhole is Parsed that keeps a copy of what the file declares, too, where that is for good: ds, which came with r,
+// are none, and no other file has a part in it. Nothing of r may have been changed.
+func (r *Result) ParsedWhole(ds Diagnostics) *Parsed {
+	p := r.Parsed()
+	if len(ds) == 0 && len(r.Deps) == 0 {
+		whole := *r
+		whole.Declared = r.Declared.Clone()
+		p.result = &whole
+	}
+	return p
+}
+
+// Decode is what the function Decode would make of the file, with the path that it was given.
+func (p *Parsed) Decode(o Options) (*Result, Diagnostics) {
+	if r := p.result; r != nil {
+		p.result = nil // the caller's alone
+		return r, nil
+	}
+	return p.source.decode(len(p.source.src)+1, nil, o)
+}
+
+// Size is about how many bytes of memory p takes, rather more than less.
+func (p *Parsed) Size() int { return 2*len(p.source.src) + treeSize(p.source.body) }
+
+// treeSize counts nodes, which is nearly all that there is: their structs, maps and, with what was decoded, strings.
+func treeSize(body *hclsyntax.Body) int {
+	const block, attribute, part = 1000, 500, 150
+	size := attribute * len(body.Attributes)
+	for _, a := range body.Attributes {
+		switch e := a.Expr.(type) {
+		case *hclsyntax.TemplateExpr:
+			size += part * len(e.Parts)
+		case *hclsyntax.TupleConsExpr:
+			size += attribute * len(e.Exprs)
+		case *hclsyntax.FunctionCallExpr:
+			size += attribute * len(e.Args)
+		}
+	}
+	for _, b := range body.Blocks {
+		size += block + treeSize(b.Body)
+	}
+	return size
+}
 
 // A claim is something that one file may say only once.
 type claim struct{ kind, name string }

@@ -117,6 +117,9 @@ func breaks(tok hclsyntax.Token) bool {
 // nextLine is where the line that src[at] is on ends, after its line feed, seen by the lexer: a line feed in a comment
 // or heredoc is none. ok is false at the end of a file without a final line feed.
 func (doc *document) nextLine(at int) (end int, ok bool) {
+	if end, ok = doc.skipLine(at); ok || end == len(doc.src) {
+		return end, ok
+	}
 	for _, tok := range doc.tokens()[doc.after(at):] {
 		if breaks(tok) {
 			return tok.Range.End.Byte, true
@@ -127,15 +130,8 @@ func (doc *document) nextLine(at int) (end int, ok bool) {
 
 // oneLine reports whether a block's content stands on the line of its opening brace.
 func (doc *document) oneLine(block *hclsyntax.Block) bool {
-	for _, tok := range doc.tokens()[doc.after(block.OpenBraceRange.End.Byte):] {
-		if breaks(tok) {
-			return false
-		}
-		if tok.Type != hclsyntax.TokenComment {
-			return true
-		}
-	}
-	return true
+	_, ends := doc.skipLine(block.OpenBraceRange.End.Byte)
+	return !ends
 }
 
 // indentAt is the white space that the line of src[at] begins with.

@@ -20,6 +20,7 @@ type Draft struct {
 
 	bodies  []BodyEdit // see Bodies
 	splices []splice   // made by Bytes: sorted, apart
+	edited  *region    // made by Decode: what all splices are in, nil where that is not known
 }
 
 // A splice is src[from:to] with text in its place.
@@ -99,6 +100,18 @@ func (d *Draft) Bytes() ([]byte, error) {
 	return append(out, d.src[at:]...), nil
 }
 
+// Decode is what the function Decode makes of src, which Bytes has returned, for less work: what was not edited is not
+// parsed again.
+func (d *Draft) Decode(src []byte, o Options) (*Result, Diagnostics) {
+	if s := (&source{path: d.path, src: src}); d.parseEdited(s) {
+		if r, ds := s.decode(len(src)+1, nil, o); !ds.HasErrors() {
+			return r, ds
+		}
+		d.edited = nil
+	}
+	return Decode(d.path, src, o)
+}
+
 // moved is where the byte that stands at src[at] stands in the result.
 func (d *Draft) moved(at int) int { return d.movedBehind(at+1) - 1 }
 
@@ -120,11 +133,15 @@ func (d *Draft) made() ([]byte, error) {
 	if err != nil || bytes.Equal(out, d.src) {
 		return out, err
 	}
-	after, err := openDocument(out)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrVerify, err)
+	after := &source{path: d.path, src: out}
+	if !d.parseEdited(after) {
+		whole, err := openDocument(out)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrVerify, err)
+		}
+		after = whole.source
 	}
-	if err := d.verify(after.source); err != nil {
+	if err := d.verify(after); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -1,5 +1,14 @@
 package hclfile
 
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
 // A Step is one edit, for tests that make several both ways: one after the other, and noted in one Draft.
 type Step struct {
 	Op   string // set, unset, rename, insert, remove
@@ -25,6 +34,14 @@ func (s Step) Alone(src []byte) ([]byte, error) {
 
 // Together makes all of them in one Draft.
 func Together(src []byte, steps []Step) ([]byte, error) {
+	d, err := drafted(src, steps)
+	if err != nil {
+		return nil, err
+	}
+	return d.made()
+}
+
+func drafted(src []byte, steps []Step) (*Draft, error) {
 	d, err := openDraft(src)
 	if err != nil {
 		return nil, err
@@ -50,5 +67,65 @@ func Together(src []byte, steps []Step) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return d.made()
+	return d, nil
+}
+
+// Reparse makes all of them in one Draft, and tells in which way the tree that parseEdited makes of the result differs
+// from a parse of the whole, "" for none. edited says whether it made one.
+func Reparse(src []byte, steps []Step) (differ string, edited bool, err error) {
+	d, err := drafted(src, steps)
+	if err != nil {
+		return "", false, err
+	}
+	out, err := d.Bytes()
+	if err != nil {
+		return "", false, err
+	}
+	return reparse(d, out)
+}
+
+// ReparseSplice is Reparse for any change of bytes.
+func ReparseSplice(src []byte, from, to int, text string) (differ string, edited bool) {
+	d, err := openDraft(src)
+	if err != nil {
+		return "", false
+	}
+	d.splices = []splice{{from, to, text}}
+	differ, edited, _ = reparse(d, slices.Concat(src[:from], []byte(text), src[to:]))
+	return differ, edited
+}
+
+func reparse(d *Draft, out []byte) (differ string, edited bool, err error) {
+	s := &source{path: d.path, src: out}
+	if !d.parseEdited(s) {
+		return "", false, nil
+	}
+	whole, err := openDocument(out)
+	switch {
+	case err != nil:
+		return "the whole does not parse: " + err.Error(), true, nil
+	case reflect.DeepEqual(s.body, whole.body):
+		return "", true, nil
+	}
+	got, want := describe(s.body, 0), describe(whole.body, 0)
+	at := 0
+	for at < len(got) && at < len(want) && got[at] == want[at] {
+		at++
+	}
+	at = max(0, at-200)
+	return fmt.Sprintf("got …%.400s\nwant …%.400s", got[at:], want[min(at, len(want)):]), true, nil
+}
+
+// describe prints a tree, as far as two that differ can be told apart by people.
+func describe(body *hclsyntax.Body, level int) string {
+	var b strings.Builder
+	in := strings.Repeat("  ", level)
+	fmt.Fprintf(&b, "%sbody %v %v\n", in, body.SrcRange, body.EndRange)
+	for _, a := range inOrder(body.Attributes) {
+		fmt.Fprintf(&b, "%s%s %v %v %v %T %+v\n", in, a.Name, a.SrcRange, a.NameRange, a.EqualsRange, a.Expr, a.Expr)
+	}
+	for _, x := range body.Blocks {
+		fmt.Fprintf(&b, "%s%s %q %v %v %v %v\n%s", in, x.Type, x.Labels, x.TypeRange, x.LabelRanges, x.OpenBraceRange, x.CloseBraceRange, describe(x.Body, level+1))
+	}
+	return b.String()
 }

@@ -51,6 +51,7 @@ func (s *source) guard() Diagnostics {
 	if d, bad := s.guardTokens(s.tokens()); bad {
 		return Diagnostics{d}
 	}
+	s.counted = true
 	return nil
 }
 

@@ -126,7 +126,41 @@ func topCount(body *hclsyntax.Body, key string) (n int) {
 
 // verifyComments compares the comments around what was touched; all further ones are among bytes that are as they were.
 func (d *Draft) verifyComments(after *source, touched map[*hclsyntax.Block]bool) error {
-	from, to := len(d.src), 0
+	from, to := d.commented(touched)
+	want, got := newModel(), newModel()
+	if d.tail != nil {
+		want.addComments(d.tail.tokens())
+	}
+	for _, s := range d.order {
+		for _, added := range s.blocks {
+			want.addComments(added.tokens())
+		}
+	}
+	for _, tok := range d.tokensOf(from, to) {
+		if tok.Type == hclsyntax.TokenComment && !(d.table != nil && d.table.gone[d.table.of(tok.Range.Start.Byte)]) {
+			want.addComment(tok)
+		}
+	}
+	end := len(after.src)
+	if to < len(d.src) {
+		end = to + len(after.src) - len(d.src)
+	}
+	tokens, _ := hclsyntax.LexConfig(after.src[d.movedBehind(from):end], "", hcl.InitialPos)
+	got.addComments(tokens)
+	slices.Sort(want.comments)
+	slices.Sort(got.comments)
+	if !slices.Equal(want.comments, got.comments) {
+		return fmt.Errorf("%w: a comment would be lost", ErrVerify)
+	}
+	return nil
+}
+
+// commented is the stretch of the source in which comments may come or go.
+func (d *Draft) commented(touched map[*hclsyntax.Block]bool) (from, to int) {
+	if d.edited != nil {
+		return d.edited.from.Byte, d.edited.to.Byte
+	}
+	from, to = len(d.src), 0
 	for i, b := range d.body.Blocks {
 		if !touched[b] {
 			continue
@@ -140,7 +174,6 @@ func (d *Draft) verifyComments(after *source, touched map[*hclsyntax.Block]bool)
 		}
 		from, to = min(from, before), max(to, next)
 	}
-	want, got := newModel(), newModel()
 	if d.tail != nil {
 		to = len(d.src)
 		if n := len(d.body.Blocks); n > 0 {
@@ -148,28 +181,15 @@ func (d *Draft) verifyComments(after *source, touched map[*hclsyntax.Block]bool)
 		} else {
 			from = 0
 		}
-		want.addComments(d.tail.tokens())
 	}
-	for _, s := range d.order {
-		for _, added := range s.blocks {
-			want.addComments(added.tokens())
-		}
+	return from, to
+}
+
+// tokensOf are the tokens that begin in src[from:to], where from is between two of them. Their lines are not told.
+func (d *Draft) tokensOf(from, to int) hclsyntax.Tokens {
+	if d.lexed != nil || d.edited == nil {
+		return d.tokens()[d.after(from):d.after(to)]
 	}
-	for _, tok := range d.tokens()[d.after(from):d.after(to)] {
-		if tok.Type == hclsyntax.TokenComment && !(d.table != nil && d.table.gone[d.table.of(tok.Range.Start.Byte)]) {
-			want.addComment(tok)
-		}
-	}
-	end := len(after.src)
-	if to < len(d.src) {
-		end = d.moved(to)
-	}
-	tokens, _ := hclsyntax.LexConfig(after.src[d.movedBehind(from):end], "", hcl.InitialPos)
-	got.addComments(tokens)
-	slices.Sort(want.comments)
-	slices.Sort(got.comments)
-	if !slices.Equal(want.comments, got.comments) {
-		return fmt.Errorf("%w: a comment would be lost", ErrVerify)
-	}
-	return nil
+	tokens, _ := hclsyntax.LexConfig(d.src[from:to], "", hcl.Pos{Line: 1, Column: 1, Byte: from})
+	return tokens
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"io"
+	"slices"
 	"time"
 )
 
@@ -12,6 +13,43 @@ type Declared struct {
 	Keys      []Key
 	Defaults  *Defaults
 	Sealing   *Sealing
+}
+
+// Clone copies d with all that can be changed through it.
+func (d *Declared) Clone() *Declared {
+	c := &Declared{
+		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys),
+		Defaults: clone(d.Defaults), Sealing: clone(d.Sealing),
+	}
+	for i := range c.Projects {
+		p := &c.Projects[i]
+		p.Project.Description = clone(p.Project.Description)
+		p.Domains, p.Templates = slices.Clone(p.Domains), slices.Clone(p.Templates)
+		p.Service.SMSProvider = clone(p.Service.SMSProvider)
+		p.SMTP = clone(p.SMTP)
+	}
+	for i := range c.Keys {
+		c.Keys[i].Projects = slices.Clone(c.Keys[i].Projects)
+	}
+	if s := c.Sealing; s != nil {
+		s.Recipients = slices.Clone(s.Recipients)
+	}
+	if f := c.Defaults; f != nil {
+		f.Auth = clone(f.Auth)
+		if f.Service = clone(f.Service); f.Service != nil {
+			f.Service.SMSProvider = clone(f.Service.SMSProvider)
+		}
+	}
+	return c
+}
+
+// clone copies what p points to.
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }
 
 // Sealing is the sealing block.
