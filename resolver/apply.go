@@ -85,7 +85,11 @@ func (r *Resolver) endChange() {
 func (r *Resolver) Pack(d *catalog.Declared) []byte { return store.Pack(d) }
 
 // Pace tells whether somebody waits for answers: then what the store does in the background takes its time.
-func (r *Resolver) Pace(on bool) { r.paced.Store(on) }
+func (r *Resolver) Pace(on bool) {
+	if r.paced.Store(on); on {
+		r.writes.Load().Tidy() // what the start has put off
+	}
+}
 
 // exchange puts another store in the place of what is read. The caller holds applying.
 func (r *Resolver) exchange(st *store.Store) error {

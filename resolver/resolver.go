@@ -93,7 +93,7 @@ func Open(o Options) (*Resolver, error) {
 	r.reads.Store(st)
 	r.writes.Store(st)
 	// The merging that the process before has left can wait until the files have been compared with what is stored.
-	r.Pace(st.Generation() > 0)
+	r.paced.Store(st.Generation() > 0)
 	r.feed.begin(st.Generation())
 	// Epoch 0 is what an answer that was never confirmed has.
 	r.stamps.begin()

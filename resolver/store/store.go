@@ -51,6 +51,7 @@ type Store struct {
 	options *pebble.Options
 	readers readers
 	inodes  [2]os.FileInfo // of the directory and its lock file, on a disk
+	opening atomic.Bool    // Pebble is being opened
 	closing atomic.Bool
 	syncing atomic.Bool // a sync of the log is due
 	users   users
@@ -105,10 +106,12 @@ func (s *Store) open(o Options) error {
 	}
 	// In a goroutine of its own: where the disk refuses, it parks there and never comes back.
 	opened := make(chan error, 1)
+	s.opening.Store(true)
 	s.options = s.pebbleOptions(o)
 	s.options.EnsureDefaults()
 	go func() {
 		db, err := pebble.Open(s.dirName(), s.options)
+		s.opening.Store(false)
 		if err == nil {
 			s.db = db
 			if o.damaged {
