@@ -56,11 +56,20 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 		err = r.settle(st)
 		r.unsettled = err != nil // then the next change tries again, or the store that takes over
 	}
-	r.stamps.raise(effect, r.hashName)
-	r.endChange()
-	if !effect.Defaults {
-		r.place(prepared)
+	rest := c.Rest
+	if rest == nil {
+		rest = func() {}
 	}
+	if prepared != nil {
+		_ = st.Warm(rest) // what cannot be read now fails who asks for it
+	}
+	r.stamps.raise(effect, r.hashName)
+	if effect.Defaults {
+		prepared = nil // they say what the old ones made of them
+	}
+	r.getReady(prepared)
+	r.endChange()
+	r.place(prepared, rest)
 	return effect, err
 }
 

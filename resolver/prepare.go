@@ -10,7 +10,7 @@ import (
 const maxPrepared = 128 << 10
 
 // prepare builds the answers that are asked for most as a large change is going to make them, so that the moment in which
-// it makes all of them stale is not one in which all of them are missing. They are not served before place.
+// it makes all of them stale is not one in which all of them are missing. They are not served before getReady.
 func (r *Resolver) prepare(next *store.Preview) (prepared []*Answer) {
 	b := &building{r: r}
 	for i, had := range r.front.busiest(maxPrepared) {
@@ -30,18 +30,54 @@ func (r *Resolver) prepare(next *store.Preview) (prepared []*Answer) {
 	return prepared
 }
 
-// place puts prepared answers into the cache. The change that they were made for has been committed and has raised its
-// stamps, and no other has begun since (the caller holds applying): that they read the stamps only now, after the store,
-// makes no difference.
-func (r *Resolver) place(prepared []*Answer) {
+// ready are prepared answers on their way into the cache, by cacheKey.
+type ready map[uint64]*Answer
+
+// getReady makes prepared answers ready to be served from the moment at which the change ends. It has been committed and
+// has raised its stamps, and no other has begun since (the caller holds applying): that they read the stamps only now,
+// after the store, makes no difference.
+func (r *Resolver) getReady(prepared []*Answer) {
+	if len(prepared) == 0 {
+		return
+	}
+	all := make(ready, len(prepared))
 	for _, a := range prepared {
 		s := r.stamps.see(a.hash)
+		s.epoch = r.stamps.begun.Load()
 		r.stamps.seeProject(&s, a.ProjectID)
 		a.seen = s
 		a.confirmed.Store(s.epoch)
+		all[cacheKey(a.hash, a.form)] = a
+	}
+	r.ready.Store(&all)
+}
+
+// place puts what is ready into the cache. That takes a while, so it serves from where it is until then.
+func (r *Resolver) place(prepared []*Answer, rest func()) {
+	for i, a := range prepared {
+		if i%placeTurn == placeTurn-1 {
+			rest()
+		}
 		r.keep(a)
 		r.front.put(cacheKey(a.hash, a.form), a)
 	}
+	r.ready.Store(nil)
+}
+
+// placeTurn answers are put into the cache before a rest.
+const placeTurn = 64
+
+// isReady returns the prepared answer to host, if there is one and the change that it was made for has ended.
+func (r *Resolver) isReady(key uint64, host []byte, form Form) *Answer {
+	all := r.ready.Load()
+	if all == nil {
+		return nil
+	}
+	a := (*all)[key]
+	if a == nil || !a.is(host, form) || a.seen.epoch > r.stamps.epoch.Load() || !r.stamps.fresh(a) {
+		return nil
+	}
+	return a
 }
 
 // keep puts an answer about a project into ristretto.

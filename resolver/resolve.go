@@ -60,6 +60,11 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 			r.metrics.hits.add(hash)
 			return a
 		}
+		if a := r.isReady(key, host, form); a != nil {
+			r.front.put(key, a)
+			r.metrics.hits.add(hash)
+			return a
+		}
 	}
 	// A name that is not there is not there in any form.
 	if a, ok := r.unknown.Get(hash); ok && a.host == string(host) && r.stamps.fresh(a) {

@@ -47,6 +47,7 @@ type bulk struct {
 
 	values vfs.File  // the spool once more, for reading
 	sorted []bulkRow // all, once there are tables
+	paths  []string  // of the tables
 }
 
 const (
@@ -170,16 +171,16 @@ func (b *bulk) Close() error {
 	})
 }
 
-// tables writes the tables, and returns their paths. Nothing can be added after that.
-func (b *bulk) tables() (paths []string, err error) {
+// tables writes the tables. Nothing can be added after that.
+func (b *bulk) tables() (err error) {
 	if len(b.piece) > 0 {
 		b.sort()
 	}
 	if err := b.flush(); err != nil {
-		return nil, err
+		return err
 	}
 	if b.values, err = b.s.fs.Open(filepath.Join(b.dir, "values"), vfs.RandomReadsOption); err != nil {
-		return nil, err
+		return err
 	}
 	var w *sstable.Writer
 	defer func() {
@@ -203,12 +204,12 @@ func (b *bulk) tables() (paths []string, err error) {
 			}
 		}
 		if w == nil {
-			path := filepath.Join(b.dir, fmt.Sprintf("%06d.sst", len(paths)))
+			path := filepath.Join(b.dir, fmt.Sprintf("%06d.sst", len(b.paths)))
 			file, err := b.s.fs.Create(path, vfs.WriteCategoryUnspecified)
 			if err != nil {
 				return err
 			}
-			paths, w = append(paths, path), sstable.NewWriter(objstorageprovider.NewFileWritable(file), options)
+			b.paths, w = append(b.paths, path), sstable.NewWriter(objstorageprovider.NewFileWritable(file), options)
 		}
 		if r.gone {
 			return w.Delete(b.key(r))
@@ -219,7 +220,7 @@ func (b *bulk) tables() (paths []string, err error) {
 		return w.Set(b.key(r), value)
 	})
 	b.pieces = nil
-	return paths, err
+	return err
 }
 
 // value reads a row's value into buf.
@@ -299,18 +300,13 @@ func (m *bulkMerge) Pop() any {
 // commitBulk is commit for a bulk: it is durable when it returns. What was committed before must be in the log by then,
 // since the tables outlive a power cut that the end of the log does not.
 func (s *Store) commitBulk(b *bulk, committing func(next *Preview)) error {
-	tables := make(chan []string, 1)
-	err := s.guarded(func() error {
-		paths, err := b.tables()
-		tables <- paths
-		return errors.Join(err, s.db.LogData(nil, pebble.Sync))
-	})
+	err := s.guarded(func() error { return errors.Join(b.tables(), s.db.LogData(nil, pebble.Sync)) })
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
 	committing(&Preview{bulk: b})
 	err = s.guarded(func() error {
-		return errors.Join(s.db.Ingest(context.Background(), <-tables), s.readers.outdate())
+		return errors.Join(s.db.Ingest(context.Background(), b.paths), s.readers.outdate())
 	})
 	s.bulks.Go(func() { _ = b.Close() }) // takes a while, and what it leaves goes with the next one
 	return err
