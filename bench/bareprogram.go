@@ -7,38 +7,53 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 // A bareProgram is the baseline of durable writes: for each the system calls that make a file's new content durable,
-// and a batch for a store. No HTTP, no HCL, no checks. Its files are a corpus of its own with the same folders, beside
+// and a batch for a Pebble store that is not synced. No HTTP, no HCL, no checks. Its files are a corpus of its own with the same folders, beside
 // the one that is served, since the server would otherwise take notice. It runs in this process, which has nothing else
 // to do meanwhile. Safe for concurrent use by writers of different projects.
 type bareProgram struct {
 	corpus *corpus
-	log    *os.File
-	at     atomic.Int64 // in log, modulo logSize
+	dir    string
+	store  *pebble.DB
 	temps  atomic.Int64 // that there have been
-	batch  []byte
+	record []byte
 }
 
 const (
-	// batchBytes is what one write of a generated project adds to the log of fingerpost's store, rounded down: the whole
+	// recordBytes is what one write of a generated project adds to the log of fingerpost's store, rounded down: the whole
 	// of what the file declares, its stamp and hash, and the generation.
-	batchBytes = 5 << 10
-	// logSize is where the log begins again from its start, as Pebble takes its own logs again and again.
-	logSize = 64 << 20
+	recordBytes = 5 << 10
+	// bareMemTable is the size of the memtables of fingerpost's store.
+	bareMemTable = 16 << 20
 )
 
 func newBareProgram(c *corpus) (*bareProgram, error) {
-	log, err := os.Create(filepath.Join(filepath.Dir(c.config), "bare.log"))
-	if err != nil {
-		return nil, fmt.Errorf("create the bare program's log: %w", err)
+	dir := filepath.Join(filepath.Dir(c.config), "bare-store")
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("clear the bare program's store: %w", err)
 	}
-	return &bareProgram{corpus: c, log: log, batch: bytes.Repeat([]byte{'x'}, batchBytes)}, nil
+	store, err := pebble.Open(dir, &pebble.Options{MemTableSize: bareMemTable, Logger: quietPebble{}})
+	if err != nil {
+		return nil, fmt.Errorf("open the bare program's store: %w", err)
+	}
+	return &bareProgram{corpus: c, dir: dir, store: store, record: bytes.Repeat([]byte{'x'}, recordBytes)}, nil
 }
 
-// close removes the log.
-func (p *bareProgram) close() error { return errors.Join(p.log.Close(), os.Remove(p.log.Name())) }
+// close removes the store.
+func (p *bareProgram) close() error { return errors.Join(p.store.Close(), os.RemoveAll(p.dir)) }
+
+// quietPebble keeps Pebble's messages to itself. What is fatal to Pebble ends the run.
+type quietPebble struct{}
+
+func (quietPebble) Infof(string, ...any)  {}
+func (quietPebble) Errorf(string, ...any) {}
+func (quietPebble) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf("the bare program's store: "+format, args...))
+}
 
 // writer returns the writes of one worker.
 func (p *bareProgram) writer() (w writer, err error) {
@@ -82,8 +97,7 @@ func (p *bareProgram) write(path string, text []byte) error {
 		err = syncFolder(folder)
 	}
 	if err == nil {
-		at := p.at.Add(batchBytes) - batchBytes
-		_, err = p.log.WriteAt(p.batch, at%logSize)
+		err = p.store.Set([]byte(path), p.record, pebble.NoSync)
 	}
 	if swapped || err != nil {
 		if gone := os.Remove(temp.Name()); err == nil {

@@ -18,8 +18,8 @@
 // itself, since nothing would ever be out of the processor's caches.
 //
 // The bare program, the baseline of write, makes the system calls without which a file's new content is not durable:
-// temporary file, fsync, exchange, fsync of the folder. In place of a batch for the store it appends as many bytes to a
-// log. It has as many workers as there are clients, and a folder of its own on the same disk: that of -work.
+// temporary file, fsync, exchange, fsync of the folder, and one Pebble batch without sync. It has as many workers as there
+// are clients, and a folder of its own on the same disk: that of -work.
 //
 // Server and load share the machine, so the load is made cheap: one thread, epoll, prebuilt requests, no allocation.
 // Rounds are interleaved, A B A B, and ratios are taken within a round, so that a machine that slows down half-way

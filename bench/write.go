@@ -160,7 +160,7 @@ func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSi
 	}
 	rep.note("A write is PUT /api/platform/projects/{id} with a new description; every answer was 200 and had it.")
 	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, fsync of the folder, "+
-		"removal of the old content. In place of a Pebble batch it puts %d bytes into a log without fsync, which is less work.", batchBytes)
+		"removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
 	if disk == fsTmpfs {
 		rep.note("The work folder lies in memory (tmpfs), where fsync costs nothing: name a folder on a disk by -work.")
 	}
