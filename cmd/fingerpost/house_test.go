@@ -30,10 +30,11 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "github.com/valyala/fasthttp", // fasthttp: the floor
-		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
+		"github.com/cockroachdb/pebble/v2", // pebble: the bare mailer, which syncs as the store does
+		"golang.org/x/sys/unix"},           // x/sys: renameat2, which package syscall lacks
 }
 
-// sole are the libraries that one room alone may import, bench's floor apart.
+// sole are the libraries that one room alone may import, bench's baselines apart.
 var sole = map[string]string{
 	"github.com/cockroachdb/pebble/v2":  "fingerpost/resolver/store",
 	"github.com/dgraph-io/ristretto/v2": "fingerpost/resolver",
