@@ -53,6 +53,7 @@ type waitSide struct {
 	server   *server
 	key      string
 	p50, p99 []float64 // ms, a round each
+	cpu      []float64 // µs a mail
 }
 
 // besideDead measures the sends of a healthy project at a constant rate, half of what was reached unless -rate says
@@ -110,6 +111,7 @@ func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report
 	rep.add(
 		compared(name("a healthy project's latency p50"), "ms", busy.p50, quiet.p50, "none wait"),
 		compared(name("its latency p99"), "ms", busy.p99, quiet.p99, "none wait").ratioAtMost(1.2),
+		compared(name("its CPU"), "µs/mail", busy.cpu, quiet.cpu, "none wait"),
 		beside(name("resident memory"), "MiB", mib(with.now), mib(without.now), "none wait"),
 	)
 	rep.note("A healthy project's sends come at a constant rate (%.0f a second) and count from when they were due. Of those that wait, half have a server that "+
@@ -160,13 +162,22 @@ func (m *mailBench) waitRound(ctx context.Context, s *waitSide, rate float64) er
 	if err := m.callTimes(ctx, s.server, s.key, min(warmMails, m.load.warmUp), false, healthySlug); err != nil {
 		return err
 	}
+	before, err := processCPU(s.server.pid)
+	if err != nil {
+		return err
+	}
 	res, err := m.callFor(ctx, s.server, s.key, healthySlug, m.load.round, every(rate))
+	if err != nil {
+		return err
+	}
+	after, err := processCPU(s.server.pid)
 	if err == nil {
 		err = m.checkMarks()
 	}
 	if err != nil {
 		return err
 	}
+	s.cpu = append(s.cpu, 1000*ms(after-before)/float64(max(1, len(res.micros))))
 	p := res.percentiles(0.5, 0.99)
 	s.p50, s.p99 = append(s.p50, ms(p[0])), append(s.p99, ms(p[1]))
 	return nil
