@@ -79,7 +79,9 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	if s.mail == nil {
 		return refuseMail
 	}
-	m.Request = requestHash(r.route.path, f.body)
+	if m.IdempotencyKey != "" { // nobody looks at it without one
+		m.Request = requestHash(r.route.path, f.body)
+	}
 	f.body = nil
 	r.ctx.Request.ResetBody() // nobody needs it while this waits
 	receipt, err := s.await(m)

@@ -37,8 +37,17 @@ func (c *client) resolve(domain []byte) (answer, error) {
 }
 
 // put sends a JSON body. The answer's body is good until the next call.
-func (c *client) put(path string, body []byte) (answer, error) {
-	c.out = append(append(c.out[:0], "PUT "...), path...)
+func (c *client) put(path string, body []byte) (answer, error) { return c.send("PUT ", path, body) }
+
+// get asks for a path. The answer's body is good until the next call.
+func (c *client) get(path string) (answer, error) {
+	c.out = append(append(append(c.out[:0], "GET "...), path...), c.tail...)
+	return c.exchange()
+}
+
+// send is put with another method, which has a space behind it.
+func (c *client) send(method, path string, body []byte) (answer, error) {
+	c.out = append(append(c.out[:0], method...), path...)
 	c.out = append(c.out, strings.TrimSuffix(c.tail, "\r\n")...)
 	c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
 	c.out = append(c.out, body...)

@@ -8,6 +8,7 @@
 //	go run ./bench checkout   resolve while git switches every file at once
 //	go run ./bench start      cold start, warm start, resident memory
 //	go run ./bench feed       resolve while files change, with 1,000 subscribers of the change feed and without
+//	go run ./bench mail       sends against a bare SMTP client with the same syncs; beside a dead server; the mail log
 //	go run ./bench flood      memory and hit ratio around 1,000,000 unknown domains
 //
 // It makes a seeded corpus, builds the real binary, starts it and talks to it over real sockets. Every answer's
@@ -20,6 +21,11 @@
 // The bare program, the baseline of write, makes the system calls without which a file's new content is not durable:
 // temporary file, fsync, exchange, fsync of the folder, and one Pebble batch without sync. It has as many workers as there
 // are clients, and a folder of its own on the same disk: that of -work.
+//
+// The bare mailer, the baseline of mail, is net/smtp in a process of its own: one synced batch of Pebble for each mail,
+// then MAIL to the final dot, over as many connections as fingerpost has. Both send to the same sink, in this process.
+// Each mail has a mark, and one that was reported as sent and is not at the sink once and whole voids the run. The log
+// that is read has been written by real sends; its store stays in -work, so that -log-entries 1000000 takes its time once.
 //
 // Server and load share the machine, so the load is made cheap: one thread, epoll, prebuilt requests, no allocation.
 // Rounds are interleaved, A B A B, and ratios are taken within a round, so that a machine that slows down half-way

@@ -30,6 +30,7 @@ func commands() []command {
 		{"checkout", "resolve while git switches every file at once", nil, runCheckout},
 		{"start", "cold start, warm start, resident memory", nil, runStart},
 		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", nil, runFeed},
+		{"mail", "sends against a bare SMTP client with the same syncs; beside a dead server; the mail log", tuneMail, runMail},
 		{"flood", "memory and hit ratio around 1,000,000 unknown domains", nil, runFlood},
 	}
 }
@@ -46,6 +47,9 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == floorCommand {
 		return exitCode(runFloor(args[1:], os.Stdin, stdout), stderr)
+	}
+	if len(args) > 0 && args[0] == bareMailCommand {
+		return exitCode(runBareMail(args[1:], os.Stdin, stdout), stderr)
 	}
 	if len(args) > 0 {
 		for _, c := range commands() {

@@ -20,9 +20,9 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the floor, as which bench starts itself.
+// TestMain lets the test binary be the floor and the bare mailer, as which bench starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == floorCommand {
+	if len(os.Args) > 1 && (os.Args[1] == floorCommand || os.Args[1] == bareMailCommand) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -330,6 +330,8 @@ func TestUsage(t *testing.T) {
 	f(2, "resolve", "extra")
 	f(2, "write", "-write-rate", "0")
 	f(2, "write", "-projects", "63", "-domains", "63")
+	f(2, "mail", "-log-entries", "1000")
+	f(2, "mail", "-waiting", "0")
 	f(2, "write", "-scale", "-projects", "1000", "-domains", "1000")
 	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")
 }

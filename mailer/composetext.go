@@ -57,7 +57,7 @@ func checkBody(ps *catalog.Problems, path string, body *string) {
 	}
 	if returns {
 		// Not left to mime/quotedprintable: its writer drops the LF of "\ré\n" (it takes it for the second half of CR LF).
-		*body = lineBreaks.Replace(*body)
+		*body = strings.ReplaceAll(strings.ReplaceAll(*body, "\r\n", "\n"), "\r", "\n") // much faster than lineBreaks
 	}
 }
 

@@ -19,8 +19,8 @@
 //	SENT, FAILED, EXPIRED    ends
 //
 // Each project has an outbox of its own: what waits, places for attempts at a time, and what is known of its server. So
-// nobody's mail waits for another's server. Sends that somebody waits for go first. A server that cannot be reached, or
-// breaks off, is left alone for 3 seconds, then for twice as long each time up to a minute; one mail that waited then
+// nobody's mail waits for another's server. There are more places than connections to a server: who waits for one of those
+// is stored already when it falls free. Sends that somebody waits for go first. A server that cannot be reached, or breaks off, is left alone for 3 seconds, then for twice as long each time up to a minute; one mail that waited then
 // tries, and the others keep their attempts. Sends go on to be tried at once, as long as there is a place; where that may
 // take long, they are queued at once. In memory is 24 bytes of each mail that waits.
 //

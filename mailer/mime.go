@@ -24,21 +24,23 @@ func cutEntity(b []byte) (e entity, err error) {
 
 // value returns a header, unfolded, or "".
 func (e entity) value(name string) string {
-	lines := strings.Split(string(e.head), "\r\n")
-	for i, line := range lines {
-		value, found := strings.CutPrefix(line, name+headerSeparator)
+	for line, rest := cutLine(e.head); len(line) > 0; line, rest = cutLine(rest) {
+		value, found := strings.CutPrefix(string(line), name+headerSeparator)
 		if !found {
 			continue
 		}
-		for _, more := range lines[i+1:] {
-			if !strings.HasPrefix(more, "\t") && !strings.HasPrefix(more, " ") {
-				break
-			}
-			value += " " + more[1:]
+		for len(rest) > 0 && (rest[0] == '\t' || rest[0] == ' ') {
+			line, rest = cutLine(rest)
+			value += " " + string(line[1:])
 		}
 		return value
 	}
 	return ""
+}
+
+func cutLine(b []byte) (line, rest []byte) {
+	line, rest, _ = bytes.Cut(b, []byte("\r\n"))
+	return line, rest
 }
 
 // parts returns what stands between the delimiters of a multipart, and its boundary.

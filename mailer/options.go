@@ -50,17 +50,18 @@ type Options struct {
 
 	Budget    time.Duration // how long a Send takes at most; 0 means 10 s
 	Retention time.Duration // how long log entries are kept; 0 means 90 days, less than a day means a day
-	PerServer int           // attempts at a time with the mail of one project; 0 means 8. The Carrier's limit should not be lower
+	PerServer int           // attempts at a time with the mail of one project; 0 means 16. See DefaultPerServer
 	Retries   int           // attempts at a time with mail that waited, over all projects; 0 means 256
 	Logger    *slog.Logger  // nil means slog.Default
 	Clock     Clock         // nil means the real one
 }
 
-// The Options' defaults.
+// The Options' defaults. DefaultPerServer is twice DefaultConnections: while one mail has a connection, another one is on
+// its way to the disk.
 const (
 	DefaultBudget    = 10 * time.Second
 	DefaultRetention = 90 * 24 * time.Hour
-	DefaultPerServer = 8
+	DefaultPerServer = 2 * DefaultConnections
 	DefaultRetries   = 256
 )
 

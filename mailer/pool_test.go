@@ -35,7 +35,7 @@ func TestPoolBounds(t *testing.T) {
 			all.Wait()
 			want := 3
 			if name == "default" {
-				want = 4
+				want = mailer.DefaultConnections
 			}
 			if n, _, most := peer.connections(); most > want || n > want {
 				t.Errorf("%d connections, %d at the same time, for %d", n, most, want)

@@ -19,7 +19,7 @@ func BenchmarkMailer(b *testing.B) {
 	defer r.Close()
 	rig := &rig{t: b, resolver: r}
 	rig.declare(project("acme", k))
-	carrier := mailer.NewTransport(mailer.TransportOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PerServer: mailer.DefaultPerServer})
+	carrier := mailer.NewTransport(mailer.TransportOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	defer carrier.Close()
 	m, err := mailer.Open(mailer.Options{Ledger: r, Projects: r, Carrier: carrier, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

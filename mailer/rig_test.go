@@ -1,6 +1,7 @@
 package mailer_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type rig struct {
 	ledger    *faultyLedger
 	transport *mailer.Transport
 	options   mailer.Options
+
+	connections int // to one server; 0: as many as there are places
 	*mailer.Mailer
 }
 
@@ -65,7 +68,7 @@ func (r *rig) open(ledger *faultyLedger) {
 	r.t.Helper()
 	r.ledger = ledger
 	r.transport = mailer.NewTransport(mailer.TransportOptions{
-		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PerServer: mailer.DefaultPerServer,
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PerServer: cmp.Or(r.connections, mailer.DefaultPerServer),
 	})
 	r.options.Ledger, r.options.Carrier = r.ledger, r.transport
 	m, err := mailer.Open(r.options)

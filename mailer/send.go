@@ -1,7 +1,6 @@
 package mailer
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -117,7 +116,11 @@ func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Micr
 // content renders what the mail says, and how long that is worth sending.
 func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r Rendered, age time.Duration, err error) {
 	if s.TemplateCode == "" {
-		return Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: cmp.Or(s.BodyText, PlainText(s.BodyHTML))}, maxAge(nil), nil
+		r = Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
+		if r.Text == "" {
+			r.Text = PlainText(r.HTML)
+		}
+		return r, maxAge(nil), nil
 	}
 	t, err := m.options.Projects.MailTemplate(p.Project.ID, s.TemplateCode)
 	if err != nil {

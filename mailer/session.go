@@ -325,14 +325,26 @@ func (s *session) want(class int, words ...string) error {
 	return nil
 }
 
-// body writes the message and the final dot. An error means that the dot, or the record of TLS that it was in, did not
-// get out whole, so the server cannot have taken the mail. The dot is never written after an error.
+// body writes the message, dot-stuffed (RFC 5321 4.5.2), and the final dot. An error means that the dot, or the record of
+// TLS that it was in, did not get out whole, so the server cannot have taken the mail. The dot is never written after an
+// error.
 func (s *session) body(message []byte) error {
-	dots := textproto.NewWriter(s.w).DotWriter()
-	if _, err := dots.Write(message); err != nil {
-		return err
+	lineDot := []byte("\r\n.")
+	if bytes.HasPrefix(message, lineDot[2:]) {
+		_ = s.w.WriteByte('.') // the writer keeps its error for Flush, and writes nothing more
 	}
-	return dots.Close()
+	rest := message
+	for at := bytes.Index(rest, lineDot); at >= 0; at = bytes.Index(rest, lineDot) {
+		_, _ = s.w.Write(rest[:at+len(lineDot)])
+		_ = s.w.WriteByte('.')
+		rest = rest[at+len(lineDot):]
+	}
+	_, _ = s.w.Write(rest)
+	if !bytes.HasSuffix(message, lineDot[:2]) {
+		_, _ = s.w.WriteString("\r\n")
+	}
+	_, _ = s.w.WriteString(".\r\n")
+	return s.w.Flush()
 }
 
 // inStep reports whether the server waits for a command after err: it has refused one, or was not asked at all.

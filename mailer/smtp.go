@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// DefaultConnections is how many connections there are to one Server: providers count them.
+const DefaultConnections = 8
+
 // TransportOptions say how mail is handed over. The zero value is good.
 type TransportOptions struct {
 	// Allow are networks that may be connected to although they are private, loopback or otherwise special: see refused
@@ -21,7 +24,7 @@ type TransportOptions struct {
 	// that has a dot, else the address that the connection comes from.
 	HelloName string
 	Limits    Limits
-	// PerServer and Total bound connections, idle ones included; 0 means 4 and 512.
+	// PerServer and Total bound connections, idle ones included; 0 means DefaultConnections and 512.
 	PerServer, Total int
 	// Idle is how long a connection is kept for the next mail; 0 means 30 seconds, which is less than servers wait.
 	Idle time.Duration
@@ -79,7 +82,7 @@ func NewTransport(o TransportOptions) *Transport {
 	}
 	limits := o.Limits.orDefault()
 	return &Transport{guard: newGuard(o.Allow), hello: o.HelloName, limits: limits, resolver: o.Resolver,
-		pool: newPool(or(o.PerServer, 4), or(o.Total, 512), o.Idle, limits.Quit)}
+		pool: newPool(or(o.PerServer, DefaultConnections), or(o.Total, 512), o.Idle, limits.Quit)}
 }
 
 // Format writes no more than the type's name: the servers in it have passwords.

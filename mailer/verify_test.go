@@ -89,6 +89,15 @@ func TestVerifyBites(t *testing.T) {
 	f(html, "text/html", "text/plain")
 	f(html, "<p>first", "<p>")
 
+	// What readers and relays may take in another way than it was meant.
+	odd := both
+	odd.Text = "blank \nfür\n" + strings.Repeat("long ", 20)
+	f(odd, "blank=20\r\n", "blank \r\n")
+	f(odd, "f=C3=BCr", "f=c3=bcr")
+	f(odd, "f=C3=BCr", "f=C3=Br")
+	f(odd, "long =\r\nlong", "long long")
+	f(odd, "long=20\r\n", "long \r\n")
+
 	sound, _ := both.check()
 	message, _ := sound.compose()
 	delimiter := "--" + sound.boundary()

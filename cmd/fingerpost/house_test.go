@@ -30,7 +30,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/bench": {"fingerpost/resolver/catalog",
-		"github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", // the floor, and the bare program's store
+		"github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", // the floor, and the stores of the bare programs
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 }
 

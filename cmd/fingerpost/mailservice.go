@@ -93,7 +93,7 @@ type mailService struct {
 func openMail(f mailFlags, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
-		carrier: mailer.NewTransport(mailer.TransportOptions{Allow: f.allow, PerServer: mailer.DefaultPerServer}),
+		carrier: mailer.NewTransport(mailer.TransportOptions{Allow: f.allow}),
 		stop:    stop, stopped: make(chan struct{}),
 	}
 	var err error

@@ -254,6 +254,12 @@ func (w *mailWriter) put(i int) error {
 	return w.b.Set(w.countKey(w.rows[i].start), appendTally(rec[:0], &w.rows[i]), nil)
 }
 
+// mayHold is false where the counts say that there is no entry at a place: each has every entry's id within its bounds.
+func (r *mailReader) mayHold(p mailPos) bool {
+	i := covering(r.rows, p)
+	return i >= 0 && r.rows[i].minID <= p.id() && p.id() <= r.rows[i].maxID
+}
+
 // insert counts an entry that is new, once in a batch.
 func (w *mailWriter) insert(p mailPos, status byte) (err error) {
 	i := covering(w.rows, p)

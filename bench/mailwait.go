@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// The projects beside each other: one whose server is well, and two whose mail waits.
+const (
+	healthySlug = "healthy"
+	refusedSlug = "refused"
+	silentSlug  = "silent"
+)
+
+// A deadServer is an address at which no mail can be handed over: it refuses connections, or once hung, takes them and
+// says nothing. It has a loopback address of its own, so that nobody else is given its port.
+type deadServer struct {
+	address  string
+	listener net.Listener // nil while it refuses
+}
+
+// newDeadServer returns one of several, which have a number each.
+func newDeadServer(number int) (*deadServer, error) {
+	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 100+number))
+	if err != nil {
+		return nil, fmt.Errorf("reserve the address of a dead server: %w", err)
+	}
+	return &deadServer{address: ln.Addr().String()}, ln.Close()
+}
+
+// hang makes it take connections without a word.
+func (d *deadServer) hang() (err error) {
+	d.listener, err = net.Listen("tcp", d.address)
+	return err
+}
+
+func (d *deadServer) close() {
+	if d.listener != nil {
+		_ = d.listener.Close()
+	}
+}
+
+// A waitSide is a server with mail that waits, or without.
+type waitSide struct {
+	server   *server
+	key      string
+	p50, p99 []float64 // ms, a round each
+	cpu      []float64 // µs a mail
+}
+
+// besideDead measures the sends of a healthy project at a constant rate, half of what was reached unless -rate says
+// otherwise, by turns on a server on which much mail of other projects waits for servers that are dead, and on one on which
+// none does. Who has not the turn is stopped.
+func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report) (err error) {
+	rate := m.load.rate
+	if rate == 0 {
+		rate = reached / 2
+	}
+	refused, err := newDeadServer(1)
+	if err != nil {
+		return err
+	}
+	silent, err := newDeadServer(2)
+	if err != nil {
+		return err
+	}
+	defer silent.close()
+	var quiet, busy waitSide
+	for side, name := range map[*waitSide]string{&quiet: "mail-quiet", &busy: "mail-waiting"} {
+		if err := m.startWaitSide(ctx, side, name, refused, silent); err != nil {
+			return err
+		}
+		defer side.server.stop()
+	}
+	m.say("letting %d mails wait for dead servers", m.waiting)
+	if err := m.callTimes(ctx, busy.server, busy.key, m.waiting, true, refusedSlug, silentSlug); err != nil {
+		return err
+	}
+	// From here on one of the two takes connections and hangs, which costs its callers more than a refusal.
+	if err := silent.hang(); err != nil {
+		return err
+	}
+	if err := m.waitTurns(ctx, rate, &quiet, &busy); err != nil {
+		return err
+	}
+	depth, err := busy.server.metric("fingerpost_mail_queue_depth")
+	if err == nil && int(depth) != m.waiting {
+		err = fmt.Errorf("%v mails wait, of %d", depth, m.waiting)
+	}
+	if err != nil {
+		return err
+	}
+	with, err := processMemory(busy.server.pid)
+	if err != nil {
+		return err
+	}
+	without, err := processMemory(quiet.server.pid)
+	if err != nil {
+		return err
+	}
+	name := func(what string) string { return fmt.Sprintf("%d mails wait for dead servers: %s", m.waiting, what) }
+	rep.Parameters["rate"] = rate
+	rep.add(
+		compared(name("a healthy project's latency p50"), "ms", busy.p50, quiet.p50, "none wait"),
+		compared(name("its latency p99"), "ms", busy.p99, quiet.p99, "none wait").ratioAtMost(1.2),
+		compared(name("its CPU"), "µs/mail", busy.cpu, quiet.cpu, "none wait"),
+		beside(name("resident memory"), "MiB", mib(with.now), mib(without.now), "none wait"),
+	)
+	rep.note("A healthy project's sends come at a constant rate (%.0f a second) and count from when they were due. Of those that wait, half have a server that "+
+		"refuses connections, half one that takes them and says nothing. The two servers have stores of their own, and only one runs at a time.", rate)
+	return nil
+}
+
+func (m *mailBench) startWaitSide(ctx context.Context, w *waitSide, name string, refused, silent *deadServer) error {
+	c, err := m.config(name)
+	if err == nil {
+		err = errors.Join(c.add(healthySlug, m.clear.listener.Addr().String(), false),
+			c.add(refusedSlug, refused.address, false), c.add(silentSlug, silent.address, false))
+	}
+	if err != nil {
+		return err
+	}
+	w.key = c.key
+	w.server, err = m.mailServer(ctx, name, c, false)
+	return err
+}
+
+// waitTurns lets the sides send by turns, and the one that begins change from round to round.
+func (m *mailBench) waitTurns(ctx context.Context, rate float64, quiet, busy *waitSide) error {
+	sides := []*waitSide{quiet, busy}
+	defer func() {
+		for _, s := range sides {
+			_ = s.server.signal(syscall.SIGCONT) // else it could not end; fails where it is gone already
+		}
+	}()
+	for i := range m.load.rounds {
+		for j := range sides {
+			s, other := sides[(i+j)%2], sides[(i+j+1)%2]
+			if err := errors.Join(other.server.signal(syscall.SIGSTOP), s.server.signal(syscall.SIGCONT)); err != nil {
+				return err
+			}
+			if err := m.waitRound(ctx, s, rate); err != nil {
+				return err
+			}
+		}
+		m.say("round %d of %d:  none wait: p50 %.3f ms, p99 %.3f ms  %d wait: p50 %.3f ms, p99 %.3f ms", i+1, m.load.rounds,
+			quiet.p50[i], quiet.p99[i], m.waiting, busy.p50[i], busy.p99[i])
+	}
+	return nil
+}
+
+// waitRound adds a round to a side's figures, after some mails that bring a server that was stopped back to its pace.
+func (m *mailBench) waitRound(ctx context.Context, s *waitSide, rate float64) error {
+	if err := m.callTimes(ctx, s.server, s.key, min(warmMails, m.load.warmUp), false, healthySlug); err != nil {
+		return err
+	}
+	before, err := processCPU(s.server.pid)
+	if err != nil {
+		return err
+	}
+	res, err := m.callFor(ctx, s.server, s.key, healthySlug, m.load.round, every(rate))
+	if err != nil {
+		return err
+	}
+	after, err := processCPU(s.server.pid)
+	if err == nil {
+		err = m.checkMarks()
+	}
+	if err != nil {
+		return err
+	}
+	s.cpu = append(s.cpu, 1000*ms(after-before)/float64(max(1, len(res.micros))))
+	p := res.percentiles(0.5, 0.99)
+	s.p50, s.p99 = append(s.p50, ms(p[0])), append(s.p99, ms(p[1]))
+	return nil
+}
+
+// signal is for stopping a server and letting it go on.
+func (s *server) signal(sig syscall.Signal) error {
+	if s.pid == os.Getpid() {
+		return errors.New("this process is not to be stopped")
+	}
+	return syscall.Kill(s.pid, sig)
+}
+
+// metric reads one of the server's metrics, which has no labels.
+func (s *server) metric(name string) (float64, error) {
+	res, err := fetch(s.ops + "/metrics")
+	if err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("read metrics: status %d", res.StatusCode)
+	}
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.ParseFloat(rest, 64)
+		}
+	}
+	return 0, errors.Join(fmt.Errorf("read metrics: there is no %s", name), lines.Err())
+}
