@@ -48,6 +48,10 @@ type Options struct {
 	// none can be.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
 
+	// Held lets what an earlier process has queued alone until Release is called: as long as the Projects may say what the
+	// files said some time ago, mail would go where it does not belong any more.
+	Held bool
+
 	Budget    time.Duration // how long a Send takes at most; 0 means 10 s
 	Retention time.Duration // how long log entries are kept; 0 means 90 days, less than a day means a day
 	PerServer int           // attempts at a time with the mail of one project; 0 means 8. The Carrier's limit should not be lower
