@@ -28,7 +28,7 @@ type Projects interface {
 // the methods promise; they may be called from any goroutine.
 type Carrier interface {
 	Send(ctx context.Context, to Server, envelope Envelope, message []byte) Outcome
-	// SendAlone uses no connection but one of its own.
+	// SendAlone uses no connection but one of its own, and ends with ctx even where the server has the whole message.
 	SendAlone(ctx context.Context, to Server, envelope Envelope, message []byte) Outcome
 }
 
@@ -85,6 +85,7 @@ type TestReport struct {
 	Connected bool // connecting, greeting, TLS and AUTH passed
 	ToEmail   string
 	MailSent  bool
+	Reply     string // what the server said to what it refused, see Outcome; "" where nothing
 	Steps     []Step
 }
 
