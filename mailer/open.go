@@ -23,6 +23,7 @@ type Mailer struct {
 	turnstile turnstile
 	templates templateCache
 	passwords passwordCache
+	unopened  unopened
 	counters  counters
 
 	attempts context.Context // of all attempts, ends when Drain cuts them off
