@@ -45,9 +45,7 @@ func (s *Server) testSMTP(r *request) error {
 		return nil
 	}
 	if e, _ := visible(err); strings.HasPrefix(string(e.Code), smtpCodes) { // the settings are the caller's, and so is the failure
-		data := append([]byte(`{"connected":`), strconv.FormatBool(report.Connected)...)
-		data = resolver.AppendString(append(data, `,"toEmail":`...), t.ToEmail)
-		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, append(data, `,"mailSent":false}`...))
+		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendFailedTest(nil, &report))
 		return nil
 	}
 	return err
@@ -73,6 +71,16 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 		checked.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: t.Password}
 	}
 	return t, f.validated(checked.Validate())
+}
+
+func appendFailedTest(dst []byte, report *mailer.TestReport) []byte {
+	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
+	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
+	dst = append(dst, `,"mailSent":false`...)
+	if report.Reply != "" {
+		dst = resolver.AppendString(append(dst, `,"serverReply":`...), report.Reply)
+	}
+	return append(dst, '}')
 }
 
 func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {

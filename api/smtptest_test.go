@@ -62,20 +62,25 @@ func TestSMTPTestFails(t *testing.T) {
 		message   string
 		fields    []string
 		connected bool
+		said      bool // the server
 	}{
 		{s.settings(`,"username":"acme","password":"canary-password"`), "SMTP_AUTH_FAILED",
-			"Authentication failed: the SMTP server rejected the username or password (535)", []string{"username", "password"}, false},
-		{s.settings(`,"tlsEnabled":true`), "SMTP_STARTTLS_UNAVAILABLE", "", []string{"tlsEnabled"}, false},
-		{strings.Replace(s.settings(""), "ada@", "nobody@", 1), "SMTP_RECIPIENT_REJECTED", "", []string{"toEmail"}, true},
-		{fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"fromEmail":"a@post.example","toEmail":"ada@example.com"}`, port), "SMTP_CONNECTION_REFUSED", "", []string{"port"}, false},
-		{strings.Replace(s.settings(""), "127.0.0.1", "169.254.169.254", 1), "SMTP_ADDRESS_NOT_ALLOWED", "", []string{"host"}, false},
+			"Authentication failed: the SMTP server rejected the username or password (535)", []string{"username", "password"}, false, true},
+		{s.settings(`,"tlsEnabled":true`), "SMTP_STARTTLS_UNAVAILABLE", "", []string{"tlsEnabled"}, false, false},
+		{strings.Replace(s.settings(""), "ada@", "nobody@", 1), "SMTP_RECIPIENT_REJECTED", "", []string{"toEmail"}, true, true},
+		{fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"fromEmail":"a@post.example","toEmail":"ada@example.com"}`, port), "SMTP_CONNECTION_REFUSED", "", []string{"port"}, false, false},
+		{strings.Replace(s.settings(""), "127.0.0.1", "169.254.169.254", 1), "SMTP_ADDRESS_NOT_ALLOWED", "", []string{"host"}, false, false},
 	} {
 		a := p.ask("POST", testPath, p.poster, c.body)
 		a.check(t, 400, c.code)
-		if message, _ := a.json["message"].(string); c.message != "" && !strings.HasPrefix(message, c.message) {
+		if message, _ := a.json["message"].(string); c.message != "" && message != c.message {
 			t.Errorf("%s: message %q", c.code, message)
 		}
 		d := a.data()
+		if reply, said := d["serverReply"].(string); said != c.said || said && reply == "" {
+			t.Errorf("%s: the server said %q", c.code, reply)
+		}
+		delete(d, "serverReply")
 		if !slices.Equal(a.fields(), c.fields) || len(d) != 3 || d["connected"] != c.connected || d["mailSent"] != false || d["toEmail"] == "" {
 			t.Errorf("%s: fields %q, data %v", c.code, a.fields(), d)
 		}

@@ -23,8 +23,8 @@ type Secrets struct {
 	Identities *seal.Identities
 }
 
-// maxSecretBytes bounds a secret that file() names.
-const maxSecretBytes = 64 << 10
+// maxSecretBytes bounds a secret that file() names, and a ca_file, which may be a bundle of all the CAs there are.
+const maxSecretBytes = 1 << 20
 
 // Open returns a secret's plain value. context is what a sealed value must have been made for, see seal.Context. Errors
 // name the source, never the value.
@@ -56,13 +56,17 @@ func (s *Secrets) readFile(name string) (string, error) {
 			continue
 		}
 		var b []byte
-		if b, err = readBelow(dir, name); err == nil {
+		if b, err = readBelow(dir, name); err == nil && len(b) > maxSecretBytes {
+			return "", fmt.Errorf("read secret file %s: it is larger than 1 MiB", name)
+		}
+		if err == nil {
 			return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 		}
 	}
 	return "", fmt.Errorf("read secret file %s: %w", name, cause(err))
 }
 
+// readBelow reads one byte more than a secret may have, so that a larger file is told from one that fits.
 func readBelow(dir, name string) ([]byte, error) {
 	t, err := openTree(dir)
 	if err != nil {
@@ -74,5 +78,5 @@ func readBelow(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSecretBytes))
+	return io.ReadAll(io.LimitReader(f, maxSecretBytes+1))
 }

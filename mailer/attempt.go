@@ -3,6 +3,7 @@ package mailer
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,7 +97,7 @@ func explain(o *Outcome) string {
 	if o.Reply == "" {
 		return o.Message
 	}
-	return o.Message + " The server said: " + o.Reply
+	return strings.TrimSuffix(o.Message, ".") + ". The server said: " + o.Reply
 }
 
 func earlier(a, b time.Time) time.Time {

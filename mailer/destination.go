@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"fingerpost/resolver/catalog"
@@ -64,24 +65,56 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 	return d, nil, nil
 }
 
-// open opens the secrets of a project's SMTP config. Its error names no cause, which may quote what could not be read.
+// open opens the secrets of a project's SMTP config. Its error goes to callers and names no cause: that is the operator's
+// business, and stands in the log.
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
 	d.server = Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
 	if c.Password.Source != catalog.SecretNone {
 		if d.server.Password, err = m.openSecret(c.Password, p.Project.UUID.String()+"/password"); err != nil {
-			return d, fmt.Errorf("the SMTP password of project %s cannot be opened on this node", p.Project.Slug)
+			return d, m.unopened.note(m.log, &p.Project, "SMTP password", err)
 		}
 	}
 	if c.CAFile != "" {
 		ca := catalog.Secret{Source: catalog.SecretFile, Ref: c.CAFile}
 		if d.server.CA, err = m.openSecret(ca, p.Project.UUID.String()+"/ca_file"); err != nil {
-			return d, fmt.Errorf("the ca_file of project %s cannot be read on this node", p.Project.Slug)
+			return d, m.unopened.note(m.log, &p.Project, "ca_file", err)
 		}
 	}
+	m.unopened.forget(p.Project.ID)
 	d.from = c.FromEmail
 	d.fingerprint = fingerprintOf(&d.server, c.FromEmail)
 	return d, nil
+}
+
+// unopened are the projects of which a secret cannot be opened, and why: the log is told once, not with each send.
+type unopened struct {
+	mu  sync.Mutex
+	why map[int64]string
+}
+
+// note logs why what cannot be opened, unless that was the last that was said of the project, and returns what callers
+// are told.
+func (u *unopened) note(log *slog.Logger, p *catalog.Project, what string, err error) error {
+	why := what + ": " + err.Error()
+	u.mu.Lock()
+	known := u.why[p.ID] == why
+	if u.why == nil {
+		u.why = map[int64]string{}
+	}
+	u.why[p.ID] = why
+	u.mu.Unlock()
+	if !known {
+		log.Warn("a project's mail cannot be sent from this node, since a secret cannot be opened", "project", p.Slug, "secret", what, "error", err)
+	}
+	return fmt.Errorf("the %s of project %s cannot be opened on this node, whose log says why", what, p.Slug)
+}
+
+// forget ends what note has begun.
+func (u *unopened) forget(project int64) {
+	u.mu.Lock()
+	delete(u.why, project)
+	u.mu.Unlock()
 }
 
 var errNoOpener = errors.New("secrets cannot be opened here")

@@ -23,6 +23,7 @@ type Mailer struct {
 	turnstile turnstile
 	templates templateCache
 	passwords passwordCache
+	unopened  unopened
 	counters  counters
 
 	attempts context.Context // of all attempts, ends when Drain cuts them off
@@ -61,8 +62,8 @@ const (
 	firstPrune = time.Minute
 )
 
-// Open takes up what the ledger has queued and starts to work at it. It fails only where Options lack what they need: a
-// ledger that cannot be read is asked again until it can be.
+// Open takes up what the ledger has queued and starts to work at it, but with Options.Held only once Release is called. It
+// fails only where Options lack what they need: a ledger that cannot be read is asked again until it can be.
 func Open(o Options) (*Mailer, error) {
 	if o.Ledger == nil || o.Projects == nil || o.Carrier == nil {
 		return nil, errors.New("open mailer: it needs a Ledger, Projects and a Carrier")
@@ -85,12 +86,27 @@ func Open(o Options) (*Mailer, error) {
 		outboxes:  map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
 	}
 	m.attempts, m.cut = context.WithCancel(context.Background())
+	if !o.Held {
+		m.begun()
+	}
+	return m, nil
+}
+
+// Release has a Mailer that was opened with Options.Held take up the queue. It is called once, and does nothing after Drain.
+func (m *Mailer) Release() {
+	if m.begin() {
+		defer m.end()
+		m.begun()
+	}
+}
+
+// begun takes up the queue, and begins with what is done again and again.
+func (m *Mailer) begun() {
 	if err := m.takeUp(); err != nil {
 		m.log.Error("the mail queue cannot be read, and is asked for again", "error", err)
 	}
 	m.every("tick", tickEvery, tickEvery, m.tick)
 	m.every("prune", firstPrune, pruneEvery, m.prune)
-	return m, nil
 }
 
 // every calls f again and again until the Mailer drains, never twice at a time.

@@ -28,7 +28,7 @@ type Projects interface {
 // the methods promise; they may be called from any goroutine.
 type Carrier interface {
 	Send(ctx context.Context, to Server, envelope Envelope, message []byte) Outcome
-	// SendAlone uses no connection but one of its own.
+	// SendAlone uses no connection but one of its own, and ends with ctx even where the server has the whole message.
 	SendAlone(ctx context.Context, to Server, envelope Envelope, message []byte) Outcome
 }
 
@@ -47,6 +47,10 @@ type Options struct {
 	// OpenSecret opens passwords, and CA files as secrets given by file(). context is "<project's uuid>/password". Nil:
 	// none can be.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
+
+	// Held lets what an earlier process has queued alone until Release is called: as long as the Projects may say what the
+	// files said some time ago, mail would go where it does not belong any more.
+	Held bool
 
 	Budget    time.Duration // how long a Send takes at most; 0 means 10 s
 	Retention time.Duration // how long log entries are kept; 0 means 90 days, less than a day means a day
@@ -82,6 +86,7 @@ type TestReport struct {
 	Connected bool // connecting, greeting, TLS and AUTH passed
 	ToEmail   string
 	MailSent  bool
+	Reply     string // what the server said to what it refused, see Outcome; "" where nothing
 	Steps     []Step
 }
 

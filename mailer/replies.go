@@ -35,6 +35,17 @@ var advice = map[string]string{
 	"toEmail":    "the server does not take mail for this address",
 }
 
+// advice is that for a field, as far as it goes with the code.
+func (v verdict) advice(field string) string {
+	switch {
+	case field == "username" && v.code == CodeAuthFailed:
+		return "may be wrong, or not one that this password is for"
+	case field == "username" && v.code == CodeAuthRequired:
+		return "is needed, with its password: the server takes no mail without a login"
+	}
+	return advice[field]
+}
+
 // classifyReply judges a negative reply by its code and, where the table says so, its enhanced code.
 func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	enhanced, text := a.clean(refusal.Msg)
@@ -44,7 +55,7 @@ func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)", refusal.Code)
 	}
 	for _, field := range v.fields {
-		out.Problems.Addf(field, "%s", advice[field])
+		out.Problems.Addf(field, "%s", v.advice(field))
 	}
 	if v.code == CodeAuthRequired && a.session.startTLS && !a.session.secure {
 		out.Problems.Addf("tlsEnabled", "the server offers STARTTLS, and may want that first")

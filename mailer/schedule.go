@@ -2,7 +2,6 @@ package mailer
 
 import (
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"fingerpost/resolver/catalog"
@@ -13,10 +12,7 @@ var waits = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
 }
 
-const (
-	maxWait       = time.Hour
-	defaultMaxAge = 24 * time.Hour
-)
+const maxWait = time.Hour
 
 // waitAfter is how long a mail waits after so many attempts: the schedule, 20 % more or less, so that what failed
 // together does not come back together, or what the server asked for where that is longer.
@@ -38,18 +34,12 @@ func pauseAfter(failures int) time.Duration {
 	return min(3*time.Second<<min(failures-1, 8), time.Minute)
 }
 
-// maxAge is how long a template's mails may be tried, for raw mail 24 hours.
+// maxAge is how long a template's mails may be tried, for raw mail as long as for a template that does not say.
 func maxAge(t *catalog.Template) time.Duration {
-	if t == nil || t.MaxAge == "" {
-		return defaultMaxAge
+	if t == nil {
+		t = &catalog.Template{}
 	}
-	last := len(t.MaxAge) - 1
-	n, err := strconv.Atoi(t.MaxAge[:last])
-	unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[t.MaxAge[last]]
-	if err != nil || unit == 0 {
-		return defaultMaxAge // Template.Validate lets none of these through
-	}
-	return time.Duration(n) * unit
+	return t.Lifetime()
 }
 
 // realClock is the Clock of the world.

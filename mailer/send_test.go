@@ -1,6 +1,8 @@
 package mailer_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/mail"
 	"strings"
 	"testing"
@@ -78,6 +80,9 @@ func TestSendChecksInOrder(t *testing.T) {
 			p.SMTP.Username, p.SMTP.Password = "me", catalog.Secret{Source: catalog.SecretSealed, Ref: "x"}
 		}),
 	)
+	var said bytes.Buffer // by one goroutine at a time: nothing is under way here
+	r.options.Logger = slog.New(slog.NewTextHandler(&said, nil))
+	r.kill()
 	of := func(slug, code string) mailer.Send {
 		return mailer.Send{Domain: slug + ".example", ToEmail: "you@peer.example", TemplateCode: code}
 	}
@@ -104,8 +109,13 @@ func TestSendChecksInOrder(t *testing.T) {
 	if e := r.refuse(bad, catalog.CodeValidation); len(e.Problems) != 2 {
 		t.Errorf("two fields are bad: %+v", e.Problems)
 	}
-	if e := r.refuse(raw("sealed"), catalog.CodeUnavailable); !strings.Contains(e.Message, "sealed") {
-		t.Errorf("a password that cannot be opened: %v", e)
+	for range 2 {
+		if e := r.refuse(raw("sealed"), catalog.CodeUnavailable); !strings.Contains(e.Message, "sealed") || strings.Contains(e.Message, "only plain") {
+			t.Errorf("a password that cannot be opened: %v", e)
+		}
+	}
+	if n := strings.Count(said.String(), "only plain ones here"); n != 1 {
+		t.Errorf("the log says %d times why:\n%s", n, said.String())
 	}
 	for _, slug := range []string{"good", "suspended", "disabled", "sealed"} {
 		if _, total, _ := r.ledger.MailLogs(projectID(slug), catalog.MailQuery{Page: 1, Limit: 10}); total != 0 {

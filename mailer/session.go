@@ -45,6 +45,7 @@ type attempt struct {
 	server  Server
 	env     Envelope
 	message []byte
+	alone   bool // the context rules to the end, see SendAlone
 
 	session  *session // the last one, for what classify asks
 	stage    Stage
@@ -255,7 +256,8 @@ func (t *Transport) helloName(local net.Addr) string {
 // stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
 const stalePatience = 10 * time.Second
 
-// transact hands the mail over. Once the final dot is out, a.stage is StageEOD, and the context has no say any more.
+// transact hands the mail over. Once the final dot is out, a.stage is StageEOD, and the context has no say any more,
+// unless the attempt is alone.
 func (a *attempt) transact(s *session) error {
 	a.session, a.stage = s, StageMail
 	release := s.wire.watch(a.ctx)
@@ -296,7 +298,9 @@ func (a *attempt) transact(s *session) error {
 		return err
 	}
 	a.stage = StageEOD
-	release()
+	if !a.alone {
+		release()
+	}
 	s.wire.within(a.limits.Dot)
 	code, err := s.reply()
 	switch {

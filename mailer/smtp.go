@@ -126,9 +126,10 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 }
 
 // SendAlone is Send over a connection of its own, which nothing was sent over before and nothing is after, and which
-// does not count towards PerServer and Total: for the test of settings.
+// does not count towards PerServer and Total: for the test of settings. Nobody sends such a mail a second time, so here
+// the context rules to the end: the reply to the final dot is waited for no longer either.
 func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
-	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial}
+	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, alone: true}
 	if err := a.check(); err != nil {
 		return a.outcome(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// testBudgets is how many of Options.Budget a test may take: its stages have their own limits, whose codes say more.
+// testBudgets is how many of Options.Budget a test may take, the reply to the final dot included. That is more than one,
+// since its stages have their own limits, whose codes say more.
 const testBudgets = 3
 
 // TestSMTP connects with the settings and sends one mail. What is wrong with them is a *catalog.Error SMTP_…, with the
@@ -52,7 +53,8 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	report.Connected = aboutMail(o.Stage) || o.Class == Accepted
 	report.MailSent = o.Class == Accepted
 	if !report.MailSent {
-		return report, &catalog.Error{Code: o.Code, Message: explain(&o), Problems: o.Problems}
+		report.Reply = o.Reply // not in the message, which the contract fixes for what forms look for
+		return report, &catalog.Error{Code: o.Code, Message: o.Message, Problems: o.Problems}
 	}
 	m.works(fingerprintOf(&server, c.FromEmail))
 	return report, nil

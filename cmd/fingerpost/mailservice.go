@@ -89,7 +89,7 @@ type mailService struct {
 	failed  error // of close
 }
 
-// openMail takes up the queue and begins to work at it.
+// openMail opens the mail service. Its queue waits for takeUp.
 func openMail(f mailFlags, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
@@ -99,7 +99,7 @@ func openMail(f mailFlags, r *resolver.Resolver, open func(catalog.Secret, strin
 	var err error
 	m.mailer, err = mailer.Open(mailer.Options{
 		Ledger: r, Projects: r, Carrier: m.carrier, OpenSecret: open,
-		Budget: f.budget, Retention: f.keep, Logger: log,
+		Budget: f.budget, Retention: f.keep, Logger: log, Held: true,
 	})
 	if err != nil {
 		stop()
@@ -134,6 +134,10 @@ func tellChanges(ctx context.Context, feed *resolver.Feed, changed func(project 
 		}
 	}
 }
+
+// takeUp begins with what the last process has left in the queue. Before the files are read, the store says what they said
+// then: a server that was replaced while nothing ran would get the mail, or a project send that was suspended.
+func (m *mailService) takeUp() { m.mailer.Release() }
 
 // retry tries again at once what waits for a config to change: the secrets that files name may be others now, of which no
 // file tells.

@@ -121,6 +121,7 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	if done, err := s.load(ctx, signals); done || err != nil {
 		return err
 	}
+	s.mail.takeUp()
 	running := make(chan struct{})
 	go func() {
 		defer close(running)

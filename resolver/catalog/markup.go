@@ -35,6 +35,7 @@ const (
 	inScript    = "a script; put it into the text or into an attribute's quoted value"
 	inStyle     = "a style sheet; put it into the text or into an attribute's quoted value"
 	inOpening   = "what <! opens"
+	inScheme    = "what may be a link's scheme; begin the href or src with it, or with https:// or the like"
 	inCommentTo = "a comment directly before >, where its value could end the comment"
 )
 
@@ -202,10 +203,34 @@ func (m *markup) value(attr string, at, end int) int {
 	} else if m.has(n) {
 		h := &m.holes[m.next]
 		before := html.UnescapeString(m.src[at+1 : h.start])
-		h.link = isLinkAttribute(attr) && strings.TrimLeftFunc(before, func(r rune) bool { return r <= ' ' }) == ""
+		before = strings.TrimLeftFunc(before, func(r rune) bool { return r <= ' ' })
+		switch {
+		case !isLinkAttribute(attr):
+		case before == "":
+			h.link = true
+		case mayBeScheme(before): // with a value of "script:…" java{{a}} would be a link of another kind
+			m.refuseOne(h, inScheme)
+		}
 		m.allow(n)
 	}
 	return n + 1
+}
+
+// mayBeScheme reports whether the beginning of a link, which is not empty, may be that of a scheme (RFC 3986 3.1; tabs and
+// line breaks do not count, WHATWG URL 4.4). A character reference that a value could complete may stand for anything.
+func mayBeScheme(link string) bool {
+	if i := strings.LastIndexByte(link, '&'); i >= 0 && !strings.Contains(link[i:], ";") {
+		link = link[:i]
+	}
+	for i := range len(link) {
+		switch c := link[i]; {
+		case isLetter(c) || strings.IndexByte("\t\n\r", c) >= 0:
+		case i > 0 && strings.IndexByte("0123456789+-.", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // isLinkAttribute takes href and src, with a namespace too (xlink:href).

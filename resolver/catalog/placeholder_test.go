@@ -35,6 +35,7 @@ func TestMarkupRules(t *testing.T) {
 	const (
 		tag, attr, unquoted   = "name of a tag", "name of an attribute", "without quotes"
 		script, style, opens  = "in a script", "in a style sheet", "<! opens"
+		scheme                = "a link's scheme"
 		never, comment, quote = "is never closed", "end the comment", "the quote is never closed"
 	)
 	// Text.
@@ -87,6 +88,17 @@ func TestMarkupRules(t *testing.T) {
 	f("<script><!-- <script> --> </script> {{a}}", "")
 	f("<script><!-- <script> </script> </script> {{a}}", "")
 	f("<script src='{{a}}'></script>", "")
+
+	// Links whose scheme would be the template's and the value's together.
+	f("<a href='java@@{{a}}'>", scheme)
+	f("<a href=' JAVA&NewLine;script&Tab;@@{{a}}:{{b}}'>", scheme)
+	f("<img xlink:src='x-1.@@{{a}}'>", scheme)
+	f("<a href='&@@{{a}}'>", scheme)
+	f("<a href='&#@@{{a}}'>", scheme)
+	f("<a href='ja&#1@@{{a}}'>", scheme)
+	f("<a href='https://x.example/{{a}}'><a href='mailto:{{a}}'><a href='https:{{a}}'>", "")
+	f("<a href='/{{a}}'><a href='?a={{a}}&b={{b}}'><a href='#{{a}}'><a href='img/{{a}}.png'><a href='1{{a}}'>", "")
+	f("<a title='java{{a}}' data-href='java{{a}}'>", "")
 	f("<style>a { color: @@{{a}} }</style>", style)
 	f("<Style>a{b{c}}</style>{{a}}", "")
 	f("<style><!-- </style>{{a}}", "")

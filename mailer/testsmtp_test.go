@@ -1,0 +1,83 @@
+package mailer_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
+)
+
+func TestSMTPTest(t *testing.T) {
+	k := newSink(t)
+	k.password = "right"
+	r := newRig(t, project("acme", k))
+	test := func(password string, change func(*mailer.TestRequest)) (mailer.TestReport, *catalog.Error) {
+		q := mailer.TestRequest{
+			Config:   catalog.SMTPConfig{Host: "127.0.0.1", Port: k.port(), Username: sinkUser, FromEmail: "hello@acme.example", FromName: "Acme"},
+			Password: password, ToEmail: "me@acme.example",
+		}
+		if change != nil {
+			change(&q)
+		}
+		report, err := r.TestSMTP(t.Context(), q)
+		var e *catalog.Error
+		if err != nil && !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		return report, e
+	}
+	report, e := test("right", nil)
+	if e != nil || !report.Connected || !report.MailSent || report.ToEmail != "me@acme.example" || len(report.Steps) == 0 {
+		t.Errorf("report %+v, %v", report, e)
+	}
+	if m := k.mails(); len(m) != 1 || m[0].from != "hello@acme.example" || m[0].to != "me@acme.example" {
+		t.Errorf("mails %+v", m)
+	}
+	// The message is one that forms can look for: what the server said stands apart.
+	report, e = test("wrong", nil)
+	if e == nil || e.Code != mailer.CodeAuthFailed || report.Connected || report.MailSent || len(e.Problems) != 2 || report.Reply == "" ||
+		e.Message != "Authentication failed: the SMTP server rejected the username or password (535)" {
+		t.Errorf("report %+v, %v", report, e)
+	}
+	k.set(func() { k.rcpt = func(string) error { return errNobody } })
+	if report, e := test("right", nil); e == nil || e.Code != mailer.CodeRecipientRejected || !report.Connected {
+		t.Errorf("report %+v, %v", report, e)
+	}
+	_, e = test("********", func(q *mailer.TestRequest) { q.Config.Host, q.ToEmail = "", "nonsense" })
+	if e == nil || e.Code != catalog.CodeValidation || len(e.Problems) != 3 {
+		t.Errorf("three fields are bad: %+v", e)
+	}
+	if _, total, _ := r.ledger.MailLogs(projectID("acme"), catalog.MailQuery{Page: 1, Limit: 10}); total != 0 {
+		t.Error("a test is in the log")
+	}
+}
+
+// TestSMTPTestEndsInTime has a server that takes the message and says nothing then. A mail would wait ten minutes for it;
+// a test has somebody waiting, and is over with its time.
+func TestSMTPTestEndsInTime(t *testing.T) {
+	peer := newScripted(t, nil, script(greet, envelope, message, silence))
+	r := newRig(t)
+	server := peer.server()
+	type result struct {
+		report mailer.TestReport
+		err    error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		report, err := r.TestSMTP(t.Context(), mailer.TestRequest{
+			Config:  catalog.SMTPConfig{Host: server.Host, Port: server.Port, FromEmail: "hello@acme.example"},
+			ToEmail: "me@acme.example",
+		})
+		ended <- result{report, err}
+	}()
+	until(t, "the message is there", func() bool { return strings.Contains(peer.got(), "Subject: ") })
+	r.clock.forward(3*mailer.DefaultBudget + time.Second)
+	got := <-ended
+	var e *catalog.Error
+	if !errors.As(got.err, &e) || e.Code != mailer.CodeOutcomeUnknown || !got.report.Connected || got.report.MailSent {
+		t.Errorf("report %+v, %v", got.report, got.err)
+	}
+}
