@@ -175,6 +175,25 @@ func TestBreakerClosesWithAPassedTest(t *testing.T) {
 	}
 }
 
+// TestBreakerClosesWhenToldTo has a server that is put right, with a config that stays as it is.
+func TestBreakerClosesWhenToldTo(t *testing.T) {
+	k := newSink(t)
+	k.password = "new"
+	p := project("acme", k)
+	account(&p, "old")
+	r := newRig(t, p)
+	r.send(raw("acme"))
+	k.set(func() { k.password = "old" })
+	r.ConfigChanged(0)
+	if got := r.send(raw("acme")); got.Failed == nil {
+		t.Fatalf("receipt %+v", got)
+	}
+	r.TryAgain()
+	if got := r.send(raw("acme")); !got.Sent {
+		t.Errorf("receipt %+v, failed %v", got, got.Failed)
+	}
+}
+
 // deadServer accepts connections and says nothing.
 func deadServer(t testing.TB) *sink { return deadServerAt(t, "127.0.0.1:0") }
 

@@ -26,9 +26,10 @@
 //
 // # What stops a project's mail
 //
+//   - It is Held: what was queued by an earlier process waits until the files are read, which may say something else by now.
 //   - The breaker: an attempt shows that the SMTP config is no good (AUTH, TLS, the sender, relaying). Mail that was
-//     queued waits until the config changes, secrets and CA included, or until TestSMTP passes with the very same
-//     settings; it then goes on at once. New mail FAILS at once with the same code, without an attempt: its sender has to
+//     queued waits until the config changes, secrets and CA included, until TestSMTP passes with the very same
+//     settings, or until TryAgain; it then goes on at once. New mail FAILS at once with the same code, without an attempt: its sender has to
 //     know. A mail that waits from before a change of fromEmail is not taken for a proof against the new one.
 //   - The project is suspended, has no active SMTP config, or a secret cannot be opened on this node: mail waits, and
 //     EXPIRES at its max_age. mailEnabled is looked at when a mail is accepted, not later.

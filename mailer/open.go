@@ -261,6 +261,21 @@ func (m *Mailer) ConfigChanged(projectID int64) {
 	}()
 }
 
+// TryAgain closes all breakers, because somebody says that a server was put right, by a new certificate for instance, and
+// is ConfigChanged(0) besides. A config that still does not work opens its breaker again with the first attempt.
+func (m *Mailer) TryAgain() {
+	m.mu.Lock()
+	var all []*outbox
+	for _, b := range m.outboxes {
+		all = append(all, b)
+	}
+	m.mu.Unlock()
+	for _, b := range all {
+		b.forgive()
+	}
+	m.ConfigChanged(0)
+}
+
 // looksATick bounds how many outboxes a tick looks at; ConfigChanged is the quick way.
 const looksATick = 256
 

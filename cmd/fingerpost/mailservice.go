@@ -140,8 +140,8 @@ func tellChanges(ctx context.Context, feed *resolver.Feed, changed func(project 
 func (m *mailService) takeUp() { m.mailer.Release() }
 
 // retry tries again at once what waits for a config to change: the secrets that files name may be others now, of which no
-// file tells.
-func (m *mailService) retry() { m.mailer.ConfigChanged(0) }
+// file tells, or a server was put right.
+func (m *mailService) retry() { m.mailer.TryAgain() }
 
 // lastWords is how long before the end of the grace attempts are cut off: the mailer still gives them a moment then.
 const lastWords = 5 * time.Second
