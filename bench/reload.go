@@ -101,7 +101,7 @@ func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report
 		b.say("%s", line)
 	}
 	curves := chart.Chart{Name: "visible", Title: "From a save to the new answer", X: chart.Axis{Label: "part of all saves", Scale: chart.Part},
-		Y: chart.Axis{Label: "ms", Scale: chart.Log}, Legend: chart.TopLeft}
+		Y: chart.Axis{Label: "ms", Scale: chart.Log}}
 	for _, w := range ways {
 		rep.add(compared(w.how.name+": save → visible, p50", "ms", w.p50, w.bareP50, "save and one question"))
 		shown, bare := w.shown.percentiles(tailParts...), w.bare.percentiles(tailParts...)

@@ -174,9 +174,15 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 		return err
 	}
 	curves := chart.Chart{Name: "latency", Title: fmt.Sprintf("Latency of resolve at %.0f requests a second, counted from when each was due", rate),
-		X: chart.Axis{Label: "part of all requests", Scale: chart.Part}, Y: chart.Axis{Label: "ms", Scale: chart.Log}, Legend: chart.TopLeft}
+		X: chart.Axis{Label: "part of all requests", Scale: chart.Part}, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
+	for _, s := range f.all() {
+		line := chart.Line{Name: s.server.name} // without points where it is left out, so that colours stay as they are
+		if slices.Contains(sides, s) {
+			line.Points = s.paced.all.curve()
+		}
+		curves.Lines = append(curves.Lines, line)
+	}
 	for _, s := range sides {
-		curves.Lines = append(curves.Lines, chart.Line{Name: s.server.name, Points: s.paced.all.curve()})
 		if s != f.ours {
 			rows := f.ours.paced.beside("latency at a constant rate,", &s.paced, s.server.name)
 			for i := range rows {
@@ -202,10 +208,10 @@ const sweepRounds = 3
 // sweepConnections asks as fast as answers come over few connections and over many.
 func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) error {
 	rates := chart.Chart{Name: "throughput", Title: "Throughput of resolve against connections",
-		X: chart.Axis{Label: "connections", Scale: chart.Log}, Y: chart.Axis{Label: "requests/s"}, Legend: chart.BottomRight}
+		X: chart.Axis{Label: "connections", Scale: chart.Log}, Y: chart.Axis{Label: "requests/s"}}
 	p99 := chart.Chart{Name: "p99", Title: "p99 of resolve against connections, as fast as answers come",
-		X: rates.X, Y: chart.Axis{Label: "ms", Scale: chart.Log}, Legend: chart.TopLeft}
-	sides := slices.DeleteFunc(f.all(), func(s *side) bool { return s.server.name == kindConstant })
+		X: rates.X, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
+	sides := f.all()
 	for _, s := range sides {
 		rates.Lines = append(rates.Lines, chart.Line{Name: s.server.name})
 		p99.Lines = append(p99.Lines, chart.Line{Name: s.server.name})

@@ -106,12 +106,9 @@ func (b *bench) compareScales(ctx context.Context, all []*sized) (*report, error
 // scaleCharts show what grows with the number of domains, and what does not.
 func scaleCharts(all []*sized) []chart.Chart {
 	x := chart.Axis{Label: "domains", Scale: chart.Log}
-	cost := chart.Chart{Name: "cost", Title: "Server CPU of a resolve against the number of domains", X: x, Y: chart.Axis{Label: "µs/request"},
-		Legend: chart.BottomRight, Lines: []chart.Line{{Name: fmt.Sprintf("%d names asked", scaleAsked)}}}
-	memory := chart.Chart{Name: "memory", Title: "Resident memory when ready against the number of domains", X: x, Y: chart.Axis{Label: "MiB"},
-		Legend: chart.TopLeft, Lines: []chart.Line{{Name: "fingerpost"}}}
-	start := chart.Chart{Name: "start", Title: "Start with an empty store against the number of domains", X: x, Y: chart.Axis{Label: "s", Scale: chart.Log},
-		Legend: chart.TopLeft, Lines: []chart.Line{{Name: "fingerpost"}}}
+	cost := chart.Chart{Name: "cost", Title: "Server CPU of a resolve against the number of domains", X: x, Y: chart.Axis{Label: "µs/request"}, Lines: []chart.Line{{Name: fmt.Sprintf("%d names asked", scaleAsked)}}}
+	memory := chart.Chart{Name: "memory", Title: "Resident memory when ready against the number of domains", X: x, Y: chart.Axis{Label: "MiB"}, Lines: []chart.Line{{Name: "fingerpost"}}}
+	start := chart.Chart{Name: "start", Title: "Start with an empty store against the number of domains", X: x, Y: chart.Axis{Label: "s", Scale: chart.Log}, Lines: []chart.Line{{Name: "fingerpost"}}}
 	for _, s := range all {
 		n := float64(s.domains)
 		cost.Lines[0].Points = append(cost.Lines[0].Points, spreadOf(s.cpu).at(n))

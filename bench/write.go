@@ -141,9 +141,9 @@ func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSi
 	})}
 	syncDisks()
 	rates := chart.Chart{Name: "rate", Title: "Durable writes against clients", X: chart.Axis{Label: "clients", Scale: chart.Log}, Y: chart.Axis{Label: "writes/s"},
-		Lines: []chart.Line{{Name: ours.name}, {Name: bare.name}}, Legend: chart.TopLeft}
+		Lines: []chart.Line{{Name: ours.name}, {Name: bare.name}}}
 	p99 := chart.Chart{Name: "p99", Title: "p99 of durable writes against clients", X: rates.X, Y: chart.Axis{Label: "ms", Scale: chart.Log},
-		Lines: []chart.Line{{Name: ours.name}, {Name: bare.name}}, Legend: chart.TopLeft}
+		Lines: []chart.Line{{Name: ours.name}, {Name: bare.name}}}
 	for _, clients := range b.clientCounts() {
 		f, err := b.turns(ctx, clients, &ours.writeSide, bare)
 		if err != nil {

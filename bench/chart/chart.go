@@ -11,12 +11,11 @@ import (
 
 // A Chart is what is to be drawn. Results keep it as JSON.
 type Chart struct {
-	Name   string `json:"name"` // part of a file's name: lower-case words with hyphens
-	Title  string `json:"title"`
-	X      Axis   `json:"x"`
-	Y      Axis   `json:"y"`
-	Lines  []Line `json:"lines"`
-	Legend Corner `json:"legend,omitempty"` // where the lines are named
+	Name  string `json:"name"` // part of a file's name: lower-case words with hyphens
+	Title string `json:"title"`
+	X     Axis   `json:"x"`
+	Y     Axis   `json:"y"`
+	Lines []Line `json:"lines"`
 }
 
 // An Axis has a label, with the unit, and a scale.
@@ -35,16 +34,8 @@ const (
 	Part Scale = "part"
 )
 
-// A Corner is where the names of the lines stand.
-type Corner string
-
-const (
-	TopRight    Corner = ""
-	TopLeft     Corner = "top left"
-	BottomRight Corner = "bottom right"
-)
-
-// A Line has a name for the legend, and points from left to right.
+// A Line has a name for the legend, and points from left to right. One without points is not shown; it keeps its colour
+// from the lines below it, so that these have the same in all charts.
 type Line struct {
 	Name   string  `json:"name"`
 	Points []Point `json:"points"`

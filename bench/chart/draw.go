@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	width  = 7 * vg.Inch
+	width  = 8 * vg.Inch
 	height = 4.2 * vg.Inch
+	margin = vg.Length(6) // points
 )
 
 // SVG draws the chart as an SVG document; equal charts make equal bytes. An error of Check, or of w.
@@ -27,7 +28,7 @@ func (c *Chart) SVG(w io.Writer) error {
 		return err
 	}
 	canvas := vgsvg.New(width, height)
-	p.Draw(draw.New(canvas))
+	c.draw(p, draw.New(canvas))
 	_, err = canvas.WriteTo(w)
 	return err
 }
@@ -39,9 +40,22 @@ func (c *Chart) PNG(w io.Writer) error {
 		return err
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
-	p.Draw(draw.New(canvas))
+	c.draw(p, draw.New(canvas))
 	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
+}
+
+// draw puts the names of the lines beside the plane, where no line runs through them.
+func (c *Chart) draw(p *plot.Plot, to draw.Canvas) {
+	to.SetColor(color.White)
+	to.Fill(to.Rectangle.Path())
+	names := p.Legend
+	p.Legend = plot.NewLegend() // empty: p draws none itself
+	names.Top, names.Padding, names.XOffs, names.YOffs = true, vg.Points(3), -margin, -vg.Points(30)
+	names.ThumbnailWidth = vg.Points(18)
+	beside := names.Rectangle(to).Size().X + 3*margin
+	p.Draw(draw.Crop(to, margin, -beside, margin, -margin))
+	names.Draw(to)
 }
 
 // colours can be told apart by people who see no red or no green, and on white paper (after Okabe and Ito).
@@ -57,8 +71,6 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = c.Title
 	p.Title.Padding = vg.Points(6)
-	p.Legend.Top, p.Legend.Left = c.Legend != BottomRight, c.Legend == TopLeft
-	p.Legend.Padding = vg.Points(2)
 	p.BackgroundColor = color.White
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe0}, color.Gray{0xe0}
