@@ -94,6 +94,9 @@ func NewOps(o OpsOptions) (*Ops, error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	locks := new(lockProfiles)
+	mux.HandleFunc("/debug/pprof/mutex", locks.handler("mutex"))
+	mux.HandleFunc("/debug/pprof/block", locks.handler("block"))
 	ops.http = &http.Server{
 		// A web page that the operator has open must not be able to send commands.
 		Handler:           http.NewCrossOriginProtection().Handler(mux),

@@ -56,6 +56,22 @@ func (s *scheduled) judge(q *question, a answer) fault {
 	return faultNone
 }
 
+// always is scheduled, of a server that has one answer to everything: about the project with the slug.
+type always struct {
+	scheduled
+	slug string
+}
+
+func (s *always) judge(_ *question, a answer) fault {
+	switch {
+	case a.status != 200:
+		return faultStatus
+	case !hasSlug(a.body, s.slug):
+		return faultContent
+	}
+	return faultNone
+}
+
 // revisions is scheduled, and follows each project's revision: none may ever go back.
 type revisions struct {
 	scheduled

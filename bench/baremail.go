@@ -43,9 +43,9 @@ type bareOrder struct {
 }
 
 type bareAnswer struct {
-	Mails  int      `json:"mails"` // sent, with the numbers from First on
-	Micros []uint32 `json:"micros"`
-	Fault  string   `json:"fault,omitempty"`
+	Mails     int    `json:"mails"`     // sent, with the numbers from First on
+	Latencies []byte `json:"latencies"` // see latencies.encode
+	Fault     string `json:"fault,omitempty"`
 
 	Elapsed time.Duration `json:"elapsed"`
 }
@@ -132,8 +132,13 @@ func (m *bareMailer) round(workers []*bareWorker, order bareOrder) (a bareAnswer
 	}
 	wg.Wait()
 	a.Elapsed, a.Mails = time.Since(began), int(m.next.Load())-order.First
+	var all latencies
 	for _, l := range took {
-		a.Micros = append(a.Micros, l.micros...)
+		all.merge(l)
+	}
+	var err error
+	if a.Latencies, err = all.encode(); err != nil {
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		a.Fault = err.Error()

@@ -1,22 +1,18 @@
-// Command bench measures fingerpost on the machine at hand, beside a baseline that is measured in the same run.
+// Command bench measures fingerpost on the machine at hand, beside baselines and other servers that are measured in the
+// same run.
 //
-//	go run ./bench resolve    requests a second and CPU per resolve hit, against the floor
-//	go run ./bench scale      the hit path at 1,000 and at 1,000,000 domains
-//	go run ./bench miss       CPU of a resolve that goes to the store, against one that the cache answers
-//	go run ./bench reload     from save to visible; resolve while a file is rewritten every 100 ms
-//	go run ./bench write      durable writes, against a bare program with the same fsyncs; resolve while writes come in
-//	go run ./bench checkout   resolve while git switches every file at once
-//	go run ./bench start      cold start, warm start, resident memory
-//	go run ./bench feed       resolve while files change, with 1,000 subscribers of the change feed and without
-//	go run ./bench mail       sends against a bare SMTP client with the same syncs; beside a dead server; the mail log
-//	go run ./bench flood      memory and hit ratio around 1,000,000 unknown domains
+//	go run ./bench all                     every measurement, in less than ten minutes
+//	go run ./bench resolve                 one of them; "go run ./bench help" lists all
+//	go run ./bench compare A.json B.json   what became better or worse between two results
+//	go run ./bench report                  charts and figures for README.md, from the results
 //
 // It makes a seeded corpus, builds the real binary, starts it and talks to it over real sockets. Every answer's
-// content is checked, not only its status. -json prints the report as JSON, -h lists the flags of a command.
+// content is checked, not only its status. What a run finds it prints as a table, or with -json as JSON, and keeps in
+// bench/results with the machine's fingerprint. README.md says how all is measured, and what the figures do not say.
 //
 // The floor is a bare fasthttp handler in a process of its own: it reads the key header and the query argument and
-// writes one of 100,000 ready bodies of the same size as fingerpost's. A handler with one constant body would flatter
-// itself, since nothing would ever be out of the processor's caches.
+// writes one of as many ready bodies as there are projects, of the same size as fingerpost's. A handler with one constant
+// body would flatter itself, since nothing would ever be out of the processor's caches.
 //
 // The bare program, the baseline of write, makes the system calls without which a file's new content is not durable:
 // temporary file, fsync, exchange, fsync of the folder, and one Pebble batch without sync. It has as many workers as there
@@ -31,6 +27,9 @@
 // Rounds are interleaved, A B A B, and ratios are taken within a round, so that a machine that slows down half-way
 // slows both sides. At a constant rate, latency counts from the moment at which a request was due, not from the moment
 // at which a connection was free: a stall is seen in full.
+//
+// A command is a function that returns a report: rows, each beside its baseline, and charts. It is listed in commands,
+// by which all, report and the smoke test find it; figures that releases are to be remembered by go into historyColumns.
 //
 // Only Linux has what this needs (epoll, /proc).
 package main

@@ -2,25 +2,38 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 )
 
-// floorCommand is the hidden sub-command as which bench runs itself to be the floor.
+// floorCommand is the hidden sub-command as which bench runs itself to be a baseline.
 const floorCommand = "floor"
 
 const floorGreeting = "floor listening on http://"
 
-// runFloor serves the least that this work can be done with: read the key header, read the query argument, write one
-// of many ready bodies. It prints its address and ends with its standard input, so that it does not outlive the bench.
+// The kinds of baseline. The floor is the least that this work can be done with: read the key header, read the query
+// argument, write one of many ready bodies. A constant body is less: nothing of it is ever out of the processor's caches.
+// net/http is the floor's work with the standard library's server.
+const (
+	kindFloor    = "floor"
+	kindConstant = "constant body"
+	kindNetHTTP  = "net/http"
+)
+
+// runFloor serves a baseline. It prints its address and ends with its standard input, so that it does not outlive the
+// bench.
 func runFloor(args []string, stdin io.Reader, stdout io.Writer) error {
 	var p corpusParams
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
+	kind := flags.String("kind", kindFloor, "which baseline")
 	key := flags.String("key", "", "the key")
 	size := flags.Int("size", 977, "size of a body in bytes")
 	flags.IntVar(&p.Projects, "projects", 100_000, "projects, and so bodies")
@@ -32,13 +45,62 @@ func runFloor(args []string, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("floor: %w", err)
 	}
-	server := &fasthttp.Server{Handler: floorHandler([]byte(*key), floorAnswers(p, *size))}
+	serve, stop, err := baseline(*kind, []byte(*key), floorAnswers(p, *size))
+	if err != nil {
+		return fmt.Errorf("floor: %w", err)
+	}
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin)
-		_ = server.Shutdown() // Serve below says what is to be said
+		_ = stop() // serve below says what is to be said
 	}()
 	fmt.Fprintf(stdout, "%s%s\n", floorGreeting, ln.Addr())
-	return server.Serve(ln)
+	return serve(ln)
+}
+
+// baseline returns what serves a kind of baseline, and what ends it.
+func baseline(kind string, key []byte, bodies [][]byte) (serve func(net.Listener) error, stop func() error, err error) {
+	fast := &fasthttp.Server{}
+	switch kind {
+	case kindFloor:
+		fast.Handler = floorHandler(key, bodies)
+	case kindConstant:
+		fast.Handler = func(ctx *fasthttp.RequestCtx) {
+			ctx.SetContentType(answerType)
+			ctx.Response.SetBodyRaw(bodies[0])
+		}
+	case kindNetHTTP:
+		web := &http.Server{Handler: netHTTPHandler(string(key), bodies)}
+		return func(ln net.Listener) error {
+			if err := web.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		}, web.Close, nil
+	default:
+		return nil, nil, fmt.Errorf("there is no baseline %q", kind)
+	}
+	return fast.Serve, fast.Shutdown, nil
+}
+
+const answerType = "application/json; charset=utf-8"
+
+func netHTTPHandler(key string, bodies [][]byte) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/platform/projects/resolve", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-PLATFORM-KEY") != key {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		n := projectNumber([]byte(r.URL.Query().Get("domain")))
+		if n < 0 || n >= len(bodies) {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", answerType)
+		w.Header().Set("Content-Length", strconv.Itoa(len(bodies[n])))
+		_, _ = w.Write(bodies[n]) // fails only where the client is gone
+	})
+	return mux
 }
 
 func floorHandler(key []byte, bodies [][]byte) fasthttp.RequestHandler {
@@ -52,7 +114,7 @@ func floorHandler(key []byte, bodies [][]byte) fasthttp.RequestHandler {
 			ctx.SetStatusCode(fasthttp.StatusNotFound)
 			return
 		}
-		ctx.SetContentType("application/json; charset=utf-8")
+		ctx.SetContentType(answerType)
 		ctx.Response.SetBodyRaw(bodies[n])
 	}
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,6 +13,7 @@ import (
 type load struct {
 	addr        string // "127.0.0.1:port"
 	key         string
+	protocol    protocol // nil: GET of resolve with the key
 	connections int
 	asker       asker
 	duration    time.Duration // 0: no limit in time
@@ -28,8 +27,8 @@ type load struct {
 type loadResult struct {
 	requests  int // answers, good or bad
 	elapsed   time.Duration
-	latencies latencies // open loop only: from the intended moment of sending
-	seconds   []int     // where in latencies each second of the load begins
+	latencies latencies       // open loop: from the intended moment of sending; closed loop: from the moment of sending
+	seconds   []time.Duration // open loop: the p99 of each second in which answers came
 	faults    [faultKinds]int
 }
 
@@ -67,16 +66,11 @@ func (r *loadResult) require() error {
 }
 
 const (
-	requestHead  = "GET /api/platform/projects/resolve?domain="
 	maxRequest   = 1 << 10
 	maxAnswer    = 32 << 10
 	stallTime    = 30 * time.Second // without any answer the server is given up
 	idleInterval = 100 * time.Millisecond
 )
-
-func requestTail(addr, key string) string {
-	return " HTTP/1.1\r\nHost: " + addr + "\r\nX-PLATFORM-KEY: " + key + "\r\n\r\n"
-}
 
 // run asks until the duration, the count or ctx ends, and waits for the answers that are then under way.
 func (l load) run(ctx context.Context) (*loadResult, error) {
@@ -85,12 +79,12 @@ func (l load) run(ctx context.Context) (*loadResult, error) {
 		return nil, fmt.Errorf("connect to %s: %w", l.addr, err)
 	}
 	defer p.close()
-	d := driver{load: l, poller: p, tail: requestTail(l.addr, l.key), result: new(loadResult)}
-	// Room for all from the start: to move what has come so far to a larger place takes a tenth of a second, in which no
-	// question goes out.
-	if most := l.rate * l.duration.Seconds() * 1.1; l.rate > 0 && most > 0 {
-		d.result.latencies.micros = make([]uint32, 0, int(min(most, 1<<28)))
+	if l.protocol == nil {
+		l.protocol = httpResolve{tail: requestTail(l.addr, l.key)}
 	}
+	d := driver{load: l, poller: p, result: new(loadResult)}
+	d.result.latencies.reserve()
+	d.second.reserve()
 	return d.result, d.drive(ctx)
 }
 
@@ -98,8 +92,9 @@ func (l load) run(ctx context.Context) (*loadResult, error) {
 type driver struct {
 	load
 	poller *poller
-	tail   string
 	result *loadResult
+	domain []byte    // that is asked for next
+	second latencies // of the second that is not over
 	sent   int
 	began  time.Time
 	last   time.Duration // when the last answer came, since began
@@ -122,6 +117,7 @@ func (d *driver) drive(ctx context.Context) error {
 		busy := len(d.poller.wires) - len(d.free)
 		if !asking && busy == 0 {
 			d.result.elapsed = now
+			d.endSecond()
 			return ctx.Err()
 		}
 		if busy > 0 && now-d.last > stallTime {
@@ -161,9 +157,8 @@ func (d *driver) asking(ctx context.Context, now time.Duration) bool {
 func (d *driver) send(due, now time.Duration) error {
 	w := d.free[len(d.free)-1]
 	d.free = d.free[:len(d.free)-1]
-	w.out = append(w.out[:0], requestHead...)
-	w.out = d.asker.ask(&w.question, w.out)
-	w.out = append(w.out, d.tail...)
+	d.domain = d.asker.ask(&w.question, d.domain[:0])
+	w.out = d.protocol.appendRequest(w.out[:0], d.domain)
 	if len(d.free) == len(d.poller.wires)-1 {
 		d.last = now // the first one out: the wait for an answer begins here
 	}
@@ -182,7 +177,7 @@ func (d *driver) receive(w *wire, now time.Duration) error {
 	if err := w.read(); err != nil {
 		return d.broken(w)
 	}
-	a, whole, err := parseAnswer(w.in)
+	a, whole, err := d.protocol.parse(w.in)
 	switch {
 	case err != nil || !w.busy || whole && a.length != len(w.in) || !whole && len(w.in) == cap(w.in):
 		return d.broken(w)
@@ -193,11 +188,12 @@ func (d *driver) receive(w *wire, now time.Duration) error {
 	d.result.requests++
 	d.result.faults[d.asker.judge(&w.question, a)]++
 	if d.rate > 0 {
-		for len(d.result.seconds) <= int(now/time.Second) {
-			d.result.seconds = append(d.result.seconds, len(d.result.latencies.micros))
+		for len(d.result.seconds) < int(now/time.Second) {
+			d.endSecond()
 		}
-		d.result.latencies.add(now - w.due)
+		d.second.add(now - w.due)
 	}
+	d.result.latencies.add(now - w.due)
 	w.in, w.busy = w.in[:0], false
 	d.free = append(d.free, w)
 	return nil
@@ -220,20 +216,22 @@ func (d *driver) broken(w *wire) error {
 	return nil
 }
 
-// lateSeconds tells in which seconds of an open loop the p99 was above the limit, and the worst of each stretch. To be
-// asked before percentiles, which sorts.
+// endSecond notes the p99 of a second of an open loop.
+func (d *driver) endSecond() {
+	if d.rate > 0 {
+		d.result.seconds = append(d.result.seconds, d.second.percentiles(0.99)[0])
+		d.second.reset()
+	}
+}
+
+// lateSeconds tells in which seconds of an open loop the p99 was above the limit, and the worst of each stretch.
 func (r *loadResult) lateSeconds(limit time.Duration) string {
 	var text []string
 	late, first, worst := 0, -1, time.Duration(0)
 	for i := 0; i <= len(r.seconds); i++ {
 		var p99 time.Duration
 		if i < len(r.seconds) {
-			end := len(r.latencies.micros)
-			if i+1 < len(r.seconds) {
-				end = r.seconds[i+1]
-			}
-			second := latencies{slices.Clone(r.latencies.micros[r.seconds[i]:end])}
-			p99 = second.percentiles(0.99)[0]
+			p99 = r.seconds[i]
 		}
 		switch {
 		case p99 > limit:
@@ -247,11 +245,4 @@ func (r *loadResult) lateSeconds(limit time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%d of %d seconds had a p99 above %v: %s", late, len(r.seconds), limit.Round(time.Microsecond), strings.Join(text, ", "))
-}
-
-// latencies keeps every one: exact percentiles, and a run is short enough for it.
-type latencies struct{ micros []uint32 }
-
-func (l *latencies) add(d time.Duration) {
-	l.micros = append(l.micros, uint32(min(max(0, d.Microseconds()), math.MaxUint32)))
 }

@@ -154,7 +154,7 @@ func (r *report) addMail(name func(string) string, ours, bare mailFigures, again
 		compared(name("latency p99"), "ms", ours.p99, bare.p99, against),
 		compared(name("CPU"), "µs/mail", ours.cpu, bare.cpu, against),
 		compared(name("CPU of sink and callers"), "µs/mail", ours.own, bare.own, "the sink alone"),
-		compared(name("cores busy, sink included"), "cores", ours.busy, bare.busy, against),
+		compared(name("cores busy, sink included"), "cores", ours.busy, bare.busy, against).aside(),
 	)
 }
 

@@ -79,7 +79,7 @@ func (m *mailBench) mailRound(ctx context.Context, s *mailSide, f *mailFigures) 
 	if err != nil {
 		return err
 	}
-	n := float64(len(res.micros))
+	n := float64(res.count())
 	if n == 0 {
 		return fmt.Errorf("no mail within %v", res.elapsed)
 	}
@@ -275,6 +275,10 @@ func (p *bareProcess) side(m *mailBench) *mailSide {
 			m.marks.sent(first + n)
 		}
 		m.numbers.last.Add(int64(a.Mails))
-		return &writeResult{elapsed: a.Elapsed, latencies: latencies{a.Micros}}, nil
+		l, err := decodeLatencies(a.Latencies)
+		if err != nil {
+			return nil, fmt.Errorf("read the bare mailer's latencies: %w", err)
+		}
+		return &writeResult{elapsed: a.Elapsed, latencies: l}, nil
 	}}
 }

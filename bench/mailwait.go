@@ -177,7 +177,7 @@ func (m *mailBench) waitRound(ctx context.Context, s *waitSide, rate float64) er
 	if err != nil {
 		return err
 	}
-	s.cpu = append(s.cpu, 1000*ms(after-before)/float64(max(1, len(res.micros))))
+	s.cpu = append(s.cpu, 1000*ms(after-before)/float64(max(1, res.count())))
 	p := res.percentiles(0.5, 0.99)
 	s.p50, s.p99 = append(s.p50, ms(p[0])), append(s.p99, ms(p[1]))
 	return nil

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // A command is one measurement.
@@ -20,18 +22,33 @@ type command struct {
 	run  func(ctx context.Context, b *bench) (*report, error)
 }
 
+// commands are the measurements, in the order in which all makes them.
 func commands() []command {
 	return []command{
-		{"resolve", "requests a second and CPU per resolve hit, against the floor", nil, runResolve},
-		{"scale", "the hit path at 1,000 and at 1,000,000 domains", nil, runScale},
-		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", nil, runMiss},
+		{"resolve", "requests a second, latency and CPU of resolve, against baselines and other servers", nil, runResolve},
 		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", nil, runReload},
 		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", nil, runWrite},
-		{"checkout", "resolve while git switches every file at once", nil, runCheckout},
-		{"start", "cold start, warm start, resident memory", nil, runStart},
-		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", nil, runFeed},
 		{"mail", "sends against a bare SMTP client with the same syncs; beside a dead server; the mail log", tuneMail, runMail},
 		{"flood", "memory and hit ratio around 1,000,000 unknown domains", nil, runFlood},
+		{"start", "cold start, warm start, resident memory", nil, runStart},
+		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", nil, runMiss},
+		{"checkout", "resolve while git switches every file at once", nil, runCheckout},
+		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", nil, runFeed},
+		{"scale", "resolve, start and memory from 1,000 domains to a million and more", nil, runScale},
+	}
+}
+
+// A desk is a sub-command that measures nothing itself: it reads results.
+type desk struct {
+	name  string
+	brief string
+	run   func(args []string, stdout, stderr io.Writer) int
+}
+
+func desks() []desk {
+	return []desk{
+		{"compare", "two results: ratios with confidence; exit code 1 where something became slower beyond noise", runCompare},
+		{"report", "charts, and the figures in bench/README.md, from the results in bench/results", runWriteUp},
 	}
 }
 
@@ -42,73 +59,164 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process: it returns the exit code. 0: measured, and every goal met; 1: a goal missed;
-// 2: wrong usage; 3: could not run.
+// run is main without the process: it returns the exit code. 0: measured, and every goal met; 1: a goal missed, or a
+// regression; 2: wrong usage, or files that cannot be compared; 3: could not run; 4: the machine was too noisy for a
+// verdict, and no goal was missed.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == floorCommand {
+	if len(args) == 0 {
+		usage(stderr)
+		return 2
+	}
+	switch args[0] {
+	case floorCommand:
 		return exitCode(runFloor(args[1:], os.Stdin, stdout), stderr)
-	}
-	if len(args) > 0 && args[0] == bareMailCommand {
+	case bareMailCommand:
 		return exitCode(runBareMail(args[1:], os.Stdin, stdout), stderr)
+	case allCommand:
+		return measure(ctx, allCommand, commands(), args[1:], stdout, stderr)
+	case "help", "-h", "-help", "--help":
+		usage(stderr)
+		return 0
 	}
-	if len(args) > 0 {
-		for _, c := range commands() {
-			if c.name == args[0] {
-				return measureCommand(ctx, c, args[1:], stdout, stderr)
-			}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return measure(ctx, c.name, []command{c}, args[1:], stdout, stderr)
 		}
 	}
-	fmt.Fprintln(stderr, "usage: go run ./bench COMMAND [flags]; COMMAND is one of")
-	for _, c := range commands() {
-		fmt.Fprintf(stderr, "  %-10s%s\n", c.name, c.brief)
+	for _, d := range desks() {
+		if d.name == args[0] {
+			return d.run(args[1:], stdout, stderr)
+		}
 	}
+	fmt.Fprintf(stderr, "there is no command %q\n", args[0])
+	usage(stderr)
 	return 2
 }
 
-func measureCommand(ctx context.Context, c command, args []string, stdout, stderr io.Writer) int {
+func usage(w io.Writer) {
+	fmt.Fprintln(w, "usage: go run ./bench COMMAND [flags]; COMMAND is one of")
+	fmt.Fprintf(w, "  %-10s%s\n", allCommand, "all of these below that measure, with sizes that together take less than ten minutes")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-10s%s\n", c.name, c.brief)
+	}
+	for _, d := range desks() {
+		fmt.Fprintf(w, "  %-10s%s\n", d.name, d.brief)
+	}
+	fmt.Fprintln(w, "COMMAND -h lists the flags of a command")
+}
+
+// measure runs commands, prints what they found and keeps it as a file.
+func measure(ctx context.Context, name string, list []command, args []string, stdout, stderr io.Writer) int {
+	benches := make([]*bench, len(list))
+	for i, c := range list {
+		b, err := parse(name, c, args, stderr)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return 0
+		case err != nil:
+			return 2
+		}
+		benches[i] = b
+	}
+	o := benches[0].options
+	if err := os.MkdirAll(o.work, 0o755); err != nil {
+		return exitCode(fmt.Errorf("bench %s: %w", name, err), stderr)
+	}
+	r := newResult(ctx, name, o)
+	fmt.Fprintf(stderr, "%s on %s\n", r.Source, r.Machine)
+	r.runAll(ctx, list, benches)
+	if len(r.Reports) == 0 && !o.json {
+		return r.exitCode() // nothing to print or to keep; why is said already
+	}
+	var err error
+	if o.json {
+		err = r.writeJSON(stdout)
+	} else {
+		err = r.writeText(stdout)
+	}
+	if err != nil {
+		return exitCode(fmt.Errorf("bench %s: write the result: %w", name, err), stderr)
+	}
+	if len(r.Reports) == 0 {
+		return r.exitCode()
+	}
+	if err := o.keep(r, stderr); err != nil {
+		return exitCode(fmt.Errorf("bench %s: %w", name, err), stderr)
+	}
+	return r.exitCode()
+}
+
+// parse reads a command's flags over its defaults; under all, over those that all has.
+func parse(name string, c command, args []string, stderr io.Writer) (*bench, error) {
 	o := defaultOptions()
 	if c.tune != nil {
 		c.tune(&o)
 	}
-	flags := flag.NewFlagSet("bench "+c.name, flag.ContinueOnError)
+	if name == allCommand {
+		tuneAll(&o)
+	}
+	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	o.register(flags)
 	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
+		return nil, err // it is said already
 	}
 	err := o.check()
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "bench "+c.name+":", err)
-		return 2
+		fmt.Fprintln(stderr, "bench "+name+":", err)
+		return nil, err
 	}
-	load := loadAverage()
-	rep, err := c.run(ctx, &bench{options: o, progress: stderr})
+	return &bench{options: o, progress: stderr}, nil
+}
+
+// keep saves the result, unless told otherwise.
+func (o *options) keep(r *result, stderr io.Writer) error {
+	if !o.save {
+		return nil
+	}
+	dir := o.to
+	if dir == "" {
+		folder := benchFolder()
+		if folder == "" {
+			fmt.Fprintln(stderr, "the result is not kept: this is no checkout of fingerpost, and -results names no folder")
+			return nil
+		}
+		dir = filepath.Join(folder, "results")
+	}
+	path, err := r.save(dir)
 	if err != nil {
-		return exitCode(fmt.Errorf("bench %s: %w", c.name, err), stderr)
+		return err
 	}
-	rep.Command = c.name
-	rep.Machine = describeMachine()
-	if load > quietLoad {
-		rep.note("The machine was busy before this began (load %.2f): ratios are rough, and latencies mean little.", load)
+	fmt.Fprintf(stderr, "the result is in %s\n", path)
+	return nil
+}
+
+// runAll runs the commands one after the other. One that fails does not keep the others from running.
+func (r *result) runAll(ctx context.Context, list []command, benches []*bench) {
+	for i, c := range list {
+		b := benches[i]
+		if len(list) > 1 {
+			b.say("\n[%d of %d, %.0f s so far] %s: %s", i+1, len(list), time.Since(r.Began).Seconds(), c.name, c.brief)
+		}
+		began := time.Now()
+		rep, err := c.run(ctx, b)
+		if err == nil {
+			rep.Command, rep.Seconds = c.name, time.Since(began).Seconds()
+			r.Reports = append(r.Reports, rep)
+			continue
+		}
+		b.say("bench %s: %v", c.name, err)
+		r.Failures = append(r.Failures, failure{Command: c.name, Error: err.Error()})
+		if _, ok := errors.AsType[usageError](err); ok {
+			r.usage = true
+		}
+		if ctx.Err() != nil {
+			return // interrupted: what is there is kept
+		}
 	}
-	if o.json {
-		err = rep.writeJSON(stdout)
-	} else {
-		err = rep.writeText(stdout)
-	}
-	if err != nil {
-		return exitCode(fmt.Errorf("bench %s: write the report: %w", c.name, err), stderr)
-	}
-	if rep.missed() {
-		return 1
-	}
-	return 0
 }
 
 // A usageError is about flags that do not go together in a command.

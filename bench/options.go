@@ -7,6 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,7 +18,9 @@ type options struct {
 	work   string // where corpora, stores and the binary are kept between runs
 	binary string // a ready fingerpost; empty: built from the checkout
 	json   bool
-	fresh  bool // throw stores of earlier runs away
+	fresh  bool   // throw stores of earlier runs away
+	save   bool   // keep the result as a file
+	to     string // the folder of results; empty: bench/results of the checkout
 
 	corpus corpusParams
 	load   loadParams
@@ -30,6 +35,36 @@ type options struct {
 	scale       bool          // write: at 1,000 projects, too
 	logEntries  int           // mail: entries of the log that is read
 	waiting     int           // mail: mails that wait for a dead server
+
+	peers   bool    // resolve: beside other servers, where they are installed
+	sweep   intList // resolve: numbers of connections
+	sizes   intList // scale: numbers of domains
+	clients intList // write: numbers of clients, beside -connections
+}
+
+// intList is a flag of numbers with commas between them: positive, and each once, in ascending order.
+type intList []int
+
+func (l *intList) String() string {
+	var text []string
+	for _, n := range *l {
+		text = append(text, strconv.Itoa(n))
+	}
+	return strings.Join(text, ",")
+}
+
+func (l *intList) Set(text string) error {
+	var list intList
+	for field := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q must be numbers above 0 with commas between them, such as 1,16,64", text)
+		}
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	*l = slices.Compact(list)
+	return nil
 }
 
 // loadParams say how the server is asked.
@@ -51,13 +86,21 @@ func defaultOptions() options {
 		unknown: 1_000_000,
 		streams: 1000, changeEvery: 200 * time.Millisecond, writeRate: 50,
 		logEntries: 100_000, waiting: 10_000,
+		save: true, peers: true,
+		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16},
 	}
 }
 
 func (o *options) register(f *flag.FlagSet) {
 	f.StringVar(&o.work, "work", o.work, "folder for corpora, stores and the built binary; reused by later runs")
 	f.StringVar(&o.binary, "binary", o.binary, "a ready fingerpost binary (default: built from this checkout)")
-	f.BoolVar(&o.json, "json", o.json, "print the report as JSON")
+	f.BoolVar(&o.json, "json", o.json, "print the result as JSON")
+	f.BoolVar(&o.save, "save", o.save, "keep the result as a file")
+	f.StringVar(&o.to, "results", o.to, "folder of the results that are kept (default: bench/results of this checkout)")
+	f.BoolVar(&o.peers, "peers", o.peers, "resolve: measure other servers, too, where they are installed")
+	f.Var(&o.sweep, "sweep", "resolve: numbers of connections that are compared")
+	f.Var(&o.sizes, "sizes", "scale: numbers of domains that are compared, each a multiple of 10")
+	f.Var(&o.clients, "clients", "write: numbers of clients, beside -connections")
 	f.BoolVar(&o.fresh, "fresh", o.fresh, "delete the stores of earlier runs first")
 	f.IntVar(&o.corpus.Projects, "projects", o.corpus.Projects, "projects, one file each")
 	f.IntVar(&o.corpus.Domains, "domains", o.corpus.Domains, "domains in all projects; a multiple of -projects")
@@ -91,6 +134,11 @@ func (o *options) check() error {
 		return fmt.Errorf("-write-rate is %v, it must be above 0 and at most 1,000,000", o.writeRate)
 	case o.logEntries <= shortLog || o.waiting < 1:
 		return fmt.Errorf("-log-entries must be more than %d, and -waiting positive", shortLog)
+	}
+	for _, n := range o.sizes {
+		if n%scalePerProject != 0 || n < scaleAsked || n/scalePerProject > maxProjects {
+			return fmt.Errorf("-sizes has %d, each must be a multiple of %d from %d to %d", n, scalePerProject, scaleAsked, maxProjects*scalePerProject)
+		}
 	}
 	return o.corpus.check()
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,6 +21,27 @@ func processCPU(pid int) (time.Duration, error) {
 		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
 	return parseStat(b)
+}
+
+// descendants are the processes that a process has started, and those that these have. A kernel that keeps no list of
+// children (without CONFIG_PROC_CHILDREN) shows none.
+func descendants(pid int) (pids []int) {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return nil
+	}
+	for _, list := range lists {
+		b, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has just ended
+		}
+		for field := range strings.FieldsSeq(string(b)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(append(pids, child), descendants(child)...)
+			}
+		}
+	}
+	return pids
 }
 
 var errStat = errors.New("read CPU time: /proc/PID/stat has another form than expected")

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"fingerpost/bench/chart"
 )
 
 const (
@@ -36,11 +38,8 @@ func (b *bench) reloads(ctx context.Context, s *server, c *corpus) (rep *report,
 	}
 	defer func() { err = errors.Join(err, e.restore()) }()
 	rep = &report{Parameters: b.parameters(c, map[string]any{"saves": b.saves})}
-	for _, how := range savers() {
-		b.say("%s: %d saves", how.name, b.saves)
-		if err := b.timeSaves(ctx, s, e, how, rep); err != nil {
-			return nil, err
-		}
+	if err := b.timeSaves(ctx, s, e, rep); err != nil {
+		return nil, err
 	}
 	return rep, b.rewriteUnderLoad(ctx, s, e, rep)
 }
@@ -69,39 +68,84 @@ func (e *editor) restore() error {
 	return e.corpus.clean()
 }
 
-// timeSaves saves random projects one after the other and polls until each save shows.
-func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, how saver, rep *report) error {
-	c := e.corpus
-	cl, err := dial(s.addr, c.key)
+// visibility is what saving in one way took, round by round.
+type visibility struct {
+	how          saver
+	shown, bare  latencies // bare: a save and one question
+	p50, bareP50 []float64 // ms, a round each
+}
+
+// timeSaves saves random projects one after the other, in the ways of saving by turns, and polls until each save shows.
+func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report) error {
+	cl, err := dial(s.addr, e.corpus.key)
 	if err != nil {
 		return err
 	}
 	defer cl.close()
-	random := rand.New(rand.NewPCG(c.Seed, 0x5a7e))
-	var visible, saving, trip latencies
-	for range b.saves {
+	random := rand.New(rand.NewPCG(e.corpus.Seed, 0x5a7e))
+	var ways []*visibility
+	for _, how := range savers() {
+		ways = append(ways, &visibility{how: how})
+	}
+	each := max(1, b.saves/b.load.rounds)
+	for i := range b.load.rounds {
+		for j := range ways {
+			if err := ways[(i+j)%len(ways)].saves(ctx, cl, e, random, each); err != nil {
+				return err
+			}
+		}
+		line := fmt.Sprintf("round %d of %d, %d saves each:", i+1, b.load.rounds, each)
+		for _, w := range ways {
+			line += fmt.Sprintf("  %s visible after %.1f ms", w.how.name, w.p50[i])
+		}
+		b.say("%s", line)
+	}
+	curves := chart.Chart{Name: "visible", Title: "From a save to the new answer", X: chart.Axis{Label: "part of all saves", Scale: chart.Part},
+		Y: chart.Axis{Label: "ms", Scale: chart.Log}}
+	for _, w := range ways {
+		rep.add(compared(w.how.name+": save → visible, p50", "ms", w.p50, w.bareP50, "save and one question"))
+		shown, bare := w.shown.percentiles(tailParts...), w.bare.percentiles(tailParts...)
+		for k := 1; k < tails; k++ {
+			row := beside(w.how.name+": save → visible, "+tailNames[k], "ms", ms(shown[k]), ms(bare[k]), "save and one question")
+			if k == tailP99 {
+				row = row.atMost(50)
+			}
+			rep.add(row)
+		}
+		curves.Lines = append(curves.Lines, chart.Line{Name: w.how.name, Points: w.shown.curve()},
+			chart.Line{Name: w.how.name + ": the save and one question", Points: w.bare.curve()})
+	}
+	rep.Charts = append(rep.Charts, curves)
+	return nil
+}
+
+// saves makes one round of saves.
+func (w *visibility) saves(ctx context.Context, cl *client, e *editor, random *rand.Rand, n int) error {
+	c := e.corpus
+	var shown, bare latencies
+	for range n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		project := random.IntN(c.Projects)
 		host := c.appendHost(nil, project*c.perProject()+random.IntN(c.perProject()))
 		began := time.Now()
-		revision, err := e.save(project, how)
+		revision, err := e.save(project, w.how)
 		if err != nil {
 			return err
 		}
 		saved := time.Now()
-		saving.add(saved.Sub(began))
+		var trip latencies
 		if err := pollUntil(cl, host, revision, saved, &trip); err != nil {
-			return fmt.Errorf("%s %s: %w", how.name, c.relative(project), err)
+			return fmt.Errorf("%s %s: %w", w.how.name, c.relative(project), err)
 		}
-		visible.add(time.Since(saved))
+		shown.add(time.Since(saved))
+		bare.add(saved.Sub(began) + trip.percentiles(0.5)[0])
 	}
-	shown, saves, trips := visible.percentiles(0.5, 0.99), saving.percentiles(0.5, 0.99), trip.percentiles(0.5, 0.99)
-	rep.add(
-		beside(how.name+": save → visible, p50", "ms", ms(shown[0]), ms(saves[0]+trips[0]), "save and one question, p50"),
-		beside(how.name+": save → visible, p99", "ms", ms(shown[1]), ms(saves[1]+trips[1]), "save and one question, p99").atMost(50),
-	)
+	w.shown.merge(shown)
+	w.bare.merge(bare)
+	w.p50 = append(w.p50, ms(shown.percentiles(0.5)[0]))
+	w.bareP50 = append(w.bareP50, ms(bare.percentiles(0.5)[0]))
 	return nil
 }
 
@@ -131,7 +175,29 @@ func pollUntil(cl *client, host []byte, revision int, since time.Time, trip *lat
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// rewriteUnderLoad compares a quiet phase at half load with one in which a file is rewritten every 100 ms.
+// A watchedSide is a server at a constant rate, whose answers are followed by revision.
+type watchedSide struct {
+	paced
+	failures, stale int
+	faults          string
+	hits            []float64 // part that the cache answered, a round each
+}
+
+// round asks for one round.
+func (w *watchedSide) round(ctx context.Context, l load, s *server, a asker) error {
+	res, cache, err := l.withCache(ctx, s, a)
+	if err != nil {
+		return err
+	}
+	w.add(res.latencies)
+	w.failures += res.failures() - res.faults[faultStale]
+	w.stale += res.faults[faultStale]
+	w.faults += res.describeFaults()
+	w.hits = append(w.hits, cache.hitShare())
+	return nil
+}
+
+// rewriteUnderLoad asks at half load, by turns with nothing else going on and while a file is rewritten every 100 ms.
 func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep *report) error {
 	c := e.corpus
 	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
@@ -144,50 +210,60 @@ func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep 
 		return err
 	}
 	l := b.closed(ours)
-	l.rate, l.duration = rate, b.phase()
-	quiet, quietCache, err := l.withCache(ctx, s, newRevisions(c, schedule))
-	if err != nil {
-		return err
+	l.rate, l.duration = rate, b.load.round
+	var quiet, busy watchedSide
+	asker := newRevisions(c, schedule) // of both: what was seen in one round may not be older in the next
+	saves := 0
+	for i := range b.load.rounds {
+		for j := range 2 {
+			if (i+j)%2 == 0 {
+				err = quiet.round(ctx, l, s, asker)
+			} else {
+				err = e.whileRewriting(schedule, &saves, func() error { return busy.round(ctx, l, s, asker) })
+			}
+			if err != nil {
+				return err
+			}
+		}
+		b.say("round %d of %d:  quiet p99 %.3f ms  with a save every %v p99 %.3f ms", i+1, b.load.rounds,
+			quiet.tails[tailP99][i], rewriteInterval, busy.tails[tailP99][i])
 	}
-	var saves int
-	var saveErr error
-	var stop atomic.Bool
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		saves, saveErr = e.rewrite(&stop, schedule)
-	}()
-	busy, busyCache, err := l.withCache(ctx, s, newRevisions(c, schedule))
-	stop.Store(true)
-	<-done
-	if err := errors.Join(err, saveErr); err != nil {
-		return err
-	}
-	was, is := quiet.latencies.percentiles(0.5, 0.99, 0.999), busy.latencies.percentiles(0.5, 0.99, 0.999)
-	stale := busy.faults[faultStale]
 	rep.add(
-		beside("while a file is rewritten every 100 ms: wrong answers", "count", float64(busy.failures()-stale), float64(quiet.failures()), "quiet").atMost(0),
-		alone("stale answers", "count", float64(stale)).atMost(0),
-		beside("answered by the cache", "part of all", busyCache.hitShare(), quietCache.hitShare(), "quiet").ratioAtLeast(0.99),
-		beside("latency p50", "ms", ms(is[0]), ms(was[0]), "quiet"),
-		beside("latency p99", "ms", ms(is[1]), ms(was[1]), "quiet"),
-		beside("latency p99.9", "ms", ms(is[2]), ms(was[2]), "quiet"),
+		beside("while a file is rewritten every 100 ms: wrong answers", "count", float64(busy.failures), float64(quiet.failures), "quiet").atMost(0),
+		alone("stale answers", "count", float64(busy.stale+quiet.stale)).atMost(0),
+		compared("answered by the cache", "part of all", busy.hits, quiet.hits, "quiet").ratioAtLeast(0.99),
 	)
-	rep.note("%d saves of %d much-asked files under %.0f requests a second.%s", saves, rewrittenFiles, rate, busy.describeFaults())
+	rep.add(busy.beside("latency", &quiet.paced, "quiet")...)
+	rep.note("%d saves of %d much-asked files under %.0f requests a second.%s%s", saves, rewrittenFiles, rate, busy.faults, quiet.faults)
 	return nil
 }
 
+// whileRewriting calls f while much-asked files are rewritten, and counts on in saves.
+func (e *editor) whileRewriting(schedule []uint32, saves *int, f func() error) error {
+	var stop atomic.Bool
+	var saveErr error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		saveErr = e.rewrite(&stop, schedule, saves)
+	}()
+	err := f()
+	stop.Store(true)
+	<-done
+	return errors.Join(err, saveErr)
+}
+
 // rewrite saves a file of the much-asked projects every 100 ms, in both ways of saving by turns, until stop is set.
-func (e *editor) rewrite(stop *atomic.Bool, schedule []uint32) (saves int, err error) {
+func (e *editor) rewrite(stop *atomic.Bool, schedule []uint32, saves *int) (err error) {
 	tick := time.NewTicker(rewriteInterval)
 	defer tick.Stop()
-	for ; !stop.Load() && err == nil; saves++ {
-		<-tick.C
+	for ; !stop.Load() && err == nil; *saves++ {
 		// The first questions of a Zipf schedule are for popular names more often than not.
-		project := int(schedule[saves%rewrittenFiles]) / e.corpus.perProject()
-		_, err = e.save(project, savers()[saves/rewrittenFiles%2])
+		project := int(schedule[*saves%rewrittenFiles]) / e.corpus.perProject()
+		_, err = e.save(project, savers()[*saves/rewrittenFiles%2])
+		<-tick.C
 	}
-	return saves, err
+	return err
 }
 
 // withCache runs the load with an asker of its own and tells what the cache did meanwhile.

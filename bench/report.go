@@ -1,25 +1,22 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"text/tabwriter"
+
+	"fingerpost/bench/chart"
 )
 
 // A report is what a command found.
 type report struct {
 	Command    string         `json:"command"`
-	Machine    string         `json:"machine"`
+	Seconds    float64        `json:"seconds"` // that the command took
 	Parameters map[string]any `json:"parameters"`
 	Rows       []row          `json:"rows"`
 	Notes      []string       `json:"notes,omitempty"`
+	Charts     []chart.Chart  `json:"charts,omitempty"`
 }
 
 // A row is one figure beside its baseline.
@@ -31,6 +28,14 @@ type row struct {
 	Against  string  `json:"against,omitempty"` // what the baseline is
 	Ratio    *spread `json:"ratio,omitempty"`   // figure through baseline, round by round where there are rounds
 	Goal     *goal   `json:"goal,omitempty"`
+	Aside    bool    `json:"aside,omitempty"`  // for information: compare does not judge it
+	Rounds   *rounds `json:"rounds,omitempty"` // what the spreads are of
+}
+
+// rounds are the figures of a row, round by round.
+type rounds struct {
+	Figure   []float64 `json:"figure"`
+	Baseline []float64 `json:"baseline,omitempty"`
 }
 
 // A goal bounds a row's ratio, or its figure.
@@ -39,6 +44,7 @@ type goal struct {
 	AtLeast bool    `json:"atLeast"` // else at most
 	Bound   float64 `json:"bound"`
 	Met     bool    `json:"met"`
+	Noisy   bool    `json:"noisy,omitempty"` // the machine was too noisy to conclude: Met says nothing
 }
 
 // once is a figure that was taken one time.
@@ -47,7 +53,8 @@ func once(v float64) spread { return spread{Median: v, Low: v, High: v} }
 // compared is a row of interleaved rounds.
 func compared(name, unit string, figures, baselines []float64, against string) row {
 	base := spreadOf(baselines)
-	r := row{Name: name, Unit: unit, Figure: spreadOf(figures), Baseline: &base, Against: against}
+	r := row{Name: name, Unit: unit, Figure: spreadOf(figures), Baseline: &base, Against: against,
+		Rounds: &rounds{Figure: figures, Baseline: baselines}}
 	if !slices.Contains(baselines, 0) { // CPU time has ticks: a short round may have seen none
 		ratio := spreadOf(ratios(figures, baselines))
 		r.Ratio = &ratio
@@ -70,24 +77,63 @@ func alone(name, unit string, figure float64) row {
 	return row{Name: name, Unit: unit, Figure: once(figure)}
 }
 
+// several is a row of rounds that nothing is put beside.
+func several(name, unit string, figures []float64) row {
+	return row{Name: name, Unit: unit, Figure: spreadOf(figures), Rounds: &rounds{Figure: figures}}
+}
+
 func (r row) ratioAtLeast(bound float64) row {
-	r.Goal = &goal{OfRatio: true, AtLeast: true, Bound: bound, Met: r.Ratio != nil && r.Ratio.Median >= bound}
+	return r.judged(goal{OfRatio: true, AtLeast: true, Bound: bound})
+}
+
+func (r row) ratioAtMost(bound float64) row { return r.judged(goal{OfRatio: true, Bound: bound}) }
+func (r row) atMost(bound float64) row      { return r.judged(goal{Bound: bound}) }
+func (r row) atLeast(bound float64) row     { return r.judged(goal{AtLeast: true, Bound: bound}) }
+
+// aside marks a row that compare is not to judge: its baseline is a server of somebody else's, or its figure stands
+// in another row already.
+func (r row) aside() row {
+	r.Aside = true
 	return r
 }
 
-func (r row) ratioAtMost(bound float64) row {
-	r.Goal = &goal{OfRatio: true, Bound: bound, Met: r.Ratio != nil && r.Ratio.Median <= bound}
+// judged holds the row against a goal.
+func (r row) judged(g goal) row {
+	switch {
+	case !g.OfRatio:
+		g.Met = g.holds(r.Figure.Median)
+	case r.Ratio != nil:
+		g.Met = g.holds(r.Ratio.Median)
+	}
+	g.Noisy = r.noise() > noiseBound && !r.unanimous(g)
+	r.Goal = &g
 	return r
 }
 
-func (r row) atMost(bound float64) row {
-	r.Goal = &goal{Bound: bound, Met: r.Figure.Median <= bound}
-	return r
+func (g goal) holds(v float64) bool { return g.AtLeast && v >= g.Bound || !g.AtLeast && v <= g.Bound }
+
+// noiseBound is how far the rounds of a baseline, which does the same work each time, may lie apart, as a part of their
+// median. Beyond it the machine is too noisy for a verdict, unless every single round has the same.
+const noiseBound = 0.25
+
+// noise is how far the rounds of the baseline lie apart, as a part of their median; 0 where there are no rounds.
+func (r row) noise() float64 {
+	if r.Rounds == nil || r.Baseline == nil || r.Baseline.Median == 0 {
+		return 0
+	}
+	return (r.Baseline.High - r.Baseline.Low) / r.Baseline.Median
 }
 
-func (r row) atLeast(bound float64) row {
-	r.Goal = &goal{AtLeast: true, Bound: bound, Met: r.Figure.Median >= bound}
-	return r
+// unanimous reports whether each round alone says the same of the goal.
+func (r row) unanimous(g goal) bool {
+	low, high := r.Figure.Low, r.Figure.High
+	if g.OfRatio {
+		if r.Ratio == nil {
+			return true
+		}
+		low, high = r.Ratio.Low, r.Ratio.High
+	}
+	return g.holds(low) == g.holds(high)
 }
 
 func (r *report) add(rows ...row) { r.Rows = append(r.Rows, rows...) }
@@ -98,22 +144,16 @@ func (r *report) note(format string, args ...any) {
 
 // missed reports whether any goal was not met.
 func (r *report) missed() bool {
-	for _, row := range r.Rows {
-		if row.Goal != nil && !row.Goal.Met {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Rows, func(w row) bool { return w.Goal != nil && !w.Goal.Met && !w.Goal.Noisy })
 }
 
-func (r *report) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+// inconclusive reports whether the machine was too noisy for a verdict on any goal.
+func (r *report) inconclusive() bool {
+	return slices.ContainsFunc(r.Rows, func(w row) bool { return w.Goal != nil && w.Goal.Noisy })
 }
 
 func (r *report) writeText(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s on %s\n\n", r.Command, r.Machine)
+	fmt.Fprintf(w, "\n%s, in %.0f s\n\n", r.Command, r.Seconds)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\tmedian (low … high)\tbaseline\tratio\tgoal\t")
 	for _, row := range r.Rows {
@@ -129,11 +169,22 @@ func (r *report) writeText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, note := range r.Notes {
+	for _, note := range append(r.noiseNotes(), r.Notes...) {
 		fmt.Fprintf(w, "\n%s", note)
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// noiseNotes names the goals on which there is no verdict.
+func (r *report) noiseNotes() (notes []string) {
+	for _, row := range r.Rows {
+		if row.Goal != nil && row.Goal.Noisy {
+			notes = append(notes, fmt.Sprintf("Too noisy to conclude: %s. The rounds of its baseline, the same work each time, lie %.0f %% apart (bound: %.0f %%), "+
+				"and some rounds meet the goal and others do not. Repeat it on a quiet machine, or with more rounds.", row.Name, 100*row.noise(), 100*noiseBound))
+		}
+	}
+	return notes
 }
 
 func (g *goal) text() string {
@@ -147,7 +198,10 @@ func (g *goal) text() string {
 	if g.OfRatio {
 		what = "ratio "
 	}
-	if g.Met {
+	switch {
+	case g.Noisy:
+		verdict = "TOO NOISY"
+	case g.Met:
 		verdict = "met"
 	}
 	return fmt.Sprintf("%s%s %s: %s", what, sign, number(g.Bound), verdict)
@@ -176,39 +230,4 @@ func number(v float64) string {
 		return fmt.Sprintf("%.1f", v)
 	}
 	return fmt.Sprintf("%.3f", v)
-}
-
-// describeMachine names what the figures depend on most.
-func describeMachine() string {
-	cpu := ""
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan() && cpu == ""; {
-			if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
-				cpu = strings.TrimSpace(value) + ", "
-			}
-		}
-	}
-	kernel := ""
-	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		kernel = ", Linux " + strings.TrimSpace(string(b))
-	}
-	return fmt.Sprintf("%s%d cores, %s%s", cpu, runtime.NumCPU(), runtime.Version(), kernel)
-}
-
-// quietLoad is a load average up to which a machine counts as idle.
-const quietLoad = 0.3
-
-// loadAverage is the number of runnable threads over the last minute, 0 where the system does not tell.
-func loadAverage() float64 {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(b), " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return 0
-	}
-	return load
 }

@@ -8,11 +8,20 @@ import (
 
 // A side is one of the servers that take turns in a measurement.
 type side struct {
-	server *server
-	corpus *corpus
-	asker  asker
-	rates  []float64 // requests a second, a round each
-	cpu    []float64 // server CPU per request in µs, a round each
+	server   *server
+	corpus   *corpus
+	asker    asker
+	protocol protocol  // nil: as fingerpost is asked
+	rates    []float64 // requests a second, a round each
+	cpu      []float64 // server CPU per request in µs, a round each
+	p99      []float64 // of the closed loop in ms, a round each
+	paced    paced
+}
+
+// paced are the latencies of a side at a constant rate.
+type paced struct {
+	all   latencies
+	tails [tails][]float64 // ms, a round each
 }
 
 // known is a side that is asked names of a corpus and must know them.
@@ -22,7 +31,7 @@ func known(s *server, c *corpus, schedule []uint32) *side {
 
 // closed is a load that asks the side as fast as it answers.
 func (b *bench) closed(s *side) load {
-	return load{addr: s.server.addr, key: s.corpus.key, connections: b.load.connections, asker: s.asker, seed: b.corpus.Seed}
+	return load{addr: s.server.addr, key: s.corpus.key, protocol: s.protocol, connections: b.load.connections, asker: s.asker, seed: b.corpus.Seed}
 }
 
 // warm asks n questions that are not measured.
@@ -47,7 +56,7 @@ func (b *bench) exact(ctx context.Context, s *side, l load) (*loadResult, error)
 
 // measureRound adds one round to a side's figures.
 func (b *bench) measureRound(ctx context.Context, s *side) error {
-	before, err := processCPU(s.server.pid)
+	before, err := s.server.cpu()
 	if err != nil {
 		return err
 	}
@@ -57,12 +66,13 @@ func (b *bench) measureRound(ctx context.Context, s *side) error {
 	if err != nil {
 		return err
 	}
-	after, err := processCPU(s.server.pid)
+	after, err := s.server.cpu()
 	if err != nil {
 		return err
 	}
 	s.rates = append(s.rates, res.perSecond())
 	s.cpu = append(s.cpu, float64((after-before)/time.Nanosecond)/1e3/float64(res.requests))
+	s.p99 = append(s.p99, ms(res.latencies.percentiles(0.99)[0]))
 	return nil
 }
 
@@ -81,6 +91,42 @@ func (b *bench) interleave(ctx context.Context, sides ...*side) error {
 		b.say("%s", line)
 	}
 	return nil
+}
+
+// interleaveAt is interleave at a constant rate: it takes latencies.
+func (b *bench) interleaveAt(ctx context.Context, rate float64, sides ...*side) error {
+	for i := range b.load.rounds {
+		line := fmt.Sprintf("%.0f requests a second, round %d of %d:", rate, i+1, b.load.rounds)
+		for j := range sides {
+			s := sides[(i+j)%len(sides)]
+			l := b.closed(s)
+			l.rate, l.duration = rate, b.load.round
+			res, err := b.exact(ctx, s, l)
+			if err != nil {
+				return err
+			}
+			s.paced.add(res.latencies)
+			line += fmt.Sprintf("  %s p99 %.3f ms", s.server.name, s.paced.tails[tailP99][i])
+		}
+		b.say("%s", line)
+	}
+	return nil
+}
+
+// add takes the latencies of a round.
+func (p *paced) add(l latencies) {
+	p.all.merge(l)
+	for k, d := range l.percentiles(tailParts...) {
+		p.tails[k] = append(p.tails[k], ms(d))
+	}
+}
+
+// beside puts the percentiles of both beside each other, round by round.
+func (p *paced) beside(name string, base *paced, against string) (rows []row) {
+	for k, tail := range tailNames {
+		rows = append(rows, compared(name+" "+tail, "ms", p.tails[k], base.tails[k], against))
+	}
+	return rows
 }
 
 // halfRate is what the open loop runs at: -rate, or half of what the side reaches in one round.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A server is a process under measurement: fingerpost or the floor.
+// A server is a process under measurement: fingerpost, a baseline or a peer.
 type server struct {
 	name  string
 	addr  string // "127.0.0.1:port"
@@ -42,6 +42,7 @@ func startServer(ctx context.Context, name, logPath, program string, args ...str
 	s := &server{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	s.cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD=none")
 	s.cmd.Stderr = logFile
+	endWithBench(s.cmd)
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -133,6 +134,32 @@ func (s *server) stop() {
 	}
 }
 
+// cpu is the CPU time that the server has used so far, that of its worker processes included.
+func (s *server) cpu() (time.Duration, error) {
+	var total time.Duration
+	for _, pid := range append(descendants(s.pid), s.pid) {
+		used, err := processCPU(pid)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", s.name, err)
+		}
+		total += used
+	}
+	return total, nil
+}
+
+// memory is the resident memory of the server, that of its worker processes included: what they share counts for each.
+func (s *server) memory() (total memory, err error) {
+	for _, pid := range append(descendants(s.pid), s.pid) {
+		m, err := processMemory(pid)
+		if err != nil {
+			return memory{}, fmt.Errorf("%s: %w", s.name, err)
+		}
+		total.now += m.now
+		total.peak += m.peak
+	}
+	return total, nil
+}
+
 // buildBinary builds fingerpost from this checkout into the work folder, unless a ready one was named.
 func (b *bench) buildBinary(ctx context.Context) (string, error) {
 	if b.binary != "" {
@@ -187,12 +214,18 @@ func (b *bench) cacheFlags() []string {
 
 // floor starts this very program as the baseline.
 func (b *bench) floor(ctx context.Context, c *corpus, size int) (*server, error) {
+	return b.baseline(ctx, kindFloor, c, size)
+}
+
+// baseline starts this very program as one of the kinds of baseline.
+func (b *bench) baseline(ctx context.Context, kind string, c *corpus, size int) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("start the floor: %w", err)
+		return nil, fmt.Errorf("start the %s: %w", kind, err)
 	}
-	return startServer(ctx, "floor", filepath.Join(b.work, "floor.log"), self, floorCommand,
-		"-key", c.key, "-size", fmt.Sprint(size), "-projects", fmt.Sprint(c.Projects), "-seed", fmt.Sprint(c.Seed))
+	logPath := filepath.Join(b.work, "baseline-"+strings.NewReplacer(" ", "-", "/", "-").Replace(kind)+".log")
+	return startServer(ctx, kind, logPath, self, floorCommand,
+		"-kind", kind, "-key", c.key, "-size", fmt.Sprint(size), "-projects", fmt.Sprint(c.Projects), "-seed", fmt.Sprint(c.Seed))
 }
 
 // openCorpus makes or reuses the corpus of the parameters.

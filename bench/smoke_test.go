@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -154,6 +156,7 @@ func smallBench(t *testing.T) *bench {
 	o.corpus = corpusParams{Projects: 40, Domains: 120, Seed: 7}
 	o.load.connections, o.load.rounds, o.load.round = 4, 2, 50*time.Millisecond
 	o.load.warmUp, o.saves, o.unknown = 300, 3, 500
+	o.peers, o.sweep, o.clients = false, intList{1, 3}, intList{1}
 	return &bench{options: o, progress: new(bytes.Buffer)}
 }
 
@@ -191,12 +194,9 @@ func TestSmokeResolve(t *testing.T) {
 	if r := find(t, rep, "answered by the cache"); r.Figure.Median != 1 {
 		t.Errorf("hit share %v of a stand-in that counts hits only", r.Figure.Median)
 	}
-	var text, encoded bytes.Buffer
+	var text bytes.Buffer
 	if err := rep.writeText(&text); err != nil || !strings.Contains(text.String(), "floor") {
 		t.Errorf("writeText: %v: %s", err, text.String())
-	}
-	if err := rep.writeJSON(&encoded); err != nil || !json.Valid(encoded.Bytes()) {
-		t.Errorf("writeJSON: %v: %s", err, encoded.String())
 	}
 }
 
@@ -309,6 +309,90 @@ func TestSmokeCheckout(t *testing.T) {
 	}
 }
 
+// TestSmokeAll runs every command as people do: the real binary, all of them after another, with small sizes. Whether
+// goals are met says nothing here; that no command fails, that each has its rows and charts, and that the result can be
+// compared and reported, does.
+func TestSmokeAll(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	dir := t.TempDir()
+	results := filepath.Join(dir, "results")
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{allCommand, "-work", filepath.Join(dir, "work"), "-results", results, "-projects", "120", "-domains", "360",
+		"-connections", "8", "-rounds", "3", "-round", "60ms", "-warm-up", "500", "-saves", "6", "-unknown", "2000", "-streams", "20",
+		"-sweep", "1,8", "-sizes", "1000,2000", "-clients", "1,4"}, &out, &errs)
+	if code == 2 || code == 3 {
+		t.Fatalf("all = %d:\n%s%s", code, out.String(), errs.String())
+	}
+	paths, err := filepath.Glob(filepath.Join(results, "*.json"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("results %v, %v", paths, err)
+	}
+	r, err := readResult(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands() {
+		rep := r.report(c.name)
+		if rep == nil || len(rep.Rows) == 0 {
+			t.Errorf("no report of %s", c.name)
+			continue
+		}
+		seen := map[string]bool{}
+		for _, row := range rep.Rows {
+			if key := row.Name + ", " + row.Unit; seen[key] {
+				t.Errorf("%s has two rows %q", c.name, key)
+			} else {
+				seen[key] = true
+			}
+			if higherIsBetter(row.Unit) == 0 && !row.Aside {
+				t.Errorf("%s: compare does not know the unit %q", c.name, row.Unit)
+			}
+		}
+	}
+	for _, name := range []string{"resolve", "reload", "write", "scale"} {
+		if rep := r.report(name); rep != nil && len(rep.Charts) == 0 {
+			t.Errorf("%s has no charts", name)
+		}
+	}
+	if r.Machine.Cores < 1 || r.Machine.Kernel == "" || r.Machine.MemoryMiB < 1 || len(r.Failures) > 0 {
+		t.Errorf("machine %+v, failures %v", r.Machine, r.Failures)
+	}
+	readme := filepath.Join(dir, "README.md")
+	if err := os.WriteFile(readme, []byte(emptyReadme), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"compare", paths[0], paths[0]}, {"report", "-results", results, "-readme", readme}} {
+		out.Reset()
+		if code := run(t.Context(), args, &out, &errs); code != 0 {
+			t.Errorf("%q = %d:\n%s%s", args, code, out.String(), errs.String())
+		}
+	}
+	if b, err := os.ReadFile(readme); err != nil || !bytes.Contains(b, []byte("### scale")) {
+		t.Errorf("the README has no figures: %v\n%s", err, b)
+	}
+}
+
+// A command that fails does not keep all from going on; it is said, and the exit code tells.
+func TestAllGoesOn(t *testing.T) {
+	b := smallBench(t)
+	r := &result{Began: time.Now(), Reports: []*report{}}
+	list := []command{
+		{name: "first", run: func(context.Context, *bench) (*report, error) { return nil, errors.New("the disk is gone") }},
+		{name: "second", run: func(context.Context, *bench) (*report, error) { return &report{Rows: []row{alone("x", "ms", 1)}}, nil }},
+	}
+	r.runAll(t.Context(), list, []*bench{b, b})
+	var text bytes.Buffer
+	if err := r.writeText(&text); err != nil {
+		t.Fatal(err)
+	}
+	says(t, text.String(), "FAILED: first: the disk is gone", "second, in")
+	if r.report("second") == nil || r.exitCode() != 3 {
+		t.Errorf("exit code %d, %+v", r.exitCode(), r)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	f := func(want int, args ...string) {
 		t.Helper()
@@ -328,6 +412,12 @@ func TestUsage(t *testing.T) {
 	f(2, "resolve", "-domains", "100001")
 	f(2, "resolve", "-nonsense")
 	f(2, "resolve", "extra")
+	f(2, "resolve", "-sweep", "1,0")
+	f(2, "scale", "-sizes", "1001")
+	f(2, "scale", "-sizes", "990")
+	f(2, "all", "-rounds", "0")
+	f(2, "report", "extra")
+	f(0, "help")
 	f(2, "write", "-write-rate", "0")
 	f(2, "write", "-projects", "63", "-domains", "63")
 	f(2, "mail", "-log-entries", "1000")

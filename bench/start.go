@@ -49,14 +49,14 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 	rep := &report{Parameters: b.parameters(c, nil)}
 	rep.add(
 		beside("start with an empty store", "s", cold.ready.Seconds(), read.Seconds(), "reading and hashing all files").atMost(60),
-		alone("its CPU", "s", cold.cpu.Seconds()),
-		alone("its resident memory when ready", "MiB", mib(cold.atReady.now)),
-		alone("its peak", "MiB", mib(cold.atReady.peak)).atMost(1.2*1024),
+		alone("start with an empty store: CPU", "s", cold.cpu.Seconds()),
+		alone("start with an empty store: resident memory when ready", "MiB", mib(cold.atReady.now)),
+		alone("start with an empty store: peak memory", "MiB", mib(cold.atReady.peak)).atMost(1.2*1024),
 		beside("start with an up-to-date store", "s", warm.ready.Seconds(), walk.Seconds(), "a stat of all files").atMost(3),
-		alone("its CPU", "s", warm.cpu.Seconds()),
-		alone("its resident memory when ready", "MiB", mib(warm.atReady.now)),
+		alone("start with an up-to-date store: CPU", "s", warm.cpu.Seconds()),
+		alone("start with an up-to-date store: resident memory when ready", "MiB", mib(warm.atReady.now)),
 		alone("resident memory with a full cache", "MiB", mib(warm.end.now)).atMost(1.2*1024),
-		alone("its peak", "MiB", mib(warm.end.peak)).atMost(1.2*1024),
+		alone("full cache: peak memory", "MiB", mib(warm.end.peak)).atMost(1.2*1024),
 		alone("the store on disk", "MiB", mib(store)),
 	)
 	return rep, nil

@@ -2,7 +2,8 @@ package main
 
 import (
 	"slices"
-	"time"
+
+	"fingerpost/bench/chart"
 )
 
 // A spread is a median with the lowest and the highest of several rounds.
@@ -17,13 +18,9 @@ func spreadOf(values []float64) spread {
 	if len(values) == 0 {
 		panic("bench: a spread of no rounds: impossible, options.check asks for one")
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	mid := len(sorted) / 2
-	median := sorted[mid]
-	if len(sorted)%2 == 0 {
-		median = (sorted[mid-1] + sorted[mid]) / 2
-	}
-	return spread{Median: median, Low: sorted[0], High: sorted[len(sorted)-1]}
+	sorted := slices.Clone(values)
+	m := median(sorted)
+	return spread{Median: m, Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
 // ratios divides round by round, so that what disturbs both sides of a round cancels out.
@@ -35,16 +32,7 @@ func ratios(a, b []float64) []float64 {
 	return out
 }
 
-// percentiles returns the latencies below which the given parts lie (0.5, 0.99 …), by the nearest-rank rule.
-func (l *latencies) percentiles(parts ...float64) []time.Duration {
-	out := make([]time.Duration, len(parts))
-	if len(l.micros) == 0 {
-		return out
-	}
-	slices.Sort(l.micros)
-	for i, part := range parts {
-		rank := int(float64(len(l.micros))*part + 0.999999)
-		out[i] = time.Duration(l.micros[min(max(rank, 1), len(l.micros))-1]) * time.Microsecond
-	}
-	return out
+// at is the spread as a point of a chart.
+func (s spread) at(x float64) chart.Point {
+	return chart.Point{X: x, Y: s.Median, Low: s.Low, High: s.High}
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/bench/chart"
 )
 
 func TestSpread(t *testing.T) {
@@ -24,22 +27,57 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// Percentiles are exact within three digits.
 func TestPercentiles(t *testing.T) {
 	var l latencies
 	for i := 100; i >= 1; i-- {
 		l.add(time.Duration(i) * time.Millisecond)
 	}
-	want := []time.Duration{50 * time.Millisecond, 99 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, time.Millisecond}
-	if got := l.percentiles(0.5, 0.99, 0.999, 1, 0); !slices.Equal(got, want) {
-		t.Errorf("percentiles = %v, want %v", got, want)
+	f := func(part float64, want time.Duration) {
+		t.Helper()
+		if got := l.percentiles(part)[0]; (got - want).Abs() > want/1000 {
+			t.Errorf("percentile %v = %v, want %v", part, got, want)
+		}
 	}
+	f(0, time.Millisecond)
+	f(0.5, 50*time.Millisecond)
+	f(0.99, 99*time.Millisecond)
+	f(0.999, 100*time.Millisecond)
+	f(1, 100*time.Millisecond)
 	if got := new(latencies).percentiles(0.5); !slices.Equal(got, []time.Duration{0}) {
 		t.Errorf("percentiles of nothing = %v", got)
 	}
-	l.add(-time.Second)
-	l.add(100 * time.Hour)
-	if got := l.percentiles(0, 1); got[0] != 0 || got[1] < time.Hour {
-		t.Errorf("percentiles = %v", got)
+	var all latencies
+	all.merge(latencies{}) // of nothing
+	all.merge(l)
+	all.merge(l)
+	if all.count() != 200 || all.percentiles(0.5)[0] != l.percentiles(0.5)[0] {
+		t.Errorf("merged twice: %d, %v", all.count(), all.percentiles(0.5))
+	}
+	all.reset()
+	all.add(-time.Second)
+	all.add(100 * time.Hour)
+	if got := all.percentiles(0, 1); all.count() != 2 || got[0] != 0 || got[1].Truncate(time.Minute) != longestLatency {
+		t.Errorf("percentiles = %v of %d", got, all.count())
+	}
+}
+
+// A curve goes as far as its number bears, and always upwards.
+func TestCurve(t *testing.T) {
+	var l latencies
+	for i := range 3000 {
+		l.add(time.Duration(i) * time.Microsecond)
+	}
+	points := l.curve()
+	last := points[len(points)-1]
+	if points[0].X != 1 || points[0].Y != 1e-3 || last.X != 1000 || last.Y < 2.99 || last.Y > 3 {
+		t.Errorf("from %+v to %+v", points[0], last)
+	}
+	if !slices.IsSortedFunc(points, func(a, b chart.Point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y)) }) {
+		t.Errorf("not ascending: %v", points)
+	}
+	if got := new(latencies).curve(); len(got) != 1 {
+		t.Errorf("the curve of nothing: %v", got)
 	}
 }
 
@@ -138,11 +176,11 @@ func TestScanAddresses(t *testing.T) {
 func TestGoals(t *testing.T) {
 	f := func(r row, met bool, text string) {
 		t.Helper()
-		if r.Goal.Met != met || r.Goal.text() != text {
+		if !r.Goal.Noisy && r.Goal.Met != met || r.Goal.text() != text {
 			t.Errorf("%+v: %q", r.Goal, r.Goal.text())
 		}
 		rep := report{Rows: []row{alone("a", "b", 1), r}}
-		if rep.missed() == met {
+		if rep.missed() == met || rep.inconclusive() != r.Goal.Noisy {
 			t.Errorf("missed() = %v", rep.missed())
 		}
 	}
@@ -152,6 +190,16 @@ func TestGoals(t *testing.T) {
 	f(r.ratioAtMost(0.9), true, "ratio ≤ 0.900: met")
 	f(r.atMost(8.9), false, "≤ 8.900: MISSED")
 	f(r.atLeast(9), true, "≥ 9: met")
+	// A baseline that jumps about leaves no verdict, unless all rounds have the same.
+	loud := compared("x", "requests/s", []float64{90, 130, 95}, []float64{100, 140, 100}, "floor")
+	noisy := loud.ratioAtLeast(0.92)
+	f(noisy, true, "ratio ≥ 0.920: TOO NOISY")
+	if rep := (report{Rows: []row{noisy}}); !rep.inconclusive() || !strings.Contains(strings.Join(rep.noiseNotes(), ""), "lie 40 % apart (bound: 25 %)") {
+		t.Errorf("inconclusive() = %v, notes %q", rep.inconclusive(), rep.noiseNotes())
+	}
+	f(loud.ratioAtLeast(0.8), true, "ratio ≥ 0.800: met")
+	f(loud.ratioAtLeast(0.99), false, "ratio ≥ 0.990: MISSED")
+	f(loud.atLeast(91), true, "≥ 91: TOO NOISY")
 	// Without a baseline there is no ratio, and no goal on it is met.
 	f(beside("x", "count", 3, 0, "quiet").ratioAtMost(1), false, "ratio ≤ 1: MISSED")
 }
@@ -169,4 +217,28 @@ func TestNumber(t *testing.T) {
 	f(12.345, "12.3")
 	f(123456.7, "123457")
 	f(-12.345, "-12.3")
+}
+
+// Another process's latencies arrive as they were.
+func TestLatenciesEncode(t *testing.T) {
+	var l latencies
+	for i := range 1000 {
+		l.add(time.Duration(i*i) * time.Microsecond)
+	}
+	for _, want := range []latencies{l, {}} {
+		b, err := want.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeLatencies(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.count() != want.count() || !slices.Equal(got.percentiles(tailParts...), want.percentiles(tailParts...)) {
+			t.Errorf("%d latencies, %v; want %d, %v", got.count(), got.percentiles(tailParts...), want.count(), want.percentiles(tailParts...))
+		}
+	}
+	if _, err := decodeLatencies([]byte("nothing of the kind")); err == nil {
+		t.Error("anything is decoded")
+	}
 }

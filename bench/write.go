@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"fingerpost/bench/chart"
 )
 
 // runWrite measures durable writes beside a bare program, and resolve while writes come in.
@@ -134,30 +137,42 @@ func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSi
 		return nil, err
 	}
 	rep := &report{Parameters: b.parameters(c, map[string]any{
-		"fileBytes": len(c.file(0, 0)), "filesPerClient": filesPerClient, "writeRate": b.writeRate, "fileSystem": disk,
+		"fileBytes": len(c.file(0, 0)), "filesPerClient": filesPerClient, "writeRate": b.writeRate, "fileSystem": disk, "clients": b.clients.String(),
 	})}
 	syncDisks()
-	for _, clients := range []int{b.load.connections, 1} {
+	rates := chart.Chart{Name: "rate", Title: "Durable writes against clients", X: chart.Axis{Label: "clients", Scale: chart.Log}, Y: chart.Axis{Label: "writes/s"},
+		Lines: []chart.Line{{Name: ours.name}, {Name: bare.name}}}
+	p99 := chart.Chart{Name: "p99", Title: "p99 of durable writes against clients", X: rates.X, Y: chart.Axis{Label: "ms", Scale: chart.Log},
+		Lines: []chart.Line{{Name: ours.name}, {Name: bare.name}}}
+	for _, clients := range b.clientCounts() {
 		f, err := b.turns(ctx, clients, &ours.writeSide, bare)
 		if err != nil {
 			return nil, err
+		}
+		for i := range f {
+			rates.Lines[i].Points = append(rates.Lines[i].Points, spreadOf(f[i].rates).at(float64(clients)))
+			p99.Lines[i].Points = append(p99.Lines[i].Points, spreadOf(f[i].p99).at(float64(clients)))
 		}
 		we, they := f[0], f[1]
 		name := func(what string) string { return fmt.Sprintf("%d at once: %s", clients, what) }
 		rate := compared(name("durable writes"), "writes/s", we.rates, they.rates, bare.name)
 		p50 := compared(name("latency p50"), "ms", we.p50, they.p50, bare.name)
-		if clients > 1 {
-			rate = rate.ratioAtLeast(0.5)
-		} else {
+		switch clients {
+		case 1:
 			p50 = p50.ratioAtMost(1.5)
+		case b.load.connections:
+			rate = rate.ratioAtLeast(0.5)
 		}
 		rep.add(rate, p50,
 			compared(name("latency p99"), "ms", we.p99, they.p99, bare.name),
 			compared(name("CPU"), "ms/write", we.cpu, they.cpu, bare.name))
-		if clients == 1 {
-			break // -connections 1 is measured once, and against the goal for one
-		}
 	}
+	rep.Charts = append(rep.Charts, rates, p99)
+	mem, err := ours.server.memory()
+	if err != nil {
+		return nil, err
+	}
+	rep.add(alone("peak memory", "MiB", mib(mem.peak)))
 	rep.note("A write is PUT /api/platform/projects/{id} with a new description; every answer was 200 and had it.")
 	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, fsync of the folder, "+
 		"removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
@@ -165,6 +180,13 @@ func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSi
 		rep.note("The work folder lies in memory (tmpfs), where fsync costs nothing: name a folder on a disk by -work.")
 	}
 	return rep, nil
+}
+
+// clientCounts are -clients and -connections, in ascending order, as far as each client has a file of its own.
+func (b *bench) clientCounts() []int {
+	counts := append(slices.Clone(b.clients), b.load.connections)
+	slices.Sort(counts)
+	return slices.DeleteFunc(slices.Compact(counts), func(n int) bool { return n > b.corpus.Projects })
 }
 
 const (
@@ -228,7 +250,7 @@ func (b *bench) measureWhileWriting(ctx context.Context, s *side, by *writeSide,
 		return err
 	}
 	writes.elapsed += res.elapsed
-	writes.micros = append(writes.micros, res.micros...)
+	writes.merge(res.latencies)
 	return nil
 }
 
@@ -285,10 +307,10 @@ func (b *bench) compareSizes(ctx context.Context, small, large *servedSide, rep 
 	name := func(what string) string { return fmt.Sprintf("%d at once, %s", clients, what) }
 	rep.add(
 		compared(name(fmt.Sprintf("with %d projects present", wide.span)), "writes/s", f[1].rates, f[0].rates, against).ratioAtLeast(0.8),
-		compared("its latency p50", "ms", f[1].p50, f[0].p50, against),
-		compared("its CPU", "ms/write", f[1].cpu, f[0].cpu, against),
+		compared(name(fmt.Sprintf("with %d projects present: latency p50", wide.span)), "ms", f[1].p50, f[0].p50, against),
+		compared(name(fmt.Sprintf("with %d projects present: CPU", wide.span)), "ms/write", f[1].cpu, f[0].cpu, against),
 		compared(name("spread over them all"), "writes/s", f[2].rates, f[0].rates, against),
-		compared("its CPU", "ms/write", f[2].cpu, f[0].cpu, against),
+		compared(name("spread over them all: CPU"), "ms/write", f[2].cpu, f[0].cpu, against),
 	)
 	rep.note("With %d projects present, as many files in as many folders are written as with %d; the last two rows are of files in all folders, "+
 		"of which each has %d. Writes that come in together share the fsync of their folder: the more folders, the more of these, as with the bare program.",

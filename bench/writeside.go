@@ -96,7 +96,7 @@ type writeResult struct {
 	latencies
 }
 
-func (r *writeResult) perSecond() float64 { return float64(len(r.micros)) / r.elapsed.Seconds() }
+func (r *writeResult) perSecond() float64 { return float64(r.count()) / r.elapsed.Seconds() }
 
 // write lets a client for each list of projects write these in turn until ctx ends, and waits for the writes that are
 // then under way. With every 0, each client writes as fast as its writes are done. Otherwise one write is due in that
@@ -117,6 +117,9 @@ func (s *writeSide) write(ctx context.Context, own [][]int, every time.Duration)
 		writers[i] = w
 	}
 	took, errs := make([]latencies, len(own)), make([]error, len(own))
+	for i := range took {
+		took[i].reserve()
+	}
 	began := time.Now()
 	var wg sync.WaitGroup
 	for i, projects := range own {
@@ -142,7 +145,7 @@ func (s *writeSide) write(ctx context.Context, own [][]int, every time.Duration)
 	wg.Wait()
 	res := &writeResult{elapsed: time.Since(began)}
 	for _, l := range took {
-		res.micros = append(res.micros, l.micros...)
+		res.merge(l)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("write to %s: %w", s.name, err)
@@ -203,7 +206,7 @@ func (b *bench) writeRound(ctx context.Context, s *writeSide, clients int, f *wr
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	if len(res.micros) == 0 {
+	if res.count() == 0 {
 		return fmt.Errorf("write to %s: no write within %v", s.name, res.elapsed)
 	}
 	after, err := processCPU(s.pid)
@@ -213,6 +216,6 @@ func (b *bench) writeRound(ctx context.Context, s *writeSide, clients int, f *wr
 	p := res.percentiles(0.5, 0.99)
 	f.rates = append(f.rates, res.perSecond())
 	f.p50, f.p99 = append(f.p50, ms(p[0])), append(f.p99, ms(p[1]))
-	f.cpu = append(f.cpu, ms(after-before)/float64(len(res.micros)))
+	f.cpu = append(f.cpu, ms(after-before)/float64(res.count()))
 	return nil
 }

@@ -64,6 +64,30 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
+// BenchmarkMiss goes to the store for each answer, of an exact name and of one that a wildcard answers: the cache is so
+// small that nothing stays in it.
+func BenchmarkMiss(b *testing.B) {
+	r := open(b, resolver.Options{CacheBytes: 2000})
+	const projects = 1000
+	for i := range projects {
+		apply(b, r, benchFile(i))
+	}
+	for _, kind := range []struct{ name, label string }{{"exact", "www."}, {"wildcard", "any."}} {
+		b.Run(kind.name, func(b *testing.B) {
+			var names [][]byte
+			for i := range projects {
+				names = append(names, fmt.Appendf(nil, "%sproject-%d.example", kind.label, i))
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				if _, err := r.Resolve(names[n*7919%len(names)], resolver.Nested); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkHitUnknown(b *testing.B) {
 	r := open(b, resolver.Options{})
 	name := []byte("nobody.example")

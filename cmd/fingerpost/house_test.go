@@ -29,9 +29,10 @@ var plan = map[string][]string{
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
-	"fingerpost/bench": {"fingerpost/resolver/catalog",
+	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", // the floor, and the stores of the bare programs
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
+	"fingerpost/bench/chart": {"gonum.org/v1/plot"},
 }
 
 // sole are the libraries that one room alone may import, bench's baselines apart.
@@ -44,6 +45,7 @@ var sole = map[string]string{
 	"github.com/domodwyer/mailyak/v3":   "fingerpost/mailer",
 	"github.com/valyala/fasthttp":       "fingerpost/api",
 	"github.com/fasthttp/router":        "fingerpost/api",
+	"gonum.org/v1/plot":                 "fingerpost/bench/chart",
 }
 
 type goPackage struct {

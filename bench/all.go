@@ -1,0 +1,15 @@
+package main
+
+import "time"
+
+// allCommand runs every measurement, one after the other.
+const allCommand = "all"
+
+// tuneAll makes the defaults of all: small enough that it takes less than ten minutes on two cores.
+func tuneAll(o *options) {
+	o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
+	o.load.rounds, o.load.round, o.load.warmUp = 5, time.Second, 100_000
+	o.saves, o.unknown = 100, 200_000
+	o.sweep = intList{1, 16, 256}
+	o.sizes = intList{1000, 10_000, 100_000}
+}

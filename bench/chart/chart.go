@@ -1,0 +1,88 @@
+// Package chart draws the charts of bench: lines over a plane, with the spread of rounds as bars, as SVG and as PNG. It is
+// the only room that knows the plotting library.
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+)
+
+// A Chart is what is to be drawn. Results keep it as JSON.
+type Chart struct {
+	Name  string `json:"name"` // part of a file's name: lower-case words with hyphens
+	Title string `json:"title"`
+	X     Axis   `json:"x"`
+	Y     Axis   `json:"y"`
+	Lines []Line `json:"lines"`
+}
+
+// An Axis has a label, with the unit, and a scale.
+type Axis struct {
+	Label string `json:"label"`
+	Scale Scale  `json:"scale,omitempty"`
+}
+
+// A Scale says how values lie on an axis.
+type Scale string
+
+const (
+	Linear Scale = "" // begins at zero
+	Log    Scale = "log"
+	// Part is Log for values 1/(1-p), where p is a part of all: ticks say "50 %", "99.9 %".
+	Part Scale = "part"
+)
+
+// A Line has a name for the legend, and points from left to right. One without points is not shown; it keeps its colour
+// from the lines below it, so that these have the same in all charts.
+type Line struct {
+	Name   string  `json:"name"`
+	Points []Point `json:"points"`
+}
+
+// A Point may have a spread: Low and High are both 0 where it has none.
+type Point struct {
+	X    float64 `json:"x"`
+	Y    float64 `json:"y"`
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
+}
+
+func (p Point) spread() bool { return p.Low != 0 || p.High != 0 }
+
+// name keeps a chart from a file outside of the folder it is drawn into.
+var name = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// Check returns every reason why the chart cannot be drawn.
+func (c *Chart) Check() error {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("chart %q: "+format, append([]any{c.Name}, args...)...))
+	}
+	if !name.MatchString(c.Name) {
+		wrong("its name must be lower-case words with hyphens between them")
+	}
+	for _, a := range []Axis{c.X, c.Y} {
+		if a.Scale != Linear && a.Scale != Log && a.Scale != Part {
+			wrong("scale %q of the axis %q must be %q, %q or empty", a.Scale, a.Label, Log, Part)
+		}
+	}
+	points := 0
+	for _, l := range c.Lines {
+		points += len(l.Points)
+		for _, p := range l.Points {
+			if !c.X.Scale.holds(p.X) || !c.Y.Scale.holds(p.Y) || p.spread() && (!c.Y.Scale.holds(p.Low) || !c.Y.Scale.holds(p.High)) {
+				wrong("line %q: the point %+v does not lie on the axes: finite numbers, and above 0 on a scale other than the linear one", l.Name, p)
+			}
+		}
+	}
+	if points == 0 {
+		wrong("it has no points")
+	}
+	return errors.Join(errs...)
+}
+
+func (s Scale) holds(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (s == Linear || v > 0)
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sampleResult has one report with a row of rounds beside a baseline, one of rounds alone and one taken once.
+func sampleResult() *result {
+	rate := compared("resolve", "requests/s", []float64{95, 96, 94, 95, 97}, []float64{100, 101, 99, 100, 102}, "floor").ratioAtLeast(0.92)
+	return &result{
+		Format: resultFormat, Version: resultVersion, Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "resolve",
+		Source: source{Release: "v1-3-gabc", Commit: "abc"}, Machine: machine{CPU: "X", Cores: 2, Usable: 2, MemoryMiB: 4000, System: "linux/amd64"},
+		Reports: []*report{{Command: "resolve", Parameters: map[string]any{"projects": 100, "rate": 5.5}, Rows: []row{
+			rate,
+			several("latency", "ms", []float64{10, 10.1, 9.9, 10, 10.2}),
+			alone("wrong answers", "count", 0).atMost(0),
+			compared("resolve, beside nginx", "requests/s", []float64{95, 96, 94}, []float64{100, 101, 99}, "nginx").aside(),
+		}}},
+	}
+}
+
+func saved(t *testing.T, r *result) string {
+	t.Helper()
+	path, err := r.save(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// compareWith runs compare on the sample and on a changed one.
+func compareWith(t *testing.T, code int, change func(r *result), flags ...string) (stdout, stderr string) {
+	t.Helper()
+	other := sampleResult()
+	change(other)
+	var out, errs bytes.Buffer
+	args := append(append([]string{"compare"}, flags...), saved(t, sampleResult()), saved(t, other))
+	if got := run(t.Context(), args, &out, &errs); got != code {
+		t.Errorf("compare = %d, want %d:\n%s%s", got, code, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+func says(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	rows := func(r *result) []row { return r.Reports[0].Rows }
+	scaled := func(v []float64, by float64) []float64 {
+		out := make([]float64, len(v))
+		for i := range v {
+			out[i] = v[i] * by
+		}
+		return out
+	}
+	out, _ := compareWith(t, 0, func(*result) {})
+	says(t, out, "0 worse, 0 better, 2 without a change", "2 not judged", "for information")
+	// A machine that is slower as a whole is no regression of what has a baseline.
+	out, _ = compareWith(t, 0, func(r *result) {
+		rows(r)[0] = compared("resolve", "requests/s", scaled(rows(r)[0].Rounds.Figure, 0.5), scaled(rows(r)[0].Rounds.Baseline, 0.5), "floor").ratioAtLeast(0.92)
+	})
+	says(t, out, "0 worse")
+	out, _ = compareWith(t, 1, func(r *result) {
+		rows(r)[0] = compared("resolve", "requests/s", scaled(rows(r)[0].Rounds.Figure, 0.9), rows(r)[0].Rounds.Baseline, "floor").ratioAtLeast(0.92)
+	})
+	says(t, out, "1 worse", "resolve: resolve, requests/s", "WORSE", "× floor", "0.900")
+	// The same change of rounds that jump about is within the noise.
+	compareWith(t, 0, func(r *result) {
+		rows(r)[0] = compared("resolve", "requests/s", []float64{95, 70, 99, 80, 85}, []float64{100, 100, 100, 100, 100}, "floor")
+	})
+	// Of a latency less is better.
+	out, _ = compareWith(t, 0, func(r *result) { rows(r)[1] = several("latency", "ms", scaled(rows(r)[1].Rounds.Figure, 0.5)) })
+	says(t, out, "1 better")
+	compareWith(t, 1, func(r *result) { rows(r)[1] = several("latency", "ms", scaled(rows(r)[1].Rounds.Figure, 1.5)) })
+	// What was taken once is judged by its goal.
+	out, _ = compareWith(t, 1, func(r *result) { rows(r)[2] = alone("wrong answers", "count", 3).atMost(0) })
+	says(t, out, "its goal was met and is missed: ≤ 0: MISSED")
+	// On another machine only ratios to a baseline count.
+	out, _ = compareWith(t, 0, func(r *result) {
+		r.Machine.CPU = "Y"
+		rows(r)[1] = several("latency", "ms", scaled(rows(r)[1].Rounds.Figure, 9))
+	})
+	says(t, out, "two kinds of machine", "another kind of machine, and no baseline")
+	// What others' servers do is no regression.
+	compareWith(t, 0, func(r *result) {
+		rows(r)[3] = compared("resolve, beside nginx", "requests/s", []float64{9, 9, 9}, []float64{100, 100, 100}, "nginx").aside()
+	})
+	text, _ := compareWith(t, 0, func(*result) {}, "-json")
+	var c comparison
+	if err := json.Unmarshal([]byte(text), &c); err != nil || len(c.Changes) != 4 || c.Changes[0].Ratio.Median != 1 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// What cannot be compared is said at once and in full.
+func TestCompareRefuses(t *testing.T) {
+	lacking := func(r *result) {
+		r.Reports[0].Rows = r.Reports[0].Rows[:1]
+		r.Reports[0].Rows[0].Unit = "requests/min"
+	}
+	_, errs := compareWith(t, 2, lacking)
+	says(t, errs, `the second lacks the row "resolve", requests/s of resolve`, `lacks the row "latency"`, `lacks the row "wrong answers"`, "-missing-ok")
+	if strings.Contains(errs, "nginx") {
+		t.Errorf("a peer that is not installed is missed: %s", errs)
+	}
+	_, errs = compareWith(t, 2, lacking, "-missing-ok")
+	says(t, errs, "no row in common")
+	out, _ := compareWith(t, 0, func(r *result) { r.Reports[0].Rows = r.Reports[0].Rows[:1] }, "-missing-ok")
+	says(t, out, `lacks the row "latency"`, "0 worse")
+	_, errs = compareWith(t, 2, func(r *result) { r.Reports[0].Parameters = map[string]any{"projects": 7} })
+	says(t, errs, "resolve was other work: projects was 100 and is 7")
+	_, errs = compareWith(t, 2, func(r *result) { r.Reports[0].Command = "reload" })
+	says(t, errs, "the second has no resolve")
+	_, errs = compareWith(t, 2, func(r *result) { r.Version = 9 })
+	says(t, errs, "has version 9 of the format, this bench reads version 1")
+	_, errs = compareWith(t, 2, func(r *result) { r.Format = "else" })
+	says(t, errs, "is not a result of bench")
+
+	dir := t.TempDir()
+	f := func(want string, text string) {
+		t.Helper()
+		path := filepath.Join(dir, "x.json")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), []string{"compare", path, filepath.Join(dir, "none.json")}, &out, &errs); code != 2 {
+			t.Errorf("%q: exit code %d", text, code)
+		}
+		says(t, errs.String(), want, "none.json")
+	}
+	f("is not a result of bench", "")
+	f("is not a result of bench", "[]")
+	f("is not a result of bench", `{"reports":[]}`)
+	f("is a damaged result", `{"format":"fingerpost-bench","version":1,"reports":7}`)
+}
+
+func TestCompareUsage(t *testing.T) {
+	f := func(code int, args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := run(t.Context(), append([]string{"compare"}, args...), &out, &errs); got != code || errs.Len() == 0 {
+			t.Errorf("compare %q = %d, want %d: %s", args, got, code, errs.String())
+		}
+	}
+	f(2)
+	f(2, "a.json")
+	f(2, "-margin", "1", "a.json", "b.json")
+	f(2, "-confidence", "0", "a.json", "b.json")
+	f(2, "-nonsense", "a.json", "b.json")
+	f(0, "-h")
+}
+
+func TestUnits(t *testing.T) {
+	f := func(unit string, want int) {
+		t.Helper()
+		if got := higherIsBetter(unit); got != want {
+			t.Errorf("higherIsBetter(%q) = %d, want %d", unit, got, want)
+		}
+	}
+	f("requests/s", 1)
+	f("part of all", 1)
+	f("ms", -1)
+	f("µs/request", -1)
+	f("ms/write", -1)
+	f("MiB", -1)
+	f("count", -1)
+	f("furlongs", 0)
+	f("furlongs/day", 0)
+}
+
+// The interval holds the true ratio about as often as it says, and narrows with the rounds.
+func TestBootstrap(t *testing.T) {
+	few := bootstrapRatio([]float64{10, 11, 12}, []float64{20, 22, 24}, 0.95)
+	if few.Median != 2 || few.Low >= 2 || few.High <= 2 || few.Low < 20.0/12 || few.High > 2.4 {
+		t.Errorf("%+v", few)
+	}
+	var a, b []float64
+	for i := range 60 {
+		a, b = append(a, 10+float64(i%3)), append(b, 20+2*float64(i%3))
+	}
+	if many := bootstrapRatio(a, b, 0.95); many.Low < few.Low || many.High-many.Low >= few.High-few.Low {
+		t.Errorf("of many rounds %+v, of few %+v", many, few)
+	}
+	if again := bootstrapRatio([]float64{10, 11, 12}, []float64{20, 22, 24}, 0.95); again != few {
+		t.Errorf("%+v, then %+v: not the same for the same rounds", few, again)
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"fingerpost/bench/chart"
+)
+
+// latencies is an HDR histogram with three significant digits, from a nanosecond to an hour; what is longer counts as an
+// hour. The zero value is empty. Not safe for concurrent use.
+type latencies struct{ histogram *hdrhistogram.Histogram }
+
+const (
+	longestLatency = time.Hour
+	latencyDigits  = 3
+)
+
+// reserve makes the room that the first add would make: a quarter of a megabyte, which is not to be had for nothing in
+// the midst of a measurement.
+func (l *latencies) reserve() {
+	if l.histogram == nil {
+		l.histogram = hdrhistogram.New(1, int64(longestLatency), latencyDigits)
+	}
+}
+
+func (l *latencies) add(d time.Duration) {
+	l.reserve()
+	// In range by the line below, and so never an error.
+	_ = l.histogram.RecordValue(int64(min(max(0, d), longestLatency)))
+}
+
+// merge adds all of other.
+func (l *latencies) merge(other latencies) {
+	if other.histogram != nil {
+		l.reserve()
+		l.histogram.Merge(other.histogram)
+	}
+}
+
+func (l *latencies) count() int {
+	if l.histogram == nil {
+		return 0
+	}
+	return int(l.histogram.TotalCount())
+}
+
+// encode makes bytes of it, for another process to decode; of an empty one none.
+func (l *latencies) encode() ([]byte, error) {
+	if l.histogram == nil {
+		return nil, nil
+	}
+	return l.histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+}
+
+// decodeLatencies reads what encode made.
+func decodeLatencies(b []byte) (l latencies, err error) {
+	if len(b) > 0 {
+		l.histogram, err = hdrhistogram.Decode(b)
+	}
+	return l, err
+}
+
+// reset empties it and keeps the room.
+func (l *latencies) reset() {
+	if l.histogram != nil {
+		l.histogram.Reset()
+	}
+}
+
+// percentiles returns the latencies below which the given parts lie (0.5, 0.99 …; 1 is the longest), by the nearest-rank
+// rule, within the three digits. All are 0 where there are none.
+func (l *latencies) percentiles(parts ...float64) []time.Duration {
+	out := make([]time.Duration, len(parts))
+	if l.count() == 0 {
+		return out
+	}
+	for i, part := range parts {
+		out[i] = time.Duration(l.histogram.ValueAtPercentile(100 * part))
+	}
+	return out
+}
+
+// tailParts are the percentiles that a table of latencies has, and tailNames what they are called.
+var (
+	tailParts = []float64{0.5, 0.9, 0.99, 0.999, 1}
+	tailNames = [tails]string{"p50", "p90", "p99", "p99.9", "max"}
+)
+
+const (
+	tails   = 5
+	tailP50 = 0 // where these stand among tailNames
+	tailP99 = 2
+)
+
+// curve is the distribution as far as its number bears, for an axis of scale chart.Part: 10 is p90, 1000 is p99.9. In
+// milliseconds, and at least a microsecond, for a logarithmic axis.
+func (l *latencies) curve() (points []chart.Point) {
+	for _, decade := range []float64{1, 10, 100, 1000, 10_000, 100_000} {
+		for _, step := range []float64{1, 1.5, 2, 3, 5, 7} {
+			x := decade * step
+			if x > 1 && x > float64(l.count())/3 { // fewer than three latencies lie beyond
+				return points
+			}
+			points = append(points, chart.Point{X: x, Y: max(1e-3, l.percentiles(1 - 1/x)[0].Seconds()*1000)})
+		}
+	}
+	return points
+}

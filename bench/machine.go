@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A machine is what the figures depend on most, and how quiet it was at the start.
+type machine struct {
+	CPU        string  `json:"cpu"`
+	Cores      int     `json:"cores"`  // that the kernel shows
+	Usable     int     `json:"usable"` // of these, by affinity and cgroup
+	MemoryMiB  int     `json:"memoryMiB"`
+	System     string  `json:"system"` // GOOS/GOARCH
+	Kernel     string  `json:"kernel"`
+	Go         string  `json:"go"`
+	FileSystem string  `json:"fileSystem"` // of the work folder
+	Load       float64 `json:"load"`       // load average over a minute, at the start
+	Unsteady   float64 `json:"unsteady"`   // how far equal pieces of work lie apart at the start, as a part of their median
+}
+
+// quietLoad is a load average up to which a machine counts as idle, steadyBound what equal pieces of work may lie apart.
+const (
+	quietLoad   = 0.3
+	steadyBound = 0.1
+)
+
+// lookAtMachine takes the fingerprint; work is the folder whose disk counts.
+func lookAtMachine(work string) machine {
+	m := machine{
+		CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: loadAverage(), Unsteady: unsteadiness(),
+	}
+	if m.CPU == "" {
+		m.CPU = "unknown CPU"
+	}
+	if fields := strings.Fields(procField("/proc/meminfo", "MemTotal")); len(fields) == 2 {
+		if kib, err := strconv.Atoi(fields[0]); err == nil {
+			m.MemoryMiB = kib / 1024
+		}
+	}
+	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = strings.TrimSpace(string(b))
+	}
+	if fs, err := fileSystem(work); err == nil {
+		m.FileSystem = fs
+	}
+	return m
+}
+
+func (m machine) String() string {
+	cores := fmt.Sprintf("%d cores", m.Cores)
+	if m.Usable != m.Cores {
+		cores = fmt.Sprintf("%d of %d cores", m.Usable, m.Cores)
+	}
+	return fmt.Sprintf("%s, %s, %.1f GiB, %s %s, %s, %s", m.CPU, cores, float64(m.MemoryMiB)/1024, m.System, m.Kernel, m.FileSystem, m.Go)
+}
+
+// sameAs reports whether figures of both may be put side by side. Kernel and Go may differ: that is what one may want to
+// compare.
+func (m machine) sameAs(o machine) bool {
+	return m.CPU == o.CPU && m.Cores == o.Cores && m.Usable == o.Usable && m.System == o.System && m.MemoryMiB>>9 == o.MemoryMiB>>9
+}
+
+// warnings say why the figures of a machine in this state are rough.
+func (m machine) warnings() (notes []string) {
+	if m.Load > quietLoad {
+		notes = append(notes, fmt.Sprintf("The machine was busy before this began (load %.2f, bound %.2f): ratios are rough, and latencies mean little.", m.Load, quietLoad))
+	}
+	if m.Unsteady > steadyBound {
+		notes = append(notes, fmt.Sprintf("The machine was unsteady before this began: equal pieces of work took times that lie %.0f %% apart (bound: %.0f %%).",
+			100*m.Unsteady, 100*steadyBound))
+	}
+	return notes
+}
+
+// procField is the first value of a name in a file of lines "name: value", or empty.
+func procField(path, name string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(b)) {
+		if n, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(n) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// loadAverage is the number of runnable threads over the last minute, 0 where the system does not tell.
+func loadAverage() float64 {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return load
+}
+
+// unsteadiness does the same piece of arithmetic 25 times, each long enough that somebody else who wants the processor
+// takes it away, and tells how far the slowest but two lies from the fastest, as a part of the median.
+func unsteadiness() float64 {
+	const pieces, steps = 25, 10_000_000
+	var took latencies
+	var x uint64 = 1
+	for range pieces {
+		began := time.Now()
+		for range steps {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+		took.add(time.Since(began))
+	}
+	runtime.KeepAlive(x) // or the compiler leaves the arithmetic out
+	p := took.percentiles(0, 0.5, 1-2.0/pieces)
+	return float64(p[2]-p[0]) / float64(p[1])
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A section of the README is written by report: all between its markers.
+type section struct{ begin, end string }
+
+var (
+	figuresSection = section{"<!-- figures: go run ./bench report -->\n", "<!-- end of figures -->"}
+	historySection = section{"<!-- history: go run ./bench report -->\n", "<!-- end of history -->"}
+)
+
+// replace puts text between the markers, which must stand there once each, in their order.
+func (s section) replace(in []byte, text string) ([]byte, error) {
+	begin, end := []byte(s.begin), []byte(s.end)
+	if bytes.Count(in, begin) != 1 || bytes.Count(in, end) != 1 || bytes.Index(in, end) < bytes.Index(in, begin) {
+		return nil, fmt.Errorf("it must have the line %q once, and %q once below it", strings.TrimSpace(s.begin), s.end)
+	}
+	head, rest, _ := bytes.Cut(in, begin)
+	_, tail, _ := bytes.Cut(rest, end)
+	return slices.Concat(head, begin, []byte(text), end, tail), nil
+}
+
+// into writes figures and history into a README.
+func (w *writeUp) into(path string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	charts, err := filepath.Rel(filepath.Dir(path), w.folder)
+	if err != nil {
+		return err
+	}
+	text, err1 := figuresSection.replace(old, w.figures(filepath.ToSlash(charts)))
+	if err1 != nil {
+		text = old // to hear of both
+	}
+	text, err2 := historySection.replace(text, w.history())
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if bytes.Equal(text, old) {
+		return nil
+	}
+	return saveByRename(path, text)
+}
+
+const noResults = "\nThere are no results yet: `go run ./bench all`, then `go run ./bench report`.\n\n"
+
+// figures are the goals of all commands at a glance, then each command with its charts and all of its rows.
+func (w *writeUp) figures(charts string) string {
+	names := w.reported()
+	if len(names) == 0 {
+		return noResults
+	}
+	var b strings.Builder
+	b.WriteString("\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n")
+	for _, name := range names {
+		_, rep := w.latest(name)
+		for _, row := range rep.Rows {
+			if row.Goal != nil {
+				b.WriteString(row.markdown(name + ": "))
+			}
+		}
+	}
+	for _, name := range names {
+		r, rep := w.latest(name)
+		fmt.Fprintf(&b, "\n### %s\n\n%s, %s, on %s.\n\n", name, r.Began.Format(time.DateOnly), r.Source, r.Machine)
+		for _, c := range rep.Charts {
+			fmt.Fprintf(&b, "![%s](%s/%s)\n", c.Title, charts, filepath.ToSlash(chartPath(name, c, ".svg")))
+		}
+		b.WriteString("\n<details><summary>All figures</summary>\n\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n")
+		for _, row := range rep.Rows {
+			b.WriteString(row.markdown(""))
+		}
+		b.WriteString("\n")
+		for _, note := range slices.Concat(r.Machine.warnings(), rep.noiseNotes(), rep.Notes) {
+			fmt.Fprintf(&b, "- %s\n", note)
+		}
+		fmt.Fprintf(&b, "- Parameters: %s.\n\n</details>\n", rep.parametersText())
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func (r row) markdown(prefix string) string {
+	base, ratio := "", ""
+	if r.Baseline != nil {
+		base = r.Baseline.text() + " " + r.Against
+	}
+	if r.Ratio != nil {
+		ratio = r.Ratio.ratioText()
+	}
+	return fmt.Sprintf("| %s%s, %s | %s | %s | %s | %s |\n", prefix, r.Name, r.Unit, r.Figure.text(), base, ratio, r.Goal.text())
+}
+
+func (r *report) parametersText() string {
+	var text []string
+	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
+		if v := fmt.Sprint(r.Parameters[name]); v != "" {
+			text = append(text, name+" "+v)
+		}
+	}
+	return strings.Join(text, ", ")
+}
+
+// A column of the history is one figure of one command.
+type column struct {
+	title   string
+	command string
+	row     func(name string) bool
+	ratio   bool // to the baseline, in place of the figure
+}
+
+func named(want string) func(string) bool { return func(name string) bool { return name == want } }
+
+// historyColumns are what a release is remembered by.
+func historyColumns() []column {
+	return []column{
+		{"resolve, requests/s", "resolve", named("resolve"), false},
+		{"resolve, of the floor", "resolve", named("resolve"), true},
+		{"server CPU, of the floor's", "resolve", named("server CPU"), true},
+		{"p99 at half load, of the floor's", "resolve", named("latency at a constant rate, p99"), true},
+		{"save → visible, p99, ms", "reload", named("write and rename: save → visible, p99"), false},
+		{"durable writes at once, of the bare program", "write", func(name string) bool {
+			return strings.HasSuffix(name, " at once: durable writes") && !strings.HasPrefix(name, "1 ")
+		}, true},
+		{"start with an empty store, s", "start", named("start with an empty store"), false},
+		{"peak memory with a full cache, MiB", "start", named("full cache: peak memory"), false},
+	}
+}
+
+// A release is what all results of one state of the source have on one machine.
+type release struct {
+	date     time.Time
+	source   string
+	machine  string
+	projects string
+	cells    []string
+}
+
+// history has a line for each state of the source, machine and size; of several results the newest counts.
+func (w *writeUp) history() string {
+	columns := historyColumns()
+	var releases []*release
+	for _, r := range w.results {
+		for _, rep := range r.Reports {
+			projects := fmt.Sprint(rep.Parameters["projects"])
+			for i, c := range columns {
+				text := c.cell(rep)
+				if text == "" {
+					continue
+				}
+				at := slices.IndexFunc(releases, func(o *release) bool {
+					return o.source == r.Source.String() && o.machine == r.Machine.String() && o.projects == projects
+				})
+				if at < 0 {
+					at = len(releases)
+					releases = append(releases, &release{source: r.Source.String(), machine: r.Machine.String(), projects: projects, cells: make([]string, len(columns))})
+				}
+				releases[at].date, releases[at].cells[i] = r.Began, text
+			}
+		}
+	}
+	if len(releases) == 0 {
+		return noResults
+	}
+	var b strings.Builder
+	b.WriteString("\n| date | source | projects |")
+	for _, c := range columns {
+		fmt.Fprintf(&b, " %s |", c.title)
+	}
+	b.WriteString(" machine |\n|---|---|---|" + strings.Repeat("---|", len(columns)+1) + "\n")
+	for _, r := range slices.Backward(releases) { // newest first
+		fmt.Fprintf(&b, "| %s | %s | %s |", r.date.Format(time.DateOnly), r.source, r.projects)
+		for _, cell := range r.cells {
+			fmt.Fprintf(&b, " %s |", cell)
+		}
+		fmt.Fprintf(&b, " %s |\n", r.machine)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// cell is the column's figure in a report; empty where it has none. Of several rows the last one counts: that of most
+// clients.
+func (c column) cell(rep *report) (text string) {
+	if rep.Command != c.command {
+		return ""
+	}
+	for _, row := range rep.Rows {
+		switch {
+		case !c.row(row.Name):
+		case c.ratio && row.Ratio != nil:
+			text = fmt.Sprintf("%.3f", row.Ratio.Median)
+		case !c.ratio:
+			text = number(row.Figure.Median)
+		}
+	}
+	return text
+}

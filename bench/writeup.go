@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"fingerpost/bench/chart"
+)
+
+// chartFolder lies in the folder of results; report makes it anew each time.
+const chartFolder = "charts"
+
+// runWriteUp draws the charts and writes the figures into the README, from all results that there are.
+func runWriteUp(args []string, stdout, stderr io.Writer) int {
+	folder := benchFolder()
+	flags := flag.NewFlagSet("bench report", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	results := flags.String("results", filepath.Join(folder, "results"), "folder of the results; the charts go there, too")
+	readme := flags.String("readme", filepath.Join(folder, "README.md"), "the file into which the figures go, between its markers")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "bench report: unexpected argument %q\n", flags.Arg(0))
+		return 2
+	}
+	w := writeUp{folder: *results}
+	err := w.read()
+	if err == nil {
+		err = w.into(*readme)
+	}
+	if err == nil {
+		err = w.draw()
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench report:", err)
+		return 2
+	}
+	fmt.Fprintf(stdout, "%d results: %s and %s are up to date\n", len(w.results), *readme, filepath.Join(*results, chartFolder))
+	return 0
+}
+
+// A writeUp is what there is to tell of a folder of results.
+type writeUp struct {
+	folder  string
+	results []*result // oldest first
+}
+
+// read takes up all results; a single file that is none is an error.
+func (w *writeUp) read() error {
+	paths, err := filepath.Glob(filepath.Join(w.folder, "*.json"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, path := range paths {
+		r, err := readResult(path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		w.results = append(w.results, r)
+	}
+	slices.SortStableFunc(w.results, func(a, b *result) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Command, b.Command)) })
+	return errors.Join(errs...)
+}
+
+// latest returns the newest result that has a report of the command, or nil.
+func (w *writeUp) latest(command string) (*result, *report) {
+	for _, r := range slices.Backward(w.results) {
+		if rep := r.report(command); rep != nil {
+			return r, rep
+		}
+	}
+	return nil, nil
+}
+
+// reported are the commands that there are figures of: those of this bench in their order, then what others have had.
+func (w *writeUp) reported() (names []string) {
+	for _, c := range commands() {
+		if _, rep := w.latest(c.name); rep != nil {
+			names = append(names, c.name)
+		}
+	}
+	for _, r := range w.results {
+		for _, rep := range r.Reports {
+			if !slices.Contains(names, rep.Command) {
+				names = append(names, rep.Command)
+			}
+		}
+	}
+	return names
+}
+
+// chartPath is where a chart of a command lies, below the folder of results.
+func chartPath(command string, c chart.Chart, ending string) string {
+	return filepath.Join(chartFolder, command+"-"+c.Name+ending)
+}
+
+// draw makes the charts of the newest report of each command, and removes older ones.
+func (w *writeUp) draw() error {
+	if err := os.RemoveAll(filepath.Join(w.folder, chartFolder)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(w.folder, chartFolder), 0o755); err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range w.reported() {
+		_, rep := w.latest(name)
+		for _, c := range rep.Charts {
+			for ending, draw := range map[string]func(io.Writer) error{".svg": c.SVG, ".png": c.PNG} {
+				var b bytes.Buffer
+				err := draw(&b)
+				if err == nil {
+					err = os.WriteFile(filepath.Join(w.folder, chartPath(name, c, ending)), b.Bytes(), 0o644)
+				}
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

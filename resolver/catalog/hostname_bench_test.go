@@ -1,0 +1,55 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"fingerpost/resolver/catalog"
+)
+
+// BenchmarkAppendHost is what each resolve does first: a host as a client sends it becomes canonical.
+func BenchmarkAppendHost(b *testing.B) {
+	for _, kind := range []struct{ name, host string }{
+		{"clean", "shop.brisk-otter-012345.example"},
+		{"case, dot and port", "Shop.Brisk-Otter-012345.Example.:8443"},
+		{"refused", "shop..brisk-otter-012345.example"},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			raw, buffer := []byte(kind.host), make([]byte, 0, 256)
+			b.ReportAllocs()
+			for b.Loop() {
+				host, _, err := catalog.AppendHost(buffer, raw)
+				if (err != nil) != (kind.name == "refused") {
+					b.Fatalf("%q, %v", host, err)
+				}
+			}
+		})
+	}
+	b.Run("international", func(b *testing.B) {
+		raw, buffer := []byte("bücher.example"), make([]byte, 0, 256)
+		b.ReportAllocs()
+		for b.Loop() {
+			host, idn, err := catalog.AppendHost(buffer, raw)
+			if err != nil || !idn {
+				b.Fatal(idn, err)
+			}
+			if _, err := catalog.FinishIDN(host); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkNextWildcard is the walk of a miss over the suffixes of a deep name.
+func BenchmarkNextWildcard(b *testing.B) {
+	host := []byte("a.b.c.d.brisk-otter-012345.example")
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for suffix, ok := catalog.NextWildcard(host); ok; suffix, ok = catalog.NextWildcard(suffix) {
+			n++
+		}
+		if n != 5 {
+			b.Fatalf("%d suffixes", n)
+		}
+	}
+}
