@@ -14,6 +14,9 @@ const (
 
 // lockProfiles turns the profiles of waiting on while one is taken, and off after the last: they cost time at each wait
 // for a lock, and a server that has to be started anew for a profile shows other waits than the one in trouble.
+//
+// The runtime dates the waits for a mutex by the head of its queue: a mutex whose queue has not been empty for a moment
+// since before the profile was turned on is missing from "mutex". "block" shows who waits for it.
 type lockProfiles struct {
 	mu     sync.Mutex
 	takers int
