@@ -10,6 +10,7 @@ func tuneAll(o *options) {
 	o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 	o.load.rounds, o.load.round, o.load.warmUp = 5, time.Second, 100_000
 	o.saves, o.unknown = 100, 200_000
+	o.logEntries, o.waiting = 20_000, 2000
 	o.sweep = intList{1, 16, 256}
 	o.sizes = intList{1000, 10_000, 100_000}
 }

@@ -35,20 +35,19 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 		return err
 	}
 	defer s.stop()
-	cl, err := dial(s.addr, c.key)
+	long, err := m.fillLog(ctx, s, c.key, loggedSlug, m.logEntries)
+	if err != nil {
+		return err
+	}
+	short, err := m.fillLog(ctx, s, c.key, shortSlug, shortLog)
+	if err != nil {
+		return err
+	}
+	cl, err := dialMail(s.addr, c.key)
 	if err != nil {
 		return err
 	}
 	defer cl.close()
-	cl.tail = mailTail(s.addr, c.key)
-	long, err := m.fillLog(ctx, s, c.key, cl, loggedSlug, m.logEntries)
-	if err != nil {
-		return err
-	}
-	short, err := m.fillLog(ctx, s, c.key, cl, shortSlug, shortLog)
-	if err != nil {
-		return err
-	}
 	pages := []*logRead{
 		{slug: shortSlug, page: 1, total: short}, {slug: loggedSlug, page: 1, total: long},
 		{slug: loggedSlug, page: long / logPage / 2, total: long}, {slug: loggedSlug, page: long / logPage, total: long},
@@ -77,8 +76,8 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 }
 
 // fillLog sends until a project's log has that many entries, and returns how many it has.
-func (m *mailBench) fillLog(ctx context.Context, s *server, key string, cl *client, slug string, want int) (int, error) {
-	has, err := logTotal(cl, slug)
+func (m *mailBench) fillLog(ctx context.Context, s *server, key, slug string, want int) (int, error) {
+	has, err := logTotal(s.addr, key, slug)
 	if err != nil || has >= want {
 		return has, err
 	}
@@ -88,7 +87,7 @@ func (m *mailBench) fillLog(ctx context.Context, s *server, key string, cl *clie
 		return 0, err
 	}
 	m.say("that took %.1f s", time.Since(began).Seconds())
-	if has, err = logTotal(cl, slug); err == nil && has != want {
+	if has, err = logTotal(s.addr, key, slug); err == nil && has != want {
 		err = fmt.Errorf("the log of %s has %d entries after the sends, want %d", slug, has, want)
 	}
 	return has, err
@@ -104,8 +103,23 @@ func logURL(slug string, page, limit int) string {
 	return fmt.Sprintf("/api/mail/projects/%d/logs?page=%d&limit=%d", id, page, limit)
 }
 
-// logTotal asks how many entries a log has.
-func logTotal(cl *client, slug string) (int, error) {
+// dialMail opens a connection for calls of the mail API.
+func dialMail(addr, key string) (*client, error) {
+	cl, err := dial(addr, key)
+	if err == nil {
+		cl.tail = mailTail(addr, key)
+	}
+	return cl, err
+}
+
+// logTotal asks how many entries a log has, over a connection of its own: filling a log takes longer than the server
+// keeps one that is idle.
+func logTotal(addr, key, slug string) (int, error) {
+	cl, err := dialMail(addr, key)
+	if err != nil {
+		return 0, err
+	}
+	defer cl.close()
 	a, err := cl.get(logURL(slug, 1, 1))
 	if err != nil {
 		return 0, err
