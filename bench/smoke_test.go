@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -22,9 +20,9 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the floor and the bare mailer, as which bench starts itself.
+// TestMain lets the test binary be the floor, as which bench starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == floorCommand || os.Args[1] == bareMailCommand) {
+	if len(os.Args) > 1 && os.Args[1] == floorCommand {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -309,90 +307,6 @@ func TestSmokeCheckout(t *testing.T) {
 	}
 }
 
-// TestSmokeAll runs every command as people do: the real binary, all of them after another, with small sizes. Whether
-// goals are met says nothing here; that no command fails, that each has its rows and charts, and that the result can be
-// compared and reported, does.
-func TestSmokeAll(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
-	dir := t.TempDir()
-	results := filepath.Join(dir, "results")
-	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{allCommand, "-work", filepath.Join(dir, "work"), "-results", results, "-projects", "120", "-domains", "360",
-		"-connections", "8", "-rounds", "3", "-round", "60ms", "-warm-up", "500", "-saves", "6", "-unknown", "2000", "-streams", "20",
-		"-log-entries", "1100", "-waiting", "30", "-sweep", "1,8", "-sizes", "1000,2000", "-clients", "1,4"}, &out, &errs)
-	if code == 2 || code == 3 {
-		t.Fatalf("all = %d:\n%s%s", code, out.String(), errs.String())
-	}
-	paths, err := filepath.Glob(filepath.Join(results, "*.json"))
-	if err != nil || len(paths) != 1 {
-		t.Fatalf("results %v, %v", paths, err)
-	}
-	r, err := readResult(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range commands() {
-		rep := r.report(c.name)
-		if rep == nil || len(rep.Rows) == 0 {
-			t.Errorf("no report of %s", c.name)
-			continue
-		}
-		seen := map[string]bool{}
-		for _, row := range rep.Rows {
-			if key := row.Name + ", " + row.Unit; seen[key] {
-				t.Errorf("%s has two rows %q", c.name, key)
-			} else {
-				seen[key] = true
-			}
-			if higherIsBetter(row.Unit) == 0 && !row.Aside {
-				t.Errorf("%s: compare does not know the unit %q", c.name, row.Unit)
-			}
-		}
-	}
-	for _, name := range []string{"resolve", "reload", "write", "scale"} {
-		if rep := r.report(name); rep != nil && len(rep.Charts) == 0 {
-			t.Errorf("%s has no charts", name)
-		}
-	}
-	if r.Machine.Cores < 1 || r.Machine.Kernel == "" || r.Machine.MemoryMiB < 1 || len(r.Failures) > 0 {
-		t.Errorf("machine %+v, failures %v", r.Machine, r.Failures)
-	}
-	readme := filepath.Join(dir, "README.md")
-	if err := os.WriteFile(readme, []byte(emptyReadme), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"compare", paths[0], paths[0]}, {"report", "-results", results, "-readme", readme}} {
-		out.Reset()
-		if code := run(t.Context(), args, &out, &errs); code != 0 {
-			t.Errorf("%q = %d:\n%s%s", args, code, out.String(), errs.String())
-		}
-	}
-	if b, err := os.ReadFile(readme); err != nil || !bytes.Contains(b, []byte("### scale")) {
-		t.Errorf("the README has no figures: %v\n%s", err, b)
-	}
-}
-
-// A command that fails does not keep all from going on; it is said, and the exit code tells.
-func TestAllGoesOn(t *testing.T) {
-	b := smallBench(t)
-	r := &result{Began: time.Now(), Reports: []*report{}}
-	list := []command{
-		{name: "first", run: func(context.Context, *bench) (*report, error) { return nil, errors.New("the disk is gone") }},
-		{name: "second", run: func(context.Context, *bench) (*report, error) { return &report{Rows: []row{alone("x", "ms", 1)}}, nil }},
-	}
-	r.runAll(t.Context(), list, []*bench{b, b})
-	var text bytes.Buffer
-	if err := r.writeText(&text); err != nil {
-		t.Fatal(err)
-	}
-	says(t, text.String(), "FAILED: first: the disk is gone", "second, in")
-	if r.report("second") == nil || r.exitCode() != 3 {
-		t.Errorf("exit code %d, %+v", r.exitCode(), r)
-	}
-}
-
 func TestUsage(t *testing.T) {
 	f := func(want int, args ...string) {
 		t.Helper()
@@ -420,8 +334,6 @@ func TestUsage(t *testing.T) {
 	f(0, "help")
 	f(2, "write", "-write-rate", "0")
 	f(2, "write", "-projects", "63", "-domains", "63")
-	f(2, "mail", "-log-entries", "1000")
-	f(2, "mail", "-waiting", "0")
 	f(2, "write", "-scale", "-projects", "1000", "-domains", "1000")
 	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")
 }
