@@ -135,6 +135,7 @@ func historyColumns() []column {
 		{"durable writes at once, of the bare program", "write", func(name string) bool {
 			return strings.HasSuffix(name, " at once: durable writes") && !strings.HasPrefix(name, "1 ")
 		}, true},
+		{"mails, of the bare mailer", "mail", func(name string) bool { return strings.HasSuffix(name, " clients: raw sends") }, true},
 		{"start with an empty store, s", "start", named("start with an empty store"), false},
 		{"peak memory with a full cache, MiB", "start", named("full cache: peak memory"), false},
 	}

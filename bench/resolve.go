@@ -219,6 +219,7 @@ func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) err
 	for _, connections := range b.sweep {
 		at := *b
 		at.load.connections, at.load.rounds = connections, min(sweepRounds, b.load.rounds)
+		at.load.round /= 2 // nothing here needs the ticks of CPU time
 		fresh := make([]*side, len(sides))
 		for i, s := range sides {
 			fresh[i] = &side{server: s.server, corpus: s.corpus, asker: s.asker, protocol: s.protocol}
