@@ -65,7 +65,7 @@ func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
 	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
 	candidates := make([]*candidate, len(entries))
 	s := New(Options{Dir: dir})
-	parallel(len(entries), filesAtATime, func(i int) {
+	parallel(len(entries), func(i int) {
 		if content, ok := written[entries[i].path]; ok {
 			candidates[i] = s.imagine(t, entries[i].path, content)
 		} else {

@@ -10,7 +10,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"fingerpost/configsrc/hclfile"
@@ -213,7 +212,7 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 			return
 		}
 	} else {
-		parallel(len(todo), filesAtATime, one)
+		parallel(len(todo), one)
 	}
 	for i, c := range results {
 		switch {
@@ -397,30 +396,26 @@ const (
 	longRest = time.Millisecond // at most: a piece that took longer was kept waiting itself
 )
 
-// filesAtATime are decoded by one core before it asks for more.
-const filesAtATime = 16
-
-// parallel runs f(0) … f(n-1) on all cores, each of which takes so many at a time.
-func parallel(n, atATime int, f func(i int)) {
-	abreast((n+atATime-1)/atATime, runtime.GOMAXPROCS(0), func(k int) {
-		for i := k * atATime; i < min(n, (k+1)*atATime); i++ {
-			f(i)
-		}
-	})
-}
-
-// abreast runs f(0) … f(n-1), up to most at a time.
-func abreast(n, most int, f func(i int)) {
-	if n == 1 {
-		f(0)
-		return
-	}
-	var next atomic.Int64
+// parallel runs f(0) … f(n-1) on all cores.
+func parallel(n int, f func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	var next sync.Mutex
+	at := 0
 	var wg sync.WaitGroup
-	for range min(n, most) {
+	for range workers {
 		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
+			for {
+				next.Lock()
+				from := at
+				at = min(at+16, n)
+				to := at
+				next.Unlock()
+				if from == to {
+					return
+				}
+				for i := from; i < to; i++ {
+					f(i)
+				}
 			}
 		})
 	}

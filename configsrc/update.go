@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -166,9 +164,7 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 	select {
 	case s.updates <- u:
 		// From here on only its end tells what became of it.
-		err := <-u.done
-		u.discard()
-		return err
+		return <-u.done
 	case <-ctx.Done():
 		u.discard()
 		return busy("the files are being reloaded")
@@ -210,8 +206,11 @@ func (s *Source) refuse(updates []*update, err error) {
 	}
 }
 
-// end tells the writer, who has the temporary files from then on.
-func (u *update) end(err error) { u.done <- err }
+// end tells the writer; the file that is not needed any more goes before.
+func (u *update) end(err error) {
+	u.discard()
+	u.done <- err
+}
 
 // writeRound commits those updates that do not depend on each other, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
@@ -315,13 +314,15 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 // place puts the contents in place and makes that durable, and returns the updates for which it went well: none where git
 // is no longer as it was before. It may have looked at the files by then and be about to write over what is in them now.
 func (s *Source) place(round []*update, before gitState) []*update {
-	errs := make([]error, len(round))
-	parallel(len(round), 1, func(i int) { errs[i] = s.putAll(round[i]) })
+	folders := map[string]error{}
 	placed := round[:0]
-	for i, u := range round {
-		if errs[i] != nil {
-			u.end(errs[i])
+	for _, u := range round {
+		if err := s.putAll(u); err != nil {
+			u.end(err)
 			continue
+		}
+		for _, target := range u.targets() {
+			folders[filepath.Dir(target)] = nil
 		}
 		placed = append(placed, u)
 	}
@@ -331,7 +332,9 @@ func (s *Source) place(round []*update, before gitState) []*update {
 		}
 		return nil
 	}
-	folders := s.syncFolders(placed)
+	for dir := range folders {
+		folders[dir] = syncFolder(s.o.Disk, dir)
+	}
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error
@@ -346,27 +349,6 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	}
 	return durable
 }
-
-// syncFolders makes the names durable that were exchanged, and says where that failed.
-func (s *Source) syncFolders(placed []*update) map[string]error {
-	failed := map[string]error{}
-	for _, u := range placed {
-		for _, target := range u.targets() {
-			failed[filepath.Dir(target)] = nil
-		}
-	}
-	dirs := slices.Collect(maps.Keys(failed))
-	errs := make([]error, len(dirs))
-	// Side by side: a file system that keeps a journal does for all of them what it does for one.
-	abreast(len(dirs), maxSyncs, func(i int) { errs[i] = syncFolder(s.o.Disk, dirs[i]) })
-	for i, dir := range dirs {
-		failed[dir] = errs[i]
-	}
-	return failed
-}
-
-// maxSyncs is how many wait for the disk at a time: each of them needs a thread.
-const maxSyncs = 32
 
 // takeBack undoes what put did, and ends the update.
 func (s *Source) takeBack(u *update, why error) {

@@ -2,7 +2,6 @@ package configsrc
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -42,7 +41,6 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 			}
 			normalize(&want)
 			e.normalMail(&want)
-			e.keeps = true
 			e.expect = func(got *catalog.Declared) bool { return e.rest(got) && sayEqual(&got.Projects[e.at], &want, defaults) }
 			return e.draft.RewriteProject(&have, &want)
 		})
@@ -121,7 +119,6 @@ type edit struct {
 	draft        *hclfile.Draft    // of src
 	decoded      *hclfile.Result   // src
 	at           int               // of the project in it
-	keeps        bool              // the project stays in the file
 	expect       func(got *catalog.Declared) bool
 }
 
@@ -210,37 +207,6 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed,
 		return nil, err
 	}
 	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
-	u.c, u.bodies, u.stays = c, swaps, bytes.Equal(out, e.src)
-	stage := func() error {
-		info, err := s.o.Disk.Stat(u.target)
-		if err != nil {
-			return writeFault("edit "+e.path, err)
-		}
-		return u.stage(out, info)
-	}
-	if e.keeps && len(swaps) == 0 { // what is staged does not depend on what is decoded, and waits for the disk
-		staged := make(chan error, 1)
-		go func() { staged <- stage() }()
-		made, err := s.check(c, t, out, e)
-		serr := <-staged
-		if err != nil && serr == nil {
-			u.discard()
-		}
-		return made, cmp.Or(err, serr)
-	}
-	made, err := s.check(c, t, out, e)
-	if err != nil {
-		return nil, err
-	}
-	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
-		*c = candidate{path: e.path, gone: true}
-		return made, u.stage(nil, nil)
-	}
-	return made, stage()
-}
-
-// check decodes the new content into c. An error says that it is not what is meant.
-func (s *Source) check(c *candidate, t *tree, out []byte, e *edit) (*hclfile.Parsed, error) {
 	decoded := c.decodeBy(s.display(e.path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
 		return e.draft.Decode(out, o)
 	})
@@ -253,7 +219,17 @@ func (s *Source) check(c *candidate, t *tree, out []byte, e *edit) (*hclfile.Par
 	if !e.expect(c.declared) {
 		return nil, fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
 	}
-	return decoded.ParsedWhole(c.diags), nil // now: what c declares is going to be the Sink's
+	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
+	u.c, u.bodies, u.stays = c, swaps, bytes.Equal(out, e.src)
+	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
+		*c = candidate{path: e.path, gone: true}
+		return made, u.stage(nil, nil)
+	}
+	info, err := s.o.Disk.Stat(u.target)
+	if err != nil {
+		return nil, writeFault("edit "+e.path, err)
+	}
+	return made, u.stage(out, info)
 }
 
 func (s *Source) isLink(path string) bool {
