@@ -155,14 +155,21 @@ func TestBreakerIsOneProjects(t *testing.T) {
 	}
 }
 
-func TestBreakerClosesWithAPassedTest(t *testing.T) {
+// putRight is a project with an open breaker, whose server was put right while the config stayed as it is.
+func putRight(t *testing.T) (*rig, catalog.ProjectConfig) {
+	t.Helper()
 	k := newSink(t)
 	k.password = "new"
 	p := project("acme", k)
 	account(&p, "old")
 	r := newRig(t, p)
 	r.send(raw("acme"))
-	k.set(func() { k.password = "old" }) // the server is put right, not the config
+	k.set(func() { k.password = "old" })
+	return r, p
+}
+
+func TestBreakerClosesWithAPassedTest(t *testing.T) {
+	r, p := putRight(t)
 	if got := r.send(raw("acme")); got.Failed == nil {
 		t.Fatalf("receipt %+v", got)
 	}
@@ -175,15 +182,8 @@ func TestBreakerClosesWithAPassedTest(t *testing.T) {
 	}
 }
 
-// TestBreakerClosesWhenToldTo has a server that is put right, with a config that stays as it is.
 func TestBreakerClosesWhenToldTo(t *testing.T) {
-	k := newSink(t)
-	k.password = "new"
-	p := project("acme", k)
-	account(&p, "old")
-	r := newRig(t, p)
-	r.send(raw("acme"))
-	k.set(func() { k.password = "old" })
+	r, _ := putRight(t)
 	r.ConfigChanged(0)
 	if got := r.send(raw("acme")); got.Failed == nil {
 		t.Fatalf("receipt %+v", got)
