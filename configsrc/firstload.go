@@ -87,21 +87,21 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 	if !s.sealed || len(plain) == 0 {
 		return nil
 	}
-	change := &catalog.Change{Partial: true}
+	m := &commitment{change: catalog.Change{Partial: true}}
 	found := finding{candidates: s.examineNew(t, plain)}
 	j := s.judge(t, found.candidates, time.Now())
 	j.wait = nil
 	j.run()
 	for _, c := range found.candidates {
 		if c.rejected {
-			change.Files = append(change.Files, catalog.FileChange{Path: c.path})
+			m.add(c, catalog.FileChange{Path: c.path})
 		}
 	}
-	if _, err := s.o.Sink.Apply(change); err != nil {
+	if _, err := s.o.Sink.Apply(&m.change); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.follow(change, &found)
+	s.follow(m, &found)
 	return nil
 }

@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -12,9 +13,8 @@ import (
 // A judge decides which candidates of one look come in. It changes candidates only, never the table.
 type judge struct {
 	table      *table
-	candidates []*candidate
-	byPath     map[string]*candidate
-	holders    map[claim][]*candidate                      // who claims what newly, in path order
+	candidates []*candidate                                // sorted by path
+	holders    holders                                     // who claims what newly
 	row        func(path string) (*catalog.FileRow, error) // the accepted row of a file
 	display    func(path string) string                    // a path as messages name it
 	locate     func(path string) (*hclfile.Result, error)  // decodes a file as it is on disk, for positions
@@ -23,16 +23,54 @@ type judge struct {
 	pace       *pacer
 }
 
+// holders are candidates by what they claim and do not have yet: nearly nothing in a change of many files that are there
+// already.
+type holders struct {
+	first map[claim]*candidate
+	more  map[claim][]*candidate // all, in path order, where there are several
+}
+
+func (h *holders) add(cl claim, c *candidate) {
+	first := h.first[cl]
+	switch {
+	case first == nil:
+		h.first[cl] = c
+	case h.more[cl] == nil:
+		h.more[cl] = []*candidate{first, c}
+	default:
+		h.more[cl] = append(h.more[cl], c)
+	}
+}
+
+// of yields who claims cl newly, in path order.
+func (h *holders) of(cl claim) iter.Seq[*candidate] {
+	return func(yield func(*candidate) bool) {
+		if all := h.more[cl]; all != nil {
+			slices.Values(all)(yield)
+		} else if c := h.first[cl]; c != nil {
+			yield(c)
+		}
+	}
+}
+
 // run judges. Each step may only take candidates out, and taking one out may put others in conflict with the state that
 // thereby stays, so the steps repeat until nothing moves; every round but the last takes at least one out.
 func (j *judge) run() {
-	j.byPath = make(map[string]*candidate, len(j.candidates))
-	j.holders = make(map[claim][]*candidate, 8*len(j.candidates))
+	news := 0
 	for _, c := range j.candidates {
-		j.byPath[c.path] = c
-		c.rejected = c.diags.HasErrors()
+		if c.rejected = c.diags.HasErrors(); c.prev == nil {
+			news += len(c.claims)
+		}
+	}
+	j.holders = holders{make(map[claim]*candidate, news), map[claim][]*candidate{}}
+	for i, c := range j.candidates {
+		if i%256 == 255 {
+			j.pace.rest()
+		}
 		for _, cl := range c.claims {
-			j.holders[cl] = append(j.holders[cl], c)
+			if owner := j.table.owner(cl); owner == nil || owner.path != c.path {
+				j.holders.add(cl, c)
+			}
 		}
 	}
 	for {
@@ -119,7 +157,7 @@ func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
 	if owner != nil && !j.releases(owner.path, cl) {
 		return owner.path, true
 	}
-	for _, h := range j.holders[cl] {
+	for h := range j.holders.of(cl) {
 		if h == c {
 			return "", false // nobody sorts before it
 		}
@@ -130,25 +168,38 @@ func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
 	return "", false
 }
 
-// releases reports whether the file that owns cl gives it up in this look.
-func (j *judge) releases(path string, cl claim) bool {
-	c := j.byPath[path]
-	return c != nil && !c.out() && !j.claims(c, cl)
+// candidate returns the one for a path, nil if there is none.
+func (j *judge) candidate(path string) *candidate {
+	i, found := slices.BinarySearchFunc(j.candidates, path, func(c *candidate, path string) int { return strings.Compare(c.path, path) })
+	if !found {
+		return nil
+	}
+	return j.candidates[i]
 }
 
-func (j *judge) claims(c *candidate, cl claim) bool {
-	for _, h := range j.holders[cl] {
-		if h == c {
+// releases reports whether the file that owns cl gives it up in this look.
+func (j *judge) releases(path string, cl claim) bool {
+	c := j.candidate(path)
+	return c != nil && !c.out() && !slices.Contains(c.claims, cl)
+}
+
+// claimed reports whether any accepted candidate claims cl, which c had before.
+func (j *judge) claimed(c *candidate, cl claim) bool {
+	return j.claimant(c, cl, func(h *candidate) bool { return !h.out() })
+}
+
+// claimant reports whether any candidate claims cl, which c had before, and is as the caller asks.
+func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool {
+	if is(c) && slices.Contains(c.claims, cl) { // as nearly always
+		return true
+	}
+	if owner := j.table.owner(cl); owner != nil {
+		if h := j.candidate(owner.path); h != nil && is(h) && slices.Contains(h.claims, cl) {
 			return true
 		}
 	}
-	return false
-}
-
-// claimed reports whether any accepted candidate claims cl newly.
-func (j *judge) claimed(cl claim) bool {
-	for _, h := range j.holders[cl] {
-		if !h.out() {
+	for h := range j.holders.of(cl) {
+		if is(h) {
 			return true
 		}
 	}
@@ -243,11 +294,11 @@ func (j *judge) second() (moved bool) {
 func (j *judge) lostProjects() map[*candidate][]claim {
 	lost := map[*candidate][]claim{}
 	for _, c := range j.candidates {
-		if c.prev == nil || c.out() {
+		if c.prev == nil || c.out() || c.claimsAsBefore() {
 			continue
 		}
 		for _, cl := range c.prev.projects() {
-			if !j.claimed(cl) {
+			if !j.claimed(c, cl) {
 				lost[c] = append(lost[c], cl)
 			}
 		}
@@ -258,23 +309,21 @@ func (j *judge) lostProjects() map[*candidate][]claim {
 // loss counts what a look takes away without giving it back elsewhere. What waits for its second look counts in: the
 // brake must see it together with what comes with it.
 func (j *judge) loss() (n counts) {
-	lost := func(cl claim) int {
-		for _, h := range j.holders[cl] {
-			if !h.rejected {
-				return 0
-			}
+	lost := func(c *candidate, cl claim) int {
+		if j.claimant(c, cl, func(h *candidate) bool { return !h.rejected }) {
+			return 0
 		}
 		return 1
 	}
 	for _, c := range j.candidates {
-		if c.prev == nil || c.rejected {
+		if c.prev == nil || c.rejected || c.claimsAsBefore() {
 			continue
 		}
 		for _, cl := range c.prev.projects() {
-			n.projects += lost(cl)
+			n.projects += lost(c, cl)
 		}
 		for _, cl := range c.prev.domains() {
-			n.domains += lost(cl)
+			n.domains += lost(c, cl)
 		}
 	}
 	return n
@@ -303,7 +352,7 @@ func (j *judge) lostToBroken() (moved bool) {
 			continue
 		}
 		for _, ref := range row.Refs {
-			if ref.Kind != catalog.KindProject || j.claimed(projectClaim(ref.UUID)) {
+			if ref.Kind != catalog.KindProject || j.claimed(c, projectClaim(ref.UUID)) {
 				continue
 			}
 			for _, b := range broken {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -37,9 +38,11 @@ type candidate struct {
 	declared *catalog.Declared // nil when it does not decode, or is packed
 	packed   []byte            // declared as the Sink packs it, among many candidates
 	spool    catalog.Spool     // packed and bytes, where another process has made them
-	refs     []catalog.Ref
+	refs     []catalog.Ref     // of what was decoded here
+	objects  int               // how many it declares
+	counts   counts            // and which
+	claims   []claim           // of the accepted state itself, where they are the same
 	deps     []catalog.Dep
-	claims   []claim
 	diags    hclfile.Diagnostics // of the file itself
 	cross    hclfile.Diagnostics // of the file among the others
 	plain    bool                // holds a clear-text secret
@@ -338,6 +341,7 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 	}
 	c.declared = r.Declared
 	c.refs = r.Declared.Refs()
+	c.objects, c.counts = len(c.refs), countRefs(c.refs)
 	c.claims = claimsOf(c.refs)
 	return r
 }
@@ -346,14 +350,42 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 func (c *candidate) positions(display string) *hclfile.Result {
 	content := c.bytes
 	if c.spool.Waits() {
-		_, content, _ = c.spool.Load() // without it, the diagnostic is about the file as a whole
+		content = nil
+		if b, err := c.spool.Load(nil); err == nil { // else the diagnostic is about the file as a whole
+			content = b[c.spool.Packed:]
+		}
 	}
 	r, _ := hclfile.Decode(display, content, hclfile.Options{})
 	return r
 }
 
-func (c *candidate) row() *catalog.FileRow {
-	return &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Refs: c.refs, Warned: len(c.diags)+len(c.cross) > 0}
+// warned reports whether there is anything to say about an accepted candidate.
+func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
+
+// claim takes the claims of the new state. They are the caller's, who may use their memory again; where they are those of
+// the accepted state, as nearly always, that one's do for both.
+func (c *candidate) claim(claims []claim) {
+	if c.prev != nil && slices.Equal(c.prev.claims, claims) {
+		c.claims = c.prev.claims
+	} else {
+		c.claims = slices.Clone(claims)
+	}
+}
+
+// claimsAsBefore reports whether the candidate claims what its accepted state does. It may miss that.
+func (c *candidate) claimsAsBefore() bool {
+	was := c.prev.claims
+	return len(c.claims) > 0 && len(c.claims) == len(was) && &c.claims[0] == &was[0]
+}
+
+// accepted is what the table says of the candidate once the Sink has it.
+func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
+	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, young: fresh(row.Stamp, now), warned: row.Warned,
+		claims: c.claims, objects: c.objects, counts: c.counts}
+	if c.touched {
+		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
+	}
+	return f
 }
 
 // A pacer spreads bulk work over time, so that resolve keeps its latency meanwhile: after each small piece it rests twice

@@ -45,7 +45,7 @@ func (j *judge) renames() (moved bool) {
 }
 
 func (j *judge) hasNewProject(c *candidate) bool {
-	for _, cl := range c.claims[:countRefs(c.refs).projects] {
+	for _, cl := range c.claims[:c.counts.projects] {
 		if j.table.owner(cl) == nil {
 			return true
 		}
@@ -75,7 +75,7 @@ func newGoneProjects(j *judge, lost map[*candidate][]claim) goneProjects {
 		}
 		byID := map[int64]*goneProject{}
 		for _, ref := range row.Refs {
-			if ref.Kind == catalog.KindProject && !j.claimed(projectClaim(ref.UUID)) {
+			if ref.Kind == catalog.KindProject && !j.claimed(c, projectClaim(ref.UUID)) {
 				p := &goneProject{ref: ref, from: c, domains: map[string]bool{}}
 				byID[ref.ID] = p
 				g.byFile[c] = append(g.byFile[c], p)

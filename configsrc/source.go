@@ -22,8 +22,7 @@ const decoderRevision = 1
 
 // A Sink takes what a Source accepts. *resolver.Resolver is one. Its methods are called by one goroutine at a time.
 type Sink interface {
-	// Apply commits a change as a whole and returns the generation that readers see from then on. It sets Row.Refs of
-	// every file that has a Row.
+	// Apply commits a change as a whole and returns the generation that readers see from then on.
 	Apply(*catalog.Change) (generation uint64, err error)
 	// Files yields the file table until yield returns false.
 	Files(yield func(path string, row *catalog.FileRow) bool) error
@@ -208,7 +207,7 @@ func (s *Source) loadTable() error {
 	s.recheck = revision != decoderRevision
 	now := time.Now()
 	err = s.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.put(path, row, s.recheck || row.Warned || fresh(row.Stamp, now))
+		s.table.put(fileOf(path, row, s.recheck || row.Warned || fresh(row.Stamp, now)))
 		return true
 	})
 	if err != nil {
@@ -273,7 +272,7 @@ func (s *Source) suspicious(c *candidate, now time.Time) bool {
 	if b := s.bad[c.path]; b != nil && b.sign == c.sign() && c.rejected {
 		return false // known to be bad
 	}
-	odd := c.gone || c.rejected || c.prev != nil && len(c.refs) < c.prev.objects
+	odd := c.gone || c.rejected || c.prev != nil && c.objects < c.prev.objects
 	if !odd {
 		return false
 	}
@@ -307,7 +306,7 @@ func (s *Source) due() time.Time {
 
 // commit hands the accepted candidates to the Sink. Everything that can fail has been done; here is the line.
 func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) error {
-	j.holders = nil // as large as the change, and done with
+	j.holders = holders{} // as large as the change, and done with
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
@@ -317,26 +316,45 @@ func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) err
 	return nil
 }
 
+// A commitment is a change on its way to the Sink.
+type commitment struct {
+	change catalog.Change
+	of     []*candidate // of each file of the change: what the table is going to say
+	rows   []catalog.FileRow
+}
+
+// row keeps a row, in one piece of memory with the others.
+func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
+	m.rows = append(m.rows, catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned})
+	return &m.rows[len(m.rows)-1]
+}
+
+func (m *commitment) add(c *candidate, f catalog.FileChange) {
+	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
+}
+
 // commitPart hands over one change and follows it.
 func (s *Source) commitPart(found *finding, partial bool) error {
-	change := &catalog.Change{Partial: partial}
+	n := len(found.touched) + len(found.candidates)
+	m := &commitment{of: make([]*candidate, 0, n), rows: make([]catalog.FileRow, 0, n)}
+	change := &m.change
+	change.Partial, change.Files = partial, make([]catalog.FileChange, 0, n)
 	for _, c := range found.touched {
-		row := &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}
-		change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: row})
+		m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.prev.warned)})
 	}
 	for _, c := range found.candidates {
 		switch {
 		case c.rejected && !c.waiting && !s.live.Load():
-			if f := s.lastGood(c); f != nil {
-				change.Files = append(change.Files, *f)
+			if old := s.lastGood(c); old != nil {
+				m.add(old, catalog.FileChange{Path: old.path, Row: m.row(old, old.warned()), Declared: old.declared, Bytes: old.bytes})
 			}
 		case c.out():
 		case c.gone && c.prev == nil:
 		case c.gone:
-			change.Files = append(change.Files, catalog.FileChange{Path: c.path})
+			m.add(c, catalog.FileChange{Path: c.path})
 		default:
-			change.Files = append(change.Files, catalog.FileChange{Path: c.path, Row: c.row(), Declared: c.declared, Packed: c.packed, Bytes: c.bytes, Spool: c.spool})
-			c.declared, c.packed, c.bytes, c.refs, c.claims = nil, nil, nil, nil, nil // the change's alone now, to be let go of piece by piece
+			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned()), Declared: c.declared, Packed: c.packed, Bytes: c.bytes, Spool: c.spool})
+			c.declared, c.packed, c.bytes, c.refs = nil, nil, nil, nil // the change's alone now
 		}
 	}
 	if len(change.Files) > 0 {
@@ -358,14 +376,14 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 		}
 	}
 	s.known.Lock()
-	s.follow(change, found)
+	s.follow(m, found)
 	s.known.Unlock()
 	return nil
 }
 
 // lastGood takes up what a quarantined file declared last, where the Sink does not have it in the form that it needs:
 // after a change of the decoder, or while a lost store is filled anew. What others claim meanwhile is theirs.
-func (s *Source) lastGood(c *candidate) *catalog.FileChange {
+func (s *Source) lastGood(c *candidate) *candidate {
 	if c.prev != nil && !s.recheck {
 		return nil
 	}
@@ -387,11 +405,12 @@ func (s *Source) lastGood(c *candidate) *catalog.FileChange {
 			return nil
 		}
 	}
-	return &catalog.FileChange{Path: c.path, Row: old.row(), Declared: old.declared, Bytes: b}
+	return old
 }
 
 // follow brings the table in step with what the Sink has committed.
-func (s *Source) follow(change *catalog.Change, found *finding) {
+func (s *Source) follow(m *commitment, found *finding) {
+	change := &m.change
 	now, pace := time.Now(), s.pace(len(change.Files))
 	for i := range change.Files {
 		if i%64 == 63 {
@@ -402,10 +421,9 @@ func (s *Source) follow(change *catalog.Change, found *finding) {
 			s.table.drop(f.Path)
 			continue
 		}
-		s.table.put(f.Path, f.Row, fresh(f.Row.Stamp, now))
-		if prev := s.table.files[f.Path]; prev != nil {
-			prev.seen = s.lookNo
-		}
+		is := m.of[i].accepted(f.Row, now)
+		is.seen = s.lookNo
+		s.table.put(is)
 		if f.Declared != nil && f.Declared.Sealing != nil {
 			s.sealed = f.Declared.Sealing.Require
 		}

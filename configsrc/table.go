@@ -147,10 +147,15 @@ func (t *table) number(f *file) {
 	t.numbered = append(t.numbered, f)
 }
 
-// put adds or replaces a file.
-func (t *table) put(path string, row *catalog.FileRow, young bool) {
-	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, young: young, warned: row.Warned,
+// fileOf is the entry of a row that a Sink has.
+func fileOf(path string, row *catalog.FileRow, young bool) *file {
+	return &file{path: path, stamp: row.Stamp, deps: row.Deps, young: young, warned: row.Warned,
 		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
+}
+
+// put adds or replaces a file.
+func (t *table) put(f *file) {
+	path := f.path
 	old := t.files[path]
 	if old != nil && slices.Equal(old.claims, f.claims) && t.ownsAll(old) {
 		// As nearly always: what is claimed stays as it is, which saves the most.

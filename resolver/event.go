@@ -81,13 +81,12 @@ func newEvent(revision uint64, kind EventKind, project int64, slug string, domai
 const (
 	maxChangeEvents = 1000
 	maxChangeBytes  = 1 << 20
-	maxChangeNames  = 20_000 // projects and domains that are looked at
 )
 
 // eventsOf says what a change did, deletions first, and then by slug. ok is false where only a Reset can say it. slugOf
 // names a project that the change does not declare.
 func eventsOf(c *catalog.Change, e *store.Effect, slugOf func(id int64) (string, bool)) (events []*Event, ok bool) {
-	if e.Defaults || len(e.Projects) > maxChangeEvents || len(e.Projects)+len(e.Domains) > maxChangeNames {
+	if e.Defaults || e.Many || len(e.Projects) > maxChangeEvents {
 		return nil, false
 	}
 	touched := touchedNames(e.Domains)
@@ -141,9 +140,7 @@ func projectEvents(revision uint64, p *store.ProjectEffect, names *projectNames)
 		return []*Event{newEvent(revision, ProjectDeleted, p.ID, p.Slug, names.gone)}
 	}
 	all := slices.Clone(names.gone)
-	for i := range p.Domains {
-		all = append(all, p.Domains[i].Name)
-	}
+	all = append(all, p.Domains...)
 	events := []*Event{newEvent(revision, ProjectChanged, p.ID, p.Slug, all)}
 	if p.Was == "" || p.Was == p.Slug {
 		return events

@@ -150,7 +150,7 @@ func everything(revision uint64) []*Event {
 func (r *Resolver) tell(c *catalog.Change, e *store.Effect) {
 	f := &r.feed
 	if c.Partial || r.reads.Load() != r.writes.Load() { // nobody is answered from it yet
-		if c.Partial && len(e.Projects)+len(e.Domains) == 0 && !e.Defaults && !e.Keys {
+		if c.Partial && len(e.Projects)+len(e.Domains) == 0 && !e.Many && !e.Defaults && !e.Keys {
 			return
 		}
 		f.unsure = true

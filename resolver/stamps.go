@@ -65,7 +65,7 @@ const manyProjects = 4096
 
 // raise moves the stamps of what e touched. hash is that of an exact name.
 func (s *stamps) raise(e *store.Effect, hash func(string) uint64) {
-	if len(e.Projects) > manyProjects {
+	if e.Many || len(e.Projects) > manyProjects {
 		s.raiseAll()
 		return
 	}

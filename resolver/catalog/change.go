@@ -70,30 +70,44 @@ type Ref struct {
 
 // Refs lists the objects of d that have a life of their own.
 func (d *Declared) Refs() []Ref {
-	var refs []Ref
+	n := 0
+	d.EachRef(func(Ref) { n++ })
+	if n == 0 {
+		return nil
+	}
+	refs := make([]Ref, 0, n)
+	d.EachRef(func(r Ref) { refs = append(refs, r) })
+	return refs
+}
+
+// EachRef yields what Refs lists.
+func (d *Declared) EachRef(yield func(Ref)) {
 	for i := range d.Projects {
 		p := &d.Projects[i]
-		refs = append(refs, Ref{Kind: KindProject, Name: p.Project.Slug, UUID: p.Project.UUID, ID: p.Project.ID})
-		for _, dom := range p.Domains {
-			refs = append(refs, Ref{Kind: KindDomain, Name: dom.Name, UUID: dom.UUID, ID: dom.ID, ProjectID: p.Project.ID})
+		yield(Ref{Kind: KindProject, Name: p.Project.Slug, UUID: p.Project.UUID, ID: p.Project.ID})
+		for j := range p.Domains {
+			dom := &p.Domains[j]
+			yield(Ref{Kind: KindDomain, Name: dom.Name, UUID: dom.UUID, ID: dom.ID, ProjectID: p.Project.ID})
 		}
-		for _, t := range p.Templates {
-			refs = append(refs, Ref{Kind: KindTemplate, Name: t.Code, UUID: t.UUID, ID: t.ID, ProjectID: p.Project.ID})
-		}
+		eachTemplateRef(p.Templates, p.Project.ID, yield)
 	}
-	for _, t := range d.Templates {
-		refs = append(refs, Ref{Kind: KindTemplate, Name: t.Code, UUID: t.UUID, ID: t.ID})
-	}
-	for _, k := range d.Keys {
-		refs = append(refs, Ref{Kind: KindKey, Name: k.Name, KeyID: k.ID})
+	eachTemplateRef(d.Templates, 0, yield)
+	for i := range d.Keys {
+		yield(Ref{Kind: KindKey, Name: d.Keys[i].Name, KeyID: d.Keys[i].ID})
 	}
 	if d.Defaults != nil {
-		refs = append(refs, Ref{Kind: KindDefaults})
+		yield(Ref{Kind: KindDefaults})
 	}
 	if d.Sealing != nil {
-		refs = append(refs, Ref{Kind: KindSealing})
+		yield(Ref{Kind: KindSealing})
 	}
-	return refs
+}
+
+func eachTemplateRef(list []Template, project int64, yield func(Ref)) {
+	for i := range list {
+		t := &list[i]
+		yield(Ref{Kind: KindTemplate, Name: t.Code, UUID: t.UUID, ID: t.ID, ProjectID: project})
+	}
 }
 
 // A Stamp tells whether a file is still the one that was read: the three first are cheap to compare, the hash decides.
@@ -113,7 +127,7 @@ func (s Stamp) SameStat(o Stamp) bool {
 type FileRow struct {
 	Stamp Stamp
 	Deps  []Dep // the files that its file() calls name
-	Refs  []Ref // what it declares
+	Refs  []Ref // what it declares, where the row comes from a Sink; what a Change says of them is not looked at
 	// Warned: decoding it gave warnings, so it is parsed again at the next start for them to be shown.
 	Warned bool
 }
@@ -132,7 +146,7 @@ type FileChange struct {
 	// file was touched). Nil without a Row: the file is gone, and so is what it declared, unless another file of the
 	// same Change declares it.
 	Declared *Declared
-	Packed   []byte // stands for a Declared that the Sink has packed; goes with Row.Refs
+	Packed   []byte // stands for a Declared that the Sink has packed
 	Bytes    []byte // the accepted content, kept as the file's last good state; goes with Declared
 	Spool    Spool  // stands for Packed and Bytes in a large change
 }
@@ -148,13 +162,14 @@ type Spool struct {
 // Waits reports whether there is anything.
 func (s *Spool) Waits() bool { return s.From != nil }
 
-// Load reads it.
-func (s *Spool) Load() (packed, content []byte, err error) {
-	b := make([]byte, s.Packed+s.Bytes)
-	if _, err := s.From.ReadAt(b, s.At); err != nil && !(err == io.EOF && len(b) == 0) {
-		return nil, nil, err
+// Load reads it, the declaration first, into buf where that is large enough.
+func (s *Spool) Load(buf []byte) ([]byte, error) {
+	n := s.Packed + s.Bytes
+	buf = slices.Grow(buf[:0], n)[:n]
+	if _, err := s.From.ReadAt(buf, s.At); err != nil && !(err == io.EOF && n == 0) {
+		return buf[:0], err
 	}
-	return b[:s.Packed:s.Packed], b[s.Packed:], nil
+	return buf, nil
 }
 
 // A Change is what one look at the files found: one batch, one generation.

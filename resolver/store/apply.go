@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"fingerpost/resolver/catalog"
@@ -18,18 +17,31 @@ type Effect struct {
 	Generation uint64 // after it
 	Projects   []ProjectEffect
 	Domains    []DomainEffect
+	Many       bool // more than maxNamed projects and domains were touched: Projects and Domains are empty
 	Defaults   bool
 	Keys       bool
 	Sealing    bool
 }
 
+// maxNamed is how many projects and domains an Effect names at most. Who has more to do with it than that does it for all;
+// and the names of a change of everything would be most of what it keeps in memory.
+const maxNamed = 20_000
+
+// touch makes room for one more name. It reports whether there is any.
+func (e *Effect) touch() bool {
+	if !e.Many && len(e.Projects)+len(e.Domains) >= maxNamed {
+		e.Many, e.Projects, e.Domains = true, nil, nil
+	}
+	return !e.Many
+}
+
 // A ProjectEffect is a project whose record (own fields, settings, SMTP config) is new, changed or gone.
 type ProjectEffect struct {
 	ID      int64
-	Slug    string           // now, or the last one of a project that is gone
-	Was     string           // the slug before; "" for a new project
-	Gone    bool             // no file declares it any more
-	Domains []catalog.Domain // what it declares now, changed or not: the Change's memory
+	Slug    string   // now, or the last one of a project that is gone
+	Was     string   // the slug before; "" for a new project
+	Gone    bool     // no file declares it any more
+	Domains []string // the names that it declares now, changed or not
 }
 
 // A DomainEffect is a name, exact or wildcard, whose record in a project is new, changed or gone. One that goes from a
@@ -49,7 +61,7 @@ type DomainEffect struct {
 // declares any more is removed; what is declared is written where it differs. An object is the same as long as its id
 // and uuid are: it keeps createdAt, and gets now as updatedAt (but at least a microsecond more than it had) when its
 // own content differs, for a project its own fields without the settings. A block that moved between two files of the
-// Change is not touched. Apply sets Row.Refs of the files that have Declared.
+// Change is not touched.
 //
 // committing is called once all that can fail for reasons of its own has been done, right before readers may see the
 // change; not at all where it comes to nothing. A large change gives it a Preview, and may take its time there; else
@@ -64,7 +76,7 @@ func (s *Store) Apply(c *catalog.Change, now time.Time, committing func(next *Pr
 		return nil, fmt.Errorf("apply a change: %w", err)
 	}
 	for i := range c.Files {
-		if f := &c.Files[i]; (f.Declared != nil || isPacked(f)) && f.Row == nil {
+		if f := &c.Files[i]; declares(f) && f.Row == nil {
 			return nil, fmt.Errorf("apply a change: %s declares objects but has no row", f.Path)
 		}
 	}
@@ -133,8 +145,11 @@ type writer struct {
 	// released are index keys that an object has given up; what another object of the Change has taken up stays.
 	released map[string]struct{}
 
-	own           []byte // the record of the project that was declared last
-	key, old, rec []byte // scratch
+	own    []byte        // the record of the project that was declared last
+	packed []byte        // what content or refs returned last
+	former []catalog.Ref // scratch of keepFormer
+
+	key, index, old, rec []byte // scratch
 }
 
 type formerRef struct {
@@ -169,14 +184,15 @@ func (w *writer) release(key []byte) {
 // load reads a stored value into w.old, or returns nil.
 func (w *writer) load(key []byte) ([]byte, error) {
 	w.old = w.old[:0]
-	found, err := now{w.s.db}.get(key, func(value []byte) error {
-		w.old = append(w.old, value...)
-		return nil
-	})
-	if err != nil || !found {
+	value, closer, err := w.s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	return w.old, nil
+	w.old = append(w.old, value...)
+	return w.old, closer.Close()
 }
 
 // filesPerTurn files take a fraction of a millisecond.
@@ -208,158 +224,213 @@ func (w *writer) change(c *catalog.Change) error {
 	return w.dropReleased(c)
 }
 
-// gather fills Row.Refs and notes what the files have declared until now and do not declare in the same way any more.
-// What stays as it was in its file, which is nearly all in a large change, costs no memory here.
+// gather notes what the files have declared until now and do not declare in the same way any more. What stays as it was
+// in its file, which is nearly all in a large change, costs no memory here.
 func (w *writer) gather(c *catalog.Change) error {
 	w.before = make(map[objectID]*formerRef)
 	for i := range c.Files {
 		w.rest(c, i)
-		f := &c.Files[i]
-		var refs []catalog.Ref
-		switch {
-		case f.Declared != nil:
-			refs = f.Declared.Refs()
-			f.Row.Refs = refs
-		case isPacked(f):
-			refs = f.Row.Refs
-		case f.Row != nil:
-			continue
-		}
-		rec, err := w.load(appendTextKey(w.key[:0], prefixFile, f.Path))
-		if err != nil {
+		if err := w.gatherFile(&c.Files[i]); err != nil {
 			return err
 		}
-		if rec == nil {
-			continue
-		}
-		row, err := decodeRow(rec)
-		if err != nil {
-			return err
-		}
-		w.lose(row.Refs, refs)
 	}
 	if len(w.before) == 0 {
 		return nil
 	}
 	for i := range c.Files {
-		if c.Files[i].Declared == nil && !isPacked(&c.Files[i]) {
+		if !declares(&c.Files[i]) {
 			continue
 		}
-		refs := c.Files[i].Row.Refs
-		for j := range refs {
-			if former := w.before[identify(&refs[j])]; former != nil {
-				former.kept = true
-			}
+		w.rest(c, i)
+		refs, err := w.refs(&c.Files[i])
+		if err != nil {
+			return err
+		}
+		if err := w.keepFormer(refs); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// lose notes the refs in old that are not in present.
-func (w *writer) lose(old, present []catalog.Ref) {
-	if slices.Equal(old, present) {
-		return
+func (w *writer) gatherFile(f *catalog.FileChange) error {
+	if f.Row != nil && !declares(f) {
+		return nil
 	}
-	same := make(map[catalog.Ref]struct{}, len(present))
-	for _, ref := range present {
-		same[ref] = struct{}{}
+	w.key = appendTextKey(w.key[:0], prefixFile, f.Path)
+	rec, err := w.load(w.key)
+	if err != nil || rec == nil {
+		return err
 	}
-	for _, ref := range old {
+	old, err := rowRefs(rec)
+	if err != nil {
+		return err
+	}
+	if f.Row == nil {
+		return w.lose(old, nil)
+	}
+	present, err := w.refs(f)
+	if err != nil || bytes.Equal(old, present) {
+		return err
+	}
+	return w.lose(old, present)
+}
+
+// lose notes the refs in old that are not in present; both are of rows.
+func (w *writer) lose(old, present []byte) error {
+	had := decoder{s: string(old)} // a copy, which before may keep
+	has := borrow(present)
+	same := make(map[catalog.Ref]struct{})
+	if len(present) > 0 {
+		for _, ref := range has.refs(nil) {
+			same[ref] = struct{}{}
+		}
+	}
+	for _, ref := range had.refs(nil) {
 		if _, ok := same[ref]; !ok {
 			w.before[identify(&ref)] = &formerRef{Ref: ref}
 		}
 	}
+	return errors.Join(had.err(), has.err())
+}
+
+// keepFormer notes that what refs name is declared again.
+func (w *writer) keepFormer(refs []byte) error {
+	d := borrow(refs)
+	w.former = d.refs(w.former[:0])
+	for i := range w.former {
+		if former := w.before[identify(&w.former[i])]; former != nil {
+			former.kept = true
+		}
+	}
+	clear(w.former) // they are borrowed
+	return d.err()
 }
 
 func (w *writer) file(f *catalog.FileChange) error {
-	rowKey := appendTextKey(nil, prefixFile, f.Path)
-	bytesKey := appendTextKey(nil, prefixBytes, f.Path)
 	switch {
 	case f.Row == nil:
-		w.delete(rowKey)
-		w.delete(bytesKey)
+		w.delete(w.fileKey(prefixFile, f))
+		w.delete(w.fileKey(prefixBytes, f))
 		return nil
-	case f.Declared == nil && !isPacked(f):
-		return w.touch(rowKey, f.Row)
+	case !declares(f):
+		return w.touch(f)
 	}
-	d, content, err := content(f)
+	packed, content, err := w.content(f)
 	if err != nil {
 		return err
 	}
-	w.rec = appendRow(w.rec[:0], f.Row)
-	w.set(rowKey, w.rec)
-	w.set(bytesKey, content)
-	return w.declare(d)
+	refs, objects, err := unpack(packed)
+	if err != nil {
+		return err
+	}
+	w.rec = appendRow(w.rec[:0], f.Row, refs)
+	w.set(w.fileKey(prefixFile, f), w.rec)
+	w.set(w.fileKey(prefixBytes, f), content)
+	return w.declare(objects)
+}
+
+func (w *writer) fileKey(prefix byte, f *catalog.FileChange) []byte {
+	w.key = appendTextKey(w.key[:0], prefix, f.Path)
+	return w.key
 }
 
 // touch writes a new row for a file whose content is as it was: what it refers to comes from the old row.
-func (w *writer) touch(key []byte, row *catalog.FileRow) error {
-	rec, err := w.load(key)
+func (w *writer) touch(f *catalog.FileChange) error {
+	refs := []byte{0} // none
+	rec, err := w.load(w.fileKey(prefixFile, f))
+	if err == nil && rec != nil {
+		refs, err = rowRefs(rec)
+	}
 	if err != nil {
 		return err
 	}
-	if rec != nil {
-		old, err := decodeRow(rec)
-		if err != nil {
-			return err
-		}
-		row.Refs = old.Refs
-	}
-	w.rec = appendRow(w.rec[:0], row)
-	w.set(key, w.rec)
+	w.rec = appendRow(w.rec[:0], f.Row, refs)
+	w.set(w.key, w.rec)
 	return nil
 }
 
-func (w *writer) declare(d *catalog.Declared) error {
-	for i := range d.Projects {
-		p := &d.Projects[i]
-		if err := w.project(p); err != nil {
-			return err
-		}
-		beside := besideOf(p, w.own)
-		for j := range p.Domains {
-			if err := w.domain(&p.Domains[j], p.Project.ID, beside); err != nil {
-				return err
-			}
-		}
-		for j := range p.Templates {
-			if err := w.template(&p.Templates[j], p.Project.ID); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range d.Templates {
-		if err := w.template(&d.Templates[i], 0); err != nil {
+// declare writes the objects of a packed declaration.
+func (w *writer) declare(objects []byte) error {
+	d := borrow(objects)
+	for range d.count() {
+		if err := w.declareProject(&d); err != nil {
 			return err
 		}
 	}
-	for i := range d.Keys {
-		changed, err := w.plain(appendTextKey(nil, prefixKey, d.Keys[i].Name), appendKey(w.rec[:0], &d.Keys[i]))
+	if err := w.declareTemplates(&d, 0); err != nil {
+		return err
+	}
+	for range d.count() {
+		changed, err := w.declareKey(d.record())
 		if err != nil {
 			return err
 		}
 		w.effect.Keys = w.effect.Keys || changed
 	}
-	if d.Defaults != nil {
-		changed, err := w.plain(keyDefaults, appendDefaults(w.rec[:0], d.Defaults))
+	if d.bool() {
+		changed, err := w.plain(keyDefaults, d.record())
 		if err != nil {
 			return err
 		}
 		w.effect.Defaults = w.effect.Defaults || changed
 	}
-	if d.Sealing != nil {
-		changed, err := w.plain(keySealing, appendSealing(w.rec[:0], d.Sealing))
+	if d.bool() {
+		changed, err := w.plain(keySealing, d.record())
 		if err != nil {
 			return err
 		}
 		w.effect.Sealing = w.effect.Sealing || changed
 	}
+	if d.err() != nil {
+		return errPacked
+	}
 	return nil
+}
+
+func (w *writer) declareProject(d *decoder) error {
+	id := d.fixed()
+	effect, err := w.project(id, d.record())
+	if err != nil {
+		return err
+	}
+	domains := d.count()
+	beside := besideOf(domains, w.own)
+	if effect != nil {
+		effect.Domains = make([]string, 0, domains)
+	}
+	for range domains {
+		name, err := w.domain(d.record(), id, beside)
+		if err != nil {
+			return err
+		}
+		if effect != nil {
+			effect.Domains = append(effect.Domains, string(name))
+		}
+	}
+	return w.declareTemplates(d, id)
+}
+
+func (w *writer) declareTemplates(d *decoder, project int64) error {
+	for range d.count() {
+		if err := w.template(d.record(), project); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) declareKey(rec []byte) (changed bool, err error) {
+	d := borrowingDecoder(rec, recordVersion)
+	w.key = appendTextKey(w.key[:0], prefixKey, d.string())
+	if d.failed {
+		return false, errPacked
+	}
+	return w.plain(w.key, rec)
 }
 
 // plain writes a record without times where it differs.
 func (w *writer) plain(key, rec []byte) (changed bool, err error) {
-	w.rec = rec
 	old, err := w.load(key)
 	if err != nil || old != nil && bytes.Equal(old, rec) {
 		return false, err

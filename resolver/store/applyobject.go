@@ -7,97 +7,118 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// project writes a project block's own record, which it leaves in w.own, and its slug.
-func (w *writer) project(p *catalog.ProjectConfig) error {
-	id := p.Project.ID
+// project writes a project's own record, which it leaves in w.own, and its slug. It returns the effect that it has, valid
+// until the next project's; nil for none, or where there are too many.
+func (w *writer) project(id int64, rec []byte) (*ProjectEffect, error) {
+	slug := storedSlug(rec)
+	if len(slug) == 0 {
+		return nil, errPacked
+	}
 	w.key = appendProjectKey(w.key[:0], id)
 	old, err := w.load(w.key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.rec = appendProject(w.rec[:0], p)
 	if old == nil {
 		w.counts.Projects++
 	}
-	switch {
-	case !sound(old) || !sameObject(old, w.rec):
-		setRecordTimes(w.rec, w.now, w.now)
-	case bytes.Equal(old[headerLen:], w.rec[headerLen:]):
+	same := sound(old) && sameObject(old, rec)
+	if same && bytes.Equal(old[headerLen:], rec[headerLen:]) {
 		w.own = append(w.own[:0], old...)
-		return nil
-	default:
+		return nil, nil
+	}
+	w.own = append(w.own[:0], rec...)
+	if same {
 		created, updated := recordTimes(old)
-		if !bytes.Equal(ownPart(old), ownPart(w.rec)) {
+		if !bytes.Equal(ownPart(old), ownPart(rec)) {
 			updated = w.later(updated)
 		}
-		setRecordTimes(w.rec, created, updated)
+		setRecordTimes(w.own, created, updated)
+	} else {
+		setRecordTimes(w.own, w.now, w.now)
 	}
+	w.set(w.key, w.own)
 	was := storedSlug(old)
-	if was != "" && was != p.Project.Slug {
-		w.release(appendTextKey(nil, prefixSlug, was))
+	if len(was) > 0 && !bytes.Equal(was, slug) {
+		w.release(w.indexed(appendTextKey(w.index[:0], prefixSlug, was)))
 	}
-	w.set(w.key, w.rec)
-	w.own = append(w.own[:0], w.rec...)
-	w.key = appendTextKey(w.key[:0], prefixSlug, p.Project.Slug)
-	w.set(w.key, appendID(nil, id))
-	w.effect.Projects = append(w.effect.Projects, ProjectEffect{ID: id, Slug: p.Project.Slug, Was: was, Domains: p.Domains})
-	return nil
+	w.rec = appendID(w.rec[:0], id)
+	w.set(w.indexed(appendTextKey(w.index[:0], prefixSlug, slug)), w.rec)
+	return w.touchProject(ProjectEffect{ID: id}, slug, was), nil
 }
 
-func storedSlug(rec []byte) string {
-	own := ownPart(rec)
-	d := decoder{s: string(own)}
-	d.uint()
-	return d.string()
+// indexed keeps the room of an index key for the next one.
+func (w *writer) indexed(key []byte) []byte {
+	w.index = key
+	return key
 }
 
-// domain writes one domain record with what stands beside it, and the project's index of it.
-func (w *writer) domain(dom *catalog.Domain, project int64, beside []byte) error {
-	record := *dom
-	record.ProjectID = project // the block that it stands in decides
-	w.key = appendTextKey(w.key[:0], prefixDomain, record.Name)
+// touchProject notes an effect, if there is room for it.
+func (w *writer) touchProject(p ProjectEffect, slug, was []byte) *ProjectEffect {
+	if !w.effect.touch() {
+		return nil
+	}
+	p.Slug, p.Was = string(slug), string(was)
+	w.effect.Projects = append(w.effect.Projects, p)
+	return &w.effect.Projects[len(w.effect.Projects)-1]
+}
+
+// storedSlug finds the slug in an encoded project, empty for bytes that are none.
+func storedSlug(rec []byte) []byte {
+	d := borrow(ownPart(rec))
+	d.uint() // the length of the part
+	return bytesOf(d.string())
+}
+
+// domain writes one domain record with what stands beside it, and the project's index of it. It returns the name, which
+// lies in rec.
+func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, err error) {
+	ref := domainRef(rec)
+	if name = storedName(rec); len(name) == 0 || ref.ProjectID != project {
+		return nil, errPacked
+	}
+	w.key = appendTextKey(w.key[:0], prefixDomain, name)
 	old, was, err := w.loadDomain(w.key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if old == nil {
-		w.countDomain(record.Name, 1)
-	} else if holder := domainRef(old); holder.ID != record.ID || holder.ProjectID != project {
+		w.countDomain(name, 1)
+	} else if holder := domainRef(old); holder.ID != ref.ID || holder.ProjectID != project {
 		// Another object has had the name, in another project. Its own entry there goes.
-		w.release(appendHostKey(nil, holder.ProjectID, holder.ID))
+		w.release(w.indexed(appendHostKey(w.index[:0], holder.ProjectID, holder.ID)))
 		if holder.ProjectID != project {
-			w.touchDomain(DomainEffect{Name: record.Name, Project: holder.ProjectID, Gone: true})
+			w.touchDomain(name, DomainEffect{Project: holder.ProjectID, Gone: true})
 		}
-		if holder.ID != record.ID {
+		if holder.ID != ref.ID {
 			old = nil
 		}
 	}
 	isNew := old == nil
-	if former := w.before[objectID{kind: catalog.KindDomain, id: record.ID}]; former != nil {
+	if former := w.before[objectID{kind: catalog.KindDomain, id: ref.ID}]; former != nil {
 		isNew = true
 		if former.ProjectID != project {
-			w.release(appendHostKey(nil, former.ProjectID, former.ID))
+			w.release(w.indexed(appendHostKey(w.index[:0], former.ProjectID, former.ID)))
 		}
-		if former.Name != record.Name {
+		if former.Name != string(name) {
 			if old, err = w.renamedDomain(&former.Ref); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	w.rec = appendDomain(w.rec[:0], &record)
+	w.rec = append(w.rec[:0], rec...)
 	changed := w.stampTimes(old)
 	if !changed && bytes.Equal(was, beside) {
-		return nil
+		return name, nil
 	}
 	w.rec = withProject(w.rec, beside)
-	w.key = appendTextKey(w.key[:0], prefixDomain, record.Name)
+	w.key = appendTextKey(w.key[:0], prefixDomain, name)
 	w.set(w.key, w.rec)
-	if !changed {
-		return nil
+	if changed {
+		w.set(w.indexed(appendHostKey(w.index[:0], project, ref.ID)), name)
+		w.touchDomain(name, DomainEffect{Project: project, New: isNew})
 	}
-	w.set(appendHostKey(nil, project, record.ID), []byte(record.Name))
-	w.touchDomain(DomainEffect{Name: record.Name, Project: project, New: isNew})
-	return nil
+	return name, nil
 }
 
 // loadDomain reads a domain's record and what stands beside it, or nil. Both lie in w.old.
@@ -120,7 +141,7 @@ func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
 		return nil, err
 	}
 	w.release(w.key)
-	w.touchDomain(DomainEffect{Name: former.Name, Project: former.ProjectID, Gone: true})
+	w.touchDomain([]byte(former.Name), DomainEffect{Project: former.ProjectID, Gone: true})
 	return old, nil
 }
 
@@ -133,11 +154,30 @@ func domainRef(rec []byte) (r catalog.Ref) {
 	return r
 }
 
-func isWildcard(name string) bool { return len(name) > 2 && name[0] == '*' }
+// storedName finds the name in an encoded domain, or the code in a template; empty for bytes that are neither.
+func storedName(rec []byte) []byte {
+	if !sound(rec) || len(rec) < headerLen+16 {
+		return nil
+	}
+	rec = rec[headerLen+16:]
+	n, size := binary.Uvarint(rec)
+	if size <= 0 || n > uint64(len(rec)-size) {
+		return nil
+	}
+	return rec[size : size+int(n)]
+}
 
-func (w *writer) touchDomain(d DomainEffect) { w.effect.Domains = append(w.effect.Domains, d) }
+func isWildcard[T string | []byte](name T) bool { return len(name) > 2 && name[0] == '*' }
 
-func (w *writer) countDomain(name string, n int) {
+// touchDomain notes an effect on a name, if there is room for it.
+func (w *writer) touchDomain(name []byte, d DomainEffect) {
+	if w.effect.touch() {
+		d.Name = string(name)
+		w.effect.Domains = append(w.effect.Domains, d)
+	}
+}
+
+func (w *writer) countDomain(name []byte, n int) {
 	w.counts.Domains += n
 	if isWildcard(name) {
 		w.counts.Wildcards += n
@@ -145,15 +185,17 @@ func (w *writer) countDomain(name string, n int) {
 }
 
 // template writes one template and its code.
-func (w *writer) template(t *catalog.Template, project int64) error {
-	record := *t
-	record.ProjectID = project
-	w.key = appendTemplateKey(w.key[:0], project, record.ID)
+func (w *writer) template(rec []byte, project int64) error {
+	ref, code := domainRef(rec), storedName(rec)
+	if len(code) == 0 || ref.ProjectID != project {
+		return errPacked
+	}
+	w.key = appendTemplateKey(w.key[:0], project, ref.ID)
 	old, err := w.load(w.key)
 	if err != nil {
 		return err
 	}
-	if former := w.before[objectID{kind: catalog.KindTemplate, id: record.ID}]; former != nil {
+	if former := w.before[objectID{kind: catalog.KindTemplate, id: ref.ID}]; former != nil {
 		if former.ProjectID != project {
 			// It moved between projects, or between a project and the defaults.
 			movedFrom := appendTemplateKey(nil, former.ProjectID, former.ID)
@@ -162,16 +204,17 @@ func (w *writer) template(t *catalog.Template, project int64) error {
 			}
 			w.delete(movedFrom)
 		}
-		if former.ProjectID != project || former.Name != record.Code {
+		if former.ProjectID != project || former.Name != string(code) {
 			w.release(appendTemplateCodeKey(nil, former.ProjectID, former.Name))
 		}
 	}
-	w.rec = appendTemplate(w.rec[:0], &record)
+	w.rec = append(w.rec[:0], rec...)
 	if !w.stampTimes(old) {
 		return nil
 	}
 	w.set(w.key, w.rec)
-	w.set(appendTemplateCodeKey(nil, project, record.Code), appendID(nil, record.ID))
+	w.rec = appendID(w.rec[:0], ref.ID)
+	w.set(w.indexed(append(appendTemplateCodeKey(w.index[:0], project, ""), code...)), w.rec)
 	return nil
 }
 
@@ -209,10 +252,10 @@ func (w *writer) removeProject(ref *catalog.Ref) error {
 	w.delete(key)
 	w.counts.Projects--
 	slug := storedSlug(old)
-	if slug != "" {
+	if len(slug) > 0 {
 		w.release(appendTextKey(nil, prefixSlug, slug))
 	}
-	w.effect.Projects = append(w.effect.Projects, ProjectEffect{ID: ref.ID, Slug: slug, Was: slug, Gone: true})
+	w.touchProject(ProjectEffect{ID: ref.ID, Gone: true}, slug, slug)
 	return nil
 }
 
@@ -222,14 +265,17 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 		return nil
 	}
 	for i := range c.Files {
-		d, _, err := content(&c.Files[i])
+		if !declares(&c.Files[i]) {
+			continue
+		}
+		w.rest(c, i)
+		refs, err := w.refs(&c.Files[i])
 		if err != nil {
 			return err
 		}
-		if d != nil {
-			w.claim(d)
+		if err := w.claim(refs); err != nil {
+			return err
 		}
-		w.rest(c, i)
 	}
 	for key := range w.released {
 		if key[0] == prefixDomain {
@@ -240,28 +286,28 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 			if old == nil {
 				continue
 			}
-			w.countDomain(key[1:], -1)
+			w.countDomain([]byte(key[1:]), -1)
 		}
 		w.delete([]byte(key))
 	}
 	return nil
 }
 
-// claim takes all that d uses off the list.
-func (w *writer) claim(d *catalog.Declared) {
-	for i := range d.Projects {
-		p := &d.Projects[i]
-		delete(w.released, string(appendTextKey(nil, prefixSlug, p.Project.Slug)))
-		for j := range p.Domains {
-			dom := &p.Domains[j]
-			delete(w.released, string(appendTextKey(nil, prefixDomain, dom.Name)))
-			delete(w.released, string(appendHostKey(nil, p.Project.ID, dom.ID)))
-		}
-		for j := range p.Templates {
-			delete(w.released, string(appendTemplateCodeKey(nil, p.Project.ID, p.Templates[j].Code)))
+// claim takes all that objects use off the list; refs are theirs.
+func (w *writer) claim(refs []byte) error {
+	d := borrow(refs)
+	w.former = d.refs(w.former[:0])
+	for i := range w.former {
+		switch r := &w.former[i]; r.Kind {
+		case catalog.KindProject:
+			delete(w.released, string(w.indexed(appendTextKey(w.index[:0], prefixSlug, r.Name))))
+		case catalog.KindDomain:
+			delete(w.released, string(w.indexed(appendTextKey(w.index[:0], prefixDomain, r.Name))))
+			delete(w.released, string(w.indexed(appendHostKey(w.index[:0], r.ProjectID, r.ID))))
+		case catalog.KindTemplate:
+			delete(w.released, string(w.indexed(appendTemplateCodeKey(w.index[:0], r.ProjectID, r.Name))))
 		}
 	}
-	for i := range d.Templates {
-		delete(w.released, string(appendTemplateCodeKey(nil, 0, d.Templates[i].Code)))
-	}
+	clear(w.former) // they are borrowed
+	return d.err()
 }

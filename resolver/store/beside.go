@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"fingerpost/resolver/catalog"
-
 	"github.com/cockroachdb/pebble/v2"
 )
 
@@ -83,9 +81,9 @@ func (s *Store) setBesides(domainOf func(value []byte) []byte) error {
 	return errors.Join(err, s.commit(b))
 }
 
-// besideOf is what goes beside the domains of a block.
-func besideOf(p *catalog.ProjectConfig, record []byte) []byte {
-	if len(p.Domains) > maxBeside {
+// besideOf is what goes beside the domains of a block that has so many.
+func besideOf(domains int, record []byte) []byte {
+	if domains > maxBeside {
 		return nil
 	}
 	return record

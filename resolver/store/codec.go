@@ -73,8 +73,14 @@ func newDecoder(b []byte, version byte) decoder { return decoderOf(string(b), ve
 
 // borrowingDecoder is newDecoder without the copy: what it returns is valid as long as b stays as it is.
 func borrowingDecoder(b []byte, version byte) decoder {
-	return decoderOf(unsafe.String(unsafe.SliceData(b), len(b)), version)
+	return decoderOf(borrow(b).s, version)
 }
+
+// borrow is borrowingDecoder for what has no version.
+func borrow(b []byte) decoder { return decoder{s: unsafe.String(unsafe.SliceData(b), len(b))} }
+
+// bytesOf are those of a string that a borrowing decoder has returned. They must not be changed.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 func decoderOf(s string, version byte) decoder {
 	d := decoder{s: s}

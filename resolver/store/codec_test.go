@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -104,12 +105,25 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 		{
 			Stamp: catalog.Stamp{Size: 1 << 40, ModTime: when, Inode: 1 << 63, Hash: [32]byte{9}},
 			Deps:  []catalog.Dep{{Path: "x.html", Stamp: catalog.Stamp{ModTime: when}}},
-			Refs:  []catalog.Ref{{Kind: catalog.KindDomain, Name: "a", UUID: catalog.UUID{1}, ID: 1, ProjectID: 2}, {Kind: catalog.KindSealing}},
 		},
 	} {
-		got, err := decodeRow(appendRow(nil, &row))
-		if err != nil || fmt.Sprint(*got) != fmt.Sprint(row) || !got.Stamp.SameStat(row.Stamp) {
-			t.Errorf("%+v became %+v, %v", row, got, err)
+		for _, declared := range []*catalog.Declared{{}, {
+			Projects: []catalog.ProjectConfig{{
+				Project: catalog.Project{Slug: "p", ID: 2},
+				Domains: []catalog.Domain{{Name: "a", UUID: catalog.UUID{1}, ID: 1}},
+			}},
+			Sealing: new(catalog.Sealing),
+		}} {
+			row.Refs = declared.Refs()
+			refs := appendRefs(nil, declared)
+			rec := appendRow(nil, &row, refs)
+			got, err := decodeRow(rec)
+			if err != nil || fmt.Sprint(*got) != fmt.Sprint(row) || !got.Stamp.SameStat(row.Stamp) {
+				t.Errorf("%+v became %+v, %v", row, got, err)
+			}
+			if got, err := rowRefs(rec); err != nil || !bytes.Equal(got, refs) {
+				t.Errorf("the refs of %+v are %q, want %q, %v", row, got, refs, err)
+			}
 		}
 	}
 	s := &catalog.Sealing{Recipients: []string{"a", "b"}, Require: true}
@@ -139,7 +153,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(appendDomain(nil, &catalog.Domain{Name: "a.example"}))
 	f.Add(appendTemplate(nil, &catalog.Template{Code: "A"}))
 	f.Add(appendKey(nil, &catalog.Key{Projects: []string{"a"}}))
-	f.Add(appendRow(nil, &catalog.FileRow{Deps: make([]catalog.Dep, 1), Refs: make([]catalog.Ref, 2)}))
+	f.Add(appendRow(nil, &catalog.FileRow{Deps: make([]catalog.Dep, 1)}, appendRefs(nil, &catalog.Declared{Keys: make([]catalog.Key, 2)})))
 	f.Add(appendDefaults(nil, &catalog.Defaults{Service: &p.Service, Auth: &p.Auth}))
 	f.Add(appendSealing(nil, &catalog.Sealing{Recipients: []string{"age1"}}))
 	f.Add([]byte{1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
@@ -157,9 +171,12 @@ func FuzzDecode(f *testing.F) {
 		_ = decodeTemplate(new(catalog.Template), b)
 		_ = decodeKey(new(catalog.Key), b)
 		_, _ = decodeRow(b)
+		_, _ = rowRefs(b)
+		_, _, _ = unpack(b)
 		_, _ = decodeDefaults(b)
 		_, _ = decodeSealing(b)
 		_ = storedSlug(b)
 		_ = domainRef(b)
+		_ = storedName(b)
 	})
 }

@@ -13,7 +13,8 @@ func (d *decoder) stamp() catalog.Stamp {
 	return catalog.Stamp{Size: d.int(), ModTime: d.instant(), Inode: d.uint(), Hash: d.hash()}
 }
 
-func appendRow(dst []byte, row *catalog.FileRow) []byte {
+// appendRow encodes a row with refs that appendRefs has encoded.
+func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
 	e := encoder{dst}
 	e.byte(recordVersion)
 	e.stamp(&row.Stamp)
@@ -22,15 +23,23 @@ func appendRow(dst []byte, row *catalog.FileRow) []byte {
 		e.string(row.Deps[i].Path)
 		e.stamp(&row.Deps[i].Stamp)
 	}
-	e.uint(uint64(len(row.Refs)))
-	for i := range row.Refs {
-		r := &row.Refs[i]
+	e.raw(refs)
+	return e.b
+}
+
+// appendRefs encodes the refs of what a file declares. A key's public id is not among what a row has.
+func appendRefs(dst []byte, d *catalog.Declared) []byte {
+	e := encoder{dst}
+	n := 0
+	d.EachRef(func(catalog.Ref) { n++ })
+	e.uint(uint64(n))
+	d.EachRef(func(r catalog.Ref) {
 		e.string(string(r.Kind))
 		e.string(r.Name)
 		e.raw(r.UUID[:])
 		e.uint(uint64(r.ID))
 		e.uint(uint64(r.ProjectID))
-	}
+	})
 	return e.b
 }
 
@@ -44,16 +53,38 @@ func decodeRow(rec []byte) (*catalog.FileRow, error) {
 			break
 		}
 	}
+	row.Refs = d.refs(nil)
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return row, nil
+}
+
+// refs appends those of a row to dst. They are only complete where the decoder has not failed.
+func (d *decoder) refs(dst []catalog.Ref) []catalog.Ref {
 	for range d.count() {
-		row.Refs = append(row.Refs, catalog.Ref{
-			Kind: catalog.Kind(d.string()), Name: d.string(), UUID: d.uuid(), ID: int64(d.uint()), ProjectID: int64(d.uint()),
+		dst = append(dst, catalog.Ref{
+			Kind: catalog.KnownKind(catalog.Kind(d.string())), Name: d.string(), UUID: d.uuid(), ID: int64(d.uint()), ProjectID: int64(d.uint()),
 		})
 		if d.failed {
 			break
 		}
 	}
-	if err := d.err(); err != nil {
-		return nil, err
+	return dst
+}
+
+// rowRefs finds the refs in an encoded row without decoding it.
+func rowRefs(rec []byte) ([]byte, error) {
+	d := borrowingDecoder(rec, recordVersion)
+	d.stamp()
+	for range d.count() {
+		d.string()
+		if d.stamp(); d.failed {
+			break
+		}
 	}
-	return row, nil
+	if d.failed {
+		return nil, errRecord
+	}
+	return rec[len(rec)-len(d.s):], nil
 }

@@ -1,116 +1,134 @@
 package store
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"fingerpost/resolver/catalog"
 )
 
+// What a file declares is packed into one piece of memory: its refs as its row has them, with their length before them, and
+// the records of its objects as they are stored, each with its length before it. Apply works on packed declarations
+// alone, so that nothing of a large change has to be decoded to be stored.
+//
+// The objects come in the order of declare.
+
 // Pack encodes what a file declares, for a Change that is gathered over a long time: Apply takes it for the Declared that
 // it was made of. It is several times smaller, and one piece of memory without pointers, so that the garbage collector
 // need not look at a hundred thousand declarations again and again. It is not kept anywhere: its form may change.
 func Pack(d *catalog.Declared) []byte {
-	e := encoder{}
-	record := func(rec []byte) { e.uint(uint64(len(rec))); e.raw(rec) }
-	var buf []byte
+	packed := appendPacked(nil, d)
+	return append(make([]byte, 0, len(packed)), packed...)
+}
+
+func appendPacked(dst []byte, d *catalog.Declared) []byte {
+	e := encoder{dst}
+	e.record(func(b []byte) []byte { return appendRefs(b, d) })
 	e.uint(uint64(len(d.Projects)))
 	for i := range d.Projects {
 		p := &d.Projects[i]
 		e.fixed(p.Project.ID)
-		buf = appendProject(buf[:0], p)
-		record(buf)
+		e.record(func(b []byte) []byte { return appendProject(b, p) })
 		e.uint(uint64(len(p.Domains)))
 		for j := range p.Domains {
-			buf = appendDomain(buf[:0], &p.Domains[j])
-			record(buf)
+			domain := p.Domains[j]
+			domain.ProjectID = p.Project.ID // the block that it stands in decides
+			e.record(func(b []byte) []byte { return appendDomain(b, &domain) })
 		}
-		e.uint(uint64(len(p.Templates)))
-		for j := range p.Templates {
-			buf = appendTemplate(buf[:0], &p.Templates[j])
-			record(buf)
-		}
+		e.templates(p.Templates, p.Project.ID)
 	}
-	e.uint(uint64(len(d.Templates)))
-	for i := range d.Templates {
-		buf = appendTemplate(buf[:0], &d.Templates[i])
-		record(buf)
-	}
+	e.templates(d.Templates, 0)
 	e.uint(uint64(len(d.Keys)))
 	for i := range d.Keys {
-		buf = appendKey(buf[:0], &d.Keys[i])
-		record(buf)
+		e.record(func(b []byte) []byte { return appendKey(b, &d.Keys[i]) })
 	}
 	e.bool(d.Defaults != nil)
 	if d.Defaults != nil {
-		record(appendDefaults(buf[:0], d.Defaults))
+		e.record(func(b []byte) []byte { return appendDefaults(b, d.Defaults) })
 	}
 	e.bool(d.Sealing != nil)
 	if d.Sealing != nil {
-		record(appendSealing(buf[:0], d.Sealing))
+		e.record(func(b []byte) []byte { return appendSealing(b, d.Sealing) })
 	}
-	return append(make([]byte, 0, len(e.b)), e.b...)
+	return e.b
 }
 
-// unpack is the way back. Its strings lie in packed.
-func unpack(packed []byte) (*catalog.Declared, error) {
-	d := decoder{s: string(packed)}
-	out := new(catalog.Declared)
-	record := func(decode func(rec []byte) error) {
-		if rec := d.string(); !d.failed && decode([]byte(rec)) != nil {
-			d.fail()
-		}
+func (e *encoder) templates(list []catalog.Template, project int64) {
+	e.uint(uint64(len(list)))
+	for i := range list {
+		template := list[i]
+		template.ProjectID = project
+		e.record(func(b []byte) []byte { return appendTemplate(b, &template) })
 	}
-	templates := func() []catalog.Template {
-		list := make([]catalog.Template, d.count())
-		for i := range list {
-			record(func(rec []byte) error { return decodeTemplate(&list[i], rec) })
-		}
-		return list
+}
+
+// record writes what add appends, with its length before it.
+func (e *encoder) record(add func(b []byte) []byte) {
+	at := len(e.b)
+	e.b = add(append(e.b, 0, 0, 0, 0))
+	binary.BigEndian.PutUint32(e.b[at:], uint32(len(e.b)-at-4))
+}
+
+// record takes what encoder.record wrote. It lies in what the decoder reads, and must not be changed.
+func (d *decoder) record() []byte {
+	n := d.take(4)
+	if len(n) != 4 {
+		return nil
 	}
-	out.Projects = make([]catalog.ProjectConfig, d.count())
-	for i := range out.Projects {
-		p := &out.Projects[i]
-		id := d.fixed()
-		record(func(rec []byte) error { return decodeProject(p, id, rec) })
-		p.Domains = make([]catalog.Domain, d.count())
-		for j := range p.Domains {
-			record(func(rec []byte) error { return decodeDomain(&p.Domains[j], rec) })
-		}
-		p.Templates = templates()
+	return bytesOf(d.take(uint64(binary.BigEndian.Uint32(bytesOf(n)))))
+}
+
+var errPacked = errors.New("a packed declaration cannot be read")
+
+// unpack takes a packed declaration apart into the refs, as a row has them, and what declare reads.
+func unpack(packed []byte) (refs, objects []byte, err error) {
+	d := borrow(packed)
+	refs = d.record()
+	if d.failed {
+		return nil, nil, errPacked
 	}
-	out.Templates = templates()
-	out.Keys = make([]catalog.Key, d.count())
-	for i := range out.Keys {
-		record(func(rec []byte) error { return decodeKey(&out.Keys[i], rec) })
-	}
-	if d.bool() {
-		record(func(rec []byte) (err error) { out.Defaults, err = decodeDefaults(rec); return err })
-	}
-	if d.bool() {
-		record(func(rec []byte) (err error) { out.Sealing, err = decodeSealing(rec); return err })
-	}
-	if err := d.err(); err != nil {
-		return nil, fmt.Errorf("unpack a declaration: %w", err)
-	}
-	return out, nil
+	return refs, packed[len(packed)-len(d.s):], nil
 }
 
 // isPacked reports whether a file of a change has its declaration packed.
 func isPacked(f *catalog.FileChange) bool { return f.Packed != nil || f.Spool.Waits() }
 
-// content is what a file of a change declares, nil for one that declares nothing anew, and its bytes.
-func content(f *catalog.FileChange) (d *catalog.Declared, bytes []byte, err error) {
-	packed, bytes := f.Packed, f.Bytes
+// declares reports whether a file of a change declares anything anew.
+func declares(f *catalog.FileChange) bool { return f.Declared != nil || isPacked(f) }
+
+// content is what a file of a change declares, packed, and its bytes. Both are valid until the next call of content or
+// refs.
+func (w *writer) content(f *catalog.FileChange) (packed, bytes []byte, err error) {
 	switch {
 	case f.Declared != nil:
-		return f.Declared, bytes, nil
-	case f.Spool.Waits():
-		if packed, bytes, err = f.Spool.Load(); err != nil {
-			return nil, nil, fmt.Errorf("read what waited: %w", err)
-		}
-	case packed == nil:
-		return nil, nil, nil
+		w.packed = appendPacked(w.packed[:0], f.Declared)
+		return w.packed, f.Bytes, nil
+	case f.Packed != nil:
+		return f.Packed, f.Bytes, nil
 	}
-	d, err = unpack(packed)
-	return d, bytes, err
+	w.packed, err = f.Spool.Load(w.packed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read what waited: %w", err)
+	}
+	return w.packed[:f.Spool.Packed], w.packed[f.Spool.Packed:], nil
+}
+
+// refs are those of what a file of a change declares, as its row has them: valid as long as those of content.
+func (w *writer) refs(f *catalog.FileChange) (refs []byte, err error) {
+	switch {
+	case f.Declared != nil:
+		w.packed = appendRefs(w.packed[:0], f.Declared)
+		return w.packed, nil
+	case f.Packed != nil:
+		refs, _, err = unpack(f.Packed)
+		return refs, err
+	}
+	waiting := f.Spool
+	waiting.Bytes = 0
+	if w.packed, err = waiting.Load(w.packed); err != nil {
+		return nil, fmt.Errorf("read what waited: %w", err)
+	}
+	refs, _, err = unpack(w.packed)
+	return refs, err
 }

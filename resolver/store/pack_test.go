@@ -47,7 +47,6 @@ func TestPackedIsAsGoodAsDeclared(t *testing.T) {
 	plain, packed := open(t, "", store.Options{}), open(t, "", store.Options{})
 	apply(t, plain, noon, file("a.hcl", everything()), file("b.hcl", declare(block("other", "other.example"))))
 	pack := func(f catalog.FileChange) catalog.FileChange {
-		f.Row.Refs = f.Declared.Refs()
 		f.Packed, f.Declared = store.Pack(f.Declared), nil
 		return f
 	}

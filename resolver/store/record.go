@@ -55,22 +55,26 @@ func ownPart(rec []byte) []byte {
 }
 
 func appendProject(dst []byte, p *catalog.ProjectConfig) []byte {
+	s := projectScratches.Get().(*projectScratch)
+	defer s.leave()
+	*s.own, *s.service, *s.auth = p.Project, p.Service, p.Auth
 	e := encoder{dst}
-	e.header(p.Project.CreatedAt, p.Project.UpdatedAt, p.Project.UUID)
-	var buf [256]byte
-	own := encoder{buf[:0]}
-	own.string(p.Project.Slug)
-	own.fields(p.Project.Fields())
+	e.header(s.own.CreatedAt, s.own.UpdatedAt, s.own.UUID)
+	own := encoder{s.text[:0]}
+	own.string(s.own.Slug)
+	own.fields(s.ownFields)
+	s.text = own.b
 	e.uint(uint64(len(own.b)))
 	e.raw(own.b)
 
-	e.service(&p.Service)
-	e.auth(&p.Auth)
+	e.settings(s.service.ID, s.service.UUID, s.service.Said, s.serviceFields)
+	e.settings(s.auth.ID, s.auth.UUID, s.auth.Said, s.authFields)
 	e.bool(p.SMTP != nil)
 	if p.SMTP != nil {
-		e.uint(uint64(p.SMTP.ID))
-		e.raw(p.SMTP.UUID[:])
-		e.fields(p.SMTP.Fields())
+		*s.smtp = *p.SMTP
+		e.uint(uint64(s.smtp.ID))
+		e.raw(s.smtp.UUID[:])
+		e.fields(s.smtpFields)
 	}
 	return e.b
 }
@@ -85,7 +89,7 @@ func decodeProject(dst *catalog.ProjectConfig, id int64, rec []byte) error {
 // projectConfig decodes a project. Where dst has an SMTP config, that is the room for the record's.
 func (d *decoder) projectConfig(dst *catalog.ProjectConfig, id int64) error {
 	s := projectScratches.Get().(*projectScratch)
-	defer projectScratches.Put(s)
+	defer s.leave()
 	*s.own = catalog.Project{ID: id, CreatedAt: d.micros(), UpdatedAt: d.micros(), UUID: d.uuid()}
 	own := decoder{s: d.string(), failed: d.failed}
 	s.own.Slug = own.string()
@@ -110,13 +114,11 @@ func (d *decoder) projectConfig(dst *catalog.ProjectConfig, id int64) error {
 		*room = *s.smtp
 		dst.SMTP = room
 	}
-	// The strings may be borrowed: nothing of them stays in the pool.
-	*s.own, *s.service, *s.auth, *s.smtp = catalog.Project{}, catalog.ServiceSettings{}, catalog.AuthSettings{}, catalog.SMTPConfig{}
 	return d.err()
 }
 
-// A projectScratch is where a project is decoded. The lists of fields, which point into it, are a third of all that a
-// miss would allocate.
+// A projectScratch is where a project is decoded, and encoded. The lists of fields, which point into it, are a third of
+// all that a miss would allocate.
 type projectScratch struct {
 	own     *catalog.Project
 	service *catalog.ServiceSettings
@@ -124,10 +126,18 @@ type projectScratch struct {
 	smtp    *catalog.SMTPConfig
 
 	ownFields, serviceFields, authFields, smtpFields []catalog.Field
+
+	text []byte // of the project's own fields
+}
+
+// leave gives the scratch back. The strings may be borrowed: nothing of them stays in the pool.
+func (s *projectScratch) leave() {
+	*s.own, *s.service, *s.auth, *s.smtp = catalog.Project{}, catalog.ServiceSettings{}, catalog.AuthSettings{}, catalog.SMTPConfig{}
+	projectScratches.Put(s)
 }
 
 var projectScratches = sync.Pool{New: func() any {
-	s := &projectScratch{new(catalog.Project), new(catalog.ServiceSettings), new(catalog.AuthSettings), new(catalog.SMTPConfig), nil, nil, nil, nil}
+	s := &projectScratch{own: new(catalog.Project), service: new(catalog.ServiceSettings), auth: new(catalog.AuthSettings), smtp: new(catalog.SMTPConfig)}
 	s.ownFields, s.serviceFields, s.authFields, s.smtpFields = s.own.Fields(), s.service.Fields(), s.auth.Fields(), s.smtp.Fields()
 	return s
 }}
@@ -152,11 +162,13 @@ func (d *decoder) project(dst *catalog.Project, id int64) {
 	}
 }
 
-func (e *encoder) service(s *catalog.ServiceSettings) {
-	e.uint(uint64(s.ID))
-	e.raw(s.UUID[:])
-	e.uint(uint64(s.Said))
-	e.fields(s.Fields())
+func (e *encoder) service(s *catalog.ServiceSettings) { e.settings(s.ID, s.UUID, s.Said, s.Fields()) }
+
+func (e *encoder) settings(id int64, u catalog.UUID, said catalog.FieldSet, fields []catalog.Field) {
+	e.uint(uint64(id))
+	e.raw(u[:])
+	e.uint(uint64(said))
+	e.fields(fields)
 }
 
 func (d *decoder) service(dst *catalog.ServiceSettings) {
@@ -165,12 +177,7 @@ func (d *decoder) service(dst *catalog.ServiceSettings) {
 	d.fields(dst.Fields())
 }
 
-func (e *encoder) auth(a *catalog.AuthSettings) {
-	e.uint(uint64(a.ID))
-	e.raw(a.UUID[:])
-	e.uint(uint64(a.Said))
-	e.fields(a.Fields())
-}
+func (e *encoder) auth(a *catalog.AuthSettings) { e.settings(a.ID, a.UUID, a.Said, a.Fields()) }
 
 func (d *decoder) auth(dst *catalog.AuthSettings) {
 	*dst = catalog.NewAuthSettings()
