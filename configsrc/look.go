@@ -80,6 +80,9 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 		if s.isUnchanged(t, prev, e, sc.hash) {
 			return
 		}
+		if len(todo) == cap(todo) {
+			todo = slices.Grow(todo, len(todo)+16) // append makes more of it where it is large
+		}
 		todo = append(todo, e)
 	}
 	var gone []string

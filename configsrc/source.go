@@ -227,6 +227,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", cause(err)))
 	}
 	defer t.Close()
+	t.known = s.knownPath
 	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
 		return s.firstLoad(ctx, t, start)
 	}

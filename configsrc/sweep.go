@@ -32,7 +32,8 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 		return out
 	}
 	defer t.Close()
-	seen := make(map[string]bool, s.knownFiles())
+	t.known = s.knownPath
+	seen := s.newMarks()
 	n := 0
 	var closed []string // folders that cannot be listed
 	err = t.list(func(dir string) {
@@ -40,11 +41,14 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 			out.stale = true
 		}
 	}, func(e entry) {
-		seen[e.path] = true
 		if e.folder {
 			closed = append(closed, e.path+"/")
 		}
-		if !s.sameAsKnown(t, e, hash) {
+		prev := s.knownAs(e.path)
+		if prev != nil {
+			seen.mark(prev.number)
+		}
+		if !sameAsKnown(t, prev, e, hash) {
 			out.paths = append(out.paths, e.path)
 		}
 		if n++; n%32 == 0 || hash {
@@ -52,14 +56,14 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 		}
 	})
 	out.temps = t.temps()
-	if err != nil || ctx.Err() != nil || len(seen) == 0 {
+	if err != nil || ctx.Err() != nil || n == 0 {
 		out.all = true
 		return out
 	}
 	s.known.RLock()
-	for p := range s.table.files {
+	for p, f := range s.table.files {
 		in := func(dir string) bool { return strings.HasPrefix(p, dir) }
-		if !seen[p] && !slices.ContainsFunc(closed, in) {
+		if !seen.has(f.number) && !slices.ContainsFunc(closed, in) {
 			out.paths = append(out.paths, p)
 		}
 	}
@@ -73,11 +77,47 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 	return out
 }
 
-// sameAsKnown reports whether a file is as it was accepted.
-func (s *Source) sameAsKnown(t *tree, e entry, hash bool) bool {
+// marks are files by their number in the table. Where a file takes the number of another meanwhile, the one may pass for
+// the other: a sweep gives hints, and the next one sees both.
+type marks []uint64
+
+func (s *Source) newMarks() marks {
 	s.known.RLock()
-	prev := s.table.files[e.path]
-	s.known.RUnlock()
+	defer s.known.RUnlock()
+	return make(marks, len(s.table.numbered)/64+1)
+}
+
+// mark leaves out what has come since: it has been looked at, or is going to be.
+func (m marks) mark(n uint32) {
+	if i := int(n / 64); i < len(m) {
+		m[i] |= 1 << (n % 64)
+	}
+}
+
+func (m marks) has(n uint32) bool {
+	i := int(n / 64)
+	return i >= len(m) || m[i]&(1<<(n%64)) != 0
+}
+
+// knownAs returns the table's entry of a file, nil if there is none.
+func (s *Source) knownAs(path string) *file {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	return s.table.files[path]
+}
+
+// knownPath returns the table's own text of a path, "" if it has none.
+func (s *Source) knownPath(at []byte) string {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	if f := s.table.files[string(at)]; f != nil {
+		return f.path
+	}
+	return ""
+}
+
+// sameAsKnown reports whether a file is as it was accepted.
+func sameAsKnown(t *tree, prev *file, e entry, hash bool) bool {
 	if prev == nil || e.err != nil || !e.sameStat(prev.stamp) || !depsUnchanged(t, prev.deps) {
 		return false
 	}
@@ -89,12 +129,6 @@ func (s *Source) sameAsKnown(t *tree, e entry, hash bool) bool {
 	}
 	_, stamp, err := t.read(e.path, MaxFileBytes)
 	return err == nil && stamp.Hash == prev.stamp.Hash
-}
-
-func (s *Source) knownFiles() int {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	return len(s.table.files)
 }
 
 // watched reports whether a watch is on the folder that is there now; true when there are no watches at all.

@@ -45,6 +45,11 @@ type tree struct {
 	root     *os.Root
 	strays   []string        // temporary files that the last list has seen
 	unlisted map[string]bool // folders that it has not listed, with files in them to which links lead
+	// known, if set, returns a path that is kept anyway, "" for one that is not. It must not keep the one that it is given.
+	known func(at []byte) string
+	at    []byte // scratch
+	// dirents is the memory into which openFolder reads.
+	dirents []byte
 }
 
 func openTree(dir string) (*tree, error) {
@@ -83,6 +88,7 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	names, err := t.readFolder(dir)
 	switch {
 	case err == nil:
+		defer names.close()
 	case dir == "":
 		return fmt.Errorf("the config folder cannot be listed: %w", cause(err))
 	case errors.Is(err, fs.ErrNotExist):
@@ -92,27 +98,19 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 		return nil
 	}
 	var folders []string
-	for _, d := range names {
-		name := d.Name()
-		if ignoredName(name) {
+	for name, kind, ok := names.next(); ok; name, kind, ok = names.next() {
+		switch {
+		case ignoredName(name):
 			if isTemp(name) {
 				t.strays = append(t.strays, path.Join(dir, name))
 			}
-			continue
+		case isConfigName(name):
+			if e, ok := t.listed(names, dir, name); ok {
+				yield(e)
+			}
+		case kind == fs.ModeDir || kind == fs.ModeIrregular && t.isFolder(path.Join(dir, name)):
+			folders = append(folders, path.Join(dir, name))
 		}
-		at := path.Join(dir, name)
-		if d.IsDir() && !isConfigName(name) {
-			folders = append(folders, at)
-			continue
-		}
-		if !isConfigName(name) {
-			continue
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // gone since the folder was read
-		}
-		yield(t.entryOf(at, info, err))
 	}
 	for _, sub := range folders {
 		if err := t.listBelow(sub, folder, yield); err != nil {
@@ -122,13 +120,46 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	return nil
 }
 
-func (t *tree) readFolder(dir string) ([]fs.DirEntry, error) {
+// listed is the entry of a config name in a folder; false for one that is gone since the folder was read.
+func (t *tree) listed(in *folder, dir, name string) (e entry, ok bool) {
+	e.path = t.join(dir, name)
+	if in.regular(name, &e) {
+		e.limit()
+		return e, true
+	}
+	info, err := t.root.Lstat(filepath.FromSlash(e.path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, false
+	}
+	return t.entryOf(e.path, info, err), true
+}
+
+// join is path.Join of a folder and a name in it. What known has as well is not made anew.
+func (t *tree) join(dir, name string) string {
+	t.at = t.at[:0]
+	if dir != "" {
+		t.at = append(append(t.at, dir...), '/')
+	}
+	t.at = append(t.at, name...)
+	if t.known != nil {
+		if at := t.known(t.at); at != "" {
+			return at
+		}
+	}
+	return string(t.at)
+}
+
+func (t *tree) isFolder(at string) bool {
+	info, err := t.root.Lstat(filepath.FromSlash(at))
+	return err == nil && info.IsDir()
+}
+
+func (t *tree) readFolder(dir string) (*folder, error) {
 	f, err := t.root.Open(rootName(dir))
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return f.ReadDir(-1)
+	return t.openFolder(f)
 }
 
 // stat looks at one path. ok is false when nothing is there; isDir tells a folder that may hold config.
@@ -161,10 +192,15 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 		return e
 	}
 	e.size, e.mtime, e.inode = info.Size(), info.ModTime(), inode(info)
+	e.limit()
+	return e
+}
+
+// limit makes an error of a size that is too large.
+func (e *entry) limit() {
 	if e.size > MaxFileBytes {
 		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its own", e.size, MaxFileBytes)
 	}
-	return e
 }
 
 // noteLink notes where a link leads when that is a folder which list passes over, such as Kubernetes' ..data.
@@ -187,11 +223,12 @@ func (t *tree) temps() []string {
 		if err != nil {
 			continue // what list said about the link says it
 		}
-		for _, d := range names {
-			if isTemp(d.Name()) {
-				t.strays = append(t.strays, path.Join(dir, d.Name()))
+		for name, _, ok := names.next(); ok; name, _, ok = names.next() {
+			if isTemp(name) {
+				t.strays = append(t.strays, path.Join(dir, name))
 			}
 		}
+		names.close()
 	}
 	clear(t.unlisted)
 	return t.strays
