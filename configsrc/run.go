@@ -25,15 +25,16 @@ func (s *Source) Run(ctx context.Context) error {
 	defer s.unwatch()
 	p := &pulse{hashAt: time.Now().Add(hashEvery)} // a first sweep at once: what happened between Load and the watch
 	sweeps := make(chan swept, 1)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		var ready <-chan struct{}
 		if s.watch != nil {
 			ready = s.watch.ready
 		}
-		timer := time.NewTimer(time.Until(s.next(p)))
+		timer.Reset(time.Until(s.next(p)))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			if p.sweeping {
 				<-sweeps
 			}
@@ -48,7 +49,6 @@ func (s *Source) Run(ctx context.Context) error {
 			s.swept(ctx, p, found)
 		case <-timer.C:
 		}
-		timer.Stop()
 		s.beat(ctx, p, sweeps)
 	}
 }
@@ -57,6 +57,7 @@ func (s *Source) Run(ctx context.Context) error {
 type pulse struct {
 	first, last    time.Time // of the events that no look has answered yet; zero: none
 	busy           bool      // git holds its lock
+	gitAt          time.Time // when that was seen
 	statAt, hashAt time.Time // of the next sweeps
 	sweeping       bool
 }
@@ -92,7 +93,7 @@ func (s *Source) next(p *pulse) time.Time {
 		}
 	}
 	if p.busy {
-		sooner(time.Now().Add(gitPoll))
+		sooner(p.gitAt.Add(gitPoll))
 		return at
 	}
 	if !p.first.IsZero() {
@@ -114,7 +115,12 @@ func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
 	}
 	events := !p.first.IsZero() && !now.Before(p.settled())
 	second := p.first.IsZero() && len(s.suspects) > 0 && !now.Before(s.due())
-	if p.busy = (events || second) && now.Sub(p.last) < gitAtMost && gitBusy(s.o.Dir); p.busy {
+	if wait := (events || second) && now.Sub(p.last) < gitAtMost; !wait {
+		p.busy = false
+	} else if !p.busy || !now.Before(p.gitAt.Add(gitPoll)) { // while git is at work, each file of it comes by here
+		p.busy, p.gitAt = gitBusy(s.o.Dir), now
+	}
+	if p.busy {
 		return
 	}
 	switch {

@@ -166,7 +166,9 @@ func (w *watch) note(root string, e fsnotify.Event) {
 		w.mu.Unlock()
 		return
 	default:
-		w.paths[filepath.ToSlash(rel)] = true
+		if !w.all { // else all of them are looked at anyway
+			w.paths[filepath.ToSlash(rel)] = true
+		}
 		if e.Op.Has(fsnotify.Remove) || e.Op.Has(fsnotify.Rename) {
 			if !isConfigName(name) && filepath.Ext(name) == "" {
 				w.all, w.stale = true, true // perhaps a folder: its watch is gone or lies
