@@ -13,7 +13,9 @@ const maxPrepared = 128 << 10
 // it makes all of them stale is not one in which all of them are missing. They are not served before getReady.
 func (r *Resolver) prepare(next *store.Preview) (prepared []*Answer) {
 	b := &building{r: r}
-	for i, had := range r.front.busiest(maxPrepared) {
+	busiest := r.front.busiest(maxPrepared)
+	prepared = make([]*Answer, 0, len(busiest))
+	for i, had := range busiest {
 		if i%4 == 3 {
 			next.Rest()
 		}
@@ -26,6 +28,9 @@ func (r *Resolver) prepare(next *store.Preview) (prepared []*Answer) {
 		a.hash, a.form = had.hash, had.form
 		a.byName, a.ProjectID = !b.domain.Wildcard(), b.project.Project.ID
 		prepared = append(prepared, a)
+	}
+	if len(prepared) == 0 {
+		return nil
 	}
 	return prepared
 }
@@ -89,21 +94,24 @@ func (r *Resolver) keep(a *Answer) {
 
 // busiest returns up to n answers, those that are asked for most first. They may be stale.
 func (f *front) busiest(n int) (all []*Answer) {
-	there := make(map[*Answer]bool, n)
-	add := func(a *Answer) {
-		if a != nil && a.Code != catalog.CodeNotFound && len(all) < n && !there[a] {
-			there[a] = true
-			all = append(all, a)
+	add := func(a *Answer) bool {
+		if a == nil || a.Code == catalog.CodeNotFound || len(all) == n {
+			return false
 		}
+		all = append(all, a)
+		return true
 	}
+	all = make([]*Answer, 0, min(n, len(f.near)+len(f.far)))
+	near := make(map[*Answer]bool, len(f.near)) // nearly all of them are in far, too
 	for i := range f.near {
-		add(f.near[i].answer.Load())
+		if a := f.near[i].answer.Load(); add(a) {
+			near[a] = true
+		}
 	}
 	for i := range f.far {
-		if len(all) == n {
-			break
+		if a := f.far[i].Load(); !near[a] {
+			add(a)
 		}
-		add(f.far[i].Load())
 	}
 	return all
 }

@@ -60,12 +60,9 @@ func (s *stamps) quiet(epoch uint64) bool { return s.begun.Load() == epoch }
 func (s *stamps) begin() { s.begun.Add(1) }
 func (s *stamps) end()   { s.epoch.Store(s.begun.Load()) }
 
-// manyProjects is the number of changed projects from which it is quicker to raise all that there is.
-const manyProjects = 4096
-
 // raise moves the stamps of what e touched. hash is that of an exact name.
 func (s *stamps) raise(e *store.Effect, hash func(string) uint64) {
-	if e.Many || len(e.Projects) > manyProjects {
+	if e.Many { // then it is quicker, too
 		s.raiseAll()
 		return
 	}

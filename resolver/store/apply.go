@@ -17,19 +17,22 @@ type Effect struct {
 	Generation uint64 // after it
 	Projects   []ProjectEffect
 	Domains    []DomainEffect
-	Many       bool // more than maxNamed projects and domains were touched: Projects and Domains are empty
+	Many       bool // more were touched than are named: Projects and Domains are empty
 	Defaults   bool
 	Keys       bool
 	Sealing    bool
 }
 
-// maxNamed is how many projects and domains an Effect names at most. Who has more to do with it than that does it for all;
-// and the names of a change of everything would be most of what it keeps in memory.
-const maxNamed = 20_000
+// An Effect names so many projects and domains at most. Who has more to do with them than that does it for all that there
+// are; and the names of a change of everything would be most of what it keeps in memory.
+const (
+	maxProjectEffects = 4096
+	maxDomainEffects  = 20_000
+)
 
 // touch makes room for one more name. It reports whether there is any.
 func (e *Effect) touch() bool {
-	if !e.Many && len(e.Projects)+len(e.Domains) >= maxNamed {
+	if !e.Many && (len(e.Projects) >= maxProjectEffects || len(e.Domains) >= maxDomainEffects) {
 		e.Many, e.Projects, e.Domains = true, nil, nil
 	}
 	return !e.Many

@@ -56,11 +56,12 @@ const (
 	bulkTurn  = 32   // rows that are written before a rest
 )
 
-// A bulkRow is one key: 32 bytes without a pointer, since there are millions.
+// A bulkRow is one key: 24 bytes without a pointer, since there are millions.
 type bulkRow struct {
-	key    uint64 // where it stands in keys
 	at     int64  // where its value stands in the spool
+	chunk  uint32 // where the key stands in keys
 	size   uint32 // of the value
+	key    uint32 // where the key stands in its chunk
 	length uint16 // of the key
 	gone   bool
 }
@@ -121,7 +122,7 @@ func (b *bulk) add(key []byte, row bulkRow) error {
 		b.keys = append(b.keys, make([]byte, 0, bulkChunk))
 		last++
 	}
-	row.key, row.length = uint64(last*bulkChunk+len(b.keys[last])), uint16(len(key))
+	row.chunk, row.key, row.length = uint32(last), uint32(len(b.keys[last])), uint16(len(key))
 	b.keys[last] = append(b.keys[last], key...)
 	if b.piece = append(b.piece, row); len(b.piece) == bulkPiece {
 		b.sort()
@@ -130,8 +131,7 @@ func (b *bulk) add(key []byte, row bulkRow) error {
 }
 
 func (b *bulk) key(r *bulkRow) []byte {
-	at := r.key % bulkChunk
-	return b.keys[r.key/bulkChunk][at : at+uint64(r.length)]
+	return b.keys[r.chunk][r.key:][:r.length]
 }
 
 // sort ends a piece.
@@ -191,6 +191,11 @@ func (b *bulk) tables() (err error) {
 	options := b.s.tableOptions()
 	var value []byte
 	n := 0
+	for _, p := range b.pieces {
+		n += len(p)
+	}
+	b.sorted = make([]bulkRow, 0, n)
+	n = 0
 	err = b.merge(func(r *bulkRow) error {
 		if n++; n%bulkTurn == 0 {
 			b.rest()
