@@ -30,9 +30,9 @@ const (
 	maxDomainEffects  = 20_000
 )
 
-// touch makes room for one more name. It reports whether there is any.
-func (e *Effect) touch() bool {
-	if !e.Many && (len(e.Projects) >= maxProjectEffects || len(e.Domains) >= maxDomainEffects) {
+// touch reports whether there is room for one more name, where there are so many of its kind.
+func (e *Effect) touch(names, most int) bool {
+	if !e.Many && names >= most {
 		e.Many, e.Projects, e.Domains = true, nil, nil
 	}
 	return !e.Many
@@ -227,89 +227,6 @@ func (w *writer) change(c *catalog.Change) error {
 	return w.dropReleased(c)
 }
 
-// gather notes what the files have declared until now and do not declare in the same way any more. What stays as it was
-// in its file, which is nearly all in a large change, costs no memory here.
-func (w *writer) gather(c *catalog.Change) error {
-	w.before = make(map[objectID]*formerRef)
-	for i := range c.Files {
-		w.rest(c, i)
-		if err := w.gatherFile(&c.Files[i]); err != nil {
-			return err
-		}
-	}
-	if len(w.before) == 0 {
-		return nil
-	}
-	for i := range c.Files {
-		if !declares(&c.Files[i]) {
-			continue
-		}
-		w.rest(c, i)
-		refs, err := w.refs(&c.Files[i])
-		if err != nil {
-			return err
-		}
-		if err := w.keepFormer(refs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *writer) gatherFile(f *catalog.FileChange) error {
-	if f.Row != nil && !declares(f) {
-		return nil
-	}
-	w.key = appendTextKey(w.key[:0], prefixFile, f.Path)
-	rec, err := w.load(w.key)
-	if err != nil || rec == nil {
-		return err
-	}
-	old, err := rowRefs(rec)
-	if err != nil {
-		return err
-	}
-	if f.Row == nil {
-		return w.lose(old, nil)
-	}
-	present, err := w.refs(f)
-	if err != nil || bytes.Equal(old, present) {
-		return err
-	}
-	return w.lose(old, present)
-}
-
-// lose notes the refs in old that are not in present; both are of rows.
-func (w *writer) lose(old, present []byte) error {
-	had := decoder{s: string(old)} // a copy, which before may keep
-	has := borrow(present)
-	same := make(map[catalog.Ref]struct{})
-	if len(present) > 0 {
-		for _, ref := range has.refs(nil) {
-			same[ref] = struct{}{}
-		}
-	}
-	for _, ref := range had.refs(nil) {
-		if _, ok := same[ref]; !ok {
-			w.before[identify(&ref)] = &formerRef{Ref: ref}
-		}
-	}
-	return errors.Join(had.err(), has.err())
-}
-
-// keepFormer notes that what refs name is declared again.
-func (w *writer) keepFormer(refs []byte) error {
-	d := borrow(refs)
-	w.former = d.refs(w.former[:0])
-	for i := range w.former {
-		if former := w.before[identify(&w.former[i])]; former != nil {
-			former.kept = true
-		}
-	}
-	clear(w.former) // they are borrowed
-	return d.err()
-}
-
 func (w *writer) file(f *catalog.FileChange) error {
 	switch {
 	case f.Row == nil:
@@ -351,85 +268,6 @@ func (w *writer) touch(f *catalog.FileChange) error {
 	w.rec = appendRow(w.rec[:0], f.Row, refs)
 	w.set(w.key, w.rec)
 	return nil
-}
-
-// declare writes the objects of a packed declaration.
-func (w *writer) declare(objects []byte) error {
-	d := borrow(objects)
-	for range d.count() {
-		if err := w.declareProject(&d); err != nil {
-			return err
-		}
-	}
-	if err := w.declareTemplates(&d, 0); err != nil {
-		return err
-	}
-	for range d.count() {
-		changed, err := w.declareKey(d.record())
-		if err != nil {
-			return err
-		}
-		w.effect.Keys = w.effect.Keys || changed
-	}
-	if d.bool() {
-		changed, err := w.plain(keyDefaults, d.record())
-		if err != nil {
-			return err
-		}
-		w.effect.Defaults = w.effect.Defaults || changed
-	}
-	if d.bool() {
-		changed, err := w.plain(keySealing, d.record())
-		if err != nil {
-			return err
-		}
-		w.effect.Sealing = w.effect.Sealing || changed
-	}
-	if d.err() != nil {
-		return errPacked
-	}
-	return nil
-}
-
-func (w *writer) declareProject(d *decoder) error {
-	id := d.fixed()
-	effect, err := w.project(id, d.record())
-	if err != nil {
-		return err
-	}
-	domains := d.count()
-	beside := besideOf(domains, w.own)
-	if effect != nil {
-		effect.Domains = make([]string, 0, domains)
-	}
-	for range domains {
-		name, err := w.domain(d.record(), id, beside)
-		if err != nil {
-			return err
-		}
-		if effect != nil {
-			effect.Domains = append(effect.Domains, string(name))
-		}
-	}
-	return w.declareTemplates(d, id)
-}
-
-func (w *writer) declareTemplates(d *decoder, project int64) error {
-	for range d.count() {
-		if err := w.template(d.record(), project); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *writer) declareKey(rec []byte) (changed bool, err error) {
-	d := borrowingDecoder(rec, recordVersion)
-	w.key = appendTextKey(w.key[:0], prefixKey, d.string())
-	if d.failed {
-		return false, errPacked
-	}
-	return w.plain(w.key, rec)
 }
 
 // plain writes a record without times where it differs.

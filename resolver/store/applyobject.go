@@ -55,7 +55,7 @@ func (w *writer) indexed(key []byte) []byte {
 
 // touchProject notes an effect, if there is room for it.
 func (w *writer) touchProject(p ProjectEffect, slug, was []byte) *ProjectEffect {
-	if !w.effect.touch() {
+	if !w.effect.touch(len(w.effect.Projects), maxProjectEffects) {
 		return nil
 	}
 	p.Slug, p.Was = string(slug), string(was)
@@ -171,7 +171,7 @@ func isWildcard[T string | []byte](name T) bool { return len(name) > 2 && name[0
 
 // touchDomain notes an effect on a name, if there is room for it.
 func (w *writer) touchDomain(name []byte, d DomainEffect) {
-	if w.effect.touch() {
+	if w.effect.touch(len(w.effect.Domains), maxDomainEffects) {
 		d.Name = string(name)
 		w.effect.Domains = append(w.effect.Domains, d)
 	}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 	"time"
@@ -90,5 +91,62 @@ func TestApplyRestsBeforeItCommits(t *testing.T) {
 	}
 	if rested == 0 || committing != 1 {
 		t.Errorf("%d rests, committing called %d times", rested, committing)
+	}
+}
+
+// TestPackedIsStoredLean holds what a large change allocates for a file to what a hundred thousand of them can afford.
+func TestPackedIsStoredLean(t *testing.T) {
+	const files = 400
+	s := open(t, t.TempDir(), store.Options{})
+	turn := func(n int) *catalog.Change {
+		c := change()
+		for i := range files {
+			slug := fmt.Sprintf("p%03d", i)
+			p := block(slug, slug+".example", "*."+slug+".example")
+			p.Project.Name = fmt.Sprintf("turn %d", n)
+			f := file(slug+".hcl", declare(p))
+			f.Bytes, f.Packed, f.Declared = []byte(p.Project.Name), store.Pack(f.Declared), nil
+			c.Files = append(c.Files, f)
+		}
+		return c
+	}
+	n := 0
+	var changes []*catalog.Change
+	for range 5 {
+		changes = append(changes, turn(len(changes)))
+	}
+	allocs := testing.AllocsPerRun(len(changes)-1, func() {
+		if _, err := s.Apply(changes[n], noon.Add(time.Duration(n)*time.Hour), func(*store.Preview) {}); err != nil {
+			t.Fatal(err)
+		}
+		n++
+	})
+	// Those are Pebble's searches, and the names in the effect.
+	if perFile := allocs / files; perFile > 16 {
+		t.Errorf("%.1f allocations a file", perFile)
+	}
+}
+
+// TestEffectOfManyHasNoNames changes more projects than anybody wants to be told of.
+func TestEffectOfManyHasNoNames(t *testing.T) {
+	s := open(t, "", store.Options{})
+	projects := func(from, to int) (list []catalog.ProjectConfig) {
+		for i := from; i < to; i++ {
+			slug := fmt.Sprintf("p%04d", i)
+			list = append(list, block(slug, slug+".example"))
+		}
+		return list
+	}
+	e := apply(t, s, noon, file("few.hcl", declare(projects(0, 4096)...)))
+	if e.Many || len(e.Projects) != 4096 || len(e.Domains) != 4096 || e.Projects[7].Domains[0] != "p0007.example" {
+		t.Errorf("many %v, %d projects, %d domains", e.Many, len(e.Projects), len(e.Domains))
+	}
+	e = apply(t, s, noon, file("many.hcl", declare(projects(4096, 8193)...)))
+	if !e.Many || len(e.Projects) != 0 || len(e.Domains) != 0 || s.Counts().Projects != 8193 {
+		t.Errorf("many %v, %d projects, %d domains", e.Many, len(e.Projects), len(e.Domains))
+	}
+	e = apply(t, s, noon, gone("many.hcl"))
+	if !e.Many || len(e.Projects) != 0 || s.Counts().Projects != 4096 {
+		t.Errorf("gone: many %v, %d projects, %d are left", e.Many, len(e.Projects), s.Counts().Projects)
 	}
 }

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+
+	"fingerpost/resolver/catalog"
+)
+
+// gather notes what the files have declared until now and do not declare in the same way any more. What stays as it was
+// in its file, which is nearly all in a large change, costs no memory here.
+func (w *writer) gather(c *catalog.Change) error {
+	w.before = make(map[objectID]*formerRef)
+	for i := range c.Files {
+		w.rest(c, i)
+		if err := w.gatherFile(&c.Files[i]); err != nil {
+			return err
+		}
+	}
+	if len(w.before) == 0 {
+		return nil
+	}
+	for i := range c.Files {
+		if !declares(&c.Files[i]) {
+			continue
+		}
+		w.rest(c, i)
+		refs, err := w.refs(&c.Files[i])
+		if err != nil {
+			return err
+		}
+		if err := w.keepFormer(refs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) gatherFile(f *catalog.FileChange) error {
+	if f.Row != nil && !declares(f) {
+		return nil
+	}
+	w.key = appendTextKey(w.key[:0], prefixFile, f.Path)
+	rec, err := w.load(w.key)
+	if err != nil || rec == nil {
+		return err
+	}
+	old, err := rowRefs(rec)
+	if err != nil {
+		return err
+	}
+	if f.Row == nil {
+		return w.lose(old, nil)
+	}
+	present, err := w.refs(f)
+	if err != nil || bytes.Equal(old, present) {
+		return err
+	}
+	return w.lose(old, present)
+}
+
+// lose notes the refs in old that are not in present; both are of rows.
+func (w *writer) lose(old, present []byte) error {
+	had := decoder{s: string(old)} // a copy, which before may keep
+	has := borrow(present)
+	same := make(map[catalog.Ref]struct{})
+	if len(present) > 0 {
+		for _, ref := range has.refs(nil) {
+			same[ref] = struct{}{}
+		}
+	}
+	for _, ref := range had.refs(nil) {
+		if _, ok := same[ref]; !ok {
+			w.before[identify(&ref)] = &formerRef{Ref: ref}
+		}
+	}
+	return errors.Join(had.err(), has.err())
+}
+
+// keepFormer notes that what refs name is declared again.
+func (w *writer) keepFormer(refs []byte) error {
+	d := borrow(refs)
+	w.former = d.refs(w.former[:0])
+	for i := range w.former {
+		if former := w.before[identify(&w.former[i])]; former != nil {
+			former.kept = true
+		}
+	}
+	clear(w.former) // they are borrowed
+	return d.err()
+}
