@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,15 +18,14 @@ type swept struct {
 	hash  bool
 }
 
-// sweep compares the whole folder with the table, by stat or by hash, and tells what is not the same. It runs beside the
-// looks, in small steps with pauses, so that a save is never kept waiting; what it finds, a look judges.
-func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
-	out.hash = hash
+// sweep compares the whole folder with the table by stat, and tells what is not the same. It runs beside the looks, in
+// small steps with pauses, so that a save is never kept waiting; what it finds, a look judges.
+func (s *Source) sweep(ctx context.Context) (out swept) {
 	if !s.o.ReadOnly {
 		_ = s.checkRoom() // for the status; a write asks again
 	}
-	start, pace := time.Now(), s.pace(bulk+1)
-	defer func() { out.cost = time.Since(start) - pace.rested }()
+	pace := s.sweepPace(ctx)
+	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
 		out.all = true
@@ -33,21 +33,23 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 	}
 	defer t.Close()
 	seen := make(map[string]bool, s.knownFiles())
-	n := 0
 	var closed []string // folders that cannot be listed
 	err = t.list(func(dir string) {
 		if !s.watched(dir) {
 			out.stale = true
 		}
 	}, func(e entry) {
+		if ctx.Err() != nil {
+			return
+		}
 		seen[e.path] = true
 		if e.folder {
 			closed = append(closed, e.path+"/")
 		}
-		if !s.sameAsKnown(t, e, hash) {
+		if _, same := s.statAsKnown(t, e); !same {
 			out.paths = append(out.paths, e.path)
 		}
-		if n++; n%32 == 0 || hash {
+		if len(seen)%32 == 0 {
 			pace.rest()
 		}
 	})
@@ -73,21 +75,54 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 	return out
 }
 
-// sameAsKnown reports whether a file is as it was accepted.
-func (s *Source) sameAsKnown(t *tree, e entry, hash bool) bool {
+// hashSweep reads every known file and tells whose content is not what was accepted, though size, times and inode are.
+// What these tell is left to sweep.
+func (s *Source) hashSweep(ctx context.Context) (out swept) {
+	out.hash = true
+	pace := s.sweepPace(ctx)
+	defer func() { out.cost = pace.worked() }()
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return out // a sweep says so, too
+	}
+	defer t.Close()
 	s.known.RLock()
-	prev := s.table.files[e.path]
+	paths := slices.Sorted(maps.Keys(s.table.files)) // folder by folder, as they lie on the disk
+	s.known.RUnlock()
+	for _, p := range paths {
+		if ctx.Err() != nil {
+			return out
+		}
+		if !s.hashAsKnown(t, p) {
+			out.paths = append(out.paths, p)
+		}
+		pace.rest()
+	}
+	return out
+}
+
+// statAsKnown reports whether a file is, by stat, as it was accepted, and what it was then.
+func (s *Source) statAsKnown(t *tree, e entry) (prev *file, same bool) {
+	s.known.RLock()
+	prev = s.table.files[e.path]
 	s.known.RUnlock()
 	if prev == nil || e.err != nil || !e.sameStat(prev.stamp) || !depsUnchanged(t, prev.deps) {
-		return false
+		return nil, false
 	}
-	if prev.young {
-		return false // a look takes its stamp again, now that it can be trusted
+	return prev, !prev.young // a look takes a young stamp again, now that it can be trusted
+}
+
+// hashAsKnown reports whether a file that is as it was by stat has the content that was accepted.
+func (s *Source) hashAsKnown(t *tree, path string) bool {
+	e, _, ok := t.stat(path)
+	if !ok {
+		return true // a sweep's
 	}
-	if !hash {
-		return true
+	prev, same := s.statAsKnown(t, e)
+	if !same {
+		return true // a sweep's
 	}
-	_, stamp, err := t.read(e.path, MaxFileBytes)
+	_, stamp, err := t.read(path, MaxFileBytes)
 	return err == nil && stamp.Hash == prev.stamp.Hash
 }
 
