@@ -1,5 +1,7 @@
 package configsrc
 
+import "context"
+
 // LockFolder says that a write is under way.
 var LockFolder = lockFolder
 
@@ -8,4 +10,12 @@ func (s *Source) Noted(path string) bool {
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
 	return s.watch.paths[path] || s.watch.all
+}
+
+// HashSweep is what the timer does once a minute. Run must be running.
+func (s *Source) HashSweep(ctx context.Context) error {
+	return s.ask(ctx, func(ctx context.Context) error {
+		s.swept(ctx, &pulse{underway: 1}, s.hashSweep(ctx))
+		return nil
+	})
 }

@@ -269,3 +269,27 @@ func TestBrokenIsParsedOnce(t *testing.T) {
 		t.Errorf("after a reload on demand: %q", got)
 	}
 }
+
+// TestHashSweepSeesWhatStatDoesNot: content under the same size, time and inode comes in with the next full hashes.
+func TestHashSweepSeesWhatStatDoesNot(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
+	write(t, filepath.Join(dir, "b.hcl"), project("b", "b.example"))
+	must(t, os.Chtimes(file, old, old))
+	newNode(t, dir, nodeOptions{data: data, loadOnly: true}).stop()
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(named("a", "v2", "a.example"))
+	must(t, err)
+	must(t, f.Close())
+	must(t, os.Chtimes(file, old, old))
+
+	n := newNode(t, dir, nodeOptions{data: data})
+	if got := n.name("a.example"); got != "v1" {
+		t.Fatalf("the start itself read it: %q", got)
+	}
+	must(t, n.source.HashSweep(context.Background()))
+	n.untilName("a.example", "v2")
+}

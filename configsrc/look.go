@@ -187,11 +187,10 @@ func (s *Source) isUnchanged(t *tree, prev *file, e entry, hash bool) bool {
 	if prev == nil || hash || prev.young || e.err != nil || s.bad[e.path] != nil || !e.sameStat(prev.stamp) {
 		return false
 	}
-	if !depsUnchanged(t, prev.deps) {
-		return false
+	if _, suspect := s.suspects[e.path]; suspect {
+		return false // it may be one that only its content gave away; if it is what it was again, that shows by reading it
 	}
-	delete(s.suspects, e.path) // it is what it was again
-	return true
+	return depsUnchanged(t, prev.deps)
 }
 
 func depsUnchanged(t *tree, deps []catalog.Dep) bool {

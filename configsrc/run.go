@@ -24,7 +24,7 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 	defer s.unwatch()
 	p := &pulse{hashAt: time.Now().Add(hashEvery)} // a first sweep at once: what happened between Load and the watch
-	sweeps := make(chan swept, 1)
+	sweeps := make(chan swept, 2)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -35,7 +35,7 @@ func (s *Source) Run(ctx context.Context) error {
 		timer.Reset(time.Until(s.next(p)))
 		select {
 		case <-ctx.Done():
-			if p.sweeping {
+			for range p.underway {
 				<-sweeps
 			}
 			return nil
@@ -58,8 +58,9 @@ type pulse struct {
 	first, last    time.Time // of the events that no look has answered yet; zero: none
 	busy           bool      // git holds its lock
 	gitAt          time.Time // when that was seen
-	statAt, hashAt time.Time // of the next sweeps
-	sweeping       bool
+	statAt, hashAt time.Time // of the next sweeps; while one is under way, of its beginning
+	statOn, hashOn bool      // a sweep is under way
+	underway       int       // how many are
 }
 
 func (p *pulse) event(now time.Time) {
@@ -81,16 +82,16 @@ func (p *pulse) settled() time.Time {
 // next is when Run has to do something without being asked.
 func (s *Source) next(p *pulse) time.Time {
 	at := time.Now().Add(statEvery)
-	if !p.sweeping {
-		at = p.statAt
-		if p.hashAt.Before(at) {
-			at = p.hashAt
-		}
-	}
 	sooner := func(x time.Time) {
 		if x.Before(at) {
 			at = x
 		}
+	}
+	if !p.statOn {
+		sooner(p.statAt)
+	}
+	if !p.hashOn {
+		sooner(p.hashAt)
 	}
 	if p.busy {
 		sooner(p.gitAt.Add(gitPoll))
@@ -108,10 +109,15 @@ func (s *Source) next(p *pulse) time.Time {
 // beat does what is due now.
 func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
 	now := time.Now()
-	if !p.sweeping && !(now.Before(p.hashAt) && now.Before(p.statAt)) {
-		p.sweeping = true
-		hash := !now.Before(p.hashAt)
-		go func() { sweeps <- s.sweep(ctx, hash) }()
+	if !p.statOn && !now.Before(p.statAt) {
+		p.statOn, p.statAt = true, now
+		p.underway++
+		go func() { sweeps <- s.sweep(ctx) }()
+	}
+	if !p.hashOn && !now.Before(p.hashAt) {
+		p.hashOn, p.hashAt = true, now
+		p.underway++
+		go func() { sweeps <- s.hashSweep(ctx) }()
 	}
 	events := !p.first.IsZero() && !now.Before(p.settled())
 	second := p.first.IsZero() && len(s.suspects) > 0 && !now.Before(s.due())
@@ -145,16 +151,19 @@ func (s *Source) answerEvents(ctx context.Context) {
 	s.lookAndLog(ctx, sc)
 }
 
-// swept looks at what a sweep found. The next one keeps away long enough for all of them to take at most a hundredth of
-// a core.
+// swept looks at what a sweep found. The next one of its kind begins late enough for the two kinds to take at most a
+// hundredth of a core; in a large folder a sweep takes that time itself.
 func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
-	p.sweeping = false
-	now := time.Now()
-	rest := sweepAtMost * found.cost
-	p.statAt = now.Add(max(statEvery, rest))
+	p.underway--
 	if found.hash {
-		p.hashAt = now.Add(max(hashEvery, rest))
+		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
+		if len(found.paths) > 0 && ctx.Err() == nil && !gitBusy(s.o.Dir) {
+			found.scope.hash = true
+			s.lookAndLog(ctx, found.scope)
+		}
+		return
 	}
+	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, sweepAtMost*found.cost))
 	if s.watch == nil || found.stale || s.watch.moved() {
 		s.rewatch()
 		found.all = found.all || found.stale

@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,15 +18,14 @@ type swept struct {
 	hash  bool
 }
 
-// sweep compares the whole folder with the table, by stat or by hash, and tells what is not the same. It runs beside the
-// looks, in small steps with pauses, so that a save is never kept waiting; what it finds, a look judges.
-func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
-	out.hash = hash
+// sweep compares the whole folder with the table by stat, and tells what is not the same. It runs beside the looks, in
+// small steps with pauses, so that a save is never kept waiting; what it finds, a look judges.
+func (s *Source) sweep(ctx context.Context) (out swept) {
 	if !s.o.ReadOnly {
 		_ = s.checkRoom() // for the status; a write asks again
 	}
-	start, pace := time.Now(), s.pace(bulk+1)
-	defer func() { out.cost = time.Since(start) - pace.rested }()
+	pace := s.sweepPace(ctx)
+	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
 		out.all = true
@@ -41,6 +41,9 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 			out.stale = true
 		}
 	}, func(e entry) {
+		if ctx.Err() != nil {
+			return
+		}
 		if e.folder {
 			closed = append(closed, e.path+"/")
 		}
@@ -48,10 +51,10 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 		if prev != nil {
 			seen.mark(prev.number)
 		}
-		if !sameAsKnown(t, prev, e, hash) {
+		if !sameAsKnown(t, prev, e) {
 			out.paths = append(out.paths, e.path)
 		}
-		if n++; n%32 == 0 || hash {
+		if n++; n%32 == 0 {
 			pace.rest()
 		}
 	})
@@ -73,6 +76,31 @@ func (s *Source) sweep(ctx context.Context, hash bool) (out swept) {
 	s.known.RUnlock()
 	if len(out.paths) > manyPaths {
 		out.all = true
+	}
+	return out
+}
+
+// hashSweep reads every known file and tells whose content is not what was accepted, though size, times and inode are.
+func (s *Source) hashSweep(ctx context.Context) (out swept) {
+	out.hash = true
+	pace := s.sweepPace(ctx)
+	defer func() { out.cost = pace.worked() }()
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return out // a sweep says so, too
+	}
+	defer t.Close()
+	s.known.RLock()
+	paths := slices.Sorted(maps.Keys(s.table.files)) // folder by folder, as they lie on the disk
+	s.known.RUnlock()
+	for _, p := range paths {
+		if ctx.Err() != nil {
+			return out
+		}
+		if !s.hashAsKnown(t, p) {
+			out.paths = append(out.paths, p)
+		}
+		pace.rest()
 	}
 	return out
 }
@@ -116,18 +144,21 @@ func (s *Source) knownPath(at []byte) string {
 	return ""
 }
 
-// sameAsKnown reports whether a file is as it was accepted.
-func sameAsKnown(t *tree, prev *file, e entry, hash bool) bool {
-	if prev == nil || e.err != nil || !e.sameStat(prev.stamp) || !depsUnchanged(t, prev.deps) {
-		return false
-	}
-	if prev.young {
-		return false // a look takes its stamp again, now that it can be trusted
-	}
-	if !hash {
+// sameAsKnown reports whether a file is, by stat, as it was accepted.
+func sameAsKnown(t *tree, prev *file, e entry) bool {
+	return prev != nil && e.err == nil && e.sameStat(prev.stamp) && depsUnchanged(t, prev.deps) &&
+		!prev.young // a look takes a young stamp again, now that it can be trusted
+}
+
+// hashAsKnown reports whether a file that is as it was by stat has the content that was accepted. What stat tells is left
+// to sweep.
+func (s *Source) hashAsKnown(t *tree, path string) bool {
+	e, _, ok := t.stat(path)
+	prev := s.knownAs(path)
+	if !ok || !sameAsKnown(t, prev, e) {
 		return true
 	}
-	_, stamp, err := t.read(e.path, MaxFileBytes)
+	_, stamp, err := t.read(path, MaxFileBytes)
 	return err == nil && stamp.Hash == prev.stamp.Hash
 }
 

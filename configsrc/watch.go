@@ -22,7 +22,7 @@ const (
 	statEvery   = 5 * time.Second
 	hashEvery   = 60 * time.Second
 	manyPaths   = 4096 // more changed paths than that: list the folder instead
-	sweepAtMost = 100  // a sweep may take this fraction of a core: 1/100
+	sweepAtMost = 200  // the sweeps of a kind may take this fraction of a core: 1/200, the two kinds 1/100
 )
 
 // A watch collects what file system events hint at, so that none is lost while a look is under way.
