@@ -52,6 +52,9 @@
 // to it is waited for, ten minutes if need be, and a mail whose reply is lost is said to be uncertain, never failed. What
 // an outcome is follows from how far the attempt came and from reply codes and error types, never from texts.
 //
+// Where a server takes several commands at a time (RFC 2920), MAIL, RCPT and DATA go out together, and the first refusal decides
+// as it does one by one. Nothing of a message is sent before all three were taken.
+//
 // Nothing a server does costs more than its limits of time and 1 MiB of replies. TLS is verified and never given up for
 // clear text; credentials go over TLS, or to loopback. Each address is checked right before it is connected to, against
 // the list in guard.go. Connections are used again for mail to the same Server, within bounds for each and in total.

@@ -22,6 +22,7 @@ type scripted struct {
 	tls      *tls.Config // for secure
 	scripts  [][]turn
 	over     chan struct{} // the test
+	pipeline bool          // offers PIPELINING in each answer to EHLO
 
 	mu    sync.Mutex
 	n     int      // connections so far
@@ -35,6 +36,7 @@ type talk struct {
 	*scripted
 	conn net.Conn
 	r    *bufio.Reader
+	last string // command
 }
 
 // A turn is what the server does next. False ends the connection.
@@ -122,7 +124,11 @@ func (s *scripted) note(what string) {
 // say sends lines.
 func say(lines ...string) turn {
 	return func(k *talk) bool {
-		_, err := k.conn.Write([]byte(strings.Join(lines, "\r\n") + "\r\n"))
+		all := lines
+		if k.pipeline && strings.HasPrefix(k.last, "EHLO") && strings.HasPrefix(lines[0], "250") {
+			all = append([]string{"250-peer.example", "250-PIPELINING"}, lines...)
+		}
+		_, err := k.conn.Write([]byte(strings.Join(all, "\r\n") + "\r\n"))
 		return err == nil
 	}
 }
@@ -135,6 +141,7 @@ func hear(prefix string) turn {
 			return false
 		}
 		line = strings.TrimRight(line, "\r\n")
+		k.last = line
 		k.note(line)
 		if !strings.HasPrefix(line, prefix) {
 			k.note("WANTED " + prefix)
