@@ -304,14 +304,12 @@ func (t *mailTurn) forget(id int64) error {
 		return err
 	}
 	pos := posOf(q.created, id)
-	var pending bool
+	var log catalog.MailLog
 	_, err = now{t.s.db}.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
-		var log catalog.MailLog
-		err := decodeMailLog(&log, q.project, pos, rec)
-		pending = log.Status == catalog.MailPending && log.Attempts == 0
-		return err
+		return decodeMailLog(&log, q.project, pos, rec)
 	})
-	if err != nil || !pending {
+	status := log.Status
+	if waits := status == catalog.MailPending || status == catalog.MailRetrying; err != nil || !waits || log.Attempts > 0 {
 		t.idle = true
 		return err
 	}
@@ -319,7 +317,7 @@ func (t *mailTurn) forget(id int64) error {
 		t.b.Delete(appendMailKey(nil, q.project, pos), nil),
 		t.b.Delete(appendQueueKey(nil, prefixQueue, id), nil),
 		t.b.Delete(appendQueueKey(nil, prefixMessage, id), nil),
-		t.with(q.project, func(w *mailWriter) error { return w.move(pos, statusCode(catalog.MailPending), 0) }))
+		t.with(q.project, func(w *mailWriter) error { return w.move(pos, statusCode(status), 0) }))
 	if err != nil {
 		return err
 	}
