@@ -238,8 +238,11 @@ func TestRows(t *testing.T) {
 		pipeline := i >= len(rowsBeforeMail())+len(rowsFromMail())
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			peer := newScripted(t, config, r.script)
-			peer.pipeline = pipeline
+			turns := r.script
+			if pipeline {
+				turns = script(offerPipelining, turns)
+			}
+			peer := newScripted(t, config, turns)
 			tr := newTestTransport(t, mailer.TransportOptions{Limits: r.limits})
 			server := peer.server()
 			if server.CA = ca.pem; r.server != nil {

@@ -22,7 +22,6 @@ type scripted struct {
 	tls      *tls.Config // for secure
 	scripts  [][]turn
 	over     chan struct{} // the test
-	pipeline bool          // offers PIPELINING in each answer to EHLO
 
 	mu    sync.Mutex
 	n     int      // connections so far
@@ -37,6 +36,8 @@ type talk struct {
 	conn net.Conn
 	r    *bufio.Reader
 	last string // command
+
+	pipeline bool // PIPELINING is offered in each answer to EHLO
 }
 
 // A turn is what the server does next. False ends the connection.
@@ -120,6 +121,9 @@ func (s *scripted) note(what string) {
 	defer s.mu.Unlock()
 	s.heard = append(s.heard, what)
 }
+
+// offerPipelining comes first in a script.
+func offerPipelining(k *talk) bool { k.pipeline = true; return true }
 
 // say sends lines.
 func say(lines ...string) turn {
