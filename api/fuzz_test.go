@@ -9,11 +9,14 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // FuzzRequest feeds a body and a query string to what decodes them. A body that is accepted means the same to
-// encoding/json; a query is understood as net/url does, or refused.
+// encoding/json, and what is refused is refused by the slower way of reading, too; a query is understood as net/url does,
+// or refused.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"domains":["globex.example"]}`, "domain=globex.example"},
@@ -22,10 +25,17 @@ func FuzzRequest(f *testing.F) {
 		{`{"a":"\ud800"}`, "domain=%zz&form=%00"},
 		{"{\"a\":\"\xff\"}", "%64omain=x&&=&;&+"},
 		{`[[[[`, "domain"},
+		{` { "a" : [ ] , "b" : { } , "c" : "\"\\\/\b\f\n\r\t\u00e9\u0041" , "d" : [ -0 , 0.10E+1 , 12e-3 , false ] } `, ""},
+		{`{"a":01}`, ""}, {`{"a":"\ud800\u0041"}`, ""}, {`{"a":-}`, ""}, {`{"a":1.}`, ""}, {`{"a":"\u12g4"}`, ""}, {`{"a":[1,]}`, ""}, {`{"a":tru}`, ""},
+		{strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 32), ""}, {strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33), ""},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, body, query []byte) {
+		slow, slowErr := slowObject(body)
+		if quick, ok := quickObject(body); utf8.Valid(body) && (ok != (slowErr == nil) || ok && !reflect.DeepEqual(quick, slow)) {
+			t.Fatalf("%q is read as %v, %v at once, and %v, %v by tokens", body, quick, ok, slow, slowErr)
+		}
 		if o, err := decodeBody(body); err == nil {
 			var want map[string]any
 			d := json.NewDecoder(bytes.NewReader(body))

@@ -56,6 +56,14 @@ func decodeBody(body []byte) (*object, error) {
 	if at := invalidUTF8(body); at >= 0 {
 		return nil, badBody(at, "is not valid UTF-8")
 	}
+	if o, ok := quickObject(body); ok {
+		return o, nil
+	}
+	return slowObject(body)
+}
+
+// slowObject decodes with encoding/json what quickObject has given up on, nearly always to say what is wrong.
+func slowObject(body []byte) (*object, error) {
 	// Syntax first and over the whole body: a token reader sees only as far as it has got.
 	var whole json.RawMessage
 	if err := json.Unmarshal(body, &whole); err != nil {

@@ -77,6 +77,7 @@ func appendFailedTest(dst []byte, report *mailer.TestReport) []byte {
 	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
 	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
 	dst = append(dst, `,"mailSent":false`...)
+	dst = appendSteps(dst, report.Steps)
 	if report.Reply != "" {
 		dst = resolver.AppendString(append(dst, `,"serverReply":`...), report.Reply)
 	}
@@ -87,8 +88,13 @@ func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
 	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
 	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
 	dst = strconv.AppendBool(append(dst, `,"mailSent":`...), report.MailSent)
+	return append(appendSteps(dst, report.Steps), '}')
+}
+
+// appendSteps writes what was done, in order; the last one is what failed, where something did.
+func appendSteps(dst []byte, steps []mailer.Step) []byte {
 	dst = append(dst, `,"steps":[`...)
-	for i, step := range report.Steps {
+	for i, step := range steps {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -97,5 +103,5 @@ func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
 		dst = strconv.AppendFloat(append(dst, `,"milliseconds":`...), milliseconds, 'f', -1, 64)
 		dst = append(dst, '}')
 	}
-	return append(dst, "]}"...)
+	return append(dst, ']')
 }

@@ -26,13 +26,7 @@ func TestSMTPTest(t *testing.T) {
 	if d["connected"] != true || d["mailSent"] != true || d["toEmail"] != "ada@example.com" || len(d) != 4 {
 		t.Errorf("%s", a.body)
 	}
-	var steps []string
-	for _, step := range d["steps"].([]any) {
-		steps = append(steps, step.(map[string]any)["name"].(string))
-		if ms := step.(map[string]any)["milliseconds"].(float64); ms < 0 || ms > 10_000 {
-			t.Errorf("step %v", step)
-		}
-	}
+	steps := stepsOf(t, d)
 	if steps = slices.DeleteFunc(steps, func(name string) bool { return name == "dns" }); !slices.Equal(steps, []string{"connect", "auth", "send"}) {
 		t.Errorf("steps %q", steps)
 	}
@@ -44,6 +38,19 @@ func TestSMTPTest(t *testing.T) {
 			t.Errorf("project %d: %d log entries, %v", id, total, err)
 		}
 	}
+}
+
+// stepsOf are the names of the steps in an answer's data.
+func stepsOf(t *testing.T, d map[string]any) (names []string) {
+	t.Helper()
+	steps, _ := d["steps"].([]any)
+	for _, step := range steps {
+		names = append(names, step.(map[string]any)["name"].(string))
+		if ms := step.(map[string]any)["milliseconds"].(float64); ms < 0 || ms > 10_000 {
+			t.Errorf("step %v", step)
+		}
+	}
+	return names
 }
 
 // What is wrong with the settings is the caller's to correct: 400, with the field.
@@ -62,14 +69,15 @@ func TestSMTPTestFails(t *testing.T) {
 		message   string
 		fields    []string
 		connected bool
-		said      bool // the server
+		said      bool   // the server
+		steps     string // behind dns
 	}{
 		{s.settings(`,"username":"acme","password":"canary-password"`), "SMTP_AUTH_FAILED",
-			"Authentication failed: the SMTP server rejected the username or password (535)", []string{"username", "password"}, false, true},
-		{s.settings(`,"tlsEnabled":true`), "SMTP_STARTTLS_UNAVAILABLE", "", []string{"tlsEnabled"}, false, false},
-		{strings.Replace(s.settings(""), "ada@", "nobody@", 1), "SMTP_RECIPIENT_REJECTED", "", []string{"toEmail"}, true, true},
-		{fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"fromEmail":"a@post.example","toEmail":"ada@example.com"}`, port), "SMTP_CONNECTION_REFUSED", "", []string{"port"}, false, false},
-		{strings.Replace(s.settings(""), "127.0.0.1", "169.254.169.254", 1), "SMTP_ADDRESS_NOT_ALLOWED", "", []string{"host"}, false, false},
+			"Authentication failed: the SMTP server rejected the username or password (535)", []string{"username", "password"}, false, true, "connect auth"},
+		{s.settings(`,"tlsEnabled":true`), "SMTP_STARTTLS_UNAVAILABLE", "", []string{"tlsEnabled"}, false, false, "connect tls"},
+		{strings.Replace(s.settings(""), "ada@", "nobody@", 1), "SMTP_RECIPIENT_REJECTED", "", []string{"toEmail"}, true, true, "connect send"},
+		{fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"fromEmail":"a@post.example","toEmail":"ada@example.com"}`, port), "SMTP_CONNECTION_REFUSED", "", []string{"port"}, false, false, "connect"},
+		{strings.Replace(s.settings(""), "127.0.0.1", "169.254.169.254", 1), "SMTP_ADDRESS_NOT_ALLOWED", "", []string{"host"}, false, false, "connect"},
 	} {
 		a := p.ask("POST", testPath, p.poster, c.body)
 		a.check(t, 400, c.code)
@@ -81,7 +89,10 @@ func TestSMTPTestFails(t *testing.T) {
 			t.Errorf("%s: the server said %q", c.code, reply)
 		}
 		delete(d, "serverReply")
-		if !slices.Equal(a.fields(), c.fields) || len(d) != 3 || d["connected"] != c.connected || d["mailSent"] != false || d["toEmail"] == "" {
+		if steps := strings.TrimPrefix(strings.Join(stepsOf(t, d), " "), "dns "); steps != c.steps {
+			t.Errorf("%s: steps %q, want %q", c.code, steps, c.steps)
+		}
+		if !slices.Equal(a.fields(), c.fields) || len(d) != 4 || d["connected"] != c.connected || d["mailSent"] != false || d["toEmail"] == "" {
 			t.Errorf("%s: fields %q, data %v", c.code, a.fields(), d)
 		}
 		if strings.Contains(string(a.body), "canary") {

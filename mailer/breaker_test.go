@@ -40,12 +40,14 @@ func TestBreaker(t *testing.T) {
 	}
 	_, logins, _ := k.count()
 
-	// The breaker is open: a new mail fails at once, and nobody logs in, whatever becomes due.
+	// The breaker is open: a new mail waits with the others, and nobody logs in, whatever becomes due.
 	got = r.send(raw("acme"))
-	if got.Failed == nil || got.Failed.Code != mailer.CodeAuthFailed || !strings.Contains(got.Failed.Message, "Not tried") {
+	if !got.Queued || got.Failed != nil {
 		t.Errorf("receipt %+v, failed %v", got, got.Failed)
 	}
-	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.Attempts != 0 {
+	late := got.LogID
+	e := r.entry("acme", late)
+	if e.Status != catalog.MailRetrying || e.Attempts != 0 || e.NextAttemptAt.IsZero() || e.ErrorCode != mailer.CodeAuthFailed || !strings.HasPrefix(e.ErrorMessage, "Not tried, ") {
 		t.Errorf("entry %+v", e)
 	}
 	r.pass(3 * time.Hour)
@@ -64,13 +66,43 @@ func TestBreaker(t *testing.T) {
 	account(&p, "changed")
 	r.declare(p)
 	r.ConfigChanged(p.Project.ID)
-	for _, id := range waiting { // without any move of the clock
-		if e := r.becomes("acme", id, catalog.MailSent); e.Attempts != 2 || e.Uncertain {
+	for _, id := range append(waiting, late) { // without any move of the clock
+		attempts := 2
+		if id == late {
+			attempts = 1
+		}
+		if e := r.becomes("acme", id, catalog.MailSent); e.Attempts != attempts || e.Uncertain || e.ErrorCode != "" {
 			t.Errorf("entry %+v", e)
 		}
 	}
 	if got := r.send(raw("acme")); !got.Sent {
 		t.Errorf("receipt %+v", got)
+	}
+}
+
+// TestBreakerOutlivesMail has new mail wait for a config that nobody puts right: it is tried once by the next process, which
+// knows of no breaker, and EXPIRES with the code when its time is over.
+func TestBreakerOutlivesMail(t *testing.T) {
+	k := newSink(t)
+	k.password = "right"
+	p := project("acme", k)
+	account(&p, "wrong")
+	r := newRig(t, p)
+	r.send(raw("acme"))
+	got := r.send(raw("acme"))
+	if !got.Queued {
+		t.Fatalf("receipt %+v", got)
+	}
+	_, before, _ := k.count()
+	r.kill()
+	r.settle()
+	until(t, "it is tried", func() bool { return r.entry("acme", got.LogID).Attempts == 1 })
+	r.pass(25 * time.Hour)
+	if e := r.becomes("acme", got.LogID, catalog.MailExpired); e.Attempts != 1 || e.ErrorCode != mailer.CodeAuthFailed {
+		t.Errorf("entry %+v", e)
+	}
+	if _, logins, _ := k.count(); logins != before+1 {
+		t.Errorf("%d logins, want %d", logins, before+1)
 	}
 }
 
@@ -170,13 +202,15 @@ func putRight(t *testing.T) (*rig, catalog.ProjectConfig) {
 
 func TestBreakerClosesWithAPassedTest(t *testing.T) {
 	r, p := putRight(t)
-	if got := r.send(raw("acme")); got.Failed == nil {
-		t.Fatalf("receipt %+v", got)
+	waits := r.send(raw("acme"))
+	if !waits.Queued {
+		t.Fatalf("receipt %+v", waits)
 	}
 	report, err := r.TestSMTP(t.Context(), mailer.TestRequest{Config: *p.SMTP, Password: "old", ToEmail: "me@acme.example"})
 	if err != nil || !report.MailSent {
 		t.Fatalf("test: %+v, %v", report, err)
 	}
+	r.becomes("acme", waits.LogID, catalog.MailSent)
 	if got := r.send(raw("acme")); !got.Sent {
 		t.Errorf("receipt %+v, failed %v", got, got.Failed)
 	}
@@ -185,10 +219,12 @@ func TestBreakerClosesWithAPassedTest(t *testing.T) {
 func TestBreakerClosesWhenToldTo(t *testing.T) {
 	r, _ := putRight(t)
 	r.ConfigChanged(0)
-	if got := r.send(raw("acme")); got.Failed == nil {
-		t.Fatalf("receipt %+v", got)
+	waits := r.send(raw("acme"))
+	if !waits.Queued {
+		t.Fatalf("receipt %+v", waits)
 	}
 	r.TryAgain()
+	r.becomes("acme", waits.LogID, catalog.MailSent)
 	if got := r.send(raw("acme")); !got.Sent {
 		t.Errorf("receipt %+v, failed %v", got, got.Failed)
 	}

@@ -34,14 +34,23 @@ type Draft struct {
 // Headers follow RFC 5322 and RFC 2047. With HTML and Text the message is a multipart/alternative of both, with one of
 // them it is that alone, without a multipart around it; such a body ends in a line break, which is added where it lacks
 // one. Apart from that, a body arrives with its line breaks as CR LF and all else as it was.
-func Compose(d Draft) ([]byte, error) {
+func Compose(d Draft) ([]byte, error) { return new(composer).compose(d) }
+
+// compose is Compose, with the forms of earlier mails.
+func (c *composer) compose(d Draft) ([]byte, error) {
 	sound, problems := d.check()
 	if len(problems) > 0 {
 		return nil, &catalog.Error{Code: catalog.CodeValidation, Message: "the mail is invalid", Problems: problems}
 	}
-	message, err := sound.compose()
+	err := sound.checkComposed()
+	var f *form
 	if err == nil {
-		err = sound.verify(message)
+		f, err = c.form(&sound)
+	}
+	var message []byte
+	if err == nil {
+		message = sound.fill(f)
+		err = sound.verifyFilled(f, message)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compose mail: %w", err)
@@ -105,35 +114,19 @@ func (d Draft) check() (soundDraft, catalog.Problems) {
 	return soundDraft{d}, ps
 }
 
-// compose builds the message.
-func (d soundDraft) compose() ([]byte, error) {
+// checkComposed finds what no caller can put right.
+func (d *soundDraft) checkComposed() error {
 	if !isMessageID(d.MessageID) {
-		return nil, errors.New("the Message-ID is malformed")
+		return errors.New("the Message-ID is malformed")
 	}
 	if year := d.Date.UTC().Year(); year < 1900 || year > 9999 { // RFC 5322 3.3
-		return nil, fmt.Errorf("the date lies in the year %d", year)
+		return fmt.Errorf("the date lies in the year %d", year)
 	}
-	head, content, err := d.mime()
-	if err != nil {
-		return nil, err
-	}
-	message := make([]byte, 0, 1024+len(content.body))
-	for _, name := range d.headerNames() {
-		value, ours := d.ourHeader(name)
-		if !ours {
-			if value = head.value(name); value == "" {
-				return nil, fmt.Errorf("mailyak gives no %s", name)
-			}
-		}
-		message = appendHeader(message, name, value)
-	}
-	message = append(message, content.head...)
-	message = append(message, "\r\n\r\n"...)
-	return append(message, content.body...), nil
+	return nil
 }
 
 // headerNames lists the headers of the message, in order, but for those that describe its content.
-func (d soundDraft) headerNames() []string {
+func (d *soundDraft) headerNames() []string {
 	names := []string{"From", "To", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Auto-Submitted", "X-Auto-Response-Suppress"}
 	if d.ReplyTo == "" {
 		names = append(names[:2], names[3:]...)
@@ -141,19 +134,10 @@ func (d soundDraft) headerNames() []string {
 	return names
 }
 
-// ourHeader returns the headers that mailyak does not write, or not as a function of the draft.
-func (d soundDraft) ourHeader(name string) (value string, ours bool) {
-	switch name {
-	case "Date":
-		return d.Date.UTC().Format(time.RFC1123Z), true
-	case "Message-ID":
-		return d.MessageID, true
-	case "Auto-Submitted": // RFC 3834: keeps answering machines from answering
-		return "auto-generated", true
-	case "X-Auto-Response-Suppress": // MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which does not look at the other
-		return "OOF, AutoReply", true
-	}
-	return "", false
+// ourHeaders are those that mailyak does not write, and that are the same in all mails.
+var ourHeaders = map[string]string{
+	"Auto-Submitted":           "auto-generated", // RFC 3834: keeps answering machines from answering
+	"X-Auto-Response-Suppress": "OOF, AutoReply", // MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which does not look at the other
 }
 
 // isMessageID reports whether s is a msg-id of a dot-atom and a host name (RFC 5322 3.6.4). Its host may be as long as one

@@ -45,19 +45,41 @@ func checkBody(ps *catalog.Problems, path string, body *string) {
 	}
 	returns := false
 	for i := range len(*body) {
-		switch c := (*body)[i]; {
-		case c >= ' ' && c != 0x7f || c == '\n' || c == '\t':
-		case c == '\r':
-			returns = true
-		default:
+		if c := (*body)[i]; !bodyByte[c] {
+			if c == '\r' {
+				returns = true
+				continue
+			}
 			line, column := position(*body, i)
 			ps.Addf(path, "line %d, column %d: must not hold control characters other than tabs and line breaks: this is %U", line, column, rune(c))
 			return
 		}
 	}
 	if returns {
-		// Not left to mime/quotedprintable: its writer drops the LF of "\ré\n" (it takes it for the second half of CR LF).
-		*body = strings.ReplaceAll(strings.ReplaceAll(*body, "\r\n", "\n"), "\r", "\n") // much faster than lineBreaks
+		*body = withLF(*body)
+	}
+}
+
+// bodyByte tells the bytes that may stand in a body as they are.
+var bodyByte = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= ' ' && c != 0x7f || c == '\n' || c == '\t'
+	}
+	return t
+}()
+
+// withLF makes all line breaks LF.
+func withLF(body string) string {
+	var out strings.Builder
+	out.Grow(len(body))
+	for {
+		before, rest, found := strings.Cut(body, "\r")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		out.WriteByte('\n')
+		body = strings.TrimPrefix(rest, "\n")
 	}
 }
 

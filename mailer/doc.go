@@ -13,9 +13,9 @@
 // an attempt is under way, and an attempt that is under way in the ledger when a Mailer opens is uncertain. The first
 // attempt is said to be under way by the very batch that accepts the mail, each later one by a batch of its own.
 //
-//	PENDING    waits for its first attempt (all places of its project are taken)
+//	PENDING    waits for its first attempt within its request (all places of its project are taken)
 //	SENDING    an attempt is under way
-//	RETRYING   waits for the next attempt; without nextAttemptAt, one is under way that outlived its request's budget
+//	RETRYING   waits for the next attempt, or the first where none was made within the request; without nextAttemptAt, one is under way that outlived its request's budget
 //	SENT, FAILED, EXPIRED    ends
 //
 // Each project has an outbox of its own: what waits, places for attempts at a time, and what is known of its server. So
@@ -29,8 +29,8 @@
 //   - It is Held: what was queued by an earlier process waits until the files are read, which may say something else by now.
 //   - The breaker: an attempt shows that the SMTP config is no good (AUTH, TLS, the sender, relaying). Mail that was
 //     queued waits until the config changes, secrets and CA included, until TestSMTP passes with the very same
-//     settings, or until TryAgain; it then goes on at once. New mail FAILS at once with the same code, without an attempt: its sender has to
-//     know. A mail that waits from before a change of fromEmail is not taken for a proof against the new one.
+//     settings, or until TryAgain; it then goes on at once. New mail is queued
+//     like that at once, without an attempt; its entry and /status say why. A mail that waits from before a change of fromEmail is not taken for a proof against the new one.
 //   - The project is suspended, has no active SMTP config, or a secret cannot be opened on this node: mail waits, and
 //     EXPIRES at its max_age. mailEnabled is looked at when a mail is accepted, not later.
 //   - The project is deleted: mail FAILS with NOT_FOUND once the project has been missing for a minute, since files are
@@ -51,6 +51,9 @@
 // settings change, and uncertain: nobody but the server knows what became of a mail whose final dot is out, so the reply
 // to it is waited for, ten minutes if need be, and a mail whose reply is lost is said to be uncertain, never failed. What
 // an outcome is follows from how far the attempt came and from reply codes and error types, never from texts.
+//
+// Where a server takes several commands at a time (RFC 2920), MAIL, RCPT and DATA go out together, and the first refusal decides
+// as it does one by one. Nothing of a message is sent before all three were taken.
 //
 // Nothing a server does costs more than its limits of time and 1 MiB of replies. TLS is verified and never given up for
 // clear text; credentials go over TLS, or to loopback. Each address is checked right before it is connected to, against

@@ -2,8 +2,6 @@ package mailer
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"mime"
 	"strings"
@@ -60,7 +58,7 @@ func (e entity) parts() (between []byte, boundary string, err error) {
 
 // mime lets mailyak build the message, and takes from it the headers and the content without needless multiparts: mailyak
 // wraps all into a multipart/mixed, for which some readers show a paper clip, and a single body into an alternative of one.
-func (d soundDraft) mime() (message, content entity, err error) {
+func (d *soundDraft) mime() (message, content entity, err error) {
 	yak := mailyak.New("", nil)
 	yak.From(d.FromEmail)
 	if d.FromName != "" {
@@ -85,32 +83,13 @@ func (d soundDraft) mime() (message, content entity, err error) {
 	if content, err = cutEntity(alternative); err != nil {
 		return message, content, err
 	}
-	parts, boundary, err := content.parts()
-	switch {
-	case err != nil:
-		return message, content, err
-	case d.single():
-		content, err = cutEntity(parts)
+	if !d.single() {
+		return message, content, nil
+	}
+	parts, _, err := content.parts()
+	if err != nil {
 		return message, content, err
 	}
-	content, err = cutEntity(bytes.ReplaceAll(alternative, []byte(boundary), []byte(d.boundary())))
+	content, err = cutEntity(parts)
 	return message, content, err
-}
-
-// single reports whether there is one body only.
-func (d soundDraft) single() bool { return d.HTML == "" || d.Text == "" }
-
-// finished returns a body as it is composed. A single one is the end of the message, which must be the end of a line.
-func (d soundDraft) finished(body string) string {
-	if body == "" || !d.single() || strings.HasSuffix(body, "\n") {
-		return body
-	}
-	return body + "\n"
-}
-
-// boundary takes the place of mailyak's, which is random: a message must be a function of its draft. It need not be hard
-// to guess, since no quoted-printable body can hold "=_" (RFC 2045 6.7).
-func (d soundDraft) boundary() string {
-	sum := sha256.Sum256([]byte(d.MessageID))
-	return "=_" + hex.EncodeToString(sum[:16])
 }

@@ -72,12 +72,24 @@ func (b *outbox) takePlace() bool {
 // projects' callers, and hardly get a place within their budget.
 const maxTickets = 64
 
-// waitForPlace takes a place for a send, or returns false when ctx ends or the Mailer drains; at once where too many wait
-// already, or the server is known not to be reachable.
+// hopeful reports whether a send may wait for a place: not where too many do, or the server is known not to be reachable.
+func (b *outbox) hopeful() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mayWait()
+}
+
+// mayWait is hopeful. The caller holds mu.
+func (b *outbox) mayWait() bool {
+	return len(b.fresh) < maxTickets && !b.m.clock.Now().Before(b.failure.until)
+}
+
+// waitForPlace takes a place for a send, or returns false when ctx ends or the Mailer drains; at once where it is
+// not hopeful.
 func (b *outbox) waitForPlace(ctx context.Context) bool {
 	t := &ticket{make(chan struct{})}
 	b.mu.Lock()
-	if len(b.fresh) >= maxTickets || b.m.clock.Now().Before(b.failure.until) {
+	if !b.mayWait() {
 		b.mu.Unlock()
 		return false
 	}

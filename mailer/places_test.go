@@ -1,7 +1,9 @@
 package mailer_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
@@ -40,5 +42,56 @@ func TestMorePlacesThanConnections(t *testing.T) {
 	}
 	if mailer.DefaultPerServer <= mailer.DefaultConnections {
 		t.Errorf("%d places for %d connections", mailer.DefaultPerServer, mailer.DefaultConnections)
+	}
+}
+
+// TestNoPlaceWithinTheBudget: a mail that finds no place is PENDING as long as its request waits, and RETRYING once that has been
+// told that it is queued. One of which that is known beforehand is RETRYING from the start, and never stored a second time.
+func TestNoPlaceWithinTheBudget(t *testing.T) {
+	k := newSink(t)
+	release := make(chan struct{})
+	k.answers(func(int, arrival) error {
+		<-release
+		return nil
+	})
+	r := newRig(t, project("acme", k))
+	r.options.PerServer = 1
+	r.kill()
+	first := r.sendAsync(raw("acme"))
+	until(t, "the only place is taken", func() bool { _, _, offered := k.count(); return offered == 1 })
+	log := func(status catalog.MailStatus) (rows []catalog.MailLog) {
+		rows, _, _ = r.ledger.MailLogs(projectID("acme"), catalog.MailQuery{Page: 1, Limit: 100, Status: status})
+		return rows
+	}
+	second := r.sendAsync(raw("acme"))
+	until(t, "the second one is stored", func() bool {
+		r.clock.forward(100 * time.Millisecond)
+		return len(log(catalog.MailPending)) == 1
+	})
+	var got result
+	until(t, "the second one is answered", func() bool {
+		r.clock.forward(time.Second)
+		select {
+		case got = <-second:
+			return true
+		default:
+			return false
+		}
+	})
+	if e := r.entry("acme", got.LogID); got.err != nil || !got.Queued || e.Status != catalog.MailRetrying || e.Attempts != 0 || e.NextAttemptAt.IsZero() || e.ErrorCode != "" {
+		t.Errorf("receipt %+v, entry %+v", got, e)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nobody has time to wait
+	third, err := r.Send(ctx, raw("acme"))
+	if e := r.entry("acme", third.LogID); err != nil || !third.Queued || e.Status != catalog.MailRetrying || e.Attempts != 0 || e.NextAttemptAt.IsZero() {
+		t.Errorf("receipt %+v, %v, entry %+v", third, err, e)
+	}
+	close(release)
+	<-first
+	for _, id := range []int64{got.LogID, third.LogID} {
+		if e := r.becomes("acme", id, catalog.MailSent); e.Attempts != 1 || e.Uncertain {
+			t.Errorf("entry %+v", e)
+		}
 	}
 }

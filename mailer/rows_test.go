@@ -229,15 +229,20 @@ func rowsFromMail() []row {
 	}
 }
 
-// TestRows: each row of the table against a server that behaves so. The rows of the look-up, the connection,
+// TestRows: each row of the table against a server that behaves so, and that offers PIPELINING or does not. The rows of the look-up, the connection,
 // certificates and credentials in clear have tests of their own.
 func TestRows(t *testing.T) {
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)
-	for _, r := range append(rowsBeforeMail(), rowsFromMail()...) {
+	for i, r := range append(append(rowsBeforeMail(), rowsFromMail()...), rowsFromMail()...) {
+		pipeline := i >= len(rowsBeforeMail())+len(rowsFromMail())
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			peer := newScripted(t, config, r.script)
+			turns := r.script
+			if pipeline {
+				turns = script(offerPipelining, turns)
+			}
+			peer := newScripted(t, config, turns)
 			tr := newTestTransport(t, mailer.TransportOptions{Limits: r.limits})
 			server := peer.server()
 			if server.CA = ca.pem; r.server != nil {

@@ -35,6 +35,9 @@ type talk struct {
 	*scripted
 	conn net.Conn
 	r    *bufio.Reader
+	last string // command
+
+	pipeline bool // PIPELINING is offered in each answer to EHLO
 }
 
 // A turn is what the server does next. False ends the connection.
@@ -119,10 +122,17 @@ func (s *scripted) note(what string) {
 	s.heard = append(s.heard, what)
 }
 
+// offerPipelining comes first in a script.
+func offerPipelining(k *talk) bool { k.pipeline = true; return true }
+
 // say sends lines.
 func say(lines ...string) turn {
 	return func(k *talk) bool {
-		_, err := k.conn.Write([]byte(strings.Join(lines, "\r\n") + "\r\n"))
+		all := lines
+		if k.pipeline && strings.HasPrefix(k.last, "EHLO") && strings.HasPrefix(lines[0], "250") {
+			all = append([]string{"250-peer.example", "250-PIPELINING"}, lines...)
+		}
+		_, err := k.conn.Write([]byte(strings.Join(all, "\r\n") + "\r\n"))
 		return err == nil
 	}
 }
@@ -135,6 +145,7 @@ func hear(prefix string) turn {
 			return false
 		}
 		line = strings.TrimRight(line, "\r\n")
+		k.last = line
 		k.note(line)
 		if !strings.HasPrefix(line, prefix) {
 			k.note("WANTED " + prefix)

@@ -17,9 +17,9 @@ var (
 // Send accepts a mail, tries once, and says within Options.Budget what came of it (contract http.md 4, A send). The error
 // is a *catalog.Error, and then nothing was accepted. When ctx ends the answer is given as if the budget had ended.
 //
-// What the contract leaves open: with an SMTP config whose breaker is open the mail FAILS at once, without an attempt,
-// since the caller has to know that nothing goes out. A secret that cannot be opened on this node is UNAVAILABLE, and
-// nothing is accepted.
+// What the contract leaves open: with an SMTP config whose breaker is open the mail is queued at once, without an attempt, and
+// waits for what closes the breaker as those before it do; its entry has the code. A secret that cannot be opened on this node
+// is UNAVAILABLE, and nothing is accepted.
 func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 	if !m.begin() {
 		return Receipt{}, errDraining
@@ -86,7 +86,7 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 		Subject: rendered.Subject, HTML: rendered.HTML, Text: rendered.Text,
 		MessageID: NewMessageID(logID, p.SMTP.FromEmail), Date: now,
 	}
-	message, err := Compose(draft)
+	message, err := m.composer.compose(draft)
 	if err != nil {
 		return nil, err
 	}
@@ -137,19 +137,20 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r Rendered, age tim
 	return r, maxAge(t), nil
 }
 
-// deliver accepts a mail and tries once.
-//
-// The batch that accepts it says SENDING already where the attempt begins right after it, which saves a synced write. It
-// is then uncertain after a crash, also one before the first byte went out: nobody can know. A mail that has to wait for
-// a place is PENDING, and certain.
+// deliver accepts a mail and tries once. What is not tried within the request is queued: its entry is RETRYING, due at once.
 func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 	b := m.outbox(c.log.ProjectID)
 	defer m.leaveOutbox(b)
 	a := admission{box: b, config: c.to.fingerprint}
 	a.ask(ctx, shortly)
-	c.log.Status, c.log.NextAttemptAt = catalog.MailPending, c.log.CreatedAt
-	if a.placed {
-		c.log.Status, c.log.Attempts, c.log.NextAttemptAt = catalog.MailSending, 1, time.Time{}
+	wait := !a.placed && a.refused == nil && ctx.Err() == nil && b.hopeful()
+	switch {
+	case a.placed:
+		c.log.Status, c.log.Attempts = catalog.MailSending, 1
+	case wait:
+		c.log.Status, c.log.NextAttemptAt = catalog.MailPending, c.log.CreatedAt
+	default:
+		a.queued(&c.log)
 	}
 	there, err := m.options.Ledger.AcceptMail(&c.log, &c.mail, c.idem)
 	if err != nil || there != nil {
@@ -161,21 +162,31 @@ func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 	}
 	m.counters.waiting.Add(1)
 	s := &sending{box: b, expires: c.mail.ExpiresAt, log: c.log, done: make(chan struct{})}
-	if !a.placed && a.refused == nil {
-		a.ask(ctx, m.options.Budget)
-		if a.placed && m.noteAttempt(s) != nil {
-			a.leave()
-		}
+	if wait {
+		m.askOn(ctx, &a, s)
 	}
-	switch {
-	case a.refused != nil:
-		m.conclude(s, a.refused, false)
-	case a.placed:
+	if a.placed {
 		m.tryWithin(ctx, s, c)
-	default:
+	} else {
 		b.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
 	}
 	return m.receipt(s), nil
+}
+
+// askOn goes on asking for a place for a mail that is stored, until ctx ends.
+func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
+	a.ask(ctx, m.options.Budget)
+	if a.placed && m.noteAttempt(s) != nil {
+		a.leave()
+	}
+	if a.placed {
+		return
+	}
+	before := s.log
+	a.queued(&s.log)
+	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
+		s.log = before // which is what the ledger has, and says as much
+	}
 }
 
 // shortly is how long a send waits for a place before it is accepted as PENDING, which costs one more synced write.
@@ -202,6 +213,14 @@ func (a *admission) ask(ctx context.Context, d time.Duration) {
 	// Also where it has opened during the wait.
 	if a.refused = a.box.outlook(a.config); a.refused != nil {
 		a.leave()
+	}
+}
+
+// queued notes in an entry that the mail waits with the others of its project, and why where that is known.
+func (a *admission) queued(log *catalog.MailLog) {
+	log.Status, log.NextAttemptAt = catalog.MailRetrying, log.CreatedAt
+	if a.refused != nil {
+		log.ErrorCode, log.ErrorMessage = a.refused.Code, explain(a.refused)
 	}
 }
 

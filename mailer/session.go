@@ -32,9 +32,11 @@ type session struct {
 	startTLS bool     // offered
 	auth     []string // mechanisms offered, in upper case
 	maxSize  int64    // RFC 1870; 0 for none told
+	pipeline bool     // RFC 2920: takes several commands at a time
 
 	used  int         // transactions begun
 	reset bool        // the last one was given up: RSET comes first
+	lost  bool        // it is not known what the server waits for
 	idle  *time.Timer // ends it where nobody needs it again; nil before it was idle
 }
 
@@ -199,7 +201,7 @@ func (a *attempt) greeting(s *session) error {
 // hello says EHLO, or HELO to a server that does not know it, and notes what the server offers.
 func (a *attempt) hello(s *session) error {
 	s.wire.within(a.limits.Command)
-	s.startTLS, s.auth, s.maxSize = false, nil, 0
+	s.startTLS, s.auth, s.maxSize, s.pipeline = false, nil, 0, false
 	name := a.helloName(s.wire.LocalAddr())
 	code, err := s.command("EHLO ", name)
 	if err == nil && (code == 500 || code == 502 || code == 504) {
@@ -222,6 +224,8 @@ func (a *attempt) hello(s *session) error {
 			s.startTLS = true
 		case "AUTH":
 			s.auth = append(s.auth, strings.Fields(rest)...)
+		case "PIPELINING":
+			s.pipeline = true
 		case "SIZE":
 			s.maxSize, _ = strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
 		}
@@ -253,109 +257,11 @@ func (t *Transport) helloName(local net.Addr) string {
 	}
 }
 
-// stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
-const stalePatience = 10 * time.Second
-
-// transact hands the mail over. Once the final dot is out, a.stage is StageEOD, and the context has no say any more,
-// unless the attempt is alone.
-func (a *attempt) transact(s *session) error {
-	a.session, a.stage = s, StageMail
-	release := s.wire.watch(a.ctx)
-	defer release()
-	if s.maxSize > 0 && int64(len(a.message)) > s.maxSize {
-		return errTooLarge
-	}
-	patience := a.limits.Command
-	if s.used > 0 {
-		patience = min(patience, stalePatience)
-	}
-	s.used++
-	if s.reset {
-		s.wire.within(patience)
-		if err := s.want(2, "RSET"); err != nil {
-			return err
-		}
-		s.reset = false
-	}
-	// Without BODY and SMTPUTF8: the message needs neither, and there are providers that stumble over them.
-	s.wire.within(patience)
-	if err := s.want(2, "MAIL FROM:<", a.env.From, ">"); err != nil {
-		return err
-	}
-	a.stage = StageRcpt
-	s.wire.within(a.limits.Command)
-	if err := s.want(2, "RCPT TO:<", a.env.To, ">"); err != nil {
-		return err
-	}
-	a.stage = StageData
-	s.wire.within(a.limits.Data)
-	if err := s.want(3, "DATA"); err != nil {
-		return err
-	}
-	a.stage = StageBody
-	s.wire.within(a.limits.Body)
-	if err := s.body(a.message); err != nil {
-		return err
-	}
-	a.stage = StageEOD
-	if !a.alone {
-		release()
-	}
-	s.wire.within(a.limits.Dot)
-	code, err := s.reply()
-	switch {
-	case err != nil:
-		return err
-	case code >= 400:
-		return s.refusal(code)
-	case code >= 300:
-		return errNoReply
-	}
-	a.accepted = string(s.text)
-	return nil
-}
-
-// want sends a command that has to be answered by a code of one class: 2 for 2xx.
-func (s *session) want(class int, words ...string) error {
-	code, err := s.command(words...)
-	switch {
-	case err != nil:
-		return err
-	case code >= 400:
-		return s.refusal(code)
-	case code/100 != class:
-		return errNoReply
-	}
-	return nil
-}
-
-// body writes the message, dot-stuffed (RFC 5321 4.5.2), and the final dot. An error means that the dot, or the record of
-// TLS that it was in, did not get out whole, so the server cannot have taken the mail. The dot is never written after an
-// error.
-func (s *session) body(message []byte) error {
-	lineDot := []byte("\r\n.")
-	if bytes.HasPrefix(message, lineDot[2:]) {
-		_ = s.w.WriteByte('.') // the writer keeps its error for Flush, and writes nothing more
-	}
-	rest := message
-	for at := bytes.Index(rest, lineDot); at >= 0; at = bytes.Index(rest, lineDot) {
-		_, _ = s.w.Write(rest[:at+len(lineDot)])
-		_ = s.w.WriteByte('.')
-		rest = rest[at+len(lineDot):]
-	}
-	_, _ = s.w.Write(rest)
-	if !bytes.HasSuffix(message, lineDot[:2]) {
-		_, _ = s.w.WriteString("\r\n")
-	}
-	_, _ = s.w.WriteString(".\r\n")
-	return s.w.Flush()
-}
-
 // inStep reports whether the server waits for a command after err: it has refused one, or was not asked at all.
 func (s *session) inStep(err error) bool {
 	var refusal *textproto.Error
 	if errors.As(err, &refusal) {
-		return refusal.Code != 421
+		return refusal.Code != 421 && !s.lost
 	}
 	return errors.Is(err, errNoSTARTTLS) || errors.Is(err, errClearAuth) || errors.Is(err, errNoAuth) || errors.Is(err, errTooLarge)
 }

@@ -39,7 +39,7 @@ func newQuick(t testing.TB) mailer.Server {
 
 func quick(c net.Conn) {
 	ok, goAhead, inside := []byte("250 ok\r\n"), []byte("354 go\r\n"), false
-	r := bufio.NewReader(c)
+	r, w := bufio.NewReader(c), bufio.NewWriter(c)
 	_, _ = c.Write([]byte("220 hi\r\n"))
 	for {
 		line, err := r.ReadSlice('\n')
@@ -49,10 +49,15 @@ func quick(c net.Conn) {
 		case inside && !bytes.Equal(line, []byte(".\r\n")):
 		case !inside && bytes.HasPrefix(line, []byte("DATA")):
 			inside = true
-			_, _ = c.Write(goAhead)
+			_, _ = w.Write(goAhead)
+		case bytes.HasPrefix(line, []byte("EHLO")):
+			_, _ = w.WriteString("250-hi\r\n250 PIPELINING\r\n")
 		default:
 			inside = false
-			_, _ = c.Write(ok)
+			_, _ = w.Write(ok)
+		}
+		if r.Buffered() == 0 {
+			_ = w.Flush()
 		}
 	}
 }

@@ -15,7 +15,7 @@ const maxLine = 998 // without the CR LF (RFC 5322 2.1.1)
 
 // verify reads a finished message back, with nothing that composed it, and says where it is not what the draft asks for.
 // Its errors quote nothing of the mail.
-func (d soundDraft) verify(message []byte) error {
+func (d *soundDraft) verify(message []byte) error {
 	if err := verifyBytes(message); err != nil {
 		return err
 	}
@@ -33,36 +33,46 @@ func (d soundDraft) verify(message []byte) error {
 	return d.verifyContent(parsed.Header, body)
 }
 
+// sevenBit tells the bytes that a line of 7-bit mail may have.
+var sevenBit = func() (t [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		t[c] = true
+	}
+	t['\t'] = true
+	return t
+}()
+
 // verifyBytes checks that there are only bytes that every server passes on, in lines that it must accept.
 func verifyBytes(message []byte) error {
 	start := 0
-	for i, c := range message {
-		switch {
-		case c >= ' ' && c <= '~' || c == '\t':
-		case c == '\r':
-			if i+1 == len(message) || message[i+1] != '\n' {
-				return fmt.Errorf("byte %d is a CR without an LF", i)
-			}
-			if i-start > maxLine {
-				return fmt.Errorf("the line at byte %d has %d bytes, %d are allowed", start, i-start, maxLine)
-			}
-			start = i + 2
-		case c == '\n':
-			if i == 0 || message[i-1] != '\r' {
-				return fmt.Errorf("byte %d is an LF without a CR", i)
-			}
-		default:
-			return fmt.Errorf("byte %d is 0x%02x, which 7-bit mail cannot hold", i, c)
+	for start < len(message) {
+		n := bytes.IndexByte(message[start:], '\r')
+		if n < 0 {
+			n = len(message) - start
 		}
+		for i, c := range message[start : start+n] {
+			if !sevenBit[c] {
+				return fmt.Errorf("byte %d is 0x%02x, which a line of 7-bit mail cannot hold", start+i, c)
+			}
+		}
+		switch end := start + n; {
+		case end == len(message):
+			return errors.New("the last line has no end")
+		case end+1 == len(message) || message[end+1] != '\n':
+			return fmt.Errorf("byte %d is a CR without an LF", end)
+		case n > maxLine:
+			return fmt.Errorf("the line at byte %d has %d bytes, %d are allowed", start, n, maxLine)
+		}
+		start += n + 2
 	}
-	if start != len(message) || start == 0 {
-		return errors.New("the last line has no end")
+	if start == 0 {
+		return errors.New("there is no line")
 	}
 	return nil
 }
 
 // verifyHeaderNames checks that there is each header once, in its place, and no other.
-func (d soundDraft) verifyHeaderNames(message []byte) error {
+func (d *soundDraft) verifyHeaderNames(message []byte) error {
 	head, _, found := bytes.Cut(message, []byte("\r\n\r\n"))
 	if !found {
 		return errors.New("the header has no end")
@@ -90,7 +100,7 @@ func (d soundDraft) verifyHeaderNames(message []byte) error {
 }
 
 // verifyHeaders checks that a reader finds what the draft says, and nobody else.
-func (d soundDraft) verifyHeaders(h mail.Header) error {
+func (d *soundDraft) verifyHeaders(h mail.Header) error {
 	for _, want := range []struct{ header, name, address string }{
 		{"From", d.FromName, d.FromEmail}, {"To", "", d.ToEmail}, {"Reply-To", "", d.ReplyTo},
 	} {
@@ -115,7 +125,7 @@ func (d soundDraft) verifyHeaders(h mail.Header) error {
 }
 
 // verifyContent checks the bodies, and that there is nothing beside them.
-func (d soundDraft) verifyContent(h mail.Header, content []byte) error {
+func (d *soundDraft) verifyContent(h mail.Header, content []byte) error {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	switch {
 	case err != nil:
@@ -179,6 +189,12 @@ func verifyBody(media string, text []byte, want string) error {
 		return fmt.Errorf("%s: the body does not read back at byte %d of %d", media, at, len(want))
 	}
 	for i := 0; i < len(text); {
+		if column == 0 {
+			if n := sameLine(text[i:], want[at:]); n > 0 {
+				i, at = i+n+2, at+n+1
+				continue
+			}
+		}
 		c, size := text[i], 1
 		switch {
 		case c == '\r': // verifyBytes has seen that an LF follows
@@ -210,6 +226,17 @@ func verifyBody(media string, text []byte, want string) error {
 	return nil
 }
 
+// sameLine is the length of the first line where that is not empty, has nothing that would have to be decoded or looked at,
+// and is that of want; 0 for all others.
+func sameLine(text []byte, want string) int {
+	n := bytes.IndexByte(text, '\r')
+	if n < 1 || n > maxQuotedLine || n >= len(want) || want[n] != '\n' || string(text[:n]) != want[:n] ||
+		isBlank(text[n-1]) || bytes.IndexByte(text[:n], '=') >= 0 {
+		return 0
+	}
+	return n
+}
+
 // quotedByte reads the two upper-case hexadecimal digits behind an "=".
 func quotedByte(digits []byte) (c byte, ok bool) {
 	if len(digits) < 2 {
@@ -227,4 +254,86 @@ func quotedByte(digits []byte) (c byte, ok bool) {
 		c = c<<4 | d
 	}
 	return c, true
+}
+
+// verifyFilled reads a message back that was made from a form which verify has seen: the literal stretches must be the form's,
+// and each slot must read as what the draft has there. It finds where a slot ends by what mail readers go by, not by what was
+// put in.
+func (d *soundDraft) verifyFilled(f *form, message []byte) error {
+	if err := verifyBytes(message); err != nil {
+		return err
+	}
+	boundary := d.boundary()
+	delimiter := []byte("\r\n--" + boundary)
+	rest := message
+	for i := range f.stretches {
+		p := &f.stretches[i]
+		var found bool
+		if rest, found = bytes.CutPrefix(rest, p.text); !found {
+			return errors.New("what all mails of the sender have in common does not read back")
+		}
+		var err error
+		switch p.then {
+		case slotNone:
+		case slotBoundary:
+			if rest, found = bytes.CutPrefix(rest, []byte(boundary)); !found {
+				err = errors.New("the boundary does not read back")
+			}
+		case slotText, slotHTML:
+			body := rest
+			if !d.single() {
+				body, _, _ = bytes.Cut(rest, delimiter)
+			}
+			rest = rest[len(body):]
+			if p.then == slotText {
+				err = verifyBody("text/plain", body, d.finished(d.Text))
+			} else {
+				err = verifyBody("text/html", body, d.finished(d.HTML))
+			}
+		default:
+			rest, err = d.verifySlotHeader(p.then, rest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(rest) > 0 {
+		return errors.New("there is something behind the end")
+	}
+	return nil
+}
+
+// verifySlotHeader reads one header, which ends at the first line break that no blank follows, and compares it.
+func (d *soundDraft) verifySlotHeader(s slot, text []byte) (rest []byte, err error) {
+	var line string
+	for {
+		part, behind, found := bytes.Cut(text, []byte("\r\n"))
+		if !found || len(bytes.TrimSpace(part)) == 0 {
+			return nil, errors.New("a line of the header is blank, or has no end")
+		}
+		line += string(part) // unfolded (RFC 5322 2.2.3)
+		if text = behind; len(text) == 0 || !isBlank(text[0]) {
+			break
+		}
+	}
+	name, value, _ := strings.Cut(line, headerSeparator)
+	ok := false
+	switch s {
+	case slotTo:
+		ok = name == "To" && value == d.ToEmail
+	case slotSubject:
+		if strings.Contains(value, "=?") {
+			value, err = new(mime.WordDecoder).DecodeHeader(value)
+		}
+		ok = name == subjectHeader && err == nil && value == d.Subject
+	case slotDate:
+		date, err := time.Parse(time.RFC1123Z, value)
+		ok = name == "Date" && err == nil && date.Equal(d.Date.Truncate(time.Second))
+	case slotMessageID:
+		ok = name == "Message-ID" && value == d.MessageID
+	}
+	if !ok {
+		return nil, fmt.Errorf("the header %s does not read back", name)
+	}
+	return text, nil
 }

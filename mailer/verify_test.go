@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// filled makes the message of a draft, and the form that it is made from.
+func filled(t *testing.T, d *soundDraft) (*form, []byte) {
+	t.Helper()
+	f, err := new(composer).form(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := d.fill(f)
+	if err := d.verifyFilled(f, message); err != nil {
+		t.Fatal(err)
+	}
+	return f, message
+}
+
 // TestVerifyBites: whatever goes wrong in composing, the assertion over the finished bytes finds it. It cannot be seen from
 // outside, since composing does not go wrong.
 func TestVerifyBites(t *testing.T) {
@@ -21,21 +35,20 @@ func TestVerifyBites(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		good, err := sound.compose()
-		if err == nil {
-			err = sound.verify(good)
-		}
-		if err != nil {
+		form, good := filled(t, &sound)
+		if err := sound.verify(good); err != nil {
 			t.Fatal(err)
 		}
 		bad := strings.Replace(string(good), old, new, 1)
 		if bad == string(good) {
 			t.Fatalf("there is no %q in\n%s", old, good)
 		}
-		if err := sound.verify([]byte(bad)); err == nil {
-			t.Errorf("%q in the place of %q passes:\n%s", new, old, bad)
-		} else if strings.Contains(err.Error(), "ada") {
-			t.Errorf("the error quotes the mail: %v", err)
+		for name, err := range map[string]error{"verify": sound.verify([]byte(bad)), "verifyFilled": sound.verifyFilled(form, []byte(bad))} {
+			if err == nil {
+				t.Errorf("%q in the place of %q passes %s:\n%s", new, old, name, bad)
+			} else if strings.Contains(err.Error(), "ada") {
+				t.Errorf("the error quotes the mail: %v", err)
+			}
 		}
 	}
 	// bytes and lines
@@ -99,7 +112,7 @@ func TestVerifyBites(t *testing.T) {
 	f(odd, "long=20\r\n", "long \r\n")
 
 	sound, _ := both.check()
-	message, _ := sound.compose()
+	form, message := filled(t, &sound)
 	delimiter := "--" + sound.boundary()
 	f(both, delimiter+"--", delimiter+"\r\n\r\nmore\r\n"+delimiter+"--")
 	f(both, delimiter+"--", "")
@@ -107,7 +120,7 @@ func TestVerifyBites(t *testing.T) {
 	f(both, delimiter+"\r\n", "more\r\n"+delimiter+"\r\n")
 	f(both, delimiter+"\r\nContent-Transfer-Encoding: quoted-printable\r\nContent-Type: text/html; charset=UTF-8", "")
 	for n := range message {
-		if sound.verify(message[:n]) == nil {
+		if sound.verify(message[:n]) == nil || sound.verifyFilled(form, message[:n]) == nil {
 			t.Errorf("the first %d of %d bytes pass", n, len(message))
 		}
 	}

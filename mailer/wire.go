@@ -97,12 +97,17 @@ func newSMTPConn(c net.Conn) smtpConn {
 	return smtpConn{r: bufio.NewReaderSize(c, maxReplyLine), w: bufio.NewWriterSize(c, writeBuffer)}
 }
 
-// command sends a line and reads the reply to it. The words hold neither CR nor LF.
-func (c *smtpConn) command(words ...string) (code int, err error) {
+// put writes a line, which is sent with the next Flush. The words hold neither CR nor LF.
+func (c *smtpConn) put(words ...string) {
 	for _, word := range words {
 		_, _ = c.w.WriteString(word) // the writer keeps its error for Flush
 	}
 	_, _ = c.w.WriteString("\r\n")
+}
+
+// command sends a line and reads the reply to it.
+func (c *smtpConn) command(words ...string) (code int, err error) {
+	c.put(words...)
 	if err := c.w.Flush(); err != nil {
 		return 0, err
 	}

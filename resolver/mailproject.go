@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"sync"
+
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 )
@@ -23,8 +25,12 @@ func (r *Resolver) ProjectOfDomain(domain string) (projectID int64, err error) {
 }
 
 // MailProject returns what one needs to know to send a project's mail: the project and its SMTP config, without domains
-// and templates, and the settings as they are in force.
+// and templates, and the settings as they are in force. The result is the caller's, but for the texts that it has pointers to.
 func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
+	epoch := r.stamps.epoch.Load() // before the store is read, see stamps
+	if p := r.senders.get(id, epoch); p != nil {
+		return p, nil
+	}
 	p, defaults, err := r.project(id)
 	if err != nil {
 		return nil, err
@@ -32,7 +38,53 @@ func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	if defaults != nil {
 		p.Service, p.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
 	}
-	return p, nil
+	p.Domains, p.Templates = nil, nil
+	r.senders.put(id, epoch, p)
+	return senderCopy(p), nil
+}
+
+// senders keeps the projects that have sent mail, as they are under one epoch: what was read after an epoch was, is what every
+// change acknowledged up to it has left, and with the next one all are read again. Safe for concurrent use.
+type senders struct {
+	mu    sync.RWMutex // guards what follows
+	epoch uint64
+	known map[int64]*catalog.ProjectConfig
+}
+
+// maxSenders bounds what is kept: a few KB each.
+const maxSenders = 1024
+
+// get returns a copy of a project, nil where it has to be read.
+func (s *senders) get(id int64, epoch uint64) *catalog.ProjectConfig {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p := s.known[id]
+	if p == nil || s.epoch != epoch {
+		return nil
+	}
+	return senderCopy(p)
+}
+
+// put keeps a project that was read after the epoch was, and that nobody changes any more.
+func (s *senders) put(id int64, epoch uint64, p *catalog.ProjectConfig) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case epoch < s.epoch:
+		return
+	case epoch > s.epoch || s.known == nil || len(s.known) >= maxSenders:
+		s.epoch, s.known = epoch, map[int64]*catalog.ProjectConfig{}
+	}
+	s.known[id] = p
+}
+
+func senderCopy(p *catalog.ProjectConfig) *catalog.ProjectConfig {
+	c := *p
+	if p.SMTP != nil {
+		smtp := *p.SMTP
+		c.SMTP = &smtp
+	}
+	return &c
 }
 
 // MailTemplate returns what a template's code means to a project: its own active one, else the active default one (contract

@@ -82,3 +82,42 @@ func TestMailTemplate(t *testing.T) {
 		}
 	}
 }
+
+// TestMailProjectFollows: what is kept of a project is never older than what was applied, and is nobody's to change.
+func TestMailProjectFollows(t *testing.T) {
+	r := open(t, resolver.Options{})
+	acme, other := block("acme", "acme.example"), block("other", "other.example")
+	acme.SMTP = &catalog.SMTPConfig{FromEmail: "hello@acme.example"}
+	defaults := catalog.NewServiceSettings()
+	defaults.Said = defaults.Said.With(1) // mailEnabled
+	read := func() *catalog.ProjectConfig {
+		t.Helper()
+		p, err := r.MailProject(acme.Project.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for i := range 20 {
+		acme.SMTP.Host = "smtp" + string(rune('a'+i)) + ".acme.example"
+		defaults.MailEnabled = i%2 == 0
+		own := defaults
+		f := file("a.hcl", acme, other)
+		f.Declared.Defaults = &catalog.Defaults{Service: &own}
+		apply(t, r, f)
+		for range 3 {
+			p := read()
+			if p.SMTP.Host != acme.SMTP.Host || p.Service.MailEnabled != defaults.MailEnabled {
+				t.Fatalf("change %d: host %s, mail %v", i, p.SMTP.Host, p.Service.MailEnabled)
+			}
+			p.SMTP.Host, p.Project.Slug = "changed.example", "changed"
+		}
+	}
+	if p, err := r.MailProject(other.Project.ID); err != nil || p.Project.Slug != "other" || p.SMTP != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+	apply(t, r, file("a.hcl", other))
+	if p, err := r.MailProject(acme.Project.ID); code(err) != catalog.CodeNotFound {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

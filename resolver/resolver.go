@@ -66,6 +66,7 @@ type Resolver struct {
 	applying  sync.Mutex
 	unsettled bool // guarded by applying: settled could not be read after a change
 	watch     watch
+	senders   senders
 	mail      mailKeeping
 }
 

@@ -49,7 +49,8 @@
 // # Mail
 //
 // A project's entries lie by createdAt and id, so that a page of its log is one walk and retention a range deletion; the
-// counts beside them lead to any page of a log of millions. A queued mail is there exactly as long as its entry has not
+// counts beside them lead to any page of a log of millions. Writes that come while another one is on its way to the disk go
+// there together, see mailgroup.go. A queued mail is there exactly as long as its entry has not
 // ended: both change in one batch. An Import leaves all of it where it is.
 //
 // # A miss

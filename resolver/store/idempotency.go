@@ -51,7 +51,7 @@ func (s *Store) Idempotency(project int64, key string, now time.Time) (i catalog
 // AnswerMail notes idem.Answer as the answer to the send that idem.LogID names, where its key is still kept and has none.
 func (s *Store) AnswerMail(idem *catalog.Idempotency) error {
 	k, id, answer := expiringKey{idem.ProjectID, idem.Key}, idem.LogID, append([]byte{}, idem.Answer...)
-	err := s.writeMail(s.newBatch(), func(t *mailTurn) error {
+	err := s.writeMail(s.newBatch(), mailSubject{id, k}, func(t *mailTurn) error {
 		there, err := t.s.idempotency(k)
 		if err != nil || there == nil || there.LogID != id || there.Answer != nil {
 			t.idle = true

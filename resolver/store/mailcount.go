@@ -216,6 +216,8 @@ type mailWriter struct {
 	s     *Store
 	b     *pebble.Batch
 	scans int // rows that were looked through
+
+	unapplied bool // see mailTurn
 }
 
 // with runs f with a writer for a project.
@@ -224,7 +226,7 @@ func (t *mailTurn) with(project int64, f func(w *mailWriter) error) error {
 	if err != nil {
 		return err
 	}
-	w := mailWriter{mailReader: mailReader{project: project, rows: rows}, s: t.s, b: t.b}
+	w := mailWriter{mailReader: mailReader{project: project, rows: rows}, s: t.s, b: t.b, unapplied: t.unapplied}
 	t.touched = project
 	err = f(&w)
 	t.s.mail.rows[project] = w.rows
@@ -263,7 +265,10 @@ func (r *mailReader) mayHold(p mailPos) bool {
 // insert counts an entry that is new, once in a batch.
 func (w *mailWriter) insert(p mailPos, status byte) (err error) {
 	i := covering(w.rows, p)
+	full := len(w.rows) > 0 && w.rows[max(i, 0)].entries(0) >= w.s.mail.perRow
 	switch {
+	case full && w.unapplied:
+		return errLater // split counts what is in the store
 	case len(w.rows) == 0:
 		i, w.rows = 0, append(w.rows, tally{start: p})
 	case i < 0: // the first row reaches further back now
@@ -271,7 +276,7 @@ func (w *mailWriter) insert(p mailPos, status byte) (err error) {
 		err = w.b.Delete(w.countKey(w.rows[0].start), nil)
 		w.rows[0].start = p
 	}
-	if err == nil && w.rows[i].entries(0) >= w.s.mail.perRow {
+	if err == nil && full {
 		i, err = w.split(i, p)
 	}
 	if err != nil {

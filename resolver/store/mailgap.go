@@ -59,7 +59,7 @@ func decodeGap(rec []byte) (g MailGap, err error) {
 // NoteGap keeps a gap until the mail of its time is pruned.
 func (s *Store) NoteGap(g *MailGap) error {
 	key, rec := gapKey(g), appendGap(nil, g)
-	if err := s.writeMail(s.newBatch(), func(t *mailTurn) error { return t.b.Set(key, rec, nil) }); err != nil {
+	if err := s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Set(key, rec, nil) }); err != nil {
 		return fmt.Errorf("note a gap in the mail log: %w", err)
 	}
 	return nil
@@ -83,7 +83,7 @@ func (s *Store) pruneGaps(before time.Time) error {
 	for i := range gaps {
 		if gaps[i].Found.Before(before) {
 			key := gapKey(&gaps[i])
-			err = errors.Join(err, s.writeMail(s.newBatch(), func(t *mailTurn) error { return t.b.Delete(key, nil) }))
+			err = errors.Join(err, s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Delete(key, nil) }))
 		}
 	}
 	return err

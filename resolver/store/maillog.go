@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Mail is what nobody can have back from the files, so each of its writes is one batch that is on the disk before the
-// write returns. Many at a time share their syncs: turn is held only until a batch is in its place among the others and
-// can be read, not until it is synced. Errors are ErrUnavailable and ErrDamaged, and then nothing more can be written and
+// Mail is what nobody can have back from the files, so each of its writes is on the disk, all of it or nothing, before it
+// returns. Many at a time share batches and syncs, see mailgroup.go: turn is held only until a batch is in its place among the
+// others and can be read, not until it is synced. Errors are ErrUnavailable and ErrDamaged, and then nothing more can be written and
 // what was to be written may or may not be there; ErrNewer; ErrClosed; and those that the methods name.
 
 // What the writes of mail refuse; nothing was changed. Test with errors.Is.
@@ -27,7 +27,8 @@ var (
 
 // mailState is what a store keeps in memory of its mail.
 type mailState struct {
-	turn   chan struct{}     // of capacity 1; full while somebody adds to the order of mail's batches
+	turn   chan struct{} // of capacity 1; full while somebody adds to the order of mail's batches
+	queue  mailQueue
 	rows   map[int64][]tally // of projects, as that order has them; guarded by turn
 	perRow int               // maxTally, but in tests
 	bound  atomic.Int64      // no id above it has been given out; what the store holds of it, raised before the batch is applied
@@ -77,7 +78,7 @@ func (s *Store) MailIDBound() int64 { return s.mail.bound.Load() }
 
 // ReserveMailIDs notes that ids up to bound are being given out. Where exactly is set, none above it were.
 func (s *Store) ReserveMailIDs(bound int64, exactly bool) error {
-	return s.writeMail(s.newBatch(), func(t *mailTurn) error {
+	return s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.bound = bound
 		t.exactly = exactly
 		return nil
@@ -94,6 +95,8 @@ type mailTurn struct {
 	idle     bool  // nothing is written, and that is well
 	unsynced bool  // a synced one follows
 	touched  int64 // the project whose counts are changed
+
+	unapplied bool // others are in the batch before it, and not in the store yet
 }
 
 func (s *Store) newBatch() *pebble.Batch {
@@ -104,25 +107,22 @@ func (s *Store) newBatch() *pebble.Batch {
 	return s.db.NewBatch()
 }
 
-// writeMail lets finish add to b what depends on the store, commits it and waits for the disk. finish runs alone, in a
-// goroutine of its own that may never come back where the disk has failed; so it must not touch what is its caller's.
-func (s *Store) writeMail(b *pebble.Batch, finish func(t *mailTurn) error) error {
+// writeMail lets finish add to b what depends on the store, commits it, with what others write at the same time, and waits
+// for the disk. finish runs alone, in a goroutine that may never come back where the disk has failed, and once more where it
+// has returned errLater; so it must not touch what is its caller's.
+func (s *Store) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mailTurn) error) error {
 	if b == nil {
 		return ErrClosed
 	}
 	if err := s.fence.cause(); err != nil {
 		return err
 	}
-	type result struct{ refused, err error }
 	var refused error
 	err := s.read(func() error {
-		done := make(chan result, 1)
-		go func() {
-			refused, err := s.takeTurn(b, finish)
-			done <- result{refused, err}
-		}()
+		w := &mailWrite{b: b, about: about, finish: finish, done: make(chan mailResult, 1)}
+		s.submitMail(w)
 		select {
-		case r := <-done:
+		case r := <-w.done:
 			refused = r.refused
 			return r.err
 		case <-s.fence.failed:
@@ -135,54 +135,22 @@ func (s *Store) writeMail(b *pebble.Batch, finish func(t *mailTurn) error) error
 	return s.Check() // what went into a directory that is no longer there is lost
 }
 
-func (s *Store) takeTurn(b *pebble.Batch, finish func(t *mailTurn) error) (refused, err error) {
-	t := mailTurn{s: s, b: b}
-	select {
-	case s.mail.turn <- struct{}{}:
-	case <-s.fence.failed:
-		return nil, s.fence.cause()
-	}
-	err = finish(&t)
-	if t.idle = t.idle || b.Empty() && t.bound == 0; err == nil && t.refused == nil && !t.idle {
-		err = t.noteState()
-	}
-	if err != nil {
-		delete(s.mail.rows, t.touched) // they may be ahead of the batch
-	}
-	if err != nil || t.refused != nil || t.idle {
-		<-s.mail.turn
-		return t.refused, errors.Join(err, b.Close())
-	}
-	if s.dir == "" || t.unsynced { // there is no log in memory
-		err = b.Commit(pebble.NoSync)
-		<-s.mail.turn
-		return nil, errors.Join(err, b.Close())
-	}
-	number := s.mail.number
-	err = s.db.ApplyNoSyncWait(b, pebble.Sync)
-	<-s.mail.turn
-	if err == nil {
-		err = b.SyncWait()
-	}
-	if err == nil {
-		s.mail.witness.ack(number)
-	}
-	// The readers that Borrow keeps stay: nothing of what they read is mail.
-	return nil, errors.Join(err, b.Close())
-}
-
-// noteState numbers the write and moves the bound of ids.
-func (t *mailTurn) noteState() error {
+// note numbers the write and moves the bound of ids.
+func (t *mailTurn) note() {
 	m := &t.s.mail
 	if bound := m.bound.Load(); t.bound > bound || t.exactly {
 		m.bound.Store(t.bound)
 	}
 	m.number++
+}
+
+// putMailState writes the number of the last write and the bound of ids.
+func (s *Store) putMailState(b *pebble.Batch) error {
 	e := encoder{make([]byte, 0, 20)}
 	e.byte(mailVersion)
-	e.fixed(m.bound.Load())
-	e.uint(m.number)
-	return t.b.Set(keyMailState, e.b, nil)
+	e.fixed(s.mail.bound.Load())
+	e.uint(s.mail.number)
+	return b.Set(keyMailState, e.b, nil)
 }
 
 // stored returns the status of an entry, 0 where there is none.
@@ -221,7 +189,7 @@ func (s *Store) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem 
 		return nil, fmt.Errorf("accept a mail: %w", errors.Join(err, b.Close()))
 	}
 	found := make(chan *catalog.Idempotency, 1) // not a variable: finish may outlive the call
-	err = s.writeMail(b, func(t *mailTurn) error {
+	err = s.writeMail(b, mailSubject{id, key}, func(t *mailTurn) error {
 		if key.key != "" {
 			there, err := t.replaceable(key, now)
 			if err != nil || there != nil {
@@ -289,7 +257,7 @@ func (s *Store) UpdateMail(log *catalog.MailLog) error {
 	if err != nil {
 		return fmt.Errorf("update a mail: %w", errors.Join(err, b.Close()))
 	}
-	err = s.writeMail(b, func(t *mailTurn) error {
+	err = s.writeMail(b, mailSubject{id: id}, func(t *mailTurn) error {
 		was, err := t.stored(project, pos)
 		switch {
 		case err != nil:
@@ -321,7 +289,7 @@ func (s *Store) UpdateMail(log *catalog.MailLog) error {
 // as no attempt was noted, and with what idempotency keys lead to them. Ids that are not there are fine.
 func (s *Store) ForgetMail(ids []int64) error {
 	for _, id := range ids {
-		err := s.writeMail(s.newBatch(), func(t *mailTurn) error { return t.forget(id) })
+		err := s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.forget(id) })
 		if err != nil {
 			return fmt.Errorf("forget a mail: %w", err)
 		}
@@ -336,14 +304,12 @@ func (t *mailTurn) forget(id int64) error {
 		return err
 	}
 	pos := posOf(q.created, id)
-	var pending bool
+	var log catalog.MailLog
 	_, err = now{t.s.db}.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
-		var log catalog.MailLog
-		err := decodeMailLog(&log, q.project, pos, rec)
-		pending = log.Status == catalog.MailPending && log.Attempts == 0
-		return err
+		return decodeMailLog(&log, q.project, pos, rec)
 	})
-	if err != nil || !pending {
+	status := log.Status
+	if waits := status == catalog.MailPending || status == catalog.MailRetrying; err != nil || !waits || log.Attempts > 0 {
 		t.idle = true
 		return err
 	}
@@ -351,7 +317,7 @@ func (t *mailTurn) forget(id int64) error {
 		t.b.Delete(appendMailKey(nil, q.project, pos), nil),
 		t.b.Delete(appendQueueKey(nil, prefixQueue, id), nil),
 		t.b.Delete(appendQueueKey(nil, prefixMessage, id), nil),
-		t.with(q.project, func(w *mailWriter) error { return w.move(pos, statusCode(catalog.MailPending), 0) }))
+		t.with(q.project, func(w *mailWriter) error { return w.move(pos, statusCode(status), 0) }))
 	if err != nil {
 		return err
 	}

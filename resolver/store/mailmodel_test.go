@@ -236,7 +236,7 @@ func TestMailLogAgainstModel(t *testing.T) {
 					if err := s.ForgetMail([]int64{id}); err != nil {
 						t.Fatal(err)
 					}
-					if log := m.logs[id]; log.Status == catalog.MailPending && log.Attempts == 0 {
+					if log := m.logs[id]; (log.Status == catalog.MailPending || log.Status == catalog.MailRetrying) && log.Attempts == 0 {
 						delete(m.logs, id)
 						delete(m.queued, id)
 					}

@@ -29,7 +29,7 @@ func (s *Store) PruneMail(before, now time.Time) error {
 // steps takes one turn for a step and tells whether another one has to follow.
 func (s *Store) steps(step func(t *mailTurn) (more bool, err error)) (more bool, err error) {
 	said := make(chan bool, 1) // not a variable: the turn may outlive the call
-	err = s.writeMail(s.newBatch(), func(t *mailTurn) error {
+	err = s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		more, err := step(t)
 		said <- more
 		return err

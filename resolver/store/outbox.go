@@ -104,7 +104,7 @@ func (s *Store) anyQueued() (any bool, err error) {
 
 // doubtQueue marks all queued mails as uncertain, in one batch; nobody else may use the store.
 func (s *Store) doubtQueue() error {
-	return s.writeMail(s.newBatch(), func(t *mailTurn) error {
+	return s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		return s.EachQueued(func(log catalog.MailLog, _ catalog.QueuedMail) error {
 			log.Uncertain = true
 			return t.b.Set(appendMailKey(nil, log.ProjectID, posOf(log.CreatedAt, log.ID)), appendMailLog(nil, &log), nil)

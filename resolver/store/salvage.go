@@ -237,7 +237,7 @@ func (v *Salvage) Abandon() error {
 
 // copyKey stores what was kept under an idempotency key, where nothing is.
 func (s *Store) copyKey(i *catalog.Idempotency) error {
-	return s.writeMail(s.newBatch(), func(t *mailTurn) error {
+	return s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.unsynced = true
 		there, err := s.idempotency(expiringKey{i.ProjectID, i.Key})
 		if err != nil || there != nil {
@@ -254,7 +254,7 @@ func (s *Store) copyKey(i *catalog.Idempotency) error {
 func (s *Store) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied bool, err error) {
 	done := make(chan bool, 1)
 	pos, status := posOf(log.CreatedAt, log.ID), statusCode(log.Status)
-	err = s.writeMail(s.newBatch(), func(t *mailTurn) error {
+	err = s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.unsynced = true
 		there, err := t.stored(log.ProjectID, pos)
 		if err != nil || there != 0 {
