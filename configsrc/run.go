@@ -114,7 +114,7 @@ func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
 	}
 	events := !p.first.IsZero() && !now.Before(p.settled())
 	second := p.first.IsZero() && len(s.suspects) > 0 && !now.Before(s.due())
-	if p.busy = (events || second) && now.Sub(p.last) < gitAtMost && gitBusy(s.o.Dir); p.busy {
+	if p.busy = (events || second) && now.Sub(p.last) < gitAtMost && s.gitBusy(); p.busy {
 		return
 	}
 	switch {
@@ -156,7 +156,7 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 	if ctx.Err() == nil {
 		found.paths = append(found.paths, s.clearStrays(found.temps)...)
 	}
-	if ctx.Err() == nil && !gitBusy(s.o.Dir) && (found.all || len(found.paths) > 0 || s.heldNow()) {
+	if ctx.Err() == nil && !s.gitBusy() && (found.all || len(found.paths) > 0 || s.heldNow()) {
 		s.lookAndLog(ctx, found.scope)
 	}
 }
