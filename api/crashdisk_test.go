@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -87,9 +88,9 @@ func (d *crashDisk) change(name string, f func(n names)) {
 	d.history[dir] = append(d.history[dir], next)
 }
 
-func (d *crashDisk) CreateTemp(dir, pattern string) (f configsrc.TempFile, err error) {
+func (d *crashDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (f configsrc.TempFile, err error) {
 	node := new(inode)
-	err = d.step("create", func() (err error) { f, err = d.OSDisk.CreateTemp(dir, pattern); return err }, func() {
+	err = d.step("create", func() (err error) { f, err = d.OSDisk.CreateTemp(dir, pattern, perm); return err }, func() {
 		d.change(f.Name(), func(n names) { n[filepath.Base(f.Name())] = node })
 	})
 	if err != nil {

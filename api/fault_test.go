@@ -50,11 +50,11 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-func (d *faultDisk) CreateTemp(dir, pattern string) (configsrc.TempFile, error) {
+func (d *faultDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
 	if err := d.step("create"); err != nil {
 		return nil, pathError("open", dir, err)
 	}
-	f, err := d.OSDisk.CreateTemp(dir, pattern)
+	f, err := d.OSDisk.CreateTemp(dir, pattern, perm)
 	return &faultTemp{f, d}, err
 }
 

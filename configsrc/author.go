@@ -29,7 +29,7 @@ func (s *Source) tell(round []*update) {
 	if s.o.OnWrite == nil || len(round) == 0 {
 		return
 	}
-	root, err := filepath.EvalSymlinks(s.o.Dir)
+	root, _, err := s.where.find()
 	written := make([]Written, 0, len(round))
 	for _, u := range round {
 		for _, target := range u.targets() {

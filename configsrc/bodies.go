@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 
@@ -25,7 +25,7 @@ type bodySwap struct {
 	temp    string // the new content, synced, beside the file; what was there, once it is in place
 	kept    string // see update
 	placed  bool
-	lock    *os.File
+	lock    io.Closer
 }
 
 // bodySwaps reads the files that the draft's bodies stand in and makes their new contents.
@@ -115,14 +115,12 @@ func (b *bodySwap) stage(d Disk) (err error) {
 	if b.lock, err = lockFolder(filepath.Dir(b.target)); err != nil {
 		return err
 	}
-	if b.temp, err = writeSwap(d, b.target, b.content, b.like, b.want); err != nil {
+	var info fs.FileInfo
+	if b.temp, info, err = writeSwap(d, b.target, b.content, b.like, b.want); err != nil {
 		return err
 	}
-	info, err := d.Stat(b.temp)
-	if err == nil {
-		b.stamp = catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Inode: inode(info), Hash: digest(b.content)}
-	}
-	return err
+	b.stamp = stampOf(info, b.content)
+	return nil
 }
 
 // put exchanges the file, unless somebody has saved it since.

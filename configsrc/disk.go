@@ -9,8 +9,8 @@ import (
 // (Options.Disk). Names are paths with all links followed, or the base name of a folder's file behind such a path. Errors
 // wrap the system's. Its methods may be called from any goroutine.
 type Disk interface {
-	// CreateTemp creates a new, empty file as os.CreateTemp does.
-	CreateTemp(dir, pattern string) (TempFile, error)
+	// CreateTemp creates a new, empty file as os.CreateTemp does, with at most these permissions.
+	CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error)
 	Stat(name string) (fs.FileInfo, error)
 	ReadFile(name string) ([]byte, error)
 	// Rename gives a file another name in its folder, atomically, and replaces what has that name.
@@ -27,6 +27,7 @@ type Disk interface {
 // A TempFile is new content in the making. *os.File is one.
 type TempFile interface {
 	Name() string
+	Stat() (fs.FileInfo, error)
 	Chown(uid, gid int) error
 	Chmod(fs.FileMode) error
 	Write([]byte) (int, error)
@@ -37,26 +38,14 @@ type TempFile interface {
 // OSDisk is the disk itself. Other Disks are made from it.
 type OSDisk struct{}
 
-func (OSDisk) CreateTemp(dir, pattern string) (TempFile, error) {
-	f, err := os.CreateTemp(dir, pattern)
-	if err != nil {
-		return nil, err // not a nil *os.File in an interface
-	}
-	return f, nil
+func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error) {
+	return createTemp(dir, pattern, perm)
 }
 
 func (OSDisk) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
-func (OSDisk) ReadFile(name string) ([]byte, error)  { return os.ReadFile(name) }
-func (OSDisk) Rename(from, to string) error          { return os.Rename(from, to) }
+func (OSDisk) ReadFile(name string) ([]byte, error)  { return readFile(name) }
+func (OSDisk) Rename(from, to string) error          { return rename(from, to) }
 func (OSDisk) Exchange(a, b string) error            { return swap(a, b) }
 func (OSDisk) Link(from, to string) error            { return os.Link(from, to) }
-func (OSDisk) Remove(name string) error              { return os.Remove(name) }
-
-func (OSDisk) SyncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}
+func (OSDisk) Remove(name string) error              { return remove(name) }
+func (OSDisk) SyncFolder(dir string) error           { return syncDir(dir) }

@@ -36,7 +36,7 @@ func (s *Source) patient(ctx context.Context, write func() error) error {
 
 // awaitGit reports whether git has gone by then.
 func (s *Source) awaitGit(ctx context.Context, until time.Time) bool {
-	if !gitNow(s.o.Dir).working() {
+	if !s.gitNow().working() {
 		return true
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
@@ -48,7 +48,7 @@ func (s *Source) awaitGit(ctx context.Context, until time.Time) bool {
 		case <-ctx.Done():
 			return false
 		case <-tick.C:
-			if !gitNow(s.o.Dir).working() {
+			if !s.gitNow().working() {
 				return true
 			}
 		}
@@ -68,14 +68,14 @@ type gitState struct {
 }
 
 // gitNow is the state of the checkout that the folder is part of, zero for none.
-func gitNow(dir string) (now gitState) {
-	git := gitFolder(dir)
+func (s *Source) gitNow() (now gitState) {
+	git := s.gitFolder()
 	if git == "" {
 		return now
 	}
 	now.locked = gitLocked(git)
-	if info, err := os.Lstat(git); err == nil {
-		now.touched = info.ModTime().UnixNano()
+	if folder, ok := lookAt(git); ok {
+		now.touched = folder.moved
 	}
 	return now
 }
@@ -88,31 +88,27 @@ func (g gitState) working() bool {
 }
 
 // gitBusy reports whether git holds its lock in the checkout that the folder is part of.
-func gitBusy(dir string) bool {
-	git := gitFolder(dir)
+func (s *Source) gitBusy() bool {
+	git := s.gitFolder()
 	return git != "" && gitLocked(git)
 }
 
 func gitLocked(git string) bool {
-	_, err := os.Lstat(filepath.Join(git, "index.lock"))
-	return err == nil
+	_, locked := lookAt(filepath.Join(git, "index.lock"))
+	return locked
 }
 
 // gitFolder is where the index of the checkout is that the folder, links followed, is part of, "" for none.
-func gitFolder(dir string) string {
-	at, err := filepath.EvalSymlinks(dir)
-	if err == nil {
-		at, err = filepath.Abs(at)
-	}
+func (s *Source) gitFolder() string {
+	_, above, err := s.where.find()
 	if err != nil {
 		return ""
 	}
-	for {
-		git := filepath.Join(at, ".git")
-		switch info, err := os.Lstat(git); {
-		case err == nil && info.IsDir():
+	for _, git := range above {
+		switch there, ok := lookAt(git); {
+		case ok && there.dir:
 			return git
-		case err == nil: // a worktree or submodule: "gitdir: <path>"
+		case ok: // a worktree or submodule: "gitdir: <path>"
 			b, err := os.ReadFile(git)
 			line, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
 			if err != nil || !ok {
@@ -121,12 +117,8 @@ func gitFolder(dir string) string {
 			if filepath.IsAbs(line) {
 				return line
 			}
-			return filepath.Join(at, line)
+			return filepath.Join(filepath.Dir(git), line)
 		}
-		up := filepath.Dir(at)
-		if up == at {
-			return ""
-		}
-		at = up
 	}
+	return ""
 }

@@ -60,7 +60,7 @@ func CreateFile(dir, path string, content []byte) error {
 	}
 	defer lock.Close()
 	var d OSDisk
-	temp, err := writeTemp(d, filepath.Dir(name), content, nil)
+	temp, _, err := writeTemp(d, filepath.Dir(name), content, nil)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error)) error {
 		return fmt.Errorf("write into the config folder: %w", cause(err))
 	}
 	defer lock.Close()
-	temp, err := writeSwap(d, target, out, info, sha256.Sum256(src))
+	temp, _, err := writeSwap(d, target, out, info, sha256.Sum256(src))
 	if err != nil {
 		return err
 	}
@@ -138,11 +138,15 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error)) error {
 	return syncFolder(d, filepath.Dir(target))
 }
 
-// writeTemp writes and syncs a temporary file with the mode and owner of like.
-func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name string, err error) {
-	f, err := d.CreateTemp(dir, tempPattern)
+// writeTemp writes and syncs a temporary file with the mode and owner of like. info is what the disk says of it.
+func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name string, info fs.FileInfo, err error) {
+	mode := fs.FileMode(0o644)
+	if like != nil {
+		mode = like.Mode().Perm()
+	}
+	f, err := d.CreateTemp(dir, tempPattern, mode)
 	if err != nil {
-		return "", fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
 	}
 	defer func() {
 		if cerr := f.Close(); err == nil && cerr != nil {
@@ -152,43 +156,53 @@ func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name strin
 			_ = d.Remove(f.Name())
 		}
 	}()
-	mode := fs.FileMode(0o644)
-	if like != nil {
-		mode = like.Mode().Perm()
-		if st, ok := like.Sys().(*syscall.Stat_t); ok {
-			// Only root may give a file away; where the owner is another, the mode at least stays.
-			_ = f.Chown(int(st.Uid), int(st.Gid))
+	if _, err := f.Write(content); err != nil {
+		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+	}
+	if info, err = f.Stat(); err != nil {
+		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+	}
+	chowned := like != nil && chownLike(f, info, like)
+	if chowned || info.Mode().Perm() != mode {
+		if err := f.Chmod(mode); err != nil {
+			return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
 		}
 	}
-	if err := f.Chmod(mode); err != nil {
-		return "", fmt.Errorf("write into the config folder: %w", cause(err))
-	}
-	if _, err := f.Write(content); err != nil {
-		return "", fmt.Errorf("write into the config folder: %w", cause(err))
-	}
 	if err := f.Sync(); err != nil {
-		return "", fmt.Errorf("sync the new file: %w", cause(err))
+		return "", nil, fmt.Errorf("sync the new file: %w", cause(err))
 	}
-	return f.Name(), nil
+	return f.Name(), info, nil
+}
+
+// chownLike gives a file the owner of another one, where that is not so already.
+func chownLike(f TempFile, have, like fs.FileInfo) (tried bool) {
+	is, ok := have.Sys().(*syscall.Stat_t)
+	want, ok2 := like.Sys().(*syscall.Stat_t)
+	if !ok || !ok2 || is.Uid == want.Uid && is.Gid == want.Gid {
+		return false
+	}
+	// Only root may give a file away; where the owner is another, the mode at least stays.
+	_ = f.Chown(int(want.Uid), int(want.Gid))
+	return true
 }
 
 // writeSwap writes and syncs what is to take the place of target, which has the hash old, under a name that says so.
 // Content nil is for a removal.
-func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, err error) {
+func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, info fs.FileInfo, err error) {
 	if len(filepath.Base(target)) > maxSwapBase {
-		return "", fmt.Errorf("replace %s: its name is longer than %d bytes, which leaves no room for a temporary name; rename it",
+		return "", nil, fmt.Errorf("replace %s: its name is longer than %d bytes, which leaves no room for a temporary name; rename it",
 			filepath.Base(target), maxSwapBase)
 	}
-	temp, err := writeTemp(d, filepath.Dir(target), content, like)
+	temp, info, err := writeTemp(d, filepath.Dir(target), content, like)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	name = swapName(temp, target, old, sha256.Sum256(content))
 	if err := d.Rename(temp, name); err != nil {
 		_ = d.Remove(temp)
-		return "", fmt.Errorf("write into the config folder: %w", linkCause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", linkCause(err))
 	}
-	return name, nil
+	return name, info, nil
 }
 
 // exchange swaps temp, which has the hash ours, and target, unless target no longer has the content with the hash want.

@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"errors"
+	"io"
 	"os"
 	"time"
 
@@ -21,25 +22,25 @@ func swap(a, b string) error {
 // system calls, and the rest of its text would go with the old file. A read lease is what the kernel refuses then; where
 // there are no leases, nothing is known, and it reports false.
 func beingWritten(name string) bool {
-	f, err := os.Open(name)
+	f, err := openRaw(name, os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}
 	defer f.Close() // gives the lease back, too
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	_, err = unix.FcntlInt(uintptr(f.fd), unix.F_SETLEASE, unix.F_RDLCK)
 	return errors.Is(err, unix.EAGAIN)
 }
 
 // lockFolder says that a write is under way in the folder, to whoever clears strays there, in this process or another,
 // and until the folder is closed or the process is dead. Writers do not keep each other out. Where the file system has
 // no locks, it says nothing.
-func lockFolder(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
+func lockFolder(dir string) (io.Closer, error) {
+	f, err := openRaw(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(time.Millisecond) {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		err = unix.Flock(f.fd, unix.LOCK_SH|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return f, nil
 		}
@@ -52,12 +53,12 @@ func lockFolder(dir string) (*os.File, error) {
 
 // claimFolder keeps writers out of a folder until it is closed: errFolderLocked where one is at work, and
 // errors.ErrUnsupported where that cannot be told.
-func claimFolder(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
+func claimFolder(dir string) (io.Closer, error) {
+	f, err := openRaw(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		return f, nil
 	}

@@ -4,6 +4,7 @@ package configsrc
 
 import (
 	"errors"
+	"io"
 	"os"
 )
 
@@ -14,7 +15,7 @@ func swap(a, b string) error { return errors.ErrUnsupported }
 func beingWritten(string) bool { return false }
 
 // lockFolder says that a write is under way in the folder, where that can be said.
-func lockFolder(dir string) (*os.File, error) { return os.Open(dir) }
+func lockFolder(dir string) (io.Closer, error) { return os.Open(dir) }
 
 // claimFolder keeps writers out of a folder, where that is possible.
-func claimFolder(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+func claimFolder(string) (io.Closer, error) { return nil, errors.ErrUnsupported }

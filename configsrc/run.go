@@ -124,7 +124,7 @@ func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
 	if wait := (events || second) && now.Sub(p.last) < gitAtMost; !wait {
 		p.busy = false
 	} else if !p.busy || !now.Before(p.gitAt.Add(gitPoll)) { // while git is at work, each file of it comes by here
-		p.busy, p.gitAt = gitBusy(s.o.Dir), now
+		p.busy, p.gitAt = s.gitBusy(), now
 	}
 	if p.busy {
 		return
@@ -157,7 +157,7 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 	p.underway--
 	if found.hash {
 		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
-		if len(found.paths) > 0 && ctx.Err() == nil && !gitBusy(s.o.Dir) {
+		if len(found.paths) > 0 && ctx.Err() == nil && !s.gitBusy() {
 			found.scope.hash = true
 			s.lookAndLog(ctx, found.scope)
 		}
@@ -171,7 +171,7 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 	if ctx.Err() == nil {
 		found.paths = append(found.paths, s.clearStrays(found.temps)...)
 	}
-	if ctx.Err() == nil && !gitBusy(s.o.Dir) && (found.all || len(found.paths) > 0 || s.heldNow()) {
+	if ctx.Err() == nil && !s.gitBusy() && (found.all || len(found.paths) > 0 || s.heldNow()) {
 		s.lookAndLog(ctx, found.scope)
 	}
 }

@@ -62,6 +62,8 @@ type Options struct {
 	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
 	// that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
+	// OnWriters, if set, is told how many API writes are under way whenever one begins. It must return at once.
+	OnWriters func(n int)
 	// OpenSecret opens a secret, so that a password that is saved again is known to be the one that the file gives. Nil:
 	// none can be. See Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
@@ -77,7 +79,9 @@ type Source struct {
 
 	updates chan *update // see write.go
 	writers writers
-	parsed  parsedFiles // that were written lately
+	writing atomic.Int32 // API writes under way
+	parsed  parsedFiles  // that were written lately
+	where   whereabouts  // of Dir
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
 	// writes them, so that it reads without it.
@@ -126,7 +130,7 @@ func New(o Options) *Source {
 	if o.Disk == nil {
 		o.Disk = OSDisk{}
 	}
-	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), table: newTable()}
+	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), where: whereabouts{dir: o.Dir}, table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s

@@ -1,7 +1,6 @@
 package configsrc
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +59,14 @@ func openTree(dir string) (*tree, error) {
 	return &tree{dir: dir, root: root, unlisted: map[string]bool{}}, nil
 }
 
-func (t *tree) Close() { t.root.Close() }
+// lateTree is openTree for whoever may need nothing but read: the folder is opened when the first file is.
+func lateTree(dir string) *tree { return &tree{dir: dir} }
+
+func (t *tree) Close() {
+	if t.root != nil {
+		t.root.Close()
+	}
+}
 
 // An entry is what stands at a path: stat data, or why it cannot be config.
 type entry struct {
@@ -263,6 +269,13 @@ func regular(info fs.FileInfo) error {
 // read returns a file's bytes and the stamp that belongs to them: when size, time or inode move while it is read, it is
 // read again. A file that does not hold still for five tries is an error, and so a matter of the next look.
 func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	if t.root == nil {
+		root, err := os.OpenRoot(t.dir)
+		if err != nil {
+			return nil, catalog.Stamp{}, err
+		}
+		t.root = root
+	}
 	for range 5 {
 		b, stamp, moved, err := t.readOnce(at, limit)
 		if err != nil || !moved {
@@ -297,9 +310,14 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 	if err != nil {
 		return nil, stamp, false, err
 	}
-	stamp = catalog.Stamp{Size: after.Size(), ModTime: after.ModTime(), Inode: inode(after), Hash: sha256.Sum256(b)}
+	stamp = stampOf(after, b)
 	same := before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()) && inode(before) == stamp.Inode
 	return b, stamp, !same || int64(len(b)) != stamp.Size, nil
+}
+
+// stampOf is the stamp of a file that is like this and has these bytes.
+func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
+	return catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Inode: inode(info), Hash: digest(content)}
 }
 
 // readAll is io.ReadAll into a buffer that was made large enough.

@@ -78,7 +78,7 @@ func (s *Source) noteWrite(u *update) (name string, err error) {
 }
 
 func writeNote(d Disk, dir string, content []byte) (name string, err error) {
-	f, err := d.CreateTemp(dir, undoPattern)
+	f, err := d.CreateTemp(dir, undoPattern, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("write into the config folder: %w", cause(err))
 	}

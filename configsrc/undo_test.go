@@ -33,11 +33,11 @@ func (d dyingDisk) step() error {
 	return nil
 }
 
-func (d dyingDisk) CreateTemp(dir, pattern string) (configsrc.TempFile, error) {
+func (d dyingDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
 	if err := d.step(); err != nil {
 		return nil, err
 	}
-	f, err := d.OSDisk.CreateTemp(dir, pattern)
+	f, err := d.OSDisk.CreateTemp(dir, pattern, perm)
 	return dyingFile{f, d}, err
 }
 

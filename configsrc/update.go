@@ -3,9 +3,11 @@ package configsrc
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +30,7 @@ type update struct {
 	note   string         // of the write of several files, while it is on its way, see undo.go
 	by     Author
 	disk   Disk
-	lock   *os.File // on the folder, as long as temp may be there
+	lock   io.Closer // on the folder, as long as temp may be there
 	done   chan error
 }
 
@@ -40,19 +42,16 @@ func (u *update) stage(content []byte, like fs.FileInfo) (err error) {
 	if err = u.stageBodies(); err != nil || u.stays {
 		return u.unstaged(err)
 	}
+	var info fs.FileInfo
 	if u.create {
-		u.temp, err = writeTemp(u.disk, filepath.Dir(u.target), content, nil)
+		u.temp, info, err = writeTemp(u.disk, filepath.Dir(u.target), content, nil)
 	} else {
-		u.temp, err = writeSwap(u.disk, u.target, content, like, u.want)
+		u.temp, info, err = writeSwap(u.disk, u.target, content, like, u.want)
 	}
 	if err != nil || u.c.gone {
 		return u.unstaged(err)
 	}
-	info, err := u.disk.Stat(u.temp)
-	if err != nil {
-		return u.unstaged(err)
-	}
-	u.c.stamp = catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Inode: inode(info), Hash: digest(content)}
+	u.c.stamp = stampOf(info, content)
 	return nil
 }
 
@@ -164,7 +163,9 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 	select {
 	case s.updates <- u:
 		// From here on only its end tells what became of it.
-		return <-u.done
+		err := <-u.done
+		u.discard()
+		return err
 	case <-ctx.Done():
 		u.discard()
 		return busy("the files are being reloaded")
@@ -206,15 +207,12 @@ func (s *Source) refuse(updates []*update, err error) {
 	}
 }
 
-// end tells the writer; the file that is not needed any more goes before.
-func (u *update) end(err error) {
-	u.discard()
-	u.done <- err
-}
+// end tells the writer, whose the update is again.
+func (u *update) end(err error) { u.done <- err }
 
 // writeRound commits those updates that do not depend on each other, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
-	git := gitNow(s.o.Dir)
+	git := s.gitNow()
 	if git.working() {
 		s.refuse(updates, errGitBusy)
 		return nil
@@ -314,32 +312,35 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 // place puts the contents in place and makes that durable, and returns the updates for which it went well: none where git
 // is no longer as it was before. It may have looked at the files by then and be about to write over what is in them now.
 func (s *Source) place(round []*update, before gitState) []*update {
-	folders := map[string]error{}
+	errs := make([]error, len(round))
+	sideBySide(len(round), func(i int) { errs[i] = s.putAll(round[i]) })
+	var folders []string
 	placed := round[:0]
-	for _, u := range round {
-		if err := s.putAll(u); err != nil {
-			u.end(err)
+	for i, u := range round {
+		if errs[i] != nil {
+			u.end(errs[i])
 			continue
 		}
 		for _, target := range u.targets() {
-			folders[filepath.Dir(target)] = nil
+			if dir := filepath.Dir(target); !slices.Contains(folders, dir) {
+				folders = append(folders, dir)
+			}
 		}
 		placed = append(placed, u)
 	}
-	if gitNow(s.o.Dir) != before {
+	if s.gitNow() != before {
 		for _, u := range placed {
 			s.takeBack(u, errGitBusy)
 		}
 		return nil
 	}
-	for dir := range folders {
-		folders[dir] = syncFolder(s.o.Disk, dir)
-	}
+	errs = make([]error, len(folders))
+	sideBySide(len(folders), func(i int) { errs[i] = syncFolder(s.o.Disk, folders[i]) })
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error
 		for _, target := range u.targets() {
-			err = errors.Join(err, folders[filepath.Dir(target)])
+			err = errors.Join(err, errs[slices.Index(folders, filepath.Dir(target))])
 		}
 		if err != nil {
 			s.takeBack(u, writeFault("write "+u.c.path, err))
@@ -348,6 +349,18 @@ func (s *Source) place(round []*update, before gitState) []*update {
 		durable = append(durable, u)
 	}
 	return durable
+}
+
+// sideBySide runs f(0) … f(n-1), which mostly wait for the disk, at the same time.
+func sideBySide(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() { f(i) })
+	}
+	if n > 0 {
+		f(0)
+	}
+	wg.Wait()
 }
 
 // takeBack undoes what put did, and ends the update.

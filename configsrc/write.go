@@ -67,6 +67,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
+	defer s.beginWrite()()
 	content, err := hclfile.NewProject(p)
 	if err != nil {
 		return fmt.Errorf("write project %s: %w", p.Slug, err)
@@ -92,6 +93,7 @@ func (s *Source) retried(ctx context.Context, write func() error) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
+	defer s.beginWrite()()
 	err := s.patient(ctx, write)
 	if errors.Is(err, ErrChanged) {
 		err = s.patient(ctx, write)
@@ -100,6 +102,15 @@ func (s *Source) retried(ctx context.Context, write func() error) error {
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
 	}
 	return err
+}
+
+// beginWrite counts a write as long as it is under way.
+func (s *Source) beginWrite() (end func()) {
+	n := s.writing.Add(1)
+	if s.o.OnWriters != nil {
+		s.o.OnWriters(int(n))
+	}
+	return func() { s.writing.Add(-1) }
 }
 
 func (s *Source) writable() error {
@@ -114,8 +125,10 @@ type edit struct {
 	path, target string
 	src          []byte
 	stamp        catalog.Stamp     // of src
+	info         fs.FileInfo       // of the file that had it
 	deps         []catalog.Dep     // of src
 	declared     *catalog.Declared // by src
+	sound        *catalog.Declared // the same, where src gives no warnings either
 	draft        *hclfile.Draft    // of src
 	decoded      *hclfile.Result   // src
 	at           int               // of the project in it
@@ -131,10 +144,7 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
 	}
 	defer s.writers.lock(path)()
-	t, err := openTree(s.o.Dir)
-	if err != nil {
-		return writeFault("open the config folder", err)
-	}
+	t := lateTree(s.o.Dir)
 	defer t.Close()
 	e, u, err := s.openEdit(t, path, uuid)
 	if err != nil {
@@ -166,13 +176,9 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 
 // openEdit reads the file that declares a project.
 func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *update, error) {
-	target, err := editTarget(s.o.Dir, path)
+	target, src, stamp, info, err := s.readTarget(t, path)
 	if err != nil {
-		return nil, nil, writeFault("edit "+path, err)
-	}
-	src, stamp, err := t.read(path, MaxFileBytes)
-	if err != nil {
-		return nil, nil, writeFault("read "+path, err)
+		return nil, nil, err
 	}
 	now := &candidate{path: path, bytes: src, stamp: stamp}
 	decode := func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
@@ -195,8 +201,32 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 		had[c] = true
 	}
 	u := &update{target: target, want: stamp.Hash, had: had, disk: s.o.Disk, done: make(chan error, 1)}
-	return &edit{path: path, target: target, src: src, stamp: stamp, deps: now.deps, declared: now.declared,
+	sound := now.declared
+	if len(now.diags) > 0 {
+		sound = nil
+	}
+	return &edit{path: path, target: target, sound: sound, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
 		draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
+}
+
+// readTarget reads a file that is going to be replaced. target is its path without links.
+func (s *Source) readTarget(t *tree, path string) (target string, src []byte, stamp catalog.Stamp, info fs.FileInfo, err error) {
+	if root, _, err := s.where.find(); err == nil {
+		target = filepath.Join(root, filepath.FromSlash(path))
+		if src, info, ok := readPlain(target, MaxFileBytes); ok { // nearly always
+			return target, src, stampOf(info, src), info, nil
+		}
+	}
+	if target, err = editTarget(s.o.Dir, path); err != nil {
+		return "", nil, stamp, nil, writeFault("edit "+path, err)
+	}
+	if src, stamp, err = t.read(path, MaxFileBytes); err != nil {
+		return "", nil, stamp, nil, writeFault("read "+path, err)
+	}
+	if info, err = s.o.Disk.Stat(target); err != nil {
+		return "", nil, stamp, nil, writeFault("edit "+path, err)
+	}
+	return target, src, stamp, info, nil
 }
 
 // fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
@@ -208,6 +238,7 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed,
 	}
 	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
 	decoded := c.decodeBy(s.display(e.path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
+		o.Sound = e.sound
 		return e.draft.Decode(out, o)
 	})
 	if c.declared == nil {
@@ -225,11 +256,7 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed,
 		*c = candidate{path: e.path, gone: true}
 		return made, u.stage(nil, nil)
 	}
-	info, err := s.o.Disk.Stat(u.target)
-	if err != nil {
-		return nil, writeFault("edit "+e.path, err)
-	}
-	return made, u.stage(out, info)
+	return made, u.stage(out, e.info)
 }
 
 func (s *Source) isLink(path string) bool {
@@ -248,7 +275,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 		return writeFault("open the config folder", err)
 	}
 	defer t.Close()
-	root, err := filepath.EvalSymlinks(s.o.Dir)
+	root, _, err := s.where.find()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}

@@ -13,9 +13,14 @@ func notFound(what string) error {
 
 // view runs f on the store of the moment, again where that store was exchanged meanwhile. f may run twice.
 func (r *Resolver) view(f func(v *store.View) error) error {
+	return r.reading(func(st *store.Store) error { return st.View(f) })
+}
+
+// reading is view for what needs no view.
+func (r *Resolver) reading(f func(st *store.Store) error) error {
 	for {
 		st := r.reads.Load()
-		err := st.View(f)
+		err := f(st)
 		if errors.Is(err, store.ErrClosed) && st != r.reads.Load() {
 			continue
 		}
@@ -49,9 +54,17 @@ func (r *Resolver) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults,
 // ProjectByID returns a project. Like all lookups it reports what is not there as a *catalog.Error NOT_FOUND, and a
 // store that cannot be read as UNAVAILABLE. The result is the caller's.
 func (r *Resolver) ProjectByID(id int64) (*catalog.Project, error) {
-	p, _, err := r.project(id)
-	if err != nil {
+	p := new(catalog.ProjectConfig)
+	var found bool
+	err := r.reading(func(st *store.Store) (err error) {
+		found, err = st.Project(p, id)
+		return err
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case !found:
+		return nil, notFound("project")
 	}
 	return &p.Project, nil
 }

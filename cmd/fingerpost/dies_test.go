@@ -44,10 +44,10 @@ func (d *deathDisk) step(name string) bool {
 	return !strings.Contains(d.leaveOut, name)
 }
 
-func (d *deathDisk) CreateTemp(dir, pattern string) (configsrc.TempFile, error) {
+func (d *deathDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
 	d.writing.Store(true)
 	d.step("create")
-	f, err := d.OSDisk.CreateTemp(dir, pattern)
+	f, err := d.OSDisk.CreateTemp(dir, pattern, perm)
 	if err != nil {
 		return nil, err
 	}

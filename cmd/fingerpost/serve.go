@@ -254,7 +254,7 @@ func (s *service) open(ctx context.Context) error {
 	disk, _ := ctx.Value(diskKey{}).(configsrc.Disk)
 	sourceOptions := configsrc.Options{
 		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
-		MaxDelete: s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx),
+		MaxDelete: s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx), OnWriters: newCrowd().writes,
 	}
 	opsOptions := api.OpsOptions{Logger: s.log, Version: version()}
 	if s.after, err = newAfterWrite(s.f.afterWrite, s.f.config, s.f.afterLimit, s.log); err != nil {

@@ -15,6 +15,28 @@ type Options struct {
 	// ReadFile reads a template body that file("path") names. The path is slash-separated, below the config folder and
 	// already checked to be local. Nil: such bodies are left empty and the call is only checked for its form.
 	ReadFile func(path string) ([]byte, error)
+	// Sound is what the file has declared before, where that came without any diagnostic: a template that is the same as
+	// one in it is not checked again. May be nil. It is only read.
+	Sound *catalog.Declared
+}
+
+// sound reports that t was checked before.
+func (o *Options) sound(t *catalog.Template) bool {
+	if o.Sound == nil || t.BodyHTML == "" && t.BodyText == "" { // of those it counts where they stand
+		return false
+	}
+	in := o.Sound.Templates
+	for i := range o.Sound.Projects {
+		if p := &o.Sound.Projects[i]; t.ProjectID != 0 && p.Project.ID == t.ProjectID {
+			in = p.Templates
+		}
+	}
+	for i := range in {
+		if in[i] == *t {
+			return true
+		}
+	}
+	return false
 }
 
 // A Result is one decoded file.

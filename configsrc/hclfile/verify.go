@@ -1,6 +1,7 @@
 package hclfile
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,8 @@ func (d *Draft) verify(after *source) error {
 	}
 	touched, rest := d.touched(), after.body.Blocks
 	want, got := newModel(), newModel()
+	want.still = map[*hclsyntax.Block]bool{}
+	got.still = want.still
 	var fresh []string // keys that must be the only ones
 	for _, b := range d.body.Blocks {
 		if s := d.sites[b]; s != nil && s.gone {
@@ -32,6 +35,7 @@ func (d *Draft) verify(after *source) error {
 		}
 		switch now := rest[0]; {
 		case touched[b]:
+			d.keepStill(b, after, now, want.still)
 			fresh = d.addWanted(want, b, "", fresh)
 			after.addBlock(got, now, "")
 		case now.TypeRange.Start.Byte != d.moved(b.TypeRange.Start.Byte) || now.CloseBraceRange.End.Byte != d.movedBehind(b.CloseBraceRange.End.Byte):
@@ -54,6 +58,36 @@ func (d *Draft) verify(after *source) error {
 		return ErrVerify
 	}
 	return d.verifyComments(after, touched)
+}
+
+// keepStill finds the blocks inside b that no edit has touched and that stand, byte for byte, where they have moved to in
+// now, which b has become in after. It notes both of each pair.
+func (d *Draft) keepStill(b *hclsyntax.Block, after *source, now *hclsyntax.Block, still map[*hclsyntax.Block]bool) {
+	at := make(map[int]*hclsyntax.Block, len(now.Body.Blocks))
+	for _, inner := range now.Body.Blocks {
+		at[inner.TypeRange.Start.Byte] = inner
+	}
+	for _, inner := range b.Body.Blocks {
+		from, to := inner.TypeRange.Start.Byte, inner.CloseBraceRange.End.Byte
+		there := at[d.moved(from)]
+		switch {
+		case there == nil:
+		case d.edits(from, to):
+			d.keepStill(inner, after, there, still)
+		case bytes.Equal(after.src[there.TypeRange.Start.Byte:there.CloseBraceRange.End.Byte], d.src[from:to]):
+			still[inner], still[there] = true, true
+		}
+	}
+}
+
+// edits reports whether an edit is made in src[from:to]; what is put in before or behind it is not in it.
+func (d *Draft) edits(from, to int) bool {
+	for _, s := range d.splices {
+		if s.from < to && s.to > from { // what is put in goes from a place to the same
+			return true
+		}
+	}
+	return false
 }
 
 // touched are the file's own blocks in which something is edited.
@@ -81,6 +115,9 @@ func (d *Draft) addWanted(m *model, b *hclsyntax.Block, path string, fresh []str
 	key := m.block(path, b.Type, labels)
 	if s.label != nil {
 		fresh = append(fresh, blockKey(path, b.Type, labels))
+	}
+	if m.still[b] {
+		return fresh
 	}
 	for name, attr := range b.Body.Attributes {
 		value, changed := s.values[attr]

@@ -181,6 +181,12 @@ func (v *View) TemplateByCode(dst *catalog.Template, project int64, code string)
 	return v.Template(dst, project, id)
 }
 
+// Project is View.Project in the newest state, for less than a View takes to make.
+func (s *Store) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
+	err = s.read(func() error { found, err = readProject(now{s.db}, dst, id); return err })
+	return found, err
+}
+
 // Sealing returns the sealing block, nil when there is none.
 func (s *Store) Sealing() (x *catalog.Sealing, err error) {
 	err = s.read(func() error {

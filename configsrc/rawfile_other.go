@@ -1,0 +1,45 @@
+//go:build !linux
+
+package configsrc
+
+import (
+	"io/fs"
+	"os"
+)
+
+func createTemp(dir, pattern string, _ fs.FileMode) (TempFile, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return f, nil
+}
+
+func readFile(name string) ([]byte, error) { return os.ReadFile(name) }
+func rename(from, to string) error         { return os.Rename(from, to) }
+func remove(name string) error             { return os.Remove(name) }
+
+func syncDir(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// readPlain is for systems that tell whether a path leads through links.
+func readPlain(string, int64) ([]byte, fs.FileInfo, bool) { return nil, nil, false }
+
+type seen struct {
+	dir   bool
+	moved int64
+}
+
+func lookAt(name string) (s seen, ok bool) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return s, false
+	}
+	return seen{info.IsDir(), info.ModTime().UnixNano()}, true
+}
