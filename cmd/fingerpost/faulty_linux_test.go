@@ -116,7 +116,9 @@ func (r *rig) inject(fault, on string) *tracer {
 	log := filepath.Join(r.t.TempDir(), "strace.log")
 	args := []string{"-f", "-o", log, "-e", "inject=" + fault, "-e", "trace=" + fault[:strings.Index(fault, ":")]}
 	if on != "" {
-		args = append(args, "-P", on)
+		below, err := filepath.Rel(r.dir, on) // as the server itself names it
+		must(r.t, err)
+		args = append(args, "-P", on, "-P", below)
 	}
 	x := &tracer{exec.Command("strace", append(args, "-p", fmt.Sprint(r.pid))...)}
 	var said server // as a buffer
@@ -163,6 +165,7 @@ func TestSystemCallsFail(t *testing.T) {
 	}
 	r := newRig(t, nil)
 	file, folder := r.path("other.hcl"), r.path(".")
+	must(t, os.Chmod(file, 0o666)) // more than the umask lets a new file have: each write has to set it
 	name := "Other"
 	for _, f := range []struct{ fault, on string }{
 		{"openat:error=EIO", folder},
