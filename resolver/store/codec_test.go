@@ -112,6 +112,7 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 				Project: catalog.Project{Slug: "p", ID: 2},
 				Domains: []catalog.Domain{{Name: "a", UUID: catalog.UUID{1}, ID: 1}},
 			}},
+			Keys:    []catalog.Key{{Name: "k", ID: "abcdef"}, {Name: "l", ID: "0123456789abcdef"}},
 			Sealing: new(catalog.Sealing),
 		}} {
 			row.Refs = declared.Refs()
@@ -125,6 +126,11 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 				t.Errorf("the refs of %+v are %q, want %q, %v", row, got, refs, err)
 			}
 		}
+	}
+	old := catalog.FileRow{Stamp: catalog.Stamp{Size: 1, ModTime: when, Inode: 1, Hash: [32]byte{9}}}
+	rec := appendRow(nil, &old, appendRefs(nil, &catalog.Declared{Keys: []catalog.Key{{Name: "k"}}}))
+	if got, err := decodeRow(rec); err != nil || got.Stamp != (catalog.Stamp{}) {
+		t.Errorf("a file whose key's id nobody knows need not be read again: %+v, %v", got, err)
 	}
 	s := &catalog.Sealing{Recipients: []string{"a", "b"}, Require: true}
 	if got, err := decodeSealing(appendSealing(nil, s)); err != nil || !reflect.DeepEqual(got, s) {

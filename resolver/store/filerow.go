@@ -1,6 +1,10 @@
 package store
 
-import "fingerpost/resolver/catalog"
+import (
+	"bytes"
+
+	"fingerpost/resolver/catalog"
+)
 
 func (e *encoder) stamp(s *catalog.Stamp) {
 	e.int(s.Size)
@@ -27,7 +31,8 @@ func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
 	return e.b
 }
 
-// appendRefs encodes the refs of what a file declares. A key's public id is not among what a row has.
+// appendRefs encodes the refs of what a file declares. A key has no UUID; its public id, which is no longer than one, has
+// the place.
 func appendRefs(dst []byte, d *catalog.Declared) []byte {
 	e := encoder{dst}
 	n := 0
@@ -36,6 +41,9 @@ func appendRefs(dst []byte, d *catalog.Declared) []byte {
 	d.EachRef(func(r catalog.Ref) {
 		e.string(string(r.Kind))
 		e.string(r.Name)
+		if r.Kind == catalog.KindKey && len(r.KeyID) <= len(r.UUID) {
+			copy(r.UUID[:], r.KeyID)
+		}
 		e.raw(r.UUID[:])
 		e.uint(uint64(r.ID))
 		e.uint(uint64(r.ProjectID))
@@ -57,15 +65,24 @@ func decodeRow(rec []byte) (*catalog.FileRow, error) {
 	if err := d.err(); err != nil {
 		return nil, err
 	}
+	for _, r := range row.Refs {
+		if r.Kind == catalog.KindKey && r.KeyID == "" {
+			row.Stamp = catalog.Stamp{} // written before rows had it: what the file claims shows only by reading it
+		}
+	}
 	return row, nil
 }
 
 // refs appends those of a row to dst. They are only complete where the decoder has not failed.
 func (d *decoder) refs(dst []catalog.Ref) []catalog.Ref {
 	for range d.count() {
-		dst = append(dst, catalog.Ref{
+		r := catalog.Ref{
 			Kind: catalog.KnownKind(catalog.Kind(d.string())), Name: d.string(), UUID: d.uuid(), ID: int64(d.uint()), ProjectID: int64(d.uint()),
-		})
+		}
+		if r.Kind == catalog.KindKey {
+			r.KeyID, r.UUID = string(bytes.TrimRight(r.UUID[:], "\x00")), catalog.UUID{}
+		}
+		dst = append(dst, r)
 		if d.failed {
 			break
 		}

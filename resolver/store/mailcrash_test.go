@@ -47,6 +47,9 @@ func (c *mailCrowd) run(s *Store, writer, mails int) {
 		id := int64(n*100 + writer + 1)
 		log, mail := newMail(id%3+1, id, mailEpoch.Add(time.Duration(id)*time.Second))
 		idem := &catalog.Idempotency{ProjectID: log.ProjectID, Key: fmt.Sprint("key-", id), LogID: id, ExpiresAt: mailEpoch.Add(time.Hour)}
+		if writer%2 == 1 { // as one that is sent at once
+			log.Status, log.Attempts = catalog.MailSending, 1
+		}
 		_, err := s.AcceptMail(log, mail, idem, mailEpoch)
 		if !c.ack(*log, err) {
 			return

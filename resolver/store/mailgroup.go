@@ -167,6 +167,7 @@ func (g *mailGroup) commit() {
 		}
 		if err == nil {
 			s.mail.witness.ack(number)
+			err = s.Check() // what went into a directory that is no longer there is lost
 		}
 	}
 	// The readers that Borrow keeps stay: nothing of what they read is mail.

@@ -129,10 +129,7 @@ func (s *Store) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mai
 			return s.fence.cause()
 		}
 	})
-	if err != nil || refused != nil {
-		return errors.Join(refused, err)
-	}
-	return s.Check() // what went into a directory that is no longer there is lost
+	return errors.Join(refused, err)
 }
 
 // note numbers the write and moves the bound of ids.
@@ -286,7 +283,8 @@ func (s *Store) UpdateMail(log *catalog.MailLog) error {
 }
 
 // ForgetMail deletes mails whose AcceptMail has failed at a moment at which it may have been stored nevertheless: as long
-// as no attempt was noted, and with what idempotency keys lead to them. Ids that are not there are fine.
+// as no attempt was noted but the one that an accepted mail may have begun with, of which nothing can have come; and with
+// what idempotency keys lead to them. Ids that are not there are fine.
 func (s *Store) ForgetMail(ids []int64) error {
 	for _, id := range ids {
 		err := s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.forget(id) })
@@ -309,7 +307,8 @@ func (t *mailTurn) forget(id int64) error {
 		return decodeMailLog(&log, q.project, pos, rec)
 	})
 	status := log.Status
-	if waits := status == catalog.MailPending || status == catalog.MailRetrying; err != nil || !waits || log.Attempts > 0 {
+	asAccepted := !status.Ended() && (log.Attempts == 0 || log.Attempts == 1 && status == catalog.MailSending)
+	if err != nil || !asAccepted {
 		t.idle = true
 		return err
 	}
