@@ -133,6 +133,7 @@ func (s *Store) readMail(project int64, f func(r *mailReader) error) error {
 				r.rows = slices.Clone(r.rows)
 				r.it, err = s.db.NewIter(nil)
 			}
+			s.shedTallies()
 			<-s.mail.turn
 		case <-s.fence.failed: // who has the turn may keep it for ever
 			if r.it, err = s.db.NewIter(nil); err == nil {
@@ -164,14 +165,19 @@ func (s *Store) tallies(project int64) ([]tally, error) {
 	if err = errors.Join(err, it.Close()); err != nil {
 		return nil, err
 	}
-	for other := range s.mail.rows {
-		if len(s.mail.rows) < maxIndexed {
-			break
-		}
-		delete(s.mail.rows, other)
-	}
 	s.mail.rows[project] = rows
 	return rows, nil
+}
+
+// shedTallies keeps the rows in memory within their bound. The caller has the turn, and no batch in the making, which the rows
+// may be ahead of.
+func (s *Store) shedTallies() {
+	for project := range s.mail.rows {
+		if len(s.mail.rows) <= s.mail.indexed {
+			return
+		}
+		delete(s.mail.rows, project)
+	}
 }
 
 func (r *mailReader) logKey(p mailPos) []byte {

@@ -145,6 +145,7 @@ func (g *mailGroup) commit() {
 		if g.stale != 0 {
 			delete(s.mail.rows, g.stale)
 		}
+		s.shedTallies()
 		<-s.mail.turn
 	}
 	if len(g.members) == 0 {

@@ -27,19 +27,20 @@ var (
 
 // mailState is what a store keeps in memory of its mail.
 type mailState struct {
-	turn   chan struct{} // of capacity 1; full while somebody adds to the order of mail's batches
-	queue  mailQueue
-	rows   map[int64][]tally // of projects, as that order has them; guarded by turn
-	perRow int               // maxTally, but in tests
-	bound  atomic.Int64      // no id above it has been given out; what the store holds of it, raised before the batch is applied
-	number uint64            // of the last write; guarded by turn
+	turn    chan struct{} // of capacity 1; full while somebody adds to the order of mail's batches
+	queue   mailQueue
+	rows    map[int64][]tally // of projects, as that order has them; guarded by turn
+	perRow  int               // maxTally, but in tests
+	indexed int               // maxIndexed, but in tests
+	bound   atomic.Int64      // no id above it has been given out; what the store holds of it, raised before the batch is applied
+	number  uint64            // of the last write; guarded by turn
 
 	witness witness
 	missing uint64 // writes, see MailMissing
 }
 
 func newMailState() mailState {
-	return mailState{turn: make(chan struct{}, 1), rows: make(map[int64][]tally), perRow: maxTally}
+	return mailState{turn: make(chan struct{}, 1), rows: make(map[int64][]tally), perRow: maxTally, indexed: maxIndexed}
 }
 
 // mailIDsAhead is how far the bound of ids is moved with each mail, so that giving out the next one costs no write: one
