@@ -35,6 +35,7 @@ type session struct {
 	pipeline bool     // RFC 2920: takes several commands at a time
 
 	used  int         // transactions begun
+	heard time.Time   // when the last one of them was over
 	reset bool        // the last one was given up: RSET comes first
 	lost  bool        // it is not known what the server waits for
 	idle  *time.Timer // ends it where nobody needs it again; nil before it was idle
@@ -275,6 +276,7 @@ func (s *session) reusable(stage Stage, err error) bool {
 		}
 		s.reset = true
 	}
+	s.heard = time.Now()
 	return s.used < maxMails && s.r.Buffered() == 0 && s.wire.left > maxSessionBytes/2
 }
 

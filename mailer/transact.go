@@ -5,8 +5,12 @@ import (
 	"time"
 )
 
-// stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
-const stalePatience = 10 * time.Second
+const (
+	// stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
+	stalePatience = 10 * time.Second
+	// trustedFor is how long a session that has answered is taken to be there still.
+	trustedFor = 5 * time.Second
+)
 
 // transact hands the mail over. Once the final dot is out, a.stage is StageEOD, and the context has no say any more,
 // unless the attempt is alone.
@@ -17,13 +21,12 @@ func (a *attempt) transact(s *session) error {
 	if s.maxSize > 0 && int64(len(a.message)) > s.maxSize {
 		return errTooLarge
 	}
-	patience := a.limits.Command
-	if s.used > 0 {
-		patience = min(patience, stalePatience)
-	}
 	s.used++
-	if err := a.envelope(s, patience); err != nil {
+	if err := a.envelope(s); err != nil {
 		return err
+	}
+	if s.r.Buffered() > 0 {
+		return errNoReply // what has come before the dot is out is no reply to it
 	}
 	a.stage = StageBody
 	s.wire.within(a.limits.Body)
@@ -56,9 +59,15 @@ type command struct {
 	words [3]string
 }
 
-// envelope says who the mail is from and to, and waits for leave to send it. The first reply is waited for as patience has it.
-// MAIL goes without BODY and SMTPUTF8: the message needs neither, and there are providers that stumble over them.
-func (a *attempt) envelope(s *session, patience time.Duration) error {
+// envelope says who the mail is from and to, and waits for leave to send it. MAIL goes without BODY and SMTPUTF8: the
+// message needs neither, and there are providers that stumble over them. A session that has been silent for long is asked for
+// one reply before the other commands go out together: a server may hold the replies to these until it is done with RCPT, so
+// that they tell nothing soon.
+func (a *attempt) envelope(s *session) error {
+	patience, doubtful := a.limits.Command, s.used > 1 && time.Since(s.heard) > trustedFor
+	if s.used > 1 && (doubtful || !s.pipeline) {
+		patience = min(patience, stalePatience)
+	}
 	commands := [...]command{
 		{StageMail, 2, patience, [3]string{"RSET"}},
 		{StageMail, 2, patience, [3]string{"MAIL FROM:<", a.env.From, ">"}},
@@ -69,10 +78,14 @@ func (a *attempt) envelope(s *session, patience time.Duration) error {
 	if !s.reset {
 		todo = todo[1:]
 	}
-	if s.pipeline {
-		return a.envelopeAtOnce(s, todo)
+	single := len(todo)
+	switch {
+	case s.pipeline && doubtful:
+		single = 1
+	case s.pipeline:
+		single = 0
 	}
-	for i := range todo {
+	for i := range todo[:single] {
 		c := &todo[i]
 		a.stage = c.stage
 		s.wire.within(c.limit)
@@ -81,7 +94,10 @@ func (a *attempt) envelope(s *session, patience time.Duration) error {
 		}
 		s.reset = false
 	}
-	return nil
+	if single == len(todo) {
+		return nil
+	}
+	return a.envelopeAtOnce(s, todo[single:])
 }
 
 // envelopeAtOnce writes all commands before it reads the reply to the first (RFC 2920 3.1). The first reply that is not as it
@@ -89,17 +105,21 @@ func (a *attempt) envelope(s *session, patience time.Duration) error {
 // step.
 func (a *attempt) envelopeAtOnce(s *session, todo []command) error {
 	a.stage = todo[0].stage
-	s.wire.within(todo[0].limit)
+	var limit time.Duration // of the first reply, which may come with that to RCPT
 	for i := range todo {
 		s.put(todo[i].words[:]...)
+		if todo[i].stage != StageData {
+			limit += todo[i].limit
+		}
 	}
+	s.wire.within(limit)
 	if err := s.w.Flush(); err != nil {
 		return err
 	}
 	for i := range todo {
 		c := &todo[i]
 		a.stage = c.stage
-		if i > 0 && s.r.Buffered() == 0 {
+		if i > 0 {
 			s.wire.within(c.limit)
 		}
 		if err := s.judged(c.class); err != nil {
