@@ -114,3 +114,34 @@ func TestDecodeApart(t *testing.T) {
 		})
 	}
 }
+
+// TestConflictsDecodedApart: what a copied folder of many files claims a second time is told of with both places, though only
+// its claims have come over from the process that decodes.
+func TestConflictsDecodedApart(t *testing.T) {
+	const files = 400
+	dir := manyProjects(t, files)
+	n := newNode(t, dir, nodeOptions{data: filepath.Join(t.TempDir(), "store"), loadOnly: true})
+	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: n.resolver, Logger: slog.New(slog.DiscardHandler), MaxDelete: 1,
+		Apart: func(ctx context.Context) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, os.Args[0])
+			cmd.Env = []string{fmt.Sprint("DECODE_APART=", 1<<30)}
+			return cmd
+		}})
+	n.load()
+	n.run()
+	for i := range files {
+		slug := fmt.Sprintf("p%02d", i)
+		write(t, filepath.Join(dir, "copy", slug+".hcl"), project(slug, slug+".example"))
+	}
+	must(t, n.source.Reload(context.Background()))
+	status := n.source.Status()
+	told := map[string]bool{}
+	for _, d := range status.Problems {
+		if strings.Contains(d.Summary, "is declared in") {
+			told[d.File] = true
+		}
+	}
+	if status.Quarantined != files || len(told) == 0 || status.Errors < files {
+		t.Errorf("%d files are quarantined, with %d errors, of which %d files are named; want %d", status.Quarantined, status.Errors, len(told), files)
+	}
+}

@@ -66,7 +66,8 @@ func namesIn(entries []byte) (names []byte) {
 			}
 		}
 		if s := string(name); s != "." && s != ".." && s != "" {
-			names = append(append(names, entries[direntType], byte(len(name))), name...)
+			n := len(name) // some file systems count 255 characters, not bytes
+			names = append(append(names, entries[direntType], byte(n), byte(n>>8)), name...)
 		}
 		entries = entries[length:]
 	}
@@ -89,8 +90,9 @@ func (d *folder) next() (name string, kind fs.FileMode, ok bool) {
 	default:
 		kind = fs.ModeIrregular
 	}
-	n := 2 + int(names[1])
-	name = unsafe.String(unsafe.SliceData(names[2:n]), n-2) // nobody writes there any more
+	const head = 3
+	n := head + int(names[1]) + int(names[2])<<8
+	name = unsafe.String(unsafe.SliceData(names[head:n]), n-head) // nobody writes there any more
 	if d.names[0] = names[n:]; len(names) == n {
 		d.names = d.names[1:]
 	}

@@ -1,6 +1,7 @@
 package configsrc
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -89,5 +90,27 @@ func TestListIsLean(t *testing.T) {
 	})
 	if allocs > 1.1*files {
 		t.Errorf("%v allocations for %d files, want one each", allocs, files)
+	}
+}
+
+// TestNamesOfAnyLength: there are file systems whose names are longer than 255 bytes.
+func TestNamesOfAnyLength(t *testing.T) {
+	want := []string{"a.hcl", strings.Repeat("設", 100) + ".hcl", strings.Repeat("x", 255), "b.hcl"}
+	var entries []byte
+	for _, name := range want {
+		length := (direntName + len(name) + 1 + 7) / 8 * 8
+		entry := make([]byte, length)
+		binary.NativeEndian.PutUint16(entry[direntLength:], uint16(length))
+		entry[direntType] = 8 // a regular file
+		copy(entry[direntName:], name)
+		entries = append(entries, entry...)
+	}
+	d := &folder{names: [][]byte{namesIn(entries)}}
+	var got []string
+	for name, _, ok := d.next(); ok; name, _, ok = d.next() {
+		got = append(got, name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

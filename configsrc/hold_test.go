@@ -270,26 +270,48 @@ func TestBrokenIsParsedOnce(t *testing.T) {
 	}
 }
 
-// TestHashSweepSeesWhatStatDoesNot: content under the same size, time and inode comes in with the next full hashes.
+// TestHashSweepSeesWhatStatDoesNot: content under the same size, time and inode comes in with the next full hashes, that of
+// a file() as well.
 func TestHashSweepSeesWhatStatDoesNot(t *testing.T) {
 	t.Parallel()
-	dir, data := t.TempDir(), t.TempDir()
-	old := time.Now().Add(-time.Hour)
-	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
-	write(t, filepath.Join(dir, "b.hcl"), project("b", "b.example"))
-	must(t, os.Chtimes(file, old, old))
-	newNode(t, dir, nodeOptions{data: data, loadOnly: true}).stop()
-	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	must(t, err)
-	_, err = f.WriteString(named("a", "v2", "a.example"))
-	must(t, err)
-	must(t, f.Close())
-	must(t, os.Chtimes(file, old, old))
+	const template = "template \"A\" {\n  name = \"A\"\n  subject_template = \"s\"\n  body_text = file(\"a.txt\")\n}\n"
+	for _, c := range []struct {
+		what, file, before, after, other string
+		shows                            func(n *node) string
+	}{
+		{"the file itself", "a.hcl", named("a", "v1", "a.example"), named("a", "v2", "a.example"), "",
+			func(n *node) string { return n.name("a.example") }},
+		{"what it takes text from", "a.txt", "v1", "v2", template, func(n *node) string {
+			a, err := n.resolver.MailTemplate(0, "A")
+			if err != nil {
+				return err.Error()
+			}
+			return a.BodyText
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			dir, data := t.TempDir(), t.TempDir()
+			old := time.Now().Add(-time.Hour)
+			if c.other != "" {
+				must(t, os.Chtimes(write(t, filepath.Join(dir, "a.hcl"), c.other), old, old))
+			}
+			file := write(t, filepath.Join(dir, c.file), c.before)
+			must(t, os.Chtimes(file, old, old))
+			newNode(t, dir, nodeOptions{data: data, loadOnly: true}).stop()
+			f, err := os.OpenFile(file, os.O_WRONLY, 0)
+			must(t, err)
+			_, err = f.WriteString(c.after)
+			must(t, err)
+			must(t, f.Close())
+			must(t, os.Chtimes(file, old, old))
 
-	n := newNode(t, dir, nodeOptions{data: data})
-	if got := n.name("a.example"); got != "v1" {
-		t.Fatalf("the start itself read it: %q", got)
+			n := newNode(t, dir, nodeOptions{data: data})
+			if got := c.shows(n); got != "v1" {
+				t.Fatalf("the start itself read it: %q", got)
+			}
+			must(t, n.source.HashSweep(context.Background()))
+			n.until("the new content is there", func() bool { return c.shows(n) == "v2" })
+		})
 	}
-	must(t, n.source.HashSweep(context.Background()))
-	n.untilName("a.example", "v2")
 }

@@ -208,8 +208,11 @@ func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool 
 
 // explain makes the diagnostics of c's conflicts: both places are named.
 func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
-	here := c.positions(j.display(c.path))
-	for _, ref := range c.refs {
+	here, refs := c.positions(j.display(c.path)), c.refs
+	if refs == nil && here != nil && here.Declared != nil { // of what was decoded apart, only the claims are here
+		refs = here.Declared.Refs()
+	}
+	for _, ref := range refs {
 		eachClaim(ref, func(what string, cl claim) {
 			path, conflict := j.keeper(c, cl)
 			if !conflict {

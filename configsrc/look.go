@@ -203,6 +203,17 @@ func depsUnchanged(t *tree, deps []catalog.Dep) bool {
 	return true
 }
 
+// depsAsKnown reports whether what a file takes text from has the content that was read.
+func depsAsKnown(t *tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		_, stamp, err := t.read(d.Path, maxBodyFileBytes)
+		if err != nil || stamp.Hash != d.Stamp.Hash {
+			return false
+		}
+	}
+	return true
+}
+
 // examine reads and decodes what stat could not settle: with all cores before the service is ready, else in a way that
 // lets resolve keep its latency.
 func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
@@ -285,7 +296,7 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 		return c
 	}
 	c.stamp, c.bytes = stamp, b
-	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.recheck {
+	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.recheck && (!s.reread || depsAsKnown(t, prev.deps)) {
 		c.deps, c.touched = prev.deps, true
 		return c
 	}

@@ -143,9 +143,9 @@ func createTemp(dir, pattern string, perm fs.FileMode) (TempFile, error) {
 	}
 }
 
-// readFile is os.ReadFile.
+// readFile is os.ReadFile of what is no link, and of a FIFO it reads nothing: what an exchange has brought out may be either.
 func readFile(name string) ([]byte, error) {
-	f, err := openRaw(name, os.O_RDONLY, 0)
+	f, err := openRaw(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

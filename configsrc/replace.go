@@ -171,6 +171,9 @@ func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name strin
 	if err := f.Sync(); err != nil {
 		return "", nil, fmt.Errorf("sync the new file: %w", cause(err))
 	}
+	if info, err = f.Stat(); err != nil { // there are file systems that settle the time only now
+		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+	}
 	return f.Name(), info, nil
 }
 

@@ -22,7 +22,7 @@ func swap(a, b string) error {
 // system calls, and the rest of its text would go with the old file. A read lease is what the kernel refuses then; where
 // there are no leases, nothing is known, and it reports false.
 func beingWritten(name string) bool {
-	f, err := openRaw(name, os.O_RDONLY, 0)
+	f, err := openRaw(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}

@@ -150,8 +150,8 @@ func sameAsKnown(t *tree, prev *file, e entry) bool {
 		!prev.young // a look takes a young stamp again, now that it can be trusted
 }
 
-// hashAsKnown reports whether a file that is as it was by stat has the content that was accepted. What stat tells is left
-// to sweep.
+// hashAsKnown reports whether a file that is as it was by stat, and what it takes text from, have the content that was
+// accepted. What stat tells is left to sweep.
 func (s *Source) hashAsKnown(t *tree, path string) bool {
 	e, _, ok := t.stat(path)
 	prev := s.knownAs(path)
@@ -159,7 +159,7 @@ func (s *Source) hashAsKnown(t *tree, path string) bool {
 		return true
 	}
 	_, stamp, err := t.read(path, MaxFileBytes)
-	return err == nil && stamp.Hash == prev.stamp.Hash
+	return err == nil && stamp.Hash == prev.stamp.Hash && depsAsKnown(t, prev.deps)
 }
 
 // watched reports whether a watch is on the folder that is there now; true when there are no watches at all.

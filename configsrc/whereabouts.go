@@ -34,7 +34,9 @@ func (w *whereabouts) find() (root string, above []string, err error) {
 	defer w.mu.Unlock()
 	now := time.Now()
 	if w.is != nil && os.SameFile(w.is, info) && now.Before(w.until) {
-		return w.root, w.above, nil
+		if there, err := os.Stat(w.root); err == nil && os.SameFile(there, info) {
+			return w.root, w.above, nil
+		}
 	}
 	if root, err = filepath.EvalSymlinks(w.dir); err != nil {
 		return "", nil, err

@@ -29,7 +29,11 @@ func newCrowd() *crowd {
 	usual := usualPlaces()
 	return &crowd{
 		enough: crowdPerCore * usual, quiet: time.Second,
-		more:  func() { runtime.GOMAXPROCS(2 * usual) },
+		more: func() {
+			if n := 2 * usual; n > runtime.GOMAXPROCS(0) { // the machine may have more cores than at the start
+				runtime.GOMAXPROCS(n)
+			}
+		},
 		usual: func() { setUsualPlaces() },
 	}
 }
