@@ -105,6 +105,31 @@ func TestPipelining(t *testing.T) {
 	}
 }
 
+// TestPipeliningAfterSilence: a session that nobody has heard of for a while is asked for one reply before the rest follows.
+func TestPipeliningAfterSilence(t *testing.T) {
+	peer := newScripted(t, nil, script(greetPipe, takesPipe, apart("MAIL", "250 ok"), together("RCPT DATA", "250 ok", "354 go"),
+		message, "250 2.0.0 queued as 4712", silence))
+	tr := newTestTransport(t, mailer.TransportOptions{Limits: mailer.Limits{Trust: 1}})
+	for range 2 {
+		if out := tr.Send(t.Context(), peer.server(), testEnvelope, testMessage); out.Class != mailer.Accepted {
+			t.Fatalf("%+v, after %s", out, peer.got())
+		}
+	}
+	if n, _, _ := peer.connections(); n != 1 {
+		t.Errorf("%d connections, want 1", n)
+	}
+}
+
+// TestReplyBeforeTheMessage: what comes with the leave to send is no reply to a message that nobody has sent yet.
+func TestReplyBeforeTheMessage(t *testing.T) {
+	peer := newScripted(t, nil, script(greetPipe, together("MAIL RCPT DATA", "250 ok", "250 ok", "354 go\r\n250 2.0.0 queued"), silence))
+	tr := newTestTransport(t, mailer.TransportOptions{})
+	out := tr.Send(t.Context(), peer.server(), testEnvelope, testMessage)
+	if out.Code != mailer.CodeProtocolError || out.Stage != mailer.StageData || strings.Contains(peer.got(), "Subject: hi") {
+		t.Errorf("%+v, after %s", out, peer.got())
+	}
+}
+
 // TestPipeliningRSET: a session on which RSET is refused is replaced within the attempt, and gets no byte of the message.
 func TestPipeliningRSET(t *testing.T) {
 	for name, replies := range map[string][]turn{

@@ -5,12 +5,8 @@ import (
 	"time"
 )
 
-const (
-	// stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
-	stalePatience = 10 * time.Second
-	// trustedFor is how long a session that has answered is taken to be there still.
-	trustedFor = 5 * time.Second
-)
+// stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
+const stalePatience = 10 * time.Second
 
 // transact hands the mail over. Once the final dot is out, a.stage is StageEOD, and the context has no say any more,
 // unless the attempt is alone.
@@ -64,7 +60,7 @@ type command struct {
 // one reply before the other commands go out together: a server may hold the replies to these until it is done with RCPT, so
 // that they tell nothing soon.
 func (a *attempt) envelope(s *session) error {
-	patience, doubtful := a.limits.Command, s.used > 1 && time.Since(s.heard) > trustedFor
+	patience, doubtful := a.limits.Command, s.used > 1 && time.Since(s.heard) > a.limits.Trust
 	if s.used > 1 && (doubtful || !s.pipeline) {
 		patience = min(patience, stalePatience)
 	}
