@@ -23,6 +23,7 @@ type mailKeeping struct {
 	last      int64         // the highest id that was given out
 	stored    int64         // the highest id that was accepted
 	doubtful  []int64       // mails whose AcceptMail failed; their batches may have got to the disk
+	refused   []int64       // those of them that may be in one of asides
 	gaps      []MailGap     // of the store in use
 	asides    []string      // damaged stores whose mail is not yet salvaged
 	recovered bool          // of those, what decides whether a mail is accepted and sent
@@ -269,6 +270,9 @@ func (r *Resolver) takeUpMail(st *store.Store) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doubtful = m.doubtful[len(doubtful):]
+	if m.refused = append(m.refused, doubtful...); len(asides) == 0 {
+		m.refused = nil
+	}
 	m.stored = 0 // what it has now is known
 	m.last = max(m.last, st.MailIDBound())
 	m.asides, m.recovered = asides, false
@@ -305,6 +309,9 @@ func (r *Resolver) startSalvage(st *store.Store) {
 
 func (r *Resolver) salvage(st *store.Store, asides []string) error {
 	ctx := r.watch.stopped
+	r.mail.mu.Lock()
+	refused := r.mail.refused
+	r.mail.mu.Unlock()
 	var open []*store.Salvage
 	defer func() {
 		for _, v := range open {
@@ -317,6 +324,7 @@ func (r *Resolver) salvage(st *store.Store, asides []string) error {
 			return err
 		}
 		open = append(open, v)
+		v.LeaveOut(refused)
 		if err := v.Queue(ctx); err != nil {
 			return err
 		}

@@ -47,12 +47,22 @@ func MovedAside(dir string) (asides []string, err error) {
 	return asides, err
 }
 
-// A Salvage is the work on one damaged store. Open it, call Queue, then Log, then Close.
+// A Salvage is the work on one damaged store. Open it, call LeaveOut, Queue, then Log, then Close.
 type Salvage struct {
-	to    *Store
-	from  *Store // nil: nothing can be read
-	aside string
-	gap   MailGap
+	to      *Store
+	from    *Store // nil: nothing can be read
+	aside   string
+	refused map[int64]bool // see LeaveOut
+	gap     MailGap
+}
+
+// LeaveOut names mails that are not to be had back, since whoever sent them has been told that they were refused: their
+// AcceptMail has failed at a moment at which the damaged store may have taken them.
+func (v *Salvage) LeaveOut(ids []int64) {
+	v.refused = make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		v.refused[id] = true
+	}
 }
 
 // OpenSalvage opens a damaged store that was moved aside, as far as that can be done. Where not even its folder can be
@@ -124,7 +134,7 @@ func (v *Salvage) Queue(ctx context.Context) error {
 			return err
 		}
 		i, err := decodeIdempotency(project, string(key[9:]), rec)
-		if err != nil {
+		if err != nil || v.refused[i.LogID] {
 			return err
 		}
 		return v.to.copyKey(i)
@@ -134,7 +144,7 @@ func (v *Salvage) Queue(ctx context.Context) error {
 	}
 	return v.each(ctx, prefixQueue, func(key, rec []byte) error {
 		id, err := lastID(key)
-		if err != nil {
+		if err != nil || v.refused[id] {
 			return err
 		}
 		q, err := decodeQueued(rec)
@@ -193,7 +203,7 @@ func (v *Salvage) Log(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := decodeMailLog(&log, project, pos, bytes.Clone(rec)); err != nil {
+		if err := decodeMailLog(&log, project, pos, bytes.Clone(rec)); err != nil || v.refused[log.ID] {
 			return err
 		}
 		lost := !log.Status.Ended()
