@@ -196,13 +196,18 @@ func (o *options) keep(r *result, stderr io.Writer) error {
 
 // runAll runs the commands one after the other. One that fails does not keep the others from running.
 func (r *result) runAll(ctx context.Context, list []command, benches []*bench) {
+	built := "" // once for all, so that all measure the same even if somebody goes on editing
 	for i, c := range list {
 		b := benches[i]
+		if b.binary == "" {
+			b.binary = built
+		}
 		if len(list) > 1 {
 			b.say("\n[%d of %d, %.0f s so far] %s: %s", i+1, len(list), time.Since(r.Began).Seconds(), c.name, c.brief)
 		}
 		began := time.Now()
 		rep, err := c.run(ctx, b)
+		built = b.binary
 		if err == nil {
 			rep.Command, rep.Seconds = c.name, time.Since(began).Seconds()
 			r.Reports = append(r.Reports, rep)
