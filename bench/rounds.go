@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -56,12 +57,15 @@ func (b *bench) exact(ctx context.Context, s *side, l load) (*loadResult, error)
 
 // measureRound adds one round to a side's figures.
 func (b *bench) measureRound(ctx context.Context, s *side) error {
+	l := b.closed(s)
+	l.duration = b.load.round
+	if err := b.lead(ctx, s, l); err != nil {
+		return err
+	}
 	before, err := s.server.cpu()
 	if err != nil {
 		return err
 	}
-	l := b.closed(s)
-	l.duration = b.load.round
 	res, err := b.exact(ctx, s, l)
 	if err != nil {
 		return err
@@ -76,11 +80,27 @@ func (b *bench) measureRound(ctx context.Context, s *side) error {
 	return nil
 }
 
-// interleave lets the sides take turns, and the one that begins change from round to round.
+// order is that in which n sides have their turns in a round. It is drawn anew for each, so that nobody always comes
+// behind the same one, which may be busy with what its own turn has left.
+func (b *bench) order(round, n int) []int {
+	return rand.New(rand.NewPCG(b.corpus.Seed, uint64(round))).Perm(n)
+}
+
+// leadIn is the part of a round that is asked before it counts: the others have had the processor's caches meanwhile.
+const leadIn = 4
+
+// lead asks a side for a moment, as l does, before it counts.
+func (b *bench) lead(ctx context.Context, s *side, l load) error {
+	l.duration /= leadIn
+	_, err := b.exact(ctx, s, l)
+	return err
+}
+
+// interleave lets the sides take turns.
 func (b *bench) interleave(ctx context.Context, sides ...*side) error {
 	for i := range b.load.rounds {
-		for j := range sides {
-			if err := b.measureRound(ctx, sides[(i+j)%len(sides)]); err != nil {
+		for _, j := range b.order(i, len(sides)) {
+			if err := b.measureRound(ctx, sides[j]); err != nil {
 				return err
 			}
 		}
@@ -97,10 +117,13 @@ func (b *bench) interleave(ctx context.Context, sides ...*side) error {
 func (b *bench) interleaveAt(ctx context.Context, rate float64, sides ...*side) error {
 	for i := range b.load.rounds {
 		line := fmt.Sprintf("%.0f requests a second, round %d of %d:", rate, i+1, b.load.rounds)
-		for j := range sides {
-			s := sides[(i+j)%len(sides)]
+		for _, j := range b.order(i, len(sides)) {
+			s := sides[j]
 			l := b.closed(s)
 			l.rate, l.duration = rate, b.load.round
+			if err := b.lead(ctx, s, l); err != nil {
+				return err
+			}
 			res, err := b.exact(ctx, s, l)
 			if err != nil {
 				return err
