@@ -285,7 +285,7 @@ func TestRandomMarkup(t *testing.T) {
 
 func checkTemplate(t *testing.T, body string) {
 	if len(body) > 64<<10 || strings.Contains(body, "\uFDD0") {
-		t.Skip()
+		return // a skip here would leave out all that come behind it, too
 	}
 	checkSegments(t, body, catalog.ParsePlain)
 	segments := checkSegments(t, body, catalog.ParseHTML)

@@ -264,18 +264,8 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 	if len(w.released) == 0 {
 		return nil
 	}
-	for i := range c.Files {
-		if !declares(&c.Files[i]) {
-			continue
-		}
-		w.rest(c, i)
-		refs, err := w.refs(&c.Files[i])
-		if err != nil {
-			return err
-		}
-		if err := w.claim(refs); err != nil {
-			return err
-		}
+	if err := w.eachRefs(c, w.claim); err != nil {
+		return err
 	}
 	for key := range w.released {
 		if key[0] == prefixDomain {

@@ -20,6 +20,11 @@ func (w *writer) gather(c *catalog.Change) error {
 	if len(w.before) == 0 {
 		return nil
 	}
+	return w.eachRefs(c, w.keepFormer)
+}
+
+// eachRefs calls f with the refs of each file that declares something.
+func (w *writer) eachRefs(c *catalog.Change, f func(refs []byte) error) error {
 	for i := range c.Files {
 		if !declares(&c.Files[i]) {
 			continue
@@ -29,7 +34,7 @@ func (w *writer) gather(c *catalog.Change) error {
 		if err != nil {
 			return err
 		}
-		if err := w.keepFormer(refs); err != nil {
+		if err := f(refs); err != nil {
 			return err
 		}
 	}
