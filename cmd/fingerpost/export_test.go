@@ -277,6 +277,7 @@ func TestExportInterrupted(t *testing.T) {
 		return false
 	}
 	c := invokeIn(t, ctx, "export", "--url", f.URL, "--config", dir, "--parallel", "2")
+	f.restart(t)
 	if c.code != exitFailed || !strings.Contains(c.err, "interrupted: the same command does the rest") {
 		t.Errorf("%+v", c)
 	}

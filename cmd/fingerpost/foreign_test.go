@@ -51,9 +51,19 @@ type foreign struct {
 func newForeign(t *testing.T) *foreign {
 	f := &foreign{mail: true, bodies: true, deletes: true, statusful: true, paging: true, next: 100,
 		domains: map[int64][]object{}, service: map[int64]object{}, auth: map[int64]object{}, smtp: map[int64]object{}, templates: map[int64][]object{}}
+	f.start(t)
+	return f
+}
+
+func (f *foreign) start(t *testing.T) {
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
-	return f
+}
+
+// restart returns when all that callers have given up is over: until then it may still change what there is.
+func (f *foreign) restart(t *testing.T) {
+	f.Close()
+	f.start(t)
 }
 
 func (f *foreign) serve(w http.ResponseWriter, r *http.Request) {
