@@ -357,8 +357,9 @@ func TestDiskFull(t *testing.T) {
 	check := func(r *resolver.Resolver) {
 		t.Helper()
 		for n := range 60 {
-			if slug := fmt.Sprintf("p%d", n); resolve(t, r, slug+".example", resolver.Nested).Slug != slug {
-				t.Fatal(slug, "is lost")
+			slug := fmt.Sprintf("p%d", n)
+			if a := resolve(t, r, slug+".example", resolver.Nested); a.Slug != slug {
+				t.Fatalf("%s.example is answered by %q: %q", slug, a.Slug, a.Code)
 			}
 		}
 	}

@@ -20,8 +20,9 @@ var catalogPrefixes = []byte{
 
 // Import makes s declare exactly what from does, writing only what differs: for the store in memory that takes over
 // when a disk fails, and for the way back. An object that both have keeps the older createdAt, and where the contents
-// are equal the older updatedAt. The generation becomes the higher one. from may have failed, as long as it can be read;
-// nothing may be applied to it meanwhile. An Import that is cut off leaves a store that is wiped when it is opened next.
+// are equal the older updatedAt. The generation becomes the higher one. from may have failed, as long as it can be read.
+// A change that is being applied to it meanwhile is taken over whole or not at all: one that fails returns to its caller
+// while Pebble may still be busy with it. An Import that is cut off leaves a store that is wiped when it is opened next.
 func (s *Store) Import(from *Store) error {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -29,35 +30,44 @@ func (s *Store) Import(from *Store) error {
 	if err != nil {
 		return fmt.Errorf("import from another store: %w", err)
 	}
-	var source error
-	err = s.read(func() error {
-		b := s.db.NewBatch()
-		if err := errors.Join(b.Set(keyImporting, nil, nil), s.commit(b)); err != nil {
-			return err
-		}
-		for _, prefix := range catalogPrefixes {
-			// The other store's errors must not fail this one.
-			m := merge{to: s, prefix: prefix, b: s.db.NewBatch()}
-			source = from.scan([]byte{prefix}, m.next)
-			if err := m.finish(source == nil); err != nil || source != nil {
-				return err
-			}
-		}
-		return s.finishImport(from, revision)
+	var own error // the errors of one store must not fail the other
+	source := from.View(func(v *View) (source error) {
+		own = s.read(func() (own error) {
+			source, own = s.importView(v, max(s.generation.Load(), from.generation.Load()), revision)
+			return own
+		})
+		return source
 	})
-	if err := errors.Join(source, err); err != nil {
+	if err := errors.Join(source, own); err != nil {
 		return fmt.Errorf("import from another store: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) finishImport(from *Store, revision uint64) error {
+func (s *Store) importView(v *View, generation, revision uint64) (source, own error) {
+	b := s.db.NewBatch()
+	if err := errors.Join(b.Set(keyImporting, nil, nil), s.commit(b)); err != nil {
+		return nil, err
+	}
+	for _, prefix := range catalogPrefixes {
+		m := merge{to: s, prefix: prefix, b: s.db.NewBatch()}
+		source = v.scan(prefix, m.next)
+		if err := m.finish(source == nil); err != nil || source != nil {
+			return source, err
+		}
+	}
+	counts, source := readCounts(v)
+	if source != nil {
+		return source, nil
+	}
+	return nil, s.finishImport(generation, revision, counts)
+}
+
+func (s *Store) finishImport(generation, revision uint64, counts Counts) error {
 	err := s.setBesides(func(value []byte) []byte { domain, _ := split(value); return domain })
 	if err != nil {
 		return err
 	}
-	generation := max(s.generation.Load(), from.generation.Load())
-	counts := from.Counts()
 	b := s.db.NewBatch()
 	err = errors.Join(
 		b.Set(keyGeneration, binary.AppendUvarint(nil, generation), nil),

@@ -102,6 +102,45 @@ func TestImportKeepsOlderTimes(t *testing.T) {
 	}
 }
 
+// TestImportBesideAChange: what a failed disk has cut off may still come while the store in memory takes over.
+func TestImportBesideAChange(t *testing.T) {
+	from := open(t, "", store.Options{})
+	full(t, from, noon, 200)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for n := 0; ; n++ {
+			p := block(fmt.Sprintf("a%d", n), fmt.Sprintf("a%d.example", n))
+			p.Templates = []catalog.Template{template(&p, "WELCOME")}
+			if _, err := from.Apply(&catalog.Change{Files: []catalog.FileChange{file(fmt.Sprintf("a%d.hcl", n), declare(p))}}, noon, func(*store.Preview) {}); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	for range 20 {
+		to := open(t, "", store.Options{})
+		if err := to.Import(from); err != nil {
+			t.Fatal(err)
+		}
+		var projects, domains int
+		if err := to.EachProjectID(func(int64) bool { projects++; return true }); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Warm(func() { domains += 32 }); err != nil {
+			t.Fatal(err)
+		}
+		if c := to.Counts(); c.Projects != projects || c.Domains/32*32 != domains || c.Domains != c.Projects+200 {
+			t.Fatalf("%d projects, about %d domains, counted %+v", projects, domains, c)
+		}
+	}
+}
+
 func TestImportFromAFailedStore(t *testing.T) {
 	disk := newBrokenDisk(vfs.NewMem(), failWrites(syscall.ENOSPC))
 	failed := open(t, "data", store.Options{FS: disk})

@@ -32,6 +32,22 @@ func (s *Store) scan(prefix []byte, f func(key, value []byte) error) error {
 	})
 }
 
+// scan is Store.scan over all of one prefix of the layout. The view has one iterator: f must not read from it.
+func (v *View) scan(prefix byte, f func(key, value []byte) error) (err error) {
+	v.it.SetBounds([]byte{prefix}, []byte{prefix + 1})
+	defer v.it.SetBounds(nil, nil)
+	for ok := v.it.First(); ok && err == nil; ok = v.it.Next() {
+		var value []byte
+		if value, err = v.it.ValueAndErr(); err == nil {
+			err = f(v.it.Key(), value)
+		}
+	}
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return errors.Join(err, v.it.Error())
+}
+
 // warmTurn is how many records are read before a rest.
 const warmTurn = 32
 

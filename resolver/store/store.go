@@ -269,7 +269,7 @@ func (s *Store) loadCounters() error {
 		return err
 	}
 	s.generation.Store(generation)
-	counts, err := s.readCounts()
+	counts, err := readCounts(now{s.db})
 	if err != nil {
 		return err
 	}
