@@ -20,6 +20,23 @@ func TestResolveAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestFastPathAllocatesNothing(t *testing.T) {
+	s, fill := fastServer(t)
+	p := make([]byte, s.admitted.limits.HeaderBytes)
+	for _, text := range []string{plainRequests[1], plainRequests[5]} {
+		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
+		c := s.admit(peer, true)
+		if n := testing.AllocsPerRun(10, func() {
+			peer.left = 100
+			if n, err := c.Read(p); n != 0 || err == nil {
+				t.Fatal(n, err)
+			}
+		}); n != 0 {
+			t.Errorf("100 answers to %q allocate %v times", text, n)
+		}
+	}
+}
+
 func TestFramingAllocatesNothing(t *testing.T) {
 	head := []byte(benchHead)
 	if n := testing.AllocsPerRun(1000, func() {

@@ -44,7 +44,7 @@ func hotServer(tb testing.TB) (*Server, *fasthttp.RequestCtx) {
 	req.SetRequestURI(resolvePath + "?domain=Shop.Acme.example")
 	req.Header.SetHost("localhost:8080")
 	req.Header.Set("X-PLATFORM-KEY", text)
-	c := &conn{services: Platform, resolver: r, admitted: s.admitted}
+	c := &conn{services: Platform, server: s, admitted: s.admitted}
 	c.in.scan.keys = 1
 	c.expect([]byte(plainQuestion + "Shop.Acme.example HTTP/1.1\r\n"))
 	ctx.Init2(c, nil, false)

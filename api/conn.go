@@ -33,7 +33,7 @@ type conn struct {
 	admitted *admission
 	peer     netip.Addr // invalid for a Unix socket
 	services Services
-	resolver *resolver.Resolver // nil where the listener does not offer resolve
+	server   *Server // nil where the listener does not offer resolve
 	times    deadlines
 
 	in      reading
@@ -42,9 +42,9 @@ type conn struct {
 	kept    []byte   // our own, for a head whose place the library may fill with something else
 	hot     hotConn
 
-	spoke    atomic.Bool // the first byte has come
-	lingers  atomic.Bool // the client may still be sending
-	isClosed atomic.Bool
+	spoke   atomic.Bool // the first byte has come
+	lingers atomic.Bool // the client may still be sending
+	life    life
 }
 
 // reading is where a conn stands in its input.
@@ -119,8 +119,11 @@ func (c *conn) Read(p []byte) (int, error) {
 // readHead waits for a whole head. In the usual case one read brings exactly one message without a body, which stays
 // where it is, in p.
 func (c *conn) readHead(p []byte) (int, error) {
-	c.in.scan = headScan{}
-	if len(c.in.held) == 0 {
+	for {
+		c.in.scan = headScan{}
+		if len(c.in.held) > 0 {
+			return c.gatherHead(p)
+		}
 		if c.admitted.stopping.Load() {
 			return 0, io.EOF
 		}
@@ -132,15 +135,24 @@ func (c *conn) readHead(p []byte) (int, error) {
 			c.spoke.Store(true)
 		}
 		end, bad := c.in.scan.feed(p[:n])
-		if bad != nil {
+		switch {
+		case bad != nil:
 			return c.refuse(p, p[:n], bad)
+		case end == 0:
+			c.hold(p[:n])
+			return c.gatherHead(p)
 		}
-		if end > 0 {
-			return c.beginMessage(p[:n], end)
+		if plain := c.expect(p[:end]); plain && end == n && !c.in.scan.hasBody() {
+			answered, err := c.takeFastPath()
+			if err != nil {
+				return 0, err
+			}
+			if answered {
+				continue
+			}
 		}
-		c.hold(p[:n])
+		return c.beginMessage(p[:n], end)
 	}
-	return c.gatherHead(p)
 }
 
 // gatherHead is readHead for a head that comes in pieces or came behind another message.
@@ -153,6 +165,7 @@ func (c *conn) gatherHead(p []byte) (int, error) {
 		case end > len(p) || end == 0 && len(c.in.held) >= len(p):
 			return c.refuse(p, c.in.held, refuseHeadSize)
 		case end > 0:
+			c.expect(c.in.held[:end])
 			n := copy(p, c.in.held)
 			rest := c.in.held[n:]
 			c.in.held = c.in.held[:0]
@@ -177,9 +190,8 @@ func (c *conn) gatherHead(p []byte) (int, error) {
 // beginMessage takes note of the message whose head is got[:end] and returns how much of got belongs to it; what is
 // behind is held back, so that the library never has two messages at once.
 func (c *conn) beginMessage(got []byte, end int) (int, error) {
-	c.expect(got[:end])
 	scan := &c.in.scan
-	if !scan.chunked && scan.length <= 0 && len(got) == end {
+	if len(got) == end && !scan.hasBody() {
 		c.head = got // the library reads no further before it has answered
 		c.times.endMessage()
 		return end, nil
@@ -333,12 +345,16 @@ func (c *conn) writeSocket(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Close gives the connection back. After an answer to a request that was not read to its end it first takes in what
-// the client still sends, for a short time.
+// Close gives the connection back, at once or when the fast path has answered. After an answer to a request that was not
+// read to its end it first takes in what the client still sends, for a short time.
 func (c *conn) Close() error {
-	if !c.isClosed.CompareAndSwap(false, true) {
+	if !c.life.close() {
 		return nil
 	}
+	return c.close()
+}
+
+func (c *conn) close() error {
 	if c.lingers.Load() {
 		c.linger()
 	}

@@ -30,18 +30,28 @@ type clock struct {
 type secondText struct {
 	unix int64
 	text [len("2026-01-31T09:30:00.")]byte
+	date [len(http.TimeFormat)]byte
 }
 
-// append appends t in UTC with microseconds and no zone (contract http.md 1.2).
-func (c *clock) append(dst []byte, t time.Time) []byte {
+// at is the text of t's second.
+func (c *clock) at(t time.Time) *secondText {
 	unix := t.Unix()
 	s := c.second.Load()
 	if s == nil || s.unix != unix {
 		s = &secondText{unix: unix}
 		t.UTC().AppendFormat(s.text[:0], "2006-01-02T15:04:05.")
+		t.UTC().AppendFormat(s.date[:0], http.TimeFormat)
 		c.second.Store(s)
 	}
-	dst = append(dst, s.text[:]...)
+	return s
+}
+
+// appendDate appends t as the Date field has it.
+func (c *clock) appendDate(dst []byte, t time.Time) []byte { return append(dst, c.at(t).date[:]...) }
+
+// append appends t in UTC with microseconds and no zone (contract http.md 1.2).
+func (c *clock) append(dst []byte, t time.Time) []byte {
+	dst = append(dst, c.at(t).text[:]...)
 	micros := uint32(t.Nanosecond() / 1000)
 	return append(dst,
 		byte('0'+micros/100000), byte('0'+micros/10000%10), byte('0'+micros/1000%10),
@@ -54,6 +64,9 @@ func beginSuccess(dst []byte, message string) []byte {
 	dst = append(dst, message...)
 	return append(dst, `","data":`...)
 }
+
+// envelopeEnd is how much endEnvelope appends, in bytes.
+const envelopeEnd = len(`,"timestamp":"2026-01-31T09:30:00.000000"}`)
 
 // endEnvelope appends the timestamp and closes the envelope.
 func (s *Server) endEnvelope(dst []byte, now time.Time) []byte {

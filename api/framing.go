@@ -15,6 +15,7 @@ type headScan struct {
 	http10  bool
 	chunked bool
 	keys    uint8 // how many lines name X-Platform-Key: counting them here spares resolve a walk over all headers
+	fields  headFields
 }
 
 var (
@@ -22,6 +23,9 @@ var (
 	headLength = []byte("content-length")
 	headCoding = []byte("transfer-encoding")
 )
+
+// hasBody reports whether a body belongs to the message whose head is complete.
+func (h *headScan) hasBody() bool { return h.chunked || h.length > 0 }
 
 // feed looks at b, which holds the head from its first byte on as far as it has arrived; each call gets at least the
 // bytes of the one before. It returns the head's length once it is complete, 0 while it is not.
@@ -90,6 +94,7 @@ func (h *headScan) headerLine(line []byte) *refusal {
 	if colon <= 0 || bytes.IndexByte(line[:colon], ' ') >= 0 || line[colon-1] == '\t' {
 		return refuseHeaderName
 	}
+	h.fields.note(line[:colon], line[colon+1:])
 	switch colon {
 	case len("content-length"): // and of x-platform-key
 		if line[0]|0x20 == 'x' && foldEqual(line[:colon], headKey) && h.keys < 2 {

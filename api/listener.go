@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"fingerpost/resolver"
 )
 
 // The pauses after an Accept that failed for want of descriptors or memory.
@@ -96,8 +94,8 @@ type listener struct {
 	net.Listener
 	admitted *admission
 	services Services
-	resolver *resolver.Resolver // nil where the listener does not offer resolve
-	tls      *tls.Config        // nil: none
+	server   *Server     // nil where the listener does not offer resolve
+	tls      *tls.Config // nil: none
 	closing  chan struct{}
 	once     sync.Once
 	accepts  func(error) // told when accepting pauses, with the cause
@@ -118,7 +116,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		limits := &l.admitted.limits
 		c := &conn{
-			Conn: raw, raw: raw, admitted: l.admitted, peer: peerAddr(raw.RemoteAddr()), services: l.services, resolver: l.resolver,
+			Conn: raw, raw: raw, admitted: l.admitted, peer: peerAddr(raw.RemoteAddr()), services: l.services, server: l.server,
 			times: deadlines{clock: l.admitted.clock, limits: limits, slack: limits.slack()},
 		}
 		if l.tls != nil {

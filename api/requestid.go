@@ -46,22 +46,29 @@ func (ids *requestIDs) take(own *idRange) uint64 {
 // set puts X-Request-Id into the response: the caller's own where it is well formed, else a new one of c's range. c may
 // be nil.
 func (ids *requestIDs) set(h *fasthttp.ResponseHeader, callers []byte, c *conn) {
+	var buf [maxRequestID]byte
+	h.SetCanonical(headerRequestID, ids.append(buf[:0], callers, c))
+}
+
+// append appends the id that set sets.
+func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
 	if validRequestID(callers) {
-		h.SetCanonical(headerRequestID, callers)
-		return
+		return append(dst, callers...)
 	}
 	var own *idRange
 	if c != nil {
 		own = &c.hot.ids
 	}
-	var buf [32]byte
-	id := append(buf[:0], ids.prefix[:]...)
+	dst = append(dst, ids.prefix[:]...)
 	n := ids.take(own)
 	for shift := 44; shift >= 0; shift -= 4 {
-		id = append(id, hexDigits[n>>shift&15])
+		dst = append(dst, hexDigits[n>>shift&15])
 	}
-	h.SetCanonical(headerRequestID, id)
+	return dst
 }
+
+// maxRequestID bounds the callers' ids, in bytes.
+const maxRequestID = 128
 
 // requestID is the id that set has put into the response.
 func requestID(ctx *fasthttp.RequestCtx) string {
@@ -69,7 +76,7 @@ func requestID(ctx *fasthttp.RequestCtx) string {
 }
 
 func validRequestID(id []byte) bool {
-	if len(id) == 0 || len(id) > 128 {
+	if len(id) == 0 || len(id) > maxRequestID {
 		return false
 	}
 	for _, c := range id {

@@ -63,13 +63,14 @@ func (l scriptedListener) Accept() (net.Conn, error) {
 func (l scriptedListener) Close() error   { return nil }
 func (l scriptedListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-func benchRequests(key string) [][]byte {
+// benchRequests asks for random domains. more is what else is in the header.
+func benchRequests(key, more string) [][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, benchProjects-1)
 	out := make([][]byte, 1<<16)
 	for i := range out {
 		out[i] = fmt.Appendf(nil, "GET %s?domain=shop.project-%05d.example HTTP/1.1\r\nHost: localhost:8080\r\nX-PLATFORM-KEY: %s\r\n"+
-			"User-Agent: gateway/1.0\r\nAccept: */*\r\n\r\n", resolvePath, zipf.Uint64(), key)
+			"User-Agent: gateway/1.0\r\nAccept: */*\r\n%s\r\n", resolvePath, zipf.Uint64(), key, more)
 	}
 	return out
 }
@@ -91,11 +92,16 @@ func runServe(b *testing.B, requests [][]byte, serve func(net.Listener) error) {
 	close(ln.conns)
 }
 
-// BenchmarkServeHit is all that the server does for a hit above the socket, BenchmarkServeFloor what the library does
-// with the least of a handler.
+// BenchmarkServeHit is all that the server does for a hit above the socket, BenchmarkServeHitByHandler the same without
+// the fast path, and BenchmarkServeFloor what the library does with the least of a handler.
 func BenchmarkServeHit(b *testing.B) {
-	s, requests := loadedServer(b)
-	runServe(b, requests, func(ln net.Listener) error { return s.Serve(ln, Platform) })
+	s, key := loadedServer(b)
+	runServe(b, benchRequests(key, ""), func(ln net.Listener) error { return s.Serve(ln, Platform) })
+}
+
+func BenchmarkServeHitByHandler(b *testing.B) {
+	s, key := loadedServer(b)
+	runServe(b, benchRequests(key, "X-Unusual: yes\r\n"), func(ln net.Listener) error { return s.Serve(ln, Platform) })
 }
 
 func BenchmarkServeFloor(b *testing.B) {
@@ -116,11 +122,11 @@ func BenchmarkServeFloor(b *testing.B) {
 		ctx.SetContentType("application/json; charset=utf-8")
 		ctx.Response.SetBodyRaw(bodies[n])
 	}}
-	runServe(b, benchRequests(key), h.Serve)
+	runServe(b, benchRequests(key, ""), h.Serve)
 }
 
-// loadedServer has benchProjects projects, all of whose answers are cached.
-func loadedServer(b *testing.B) (*Server, [][]byte) {
+// loadedServer has benchProjects projects, all of whose answers are cached, and a key.
+func loadedServer(b *testing.B) (s *Server, key string) {
 	b.Helper()
 	r, err := resolver.Open(resolver.Options{CacheBytes: 256 << 20})
 	if err != nil {
@@ -144,7 +150,7 @@ func loadedServer(b *testing.B) (*Server, [][]byte) {
 	if _, err := r.Apply(change); err != nil {
 		b.Fatal(err)
 	}
-	s, err := New(Options{Resolver: r, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s, err = New(Options{Resolver: r, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -153,5 +159,5 @@ func loadedServer(b *testing.B) (*Server, [][]byte) {
 			b.Fatal(i, err)
 		}
 	}
-	return s, benchRequests(text)
+	return s, text
 }

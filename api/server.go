@@ -183,7 +183,7 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 		l.tls = s.tls
 	}
 	if services&Platform != 0 {
-		l.resolver = s.resolver
+		l.server = s
 	}
 	var logged time.Time
 	l.accepts = func(cause error) {

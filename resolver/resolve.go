@@ -50,18 +50,7 @@ func cacheKey(hash uint64, form Form) uint64 { return hash + uint64(form)*0x9e37
 // cached returns a fresh answer, or nil.
 func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	if form != FlatSecrets {
-		key := cacheKey(hash, form)
-		if a := r.front.get(key, host, form, &r.stamps); a != nil && !seldom() {
-			r.metrics.hits.add(hash)
-			return a
-		}
-		if a, ok := r.known.Get(key); ok && a.is(host, form) && r.stamps.fresh(a) {
-			r.front.put(key, a)
-			r.metrics.hits.add(hash)
-			return a
-		}
-		if a := r.isReady(key, host, form); a != nil {
-			r.front.put(key, a)
+		if a := r.cachedFound(host, hash, form); a != nil {
 			r.metrics.hits.add(hash)
 			return a
 		}
@@ -69,6 +58,23 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	// A name that is not there is not there in any form.
 	if a, ok := r.unknown.Get(hash); ok && a.host == string(host) && r.stamps.fresh(a) {
 		r.metrics.negativeHits.Add(1)
+		return a
+	}
+	return nil
+}
+
+// cachedFound is cached for names that are there, and does not count.
+func (r *Resolver) cachedFound(host []byte, hash uint64, form Form) *Answer {
+	key := cacheKey(hash, form)
+	if a := r.front.get(key, host, form, &r.stamps); a != nil && !seldom() {
+		return a
+	}
+	if a, ok := r.known.Get(key); ok && a.is(host, form) && r.stamps.fresh(a) {
+		r.front.put(key, a)
+		return a
+	}
+	if a := r.isReady(key, host, form); a != nil {
+		r.front.put(key, a)
 		return a
 	}
 	return nil

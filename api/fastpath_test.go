@@ -1,0 +1,265 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A recordedConn is a peer that sends one request and keeps what comes back.
+type recordedConn struct {
+	scriptedConn
+	got     bytes.Buffer
+	onWrite func()
+	events  []string
+}
+
+func newRecordedConn(request []byte) *recordedConn {
+	return &recordedConn{scriptedConn: scriptedConn{requests: [][]byte{request}, left: 1}}
+}
+
+func (c *recordedConn) Write(p []byte) (int, error) {
+	if c.onWrite != nil {
+		c.onWrite()
+	}
+	c.events = append(c.events, "write")
+	return c.got.Write(p)
+}
+
+func (c *recordedConn) Close() error {
+	c.events = append(c.events, "close")
+	return nil
+}
+
+// admit makes a connection of s's, as its listener does. The gate answers by itself where fast is set.
+func (s *Server) admit(peer net.Conn, fast bool) *conn {
+	s.admitted.clock.start()
+	s.admitted.slots <- struct{}{}
+	c := &conn{Conn: peer, raw: peer, admitted: s.admitted, services: Platform,
+		times: deadlines{clock: s.admitted.clock, limits: &s.admitted.limits, slack: s.admitted.limits.slack()}}
+	if fast {
+		c.server, c.times.served = s, true
+	}
+	s.admitted.enter(c)
+	return c
+}
+
+// askGate returns what the gate answers by itself, nothing where it leaves the request to the library.
+func (s *Server) askGate(request []byte) []byte {
+	peer := newRecordedConn(request)
+	c := s.admit(peer, true)
+	_, _ = c.Read(make([]byte, s.admitted.limits.HeaderBytes)) // the request, or the end
+	c.Close()
+	return peer.got.Bytes()
+}
+
+// askLibrary returns what the library and the handler answer.
+func (s *Server) askLibrary(request []byte) []byte {
+	peer := newRecordedConn(request)
+	_ = s.http.ServeConn(s.admit(peer, false)) // what is wrong with the request is in the answer
+	return peer.got.Bytes()
+}
+
+// changing is what two answers to the same request may differ in.
+var changing = regexp.MustCompile(`(?m)^Date: .*$|^X-Request-Id: [0-9a-f]{16}-[0-9a-f]{12}\r$|"timestamp":"[^"]+"`)
+
+func steady(response []byte) string {
+	return string(changing.ReplaceAll(response, []byte("(changes)")))
+}
+
+// fastServer is a server with a cached answer, and a function that fills its key and ETag into a request.
+func fastServer(tb testing.TB) (s *Server, fill func(request string) []byte) {
+	s, ctx := hotServer(tb)
+	r := strings.NewReplacer("{key}", string(ctx.Request.Header.Peek(headerPlatformKey)), "{tag}", string(ctx.Response.Header.PeekCanonical(headerETag)))
+	return s, func(request string) []byte { return []byte(r.Replace(request)) }
+}
+
+const plainStart = plainQuestion + "shop.acme.example HTTP/1.1\r\nHost: localhost:8080\r\nX-PLATFORM-KEY: {key}\r\n"
+
+// plainRequests are those that the fast path is for.
+var plainRequests = []string{
+	plainStart + "\r\n",
+	plainStart + "User-Agent: gateway/1.0\r\nAccept: */*\r\nAccept-Encoding: gzip\r\nAccept-Language: de, en;q=0.5\r\n\r\n",
+	plainStart + "X-Request-Id: mine.1_2-3\r\n\r\n",
+	plainStart + "X-Request-Id: not mine!\r\n\r\n",
+	plainStart + "Connection: keep-alive\r\nX-Forwarded-For: 192.0.2.1, 10.0.0.1\r\nX-Forwarded-Proto: https\r\n\r\n",
+	plainStart + "If-None-Match: {tag}\r\n\r\n",
+	plainStart + "If-None-Match: \"other\", W/{tag}\r\nX-Request-ID: r\r\n\r\n",
+	plainStart + "If-None-Match: *\r\n\r\n",
+	plainStart + "If-None-Match: \"other\"\r\n\r\n",
+	plainStart + "If-None-Match: malformed\r\n\r\n",
+	plainQuestion + "SHOP.acme.example.:443 HTTP/1.1\r\nhost: [::1]\r\nHost: x\r\nx-platform-key: {key}\r\n\r\n",
+	plainQuestion + "SHOP.acme.example.:443 HTTP/1.1\r\nhost: x\r\nuser-agent: undici\r\naccept: */*\r\nx-platform-key:\t {key} \r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n",
+}
+
+// otherRequests must not be answered by the fast path, or as the handler does.
+var otherRequests = []string{
+	strings.Replace(plainStart, "GET", "HEAD", 1) + "\r\n",
+	strings.Replace(plainStart, "GET", "get", 1) + "\r\n",
+	strings.Replace(plainStart, "shop.acme.example", "unknown.example", 1) + "\r\n",
+	strings.Replace(plainStart, "shop.acme.example", "shop.acme.example&form=flat", 1) + "\r\n",
+	strings.Replace(plainStart, "shop.acme.example", "shop.acme.example&domain=b.example", 1) + "\r\n",
+	strings.Replace(plainStart, "shop.acme.example", "shop%2Eacme.example", 1) + "\r\n",
+	strings.Replace(plainStart, "shop.acme.example", "shop.acme.example#x", 1) + "\r\n",
+	strings.Replace(plainStart, "shop.acme.example", "shop.acme.example ", 1) + "\r\n",
+	strings.Replace(plainStart, "HTTP/1.1", "HTTP/1.0", 1) + "\r\n",
+	strings.Replace(plainStart, "HTTP/1.1", "HTTP/1.1 ", 1) + "\r\n",
+	strings.Replace(plainStart, "{key}", "fpk_wrong", 1) + "\r\n",
+	strings.Replace(plainStart, "X-PLATFORM-KEY: {key}\r\n", "", 1) + "\r\n",
+	strings.Replace(plainStart, "Host: localhost:8080\r\n", "", 1) + "\r\n",
+	strings.Replace(plainStart, "localhost:8080", "a b", 1) + "\r\n",
+	strings.Replace(plainStart, "localhost:8080", "", 1) + "\r\n",
+	strings.Replace(plainStart, "localhost:8080", "a\x7f", 1) + "\r\n",
+	plainStart + "X-Platform-Key: {key}\r\n\r\n",
+	plainStart + "x-PLATFORM-key: {key}\r\n\r\n",
+	plainStart + "Host: other\r\n\r\n",
+	plainStart + "HOST: other\r\n\r\n",
+	plainStart + "Connection: close\r\n\r\n",
+	plainStart + "Expect: 100-continue\r\n\r\n",
+	plainStart + "Content-Length: 0\r\n\r\n",
+	plainStart + "Content-Length: 2\r\n\r\n{}",
+	plainStart + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	plainStart + "If-None-Match: \"other\"\r\nIf-None-Match: {tag}\r\n\r\n",
+	plainStart + "X-Request-Id: a\r\nX-Request-Id: b\r\n\r\n",
+	plainStart + "X-Request-Id:\r\n\r\n",
+	plainStart + "User-Agent: \xffbytes\r\n\r\n",
+	plainStart + "User-Agent: 1234567\x7f\r\n\r\n",
+	plainStart + "User-Agent: 1234567890\x01234567\r\n\r\n",
+	plainStart + "Accept : */*\r\n\r\n",
+	plainStart + "\r\n" + plainStart + "\r\n",
+	"\r\n" + plainStart + "\r\n",
+}
+
+// TestFastPathIsTheHandler: the two ways give the same bytes.
+func TestFastPathIsTheHandler(t *testing.T) {
+	s, fill := fastServer(t)
+	for i, text := range plainRequests {
+		request := fill(text)
+		fast, slow := steady(s.askGate(request)), steady(s.askLibrary(request))
+		odd := i == 10 // two hosts
+		if odd != (fast == "") || !odd && fast != slow {
+			t.Errorf("%q\nis answered\n%s\nby the fast path, and\n%s\nby the handler", request, fast, slow)
+		}
+	}
+	for _, text := range otherRequests {
+		request := fill(text)
+		if fast := s.askGate(request); len(fast) > 0 {
+			t.Errorf("%q\nis answered\n%s\nby the fast path", request, fast)
+		}
+		if slow := s.askLibrary(request); !bytes.HasPrefix(slow, []byte("HTTP/1.1 ")) {
+			t.Errorf("%q\nis answered %q", request, slow)
+		}
+	}
+	if n := len(s.admitted.slots); n != 0 {
+		t.Errorf("%d connections still count", n)
+	}
+}
+
+// TestFastPathCounts: the metrics see no difference.
+func TestFastPathCounts(t *testing.T) {
+	s, fill := fastServer(t)
+	type counts struct{ ok, notModified, hits uint64 }
+	count := func() (n counts) {
+		for i := range s.metrics.resolved {
+			for j := range durationBounds {
+				n.ok += s.metrics.resolved[i].ok.buckets[j].Load()
+				n.notModified += s.metrics.resolved[i].notModified.buckets[j].Load()
+			}
+		}
+		n.hits = s.resolver.Metrics().Hits
+		return n
+	}
+	for _, request := range []string{plainRequests[0], plainRequests[5]} {
+		var made [2]counts
+		for i, ask := range []func([]byte) []byte{s.askGate, s.askLibrary} {
+			before := count()
+			ask(fill(request))
+			after := count()
+			made[i] = counts{after.ok - before.ok, after.notModified - before.notModified, after.hits - before.hits}
+		}
+		if made[0] != made[1] || made[0].hits != 1 || made[0].ok+made[0].notModified != 1 {
+			t.Errorf("%q is counted as %+v and %+v", request, made[0], made[1])
+		}
+	}
+}
+
+// TestFastPathStepsAside: while the service loads or stops, and where resolve is in the access log, the handler answers.
+func TestFastPathStepsAside(t *testing.T) {
+	s, fill := fastServer(t)
+	request := fill(plainRequests[0])
+	if len(s.askGate(request)) == 0 {
+		t.Fatal("the fast path is not taken")
+	}
+	s.accessLogResolve = true
+	if len(s.askGate(request)) > 0 {
+		t.Error("taken with an access log")
+	}
+	s.accessLogResolve = false
+	s.SetLoading(true)
+	if len(s.askGate(request)) > 0 {
+		t.Error("taken while loading")
+	}
+	s.SetLoading(false)
+	c := s.admit(newRecordedConn(request), true)
+	c.times.served = false
+	if n, err := c.Read(make([]byte, 4096)); n != len(request) || err != nil {
+		t.Errorf("the first request of a connection: %d bytes handed over, %v", n, err)
+	}
+	s.admitted.stopping.Store(true)
+	if len(s.askGate(request)) > 0 {
+		t.Error("taken while stopping")
+	}
+}
+
+// TestFastPathIsNotCutOff: the library takes a connection in the fast path for idle, and closes it when it stops.
+func TestFastPathIsNotCutOff(t *testing.T) {
+	s, fill := fastServer(t)
+	peer := newRecordedConn(fill(plainRequests[0]))
+	c := s.admit(peer, true)
+	peer.onWrite = func() { c.Close() }
+	if n, err := c.Read(make([]byte, 4096)); n != 0 || err != io.EOF {
+		t.Errorf("%d, %v", n, err)
+	}
+	if got := strings.Join(peer.events, " "); got != "write close" {
+		t.Errorf("%s, want the answer and then the end", got)
+	}
+	if c.Close(); len(peer.events) != 2 {
+		t.Errorf("closed again: %v", peer.events)
+	}
+	if len(s.admitted.slots) != 0 {
+		t.Error("the connection still counts")
+	}
+}
+
+// TestFastPathSurvivesPanics: what panics goes the handler's way, which answers 500.
+func TestFastPathSurvivesPanics(t *testing.T) {
+	s, fill := fastServer(t)
+	s.ids = nil
+	if got := s.askGate(fill(plainRequests[0])); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+}
+
+// FuzzFastPath: what the gate answers by itself, the library and the handler answer with the same bytes.
+func FuzzFastPath(f *testing.F) {
+	for _, request := range append(plainRequests, otherRequests...) {
+		f.Add(request)
+	}
+	s, fill := fastServer(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		request := fill(text)
+		if len(request) == 0 || len(request) > s.admitted.limits.HeaderBytes {
+			return
+		}
+		fast := s.askGate(request)
+		if len(fast) == 0 {
+			return
+		}
+		if slow := s.askLibrary(request); steady(fast) != steady(slow) {
+			t.Fatalf("%q\nis answered\n%s\nby the fast path, and\n%s\nby the handler", request, fast, slow)
+		}
+	})
+}
