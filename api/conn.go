@@ -67,6 +67,13 @@ type hotConn struct {
 
 	question resolver.Question
 	expected bool // question is what the present message asks, and all that it asks
+	told     told
+}
+
+// told is what the resolver has said to the present message's question in the fast path, where it was no plain answer.
+type told struct {
+	answer *resolver.Answer
+	err    error
 }
 
 // A yield tells whether it pays to let others go first. Who does so while the cores are not busy gives up a place in the

@@ -12,12 +12,11 @@ import (
 	"fingerpost/resolver"
 )
 
-// The fast path. A plain question for resolve whose answer is in the cache is answered by the gate, before the HTTP
-// library sees it: parsing a request into the library's form and writing an answer out of it takes longer than all that
+// The fast path. A plain question for resolve is answered by the gate, before the HTTP library sees it: parsing a request into the library's form and writing an answer out of it takes longer than all that
 // resolve does (see BenchmarkServeHit and BenchmarkServeHitByHandler). Whatever is not plain to see goes the whole way
 // through the library and Server.resolve: other methods, queries and headers than the usual ones, bodies, pipelines, bad
-// keys, misses, answers that are no 200 or 304, and the first request of a connection, after which the library knows that
-// it is in use. What the fast path answers, Server.resolve would answer with the same bytes; TestFastPathIsTheHandler and
+// keys, answers that are no 200 or 304, and the first request of a connection, after which the library knows that it is
+// in use. What the fast path answers, Server.resolve would answer with the same bytes; TestFastPathIsTheHandler and
 // FuzzFastPath hold it to that.
 
 // plainQuestion is how nearly every request for resolve begins.
@@ -107,7 +106,7 @@ func plainHost(b []byte) bool {
 // about it: the answer can be fetched from main memory meanwhile. It reports whether nothing else is in the request
 // line. What is more than one domain, spelled as it is, is no host name, so that it is left to the handler.
 func (c *conn) expect(head []byte) (plain bool) {
-	c.hot.expected = false
+	c.hot.expected, c.hot.told = false, told{}
 	if c.server == nil || len(head) < len(plainQuestion) || string(head[:len(plainQuestion)]) != plainQuestion {
 		return false
 	}
@@ -138,14 +137,14 @@ func (l *life) endAnswer() bool { return l.state.CompareAndSwap(answers, lives) 
 // close reports whether there is something to close now.
 func (l *life) close() bool { return l.state.Swap(closed) == lives }
 
-// takeFastPath answers the message that has come in, which is a plain request line and a header, if the answer is
-// known. An error is the connection's.
+// takeFastPath answers the message that has come in, which is a plain request line and a header, if that can be done
+// here. An error is the connection's.
 func (c *conn) takeFastPath() (answered bool, err error) {
 	f := &c.in.scan.fields
 	if !c.times.served || f.odd || f.hosts != 1 || f.key == nil || !c.server.fast() || !c.life.beginAnswer() {
 		return false, nil
 	}
-	if response := c.server.knownAnswer(c, f); response != nil {
+	if response := c.server.plainAnswer(c, f); response != nil {
 		c.times.endMessage()
 		_, err = c.Write(response)
 		answered = true
@@ -164,9 +163,9 @@ func (s *Server) fast() bool {
 	return !s.accessLogResolve && !s.loading.Load() && !s.admitted.stopping.Load()
 }
 
-// knownAnswer makes the whole response to the question that c expects, nil where it has to go through the library. The
-// response is c's memory.
-func (s *Server) knownAnswer(c *conn, f *headFields) (response []byte) {
+// plainAnswer makes the whole response to the question that c expects, nil where it has to go through the library; what
+// the resolver has said by then the handler finds in c. The response is c's memory.
+func (s *Server) plainAnswer(c *conn, f *headFields) (response []byte) {
 	defer func() {
 		if recover() != nil {
 			response = nil // the handler is going to meet it again, and has a 500 for it
@@ -178,11 +177,11 @@ func (s *Server) knownAnswer(c *conn, f *headFields) (response []byte) {
 	if failure != keyGood || key.Allow&resolvePermissions == 0 {
 		return nil
 	}
-	answer := s.resolver.Known(&c.hot.question)
-	if answer == nil || refusedAnswer(key, answer) != nil {
+	answer, err := s.resolver.ResolveExpected(&c.hot.question)
+	if err != nil || refusedAnswer(key, answer) != nil {
+		c.hot.told = told{answer, err}
 		return nil
 	}
-	s.resolver.CountHit(&c.hot.question)
 	lane := &s.metrics.resolved[c.hot.lane]
 	if f.etags != nil && matchesETag(f.etags, answer.ETag) {
 		response = s.appendPlainHead(c.hot.body[:0], c, f, answer, http.StatusNotModified, now)

@@ -158,30 +158,45 @@ func TestFastPathIsTheHandler(t *testing.T) {
 	}
 }
 
-// TestFastPathCounts: the metrics see no difference.
+// TestFastPathCounts: the metrics see no difference, also where the fast path hands over what it has asked.
 func TestFastPathCounts(t *testing.T) {
 	s, fill := fastServer(t)
-	type counts struct{ ok, notModified, hits uint64 }
+	type counts struct {
+		ok, notModified, hits, negativeHits, misses, storeReads uint64
+	}
 	count := func() (n counts) {
 		for i := range s.metrics.resolved {
-			for j := range durationBounds {
+			for j := range s.metrics.resolved[i].ok.buckets {
 				n.ok += s.metrics.resolved[i].ok.buckets[j].Load()
 				n.notModified += s.metrics.resolved[i].notModified.buckets[j].Load()
 			}
 		}
-		n.hits = s.resolver.Metrics().Hits
+		m := s.resolver.Metrics()
+		n.hits, n.negativeHits, n.misses, n.storeReads = m.Hits, m.NegativeHits, m.Misses, m.StoreReads
 		return n
 	}
-	for _, request := range []string{plainRequests[0], plainRequests[5]} {
-		var made [2]counts
-		for i, ask := range []func([]byte) []byte{s.askGate, s.askLibrary} {
-			before := count()
-			ask(fill(request))
-			after := count()
-			made[i] = counts{after.ok - before.ok, after.notModified - before.notModified, after.hits - before.hits}
-		}
-		if made[0] != made[1] || made[0].hits != 1 || made[0].ok+made[0].notModified != 1 {
-			t.Errorf("%q is counted as %+v and %+v", request, made[0], made[1])
+	ask := func(request string, fast bool) (status string, n counts) {
+		before := count()
+		peer := newRecordedConn(fill(request))
+		_ = s.http.ServeConn(s.admit(peer, fast)) // it ends with the end of the input
+		after := count()
+		return strings.Split(peer.got.String(), " ")[1], counts{after.ok - before.ok, after.notModified - before.notModified, after.hits - before.hits,
+			after.negativeHits - before.negativeHits, after.misses - before.misses, after.storeReads - before.storeReads}
+	}
+	unknown := func(name string) string { return strings.Replace(plainRequests[0], "shop.acme.example", name, 1) }
+	for _, c := range []struct {
+		fast, slow, status string
+		want               counts
+	}{
+		{plainRequests[0], plainRequests[0], "200", counts{ok: 1, hits: 1}},
+		{plainRequests[5], plainRequests[5], "304", counts{notModified: 1, hits: 1}},
+		{unknown("a.example"), unknown("b.example"), "404", counts{misses: 1, storeReads: 1}},
+		{strings.Replace(plainRequests[0], "{key}", "fpk_wrong", 1), strings.Replace(plainRequests[0], "{key}", "fpk_wrong", 1), "401", counts{}},
+	} {
+		for i, request := range []string{c.fast, c.slow} {
+			if status, got := ask(request, i == 0); status != c.status || got != c.want {
+				t.Errorf("%q: %s, counted as %+v, want %s, %+v", request, status, got, c.status, c.want)
+			}
 		}
 	}
 }

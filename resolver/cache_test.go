@@ -151,3 +151,40 @@ func TestTrackedProjects(t *testing.T) {
 		t.Errorf("%d tracked, want 2", n)
 	}
 }
+
+// TestArrivals: answers that come in faster than they go into ristretto are hits at once, and all in it soon.
+func TestArrivals(t *testing.T) {
+	r := open(t, resolver.Options{})
+	var blocks []catalog.ProjectConfig
+	for i := range 1000 {
+		blocks = append(blocks, block(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d.example", i)))
+	}
+	apply(t, r, file("a.hcl", blocks...))
+	ask := func() {
+		var all sync.WaitGroup
+		for part := range 4 {
+			all.Go(func() {
+				for i := part; i < len(blocks); i += 4 {
+					if a, err := r.Resolve([]byte(blocks[i].Domains[0].Name), resolver.Nested); err != nil || a.Slug != blocks[i].Project.Slug {
+						t.Error(a, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+	ask()
+	ask()
+	if m := r.Metrics(); m.StoreReads > uint64(len(blocks))+100 { // a few have the slot of another
+		t.Errorf("%d reads of the store for %d names", m.StoreReads, len(blocks))
+	}
+	r.Settle()
+	before := r.Metrics()
+	ask()
+	if m := r.Metrics(); m.Misses != before.Misses {
+		t.Errorf("%d names did not come in", m.Misses-before.Misses)
+	}
+	if held, strays := r.FrontAnswers(); held == 0 || strays > 0 {
+		t.Errorf("%d answers in front, %d of them not in ristretto", held, strays)
+	}
+}

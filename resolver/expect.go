@@ -33,13 +33,6 @@ func (r *Resolver) Expect(q *Question, raw []byte) bool {
 // Approach brings the answer nearer. It may be left out.
 func (r *Resolver) Approach(q *Question) { r.front.prefetchAnswer(cacheKey(q.hash, Nested)) }
 
-// Known returns the answer that ResolveExpected would give, if the cache has it and the name is there; else nil. Where it
-// is used, CountHit is to be called.
-func (r *Resolver) Known(q *Question) *Answer { return r.cachedFound(q.host[:q.n], q.hash, Nested) }
-
-// CountHit counts an answer of Known as a hit.
-func (r *Resolver) CountHit(q *Question) { r.metrics.hits.add(q.hash) }
-
 // ResolveExpected is Resolve for a question that Expect has taken note of.
 func (r *Resolver) ResolveExpected(q *Question) (*Answer, error) {
 	return r.resolve(q.host[:q.n], q.idn, q.hash, Nested)

@@ -2,6 +2,7 @@ package resolver
 
 // Settle waits until the caches have taken in what was put into them, for tests that count.
 func (r *Resolver) Settle() {
+	r.arrive()
 	r.known.Wait()
 	r.unknown.Wait()
 }

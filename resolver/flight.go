@@ -11,9 +11,9 @@ type flightKey struct {
 	form Form
 }
 
-// A flight is a store read that several callers wait for. answer and err are set when done is closed.
+// A flight is a store read that several callers wait for. answer and err are set when it is done.
 type flight struct {
-	done   chan struct{}
+	done   sync.WaitGroup
 	answer *Answer
 	err    error
 }
@@ -36,7 +36,8 @@ func (fs *flights) join(k flightKey) (f *flight, leader bool) {
 	if fs.m == nil {
 		fs.m = make(map[flightKey]*flight)
 	}
-	f = &flight{done: make(chan struct{})}
+	f = new(flight)
+	f.done.Add(1)
 	fs.m[k] = f
 	return f, true
 }
@@ -48,7 +49,7 @@ func (fs *flights) leave(k flightKey, f *flight) {
 	fs.mu.Lock()
 	delete(fs.m, k)
 	fs.mu.Unlock()
-	close(f.done)
+	f.done.Done()
 }
 
 // recent holds the last answers that were built, one for each of its places. What is put into ristretto is not found

@@ -63,8 +63,8 @@ func (r *Resolver) place(prepared []*Answer, rest func()) {
 		if i%placeTurn == placeTurn-1 {
 			rest()
 		}
-		r.keep(a)
 		r.front.put(cacheKey(a.hash, a.form), a)
+		r.keep(a)
 	}
 	r.ready.Store(nil)
 }
@@ -87,7 +87,9 @@ func (r *Resolver) isReady(key uint64, host []byte, form Form) *Answer {
 
 // keep puts an answer about a project into ristretto.
 func (r *Resolver) keep(a *Answer) {
-	if r.known.Set(cacheKey(a.hash, a.form), a, a.cost()) && a.seen.project != nil {
+	if !r.known.Set(cacheKey(a.hash, a.form), a, a.cost()) {
+		r.front.drop(a)
+	} else if a.seen.project != nil {
 		a.seen.project.holders.Add(1)
 	}
 }

@@ -50,7 +50,18 @@ func cacheKey(hash uint64, form Form) uint64 { return hash + uint64(form)*0x9e37
 // cached returns a fresh answer, or nil.
 func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	if form != FlatSecrets {
-		if a := r.cachedFound(host, hash, form); a != nil {
+		key := cacheKey(hash, form)
+		if a := r.front.get(key, host, form, &r.stamps); a != nil && !seldom() {
+			r.metrics.hits.add(hash)
+			return a
+		}
+		if a, ok := r.known.Get(key); ok && a.is(host, form) && r.stamps.fresh(a) {
+			r.front.put(key, a)
+			r.metrics.hits.add(hash)
+			return a
+		}
+		if a := r.isReady(key, host, form); a != nil {
+			r.front.put(key, a)
 			r.metrics.hits.add(hash)
 			return a
 		}
@@ -58,23 +69,6 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	// A name that is not there is not there in any form.
 	if a, ok := r.unknown.Get(hash); ok && a.host == string(host) && r.stamps.fresh(a) {
 		r.metrics.negativeHits.Add(1)
-		return a
-	}
-	return nil
-}
-
-// cachedFound is cached for names that are there, and does not count.
-func (r *Resolver) cachedFound(host []byte, hash uint64, form Form) *Answer {
-	key := cacheKey(hash, form)
-	if a := r.front.get(key, host, form, &r.stamps); a != nil && !seldom() {
-		return a
-	}
-	if a, ok := r.known.Get(key); ok && a.is(host, form) && r.stamps.fresh(a) {
-		r.front.put(key, a)
-		return a
-	}
-	if a := r.isReady(key, host, form); a != nil {
-		r.front.put(key, a)
 		return a
 	}
 	return nil
@@ -99,7 +93,7 @@ func (r *Resolver) miss(host string, hash uint64, form Form) (*Answer, error) {
 			f.answer, f.err = r.buildAndKeep(host, hash, form)
 			return f.answer, f.err
 		}
-		<-f.done
+		f.done.Wait()
 		if f.err != nil {
 			return nil, f.err
 		}
@@ -120,7 +114,7 @@ func (r *Resolver) buildAndKeep(host string, hash uint64, form Form) (*Answer, e
 	if a.Code == catalog.CodeNotFound {
 		r.unknown.Set(hash, a, a.cost())
 	} else {
-		r.keep(a)
+		r.keepSoon(a)
 	}
 	return a, nil
 }

@@ -43,18 +43,19 @@ type Options struct {
 
 // A Resolver answers what the files declare. All its methods may be called from any goroutine, until Close.
 type Resolver struct {
-	options Options
-	log     *slog.Logger
-	seed    maphash.Seed
-	front   front        // before known
-	known   *answerCache // found, inactive and suspended domains
-	unknown *answerCache // names that no record matches
-	stamps  stamps
-	flights flights
-	recent  recent
-	metrics counters
-	paced   atomic.Bool // see Pace
-	feed    Feed
+	options  Options
+	log      *slog.Logger
+	seed     maphash.Seed
+	front    front        // before known
+	known    *answerCache // found, inactive and suspended domains
+	unknown  *answerCache // names that no record matches
+	stamps   stamps
+	flights  flights
+	recent   recent
+	arrivals arrivals
+	metrics  counters
+	paced    atomic.Bool // see Pace
+	feed     Feed
 
 	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store
 	// is being filled from the files.
@@ -114,6 +115,7 @@ func Open(o Options) (*Resolver, error) {
 func (r *Resolver) Close() error {
 	r.stopWatch()
 	r.closeMail()
+	r.arrivals.close()
 	r.known.Close()
 	r.unknown.Close()
 	r.applying.Lock()
