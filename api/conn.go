@@ -74,6 +74,7 @@ type hotConn struct {
 type told struct {
 	answer *resolver.Answer
 	err    error
+	asked  time.Time // zero where it has not been asked
 }
 
 // A yield tells whether it pays to let others go first. Who does so while the cores are not busy gives up a place in the

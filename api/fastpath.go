@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -134,6 +135,9 @@ func (l *life) beginAnswer() bool { return l.state.CompareAndSwap(lives, answers
 // endAnswer reports false where the connection has been closed meanwhile, which is left to the caller.
 func (l *life) endAnswer() bool { return l.state.CompareAndSwap(answers, lives) }
 
+// revive makes a connection that was closed meanwhile what it was, for a request that is still to be answered.
+func (l *life) revive() { l.state.Store(lives) }
+
 // close reports whether there is something to close now.
 func (l *life) close() bool { return l.state.Swap(closed) == lives }
 
@@ -149,11 +153,15 @@ func (c *conn) takeFastPath() (answered bool, err error) {
 		_, err = c.Write(response)
 		answered = true
 	}
-	if !c.life.endAnswer() {
+	switch {
+	case c.life.endAnswer():
+	case !answered:
+		c.life.revive() // the library closes it when it has answered
+	default:
+		c.close()
 		if err == nil {
 			err = io.EOF
 		}
-		c.close()
 	}
 	return answered, err
 }
@@ -167,8 +175,9 @@ func (s *Server) fast() bool {
 // the resolver has said by then the handler finds in c. The response is c's memory.
 func (s *Server) plainAnswer(c *conn, f *headFields) (response []byte) {
 	defer func() {
-		if recover() != nil {
-			response = nil // the handler is going to meet it again, and has a 500 for it
+		if cause := recover(); cause != nil {
+			s.log.Error("fast path panicked, the handler takes over", "cause", cause, "stack", string(debug.Stack()))
+			response = nil
 		}
 	}()
 	s.resolver.Approach(&c.hot.question)
@@ -178,8 +187,8 @@ func (s *Server) plainAnswer(c *conn, f *headFields) (response []byte) {
 		return nil
 	}
 	answer, err := s.resolver.ResolveExpected(&c.hot.question)
-	if err != nil || refusedAnswer(key, answer) != nil {
-		c.hot.told = told{answer, err}
+	if err != nil || refusedAnswer(key, answer) != nil || !s.fast() {
+		c.hot.told = told{answer, err, now}
 		return nil
 	}
 	lane := &s.metrics.resolved[c.hot.lane]

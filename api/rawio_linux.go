@@ -86,6 +86,7 @@ func (r *rawIO) read(p []byte) (int, error) {
 	}
 	r.reading = rawCall{p: p}
 	err := r.raw.Read(r.tryRead)
+	r.reading.p = nil // the caller's, who may let go of it
 	switch n, errno := r.reading.n, r.reading.errno; {
 	case err != nil:
 		return 0, err

@@ -55,7 +55,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 // ask finds the answer to what the query string says, or what is wrong with it.
 func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*resolver.Answer, error) {
 	if c != nil {
-		if t := c.hot.told; t.answer != nil || t.err != nil {
+		if t := c.hot.told; !t.asked.IsZero() {
 			c.hot.told = told{}
 			return t.answer, t.err
 		}

@@ -160,6 +160,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	c, _ := ctx.Conn().(*conn)
 	if c != nil && c.hot.expected {
 		s.resolver.Approach(&c.hot.question)
+		if asked := c.hot.told.asked; !asked.IsZero() {
+			now = asked
+		}
 	}
 	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID), c)
 	defer s.afterHandler(ctx, c)

@@ -82,7 +82,8 @@ func newSubscriber(s *Server, c *conn, r *request) *subscriber {
 // take is what the library calls when it hands the connection over.
 func (u *subscriber) take(net.Conn) {
 	c := u.conn
-	c.head, c.kept, c.in.held, c.hot = nil, nil, nil, hotConn{lane: c.hot.lane} // memory of requests: there are none any more
+	// Memory of requests: there are none any more.
+	c.head, c.kept, c.in, c.hot = nil, nil, reading{}, hotConn{lane: c.hot.lane}
 	if b, ok := c.raw.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = b.SetWriteBuffer(streamSendBuffer) // without it a client that does not read costs more
 	}

@@ -47,7 +47,10 @@ func (r *Resolver) arrive() {
 	w.next = w.last[:0]
 	w.mu.Unlock()
 	for i, a := range now {
-		if !w.closed {
+		// A stale one may have its successor behind it, which ristretto would refuse as a newcomer with a key that is taken.
+		if w.closed || !r.stamps.fresh(a) {
+			r.front.drop(a)
+		} else {
 			r.keep(a)
 		}
 		now[i] = nil

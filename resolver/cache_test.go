@@ -188,3 +188,24 @@ func TestArrivals(t *testing.T) {
 		t.Errorf("%d answers in front, %d of them not in ristretto", held, strays)
 	}
 }
+
+// TestRebuiltAtOnce: a name that changes just after its first answer was built comes into the cache all the same.
+func TestRebuiltAtOnce(t *testing.T) {
+	r := open(t, resolver.Options{})
+	for i := range 30 {
+		p := block(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d.example", i))
+		apply(t, r, file(fmt.Sprintf("%d.hcl", i), p))
+		resolve(t, r, p.Domains[0].Name, resolver.Nested)
+		p.Project.Name = "Changed"
+		apply(t, r, file(fmt.Sprintf("%d.hcl", i), p))
+		until(t, "the new answer is in the cache", func() bool {
+			resolve(t, r, p.Domains[0].Name, resolver.Nested)
+			r.Settle()
+			before := r.Metrics()
+			for range 10 {
+				resolve(t, r, p.Domains[0].Name, resolver.Nested)
+			}
+			return r.Metrics().Misses == before.Misses
+		})
+	}
+}

@@ -19,10 +19,10 @@ type Question struct {
 }
 
 // Expect takes note of raw, which is not kept, and reports whether q can be answered: it cannot where raw is no host
-// name, for which Resolve has the error.
+// name, for which Resolve has the error, nor where it is very long as it is spelled.
 func (r *Resolver) Expect(q *Question, raw []byte) bool {
 	host, idn, err := catalog.AppendHost(q.host[:0], raw)
-	if err != nil {
+	if err != nil || len(host) > len(q.host) { // a name that is not in ASCII may get shorter yet: Resolve has room for it
 		return false
 	}
 	q.n, q.idn, q.hash = len(host), idn, maphash.Bytes(r.seed, host)

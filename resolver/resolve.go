@@ -51,9 +51,10 @@ func cacheKey(hash uint64, form Form) uint64 { return hash + uint64(form)*0x9e37
 func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	if form != FlatSecrets {
 		key := cacheKey(hash, form)
-		if a := r.front.get(key, host, form, &r.stamps); a != nil && !seldom() {
+		first := r.front.get(key, host, form, &r.stamps)
+		if first != nil && !seldom() {
 			r.metrics.hits.add(hash)
-			return a
+			return first
 		}
 		if a, ok := r.known.Get(key); ok && a.is(host, form) && r.stamps.fresh(a) {
 			r.front.put(key, a)
@@ -64,6 +65,11 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 			r.front.put(key, a)
 			r.metrics.hits.add(hash)
 			return a
+		}
+		if first != nil { // it is on its way into ristretto, or ristretto has lost it
+			r.keepSoon(first)
+			r.metrics.hits.add(hash)
+			return first
 		}
 	}
 	// A name that is not there is not there in any form.
@@ -87,6 +93,9 @@ func (r *Resolver) miss(host string, hash uint64, form Form) (*Answer, error) {
 			defer r.flights.leave(flightKey{host, form}, f)
 			// The flight before may have ended since this call looked into the cache.
 			if a := r.recent.get(host, hash, form); a != nil && r.stamps.fresh(a) {
+				if seldom() && a.Code != catalog.CodeNotFound {
+					r.keepSoon(a) // ristretto may have lost it
+				}
 				f.answer = a
 				return a, nil
 			}
