@@ -8,7 +8,7 @@ const allCommand = "all"
 // tuneAll makes the defaults of all: small enough that it takes less than ten minutes on two cores.
 func tuneAll(o *options) {
 	o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
-	o.load.rounds, o.load.round, o.load.warmUp = 5, time.Second, 100_000
+	o.load.rounds, o.load.round = 5, time.Second
 	o.saves, o.unknown = 100, 200_000
 	o.logEntries, o.waiting = 20_000, 2000
 	o.sweep = intList{1, 16, 256}
