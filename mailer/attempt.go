@@ -45,9 +45,11 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 	if m.abandoned {
 		return
 	}
+	// Before the send is answered: the next one shall find the breaker open.
+	opened := o.Class == BadConfig && own && m.refused(s.box, d.fingerprint, &o)
 	m.conclude(s, &o, cut)
-	if o.Class == BadConfig && own {
-		m.refused(s.box, d.fingerprint, &o)
+	if opened {
+		m.lookAgain(s.box)
 	}
 }
 

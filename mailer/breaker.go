@@ -157,14 +157,29 @@ func (b *outbox) reason() *hold {
 	return b.hold
 }
 
-// refused opens the breaker.
-func (m *Mailer) refused(b *outbox, config fingerprint, o *Outcome) {
+// refused opens the breaker. It reports false where another attempt, at the same time, has done so.
+func (m *Mailer) refused(b *outbox, config fingerprint, o *Outcome) bool {
 	if b.outlook(config) != nil {
-		return // another attempt, at the same time, has done so
+		return false
 	}
 	b.wait(hold{code: o.Code, message: o.Message, fingerprint: config, outcome: *o})
 	m.log.Warn("an SMTP config does not work, and is not tried again until it changes", "project", b.project, "code", string(o.Code))
-	m.look(b) // it may have changed while the attempt was under way
+	return true
+}
+
+// lookAgain is for when the attempt that opened the breaker is concluded: the config may have changed while
+// it was under way, and the breaker be closed again without the attempt's mail having been there to become due.
+func (m *Mailer) lookAgain(b *outbox) {
+	m.look(b)
+	b.mu.Lock()
+	closed := b.hold == nil
+	if closed {
+		b.resume()
+	}
+	b.mu.Unlock()
+	if closed {
+		b.run()
+	}
 }
 
 // needLook picks the outboxes whose mail may wait for a change.
