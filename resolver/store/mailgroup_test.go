@@ -40,8 +40,17 @@ func TestMailGroup(t *testing.T) {
 	}
 	const mails = 30
 	s.mail.turn <- struct{}{} // nothing is written until it is given back
+	q := &s.mail.queue
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for n := range int64(mails) {
 		run("accept", nil, func() error { _, err := accept(1+n%2, 100+n, ""); return err })
+		for taken := n > 0; !taken; { // the first one is taken out, and waits for the turn
+			<-tick.C
+			q.mu.Lock()
+			taken = q.working && len(q.waiting) == 0
+			q.mu.Unlock()
+		}
 	}
 	const sameKey = 5
 	for n := range int64(sameKey) {
@@ -66,10 +75,7 @@ func TestMailGroup(t *testing.T) {
 		return s.UpdateMail(log)
 	})
 	const writes = mails + sameKey + 2
-	q := &s.mail.queue
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for waiting := 0; waiting < writes-1; { // the first one has been taken out, and waits for the turn
+	for waiting := 0; waiting < writes-1; {
 		<-tick.C
 		q.mu.Lock()
 		waiting = len(q.waiting)
