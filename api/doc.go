@@ -4,8 +4,8 @@
 // A request goes through four layers. A listener (listener.go) admits connections within the caps and survives running
 // out of descriptors. A conn (conn.go, framing.go) lets only strictly framed messages through, one at a time. fasthttp
 // parses and carries them. Server.handle (routes.go) gives each its request id, checks the key, runs the handler and
-// records it; resolve takes a shorter way through resolve.go that allocates nothing. A plain question for resolve that the
-// cache can answer takes the shortest way: the conn answers it without the library (fastpath.go).
+// records it; resolve takes a shorter way through resolve.go that allocates nothing. A plain question for resolve takes the
+// shortest way: the conn answers it without the library (fastpath.go).
 //
 // Writes go to the config folder (write.go, Files), never to the store. Sends (send.go) wait for an SMTP server within the
 // mailer's budget, in the handler: they hold nothing of the request by then but a connection, and have a share of those

@@ -13,11 +13,11 @@ import (
 	"fingerpost/resolver"
 )
 
-// The fast path. A plain question for resolve is answered by the gate, before the HTTP library sees it: parsing a request into the library's form and writing an answer out of it takes longer than all that
-// resolve does (see BenchmarkServeHit and BenchmarkServeHitByHandler). Whatever is not plain to see goes the whole way
-// through the library and Server.resolve: other methods, queries and headers than the usual ones, bodies, pipelines, bad
-// keys, answers that are no 200 or 304, and the first request of a connection, after which the library knows that it is
-// in use. What the fast path answers, Server.resolve would answer with the same bytes; TestFastPathIsTheHandler and
+// The fast path. A plain question for resolve is answered by the gate, before the HTTP library sees it: parsing a request
+// into the library's form and writing an answer out of it takes longer than all that resolve does (see BenchmarkServeHit
+// and BenchmarkServeHitByHandler). Whatever is not plain to see goes the whole way through the library and
+// Server.resolve: other methods, queries and headers than the usual ones, bodies, pipelines, bad keys, answers that are no
+// 200 or 304, and the first request of a connection, after which the library knows that it is in use. What the fast path answers, Server.resolve would answer with the same bytes; TestFastPathIsTheHandler and
 // FuzzFastPath hold it to that.
 
 // plainQuestion is how nearly every request for resolve begins.

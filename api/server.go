@@ -208,8 +208,9 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 }
 
 // Shutdown stops accepting, closes idle and silent connections, ends event streams, and lets requests that are under way
-// finish, whose answers carry "Connection: close". Sends that still wait for their SMTP server shortly before ctx's deadline
-// are answered 202. When ctx ends it cuts what is left and returns ctx's error. A Server cannot be used again after it.
+// finish, whose answers carry "Connection: close" unless they were being written already. Sends that still wait for their
+// SMTP server shortly before ctx's deadline are answered 202. When ctx ends it cuts what is left and returns ctx's error.
+// A Server cannot be used again after it.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	again := s.stopping
