@@ -1,0 +1,159 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/api"
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/seal"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const storyKeyFile = "zz-key.hcl"
+
+// A desk is a server over a folder of files.
+type desk struct {
+	*house
+	dir   string
+	key   string
+	seal  string         // the file with the identity that opens what is sealed
+	disk  configsrc.Disk // for writes; nil: the disk
+	store resolver.Options
+
+	source *configsrc.Source
+}
+
+// newDesk serves what files, by path, declare.
+func newDesk(t testing.TB, files map[string]string) *desk {
+	t.Helper()
+	d := &desk{dir: t.TempDir()}
+	d.open(t, files)
+	return d
+}
+
+func (d *desk) open(t testing.TB, files map[string]string) {
+	t.Helper()
+	text, id := catalog.NewKeyText()
+	d.key = text
+	d.seal = filepath.Join(t.TempDir(), "seal.key")
+	recipient, err := seal.Keygen(d.seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if strings.Contains(content, "{{recipient}}") { // else others may be reading the same map
+			files[name] = strings.ReplaceAll(content, "{{recipient}}", recipient)
+		}
+	}
+	d.save(t, files)
+	d.save(t, map[string]string{storyKeyFile: fmt.Sprintf("key \"story\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\", \"write\", \"resolve\"]\n}\n",
+		id, catalog.HashKeyText(text))})
+	res, _ := d.load(t, true)
+	d.source = res.source
+	h := &house{t: t, resolver: res.resolver, log: &lockedBuffer{}, served: make(chan error, 1)}
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Files: res.source, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+		t.Fatal(err)
+	}
+	h.addr = h.listen(api.Platform | api.Mail)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		h.server.Shutdown(ctx)
+		if t.Failed() {
+			t.Log(h.log.String())
+		}
+	})
+	d.house = h
+}
+
+type loaded struct {
+	resolver *resolver.Resolver
+	source   *configsrc.Source
+}
+
+// load takes the folder up as a fresh service does; run keeps it up to date.
+func (d *desk) load(t testing.TB, run bool) (loaded, error) {
+	t.Helper()
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	o := resolver.Options{}
+	if run {
+		o = d.store
+	}
+	o.Logger, o.CacheBytes = logger, 4<<20
+	r, err := resolver.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := configsrc.New(configsrc.Options{Dir: d.dir, Sink: r, Logger: logger, MaxDelete: 0.3, Disk: d.disk, OpenSecret: d.secrets(t).Open})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	err = s.Load(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	go func() {
+		defer close(done)
+		if run {
+			s.Run(ctx)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		r.Close()
+	})
+	return loaded{r, s}, err
+}
+
+// secrets opens what the files give.
+func (d *desk) secrets(t testing.TB) *configsrc.Secrets {
+	t.Helper()
+	identities, err := seal.Load(d.seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &configsrc.Secrets{Dir: d.dir, Identities: identities}
+}
+
+// save writes files as an editor does that writes in place.
+func (d *desk) save(t testing.TB, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		name = filepath.Join(d.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// files reads the folder back, the key's file apart.
+func (d *desk) files(t testing.TB) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(d.dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == storyKeyFile {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(d.dir, name)
+		found[filepath.ToSlash(rel)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
