@@ -24,7 +24,7 @@ func runWrite(ctx context.Context, b *bench) (rep *report, err error) {
 	defer func() { err = errors.Join(err, done()) }()
 	rep, err = b.againstBare(ctx, ours, bare)
 	if err == nil {
-		err = b.resolveWhileWriting(ctx, ours, rep)
+		err = b.resolveWhileWriting(ctx, ours, bare, rep)
 	}
 	if err == nil && b.scale {
 		err = b.scaleWrites(ctx, ours, rep)
@@ -194,46 +194,61 @@ const (
 	pacedFiles   = 64 // that they write by turns: much-asked ones
 )
 
-// resolveWhileWriting asks the same server as fast as it answers, by turns with and without writes at a constant rate.
-func (b *bench) resolveWhileWriting(ctx context.Context, ours *servedSide, rep *report) error {
+// resolveWhileWriting asks the same server as fast as it answers, by turns: without writes, with writes to it at a constant
+// rate, and with as many of the bare program, which show what the disk's work alone takes of this machine.
+func (b *bench) resolveWhileWriting(ctx context.Context, ours *servedSide, bare *writeSide, rep *report) error {
 	c := ours.corpus
 	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
-	quiet, busy := known(ours.server, c, schedule), known(ours.server, c, schedule)
 	projects := muchAsked(schedule, c.perProject())
 	own := deal(projects, min(pacedClients, len(projects)))
+	quiet := &pacedTurn{name: "resolve", asked: known(ours.server, c, schedule)}
+	busy := &pacedTurn{name: fmt.Sprintf("with %v writes a second", b.writeRate), asked: known(ours.server, c, schedule), by: &ours.writeSide}
+	disk := &pacedTurn{name: "with as many of the " + bare.name, asked: known(ours.server, c, schedule), by: bare}
+	turns := []*pacedTurn{quiet, busy, disk}
 	b.say("warming up")
-	if err := b.warm(ctx, quiet, b.load.warmUp); err != nil {
+	if err := b.warm(ctx, quiet.asked, b.load.warmUp); err != nil {
 		return err
 	}
-	var writes writeResult
 	for i := range b.load.rounds {
-		for j := range 2 {
-			var err error
-			if (i+j)%2 == 0 {
-				err = b.measureRound(ctx, quiet)
-			} else {
-				err = b.measureWhileWriting(ctx, busy, &ours.writeSide, own, &writes)
-			}
-			if err != nil {
+		line := fmt.Sprintf("round %d of %d:", i+1, b.load.rounds)
+		for j := range turns {
+			t := turns[(i+j)%len(turns)]
+			if err := b.measureWhileWriting(ctx, t, own); err != nil {
 				return err
 			}
+			line += fmt.Sprintf("  %s %.0f/s", t.name, t.asked.rates[i])
 		}
-		b.say("round %d of %d:  resolve %.0f/s  with %v writes a second %.0f/s", i+1, b.load.rounds, quiet.rates[i], b.writeRate, busy.rates[i])
+		b.say("%s", line)
 	}
-	p := writes.percentiles(0.5, 0.99)
+	rates := func(t *pacedTurn) []float64 { return t.asked.rates }
+	p := busy.writes.percentiles(0.5, 0.99)
 	rep.add(
-		compared(fmt.Sprintf("resolve while %v writes a second come in", b.writeRate), "requests/s", busy.rates, quiet.rates, "without").ratioAtLeast(0.9),
-		compared("server CPU, the writes' included", "µs/request", busy.cpu, quiet.cpu, "without"),
-		alone("writes meanwhile", "writes/s", writes.perSecond()).atLeast(0.95*b.writeRate),
-		alone("their latency p50", "ms", ms(p[0])),
-		alone("their latency p99", "ms", ms(p[1])),
+		compared(fmt.Sprintf("resolve while %v writes a second come in", b.writeRate), "requests/s", rates(busy), rates(quiet), "without").ratioAtLeast(0.9),
+		compared(fmt.Sprintf("resolve while the bare program makes %v a second", b.writeRate), "requests/s", rates(disk), rates(quiet), "without"),
+		compared("server CPU, the writes' included", "µs/request", busy.asked.cpu, quiet.asked.cpu, "without"),
+		compared("server CPU while the bare program writes", "µs/request", disk.asked.cpu, quiet.asked.cpu, "without"),
+		alone("writes meanwhile", "writes/s", busy.writes.perSecond()).atLeast(0.95*b.writeRate),
+		alone("writes of the bare program meanwhile", "writes/s", disk.writes.perSecond()).atLeast(0.95*b.writeRate),
+		alone("latency p50 of the writes", "ms", ms(p[0])),
+		alone("latency p99 of the writes", "ms", ms(p[1])),
 	)
 	rep.note("Meanwhile %d much-asked projects are written by turns; a write's latency counts from when it was due.", len(projects))
 	return nil
 }
 
-// measureWhileWriting is measureRound with writes at the same time, which are added to writes.
-func (b *bench) measureWhileWriting(ctx context.Context, s *side, by *writeSide, own [][]int, writes *writeResult) error {
+// A pacedTurn is resolve asked while somebody writes at a constant rate, or nobody.
+type pacedTurn struct {
+	name   string
+	asked  *side
+	by     *writeSide // nil: nobody
+	writes writeResult
+}
+
+// measureWhileWriting is measureRound of a turn, whose writes it adds to those of its rounds before.
+func (b *bench) measureWhileWriting(ctx context.Context, t *pacedTurn, own [][]int) error {
+	if t.by == nil {
+		return b.measureRound(ctx, t.asked)
+	}
 	writing, stop := context.WithCancel(ctx)
 	defer stop()
 	var res *writeResult
@@ -241,16 +256,16 @@ func (b *bench) measureWhileWriting(ctx context.Context, s *side, by *writeSide,
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		res, writeErr = by.write(writing, own, time.Duration(float64(time.Second)/b.writeRate))
+		res, writeErr = t.by.write(writing, own, time.Duration(float64(time.Second)/b.writeRate))
 	}()
-	err := b.measureRound(ctx, s)
+	err := b.measureRound(ctx, t.asked)
 	stop()
 	<-done
 	if err := errors.Join(err, writeErr); err != nil {
 		return err
 	}
-	writes.elapsed += res.elapsed
-	writes.merge(res.latencies)
+	t.writes.elapsed += res.elapsed
+	t.writes.merge(res.latencies)
 	return nil
 }
 

@@ -67,7 +67,7 @@ func TestSmokeWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.resolveWhileWriting(t.Context(), ours, rep); err != nil {
+	if err := b.resolveWhileWriting(t.Context(), ours, bare, rep); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(ours.files.touched); n != c.Projects {
@@ -84,7 +84,12 @@ func TestSmokeWrite(t *testing.T) {
 			t.Errorf("row %+v", r)
 		}
 	}
-	if r := find(t, rep, "writes meanwhile"); r.Figure.Median <= 0 || r.Figure.Median > 2*b.writeRate {
+	for _, name := range []string{"writes meanwhile", "writes of the bare program meanwhile"} {
+		if r := find(t, rep, name); r.Figure.Median <= 0 || r.Figure.Median > 2*b.writeRate {
+			t.Errorf("row %+v", r)
+		}
+	}
+	if r := find(t, rep, "resolve while the bare program makes 200 a second"); r.Figure.Median <= 0 || r.Baseline.Median <= 0 {
 		t.Errorf("row %+v", r)
 	}
 	for _, end := range []func() error{restore, restoreSmall, leave} {
