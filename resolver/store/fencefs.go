@@ -18,11 +18,12 @@ import (
 // fencedFS is the file system that Pebble sees: another one with the fence around all that changes it. Reads pass.
 type fencedFS struct {
 	vfs.FS
-	fence  *fence
-	lock   *heldLock
-	tables *keptTables
-	disk   bool         // the real disk lies below, not memory
-	paced  *atomic.Bool // see Options
+	fence   *fence
+	lock    *heldLock
+	tables  *keptTables
+	disk    bool         // the real disk lies below, not memory
+	paced   *atomic.Bool // see Options
+	backlog backlog
 	// readOnly: nothing is written but, where that can be done, the lock.
 	readOnly bool
 	spare    string // a folder outside the fence, see spared
@@ -50,6 +51,9 @@ func rootCause(err error) error {
 	return err
 }
 
+// atEase reports whether flushes and merges take their time.
+func (f *fencedFS) atEase() bool { return f.paced != nil && f.paced.Load() && !f.backlog.grown() }
+
 func (f *fencedFS) Unwrap() vfs.FS { return f.FS }
 
 // open ends an operation that yields a file for writing.
@@ -57,7 +61,7 @@ func (f *fencedFS) open(op, name string, file vfs.File, err error) (vfs.File, er
 	f.fence.leave(op, filepath.Base(name), err)
 	fenced := &fencedFile{File: file, fence: f.fence, name: filepath.Base(name)}
 	if isTable(name) {
-		fenced.paced = f.paced
+		fenced.atEase = f.atEase
 	}
 	return fenced, nil
 }
@@ -212,8 +216,9 @@ type fencedFile struct {
 	vfs.File
 	fence *fence
 	name  string
-	paced *atomic.Bool // of a table, see Options; nil for other files
-	from  time.Time    // when Write ended last
+
+	atEase func() bool // of a table: whether who writes it takes its time; nil for other files
+	from   time.Time   // when Write ended last
 }
 
 func (f *fencedFile) Write(p []byte) (n int, err error) {
@@ -229,9 +234,10 @@ const longestRest = 2 * time.Millisecond
 
 // rest makes who writes a table pause as long as it has worked since its last write. Pebble merges as fast as it can,
 // which after a change of many files takes a whole core for seconds, and on a small machine that core is one that
-// requests wait for. Nobody waits for a merge.
+// requests wait for. Nobody waits for a merge, unless writes get ahead of it.
 func (f *fencedFile) rest() {
-	if f.paced == nil || !f.paced.Load() {
+	if f.atEase == nil || !f.atEase() {
+		f.from = time.Time{}
 		return
 	}
 	if !f.from.IsZero() {

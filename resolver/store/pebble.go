@@ -48,6 +48,7 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 		DisableWAL:                 s.dir == "",
 		CompactionConcurrencyRange: s.compactions,
 		L0CompactionThreshold:      flushedTables,
+		L0StopWritesThreshold:      stopTables,
 		LBaseMaxBytes:              oneLevelBytes,
 	}
 	for i := range po.TargetFileSizes {
@@ -67,6 +68,7 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 			s.fence.trip(classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details, errRecord)), s.missing()))
 		},
 	}
+	s.fs.backlog.listen(po.EventListener)
 	return po
 }
 

@@ -114,6 +114,7 @@ func (s *Store) open(o Options) error {
 		s.opening.Store(false)
 		if err == nil {
 			s.db = db
+			s.fs.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
 			if o.damaged {
 				_ = s.loadMailState() // as all else, as far as it can be read
 			} else if err = s.begin(); err != nil {
