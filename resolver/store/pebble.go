@@ -30,8 +30,9 @@ const (
 	// tableBytes is the size of its tables. Who reads here and there opens a table anew whenever it leaves one.
 	tableBytes = 32 << 20
 	// flushedTables is twice the number of flushed tables that wait until they are merged into that level, all of which is
-	// rewritten then: 2.5 s of CPU with 100,000 projects. A read of a name asks each one's filter.
-	flushedTables = 8
+	// rewritten then: 2.5 s of CPU with 100,000 projects, which a flood of writes pays every eight flushes. A read of a
+	// name asks each one's filter.
+	flushedTables = 16
 )
 
 // pebbleOptions are Pebble's settings; what is not set here is at Pebble's default on purpose.
@@ -61,6 +62,8 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 	// Compactions by read statistics would make reads take DB.mu, which a fenced flush may hold; the data is small and
 	// mostly at rest, so they would gain nothing.
 	po.Experimental.ReadSamplingMultiplier = -1
+	// A second merge begins with so many flushed tables; so would the first of a store that is being opened, see compactions.
+	po.Experimental.L0CompactionConcurrency = 2 * hurryTables
 	po.Experimental.EnableColumnarBlocks = func() bool { return true }
 	po.EventListener = &pebble.EventListener{
 		BackgroundError: s.backgroundError,
