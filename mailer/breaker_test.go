@@ -172,6 +172,34 @@ func TestConfigChangesUnderAnAttempt(t *testing.T) {
 	r.becomes("acme", id, catalog.MailSent)
 }
 
+// TestBreakerOpensBeforeTheAnswer has the next mail come at the last moment before the first sender hears of the bad
+// config: it finds the breaker open, so that no sender who has been told can have one more attempt made with it.
+func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
+	k := newSink(t)
+	k.password = "right"
+	p := project("acme", k)
+	account(&p, "wrong")
+	r := newRig(t, p)
+	var next result
+	var once sync.Once
+	r.ledger.set(func() {
+		r.ledger.before = func(e *catalog.MailLog) {
+			if e.Status == catalog.MailFailed {
+				once.Do(func() { next.Receipt, next.err = r.Send(t.Context(), raw("acme")) })
+			}
+		}
+	})
+	if got := r.send(raw("acme")); got.Failed == nil {
+		t.Fatalf("receipt %+v", got)
+	}
+	if next.err != nil || !next.Queued {
+		t.Errorf("the next mail: %+v, %v, want it to be queued", next.Receipt, next.err)
+	}
+	if _, logins, _ := k.count(); logins != 1 {
+		t.Errorf("%d logins with a config that is known to be bad, want the one that showed it", logins)
+	}
+}
+
 func TestBreakerIsOneProjects(t *testing.T) {
 	k := newSink(t)
 	k.password = "right"
