@@ -59,6 +59,9 @@
 // A Reader (see Borrow) finds and decodes it without a copy, with an iterator that is kept from one miss to the next, and
 // all tables lie on one level, so that one search of one table does.
 //
+// What was flushed lately lies beside it until it is merged in. Flushes and merges rest after each piece of their work,
+// for the sake of those who read, as long as writes do not get ahead of them (backlog.go).
+//
 // # Durability
 //
 // Apply commits without fsync. What it writes stands in files that were fsynced before, and the file table is part of
