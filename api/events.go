@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -39,9 +38,7 @@ func (s *Server) streamEvents(r *request) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep events back until it has 4 KiB of them
 	if r.ctx.IsHead() {
-		if r.ctx.Request.Header.IsHTTP11() {
-			r.ctx.Response.SetBodyStream(strings.NewReader(""), -1) // GET has no Content-Length either
-		}
+		headChunked(r.ctx)
 		return nil
 	}
 	c, _ := r.ctx.Conn().(*conn)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -77,8 +79,21 @@ func (p *projectStream) fill() error {
 	return nil
 }
 
+// headChunked answers HEAD where GET has a body of unknown length. A stream would do for fasthttp, which then sends the
+// empty line that ends a chunked body, and that would stand before the next answer.
+func headChunked(ctx *fasthttp.RequestCtx) {
+	if ctx.Request.Header.IsHTTP11() {
+		ctx.Response.Header.SetContentLength(-1)
+	}
+}
+
 // streamProjects answers with all projects by id.
 func (s *Server) streamProjects(r *request, descending bool) error {
+	if r.ctx.IsHead() {
+		r.ctx.Response.Header.SetContentTypeBytes(contentJSON)
+		headChunked(r.ctx)
+		return nil
+	}
 	stream := &projectStream{server: s}
 	err := s.resolver.EachProject(func(p *catalog.Project) bool {
 		stream.ids = append(stream.ids, p.ID)
