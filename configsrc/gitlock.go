@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -25,8 +26,8 @@ var errGitBusy = busy("git is at work in the config folder")
 // waits, so that those who write the same file do not wait one behind the other.
 func (s *Source) patient(ctx context.Context, write func() error) error {
 	for until := time.Now().Add(gitPatience); ; {
-		if !s.awaitGit(ctx, until) {
-			return errGitBusy
+		if err := s.awaitGit(ctx, until); err != nil {
+			return err
 		}
 		if err := write(); !errors.Is(err, errGitBusy) || time.Now().After(until) {
 			return err
@@ -34,10 +35,14 @@ func (s *Source) patient(ctx context.Context, write func() error) error {
 	}
 }
 
-// awaitGit reports whether git has gone by then.
-func (s *Source) awaitGit(ctx context.Context, until time.Time) bool {
-	if !s.gitNow().working() {
-		return true
+// awaitGit waits until git has gone, and is an error where it has not by then, or waits for a person itself.
+func (s *Source) awaitGit(ctx context.Context, until time.Time) error {
+	now := s.gitNow()
+	if now.unfinished != "" {
+		return busy("a git " + now.unfinished + " is not finished in the config folder, and aborting it would take the write away; finish or abort it")
+	}
+	if !now.working() {
+		return nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -46,10 +51,10 @@ func (s *Source) awaitGit(ctx context.Context, until time.Time) bool {
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return errGitBusy
 		case <-tick.C:
 			if !s.gitNow().working() {
-				return true
+				return nil
 			}
 		}
 	}
@@ -65,6 +70,38 @@ func (s *Source) awaitGit(ctx context.Context, until time.Time) bool {
 type gitState struct {
 	locked  bool
 	touched int64 // when the lock's folder was, in nanoseconds
+	// unfinished names what git has stopped in the middle of, so that a person decides: merge, rebase …; "" for nothing.
+	unfinished string
+}
+
+// gitMarks are what git leaves in its folder as long as something is unfinished.
+var gitMarks = [...]struct{ name, of string }{
+	{"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"rebase-merge", "rebase"}, {"rebase-apply", "rebase"},
+}
+
+// A gitDesk remembers what is unfinished in git's folder, as long as nothing comes or goes there.
+type gitDesk struct {
+	mu         sync.Mutex // guards what follows
+	folder     string
+	touched    int64
+	unfinished string
+}
+
+func (d *gitDesk) look(folder string, touched int64) (unfinished string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.folder == folder && d.touched == touched {
+		return d.unfinished
+	}
+	for _, m := range gitMarks {
+		if _, there := lookAt(filepath.Join(folder, m.name)); there {
+			unfinished = m.of
+		}
+	}
+	if d.folder = ""; time.Since(time.Unix(0, touched)) > gitQuiet { // else more may come without a change of the time
+		d.folder, d.touched, d.unfinished = folder, touched, unfinished
+	}
+	return unfinished
 }
 
 // gitNow is the state of the checkout that the folder is part of, zero for none.
@@ -76,6 +113,7 @@ func (s *Source) gitNow() (now gitState) {
 	now.locked = gitLocked(git)
 	if folder, ok := lookAt(git); ok {
 		now.touched = folder.moved
+		now.unfinished = s.git.look(git, folder.moved)
 	}
 	return now
 }
@@ -84,7 +122,7 @@ func (s *Source) gitNow() (now gitState) {
 // another clock, and says nothing.
 func (g gitState) working() bool {
 	age := time.Since(time.Unix(0, g.touched))
-	return g.locked || -gitQuiet < age && age < gitQuiet
+	return g.locked || g.unfinished != "" || -gitQuiet < age && age < gitQuiet
 }
 
 // gitBusy reports whether git holds its lock in the checkout that the folder is part of.

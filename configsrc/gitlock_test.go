@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -122,4 +123,46 @@ func TestOnWrite(t *testing.T) {
 	if got := fmt.Sprint(told); got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
+}
+
+// TestWriteBesideUnfinishedGit: where git has stopped for a person to decide, a write is refused at once and says why, and
+// goes through as soon as that is over. Aborting a rebase would take it away.
+func TestWriteBesideUnfinishedGit(t *testing.T) {
+	for mark, of := range map[string]string{
+		"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge/todo": "rebase", "rebase-apply/next": "rebase",
+	} {
+		t.Run(mark, func(t *testing.T) {
+			top := t.TempDir()
+			dir := filepath.Join(top, "projects.d")
+			file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
+			write(t, filepath.Join(top, ".git/HEAD"), "ref: refs/heads/main\n")
+			n := newNode(t, dir, nodeOptions{})
+			if err := rename(t.Context(), n.source, "a", "v2"); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(top, ".git", mark), "")
+			for range 2 { // the second time, what was seen is remembered
+				err := rename(t.Context(), n.source, "a", "never")
+				var refused *catalog.Error
+				if !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable || !strings.HasPrefix(refused.Message, "a git "+of+" is not finished") {
+					t.Fatalf("beside %s: %v", mark, err)
+				}
+				quietGit(t, top)
+			}
+			if got := read(t, file); got != named("a", "v2", "a.example") {
+				t.Errorf("written beside %s: %s", mark, got)
+			}
+			must(t, os.RemoveAll(filepath.Join(top, ".git", strings.Split(mark, "/")[0])))
+			if err := rename(t.Context(), n.source, "a", "v3"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// quietGit makes git's folder look as if nothing had come or gone there for a while.
+func quietGit(t *testing.T, top string) {
+	t.Helper()
+	then := time.Now().Add(-time.Minute)
+	must(t, os.Chtimes(filepath.Join(top, ".git"), then, then))
 }

@@ -82,6 +82,7 @@ type Source struct {
 	writing atomic.Int32 // API writes under way
 	parsed  parsedFiles  // that were written lately
 	where   whereabouts  // of Dir
+	git     gitDesk
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
 	// writes them, so that it reads without it.
