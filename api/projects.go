@@ -98,7 +98,11 @@ func (s *Server) createProject(r *request) error {
 	p := catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}
 	f.require("name", "is required")
 	f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), "name", "slug", "description")
-	if !f.has("slug") && !f.bad["name"] {
+	switch {
+	case f.has("slug"):
+	case f.bad["name"] || strings.TrimSpace(p.Name) == "":
+		f.bad["slug"] = true // it comes with the name, which is the problem
+	default:
 		if p.Slug = slugOf(p.Name); p.Slug == "" {
 			f.fail("slug", "cannot be made from this name: give one")
 		}

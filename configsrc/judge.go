@@ -19,6 +19,7 @@ type judge struct {
 	display    func(path string) string                    // a path as messages name it
 	locate     func(path string) (*hclfile.Result, error)  // decodes a file as it is on disk, for positions
 	wait       func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
+	meant      func(project catalog.UUID) bool             // the project is removed on purpose, and under no new slug; nil: none is
 	require    bool                                        // sealing { require = true } is in force
 	pace       *pacer
 }

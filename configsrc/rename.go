@@ -75,7 +75,7 @@ func newGoneProjects(j *judge, lost map[*candidate][]claim) goneProjects {
 		}
 		byID := map[int64]*goneProject{}
 		for _, ref := range row.Refs {
-			if ref.Kind == catalog.KindProject && !j.claimed(c, projectClaim(ref.UUID)) {
+			if ref.Kind == catalog.KindProject && !j.claimed(c, projectClaim(ref.UUID)) && (j.meant == nil || !j.meant(ref.UUID)) {
 				p := &goneProject{ref: ref, from: c, domains: map[string]bool{}}
 				byID[ref.ID] = p
 				g.byFile[c] = append(g.byFile[c], p)

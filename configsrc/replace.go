@@ -71,6 +71,11 @@ func CreateFile(dir, path string, content []byte) error {
 	return syncFolder(d, filepath.Dir(name))
 }
 
+// An unfitError says why a file is not written to, whatever its content is.
+type unfitError struct{ path, why string }
+
+func (e *unfitError) Error() string { return "edit " + e.path + ": " + e.why }
+
 func linkCause(err error) error {
 	var le *os.LinkError
 	if errors.As(err, &le) {
@@ -90,17 +95,17 @@ func editTarget(dir, path string) (string, error) {
 		return "", fmt.Errorf("open %s: %w", path, cause(err))
 	}
 	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return "", fmt.Errorf("edit %s: it is a link that leads out of the config folder", path)
+		return "", &unfitError{path, "it is a link that leads out of the config folder; put the file itself into the folder"}
 	}
 	info, err := os.Lstat(target)
 	if err != nil {
 		return "", fmt.Errorf("open %s: %w", path, cause(err))
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("edit %s: it is no regular file", path)
+		return "", &unfitError{path, "it is no regular file"}
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-		return "", fmt.Errorf("edit %s: it has %d hard links, and replacing it would part them", path, st.Nlink)
+		return "", &unfitError{path, fmt.Sprintf("it has %d hard links, and replacing it would part them; leave it one name", st.Nlink)}
 	}
 	return target, nil
 }

@@ -18,20 +18,21 @@ import (
 // An update is one file's new content on its way to its place and to the Sink. It is made by whoever writes; the looking
 // goroutine puts it in place, several at a time, so that one Apply and one sync of the folder do for all.
 type update struct {
-	c      *candidate     // the new content, decoded; gone: the file is to be removed
-	want   [32]byte       // hash of the content that it replaces
-	had    map[claim]bool // what the replaced content claims
-	target string         // the file, links followed
-	kept   string         // what giveBack had to keep beside the file
-	temp   string         // the new content, synced, beside the file; what was there, once it is in place
-	create bool           // there is no file yet
-	bodies []*bodySwap    // the files that change with it
-	stays  bool           // only those change
-	note   string         // of the write of several files, while it is on its way, see undo.go
-	by     Author
-	disk   Disk
-	lock   io.Closer // on the folder, as long as temp may be there
-	done   chan error
+	c       *candidate     // the new content, decoded; gone: the file is to be removed
+	want    [32]byte       // hash of the content that it replaces
+	had     map[claim]bool // what the replaced content claims
+	target  string         // the file, links followed
+	kept    string         // what giveBack had to keep beside the file
+	temp    string         // the new content, synced, beside the file; what was there, once it is in place
+	create  bool           // there is no file yet
+	removes catalog.UUID   // of the project that goes, zero for none
+	bodies  []*bodySwap    // the files that change with it
+	stays   bool           // only those change
+	note    string         // of the write of several files, while it is on its way, see undo.go
+	by      Author
+	disk    Disk
+	lock    io.Closer // on the folder, as long as temp may be there
+	done    chan error
 }
 
 // stage writes the new content beside its file.
@@ -277,7 +278,7 @@ func (s *Source) admit(u *update) error {
 	j := &judge{
 		table: s.table, candidates: []*candidate{u.c}, require: s.sealed,
 		row: s.o.Sink.File, display: s.display, pace: s.pace(1),
-		locate: s.locate,
+		locate: s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
 	}
 	j.run()
 	if !u.c.rejected {

@@ -56,7 +56,7 @@ func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check fun
 			if err := check(&have); err != nil {
 				return err
 			}
-			e.expect = e.without
+			e.expect, e.removes = e.without, true
 			return e.draft.RemoveProject(have.Project.Slug)
 		})
 	})
@@ -133,6 +133,7 @@ type edit struct {
 	decoded      *hclfile.Result   // src
 	at           int               // of the project in it
 	expect       func(got *catalog.Declared) bool
+	removes      bool // the project goes
 }
 
 func (e *edit) project() *catalog.ProjectConfig { return &e.declared.Projects[e.at] }
@@ -252,6 +253,9 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed,
 	}
 	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
 	u.c, u.bodies, u.stays = c, swaps, bytes.Equal(out, e.src)
+	if e.removes {
+		u.removes = e.project().Project.UUID
+	}
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
 		return made, u.stage(nil, nil)
@@ -337,8 +341,11 @@ func wouldBreak(ds hclfile.Diagnostics) *catalog.Error {
 
 // writeFault says what a caller may know of a system call that failed. The original files are as they were.
 func writeFault(step string, err error) error {
+	var unfit *unfitError
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 	switch {
+	case errors.As(err, &unfit):
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.path + " cannot be written: " + unfit.why}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + cause(err).Error()}
 	case full, errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
