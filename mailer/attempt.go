@@ -34,6 +34,9 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 	}
 	// A mail that was accepted under another sender says nothing of the sender that the config has now.
 	own := !aboutMail(o.Stage) || mail.From == Draft{FromEmail: d.from}.Envelope().From
+	if !own && o.Code == CodeSenderRejected {
+		o.Class = Permanent // another sender in the config does this mail no good, which has its own
+	}
 	if !cut {
 		s.box.note(d.fingerprint, &o)
 	}

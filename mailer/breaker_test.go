@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/emersion/go-smtp"
+
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
 )
@@ -197,6 +199,36 @@ func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
 	}
 	if _, logins, _ := k.count(); logins != 1 {
 		t.Errorf("%d logins with a config that is known to be bad, want the one that showed it", logins)
+	}
+}
+
+// TestSenderPutRight has mail wait for a config whose sender the server refuses. Another sender lets new mail go; the mail
+// that waited has the old one in it, which no config can help: it fails, and is not tried for a day.
+func TestSenderPutRight(t *testing.T) {
+	k := newSink(t)
+	k.sender = func(from string) error {
+		if from == "hello@acme.example" {
+			return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 8}, Message: "no such sender"}
+		}
+		return nil
+	}
+	p := project("acme", k)
+	r := newRig(t, p)
+	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != mailer.CodeSenderRejected {
+		t.Fatalf("receipt %+v", got)
+	}
+	waiting := r.send(raw("acme"))
+	if !waiting.Queued {
+		t.Fatalf("receipt %+v", waiting)
+	}
+	p.SMTP.FromEmail = "shop@acme.example"
+	r.declare(p)
+	r.ConfigChanged(p.Project.ID)
+	if e := r.becomes("acme", waiting.LogID, catalog.MailFailed); e.Attempts != 1 || e.ErrorCode != mailer.CodeSenderRejected {
+		t.Errorf("entry %+v", e)
+	}
+	if got := r.send(raw("acme")); !got.Sent {
+		t.Errorf("a mail with the new sender: %+v, %v", got, got.Failed)
 	}
 }
 

@@ -21,6 +21,7 @@ type sink struct {
 	mu       sync.Mutex
 	password string                       // the account's; "" lets everybody in
 	answer   func(n int, m arrival) error // to the final dot of the nth mail, nil to take it
+	sender   func(from string) error
 	rcpt     func(to string) error
 	login    func() // called with the lock held, once
 	dials    int
@@ -117,6 +118,14 @@ func (s *sinkSession) Auth(string) (sasl.Server, error) {
 func (s *sinkSession) Mail(from string, _ *smtp.MailOptions) error {
 	if !s.in {
 		return smtp.ErrAuthRequired
+	}
+	s.mu.Lock()
+	f := s.sender
+	s.mu.Unlock()
+	if f != nil {
+		if err := f(from); err != nil {
+			return err
+		}
 	}
 	s.mail = arrival{from: from}
 	s.hurry(1)
