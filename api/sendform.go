@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
@@ -111,8 +110,8 @@ func (f *form) rawParts(m *mailer.Send) {
 		f.fail("subject", "must not be blank")
 	case len(m.Subject) > catalog.MaxSubjectBytes:
 		f.fail("subject", "must have at most "+strconv.Itoa(catalog.MaxSubjectBytes)+" bytes")
-	case strings.ContainsFunc(m.Subject, unicode.IsControl):
-		f.fail("subject", "must not hold control characters")
+	case strings.ContainsFunc(m.Subject, catalog.BreaksLine):
+		f.fail("subject", "must not hold control characters or line breaks")
 	}
 	f.parts(m.BodyHTML, m.BodyText)
 }

@@ -196,7 +196,7 @@ func (v variable) check(ps *catalog.Problems, value string) {
 	case !utf8.ValidString(value):
 		ps.Addf(path, "must be UTF-8 text")
 		return
-	case v.subject && strings.ContainsFunc(value, unicode.IsControl):
+	case v.subject && strings.ContainsFunc(value, catalog.BreaksLine):
 		ps.Addf(path, "must not hold control characters or line breaks: it stands in the subject")
 	case v.body && strings.ContainsFunc(value, badInBody):
 		ps.Addf(path, "must not hold control characters other than tabs and line breaks")

@@ -91,14 +91,18 @@ func CheckSlug(slug string) string {
 	return ""
 }
 
+// BreaksLine reports whether r cannot stand in a text of one line, such as a mail's header: control characters, and
+// Unicode's separators of lines and paragraphs, at which some programs begin another.
+func BreaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
 func validateName(ps *Problems, name string) {
 	switch n := utf8.RuneCountInString(name); {
 	case strings.TrimSpace(name) == "":
 		ps.Addf("name", "is required and must not be blank")
 	case n > MaxNameLen:
 		ps.Addf("name", "has %d characters, %d are allowed", n, MaxNameLen)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		ps.Addf("name", "must not hold control characters")
+	case strings.ContainsFunc(name, BreaksLine):
+		ps.Addf("name", "must not hold control characters or line breaks")
 	}
 }
 

@@ -3,7 +3,6 @@ package catalog
 import (
 	"net/netip"
 	"strings"
-	"unicode"
 )
 
 // An SMTPConfig says how a project's mail is handed over (contract http.md 4).
@@ -75,8 +74,8 @@ func (c *SMTPConfig) Validate() Problems {
 		}
 	}
 	for _, f := range []Field{{Name: "fromName", Value: c.FromName}, {Name: "username", Value: c.Username}} {
-		if v := f.Value.(string); strings.ContainsFunc(v, unicode.IsControl) || len(v) > 255 {
-			ps.Addf(f.Name, "must be at most 255 bytes and hold no control characters")
+		if v := f.Value.(string); strings.ContainsFunc(v, BreaksLine) || len(v) > 255 {
+			ps.Addf(f.Name, "must be at most 255 bytes and hold no control characters or line breaks")
 		}
 	}
 	if c.Password.Source == SecretPlain && c.Password.Ref != "" && strings.Trim(c.Password.Ref, "*") == "" {

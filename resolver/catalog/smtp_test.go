@@ -90,6 +90,7 @@ func TestSMTPValidate(t *testing.T) {
 	f(func(c *catalog.SMTPConfig) { c.FromEmail = "Acme <hello@acme.example>" }, "fromEmail")
 	f(func(c *catalog.SMTPConfig) { c.ReplyTo = "hello" }, "replyTo")
 	f(func(c *catalog.SMTPConfig) { c.FromName = "Acme\r\nBcc: x" }, "fromName")
+	f(func(c *catalog.SMTPConfig) { c.FromName = "Acme\u2028Shop" }, "fromName")
 	f(func(c *catalog.SMTPConfig) { c.FromName, c.Username = label(256), label(256) }, "fromName", "username")
 	f(func(c *catalog.SMTPConfig) { c.Password = catalog.Secret{Source: catalog.SecretEnv, Ref: "P"} }, "username")
 	f(func(c *catalog.SMTPConfig) {

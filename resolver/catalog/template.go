@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // A Template is a mail template. ProjectID is 0 for a default one, which every project can send.
@@ -93,6 +92,12 @@ type Parts struct {
 	Subject, HTML, Text []Segment
 }
 
+// unfitForBody reports the characters that no mail reader shows, and no mail is sent with: control characters but tabs and
+// line breaks. Those from U+0080 on pass, since they come of a wrongly declared Windows text.
+func unfitForBody(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f
+}
+
 // Parse checks the subject and the bodies, and takes them apart. The parts are good for something only where there are
 // no problems.
 func (t *Template) Parse() (Parts, Problems) {
@@ -105,8 +110,8 @@ func (t *Template) Parse() (Parts, Problems) {
 		ps.Addf("subjectTemplate", "is required and must not be blank")
 	case len(t.SubjectTemplate) > MaxSubjectBytes:
 		ps.Addf("subjectTemplate", "has %d bytes, %d are allowed", len(t.SubjectTemplate), MaxSubjectBytes)
-	case strings.ContainsFunc(t.SubjectTemplate, unicode.IsControl):
-		ps.Addf("subjectTemplate", "must not hold control characters")
+	case strings.ContainsFunc(t.SubjectTemplate, BreaksLine):
+		ps.Addf("subjectTemplate", "must not hold control characters or line breaks")
 	}
 	if t.BodyHTML == "" && t.BodyText == "" {
 		ps.Addf("", "needs a bodyHtml, a bodyText or both")
@@ -125,6 +130,11 @@ func (t *Template) Parse() (Parts, Problems) {
 			if part.path != "subjectTemplate" { // which was said
 				ps.Addf(part.path, "has %d bytes, %d are allowed", len(part.text), MaxBodyBytes)
 			}
+			continue
+		}
+		if i := strings.IndexFunc(part.text, unfitForBody); i >= 0 && part.path != "subjectTemplate" {
+			ps.Addf(part.path, "line %d: must not hold control characters other than tabs and line breaks: this is %U",
+				1+strings.Count(part.text[:i], "\n"), rune(part.text[i]))
 			continue
 		}
 		segments, found := part.parse(part.path, part.text)
