@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -49,10 +50,11 @@ func newKeysCreate(t terminal) *cobra.Command {
 			if len(unknown) > 0 || perm == 0 {
 				return usage("--allow takes one or more of %s", strings.Join(catalog.Permissions, ", "))
 			}
-			k := catalog.Key{Name: args[0], Allow: perm, Projects: projects}
-			if len(projects) == 0 {
-				k.Projects = nil
+			// An empty list is --projects "", as an unset variable makes it: no reason for a key to everything.
+			if projects != nil && len(projects) == 0 || slices.Contains(projects, "") {
+				return usage("--projects must name projects; without it, the key is for every project")
 			}
+			k := catalog.Key{Name: args[0], Allow: perm, Projects: projects}
 			if expires != "" {
 				d, err := parseLifetime(expires)
 				if err != nil {

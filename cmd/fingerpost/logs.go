@@ -89,7 +89,7 @@ func (f *logsFlags) check() error {
 			bad = append(bad, fmt.Sprintf("--since: %v", err))
 		}
 	}
-	if slices.Contains(f.projects, "") {
+	if f.projects != nil && len(f.projects) == 0 || slices.Contains(f.projects, "") { // an empty list is --project ""
 		bad = append(bad, "--project must name a project")
 	}
 	if bad != nil {

@@ -135,6 +135,11 @@ func TestLogs(t *testing.T) {
 	f.Close()
 	check(exitFailed, "connection refused")
 	t.Setenv("FINGERPOST_KEY", "")
+	for _, none := range []string{"", ",", "acme,"} { // as an unset variable makes it
+		if c := invoke(t, "logs", "--url", f.URL, "--key", "k", "--project", none); c.code != exitUsage || !strings.Contains(c.err, "--project must name a project") {
+			t.Errorf("--project %q: %+v", none, c)
+		}
+	}
 	if c := invoke(t, "logs", "--url", f.URL); c.code != exitUsage || !strings.Contains(c.err, "FINGERPOST_KEY") {
 		t.Errorf("%+v", c)
 	}
