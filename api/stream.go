@@ -89,11 +89,6 @@ func headChunked(ctx *fasthttp.RequestCtx) {
 
 // streamProjects answers with all projects by id.
 func (s *Server) streamProjects(r *request, descending bool) error {
-	if r.ctx.IsHead() {
-		r.ctx.Response.Header.SetContentTypeBytes(contentJSON)
-		headChunked(r.ctx)
-		return nil
-	}
 	stream := &projectStream{server: s}
 	err := s.resolver.EachProject(func(p *catalog.Project) bool {
 		stream.ids = append(stream.ids, p.ID)
@@ -106,6 +101,10 @@ func (s *Server) streamProjects(r *request, descending bool) error {
 		slices.Reverse(stream.ids)
 	}
 	r.ctx.Response.Header.SetContentTypeBytes(contentJSON)
+	if r.ctx.IsHead() {
+		headChunked(r.ctx)
+		return nil
+	}
 	if !r.ctx.Request.Header.IsHTTP11() {
 		// HTTP/1.0 knows no chunked bodies.
 		body, err := io.ReadAll(stream)

@@ -220,11 +220,10 @@ func (b *bench) resolveWhileWriting(ctx context.Context, ours *servedSide, bare 
 		}
 		b.say("%s", line)
 	}
-	rates := func(t *pacedTurn) []float64 { return t.asked.rates }
 	p := busy.writes.percentiles(0.5, 0.99)
 	rep.add(
-		compared(fmt.Sprintf("resolve while %v writes a second come in", b.writeRate), "requests/s", rates(busy), rates(quiet), "without").ratioAtLeast(0.9),
-		compared(fmt.Sprintf("resolve while the bare program makes %v a second", b.writeRate), "requests/s", rates(disk), rates(quiet), "without"),
+		compared(fmt.Sprintf("resolve while %v writes a second come in", b.writeRate), "requests/s", busy.asked.rates, quiet.asked.rates, "without").ratioAtLeast(0.9),
+		compared(fmt.Sprintf("resolve while the bare program makes %v a second", b.writeRate), "requests/s", disk.asked.rates, quiet.asked.rates, "without"),
 		compared("server CPU, the writes' included", "µs/request", busy.asked.cpu, quiet.asked.cpu, "without"),
 		compared("server CPU while the bare program writes", "µs/request", disk.asked.cpu, quiet.asked.cpu, "without"),
 		alone("writes meanwhile", "writes/s", busy.writes.perSecond()).atLeast(0.95*b.writeRate),

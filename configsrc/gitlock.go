@@ -38,11 +38,11 @@ func (s *Source) patient(ctx context.Context, write func() error) error {
 // awaitGit waits until git has gone, and is an error where it has not by then, or waits for a person itself.
 func (s *Source) awaitGit(ctx context.Context, until time.Time) error {
 	now := s.gitNow()
-	if now.unfinished != "" {
-		return busy("a git " + now.unfinished + " is not finished in the config folder, and aborting it would take the write away; finish or abort it")
-	}
-	if !now.working() {
+	switch {
+	case !now.working():
 		return nil
+	case now.stopped():
+		return now.refusal()
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -51,9 +51,9 @@ func (s *Source) awaitGit(ctx context.Context, until time.Time) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return errGitBusy
+			return now.refusal()
 		case <-tick.C:
-			if !s.gitNow().working() {
+			if now = s.gitNow(); !now.working() {
 				return nil
 			}
 		}
@@ -72,6 +72,20 @@ type gitState struct {
 	touched int64 // when the lock's folder was, in nanoseconds
 	// unfinished names what git has stopped in the middle of, so that a person decides: merge, rebase …; "" for nothing.
 	unfinished string
+}
+
+// stopped reports whether git waits for a person, and not between two steps of its own: a rebase that goes on has the same
+// marks.
+func (g gitState) stopped() bool {
+	return g.unfinished != "" && !g.locked && time.Since(time.Unix(0, g.touched)) > gitPatience
+}
+
+// refusal is why a write is refused.
+func (g gitState) refusal() error {
+	if g.unfinished == "" {
+		return errGitBusy
+	}
+	return busy("a git " + g.unfinished + " is not finished in the config folder, and aborting it would take the write away; finish or abort it")
 }
 
 // gitMarks are what git leaves in its folder as long as something is unfinished.

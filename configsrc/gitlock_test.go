@@ -125,8 +125,8 @@ func TestOnWrite(t *testing.T) {
 	}
 }
 
-// TestWriteBesideUnfinishedGit: where git has stopped for a person to decide, a write is refused at once and says why, and
-// goes through as soon as that is over. Aborting a rebase would take it away.
+// TestWriteBesideUnfinishedGit: while git goes on by itself a write waits; where it has stopped for a person to decide, the
+// write is refused at once and says why, and goes through as soon as that is over. Aborting a rebase would take it away.
 func TestWriteBesideUnfinishedGit(t *testing.T) {
 	for mark, of := range map[string]string{
 		"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge/todo": "rebase", "rebase-apply/next": "rebase",
@@ -140,16 +140,28 @@ func TestWriteBesideUnfinishedGit(t *testing.T) {
 			if err := rename(t.Context(), n.source, "a", "v2"); err != nil {
 				t.Fatal(err)
 			}
+			// It goes on by itself, as the rebase of a pull: the write waits for it.
 			write(t, filepath.Join(top, ".git", mark), "")
+			during := make(chan error, 1)
+			go func() { during <- rename(t.Context(), n.source, "a", "v2, too") }()
+			select {
+			case err := <-during:
+				t.Fatalf("beside %s that goes on: %v", mark, err)
+			case <-time.After(200 * time.Millisecond): // longer than git's folder has to be quiet otherwise
+			}
+			must(t, os.RemoveAll(filepath.Join(top, ".git", strings.Split(mark, "/")[0])))
+			must(t, <-during)
+
+			write(t, filepath.Join(top, ".git", mark), "")
+			quietGit(t, top)
 			for range 2 { // the second time, what was seen is remembered
 				err := rename(t.Context(), n.source, "a", "never")
 				var refused *catalog.Error
 				if !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable || !strings.HasPrefix(refused.Message, "a git "+of+" is not finished") {
 					t.Fatalf("beside %s: %v", mark, err)
 				}
-				quietGit(t, top)
 			}
-			if got := read(t, file); got != named("a", "v2", "a.example") {
+			if got := read(t, file); got != named("a", "v2, too", "a.example") {
 				t.Errorf("written beside %s: %s", mark, got)
 			}
 			must(t, os.RemoveAll(filepath.Join(top, ".git", strings.Split(mark, "/")[0])))

@@ -34,7 +34,7 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 	}
 	// A mail that was accepted under another sender says nothing of the sender that the config has now.
 	own := !aboutMail(o.Stage) || mail.From == Draft{FromEmail: d.from}.Envelope().From
-	if !own && o.Code == CodeSenderRejected {
+	if o.Class == BadConfig && !own && o.Code == CodeSenderRejected {
 		o.Class = Permanent // another sender in the config does this mail no good, which has its own
 	}
 	if !cut {

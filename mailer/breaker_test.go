@@ -206,12 +206,17 @@ func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
 // that waited has the old one in it, which no config can help: it fails, and is not tried for a day.
 func TestSenderPutRight(t *testing.T) {
 	k := newSink(t)
-	k.sender = func(from string) error {
-		if from == "hello@acme.example" {
-			return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 8}, Message: "no such sender"}
-		}
-		return nil
+	refuse := func(code int) {
+		k.set(func() {
+			k.sender = func(from string) error {
+				if from == "hello@acme.example" {
+					return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 8}, Message: "no such sender"}
+				}
+				return nil
+			}
+		})
 	}
+	refuse(550)
 	p := project("acme", k)
 	r := newRig(t, p)
 	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != mailer.CodeSenderRejected {
@@ -221,10 +226,14 @@ func TestSenderPutRight(t *testing.T) {
 	if !waiting.Queued {
 		t.Fatalf("receipt %+v", waiting)
 	}
+	refuse(450) // not for good
 	p.SMTP.FromEmail = "shop@acme.example"
 	r.declare(p)
 	r.ConfigChanged(p.Project.ID)
-	if e := r.becomes("acme", waiting.LogID, catalog.MailFailed); e.Attempts != 1 || e.ErrorCode != mailer.CodeSenderRejected {
+	r.waits("acme", waiting.LogID, 1)
+	refuse(550)
+	r.reach(r.entry("acme", waiting.LogID).NextAttemptAt)
+	if e := r.becomes("acme", waiting.LogID, catalog.MailFailed); e.Attempts != 2 || e.ErrorCode != mailer.CodeSenderRejected {
 		t.Errorf("entry %+v", e)
 	}
 	if got := r.send(raw("acme")); !got.Sent {

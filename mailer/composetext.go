@@ -2,7 +2,6 @@ package mailer
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"fingerpost/resolver/catalog"
@@ -20,10 +19,10 @@ func checkHeaderText(ps *catalog.Problems, path, text string, limit int) (ok boo
 	}
 	for i, r := range text {
 		switch {
-		case r == '\r' || r == '\n' || r == '\u2028' || r == '\u2029' || r == '\u0085':
+		case strings.ContainsRune("\r\n\u2028\u2029\u0085", r):
 			ps.Addf(path, "must be one line: it holds the line break %U at byte %d", r, i+1)
 			return false
-		case unicode.IsControl(r):
+		case catalog.BreaksLine(r):
 			ps.Addf(path, "must not hold control characters: %U stands at byte %d", r, i+1)
 			return false
 		}
@@ -63,7 +62,7 @@ func checkBody(ps *catalog.Problems, path string, body *string) {
 // bodyByte tells the bytes that may stand in a body as they are.
 var bodyByte = func() (t [256]bool) {
 	for c := range t {
-		t[c] = c >= ' ' && c != 0x7f || c == '\n' || c == '\t'
+		t[c] = c != '\r' && !catalog.UnfitForBody(rune(c))
 	}
 	return t
 }()

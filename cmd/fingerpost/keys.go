@@ -50,8 +50,7 @@ func newKeysCreate(t terminal) *cobra.Command {
 			if len(unknown) > 0 || perm == 0 {
 				return usage("--allow takes one or more of %s", strings.Join(catalog.Permissions, ", "))
 			}
-			// An empty list is --projects "", as an unset variable makes it: no reason for a key to everything.
-			if projects != nil && len(projects) == 0 || slices.Contains(projects, "") {
+			if namesNothing(projects) {
 				return usage("--projects must name projects; without it, the key is for every project")
 			}
 			k := catalog.Key{Name: args[0], Allow: perm, Projects: projects}
@@ -70,6 +69,12 @@ func newKeysCreate(t terminal) *cobra.Command {
 	cmd.Flags().StringVar(&expires, "expires", "", "when it ends, from now: 90d, 12h")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
 	return cmd
+}
+
+// namesNothing reports whether the list that a flag was given is empty, or a name of it, as an unset variable makes it. A
+// flag that was left out is nil.
+func namesNothing(list []string) bool {
+	return list != nil && len(list) == 0 || slices.Contains(list, "")
 }
 
 // parseLifetime reads 90d, 2w or what time.ParseDuration reads.

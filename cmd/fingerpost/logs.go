@@ -89,7 +89,7 @@ func (f *logsFlags) check() error {
 			bad = append(bad, fmt.Sprintf("--since: %v", err))
 		}
 	}
-	if f.projects != nil && len(f.projects) == 0 || slices.Contains(f.projects, "") { // an empty list is --project ""
+	if namesNothing(f.projects) {
 		bad = append(bad, "--project must name a project")
 	}
 	if bad != nil {

@@ -92,9 +92,9 @@ type Parts struct {
 	Subject, HTML, Text []Segment
 }
 
-// unfitForBody reports the characters that no mail reader shows, and no mail is sent with: control characters but tabs and
+// UnfitForBody reports the characters of a body that no mail reader shows, and no mail is sent with: control characters but tabs and
 // line breaks. Those from U+0080 on pass, since they come of a wrongly declared Windows text.
-func unfitForBody(r rune) bool {
+func UnfitForBody(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f
 }
 
@@ -132,7 +132,7 @@ func (t *Template) Parse() (Parts, Problems) {
 			}
 			continue
 		}
-		if i := strings.IndexFunc(part.text, unfitForBody); i >= 0 && part.path != "subjectTemplate" {
+		if i := strings.IndexFunc(part.text, UnfitForBody); i >= 0 && part.path != "subjectTemplate" {
 			ps.Addf(part.path, "line %d: must not hold control characters other than tabs and line breaks: this is %U",
 				1+strings.Count(part.text[:i], "\n"), rune(part.text[i]))
 			continue
