@@ -151,7 +151,7 @@ func TestExim(t *testing.T) {
 		smtp     int
 	}{
 		{"clear text", "ann@peer.example", mailer.Accepted, mailer.StageEOD, "", 250},
-		{"Relay denied (Exim)", "x@elsewhere.example", mailer.Permanent, mailer.StageRcpt, mailer.CodeRecipientRejected, 550},
+		{"Relay denied (Exim)", "x@elsewhere.example", mailer.BadConfig, mailer.StageRcpt, mailer.CodeRelayDenied, 550},
 		{"Greylist 451", "grey@peer.example", mailer.Temporary, mailer.StageRcpt, mailer.CodeTemporary, 451},
 	} {
 		env := mailer.Envelope{From: testEnvelope.From, To: c.to}

@@ -22,6 +22,7 @@ var (
 	tooLarge     = verdict{Permanent, CodeMessageTooLarge, "The message is larger than the server takes.", nil}
 	rejected     = verdict{Permanent, CodeMessageRejected, "The server refuses the message.", nil}
 	temporary    = verdict{Temporary, CodeTemporary, "The server does not take the mail at the moment.", nil}
+	relayDenied  = verdict{BadConfig, CodeRelayDenied, "The server does not pass mail on for this account.", []string{"username"}}
 	protocol     = verdict{Permanent, CodeProtocolError, "The server does not know a command that every SMTP server has.", []string{"host"}}
 )
 
@@ -46,10 +47,20 @@ func (v verdict) advice(field string) string {
 	return advice[field]
 }
 
-// classifyReply judges a negative reply by its code and, where the table says so, its enhanced code.
+// namesRelay tells a refusal to pass mail on from one of the recipient where the server gives no enhanced code, as Exim
+// does not: the one place where the table goes by text, since nothing else differs.
+func namesRelay(text string) bool {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
+	return slices.ContainsFunc(words, func(w string) bool { return w == "relay" || w == "relaying" })
+}
+
+// classifyReply judges a negative reply by its code and, where the table says so, its enhanced code or text.
 func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	enhanced, text := a.clean(refusal.Msg)
 	v := a.verdict(refusal.Code, enhanced)
+	if a.stage == StageRcpt && v.code == CodeRecipientRejected && enhanced == "" && namesRelay(text) {
+		v = relayDenied
+	}
 	out := a.end(v.class, v.code, "%s", v.message)
 	if v.code == CodeAuthFailed { // a stable text, see the contract
 		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)", refusal.Code)
@@ -111,7 +122,7 @@ func (a *attempt) verdict(code int, enhanced string) verdict {
 		case anonymous:
 			return authRequired
 		case enhanced == "5.7.1":
-			return verdict{BadConfig, CodeRelayDenied, "The server does not pass mail on for this account.", []string{"username"}}
+			return relayDenied
 		case unknown:
 			return protocol
 		}
