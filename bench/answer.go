@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// An answer is one HTTP/1.1 response in a buffer. The body aliases the buffer.
+// An answer is one HTTP/1.1 response in a buffer, which head and body alias.
 type answer struct {
 	status int
+	head   []byte // of HTTP: status line and fields, with the end of the last one
 	body   []byte
 	length int // of head and body together
 }
@@ -54,7 +55,7 @@ func parseAnswer(b []byte) (a answer, whole bool, err error) {
 	if len(b) < a.length {
 		return a, false, nil
 	}
-	a.body = b[end+len(endOfHead) : a.length]
+	a.head, a.body = b[:end+len("\r\n")], b[end+len(endOfHead):a.length]
 	return a, true, nil
 }
 

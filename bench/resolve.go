@@ -100,7 +100,11 @@ func (b *bench) againstFloor(ctx context.Context, s *server, c *corpus) (*report
 	if err != nil {
 		return nil, err
 	}
-	if err := b.interleave(ctx, f.all()...); err != nil {
+	again, err := b.conditionalSide(ctx, f.ours, zipfSchedule(c.Domains, b.load.zipf, c.Seed))
+	if err != nil {
+		return nil, err
+	}
+	if err := b.interleave(ctx, append(f.all(), again)...); err != nil {
 		return nil, err
 	}
 	after, err := s.cache()
@@ -113,6 +117,8 @@ func (b *bench) againstFloor(ctx context.Context, s *server, c *corpus) (*report
 		compared("resolve", "requests/s", ours.rates, floor.rates, floor.server.name).ratioAtLeast(0.92),
 		compared("server CPU", "µs/request", ours.cpu, floor.cpu, floor.server.name).ratioAtMost(1.15),
 		alone("answered by the cache", "part of all", after.since(before).hitShare()),
+		compared("resolve of what has not changed (304)", "requests/s", again.rates, ours.rates, "answers in full").ratioAtLeast(1),
+		compared("server CPU of a 304", "µs/request", again.cpu, ours.cpu, "answers in full"),
 	)
 	if err := rep.addField(f); err != nil {
 		return nil, err

@@ -69,6 +69,12 @@ func (f *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fields := f.read(project)
+	etag := fmt.Sprintf("%q", f.corpus.slugs[project]+fields[1])
+	w.Header()["ETag"] = []string{etag} // as fingerpost writes it
+	if r.Header.Get("If-None-Match") == etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
 	fmt.Fprintf(w, `{"success":true,"data":{"project":{"slug":"%s","description":"%s"},"serviceSettings":{"smsEnabled":%s}}}`,
 		f.corpus.slugs[project], fields[0], fields[1])
 }
@@ -188,6 +194,9 @@ func TestSmokeResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := find(t, rep, "resolve"); r.Figure.Median <= 0 || r.Baseline.Median <= 0 || r.Ratio.Low > r.Ratio.High || r.Goal == nil {
+		t.Errorf("row %+v", r)
+	}
+	if r := find(t, rep, "resolve of what has not changed (304)"); r.Figure.Median <= 0 || r.Baseline.Median <= 0 || r.Goal == nil {
 		t.Errorf("row %+v", r)
 	}
 	if r := find(t, rep, "answered by the cache"); r.Figure.Median != 1 {
