@@ -310,6 +310,15 @@ func (c *conn) holdBefore(b []byte) {
 }
 
 func (c *conn) readSocket(p []byte) (int, error) {
+	for {
+		n, err := c.readOnce(p)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.times.forgive() {
+			return n, err
+		}
+	}
+}
+
+func (c *conn) readOnce(p []byte) (int, error) {
 	if by, set := c.times.forRead(); set {
 		if err := c.Conn.SetReadDeadline(by); err != nil {
 			return 0, err
@@ -334,15 +343,27 @@ func (c *conn) readSocket(p []byte) (int, error) {
 
 // Write writes p, all of it or an error.
 func (c *conn) Write(p []byte) (int, error) {
+	done := 0
+	for {
+		n, err := c.writeOnce(p[done:])
+		if done += n; err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.times.forgive() {
+			return done, err
+		}
+	}
+}
+
+func (c *conn) writeOnce(p []byte) (int, error) {
 	if by, set := c.times.forWrite(); set {
 		if err := c.Conn.SetWriteDeadline(by); err != nil {
 			return 0, err
 		}
 	}
-	begun := c.times.clock.now()
+	naps, begun := c.times.clock.naps.Load(), c.times.clock.now()
 	n, err := c.writeSocket(p)
 	c.times.written += int64(n)
-	c.times.blocked += c.times.clock.now() - begun
+	if c.times.clock.naps.Load() == naps { // else it was not the peer who took the time
+		c.times.blocked += c.times.clock.now() - begun
+	}
 	return n, err
 }
 
