@@ -36,10 +36,10 @@ func (s *Store) MailLog(project, id int64) (log catalog.MailLog, found bool, err
 // MailLogs returns a page of a project's entries and how many there are on all pages, as they are at one moment. By
 // createdAt and without a filter but status, from and to it costs the same however many there are and however far down
 // the page is; with another filter or order each entry between from and to is looked at, in bounded memory. ToEmail is
-// compared without regard to the case of ASCII letters. q.Sort is one of MailSorts, or "".
+// compared without regard to the case of ASCII letters, an internationalised domain in either of its forms. q.Sort is one of MailSorts, or "".
 func (s *Store) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
 	err = s.readMail(project, func(r *mailReader) (err error) {
-		l := mailList{mailReader: r, q: q, status: statusCode(q.Status)}
+		l := mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail)}
 		page, total, err = l.list()
 		return err
 	})
@@ -50,7 +50,18 @@ func (s *Store) MailLogs(project int64, q catalog.MailQuery) (page []catalog.Mai
 type mailList struct {
 	*mailReader
 	q      catalog.MailQuery
-	status byte // 0: any
+	status byte   // 0: any
+	toIDN  string // see canonicalIDN
+}
+
+// canonicalIDN is the canonical form of an address with an internationalised domain, "" for all else: an entry has the
+// address as it was sent to, and whoever looks for it may have the other form.
+func canonicalIDN(address string) string {
+	canonical, err := catalog.ParseAddress(address)
+	if _, domain, _ := strings.Cut(canonical, "@"); err != nil || !strings.HasPrefix(domain, "xn--") && !strings.Contains(domain, ".xn--") {
+		return ""
+	}
+	return canonical
 }
 
 func (l *mailList) list() ([]catalog.MailLog, int, error) {
@@ -249,7 +260,14 @@ func (l *mailList) walk(f func(p mailPos, rec []byte, log *catalog.MailLog) erro
 
 func (l *mailList) matches(log *catalog.MailLog) bool {
 	return (l.q.TemplateCode == "" || log.TemplateCode == l.q.TemplateCode) &&
-		(l.q.ToEmail == "" || len(l.q.ToEmail) == len(log.ToEmail) && strings.EqualFold(log.ToEmail, l.q.ToEmail))
+		(l.q.ToEmail == "" || l.isTo(log.ToEmail))
+}
+
+func (l *mailList) isTo(address string) bool {
+	if len(l.q.ToEmail) == len(address) && strings.EqualFold(address, l.q.ToEmail) {
+		return true
+	}
+	return l.toIDN != "" && strings.EqualFold(canonicalIDN(address), l.toIDN)
 }
 
 // scanned looks at all entries.

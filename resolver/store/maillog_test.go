@@ -410,3 +410,25 @@ func TestPagesFarDown(t *testing.T) {
 		}
 	}
 }
+
+func TestMailLogsTo(t *testing.T) {
+	for _, c := range []struct {
+		query, address string
+		want           bool
+	}{
+		{"ann@acme.example", "Ann@ACME.example", true},
+		{"ann@acme.example", "anna@acme.example", false},
+		{"ann@bücher.example", "ann@xn--bcher-kva.example", true},
+		{"ANN@XN--BCHER-KVA.example", "ann@Bücher.example", true},
+		{"ann@mail.bücher.example", "ann@mail.xn--bcher-kva.example", true},
+		{"ann@bücher.example", "ann@bucher.example", false},
+		{"ann@bücher.example", "bob@xn--bcher-kva.example", false},
+		{"ann@bücher.example", "", false},
+		{"xn--bcher-kva.example", "xn--bcher-kva.example", true}, // no address: as it stands
+	} {
+		l := mailList{q: catalog.MailQuery{ToEmail: c.query}, toIDN: canonicalIDN(c.query)}
+		if got := l.isTo(c.address); got != c.want {
+			t.Errorf("%q finds %q: %t", c.query, c.address, got)
+		}
+	}
+}
