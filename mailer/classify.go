@@ -47,8 +47,8 @@ const (
 	CodeOutcomeUnknown      catalog.Code = "SMTP_OUTCOME_UNKNOWN"
 )
 
-// classify says what follows from an error: by the stage, and by its Go type or the server's reply code, never by
-// anybody's text (contract mail-errors.md, one row after the other).
+// classify says what follows from an error: by the stage, and by its Go type or the server's reply code, by
+// text only where the table says so (contract mail-errors.md, one row after the other).
 func (a *attempt) classify(err error) Outcome {
 	var refusal *textproto.Error
 	switch {
