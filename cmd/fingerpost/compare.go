@@ -269,7 +269,7 @@ func (c *comparison) templates(have, want []catalog.Template, unknown untold) {
 // diffFields lists the named fields whose values differ.
 func diffFields(have, want []catalog.Field, names []string) (out []fieldChange) {
 	for i, w := range want {
-		if names != nil && !slices.Contains(names, w.Name) || reflect.DeepEqual(have[i].Value, w.Value) {
+		if names != nil && !slices.Contains(names, w.Name) || w.Same(have[i]) {
 			continue
 		}
 		f := fieldChange{Field: catalog.Snake(w.Name)}
@@ -363,7 +363,7 @@ func compareDefaults(have, want *catalog.Defaults) []change {
 		for k := range part.fields {
 			f := fieldChange{Field: part.block + "." + catalog.Snake(part.fields[k].Name)}
 			hadOne, hasOne := h[i].said.Has(k), part.said.Has(k)
-			if !hadOne && !hasOne || hadOne && hasOne && reflect.DeepEqual(h[i].fields[k].Value, part.fields[k].Value) {
+			if !hadOne && !hasOne || hadOne && hasOne && part.fields[k].Same(h[i].fields[k]) {
 				continue
 			}
 			if _, f.Secret = part.fields[k].Value.(*catalog.Secret); !f.Secret {

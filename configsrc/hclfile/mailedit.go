@@ -116,7 +116,7 @@ func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
 			r.do(fmt.Errorf("%w: template %s", ErrNoBlock, quoted(was.Code)))
 		case now == nil:
 			r.d.remove(block)
-		case !sameValue(was.Fields(), now.Fields()):
+		case !catalog.SameFields(was.Fields(), now.Fields()):
 			r.template(block, was, now)
 		}
 	}
@@ -146,7 +146,7 @@ func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template)
 			Where: body.attr + " of template " + quoted(want.Code), Shared: r.d.uses(r.d.body, path) > 1})
 		*body.was = body.now
 	}
-	if !sameValue(before.Fields(), want.Fields()) {
+	if !catalog.SameFields(before.Fields(), want.Fields()) {
 		r.optional(r.d.site(block), before.Fields(), want.Fields())
 	}
 }
@@ -154,7 +154,7 @@ func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template)
 // optional is fields for nouns in which an empty text and a port of 0 say that there is none, so that the line goes.
 func (r *rewriter) optional(s *site, old, want []catalog.Field) {
 	for i, f := range want {
-		if sameValue(old[i].Value, f.Value) {
+		if f.Same(old[i]) {
 			continue
 		}
 		expr, set := fieldText(f.Value)

@@ -2,7 +2,6 @@ package hclfile
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"fingerpost/resolver/catalog"
@@ -150,8 +149,8 @@ func saysProject(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) b
 		}
 	}
 	p, w := &got.Project, &want.Project
-	return p.ID == w.ID && p.UUID == w.UUID && p.Slug == w.Slug && sameValue(p.Fields(), w.Fields()) &&
-		sameValue(service.Fields(), want.Service.Fields()) && sameValue(auth.Fields(), want.Auth.Fields()) &&
+	return p.ID == w.ID && p.UUID == w.UUID && p.Slug == w.Slug && catalog.SameFields(p.Fields(), w.Fields()) &&
+		catalog.SameFields(service.Fields(), want.Service.Fields()) && catalog.SameFields(auth.Fields(), want.Auth.Fields()) &&
 		sameSMTP(got.SMTP, want.SMTP) && sameTemplates(got.Templates, want.Templates)
 }
 
@@ -159,7 +158,7 @@ func sameSMTP(got, want *catalog.SMTPConfig) bool {
 	if got == nil || want == nil {
 		return got == want
 	}
-	return sameValue(got.Fields(), want.Fields())
+	return catalog.SameFields(got.Fields(), want.Fields())
 }
 
 func sameTemplates(got, want []catalog.Template) bool {
@@ -168,7 +167,7 @@ func sameTemplates(got, want []catalog.Template) bool {
 	}
 	for i := range got {
 		g, w := &got[i], &want[i]
-		if g.ID != w.ID || g.UUID != w.UUID || g.Code != w.Code || !reflect.DeepEqual(g.Fields(), w.Fields()) {
+		if g.ID != w.ID || g.UUID != w.UUID || g.Code != w.Code || !catalog.SameFields(g.Fields(), w.Fields()) {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package hclfile
 
 import (
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -69,7 +68,7 @@ func (r *rewriter) do(err error) {
 // fields sets the attributes of a block whose values differ.
 func (r *rewriter) fields(s *site, old, want []catalog.Field) {
 	for i, f := range want {
-		if sameValue(old[i].Value, f.Value) {
+		if f.Same(old[i]) {
 			continue
 		}
 		if expr, set := fieldText(f.Value); set {
@@ -214,7 +213,7 @@ func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catal
 // changedFields are the attributes of a new block: those whose values differ from what would hold without them.
 func changedFields(old, want []catalog.Field) (lines []string) {
 	for i, f := range want {
-		if sameValue(old[i].Value, f.Value) {
+		if f.Same(old[i]) {
 			continue
 		}
 		if expr, set := fieldText(f.Value); set {
@@ -266,5 +265,3 @@ func fieldText(value any) (expr string, set bool) {
 	}
 	panic(fmt.Sprintf("hclfile: a field of type %T is written: impossible, nobody writes a secret in clear text", value))
 }
-
-func sameValue(a, b any) bool { return reflect.DeepEqual(a, b) }

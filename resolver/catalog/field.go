@@ -1,5 +1,7 @@
 package catalog
 
+import "slices"
+
 // A Field is one attribute of a noun, as Fields lists it.
 type Field struct {
 	Name string // the API's name; files use Snake(Name)
@@ -7,6 +9,27 @@ type Field struct {
 	Value any
 	OneOf []string // the allowed values of an enum, for a *string
 }
+
+// Same reports whether two fields of one kind have the same value. It does not allocate.
+func (f Field) Same(g Field) bool {
+	switch v := f.Value.(type) {
+	case *bool:
+		return *v == *g.Value.(*bool)
+	case *int:
+		return *v == *g.Value.(*int)
+	case *string:
+		return *v == *g.Value.(*string)
+	case **string:
+		w := *g.Value.(**string)
+		return *v == w || *v != nil && w != nil && **v == *w
+	case *Secret:
+		return *v == *g.Value.(*Secret)
+	}
+	panic("catalog: a Field of a type that no case handles: impossible while Fields and this switch agree")
+}
+
+// SameFields reports whether two nouns of one kind have the same values.
+func SameFields(a, b []Field) bool { return slices.EqualFunc(a, b, Field.Same) }
 
 // A FieldSet tells which of a noun's Fields (by index) were written down; the others come from the defaults block, then
 // from the built-in default.
