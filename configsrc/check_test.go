@@ -58,6 +58,30 @@ func TestCheckDuplicatesAcrossFiles(t *testing.T) {
 	}
 }
 
+// TestCheckIDsTheSameByChance: two domains whose uuids come to one id, as happens among millions. The file that came later
+// is told a line that helps.
+func TestCheckIDsTheSameByChance(t *testing.T) {
+	const one, two = "humble-bison-270266", "jolly-tern-418086"
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.hcl"), project(one, one+".example", "shop."+one+".example", "*."+one+".example", "region-3."+one+".example",
+		"region-4."+one+".example", "region-5."+one+".example", "region-6."+one+".example", "region-7."+one+".example", "region-8."+one+".example"))
+	later := filepath.Join(dir, "b.hcl")
+	write(t, later, project(two, "*."+two+".example"))
+	r, err := configsrc.Check(dir)
+	if err != nil || len(r.Problems) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	p := r.Problems[0]
+	_, line, found := strings.Cut(p.Detail, "uuid of its own: ")
+	if !strings.Contains(p.Summary, "is by chance that of another object, too, in "+filepath.Join(dir, "a.hcl")+":") || !found {
+		t.Fatalf("%+v", p)
+	}
+	write(t, later, strings.Replace(project(two, "*."+two+".example"), "example\" {}", "example\" {\n    "+line+"\n  }", 1))
+	if got := problems(t, dir); len(got) != 0 {
+		t.Errorf("with the line: %q", got)
+	}
+}
+
 // TestCheckLoserFreesItsClaims: c loses against b only as long as b itself comes in.
 func TestCheckLoserFreesItsClaims(t *testing.T) {
 	dir := t.TempDir()

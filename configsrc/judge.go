@@ -219,11 +219,17 @@ func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
 			if !conflict {
 				return
 			}
+			if what == "id" && ref.ID > catalog.MaxDeclaredID {
+				what = derivedID
+			}
 			ds = append(ds, here.Diagnose(ref, hclfile.Error, j.conflictText(what, ref, path), j.conflictHint(what, ref)))
 		})
 	}
 	return onePerObject(ds)
 }
+
+// derivedID is a claim to an id that no line names: of five million domains, two may have the same one.
+const derivedID = "derived id"
 
 // onePerObject keeps the first conflict of each object: a copied block clashes by slug, uuid and id at once.
 func onePerObject(ds hclfile.Diagnostics) hclfile.Diagnostics {
@@ -253,6 +259,8 @@ func (j *judge) conflictText(what string, ref catalog.Ref, path string) string {
 		return fmt.Sprintf("%s %q is declared in %s already", what, ref.Name, place)
 	case "key id":
 		return fmt.Sprintf("key id %q is used in %s already", ref.KeyID, place)
+	case derivedID:
+		return fmt.Sprintf("the id %d of %s %q is by chance that of another object, too, in %s", ref.ID, ref.Kind, ref.Name, place)
 	case "uuid", "id":
 		return fmt.Sprintf("the %s of %s %q belongs to another object, in %s", what, ref.Kind, ref.Name, place)
 	}
@@ -265,6 +273,9 @@ func (j *judge) conflictHint(what string, ref catalog.Ref) string {
 		return "slugs are unique over all files: give one of the two projects another slug, or remove one block"
 	case "domain":
 		return "a domain belongs to one project at most, over all files: remove it from one of them"
+	case derivedID:
+		return fmt.Sprintf("ids follow from uuids, and these two came to the same one: add this line to the block, for a uuid of its own: uuid = %q",
+			catalog.DeriveUUID(ref.Kind, ref.UUID))
 	case "uuid", "id":
 		return "a copied block needs an identity of its own: remove its " + what + " line"
 	case "key", "key id":
