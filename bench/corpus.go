@@ -60,7 +60,7 @@ type corpusMeta struct {
 }
 
 // corpusVersion changes with the generator, so that older corpora are made anew.
-const corpusVersion = 1
+const corpusVersion = 2
 
 // openCorpus returns the corpus with these parameters below dir, generated anew unless it is already there and clean.
 func openCorpus(dir string, p corpusParams) (*corpus, error) {

@@ -153,3 +153,14 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("%d names asked, want 100", len(asked))
 	}
 }
+
+// TestIDClashes finds two projects of which one domain each has the same derived id, by chance.
+func TestIDClashes(t *testing.T) {
+	clash := []string{"brisk-otter-000001", "humble-bison-270266", "jolly-tern-418086"}
+	if got := idClashes(clash, 10); !slices.Equal(got, []int{2}) {
+		t.Errorf("with ten domains: %v", got)
+	}
+	if got := idClashes(clash, 2); got != nil {
+		t.Errorf("with two domains: %v", got)
+	}
+}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +28,36 @@ func makeSlugs(p corpusParams) []string {
 	for i := range slugs {
 		slugs[i] = fmt.Sprintf("%s-%s-%06d", adjectives[r.IntN(len(adjectives))], animals[r.IntN(len(animals))], i)
 	}
+	for again := idClashes(slugs, p.perProject()); len(again) > 0; again = idClashes(slugs, p.perProject()) {
+		for _, i := range again {
+			slugs[i] = fmt.Sprintf("%s-%s-%06d", adjectives[r.IntN(len(adjectives))], animals[r.IntN(len(animals))], i)
+		}
+	}
 	return slugs
+}
+
+// idClashes finds the projects with a domain whose id is that of another project's, too. Ids have 47 bits: of five million
+// domains, two have the same one in nine corpora of a hundred, and a file with such a domain is refused.
+func idClashes(slugs []string, domains int) (projects []int) {
+	type owned struct {
+		id      int64
+		project int
+	}
+	ids := make([]owned, 0, len(slugs)*domains)
+	for i, slug := range slugs {
+		u := catalog.DeriveProjectUUID(slug)
+		for k := range domains {
+			d := catalog.DeriveDomainUUID(u, declaredLabel(k)+slug+hostSuffix)
+			ids = append(ids, owned{catalog.DeriveID(catalog.KindDomain, d), i})
+		}
+	}
+	slices.SortFunc(ids, func(a, b owned) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.project, b.project)) })
+	for i := 1; i < len(ids); i++ {
+		if ids[i].id == ids[i-1].id {
+			projects = append(projects, ids[i].project)
+		}
+	}
+	return projects
 }
 
 // projectNumber reads the project's number out of a name that appendHost made, or -1.
