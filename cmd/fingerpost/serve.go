@@ -29,7 +29,8 @@ type serveFlags struct {
 	listen, mail, ops      string
 	tlsCert, tlsKey        string
 	sealKey, secretsDir    string
-	cacheSize, maxDelete   string
+	cacheSize, storeCache  string
+	maxDelete              string
 	logFormat              string
 	afterWrite             string
 	afterLimit             time.Duration
@@ -64,6 +65,7 @@ func newServe(t terminal) *cobra.Command {
 	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes, such as a git commit; see README.md")
 	fl.DurationVar(&f.afterLimit, "after-write-timeout", time.Minute, "how long one run of it may take")
 	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
+	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB", "budget for the store's block cache, which is for answers that are not cached; taken as it is needed")
 	fl.StringVar(&f.maxDelete, "max-delete", "30%", "the share of projects or domains that one reload may remove")
 	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than that")
 	fl.StringVar(&f.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
@@ -81,6 +83,7 @@ type service struct {
 	log         *slog.Logger
 	maxDelete   float64
 	cacheSize   int64
+	storeCache  int64
 	source      *configsrc.Source
 	after       *afterWrite // nil: none
 	resolver    *resolver.Resolver
@@ -145,6 +148,9 @@ func (s *service) parse() (err error) {
 	}
 	if s.cacheSize, err = parseBytes(s.f.cacheSize); err != nil {
 		return usage("--cache-size: %v", err)
+	}
+	if s.storeCache, err = parseBytes(s.f.storeCache); err != nil {
+		return usage("--store-cache-size: %v", err)
 	}
 	if (s.f.tlsCert == "") != (s.f.tlsKey == "") {
 		return usage("--tls-cert and --tls-key go together")
@@ -242,7 +248,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	made := make(chan struct{}) // the source, which a store that fails early has to wait for
 	s.resolver, err = resolver.Open(resolver.Options{
-		DataDir: s.f.data, CacheBytes: s.cacheSize, Logger: s.log, OpenSecret: secrets.Open,
+		DataDir: s.f.data, CacheBytes: s.cacheSize, StoreCacheBytes: s.storeCache, Logger: s.log, OpenSecret: secrets.Open,
 		Rebuild: func(ctx context.Context) error {
 			<-made
 			return s.source.Rebuild(ctx)
