@@ -36,7 +36,8 @@ func (s *Store) MailLog(project, id int64) (log catalog.MailLog, found bool, err
 // MailLogs returns a page of a project's entries and how many there are on all pages, as they are at one moment. By
 // createdAt and without a filter but status, from and to it costs the same however many there are and however far down
 // the page is; with another filter or order each entry between from and to is looked at, in bounded memory. ToEmail is
-// compared without regard to the case of ASCII letters, an internationalised domain in either of its forms. q.Sort is one of MailSorts, or "".
+// compared without regard to the case of ASCII letters, an internationalised domain in either of its forms. q.Sort is one
+// of MailSorts, or "".
 func (s *Store) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
 	err = s.readMail(project, func(r *mailReader) (err error) {
 		l := mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail)}
