@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -107,11 +108,22 @@ func (r row) markdown(prefix string) string {
 func (r *report) parametersText() string {
 	var text []string
 	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
-		if v := fmt.Sprint(r.Parameters[name]); v != "" {
+		if v := parameterText(r.Parameters[name]); v != "" {
 			text = append(text, name+" "+v)
 		}
 	}
 	return strings.Join(text, ", ")
+}
+
+// parameterText is a parameter as somebody would have typed it. What was read from a file has float64 for all numbers.
+func parameterText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
 }
 
 // A column of the history is one figure of one command.
@@ -156,14 +168,14 @@ func (w *writeUp) history() string {
 	var releases []*release
 	for _, r := range w.results {
 		for _, rep := range r.Reports {
-			projects := fmt.Sprint(rep.Parameters["projects"])
+			projects := parameterText(rep.Parameters["projects"]) // mail's are no part of its size
 			for i, c := range columns {
 				text := c.cell(rep)
 				if text == "" {
 					continue
 				}
 				at := slices.IndexFunc(releases, func(o *release) bool {
-					return o.source == r.Source.String() && o.machine == r.Machine.String() && o.projects == projects
+					return o.source == r.Source.String() && o.machine == r.Machine.String() && (projects == "" || o.projects == projects)
 				})
 				if at < 0 {
 					at = len(releases)

@@ -60,6 +60,19 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestReportHistory: one line for a state of the source and a size, with mail, which has no size of that kind, in it; and
+// numbers as they were typed.
+func TestReportHistory(t *testing.T) {
+	r := sampleResult()
+	r.Reports[0].Parameters["projects"] = 5_000_000
+	r.Reports = append(r.Reports, &report{Command: "mail", Rows: []row{compared("64 clients: raw sends", "mails/s", []float64{700}, []float64{1000}, "bare mailer")}})
+	text, _, _ := writeUpOf(t, 0, emptyReadme, r)
+	says(t, text, "projects 5000000", "| 2026-01-02 | v1-3-gabc | 5000000 | 95 |", "| 0.700 |")
+	if n := strings.Count(text, "| 2026-01-02 | v1-3-gabc |"); n != 1 || strings.Contains(text, "nil") {
+		t.Errorf("%d lines:\n%s", n, text)
+	}
+}
+
 func TestReportWithout(t *testing.T) {
 	text, _, _ := writeUpOf(t, 0, emptyReadme)
 	says(t, text, "There are no results yet")
