@@ -11,11 +11,12 @@ import (
 // A crowd lets more goroutines be at work than there are cores (GOMAXPROCS) while many API writes wait for the disk. A
 // goroutine in a system call keeps its place until the runtime takes it away, about 0.1 ms later: with as many fsyncs
 // under way as there are cores, all else stands still meanwhile. As resolve takes more processor time with more places,
-// they are there only as long as writes come in crowds. Safe for concurrent use.
+// they are there only as long as writes come in crowds. So is the collector's patience, see collectSeldom. Safe for
+// concurrent use.
 type crowd struct {
 	enough int           // writes at a time that make a crowd
 	quiet  time.Duration // without a crowd, until it is over
-	more   func()
+	more   func()        // again now and then, while there is a crowd
 	usual  func()
 
 	mu    sync.Mutex // guards what follows
@@ -33,8 +34,12 @@ func newCrowd() *crowd {
 			if n := 2 * usual; n > runtime.GOMAXPROCS(0) { // the machine may have more cores than at the start
 				runtime.GOMAXPROCS(n)
 			}
+			collectSeldom()
 		},
-		usual: func() { setUsualPlaces() },
+		usual: func() {
+			setUsualPlaces()
+			collectAsUsual()
+		},
 	}
 }
 
@@ -74,6 +79,7 @@ func (c *crowd) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if left := time.Until(c.until); left > 0 {
+		c.more()
 		time.AfterFunc(left, c.look)
 		return
 	}
