@@ -65,7 +65,7 @@ func etagOf(head []byte) []byte {
 	return value
 }
 
-// conditionalSide is a side that asks s as side does, but has all answers already.
+// conditionalSide is a side that asks the same server as the other, by a schedule, but has all answers already.
 func (b *bench) conditionalSide(ctx context.Context, of *side, schedule []uint32) (*side, error) {
 	names := make([]uint32, of.corpus.Domains)
 	for i := range names {

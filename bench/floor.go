@@ -37,6 +37,7 @@ func runFloor(args []string, stdin io.Reader, stdout io.Writer) error {
 	key := flags.String("key", "", "the key")
 	size := flags.Int("size", 977, "size of a body in bytes")
 	flags.IntVar(&p.Projects, "projects", 100_000, "projects, and so bodies")
+	flags.IntVar(&p.Domains, "domains", 300_000, "domains in all projects, on which their slugs depend")
 	flags.Uint64Var(&p.Seed, "seed", 1, "seed of the corpus")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("floor: %w", err)

@@ -25,15 +25,21 @@ var (
 func makeSlugs(p corpusParams) []string {
 	r := rand.New(rand.NewPCG(p.Seed, 0x5106))
 	slugs := make([]string, p.Projects)
-	for i := range slugs {
+	name := func(i int) {
 		slugs[i] = fmt.Sprintf("%s-%s-%06d", adjectives[r.IntN(len(adjectives))], animals[r.IntN(len(animals))], i)
 	}
-	for again := idClashes(slugs, p.perProject()); len(again) > 0; again = idClashes(slugs, p.perProject()) {
+	for i := range slugs {
+		name(i)
+	}
+	for {
+		again := idClashes(slugs, p.perProject())
+		if len(again) == 0 {
+			return slugs
+		}
 		for _, i := range again {
-			slugs[i] = fmt.Sprintf("%s-%s-%06d", adjectives[r.IntN(len(adjectives))], animals[r.IntN(len(animals))], i)
+			name(i)
 		}
 	}
-	return slugs
 }
 
 // idClashes finds the projects with a domain whose id is that of another project's, too. Ids have 47 bits: of five million

@@ -225,7 +225,8 @@ func (b *bench) baseline(ctx context.Context, kind string, c *corpus, size int) 
 	}
 	logPath := filepath.Join(b.work, "baseline-"+strings.NewReplacer(" ", "-", "/", "-").Replace(kind)+".log")
 	return startServer(ctx, kind, logPath, self, floorCommand,
-		"-kind", kind, "-key", c.key, "-size", fmt.Sprint(size), "-projects", fmt.Sprint(c.Projects), "-seed", fmt.Sprint(c.Seed))
+		"-kind", kind, "-key", c.key, "-size", fmt.Sprint(size), "-projects", fmt.Sprint(c.Projects),
+		"-domains", fmt.Sprint(c.Domains), "-seed", fmt.Sprint(c.Seed))
 }
 
 // openCorpus makes or reuses the corpus of the parameters.
