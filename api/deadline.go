@@ -30,7 +30,6 @@ func newTicker(every time.Duration) *ticker {
 func (t *ticker) start() {
 	t.once.Do(func() {
 		t.catchUp()
-		t.naps.Store(0)
 		go func() {
 			beat := time.NewTicker(t.every)
 			defer beat.Stop()
@@ -52,22 +51,20 @@ func (t *ticker) now() time.Duration { return time.Duration(t.elapsed.Load()) }
 // napSteps is how many steps of the ticker are no delay any more.
 const napSteps = 4
 
-// catchUp sets the clock and returns by how much it was behind, if that was a nap, else 0. It may be called from any
-// goroutine.
-func (t *ticker) catchUp() time.Duration {
+// catchUp sets the clock, and counts a nap if it was far behind. It may be called from any goroutine: whoever reads the
+// clock after a nap sees it counted.
+func (t *ticker) catchUp() {
 	for {
 		then, now := t.elapsed.Load(), int64(time.Since(t.zero))
 		if now <= then {
-			return 0
+			return
 		}
-		if !t.elapsed.CompareAndSwap(then, now) {
-			continue
-		}
-		if late := time.Duration(now - then); late > napSteps*t.every {
+		if time.Duration(now-then) > napSteps*t.every {
 			t.naps.Add(1)
-			return late
 		}
-		return 0
+		if t.elapsed.CompareAndSwap(then, now) {
+			return
+		}
 	}
 }
 
@@ -82,7 +79,7 @@ type deadlines struct {
 	message time.Duration // by when the present message must be there; 0 while none has begun
 	reading time.Duration // what is set on the socket
 	writing time.Duration
-	naps    int64 // of the clock, when a deadline was set last
+	naps    int64 // of the clock, that are forgiven
 
 	written int64         // since the last read
 	blocked time.Duration // in writing it
@@ -100,40 +97,48 @@ func (d *deadlines) endMessage() { d.message, d.served = 0, true }
 // forRead returns the deadline to set before the next read, if it needs setting.
 func (d *deadlines) forRead() (by time.Time, set bool) {
 	d.written, d.blocked = 0, 0
-	want := d.message
-	switch {
-	case want != 0:
-	case d.served:
-		want = d.clock.now() + d.limits.Idle
-	default:
-		want = d.clock.now() + d.limits.Read
+	if d.holds(d.reading, d.readBy()) {
+		return time.Time{}, false
 	}
-	return d.move(&d.reading, want)
+	d.forgive() // the clock may be behind
+	d.reading = d.readBy()
+	return d.clock.zero.Add(d.reading), true
+}
+
+func (d *deadlines) readBy() time.Duration {
+	switch {
+	case d.message != 0:
+		return d.message
+	case d.served:
+		return d.clock.now() + d.limits.Idle
+	}
+	return d.clock.now() + d.limits.Read
 }
 
 // forWrite is forRead for a write. A peer has the write timeout, more for what it has taken and less for what it has
 // kept the server waiting.
 func (d *deadlines) forWrite() (by time.Time, set bool) {
-	more := time.Duration(d.written/minWriteRate) * time.Second
-	return d.move(&d.writing, d.clock.now()+d.limits.Write+more-d.blocked)
-}
-
-func (d *deadlines) move(have *time.Duration, want time.Duration) (by time.Time, set bool) {
-	if late := want - *have; late >= 0 && late < d.slack {
+	if d.holds(d.writing, d.writeBy()) {
 		return time.Time{}, false
 	}
-	nap := d.clock.catchUp()
-	if d.message != 0 {
-		d.message += nap
-	}
-	want += nap
-	*have = want
-	d.naps = d.clock.naps.Load()
-	return d.clock.zero.Add(want), true
+	d.forgive()
+	d.writing = d.writeBy()
+	return d.clock.zero.Add(d.writing), true
 }
 
-// forgive is asked when a deadline has passed. It reports whether the process stood still meanwhile; the next read or
-// write sets a new one then, and may be tried again.
+func (d *deadlines) writeBy() time.Duration {
+	more := time.Duration(d.written/minWriteRate) * time.Second
+	return d.clock.now() + d.limits.Write + more - d.blocked
+}
+
+// holds reports whether what is set on the socket need not be moved.
+func (d *deadlines) holds(have, want time.Duration) bool {
+	late := want - have
+	return late >= 0 && late < d.slack
+}
+
+// forgive reports whether the process has stood still since this was asked last. What is set on the socket is of before
+// then, and may have passed: the next read or write sets it anew, and one that failed may be tried again.
 func (d *deadlines) forgive() bool {
 	d.clock.catchUp()
 	naps := d.clock.naps.Load()
