@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -54,25 +55,34 @@ func TestDeadlines(t *testing.T) {
 	write("the next answer begins anew", 126)
 }
 
-// Once the server stops, a connection whose goroutine comes late must not begin to wait.
-func TestNoWaitingWhileStopping(t *testing.T) {
+// serveWith runs a server without projects until the test ends. A clock, where one is given, takes the place of its own.
+func serveWith(t *testing.T, limits Limits, clock *ticker) (s *Server, addr string) {
+	t.Helper()
 	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	s, err := New(Options{Resolver: r, Limits: Limits{Read: time.Hour, Idle: time.Hour}})
-	if err != nil {
+	t.Cleanup(func() { r.Close() })
+	if s, err = New(Options{Resolver: r, Limits: limits}); err != nil {
 		t.Fatal(err)
+	}
+	if clock != nil {
+		s.admitted.clock = clock
 	}
 	ln, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	go s.Serve(ln, Platform)
-	defer s.Shutdown(t.Context())
+	t.Cleanup(func() { s.Shutdown(context.Background()) })
+	return s, ln.Addr().String()
+}
+
+// Once the server stops, a connection whose goroutine comes late must not begin to wait.
+func TestNoWaitingWhileStopping(t *testing.T) {
+	s, addr := serveWith(t, Limits{Read: time.Hour, Idle: time.Hour}, nil)
 	s.admitted.killSilent()
-	c, err := net.Dial("tcp", ln.Addr().String())
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

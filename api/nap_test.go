@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	"fingerpost/resolver"
 )
 
 // A process that stood still for longer than a timeout (a paused container, SIGSTOP) finds its clock behind: no peer may
@@ -57,24 +55,9 @@ func TestDeadlinesAfterANap(t *testing.T) {
 // TestNap lets a server's clock and its connections' deadlines stand as after a pause: new connections and those that
 // were open before are served, and without a pause a deadline is one.
 func TestNap(t *testing.T) {
-	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	s, err := New(Options{Resolver: r, Limits: Limits{Read: time.Minute, Write: time.Minute, Idle: time.Hour}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	clock := newTicker(time.Hour) // beats by hand
-	s.admitted.clock = clock
-	ln, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go s.Serve(ln, Platform)
-	defer s.Shutdown(t.Context())
-	c, err := net.Dial("tcp", ln.Addr().String())
+	s, addr := serveWith(t, Limits{Read: time.Minute, Write: time.Minute, Idle: time.Hour}, clock)
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +101,7 @@ func TestNap(t *testing.T) {
 		t.Errorf("open before the pause: %v", err)
 	}
 	clock.elapsed.Store(clock.elapsed.Load() - int64(5*time.Hour))
-	fresh, err := net.Dial("tcp", ln.Addr().String())
+	fresh, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
