@@ -9,7 +9,8 @@ var LockFolder = lockFolder
 func (s *Source) Noted(path string) bool {
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
-	return s.watch.paths[path] || s.watch.all
+	_, noted := s.watch.paths[path]
+	return noted || s.watch.all
 }
 
 // HashSweep is what the timer does once a minute. Run must be running.
@@ -19,3 +20,14 @@ func (s *Source) HashSweep(ctx context.Context) error {
 		return nil
 	})
 }
+
+// StatSweep is what the timer does every five seconds. Run must be running.
+func (s *Source) StatSweep(ctx context.Context) error {
+	return s.ask(ctx, func(ctx context.Context) error {
+		s.swept(ctx, &pulse{underway: 1}, s.sweep(ctx))
+		return nil
+	})
+}
+
+// Young reports whether a file's stamp cannot be trusted yet.
+func (s *Source) Young(path string) bool { return s.knownAs(path).young.Load() }

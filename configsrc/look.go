@@ -21,6 +21,9 @@ type scope struct {
 	all   bool     // every file; else only paths
 	hash  bool     // read and hash every file, whatever its size and time say
 	paths []string // slash-separated, below the folder: files, folders or what file() names
+	// named are those of paths that nobody is known to have written into: there is a file under a name, as every write of
+	// ours puts it there. Such a file is another one by its stamp, or none.
+	named map[string]bool
 }
 
 // A candidate is a file that is not as it was accepted, with what a look makes of it.
@@ -75,7 +78,7 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 		if prev != nil {
 			prev.seen = s.lookNo
 		}
-		if s.isUnchanged(t, prev, e, sc.hash) {
+		if s.isUnchanged(t, prev, e, &sc) {
 			return
 		}
 		if len(todo) == cap(todo) {
@@ -183,8 +186,8 @@ func (s *Source) expand(paths []string) []string {
 }
 
 // isUnchanged decides by stat alone.
-func (s *Source) isUnchanged(t *tree, prev *file, e entry, hash bool) bool {
-	if prev == nil || hash || prev.young || e.err != nil || s.bad[e.path] != nil || !e.sameStat(prev.stamp) {
+func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
+	if prev == nil || sc.hash || prev.young.Load() && !sc.named[e.path] || e.err != nil || s.bad[e.path] != nil || !e.sameStat(prev.stamp) {
 		return false
 	}
 	if _, suspect := s.suspects[e.path]; suspect {
@@ -217,6 +220,7 @@ func depsAsKnown(t *tree, deps []catalog.Dep) bool {
 // examine reads and decodes what stat could not settle: with all cores before the service is ready, else in a way that
 // lets resolve keep its latency.
 func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
+	start := time.Now()
 	results := make([]*candidate, len(todo))
 	touched := make([]bool, len(todo))
 	one := func(i int) { results[i], touched[i] = s.examineOne(t, todo[i]) }
@@ -231,7 +235,11 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 	for i, c := range results {
 		switch {
 		case touched[i]:
-			f.touched = append(f.touched, c)
+			if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was young
+				c.prev.young.Store(fresh(c.stamp, start))
+			} else {
+				f.touched = append(f.touched, c)
+			}
 			s.unquarantine(c.path)
 			delete(s.suspects, c.path)
 		case c != nil:
@@ -391,8 +399,9 @@ func (c *candidate) claimsAsBefore() bool {
 
 // accepted is what the table says of the candidate once the Sink has it.
 func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
-	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, young: fresh(row.Stamp, now), warned: row.Warned,
+	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
 		claims: c.claims, objects: c.objects, counts: c.counts}
+	f.young.Store(fresh(row.Stamp, now))
 	if c.touched {
 		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
 	}

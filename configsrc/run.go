@@ -164,6 +164,9 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 		return
 	}
 	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, sweepAtMost*found.cost))
+	for _, f := range found.grown {
+		f.young.Store(false) // of the table, or of nobody
+	}
 	if s.watch == nil || found.stale || s.watch.moved() {
 		s.rewatch()
 		found.all = found.all || found.stale

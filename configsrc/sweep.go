@@ -12,6 +12,7 @@ import (
 // A swept is what a sweep found: hints, like those of events.
 type swept struct {
 	scope
+	grown []*file       // have the content that was accepted, at a time when their stamps can be trusted
 	temps []string      // temporary files
 	stale bool          // some watch is not on the folder that is there now
 	cost  time.Duration // without the pauses
@@ -51,7 +52,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		if prev != nil {
 			seen.mark(prev.number)
 		}
-		if !sameAsKnown(t, prev, e) {
+		if !sameAsKnown(t, prev, e) || prev.young.Load() && !out.grow(t, prev) {
 			out.paths = append(out.paths, e.path)
 		}
 		if n++; n%32 == 0 {
@@ -146,8 +147,25 @@ func (s *Source) knownPath(at []byte) string {
 
 // sameAsKnown reports whether a file is, by stat, as it was accepted.
 func sameAsKnown(t *tree, prev *file, e entry) bool {
-	return prev != nil && e.err == nil && e.sameStat(prev.stamp) && depsUnchanged(t, prev.deps) &&
-		!prev.young // a look takes a young stamp again, now that it can be trusted
+	return prev != nil && e.err == nil && e.sameStat(prev.stamp) && depsUnchanged(t, prev.deps)
+}
+
+// youngPerSweep is how many files a sweep reads at most because their stamps were young.
+const youngPerSweep = 1000
+
+// grow reads a file with a young stamp, now that it can be trusted, so that no look need do it, for which a save may have
+// to wait; the API may have written thousands. It returns false where the file is not what was accepted. What is too young
+// still, or one too many, waits for the next sweep.
+func (out *swept) grow(t *tree, f *file) (same bool) {
+	if len(out.grown) == youngPerSweep || fresh(f.stamp, time.Now()) {
+		return true
+	}
+	_, stamp, err := t.read(f.path, MaxFileBytes)
+	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
+		return false
+	}
+	out.grown = append(out.grown, f)
+	return true
 }
 
 // hashAsKnown reports whether a file that is as it was by stat, and what it takes text from, have the content that was

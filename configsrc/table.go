@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"fingerpost/resolver/catalog"
 )
@@ -86,9 +87,9 @@ type file struct {
 	claims  []claim // as claimsOf orders them
 	objects int
 	counts  counts
-	young   bool   // stamp was fresh when it was taken: only the hash tells whether the file is the same
-	warned  bool   // decoding gave warnings
-	seen    uint64 // the last full look that found it
+	young   atomic.Bool // stamp was fresh when it was taken: only the hash tells whether the file is the same
+	warned  bool        // decoding gave warnings
+	seen    uint64      // the last full look that found it
 }
 
 func (f *file) projects() []claim { return f.claims[:f.counts.projects] }
@@ -149,8 +150,10 @@ func (t *table) number(f *file) {
 
 // fileOf is the entry of a row that a Sink has.
 func fileOf(path string, row *catalog.FileRow, young bool) *file {
-	return &file{path: path, stamp: row.Stamp, deps: row.Deps, young: young, warned: row.Warned,
+	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
 		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
+	f.young.Store(young)
+	return f
 }
 
 // put adds or replaces a file.

@@ -34,9 +34,9 @@ type watch struct {
 
 	mu      sync.Mutex        // guards what follows
 	folders map[string]uint64 // watched → inode
-	paths   map[string]bool
-	all     bool // look at everything
-	stale   bool // watches may be gone: start anew
+	paths   map[string]bool   // whether somebody has written into what is there
+	all     bool              // look at everything
+	stale   bool              // watches may be gone: start anew
 }
 
 // newWatch starts to collect. The caller adds folders as its looks find them.
@@ -167,7 +167,8 @@ func (w *watch) note(root string, e fsnotify.Event) {
 		return
 	default:
 		if !w.all { // else all of them are looked at anyway
-			w.paths[filepath.ToSlash(rel)] = true
+			at := filepath.ToSlash(rel)
+			w.paths[at] = w.paths[at] || e.Op.Has(fsnotify.Write)
 		}
 		if e.Op.Has(fsnotify.Remove) || e.Op.Has(fsnotify.Rename) {
 			if !isConfigName(name) && filepath.Ext(name) == "" {
@@ -211,8 +212,14 @@ func (w *watch) take() (sc scope, stale bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	sc = scope{all: w.all, paths: make([]string, 0, len(w.paths))}
-	for p := range w.paths {
+	if !w.all { // else not all writes have been noted
+		sc.named = make(map[string]bool, len(w.paths))
+	}
+	for p, written := range w.paths {
 		sc.paths = append(sc.paths, p)
+		if !w.all && !written {
+			sc.named[p] = true
+		}
 	}
 	stale = w.stale
 	w.paths, w.all, w.stale = map[string]bool{}, false, false

@@ -1,0 +1,46 @@
+package configsrc
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// TestNamed: what somebody may have written into is never taken for what only stands under a name.
+func TestNamed(t *testing.T) {
+	type event struct {
+		name string
+		op   fsnotify.Op
+	}
+	for _, c := range []struct {
+		name   string
+		events []event
+		named  []string
+		nobody bool // nothing may be said of any
+	}{
+		{"put there", []event{{"a.hcl", fsnotify.Create}, {"b/c.hcl", fsnotify.Rename}}, []string{"a.hcl", "b/c.hcl"}, false},
+		{"written into", []event{{"a.hcl", fsnotify.Write}}, nil, false},
+		{"put there and written into", []event{{"a.hcl", fsnotify.Create}, {"a.hcl", fsnotify.Write}, {"b.hcl", fsnotify.Create}}, []string{"b.hcl"}, false},
+		{"written into and put there", []event{{"a.hcl", fsnotify.Write}, {"a.hcl", fsnotify.Create}}, nil, false},
+		{"in one event", []event{{"a.hcl", fsnotify.Create | fsnotify.Write}}, nil, false},
+		{"writes that are no longer noted", []event{{"a.hcl", fsnotify.Create}, {"..data", fsnotify.Create}, {"a.hcl", fsnotify.Write}}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := &watch{dir: dir, ready: make(chan struct{}, 1), paths: map[string]bool{}}
+			for _, e := range c.events {
+				w.note(dir, fsnotify.Event{Name: filepath.Join(dir, filepath.FromSlash(e.name)), Op: e.op})
+			}
+			sc, _ := w.take()
+			if got := slices.Sorted(maps.Keys(sc.named)); !slices.Equal(got, c.named) || (sc.named == nil) != c.nobody {
+				t.Errorf("named %v, want %v", sc.named, c.named)
+			}
+			if sc, _ := w.take(); len(sc.paths)+len(sc.named) > 0 || sc.all {
+				t.Errorf("taken twice: %+v", sc)
+			}
+		})
+	}
+}
