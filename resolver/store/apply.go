@@ -127,11 +127,20 @@ func (s *Store) output(c *catalog.Change) (output, error) {
 }
 
 func (s *Store) commitOutput(o output, committing func(next *Preview)) error {
+	var err error
 	if b, ok := o.(*bulk); ok {
-		return s.commitBulk(b, committing)
+		s.recent.forget()
+		err = s.commitBulk(b, committing)
+	} else {
+		b := o.(*pebble.Batch)
+		s.recent.follow(b)
+		committing(nil)
+		err = s.commit(b)
 	}
-	committing(nil)
-	return s.commit(o.(*pebble.Batch))
+	if err != nil {
+		s.recent.forget()
+	}
+	return err
 }
 
 // A writer turns a Change into what is written.
@@ -184,8 +193,11 @@ func (w *writer) release(key []byte) {
 	w.released[string(key)] = struct{}{}
 }
 
-// load reads a stored value into w.old, or returns nil.
+// load returns a stored value, or nil. It is to be read only, and may lie in w.old.
 func (w *writer) load(key []byte) ([]byte, error) {
+	if value, ok := w.s.recent.get(key); ok {
+		return value, nil
+	}
 	w.old = w.old[:0]
 	value, closer, err := w.s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {

@@ -121,7 +121,7 @@ func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, 
 	return name, nil
 }
 
-// loadDomain reads a domain's record and what stands beside it, or nil. Both lie in w.old.
+// loadDomain reads a domain's record and what stands beside it, or nil, see load.
 func (w *writer) loadDomain(key []byte) (domain, beside []byte, err error) {
 	value, err := w.load(key)
 	if err != nil || value == nil {

@@ -62,6 +62,11 @@
 // What was flushed lately lies beside it until it is merged in. Flushes and merges rest after each piece of their work,
 // for the sake of those who read, as long as writes do not get ahead of them (backlog.go).
 //
+// # A change
+//
+// Apply compares what a change declares with what it replaces. Records that it has written lately it remembers, as they
+// stand in the store (recent.go): who writes under many API calls changes the same few thousand again and again.
+//
 // # Durability
 //
 // Apply commits without fsync. What it writes stands in files that were fsynced before, and the file table is part of

@@ -26,6 +26,7 @@ var catalogPrefixes = []byte{
 func (s *Store) Import(from *Store) error {
 	s.write.Lock()
 	defer s.write.Unlock()
+	s.recent.forget()
 	revision, err := from.DecoderRevision()
 	if err != nil {
 		return fmt.Errorf("import from another store: %w", err)

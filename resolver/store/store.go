@@ -61,6 +61,7 @@ type Store struct {
 	mail mailState
 
 	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
+	recent     recent
 	generation atomic.Uint64
 	counts     atomic.Pointer[Counts]
 }
