@@ -16,7 +16,7 @@ type Options struct {
 	// already checked to be local. Nil: such bodies are left empty and the call is only checked for its form.
 	ReadFile func(path string) ([]byte, error)
 	// Sound is what the file has declared before, where that came without any diagnostic: a template that is the same as
-	// one in it is not checked again. May be nil. It is only read.
+	// one in it is not checked again. May be nil. It is only read. For Draft.Decode it is what the Draft's source declares.
 	Sound *catalog.Declared
 }
 
@@ -93,8 +93,13 @@ func newResult(s *source) *Result {
 
 // decode reads the tree.
 func (s *source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
+	return s.decodeAfter(nil, sound, syntax, o)
+}
+
+// decodeAfter is decode of what edits have made of a file that said something before; nil: nothing is known of it.
+func (s *source) decodeAfter(before *earlier, sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
 	res := newResult(s)
-	d := &decoder{source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
+	d := &decoder{source: s, o: o, before: before, res: res, sound: sound, first: map[claim]hcl.Range{}}
 	d.file()
 	d.diags = slices.Concat(d.diags, syntax, s.guardKeys())
 	slices.Sort(res.Deps)
@@ -184,11 +189,12 @@ type claim struct{ kind, name string }
 // A decoder walks one file's syntax tree.
 type decoder struct {
 	*source
-	o     Options
-	res   *Result
-	diags Diagnostics
-	sound int // bytes that the parser understood; nothing is said about later ones
-	first map[claim]hcl.Range
+	o      Options
+	before *earlier // what the file said; may be nil
+	res    *Result
+	diags  Diagnostics
+	sound  int // bytes that the parser understood; nothing is said about later ones
+	first  map[claim]hcl.Range
 }
 
 func (d *decoder) add(severity Severity, rule string, rng hcl.Range, summary, detail string) {
@@ -236,13 +242,13 @@ func (d *decoder) file() {
 		}
 		d.unknownAttribute(attr, fileSchema)
 	}
-	for _, block := range d.body.Blocks {
+	for i, block := range d.body.Blocks {
 		if block.Body == nil || d.full() {
 			continue
 		}
 		switch block.Type {
 		case "project":
-			d.project(block)
+			d.project(block, d.before.keeper(i, len(d.res.Declared.Projects)))
 		case "template":
 			t := d.template(block, nil)
 			d.res.Declared.Templates = append(d.res.Declared.Templates, t)

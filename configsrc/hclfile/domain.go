@@ -9,14 +9,13 @@ import (
 // domain reads one domain block. The name is kept in its canonical form, whatever spelling the label has.
 func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	label, rng := d.label(block, domainSchema)
-	name := label
+	name, sound := label, false
 	if len(block.Labels) > 0 {
 		canonical, err := catalog.ParseDomain(label)
 		if err != nil {
 			d.errorf(rng, "domain: "+err.Error(), "a domain is a host name such as shop.acme.example, or a wildcard such as *.acme.example")
 		} else {
-			name = canonical
-			d.once(claim{"domain", name}, rng, "domain "+quoted(name)+" is declared twice", "a domain belongs to one project, and stands in it once")
+			name, sound = canonical, true
 			if mixed := catalog.MixedScript(name); mixed != "" {
 				d.warn("", rng, "the label "+quoted(mixed)+" mixes scripts", "names like this are made to be mistaken for others; is it the one that you mean?")
 			}
@@ -26,6 +25,19 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	var written identity
 	c := d.attributes(block, domainSchema, append(dom.Fields(), written.fields()...))
 	dom.UUID, dom.ID = d.identify(c, catalog.KindDomain, written, catalog.DeriveDomainUUID(d.config.Project.UUID, name), "")
+	d.noBlocks(block, domainSchema)
+	d.addDomain(block, &dom, sound)
+}
+
+// addDomain adds a domain to the project, and reports what it may not have with the others. sound says that it has a name.
+func (d *projectDecoder) addDomain(block *hclsyntax.Block, dom *catalog.Domain, sound bool) {
+	rng := block.TypeRange
+	if len(block.LabelRanges) > 0 {
+		rng = block.LabelRanges[0]
+	}
+	if sound {
+		d.once(claim{"domain", dom.Name}, rng, "domain "+quoted(dom.Name)+" is declared twice", "a domain belongs to one project, and stands in it once")
+	}
 	if dom.Primary {
 		if d.primary.Start.Line == 0 {
 			d.primary = rng
@@ -34,7 +46,6 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 				"the first is %s at %s", d.text(d.primary), d.at(d.primary))
 		}
 	}
-	d.noBlocks(block, domainSchema)
-	d.place(catalog.KindDomain, name, dom.ProjectID, block)
-	d.config.Domains = append(d.config.Domains, dom)
+	d.place(catalog.KindDomain, dom.Name, dom.ProjectID, block)
+	d.config.Domains = append(d.config.Domains, *dom)
 }

@@ -101,10 +101,10 @@ func (d *Draft) Bytes() ([]byte, error) {
 }
 
 // Decode is what the function Decode makes of src, which Bytes has returned, for less work: what was not edited is not
-// parsed again.
+// parsed again, nor decoded where o.Sound tells what it says.
 func (d *Draft) Decode(src []byte, o Options) (*Result, Diagnostics) {
 	if s := (&source{path: d.path, src: src}); d.parseEdited(s) {
-		if r, ds := s.decode(len(src)+1, nil, o); !ds.HasErrors() {
+		if r, ds := s.decodeAfter(d.earlier(o.Sound), len(src)+1, nil, o); !ds.HasErrors() {
 			return r, ds
 		}
 		d.edited = nil

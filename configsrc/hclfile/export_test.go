@@ -105,7 +105,7 @@ func reparse(d *Draft, out []byte) (differ string, edited bool, err error) {
 	case err != nil:
 		return "the whole does not parse: " + err.Error(), true, nil
 	case reflect.DeepEqual(s.body, whole.body):
-		return "", true, nil
+		return redecode(d, out), true, nil
 	}
 	got, want := describe(s.body, 0), describe(whole.body, 0)
 	at := 0
@@ -114,6 +114,42 @@ func reparse(d *Draft, out []byte) (differ string, edited bool, err error) {
 	}
 	at = max(0, at-200)
 	return fmt.Sprintf("got …%.400s\nwant …%.400s", got[at:], want[min(at, len(want)):]), true, nil
+}
+
+// Kept counts the results that redecode has compared of which something was kept.
+var Kept int
+
+// redecode tells in which way what d makes of its result, by what its source says, differs from what the function Decode
+// makes of it; "" for none, and where nothing is known of the source.
+func redecode(d *Draft, out []byte) (differ string) {
+	before, ds := Decode(d.path, d.src, Options{})
+	if len(ds) > 0 {
+		return ""
+	}
+	got, gotDs := d.Decode(out, Options{Sound: before.Declared})
+	want, wantDs := Decode(d.path, out, Options{})
+	if e := d.earlier(before.Declared); e != nil {
+		for i, projects := 0, 0; i < len(e.blocks); i++ {
+			if e.blocks[i].Type == "project" {
+				if k := e.keeper(i, projects); k.front+k.back > 0 {
+					Kept++
+					break
+				}
+				projects++
+			}
+		}
+	}
+	switch {
+	case !reflect.DeepEqual(gotDs, wantDs):
+		return fmt.Sprintf("diagnostics %v, want %v", gotDs, wantDs)
+	case !reflect.DeepEqual(got.Declared, want.Declared):
+		return fmt.Sprintf("declared %+v, want %+v", got.Declared, want.Declared)
+	case !reflect.DeepEqual(got.places, want.places):
+		return fmt.Sprintf("places %v, want %v", got.places, want.places)
+	case !reflect.DeepEqual(got.Deps, want.Deps) || got.PlainSecret != want.PlainSecret || !reflect.DeepEqual(got.NewUUIDs, want.NewUUIDs):
+		return fmt.Sprintf("%v %v %v, want %v %v %v", got.Deps, got.PlainSecret, got.NewUUIDs, want.Deps, want.PlainSecret, want.NewUUIDs)
+	}
+	return ""
 }
 
 // describe prints a tree, as far as two that differ can be told apart by people.
