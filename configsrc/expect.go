@@ -38,8 +38,8 @@ func (e *edit) others(got *catalog.Declared) bool {
 func sayEqual(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) bool {
 	now := inForce(got, defaults)
 	return reflect.DeepEqual(now.Project, want.Project) &&
-		catalog.SameFields(now.Service.Fields(), want.Service.Fields()) &&
-		catalog.SameFields(now.Auth.Fields(), want.Auth.Fields()) &&
+		now.Service.Same(&want.Service) &&
+		now.Auth.Same(&want.Auth) &&
 		sameDomains(now.Domains, want.Domains) &&
 		reflect.DeepEqual(now.SMTP, want.SMTP) &&
 		sameTemplates(now.Templates, want.Templates)

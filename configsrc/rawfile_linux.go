@@ -205,6 +205,18 @@ func readPlain(name string, limit int64) (b []byte, info fs.FileInfo, ok bool) {
 	return b, after, same
 }
 
+// A fileID tells one file or folder from all others. The zero value is none.
+type fileID struct{ dev, inode uint64 }
+
+// identify is os.Stat for whoever asks often which file or folder a name leads to.
+func identify(name string) (id fileID, err error) {
+	var st syscall.Stat_t
+	if err := uninterrupted(func() error { return syscall.Stat(name, &st) }); err != nil {
+		return id, pathError("stat", name, err)
+	}
+	return fileID{st.Dev, st.Ino}, nil
+}
+
 // seen is what shows of a name.
 type seen struct {
 	dir   bool

@@ -5,6 +5,7 @@ package configsrc
 import (
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 func createTemp(dir, pattern string, _ fs.FileMode) (TempFile, error) {
@@ -30,6 +31,19 @@ func syncDir(name string) error {
 
 // readPlain is for systems that tell whether a path leads through links.
 func readPlain(string, int64) ([]byte, fs.FileInfo, bool) { return nil, nil, false }
+
+type fileID struct{ dev, inode uint64 }
+
+func identify(name string) (id fileID, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return id, err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		id = fileID{uint64(st.Dev), st.Ino}
+	}
+	return id, nil
+}
 
 type seen struct {
 	dir   bool

@@ -1,8 +1,6 @@
 package configsrc
 
 import (
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -13,11 +11,11 @@ import (
 type whereabouts struct {
 	dir string // as given
 
-	mu    sync.Mutex  // guards what follows
-	is    fs.FileInfo // the folder that was found
-	root  string      // its path without links
-	above []string    // where its checkout may have its .git, the nearest first
-	until time.Time   // by then it is looked for anew, since the folder may have been moved
+	mu    sync.Mutex // guards what follows
+	is    fileID     // the folder that was found; zero: none
+	root  string     // its path without links
+	above []string   // where its checkout may have its .git, the nearest first
+	until time.Time  // by then it is looked for anew, since the folder may have been moved
 }
 
 // whereFor is how long a folder that is the same is taken to be in the same place.
@@ -26,27 +24,27 @@ const whereFor = time.Second
 // find returns the folder's path without links, and the names under which its checkout's .git may be. Of what it returns
 // nothing may be changed.
 func (w *whereabouts) find() (root string, above []string, err error) {
-	info, err := os.Stat(w.dir)
+	is, err := identify(w.dir)
 	if err != nil {
 		return "", nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if w.is != nil && os.SameFile(w.is, info) && now.Before(w.until) {
-		if there, err := os.Stat(w.root); err == nil && os.SameFile(there, info) {
+	if w.is != (fileID{}) && w.is == is && now.Before(w.until) {
+		if there, err := identify(w.root); err == nil && there == is {
 			return w.root, w.above, nil
 		}
 	}
 	if root, err = filepath.EvalSymlinks(w.dir); err != nil {
 		return "", nil, err
 	}
-	w.is, w.root, w.above, w.until = nil, root, nil, now.Add(whereFor)
+	w.is, w.root, w.above, w.until = fileID{}, root, nil, now.Add(whereFor)
 	if at, err := filepath.Abs(root); err == nil {
 		w.above = gitNames(at)
 	}
-	if there, err := os.Stat(root); err == nil && os.SameFile(there, info) { // else it has just been exchanged
-		w.is = info
+	if there, err := identify(root); err == nil && there == is { // else it has just been exchanged
+		w.is = is
 	}
 	return w.root, w.above, nil
 }

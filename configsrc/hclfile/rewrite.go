@@ -34,7 +34,9 @@ func (d *Draft) RewriteProject(old, want *catalog.ProjectConfig) error {
 	r := &rewriter{d: d, project: d.site(block)}
 	r.fields(r.project, old.Project.Fields(), want.Project.Fields())
 	r.rename(r.project, old.Project.Slug, want.Project.Slug, old.Project.UUID)
-	r.settings("service_settings", old.Service.Fields(), want.Service.Fields())
+	if !old.Service.Same(&want.Service) {
+		r.settings("service_settings", old.Service.Fields(), want.Service.Fields())
+	}
 	r.auth(old, want)
 	r.smtp(old.SMTP, want.SMTP)
 	r.domains(old, want)
@@ -122,6 +124,9 @@ func (r *rewriter) inner(typ string) *hclsyntax.Block {
 // once it is written: only what does not follow from it is written, too.
 func (r *rewriter) auth(old, want *catalog.ProjectConfig) {
 	const typ = "auth_settings"
+	if old.Auth.Same(&want.Auth) {
+		return
+	}
 	before := old.Auth
 	if mode := want.Auth.RegistrationMode; mode != before.RegistrationMode {
 		block := r.inner(typ)

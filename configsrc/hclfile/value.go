@@ -31,6 +31,9 @@ func parseExpression(name, text string) (*expression, error) {
 		return nil, fmt.Errorf("%w: the value of %s is no single expression", ErrVerify, name)
 	}
 	e := &expression{source: doc.source, expr: attr.Expr}
+	if !mayComment(doc.src) && !strings.Contains(text, "<<") {
+		return e, nil
+	}
 	for i, tok := range doc.tokens() {
 		if tok.Type == hclsyntax.TokenComment {
 			return nil, fmt.Errorf("%w: the value of %s holds a comment", ErrVerify, name)

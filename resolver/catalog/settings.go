@@ -40,6 +40,11 @@ func (s *ServiceSettings) Fields() []Field {
 	}
 }
 
+// Same reports whether the Fields have the same values.
+func (s *ServiceSettings) Same(o *ServiceSettings) bool {
+	return *s == *o || SameFields(s.Fields(), o.Fields()) // nearly always the first, which costs nothing
+}
+
 // NewServiceSettings holds the built-in defaults.
 func NewServiceSettings() ServiceSettings { return ServiceSettings{AuditRetentionDays: 90} }
 
@@ -112,6 +117,11 @@ func (a *AuthSettings) Fields() []Field {
 		{Name: "passwordRequireUppercase", Value: &a.Password.RequireUppercase},
 		{Name: "passwordRequireNumbers", Value: &a.Password.RequireNumbers},
 	}
+}
+
+// Same reports whether the Fields have the same values.
+func (a *AuthSettings) Same(o *AuthSettings) bool {
+	return *a == *o || SameFields(a.Fields(), o.Fields())
 }
 
 // NewAuthSettings holds the built-in defaults.
