@@ -140,7 +140,7 @@ func (r *request) presentDomain(p *catalog.ProjectConfig, uuid catalog.UUID) (*c
 	if at < 0 {
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such domain"}
 	}
-	return &p.Domains[at], r.matches(resolver.DomainETag(&p.Domains[at]))
+	return &p.Domains[at], r.matches(func() string { return resolver.DomainETag(&p.Domains[at]) })
 }
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
@@ -157,7 +157,7 @@ func (s *Server) updateDomain(r *request) error {
 	if err := f.readDomain(&trial); err != nil {
 		return err
 	}
-	if err := r.matches(resolver.DomainETag(domain)); err != nil {
+	if err := r.matches(func() string { return resolver.DomainETag(domain) }); err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
@@ -188,7 +188,7 @@ func (s *Server) deleteDomain(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.matches(resolver.DomainETag(domain)); err != nil {
+	if err := r.matches(func() string { return resolver.DomainETag(domain) }); err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {

@@ -162,7 +162,7 @@ func (s *Server) deleteSMTPConfig(r *request) error {
 	}
 	c, err := s.resolver.SMTPConfig(project.ID)
 	if err == nil {
-		err = r.matches(resolver.SMTPConfigETag(project.ID, c))
+		err = r.matches(func() string { return resolver.SMTPConfigETag(project.ID, c) })
 	}
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s *Server) deleteSMTPConfig(r *request) error {
 		if p.SMTP == nil {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
 		}
-		if err := r.matches(resolver.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
+		if err := r.matches(func() string { return resolver.SMTPConfigETag(p.Project.ID, p.SMTP) }); err != nil {
 			return err
 		}
 		p.SMTP = nil

@@ -51,14 +51,16 @@ func (s *Server) update(r *request, p *catalog.Project, change func(p *catalog.P
 	return s.write(r, func(ctx context.Context, files Files) error { return files.UpdateProject(ctx, p.UUID, change) })
 }
 
-// matches is nil where the request's If-Match, if it has one, names the resource's present ETag (RFC 9110, 13.1.1).
-func (r *request) matches(etag string) error {
+// matches is nil where the request's If-Match, if it has one, names the resource's present ETag (RFC 9110, 13.1.1), which
+// is asked for only then.
+func (r *request) matches(etag func() string) error {
 	h := &r.ctx.Request.Header
 	if h.PeekCanonical(ifMatch) == nil {
 		return nil
 	}
+	is := etag()
 	for _, list := range h.PeekAll(fasthttp.HeaderIfMatch) {
-		if strongMatch(list, etag) {
+		if strongMatch(list, is) {
 			return nil
 		}
 	}
@@ -68,7 +70,7 @@ func (r *request) matches(etag string) error {
 // matchesSaved is matches for a call that makes or changes a resource, where there is one: If-None-Match may say that there
 // must be none, or none like it (RFC 9110, 13.1.2).
 func (r *request) matchesSaved(etag string) error {
-	if err := r.matches(etag); err != nil {
+	if err := r.matches(func() string { return etag }); err != nil {
 		return err
 	}
 	if notModified(&r.ctx.Request.Header, etag) {

@@ -207,6 +207,7 @@ func (w *writer) load(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	w.old = append(w.old, value...)
+	w.s.recent.loaded(key, w.old)
 	return w.old, closer.Close()
 }
 

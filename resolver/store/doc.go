@@ -64,8 +64,8 @@
 //
 // # A change
 //
-// Apply compares what a change declares with what it replaces. Records that it has written lately it remembers, as they
-// stand in the store (recent.go): who writes under many API calls changes the same few thousand again and again.
+// Apply compares what a change declares with what it replaces. Records that it has read or written lately it remembers,
+// as they stand in the store (recent.go): who writes under many API calls changes the same few thousand again and again.
 //
 // # Durability
 //

@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A recent remembers the records that changes have written lately, as they stand in the store: whoever changes a thing
-// mostly changes it again, and each change reads what it replaces. It holds two maps of up to recentBytes each, of which
+// A recent remembers the records that changes have read or written lately, as they stand in the store: whoever changes a
+// thing mostly changes it again, and each change reads what it replaces. It holds two maps of up to recentBytes each, of which
 // the older one goes when the younger is full. Store.write guards it; the zero value is empty.
 type recent struct {
 	young, old map[string]*remembered
@@ -26,7 +26,7 @@ const (
 // looksUp are the prefixes of the records that changes read.
 var looksUp = []byte{prefixFile, prefixProject, prefixDomain, prefixTemplate}
 
-// get returns the value of a key. It stays as it is until the next follow.
+// get returns the value of a key, which stays as it is until the next follow.
 func (r *recent) get(key []byte) (value []byte, ok bool) {
 	e := r.young[string(key)]
 	if e == nil {
@@ -59,6 +59,13 @@ func (r *recent) follow(b *pebble.Batch) {
 		default:
 			r.drop(key)
 		}
+	}
+}
+
+// loaded remembers a value that get did not have, as the store has it.
+func (r *recent) loaded(key, value []byte) {
+	if bytes.IndexByte(looksUp, key[0]) >= 0 && len(value) <= recentValue {
+		r.set(key, value)
 	}
 }
 
