@@ -179,7 +179,8 @@ func (s *Source) examineApart(ctx context.Context, t *tree, todo []entry, took f
 		}
 		e := &todo[done]
 		prev := s.table.files[e.path]
-		if !answer.sound || e.err != nil || s.bad[e.path] != nil || answer.same && (prev == nil || !depsUnchanged(t, prev.deps)) {
+		if !answer.sound || e.err != nil || s.bad[e.path] != nil || answer.same &&
+			(prev == nil || !depsUnchanged(t, prev.deps) || s.reread && !depsAsKnown(t, prev.deps)) {
 			one(done)
 			continue
 		}

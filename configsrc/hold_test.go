@@ -13,11 +13,12 @@ import (
 	"fingerpost/configsrc"
 )
 
-// untilLooked waits for a look that begins after the call.
-func (n *node) untilLooked() {
+// looked saves something and waits for a look that has seen it: one that ends later than events are waited for.
+func (n *node) looked(save func()) {
 	n.Helper()
-	before := n.source.Status().LastReload
-	n.until("another look", func() bool { return n.source.Status().LastReload.After(before) })
+	least := time.Now().Add(25 * time.Millisecond)
+	save()
+	n.until("another look", func() bool { return n.source.Status().LastReload.After(least) })
 }
 
 // TestCutFile leaves a file of two projects cut at every few bytes, long enough to be looked at. One cut in six of a file
@@ -28,13 +29,11 @@ func TestCutFile(t *testing.T) {
 	file := write(t, filepath.Join(dir, "a.hcl"), whole)
 	n := newNode(t, dir, nodeOptions{})
 	for cut := 0; cut < len(whole); cut += 5 {
-		write(t, file, whole[:cut])
-		n.untilLooked()
+		n.looked(func() { write(t, file, whole[:cut]) })
 		if got := n.name("one.example") + " " + n.name("two.example"); got != "one two" {
 			t.Fatalf("cut at byte %d: %s", cut, got)
 		}
-		write(t, file, whole)
-		n.untilLooked()
+		n.looked(func() { write(t, file, whole) })
 	}
 	n.untilState(configsrc.StateOK)
 	// What stays cut is taken up in the end: a person has removed the block.
@@ -129,12 +128,10 @@ func TestBlockMoves(t *testing.T) {
 			return err == nil && len(row.Refs) == 4 && n.source.Status().State == configsrc.StateOK
 		}
 	}
-	write(t, a, rest)
-	n.untilLooked() // the gap is seen, and must not be believed
+	n.looked(func() { write(t, a, rest) }) // the gap is seen, and must not be believed
 	write(t, b, project("other", "other.example")+block)
 	watch(in("b.hcl"))
-	write(t, a, rest+block)
-	n.untilLooked()
+	n.looked(func() { write(t, a, rest+block) })
 	write(t, b, project("other", "other.example"))
 	watch(in("a.hcl"))
 	after, err := n.resolver.ProjectBySlug("acme")

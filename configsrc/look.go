@@ -32,7 +32,7 @@ type candidate struct {
 	prev     *file        // as it was accepted; nil: never
 	known    *quarantined // it is as broken as it was
 	gone     bool
-	touched  bool // the content is as it was, only the stamp is another
+	touched  bool // the content is as it was; only the stamp is another, or was too young to be trusted
 	stamp    catalog.Stamp
 	bytes    []byte
 	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
@@ -187,7 +187,7 @@ func (s *Source) expand(paths []string) []string {
 
 // isUnchanged decides by stat alone.
 func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
-	if prev == nil || sc.hash || prev.young.Load() && !sc.named[e.path] || e.err != nil || s.bad[e.path] != nil || !e.sameStat(prev.stamp) {
+	if prev == nil || sc.hash || prev.young.Load() && (s.recheck || !sc.named[e.path]) || e.err != nil || s.bad[e.path] != nil || !e.sameStat(prev.stamp) {
 		return false
 	}
 	if _, suspect := s.suspects[e.path]; suspect {

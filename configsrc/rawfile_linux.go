@@ -214,7 +214,7 @@ func identify(name string) (id fileID, err error) {
 	if err := uninterrupted(func() error { return syscall.Stat(name, &st) }); err != nil {
 		return id, pathError("stat", name, err)
 	}
-	return fileID{st.Dev, st.Ino}, nil
+	return fileID{uint64(st.Dev), st.Ino}, nil // there are processors with fewer bits
 }
 
 // seen is what shows of a name.

@@ -164,12 +164,14 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 		return
 	}
 	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, sweepAtMost*found.cost))
-	for _, f := range found.grown {
-		f.young.Store(false) // of the table, or of nobody
+	if !s.recheck { // else what is young is to be decoded anew
+		for _, f := range found.grown {
+			f.young.Store(false) // of the table, or of nobody
+		}
 	}
-	if s.watch == nil || found.stale || s.watch.moved() {
+	if moved := s.watch != nil && s.watch.moved(); s.watch == nil || found.stale || moved {
 		s.rewatch()
-		found.all = found.all || found.stale
+		found.all = found.all || found.stale || moved // with the watch goes what it has collected
 	}
 	if ctx.Err() == nil {
 		found.paths = append(found.paths, s.clearStrays(found.temps)...)

@@ -12,15 +12,17 @@ import (
 // A swept is what a sweep found: hints, like those of events.
 type swept struct {
 	scope
-	grown []*file       // have the content that was accepted, at a time when their stamps can be trusted
+	read  int           // files, for their young stamps
+	grown []*file       // of these, have the content that was accepted, at a time when their stamps can be trusted
 	temps []string      // temporary files
 	stale bool          // some watch is not on the folder that is there now
 	cost  time.Duration // without the pauses
 	hash  bool
 }
 
-// sweep compares the whole folder with the table by stat, and tells what is not the same. It runs beside the looks, in
-// small steps with pauses, so that a save is never kept waiting; what it finds, a look judges.
+// sweep compares the whole folder with the table by stat, and by content where a stamp was too young, and tells what is
+// not the same. It runs beside the looks, in small steps with pauses, so that a save is never kept waiting; what it finds, a
+// look judges.
 func (s *Source) sweep(ctx context.Context) (out swept) {
 	if !s.o.ReadOnly {
 		_ = s.checkRoom() // for the status; a write asks again
@@ -52,7 +54,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		if prev != nil {
 			seen.mark(prev.number)
 		}
-		if !sameAsKnown(t, prev, e) || prev.young.Load() && !out.grow(t, prev) {
+		if !sameAsKnown(t, prev, e) || prev.young.Load() && !out.grow(t, prev, pace) {
 			out.paths = append(out.paths, e.path)
 		}
 		if n++; n%32 == 0 {
@@ -150,21 +152,27 @@ func sameAsKnown(t *tree, prev *file, e entry) bool {
 	return prev != nil && e.err == nil && e.sameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
-// youngPerSweep is how many files a sweep reads at most because their stamps were young.
-const youngPerSweep = 1000
+// youngPerSweep is how many files a sweep reads at most because their stamps were young: few enough for it to take little
+// longer than without.
+const youngPerSweep = 250
 
 // grow reads a file with a young stamp, now that it can be trusted, so that no look need do it, for which a save may have
 // to wait; the API may have written thousands. It returns false where the file is not what was accepted. What is too young
-// still, or one too many, waits for the next sweep.
-func (out *swept) grow(t *tree, f *file) (same bool) {
-	if len(out.grown) == youngPerSweep || fresh(f.stamp, time.Now()) {
+// still, or one too many, waits for the next sweep. A time in the future is never old enough to be trusted.
+func (out *swept) grow(t *tree, f *file, pace *pacer) (same bool) {
+	age := time.Since(f.stamp.ModTime)
+	if out.read == youngPerSweep || 0 <= age && age < racy {
 		return true
 	}
+	out.read++
 	_, stamp, err := t.read(f.path, MaxFileBytes)
+	pace.rest()
 	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
 		return false
 	}
-	out.grown = append(out.grown, f)
+	if age >= racy {
+		out.grown = append(out.grown, f)
+	}
 	return true
 }
 

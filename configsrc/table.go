@@ -87,9 +87,11 @@ type file struct {
 	claims  []claim // as claimsOf orders them
 	objects int
 	counts  counts
-	young   atomic.Bool // stamp was fresh when it was taken: only the hash tells whether the file is the same
-	warned  bool        // decoding gave warnings
-	seen    uint64      // the last full look that found it
+	// young: stamp was fresh when it was taken, so that only the hash tells whether the file is the same; or the file has to be
+	// decoded anew, see Source.recheck. It changes outside of Source.known.
+	young  atomic.Bool
+	warned bool   // decoding gave warnings
+	seen   uint64 // the last full look that found it
 }
 
 func (f *file) projects() []claim { return f.claims[:f.counts.projects] }

@@ -9,6 +9,7 @@ import (
 // What no edit has touched need not be decoded again: a block inside a project says, in a Draft's result, what it said in
 // the source, as long as its project has the identity that it had. Only what blocks have to do with each other (what there
 // may be one of, and where it stands) is gone through as ever. A block with an identity of its own is decoded.
+// That the bytes of all these are what they were, and where, Verify proves.
 
 // An earlier is what a file said before the edits that made the one that is being decoded.
 type earlier struct {

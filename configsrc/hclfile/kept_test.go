@@ -78,6 +78,10 @@ func (v *village) file() (src []byte, blocks []hclfile.BlockPath) {
 			part()
 		}
 		line("}")
+		if v.IntN(4) == 0 {
+			line("template \"D%d\" {\n  name = \"D\"\n  subject_template = \"Hello\"\n  body_text = \"Hello\"\n}", i)
+			blocks = append(blocks, hclfile.BlockPath{"template", fmt.Sprint("D", i)})
+		}
 	}
 	return []byte(b.String()), blocks
 }

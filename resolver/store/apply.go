@@ -207,7 +207,9 @@ func (w *writer) load(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	w.old = append(w.old, value...)
-	w.s.recent.loaded(key, w.old)
+	if _, many := w.b.(*bulk); !many { // which is going to make it forget
+		w.s.recent.loaded(key, w.old)
+	}
 	return w.old, closer.Close()
 }
 

@@ -60,7 +60,7 @@ type Store struct {
 
 	mail mailState
 
-	write      sync.Mutex // held by Apply, Import and SetDecoderRevision
+	write      sync.Mutex // held by Apply, Import and whoever else changes what the files declare; guards recent
 	recent     recent
 	generation atomic.Uint64
 	counts     atomic.Pointer[Counts]
