@@ -23,6 +23,8 @@ const decoderRevision = 1
 type Sink interface {
 	// Apply commits a change as a whole and returns the generation that readers see from then on.
 	Apply(*catalog.Change) (generation uint64, err error)
+	// Generation is the newest that Apply has returned, in this process or before it.
+	Generation() uint64
 	// Files yields the file table until yield returns false.
 	Files(yield func(path string, row *catalog.FileRow) bool) error
 	// File returns one row of the table, with a NOT_FOUND *catalog.Error where there is none.
@@ -204,6 +206,7 @@ func (s *Source) loadTable() error {
 	s.known.Lock()
 	defer s.known.Unlock()
 	s.table = newTable()
+	s.setGeneration(s.o.Sink.Generation())
 	revision, err := s.o.Sink.DecoderRevision()
 	if err != nil {
 		return fmt.Errorf("read the decoder revision: %w", err)

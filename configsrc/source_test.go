@@ -298,7 +298,23 @@ func TestRestart(t *testing.T) {
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "good", "a.example"))
 	write(t, filepath.Join(dir, "b.hcl"), named("b", "b", "b.example"))
+	write(t, filepath.Join(dir, "w.hcl"), "project \"w\" {\n  name = \"w\"\n  auth_settings { jwt_secret = \"in clear text\" }\n}\n")
 	n := newNode(t, dir, nodeOptions{data: data})
+	generation := func() {
+		t.Helper()
+		if st := n.source.Status(); st.Generation == 0 || st.Generation != n.resolver.Generation() {
+			t.Errorf("the status says generation %d, the answers %d", st.Generation, n.resolver.Generation())
+		}
+	}
+	n.problem("w.hcl", "a secret stands in the file in clear text")
+	must(t, os.Remove(filepath.Join(dir, "w.hcl")))
+	n.untilState(configsrc.StateOK)
+	n.stop()
+	n = newNode(t, dir, nodeOptions{data: data})
+	generation() // though nothing has changed
+
+	write(t, filepath.Join(dir, "w.hcl"), "project \"w\" {\n  name = \"w\"\n  auth_settings { jwt_secret = \"in clear text\" }\n}\n")
+	n.problem("w.hcl", "a secret stands in the file in clear text")
 	created := n.createdAt("a")
 	write(t, filepath.Join(dir, "a.hcl"), `project "a" { name = `)
 	n.untilState(configsrc.StateProblems)
@@ -309,6 +325,8 @@ func TestRestart(t *testing.T) {
 		t.Errorf("after a restart with a broken file: %q", got)
 	}
 	n.problem("a.hcl", "")
+	n.problem("w.hcl", "a secret stands in the file in clear text")
+	generation()
 	n.stop()
 
 	// A decoder that reads the same bytes in another way takes everything up anew, the broken file from its last good bytes.

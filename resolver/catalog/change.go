@@ -128,7 +128,8 @@ type FileRow struct {
 	Stamp Stamp
 	Deps  []Dep // the files that its file() calls name
 	Refs  []Ref // what it declares, where the row comes from a Sink; what a Change says of them is not looked at
-	// Warned: decoding it gave warnings, so it is parsed again at the next start for them to be shown.
+	// Warned: decoding it gave warnings, so it is parsed again at the next start for them to be shown. The Stamp of such a row
+	// that comes from a Sink has no Hash.
 	Warned bool
 }
 

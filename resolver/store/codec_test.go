@@ -101,7 +101,8 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 		}
 	}
 	for _, row := range []catalog.FileRow{
-		{},
+		{Stamp: catalog.Stamp{Hash: [32]byte{1}}},
+		{Warned: true},
 		{
 			Stamp: catalog.Stamp{Size: 1 << 40, ModTime: when, Inode: 1 << 63, Hash: [32]byte{9}},
 			Deps:  []catalog.Dep{{Path: "x.html", Stamp: catalog.Stamp{ModTime: when}}},
@@ -126,6 +127,10 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 				t.Errorf("the refs of %+v are %q, want %q, %v", row, got, refs, err)
 			}
 		}
+	}
+	warned := catalog.FileRow{Stamp: catalog.Stamp{Size: 1, ModTime: when, Inode: 1, Hash: [32]byte{9}}, Warned: true}
+	if got, err := decodeRow(appendRow(nil, &warned, []byte{0})); err != nil || !got.Warned || !got.Stamp.SameStat(warned.Stamp) || got.Stamp.Hash != noHash {
+		t.Errorf("%+v became %+v, %v", warned, got, err)
 	}
 	old := catalog.FileRow{Stamp: catalog.Stamp{Size: 1, ModTime: when, Inode: 1, Hash: [32]byte{9}}}
 	rec := appendRow(nil, &old, appendRefs(nil, &catalog.Declared{Keys: []catalog.Key{{Name: "k"}}}))

@@ -17,11 +17,16 @@ func (d *decoder) stamp() catalog.Stamp {
 	return catalog.Stamp{Size: d.int(), ModTime: d.instant(), Inode: d.uint(), Hash: d.hash()}
 }
 
-// appendRow encodes a row with refs that appendRefs has encoded.
+// appendRow encodes a row with refs that appendRefs has encoded. One of a file that gave warnings has no hash, so that the
+// file is read again at the next start.
 func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
+	stamp := row.Stamp
+	if row.Warned {
+		stamp.Hash = noHash
+	}
 	e := encoder{dst}
 	e.byte(recordVersion)
-	e.stamp(&row.Stamp)
+	e.stamp(&stamp)
 	e.uint(uint64(len(row.Deps)))
 	for i := range row.Deps {
 		e.string(row.Deps[i].Path)
@@ -30,6 +35,9 @@ func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
 	e.raw(refs)
 	return e.b
 }
+
+// noHash is the hash of no content.
+var noHash [32]byte
 
 // appendRefs encodes the refs of what a file declares. A key has no UUID; its public id, which is no longer than one, has
 // the place.
@@ -54,6 +62,7 @@ func appendRefs(dst []byte, d *catalog.Declared) []byte {
 func decodeRow(rec []byte) (*catalog.FileRow, error) {
 	d := newDecoder(rec, recordVersion)
 	row := &catalog.FileRow{Stamp: d.stamp()}
+	row.Warned = row.Stamp.Hash == noHash
 	// The capacity follows what has been decoded, not what a damaged count claims.
 	for range d.count() {
 		row.Deps = append(row.Deps, catalog.Dep{Path: d.string(), Stamp: d.stamp()})
