@@ -145,3 +145,33 @@ func TestConflictsDecodedApart(t *testing.T) {
 		t.Errorf("%d files are quarantined, with %d errors, of which %d files are named; want %d", status.Quarantined, status.Errors, len(told), files)
 	}
 }
+
+// TestReloadReadsBodiesApart: whoever asks for a reload has the texts read again that file() names, also of more files than
+// are decoded here, and whatever their stamps say.
+func TestReloadReadsBodiesApart(t *testing.T) {
+	dir := manyProjects(t, 400)
+	body := func(text string) string { return "<p>" + text + " {{userName}}</p>" }
+	write(t, filepath.Join(dir, "mail.html"), body("one"))
+	write(t, filepath.Join(dir, "p17.hcl"), "project \"p17\" {\n  name = \"p17\"\n  domain \"p17.example\" {}\n"+
+		"  template \"T\" {\n    name = \"T\"\n    subject_template = \"Hello\"\n    body_html = file(\"mail.html\")\n  }\n}\n")
+	outside := filepath.Join(t.TempDir(), "link")
+	must(t, os.Link(filepath.Join(dir, "mail.html"), outside))
+	n := newNode(t, dir, nodeOptions{loadOnly: true})
+	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: n.resolver, Logger: slog.New(slog.DiscardHandler), MaxDelete: 1,
+		Apart: func(ctx context.Context) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, os.Args[0])
+			cmd.Env = []string{fmt.Sprint("DECODE_APART=", 1<<30)}
+			return cmd
+		}})
+	n.load()
+	n.run()
+	unseen(t, outside, body("two"))
+	must(t, n.source.Reload(n.ctx))
+	p, err := n.resolver.ProjectBySlug("p17")
+	must(t, err)
+	found, err := n.resolver.OwnTemplate(p.ID, "T")
+	must(t, err)
+	if found.BodyHTML != body("two") {
+		t.Errorf("the body is %q", found.BodyHTML)
+	}
+}

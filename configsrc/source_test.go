@@ -36,18 +36,23 @@ type nodeOptions struct {
 	accept   bool
 	loadOnly bool // no Run
 	disk     configsrc.Disk
+	resolver *resolver.Resolver // somebody else's, who closes it; nil: one of its own
+	sink     configsrc.Sink     // nil: the resolver
 }
 
 // newNode loads dir and, unless told otherwise, keeps looking until the test ends or stop is called.
 func newNode(t *testing.T, dir string, o nodeOptions) *node {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r, err := resolver.Open(resolver.Options{DataDir: o.data, CacheBytes: 1 << 20, Logger: log})
-	if err != nil {
-		t.Fatal(err)
+	r := o.resolver
+	if r == nil {
+		r = openResolver(t, o.data)
+	}
+	if o.sink == nil {
+		o.sink = r
 	}
 	n := &node{T: t, dir: dir, resolver: r}
-	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly, Disk: o.disk})
+	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: o.sink, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly, Disk: o.disk})
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.load()
 	if !o.loadOnly {
@@ -56,12 +61,24 @@ func newNode(t *testing.T, dir string, o nodeOptions) *node {
 	n.stop = sync.OnceFunc(func() {
 		n.cancel()
 		n.running.Wait()
+		if o.resolver != nil {
+			return
+		}
 		if err := r.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	t.Cleanup(n.stop)
 	return n
+}
+
+func openResolver(t *testing.T, data string) *resolver.Resolver {
+	t.Helper()
+	r, err := resolver.Open(resolver.Options{DataDir: data, CacheBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func (n *node) load() {
@@ -298,7 +315,8 @@ func TestRestart(t *testing.T) {
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "good", "a.example"))
 	write(t, filepath.Join(dir, "b.hcl"), named("b", "b", "b.example"))
-	write(t, filepath.Join(dir, "w.hcl"), "project \"w\" {\n  name = \"w\"\n  auth_settings { jwt_secret = \"in clear text\" }\n}\n")
+	const warned = "project \"w\" {\n  name = \"w\"\n  auth_settings { jwt_secret = \"in clear text\" }\n}\n"
+	write(t, filepath.Join(dir, "w.hcl"), warned)
 	n := newNode(t, dir, nodeOptions{data: data})
 	generation := func() {
 		t.Helper()
@@ -313,7 +331,7 @@ func TestRestart(t *testing.T) {
 	n = newNode(t, dir, nodeOptions{data: data})
 	generation() // though nothing has changed
 
-	write(t, filepath.Join(dir, "w.hcl"), "project \"w\" {\n  name = \"w\"\n  auth_settings { jwt_secret = \"in clear text\" }\n}\n")
+	write(t, filepath.Join(dir, "w.hcl"), warned)
 	n.problem("w.hcl", "a secret stands in the file in clear text")
 	created := n.createdAt("a")
 	write(t, filepath.Join(dir, "a.hcl"), `project "a" { name = `)

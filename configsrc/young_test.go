@@ -1,11 +1,8 @@
 package configsrc_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -45,23 +42,14 @@ func (c *countingSink) count() (applied int, declared map[string]bool) {
 
 // countingNode is newNode with a sink that counts.
 func countingNode(t *testing.T, dir string, r *resolver.Resolver) (*node, *countingSink) {
+	t.Helper()
 	sink := &countingSink{Sink: r, declared: map[string]bool{}}
-	n := &node{T: t, dir: dir, resolver: r}
-	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: sink, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxDelete: 0.3})
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.stop = func() {
-		n.cancel()
-		n.running.Wait()
-	}
-	t.Cleanup(n.stop)
-	n.load()
-	n.run()
-	return n, sink
+	return newNode(t, dir, nodeOptions{resolver: r, sink: sink}), sink
 }
 
 func memoryResolver(t *testing.T) *resolver.Resolver {
-	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	must(t, err)
+	t.Helper()
+	r := openResolver(t, "")
 	t.Cleanup(func() { must(t, r.Close()) })
 	return r
 }
@@ -123,6 +111,15 @@ func (d unsyncedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configs
 	return unsyncedFile{f}, nil
 }
 
+// unseen writes into a file in a way that no stamp shows. With a name outside of the config folder no event tells it.
+func unseen(t *testing.T, name, content string) {
+	t.Helper()
+	info, err := os.Stat(name)
+	must(t, err)
+	write(t, name, content)
+	must(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
+}
+
 // TestSweepReadsTheYoung changes a file in a way that no event tells and no stamp shows, right after the API has written it.
 func TestSweepReadsTheYoung(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "link")
@@ -131,11 +128,8 @@ func TestSweepReadsTheYoung(t *testing.T) {
 	for try := range 20 {
 		must(t, rename(n.ctx, n.source, "acme", fmt.Sprintf("Name %02d", try)))
 		must(t, os.Link(file, outside))
-		info, err := os.Stat(file)
-		must(t, err)
 		want := fmt.Sprintf("Hand %02d", try)
-		write(t, outside, named("acme", want, "acme.example"))
-		must(t, os.Chtimes(outside, info.ModTime(), info.ModTime()))
+		unseen(t, outside, named("acme", want, "acme.example"))
 		must(t, os.Remove(outside))
 		n.until("the sweep has read it", func() bool {
 			must(t, n.source.StatSweep(n.ctx))
@@ -147,4 +141,22 @@ func TestSweepReadsTheYoung(t *testing.T) {
 		// The write took so long that its stamp could be trusted at once, or a sweep had read the file before it was changed.
 	}
 	t.Error("of 20 changes none was found")
+}
+
+// TestSweepReadsTheFuture: a time in the future never tells that a file is the same.
+func TestSweepReadsTheFuture(t *testing.T) {
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	file := write(t, filepath.Join(dir, "a.hcl"), named("acme", "Name 1", "acme.example"))
+	ahead := time.Now().Add(time.Hour)
+	must(t, os.Chtimes(file, ahead, ahead))
+	must(t, os.Link(file, outside))
+	n := newNode(t, dir, nodeOptions{})
+	for i := 2; i < 5; i++ {
+		want := fmt.Sprint("Name ", i)
+		unseen(t, outside, named("acme", want, "acme.example"))
+		must(t, n.source.StatSweep(n.ctx))
+		if got := n.name("acme.example"); got != want {
+			t.Errorf("after a sweep it is %q, want %q", got, want)
+		}
+	}
 }

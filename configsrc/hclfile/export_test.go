@@ -105,7 +105,8 @@ func reparse(d *Draft, out []byte) (differ string, edited bool, err error) {
 	case err != nil:
 		return "the whole does not parse: " + err.Error(), true, nil
 	case reflect.DeepEqual(s.body, whole.body):
-		return redecode(d, out), true, nil
+		differ, _ = redecode(d, out)
+		return differ, true, nil
 	}
 	got, want := describe(s.body, 0), describe(whole.body, 0)
 	at := 0
@@ -116,40 +117,49 @@ func reparse(d *Draft, out []byte) (differ string, edited bool, err error) {
 	return fmt.Sprintf("got …%.400s\nwant …%.400s", got[at:], want[min(at, len(want)):]), true, nil
 }
 
-// Kept counts the results that redecode has compared of which something was kept.
-var Kept int
+// Redecode makes all of them in one Draft, and tells in which way what it decodes of the result, by what the source says,
+// differs from what the function Decode makes of it; "" for none, and where nothing is known of the source. kept says
+// whether there was anything to take over.
+func Redecode(src []byte, steps []Step) (differ string, kept bool, err error) {
+	d, err := drafted(src, steps)
+	if err != nil {
+		return "", false, err
+	}
+	out, err := d.Bytes()
+	if err != nil {
+		return "", false, err
+	}
+	differ, kept = redecode(d, out)
+	return differ, kept, nil
+}
 
-// redecode tells in which way what d makes of its result, by what its source says, differs from what the function Decode
-// makes of it; "" for none, and where nothing is known of the source.
-func redecode(d *Draft, out []byte) (differ string) {
+func redecode(d *Draft, out []byte) (differ string, kept bool) {
 	before, ds := Decode(d.path, d.src, Options{})
 	if len(ds) > 0 {
-		return ""
+		return "", false
 	}
 	got, gotDs := d.Decode(out, Options{Sound: before.Declared})
 	want, wantDs := Decode(d.path, out, Options{})
 	if e := d.earlier(before.Declared); e != nil {
 		for i, projects := 0, 0; i < len(e.blocks); i++ {
 			if e.blocks[i].Type == "project" {
-				if k := e.keeper(i, projects); k.front+k.back > 0 {
-					Kept++
-					break
-				}
+				k := e.keeper(i, projects)
+				kept = kept || k.front+k.back > 0
 				projects++
 			}
 		}
 	}
 	switch {
 	case !reflect.DeepEqual(gotDs, wantDs):
-		return fmt.Sprintf("diagnostics %v, want %v", gotDs, wantDs)
+		differ = fmt.Sprintf("diagnostics %v, want %v", gotDs, wantDs)
 	case !reflect.DeepEqual(got.Declared, want.Declared):
-		return fmt.Sprintf("declared %+v, want %+v", got.Declared, want.Declared)
+		differ = fmt.Sprintf("declared %+v, want %+v", got.Declared, want.Declared)
 	case !reflect.DeepEqual(got.places, want.places):
-		return fmt.Sprintf("places %v, want %v", got.places, want.places)
+		differ = fmt.Sprintf("places %v, want %v", got.places, want.places)
 	case !reflect.DeepEqual(got.Deps, want.Deps) || got.PlainSecret != want.PlainSecret || !reflect.DeepEqual(got.NewUUIDs, want.NewUUIDs):
-		return fmt.Sprintf("%v %v %v, want %v %v %v", got.Deps, got.PlainSecret, got.NewUUIDs, want.Deps, want.PlainSecret, want.NewUUIDs)
+		differ = fmt.Sprintf("%v %v %v, want %v %v %v", got.Deps, got.PlainSecret, got.NewUUIDs, want.Deps, want.PlainSecret, want.NewUUIDs)
 	}
-	return ""
+	return differ, kept
 }
 
 // describe prints a tree, as far as two that differ can be told apart by people.

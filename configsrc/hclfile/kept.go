@@ -45,7 +45,7 @@ type keeper struct {
 
 // keeper is for the file's own block with this number, the project of which so many stand before it.
 func (e *earlier) keeper(block, project int) (k keeper) {
-	if e == nil || project >= len(e.projects) {
+	if e == nil {
 		return k
 	}
 	k = keeper{project: &e.projects[project], blocks: e.blocks[block].Body.Blocks}

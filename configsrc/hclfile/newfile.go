@@ -150,7 +150,7 @@ func saysProject(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) b
 	}
 	p, w := &got.Project, &want.Project
 	return p.ID == w.ID && p.UUID == w.UUID && p.Slug == w.Slug && catalog.SameFields(p.Fields(), w.Fields()) &&
-		catalog.SameFields(service.Fields(), want.Service.Fields()) && catalog.SameFields(auth.Fields(), want.Auth.Fields()) &&
+		service.Same(&want.Service) && auth.Same(&want.Auth) &&
 		sameSMTP(got.SMTP, want.SMTP) && sameTemplates(got.Templates, want.Templates)
 }
 
