@@ -19,6 +19,9 @@ func (s *Server) record(ctx *fasthttp.RequestCtx, method []byte, pattern string,
 }
 
 func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method []byte, pattern string, key *resolver.Key, took time.Duration) {
+	if status := ctx.Response.StatusCode(); key == nil && status >= 400 && status < 500 && !s.anonymous.allow(time.Now()) {
+		return
+	}
 	attrs := []slog.Attr{
 		slog.String("method", methodLabel(method)),
 		slog.String("path", pattern),

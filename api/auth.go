@@ -24,7 +24,7 @@ const (
 	resolvePermissions = catalog.MayResolve | catalog.MayRead
 )
 
-// A keyFailure says why a key was refused. It goes to the metrics, never to the caller.
+// A keyFailure says why a key or a token was refused. It goes to the metrics, never to the caller.
 type keyFailure uint8
 
 const (
@@ -36,10 +36,15 @@ const (
 	keyExpired
 	keyBlocked
 	keyNameless // the mail service's second header is missing or malformed
+	tokenMissing
+	tokenRepeated
+	tokenMalformed
+	tokenInvalid
 	keyFailures
 )
 
-var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed", "unknown", "expired", "blocked", "service_name"}
+var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed", "unknown", "expired", "blocked", "service_name",
+	"token_missing", "token_repeated", "token_malformed", "token_invalid"}
 
 // A gatekeeper checks keys. Safe for concurrent use; a key that has been seen before costs no lock, no hash and no
 // allocation.
@@ -163,19 +168,23 @@ func serviceName(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Request.Header.Peek(headerMailName))
 }
 
-// refuseFailed counts a failed key and says what the caller gets: 401, or 429 once its address has shown too many bad
-// keys. Requests that show none, or two, guess nothing and are not throttled.
+// refuseFailed counts a failed key or token and says what the caller gets: 401, or 429 once its address has shown too many
+// bad ones. Requests that show none, or two, guess nothing and are not throttled.
 func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *catalog.Error {
 	s.keys.failures[failure].Add(1)
+	refused, throttled := refuseKey, refuseRate
+	if failure >= tokenMissing {
+		refused, throttled = refuseToken, refuseTokenRate
+	}
 	switch failure {
-	case keyMissing, keyRepeated, keyNameless:
-		return refuseKey
+	case keyMissing, keyRepeated, keyNameless, tokenMissing, tokenRepeated:
+		return refused
 	}
 	wait := s.keys.throttle.fail(peerOf(ctx))
 	if wait == 0 {
-		return refuseKey
+		return refused
 	}
 	seconds := int64((wait + time.Second - 1) / time.Second)
 	ctx.Response.Header.Set("Retry-After", strconv.FormatInt(seconds, 10))
-	return refuseRate
+	return throttled
 }

@@ -2,11 +2,9 @@ package api
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"fingerpost/resolver"
@@ -19,13 +17,8 @@ const backupStall = time.Minute
 // the data directory it was asked about.
 const headerPID = "Fingerpost-Pid"
 
-// backup streams an archive of the store. What is in it is more than the other endpoints tell: the files' bytes, with
-// sealed values and key hashes, and the mail log. So it is for this machine only, wherever the ops listener listens.
+// backup streams an archive of the store: the files' bytes, with sealed values and key hashes, and the mail log and queue.
 func (o *Ops) backup(w http.ResponseWriter, r *http.Request) {
-	if !fromThisMachine(r) {
-		writeJSON(w, http.StatusForbidden, map[string]string{"error": "a backup is given to this machine only: ask from it, by an address and not by a name"})
-		return
-	}
 	w.Header().Set(headerPID, strconv.Itoa(os.Getpid()))
 	control := http.NewResponseController(w)
 	control.SetWriteDeadline(time.Time{}) // reading the store comes first, which takes as long as it is large
@@ -42,32 +35,6 @@ func (o *Ops) backup(w http.ResponseWriter, r *http.Request) {
 		o.log.Warn("backup failed", "error", err)
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"error": err.Error()})
 	}
-}
-
-// fromThisMachine reports whether a request comes from a process on this machine: over a Unix socket, a loopback address
-// or the very address that it is sent to. It must name an address as its Host: a page in a browser on this machine has a
-// name of its own there, whatever address it lets that name stand for.
-func fromThisMachine(r *http.Request) bool {
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local != nil && local.Network() == "unix" {
-		return true
-	}
-	peer := addressIn(r.RemoteAddr)
-	at, _ := local.(*net.TCPAddr)
-	if !peer.IsLoopback() && (at == nil || !peer.Equal(at.IP)) {
-		return false
-	}
-	name := strings.ToLower(r.Host)
-	return addressIn(name) != nil || name == "localhost" || strings.HasPrefix(name, "localhost:")
-}
-
-// addressIn is the address in "address:port" or "address", nil where it is a name.
-func addressIn(hostPort string) net.IP {
-	host, _, err := net.SplitHostPort(hostPort)
-	if err != nil {
-		host = strings.Trim(hostPort, "[]")
-	}
-	return net.ParseIP(host)
 }
 
 // A stream sends the archive on; a caller who does not take it is cut off.

@@ -82,7 +82,7 @@ func TestBackupEndpoint(t *testing.T) {
 		t.Errorf("GET: %s", res.Status)
 	}
 	// A page's own name that points here.
-	if res, b := ask("POST", "evil.example:9090"); res.StatusCode != 403 || !strings.Contains(string(b), "this machine only") {
+	if res, b := ask("POST", "evil.example:9090"); res.StatusCode != 403 || !strings.Contains(string(b), "no address or name of this machine") {
 		t.Errorf("by a name: %s %s", res.Status, b)
 	}
 	broken = true

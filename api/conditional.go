@@ -57,6 +57,7 @@ func notModified(h *fasthttp.RequestHeader, etag string) bool {
 // succeedTagged is succeed for a single resource: with an ETag, and without a body where the caller has it already.
 func (s *Server) succeedTagged(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
 	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
+	ctx.Response.Header.SetCanonical(headerCacheControl, cacheChecked)
 	if notModified(&ctx.Request.Header, etag) {
 		writeNotModified(ctx)
 		return

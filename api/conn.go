@@ -31,7 +31,7 @@ type conn struct {
 	raw      net.Conn // the socket below
 	direct   *rawIO   // to the socket; nil under TLS, and where there is no such way
 	admitted *admission
-	peer     netip.Addr // invalid for a Unix socket
+	peer     netip.Addr // the IPv4 address, or the /64 of the IPv6 address; invalid for a Unix socket
 	services Services
 	server   *Server // nil where the listener does not offer resolve
 	times    deadlines
@@ -42,19 +42,21 @@ type conn struct {
 	kept    []byte   // our own, for a head whose place the library may fill with something else
 	hot     hotConn
 
-	spoke   atomic.Bool // the first byte has come
-	lingers atomic.Bool // the client may still be sending
+	spoke   atomic.Bool  // the first byte has come
+	known   atomic.Bool  // a good key has come
+	active  atomic.Int64 // about when it last began to wait for a request, on admitted.clock
+	lingers atomic.Bool  // the client may still be sending
 	life    life
+	charge  bodyCharge // of the present request
 }
 
 // reading is where a conn stands in its input.
 type reading struct {
 	scan   headScan
 	chunks chunkScan
-	inBody bool
-	coded  bool   // the body is chunked
-	left   int64  // bytes of the message that have not been handed over, unless it is chunked
-	held   []byte // has been read from the peer and is not handed over yet
+	coded  bool   // a chunked body has not been read to its end
+	left   int64  // bytes of any other body that have not been read
+	held   []byte // has been read from the peer and belongs behind what was handed over
 }
 
 // hotConn is what resolve keeps per connection, so that it shares no memory with other cores and needs no pool.
@@ -104,22 +106,20 @@ func (y *yield) learn(yielded, there bool) {
 	}
 }
 
-// Read hands over bytes of the present message, or of the next one once all of it has been handed over. After a
-// refusal it hands over one byte, because the library closes without an answer when it has none, and then the refusal.
+// Read hands over the head of the next message; what is left of the present message's body is dropped. After a refusal it
+// hands over one byte, because the library closes without an answer when it has none, and then the refusal.
 func (c *conn) Read(p []byte) (int, error) {
 	switch {
 	case c.refused != nil:
 		return 0, c.refused
 	case len(p) == 0:
 		return 0, nil
-	case c.in.coded:
-		return c.readChunks(p)
-	case c.in.inBody:
-		n, err := c.take(p[:min(int64(len(p)), c.in.left)])
-		if c.in.left -= int64(n); c.in.left == 0 {
-			c.endMessage()
+	case !c.life.wait():
+		return 0, io.EOF
+	case c.unfinished():
+		if err := c.skipBody(); err != nil {
+			return 0, err
 		}
-		return n, c.cut(err)
 	}
 	return c.readHead(p)
 }
@@ -137,6 +137,9 @@ func (c *conn) readHead(p []byte) (int, error) {
 		}
 		n, err := c.readSocket(p)
 		if n == 0 {
+			if errors.Is(err, os.ErrDeadlineExceeded) || c.life.over() {
+				err = io.EOF // no part of a request has come: there is nothing to answer
+			}
 			return 0, err
 		}
 		if !c.times.served {
@@ -195,9 +198,12 @@ func (c *conn) gatherHead(p []byte) (int, error) {
 	}
 }
 
-// beginMessage takes note of the message whose head is got[:end] and returns how much of got belongs to it; what is
-// behind is held back, so that the library never has two messages at once.
+// beginMessage takes note of the message whose head is got[:end] and returns end; what is behind the head is held back:
+// the body is for the handler, and the library never has two messages at once.
 func (c *conn) beginMessage(got []byte, end int) (int, error) {
+	if !c.life.hand() {
+		return 0, io.EOF
+	}
 	scan := &c.in.scan
 	if len(got) == end && !scan.hasBody() {
 		c.head = got // the library reads no further before it has answered
@@ -205,69 +211,30 @@ func (c *conn) beginMessage(got []byte, end int) (int, error) {
 		return end, nil
 	}
 	c.keepHead(got[:end])
-	c.times.beginMessage()
-	if scan.chunked {
-		c.in.coded, c.in.chunks = true, chunkScan{}
-		n, err := c.passChunks(got[end:])
-		if n == 0 && err != nil {
-			return end, nil // the head is good: the refusal comes with the next read
-		}
-		return end + n, nil
-	}
-	n := int(min(int64(len(got)-end), max(scan.length, 0)))
-	c.holdBefore(got[end+n:])
-	if c.in.left = max(scan.length, 0) - int64(n); c.in.left > 0 {
-		c.in.inBody = true
+	c.holdBefore(got[end:])
+	if scan.hasBody() {
+		c.times.beginMessage()
+		c.in.coded, c.in.chunks = scan.chunked, chunkScan{}
+		c.in.left = max(scan.length, 0)
 	} else {
-		c.endMessage()
+		c.times.endMessage()
 	}
-	return end + n, nil
-}
-
-func (c *conn) readChunks(p []byte) (int, error) {
-	n, err := c.take(p)
-	if n == 0 {
-		return 0, c.cut(err)
-	}
-	return c.passChunks(p[:n])
-}
-
-// cut turns the end of input within a body into a refusal: the library would take it for a quiet goodbye.
-func (c *conn) cut(err error) error {
-	if errors.Is(err, io.EOF) {
-		c.refused = refuseCut
-		return refuseCut
-	}
-	return err
-}
-
-// passChunks returns how much of b belongs to the chunked body and holds back the rest.
-func (c *conn) passChunks(b []byte) (int, error) {
-	n, done, bad := c.in.chunks.feed(b)
-	if bad != nil {
-		c.refused = bad
-		if n == 0 {
-			return 0, bad
-		}
-		return n, nil
-	}
-	if done {
-		c.holdBefore(b[n:])
-		c.endMessage()
-	}
-	return n, nil
+	return end, nil
 }
 
 func (c *conn) endMessage() {
-	c.in.inBody, c.in.coded, c.in.left = false, false, 0
+	c.in.coded, c.in.left = false, 0
 	c.times.endMessage()
 }
 
-// unfinished reports whether the client has yet to send, or the library to read, a part of the present message.
-func (c *conn) unfinished() bool { return c.in.inBody || c.in.coded }
+// unfinished reports whether a part of the present message's body has not been read.
+func (c *conn) unfinished() bool { return c.in.coded || c.in.left > 0 }
 
 // refuse makes bad the last word on this connection. seen is what came of the message.
 func (c *conn) refuse(p, seen []byte, bad *refusal) (int, error) {
+	if !c.life.hand() {
+		return 0, io.EOF
+	}
 	c.refused = bad
 	c.keepHead(seen[:min(len(seen), c.admitted.limits.HeaderBytes)])
 	p[0] = 'X'
@@ -323,6 +290,7 @@ func (c *conn) readOnce(p []byte) (int, error) {
 		if err := c.Conn.SetReadDeadline(by); err != nil {
 			return 0, err
 		}
+		c.active.Store(int64(c.times.clock.now()))
 	}
 	if c.direct != nil {
 		if !c.times.served || c.times.message != 0 {

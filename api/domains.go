@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -155,6 +156,10 @@ func (s *Server) updateDomain(r *request) error {
 	}
 	trial := *domain
 	if err := f.readDomain(&trial); err != nil {
+		return err
+	}
+	// Permission comes before If-Match (contract http.md 1.7). It is checked again where the write is committed.
+	if err := configsrc.MayClaim(s.resolver, r.covers(), project.ID, trial.Name); err != nil {
 		return err
 	}
 	if err := r.matches(func() string { return resolver.DomainETag(domain) }); err != nil {

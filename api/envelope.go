@@ -2,10 +2,12 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
@@ -18,8 +20,17 @@ var (
 	headerRequestID = []byte("X-Request-Id")
 	headerChallenge = []byte("WWW-Authenticate")
 	challenge       = []byte(`ApiKey realm="fingerpost"`)
+	tokenChallenge  = []byte(`Bearer error="invalid_token"`)
 	headerETag      = []byte("ETag")
+	headerVary      = []byte("Vary")
+	varyPlatform    = []byte(headerVaryPlatform)
+	varyMail        = []byte("X-Internal-Service-Token, X-Internal-Service-Name")
+	cacheNever      = []byte("no-store")
+	cacheChecked    = []byte("private, no-cache") // may be kept, and is asked for with its ETag each time
 )
+
+// headerVaryPlatform is the Vary of every answer that a platform key gets.
+const headerVaryPlatform = "X-PLATFORM-KEY"
 
 // A clock writes the envelope's timestamp. It keeps the text of the present second, so that a response costs six digits.
 // Safe for concurrent use.
@@ -94,9 +105,14 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 	h := &ctx.Response.Header
 	h.SetStatusCode(status)
 	h.SetContentTypeBytes(contentJSON)
+	h.SetCanonical(headerCacheControl, cacheNever)
 	switch status {
 	case http.StatusUnauthorized:
-		h.SetCanonical(headerChallenge, challenge)
+		if e == refuseToken {
+			h.SetCanonical(headerChallenge, tokenChallenge)
+		} else {
+			h.SetCanonical(headerChallenge, challenge)
+		}
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "5")
 	}
@@ -126,19 +142,42 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
 }
 
+// Details are bounded in number and length: names and texts in them are often the caller's, and an answer must not grow
+// with the request.
+const (
+	maxDetails       = 40
+	maxDetailField   = 100 // bytes
+	maxDetailMessage = 500 // bytes
+)
+
 func appendProblems(dst []byte, problems catalog.Problems) []byte {
 	dst = append(dst, '[')
+	if more := len(problems) - maxDetails; more > 0 {
+		problems = slices.Clone(problems[:maxDetails])
+		problems.Addf(bodyField, "has %d more failures, which are not listed", more)
+	}
 	for i, p := range problems {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"field":`...)
-		dst = resolver.AppendString(dst, p.Path)
+		dst = resolver.AppendString(dst, shortened(p.Path, maxDetailField))
 		dst = append(dst, `,"message":`...)
-		dst = resolver.AppendString(dst, p.Message)
+		dst = resolver.AppendString(dst, shortened(p.Message, maxDetailMessage))
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')
+}
+
+// shortened is at most the first bytes of s, and "…" where more follow.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
 }
 
 const hexDigits = "0123456789abcdef"

@@ -15,7 +15,7 @@ const (
 	codeTooLarge         catalog.Code = "PAYLOAD_TOO_LARGE"
 	codeMediaType        catalog.Code = "UNSUPPORTED_MEDIA_TYPE"
 	codeHeadersTooLarge  catalog.Code = "HEADERS_TOO_LARGE"
-	codeRateLimited      catalog.Code = "RATE_LIMITED"
+	codeRateLimited                   = catalog.CodeRateLimited
 )
 
 // statusOf is the HTTP status of a code. A code that it does not know is a bug of ours, hence 500.
@@ -25,7 +25,7 @@ func statusOf(code catalog.Code) int {
 		return http.StatusBadRequest
 	case catalog.CodeUnauthorized:
 		return http.StatusUnauthorized
-	case catalog.CodeForbidden, catalog.CodeDomainNotVerified, catalog.CodeProjectSuspended, catalog.CodeMailDisabled:
+	case catalog.CodeForbidden, catalog.CodeAuthDisabled, catalog.CodeDomainNotAllowed, catalog.CodeDomainNotVerified, catalog.CodeProjectSuspended, catalog.CodeMailDisabled:
 		return http.StatusForbidden
 	case catalog.CodeNotFound:
 		return http.StatusNotFound
@@ -87,8 +87,11 @@ var (
 	refuseMethod    = &refusal{Code: codeMethodNotAllowed, Message: "the method is not allowed for this path; see the Allow header"}
 	refuseKey       = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
 	refuseRate      = &refusal{Code: codeRateLimited, Message: "too many failed keys from this address; try again later"}
+	refuseToken     = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
+	refuseTokenRate = &refusal{Code: codeRateLimited, Message: "too many failed tokens from this address; try again later"}
 	refuseAllow     = &refusal{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
 	refuseProject   = &refusal{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
+	refuseRename    = &refusal{Code: catalog.CodeForbidden, Message: "a project gets another slug only by a key with write on every project: other keys may be prepared for the new slug"}
 	refuseNoDomain  = &refusal{Code: catalog.CodeNotFound, Message: "no project for this domain"}
 	refuseInactive  = &refusal{Code: catalog.CodeDomainNotVerified, Message: "the domain is declared but not active"}
 	refuseSuspended = &refusal{Code: catalog.CodeProjectSuspended, Message: "the project that the domain belongs to is suspended"}

@@ -16,8 +16,9 @@ const (
 )
 
 var (
-	refuseStreams  = &refusal{Code: catalog.CodeUnavailable, Message: "this node has as many event streams open as it may"}
-	refuseStopping = &refusal{Code: catalog.CodeUnavailable, Message: "the service is shutting down"}
+	refuseStreams    = &refusal{Code: catalog.CodeUnavailable, Message: "this node has as many event streams open as it may"}
+	refuseKeyStreams = &refusal{Code: catalog.CodeUnavailable, Message: "this key has as many event streams open on this node as a key may"}
+	refuseStopping   = &refusal{Code: catalog.CodeUnavailable, Message: "the service is shutting down"}
 )
 
 // streamEvents answers GET /events (contract http.md 3.5) with Server-Sent Events, as the WHATWG's HTML standard
@@ -30,12 +31,11 @@ func (s *Server) streamEvents(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	if err := s.streams.room(); err != nil {
+	if err := s.streams.room(r.key.ID); err != nil {
 		return err
 	}
 	h := &r.ctx.Response.Header
 	h.SetContentType(contentEvents)
-	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep events back until it has 4 KiB of them
 	if r.ctx.IsHead() {
 		headChunked(r.ctx)

@@ -106,7 +106,7 @@ func TestEventStreamRefusals(t *testing.T) {
 }
 
 func TestEventStreamCap(t *testing.T) {
-	h := start(t, func(o *api.Options) { o.Limits.Streams = 2 })
+	h := start(t, func(o *api.Options) { o.Limits.Streams, o.Limits.StreamsPerKey = 2, 2 })
 	first, second := h.events(h.all, ""), h.events(h.all, "")
 	eventually(t, "two streams", func() bool { return h.streams() == 2 })
 	a := h.ask("GET", "/api/platform/events", h.all)

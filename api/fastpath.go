@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"fingerpost/resolver"
@@ -120,27 +119,6 @@ func (c *conn) expect(head []byte) (plain bool) {
 	return c.hot.expected && bytes.HasPrefix(value[end:], []byte(" HTTP/1.1\r\n"))
 }
 
-// A life says whether a conn is closed, or in the fast path: the library takes it for idle then, and may close it.
-type life struct{ state atomic.Int32 }
-
-const (
-	lives int32 = iota
-	answers
-	closed
-)
-
-// beginAnswer reports false where the connection has been closed.
-func (l *life) beginAnswer() bool { return l.state.CompareAndSwap(lives, answers) }
-
-// endAnswer reports false where the connection has been closed meanwhile, which is left to the caller.
-func (l *life) endAnswer() bool { return l.state.CompareAndSwap(answers, lives) }
-
-// revive makes a connection that was closed meanwhile what it was, for a request that is still to be answered.
-func (l *life) revive() { l.state.Store(lives) }
-
-// close reports whether there is something to close now.
-func (l *life) close() bool { return l.state.Swap(closed) == lives }
-
 // takeFastPath answers the message that has come in, which is a plain request line and a header, if that can be done
 // here. An error is the connection's.
 func (c *conn) takeFastPath() (answered bool, err error) {
@@ -219,7 +197,7 @@ func (s *Server) appendPlainHead(dst []byte, c *conn, f *headFields, answer *res
 	}
 	dst = append(dst, "\r\nX-Request-Id: "...)
 	dst = s.ids.append(dst, f.id, c)
-	dst = append(dst, "\r\nETag: "...)
+	dst = append(dst, "\r\nVary: "+headerVaryPlatform+"\r\nETag: "...)
 	dst = append(dst, answer.ETag...)
 	dst = append(dst, "\r\nCache-Control: "...)
 	dst = append(dst, s.cacheControl...)

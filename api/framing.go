@@ -180,8 +180,17 @@ const (
 	chunkLastLF
 )
 
-// feed takes the next bytes and returns how many of them belong to the body and whether it has ended.
-func (s *chunkScan) feed(b []byte) (n int, done bool, bad *refusal) {
+// announced is how much of the present chunk's data has not come.
+func (s *chunkScan) announced() int64 {
+	if s.step == chunkBytes {
+		return s.left
+	}
+	return 0
+}
+
+// feed takes the next bytes and returns how many of them belong to the body and whether it has ended. The data is
+// appended to data, unless that is nil.
+func (s *chunkScan) feed(b []byte, data *[]byte) (n int, done bool, bad *refusal) {
 	for n < len(b) {
 		c := b[n]
 		switch s.step {
@@ -196,6 +205,9 @@ func (s *chunkScan) feed(b []byte) (n int, done bool, bad *refusal) {
 		case chunkBytes:
 			take := min(s.left, int64(len(b)-n))
 			s.left -= take
+			if data != nil {
+				*data = append(*data, b[n:n+int(take)]...)
+			}
 			n += int(take)
 			if s.left == 0 {
 				s.step = chunkCR

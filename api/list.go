@@ -29,9 +29,9 @@ type paging struct {
 	desc  bool
 }
 
-// query is what the resolver is asked for. slugs are those of the projects that a key is bound to, or nil.
-func (p paging) query(slugs []string) resolver.Query {
-	q := resolver.Query{Sort: p.sort, Desc: p.desc, Slugs: slugs}
+// query is what the resolver is asked for. projects are the ids of those that a key is bound to, or nil.
+func (p paging) query(projects []int64) resolver.Query {
+	q := resolver.Query{Sort: p.sort, Desc: p.desc, IDs: projects}
 	if p.paged {
 		q.Page, q.Limit = p.page, p.limit
 	}

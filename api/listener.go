@@ -27,6 +27,7 @@ type admission struct {
 	mu    sync.Mutex // guards what follows
 	conns map[*conn]struct{}
 	peers map[netip.Addr]int
+	good  map[netip.Addr]time.Duration // when a peer's good key was last seen, on clock; at most maxGoodPeers
 
 	admitted int // since the start
 }
@@ -38,35 +39,8 @@ func newAdmission(limits Limits) *admission {
 		slots:  make(chan struct{}, limits.Conns),
 		conns:  make(map[*conn]struct{}),
 		peers:  make(map[netip.Addr]int),
+		good:   make(map[netip.Addr]time.Duration),
 	}
-}
-
-// enter registers c, whose slot is taken, or reports that its address has too many connections.
-func (a *admission) enter(c *conn) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if c.peer.IsValid() {
-		if a.peers[c.peer] >= a.limits.ConnsPerPeer {
-			return false
-		}
-		a.peers[c.peer]++
-	}
-	a.conns[c] = struct{}{}
-	a.admitted++
-	c.hot.lane = a.admitted % lanes
-	return true
-}
-
-func (a *admission) leave(c *conn) {
-	a.mu.Lock()
-	delete(a.conns, c)
-	if c.peer.IsValid() {
-		if a.peers[c.peer]--; a.peers[c.peer] == 0 {
-			delete(a.peers, c.peer)
-		}
-	}
-	a.mu.Unlock()
-	<-a.slots
 }
 
 // killSilent cuts the connections that have sent nothing yet, and keeps the others from waiting for another request.
@@ -101,17 +75,11 @@ type listener struct {
 	accepts  func(error) // told when accepting pauses, with the cause
 }
 
-// Accept waits while the total cap is reached.
+// Accept returns the next connection that gets a place, see admission.enter.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
-		select {
-		case l.admitted.slots <- struct{}{}:
-		case <-l.closing:
-			return nil, net.ErrClosed
-		}
 		raw, err := l.acceptRaw()
 		if err != nil {
-			<-l.admitted.slots
 			return nil, err
 		}
 		limits := &l.admitted.limits
@@ -125,12 +93,10 @@ func (l *listener) Accept() (net.Conn, error) {
 		} else {
 			c.direct = newRawIO(raw)
 		}
-		if !l.admitted.enter(c) {
-			raw.Close()
-			<-l.admitted.slots
-			continue
+		if l.admitted.enter(c, l.closing) {
+			return c, nil
 		}
-		return c, nil
+		raw.Close()
 	}
 }
 
@@ -174,12 +140,12 @@ func (l *listener) Close() (err error) {
 	return err
 }
 
-// peerAddr is the peer's address without port and zone, invalid for a Unix socket.
+// peerAddr is the network of the peer's address, invalid for a Unix socket.
 func peerAddr(a net.Addr) netip.Addr {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
 	addr, _ := netip.AddrFromSlice(tcp.IP)
-	return addr.Unmap()
+	return network(addr.Unmap())
 }

@@ -181,6 +181,10 @@ func TestMailFields(t *testing.T) {
 	f("9/smtp-config", `{"host":"other.example","password":"***"}`, "password")
 	f("9/smtp-config", `{"password":""}`, "password")
 	f("9/smtp-config", `{"port":0}`, "port")
+	f("9/smtp-config", `{"port":null}`, "port")
+	f("9/smtp-config", `{"host":null,"port":null,"fromEmail":null,"sslEnabled":null,"tlsEnabled":null,"active":null}`,
+		"host fromEmail sslEnabled tlsEnabled active port")
+	f("9/templates", `{"code":"WELCOME","name":null,"subjectTemplate":null,"active":null}`, "name subjectTemplate active")
 	f("9/smtp-config", `{"port":587.5}`, "port")
 	f("9/smtp-config", `{"host":null,"fromEmail":null}`, "host fromEmail")
 	f("9/smtp-config", `{"username":null,"password":null,"host":""}`, "host")
@@ -189,6 +193,8 @@ func TestMailFields(t *testing.T) {
 	f("9/templates", `{"code":"x y","name":"","subjectTemplate":"\n","bodyHtml":"{{","bodyText":"{{a b}}","active":1,"maxAge":"1y"}`,
 		"active code name subjectTemplate bodyHtml bodyText maxAge")
 	f("9/templates", `{"code":"A","name":"n","subjectTemplate":"s","bodyText":"`+strings.Repeat("x", catalog.MaxBodyBytes+1)+`"}`, "bodyText")
+	f("9/templates", `{"code":"A","name":"n","subjectTemplate":"s","bodyHtml":"<meta http-equiv=refresh content='0; url={{a}}'>"}`, "bodyHtml")
+	f("9/templates", `{"code":"A","name":"n","subjectTemplate":"s","bodyHtml":"<iframe srcdoc=\"{{a}}\"></iframe>"}`, "bodyHtml")
 	f("9/templates", `{"code":7,"name":"n","subjectTemplate":"s","bodyText":"t"}`, "code")
 }
 

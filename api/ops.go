@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,8 @@ type OpsOptions struct {
 	Config  Config
 	Logger  *slog.Logger // nil: slog.Default()
 	Version string
+	Listen  []string       // the address as it was asked for and as it is: their hosts are names of this machine
+	Allow   []netip.Prefix // networks that may send commands and take profiles; this machine always may
 	// AfterWrite tells how the command after writes does. Nil: there is none.
 	AfterWrite func() AfterWriteStatus
 	// Mail tells how the mail service does. Nil: there is none.
@@ -55,7 +58,7 @@ type AfterWriteStatus struct {
 }
 
 // An Ops serves probes, metrics, profiles, the status and the reload commands (contract cli.md, --ops-listen). It asks
-// for no key: its address is for operators only. Safe for concurrent use.
+// for no key: who may ask what is for an opsGuard to say. Safe for concurrent use.
 type Ops struct {
 	server  *Server
 	config  Config
@@ -81,22 +84,31 @@ func NewOps(o OpsOptions) (*Ops, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	guard := newOpsGuard(o.Listen, o.Allow)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", ops.readyz)
-	mux.HandleFunc("GET /status", ops.status)
+	mux.Handle("GET /status", guard.told(ops.status))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
-	mux.HandleFunc("POST /reload", ops.command(o.Config.Reload))
-	mux.HandleFunc("POST /reload/confirm", ops.command(o.Config.Confirm))
-	mux.HandleFunc("POST /backup", ops.backup)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	reload := func(ctx context.Context) error {
+		o.Server.resolver.ForgetSecrets()
+		return o.Config.Reload(ctx)
+	}
 	locks := new(lockProfiles)
-	mux.HandleFunc("/debug/pprof/mutex", locks.handler("mutex"))
-	mux.HandleFunc("/debug/pprof/block", locks.handler("block"))
+	for pattern, command := range map[string]http.HandlerFunc{
+		"POST /reload":         ops.command(reload),
+		"POST /reload/confirm": ops.command(o.Config.Confirm),
+		"POST /backup":         ops.backup,
+		"/debug/pprof/":        pprof.Index,
+		"/debug/pprof/cmdline": pprof.Cmdline,
+		"/debug/pprof/profile": pprof.Profile,
+		"/debug/pprof/symbol":  pprof.Symbol,
+		"/debug/pprof/trace":   pprof.Trace,
+		"/debug/pprof/mutex":   locks.handler("mutex"),
+		"/debug/pprof/block":   locks.handler("block"),
+	} {
+		mux.Handle(pattern, guard.command(command))
+	}
 	ops.http = &http.Server{
 		// A web page that the operator has open must not be able to send commands.
 		Handler:           http.NewCrossOriginProtection().Handler(mux),
@@ -147,7 +159,20 @@ type opsStatus struct {
 	Config        configsrc.Status  `json:"config"`
 	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
 	Mail          *mailStatus       `json:"mail,omitempty"`
+	Secrets       []secretStatus    `json:"secrets"` // what is wrong with secrets that were needed; maxSecretProblems at most
 }
+
+// A secretStatus is a problem with a project's secret.
+type secretStatus struct {
+	Severity  string `json:"severity"` // "error" or "warning"
+	Project   string `json:"project"`  // its slug
+	ProjectID int64  `json:"projectId"`
+	Field     string `json:"field"`
+	Message   string `json:"message"`
+}
+
+// maxSecretProblems bounds how many projects /status names.
+const maxSecretProblems = 100
 
 type storeStatus struct {
 	Degraded bool   `json:"degraded"`
@@ -170,7 +195,21 @@ func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
 	if o.mail != nil {
 		status.Mail = o.mailStatus()
 	}
+	status.Secrets = o.secretStatus()
 	writeJSON(w, http.StatusOK, status)
+}
+
+func (o *Ops) secretStatus() []secretStatus {
+	problems := o.server.resolver.SecretProblems()
+	list := []secretStatus{}
+	for _, p := range problems[:min(len(problems), maxSecretProblems)] {
+		severity := "error"
+		if p.Warning {
+			severity = "warning"
+		}
+		list = append(list, secretStatus{Severity: severity, Project: p.Slug, ProjectID: p.ProjectID, Field: "jwtSecret", Message: p.Message})
+	}
+	return list
 }
 
 // command runs a reload command and answers with the state after it.

@@ -10,10 +10,11 @@ import (
 
 // mailStatus is what /status says of the mail service.
 type mailStatus struct {
-	Queued   int64             `json:"queued"`   // mails that are accepted and have not reached their end
-	Attempts int64             `json:"attempts"` // under way
-	Sends    map[string]uint64 `json:"sends"`    // what came of attempts since the start
-	Stopped  []stoppedStatus   `json:"stopped"`  // maxStopped at most
+	Queued   int64             `json:"queued"`            // mails that are accepted and have not reached their end
+	LowDisk  string            `json:"lowDisk,omitempty"` // what the disk that mail is stored on has too little of: sends are refused
+	Attempts int64             `json:"attempts"`          // under way
+	Sends    map[string]uint64 `json:"sends"`             // what came of attempts since the start
+	Stopped  []stoppedStatus   `json:"stopped"`           // maxStopped at most
 	Gaps     []gapStatus       `json:"gaps,omitempty"`
 }
 
@@ -42,7 +43,7 @@ const maxStopped = 100
 
 func (o *Ops) mailStatus() *mailStatus {
 	c, stopped := o.mail.Counts(), o.mail.Stopped()
-	s := &mailStatus{Queued: c.Waiting, Attempts: c.Attempts, Sends: make(map[string]uint64, len(c.Sends)), Stopped: []stoppedStatus{}}
+	s := &mailStatus{Queued: c.Waiting, LowDisk: c.LowDisk, Attempts: c.Attempts, Sends: make(map[string]uint64, len(c.Sends)), Stopped: []stoppedStatus{}}
 	for _, send := range c.Sends {
 		s.Sends[send.Result] = send.N
 	}

@@ -15,7 +15,7 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 	all := []prometheus.Collector{
 		o.server.metrics,
 		counters{
-			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused for want of a good key.", []string{"reason"}, nil),
+			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused for want of a good key or token.", []string{"reason"}, nil),
 			read: o.server.keys.eachFailure,
 		},
 		counters{

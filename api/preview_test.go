@@ -54,6 +54,9 @@ func TestPreviewRefused(t *testing.T) {
 		{"41", p.poster, `{"subjectTemplate":"s"}`, 400, "VALIDATION_ERROR", []string{"bodyHtml"}},
 		{"41", p.poster, `{"subjectTemplate":"{{a","bodyHtml":"<script>{{b}}</script>","bodyText":"{{#if}}"}`, 400, "VALIDATION_ERROR", []string{"subjectTemplate", "bodyHtml", "bodyText"}},
 		{"41", p.poster, `{"subjectTemplate":"{{a}}","bodyText":"t","variables":{"a":"x\ny"}}`, 400, "VALIDATION_ERROR", []string{"variables.a"}},
+		{"41", p.poster, `{"subjectTemplate":"s","bodyHtml":"<p style=\"{{b}}\">"}`, 400, "VALIDATION_ERROR", []string{"bodyHtml"}},
+		{"41", p.poster, `{"subjectTemplate":"s","bodyHtml":"<form action=\"{{b}}\"><video poster='{{c}}'>","variables":{"b":"javascript:alert(1)","c":" https://x.example/"}}`,
+			400, "VALIDATION_ERROR", []string{"variables.b", "variables.c"}},
 		{"41", p.poster, `{"templateCode":"NONE"}`, 404, "NOT_FOUND", nil},
 		{"41", p.poster, `{"templateCode":"ASLEEP"}`, 409, "TEMPLATE_INACTIVE", nil},
 	} {

@@ -23,7 +23,7 @@ func (s *Server) listProjects(r *request) error {
 	if !page.paged && page.sort == "id" && r.key.EveryProject() {
 		return s.streamProjects(r, page.desc)
 	}
-	rows, total, err := s.resolver.Projects(page.query(r.key.Projects))
+	rows, total, err := s.resolver.Projects(page.query(r.key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
@@ -45,12 +45,15 @@ func (s *Server) getProjectBySlug(r *request) error {
 		return err
 	}
 	slug, _ := r.ctx.UserValue("slug").(string) // as sent: a slug has nothing to escape
-	if !r.key.Covers(slug) {
+	if !r.key.Names(slug) {
 		return refuseProject
 	}
 	project, err := s.resolver.ProjectBySlug(slug)
 	if err != nil {
 		return err
+	}
+	if !r.key.Covers(project.ID) {
+		return refuseProject
 	}
 	s.succeedProject(r, project)
 	return nil
@@ -74,7 +77,7 @@ func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog
 	if err != nil {
 		return nil, err
 	}
-	if !r.key.Covers(project.Slug) {
+	if !r.key.Covers(project.ID) {
 		return nil, refuseProject
 	}
 	return project, nil
@@ -166,8 +169,15 @@ func (s *Server) updateProject(r *request) error {
 		return err
 	}
 	apply := func(p *catalog.Project) error {
+		slug := p.Slug
 		f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), projectNames...)
-		return f.validated(p.Validate())
+		if err := f.validated(p.Validate()); err != nil {
+			return err
+		}
+		if p.Slug != slug && !r.key.EveryProject() {
+			return refuseRename
+		}
+		return nil
 	}
 	trial := *project
 	if err := apply(&trial); err != nil {

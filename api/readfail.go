@@ -4,36 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"net"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/resolver/catalog"
 )
-
-// headerReceived is called when a request's header is there and its body, if it has one, is not. Without a good key
-// the body is not read: the handler answers 401 without it, and the connection is closed.
-func (s *Server) headerReceived(h *fasthttp.RequestHeader) (config fasthttp.RequestConfig) {
-	length := h.ContentLength()
-	if length == 0 || length == -2 {
-		return config
-	}
-	service := Platform
-	if isMailPath(string(targetPath(h.RequestURI()))) {
-		service = Mail
-	}
-	switch _, failure := s.keys.check(h, service, time.Now()); {
-	case failure != keyGood:
-		h.SetContentLength(0)
-		h.SetConnectionClose()
-		h.Del(fasthttp.HeaderExpect)
-	case length > s.admitted.limits.BodyBytes:
-		h.Del(fasthttp.HeaderExpect) // no "100 Continue" for a body that is refused
-	}
-	return config
-}
 
 // readFailed answers for a request that could not be read. By then the library has forgotten what it knew of it; the
 // connection has kept the head.
@@ -51,14 +26,9 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, err error) {
 	if refused == nil {
 		refused = readFailure(err)
 	}
-	if refused == refuseBodySize {
-		// The route's own failures come first (contract http.md 1.7).
-		if early := s.routeFailure(ctx, head, path); early != nil {
-			refused = early
-		}
-	}
 	s.fail(ctx, string(path), refused)
-	method, _, _ := bytes.Cut(head, []byte{' '})
+	method := headMethod(head)
+	ctx.Response.SkipBody = string(method) == fasthttp.MethodHead
 	s.record(ctx, method, "", nil, 0)
 }
 
@@ -67,8 +37,6 @@ func readFailure(err error) *catalog.Error {
 	var small *fasthttp.ErrSmallBuffer
 	var netErr net.Error
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return refuseBodySize
 	case errors.As(err, &small):
 		return refuseHeadSize
 	case errors.Is(err, fasthttp.ErrTimeout), errors.As(err, &netErr) && netErr.Timeout():
@@ -77,26 +45,10 @@ func readFailure(err error) *catalog.Error {
 	return refuseMalformed
 }
 
-// routeFailure is the 404 or 405 of a request whose body was refused, or nil.
-func (s *Server) routeFailure(ctx *fasthttp.RequestCtx, head, path []byte) *catalog.Error {
-	method, _, _ := bytes.Cut(head, []byte{' '})
-	if allow, static := s.statics[string(path)]; static {
-		if slices.Contains(strings.Split(allow, ", "), string(method)) {
-			return nil
-		}
-		ctx.Response.Header.Set("Allow", allow)
-		return refuseMethod
-	}
-	if handler, _ := s.router.Lookup(string(method), string(path), ctx); handler != nil {
-		return nil
-	}
-	for _, rt := range routes() {
-		if handler, _ := s.router.Lookup(rt.method, string(path), ctx); handler != nil {
-			ctx.Response.Header.Set("Allow", allowed(routes(), rt.path))
-			return refuseMethod
-		}
-	}
-	return refusePath
+// headMethod is the method of a head, which may be cut or malformed.
+func headMethod(head []byte) []byte {
+	method, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte{' '})
+	return method
 }
 
 // headTarget is the request target of a head, which may be cut or malformed.

@@ -24,13 +24,17 @@ type object struct {
 	values map[string]any
 }
 
-// readBody decodes a request's body, which must be a JSON object (contract http.md 1.4). The result holds no memory of
-// the request.
+// readBody reads and decodes a request's body, which must be a JSON object (contract http.md 1.4). Call it when all that
+// does not need the body has been checked: until then it is not read. The result holds no memory of the request.
 func readBody(ctx *fasthttp.RequestCtx) (*object, error) {
 	if err := checkMediaType(&ctx.Request.Header); err != nil {
 		return nil, err
 	}
-	return decodeBody(ctx.Request.Body())
+	body, err := requestBody(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return decodeBody(body)
 }
 
 // checkMediaType takes JSON in UTF-8 without a content coding. A missing Content-Type is taken as JSON.

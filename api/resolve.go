@@ -24,6 +24,7 @@ var (
 // resolve answers GET /projects/resolve (contract http.md 3.3). A hit and a 304 allocate nothing; most of them do not
 // come here, see fastpath.go. It returns the key that asked, nil where there was no good one. c may be nil.
 func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *resolver.Key {
+	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)
 	var key *resolver.Key
 	var failure keyFailure
 	if c != nil && c.in.scan.keys == 1 {
@@ -34,6 +35,9 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 	if failure != keyGood {
 		s.fail(ctx, resolvePath, s.refuseFailed(ctx, failure))
 		return nil
+	}
+	if c != nil {
+		s.admitted.welcome(c)
 	}
 	answer, err := s.ask(ctx, c, key)
 	if err != nil {
@@ -87,10 +91,15 @@ func flatForm(key *resolver.Key) resolver.Form {
 // refusedAnswer says why the key does not get the answer, or nil. A domain of a project that the key does not reach is
 // FORBIDDEN in whatever state it is, so that nothing of that state shows.
 func refusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
-	if answer.Slug != "" && !key.Covers(answer.Slug) {
+	if answer.ProjectID != 0 && !key.Covers(answer.ProjectID) {
 		return refuseProject
 	}
-	switch answer.Code {
+	return refusedCode(answer.Code)
+}
+
+// refusedCode is the failure that an answer's Code stands for, nil for "".
+func refusedCode(code catalog.Code) *catalog.Error {
+	switch code {
 	case "":
 		return nil
 	case catalog.CodeNotFound:

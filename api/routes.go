@@ -47,6 +47,7 @@ func routes() []route {
 		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, (*Server).updateServiceSettings},
 		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, (*Server).updateAuthSettings},
 		{"GET", eventsPath, Platform, resolvePermissions, (*Server).streamEvents},
+		{"GET", authMePath, Platform, 0, (*Server).authMe},
 		{"GET", mailHealthPath, Mail, 0, (*Server).mailHealth},
 		{"GET", smtpConfigPath, Mail, read, (*Server).getSMTPConfig},
 		{"POST", smtpConfigPath, Mail, write, (*Server).saveSMTPConfig},
@@ -190,12 +191,16 @@ func isHealth(ctx *fasthttp.RequestCtx) bool {
 // offers reports whether the listener that c came in by has the service.
 func offers(c *conn, service Services) bool { return c == nil || c.services&service != 0 }
 
-// afterHandler turns a panic into a 500 and arranges for a quiet end where the body was not read.
+// afterHandler turns a panic into a 500 and arranges for a quiet end where the rest of the body is not awaited.
 func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
 	if cause := recover(); cause != nil {
 		s.panicked(ctx, cause)
 	}
-	if c != nil && c.unfinished() {
+	if c == nil {
+		return
+	}
+	c.charge.release()
+	if !c.settleBody(ctx.Response.StatusCode() < 400) {
 		ctx.Response.SetConnectionClose()
 		c.lingers.Store(true)
 	}
@@ -205,7 +210,8 @@ func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
 func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		r := &request{server: s, ctx: ctx, route: rt}
-		if c, _ := ctx.Conn().(*conn); !offers(c, rt.service) {
+		c, _ := ctx.Conn().(*conn)
+		if !offers(c, rt.service) {
 			s.finish(ctx, nil, nil, refusePath)
 			return
 		}
@@ -215,7 +221,11 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		}
 		var err error
 		if rt.allow != 0 {
+			dependsOnKey(&ctx.Response.Header, rt.service)
 			r.key, err = s.authorize(ctx, rt.service)
+		}
+		if c != nil && r.key != nil {
+			c.charge = bodyCharge{budget: s.bodies, key: r.key.ID}
 		}
 		if err == nil {
 			err = rt.run(s, r)
@@ -236,11 +246,24 @@ func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler
 	return s.handler(rt)
 }
 
+// dependsOnKey tells caches that the answer is for the request's key only. Handlers whose answers may be kept say so later.
+func dependsOnKey(h *fasthttp.ResponseHeader, service Services) {
+	vary := varyPlatform
+	if service == Mail {
+		vary = varyMail
+	}
+	h.SetCanonical(headerVary, vary)
+	h.SetCanonical(headerCacheControl, cacheNever)
+}
+
 // authorize checks the request's key.
 func (s *Server) authorize(ctx *fasthttp.RequestCtx, service Services) (*resolver.Key, error) {
 	key, failure := s.keys.check(&ctx.Request.Header, service, ctx.Time())
 	if failure != keyGood {
 		return nil, s.refuseFailed(ctx, failure)
+	}
+	if c, _ := ctx.Conn().(*conn); c != nil {
+		s.admitted.welcome(c)
 	}
 	return key, nil
 }

@@ -83,11 +83,14 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 		m.Request = requestHash(r.route.path, f.body)
 	}
 	f.body = nil
-	r.ctx.Request.ResetBody() // nobody needs it while this waits
+	r.dropBody() // nobody needs it while this waits
 	receipt, err := s.await(m)
 	if err != nil {
-		if e, _ := visible(err); e.Code == catalog.CodeConflict {
+		switch e, _ := visible(err); e.Code {
+		case catalog.CodeConflict:
 			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("1")) // the first one still runs
+		case codeRateLimited:
+			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("30")) // the queue is full, or its disk
 		}
 		return err
 	}
@@ -109,7 +112,7 @@ func (s *Server) reach(r *request, m *mailer.Send) error {
 		switch {
 		case err != nil:
 			return err
-		case !r.key.Covers(project.Slug):
+		case !r.key.Covers(project.ID):
 			return refuseProject
 		}
 		return nil

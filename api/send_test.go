@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -342,6 +343,45 @@ func TestNoMailService(t *testing.T) {
 			t.Errorf("%s: no Retry-After", c[0])
 		}
 	}
+}
+
+// A send that the queue has no room for is 429 and leaves nothing behind.
+func TestSendToFullQueue(t *testing.T) {
+	var low atomic.Bool
+	p := startPost(t, newSink(t), func(o *mailer.Options) {
+		o.QueuePerProject = 1
+		o.LowDisk = func() string {
+			if low.Load() {
+				return "0 kB free"
+			}
+			return ""
+		}
+	})
+	first := `{"domain":"dead.example","toEmail":"ada@example.com","subject":"s","bodyText":"t"}`
+	p.ask("POST", "/send/raw", p.all, first, "Idempotency-Key: one").check(t, 202, "")
+	full := func(body string, total float64) {
+		t.Helper()
+		for range 2 { // nor is the idempotency key stored, which would make the second one a replay
+			a := p.ask("POST", "/send/raw", p.all, body, "Idempotency-Key: two")
+			a.check(t, 429, "RATE_LIMITED")
+			if a.Header.Get("Retry-After") == "" || a.Header.Get("Idempotent-Replay") != "" {
+				t.Errorf("headers %v", a.Header)
+			}
+		}
+		if a := p.ask("GET", fmt.Sprintf("/projects/%d/logs", deadID), p.reader, ""); a.json["meta"].(map[string]any)["total"] != total {
+			t.Errorf("log entries: %s", a.body)
+		}
+	}
+	full(first, 1)
+	if a := p.ask("POST", "/send/raw", p.all, first, "Idempotency-Key: one"); a.StatusCode != 202 || a.Header.Get("Idempotent-Replay") != "true" {
+		t.Errorf("a replay: %d %s", a.StatusCode, a.body)
+	}
+	p.ask("POST", "/send/template", p.poster, hello).check(t, 200, "") // of another project
+	low.Store(true)
+	full(strings.Replace(first, "dead.", "post.", 1), 1)
+	p.ask("POST", "/send/template", p.poster, `{"domain":"post.example","toEmail":"a@b.example","templateCode":"HELLO"}`).check(t, 400, "VALIDATION_ERROR")
+	low.Store(false)
+	p.ask("POST", "/send/template", p.poster, hello).check(t, 200, "")
 }
 
 // The ops listener tells of the queue, and of a project whose mail has stopped.

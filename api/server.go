@@ -44,22 +44,27 @@ type Options struct {
 	AccessLogResolve bool
 	// BlockedKeyIDs are public ids of keys that are refused although the files declare them.
 	BlockedKeyIDs map[string]bool
+	// AuthIssuer is the iss claim that tokens must have. "": DefaultAuthIssuer.
+	AuthIssuer string
 	// Limits bound what peers can take. Zero fields take their defaults.
 	Limits Limits
 }
 
 // Limits bound what peers can take of the server.
 type Limits struct {
-	HeaderBytes  int           // request line and header; 0: 16 KiB
-	BodyBytes    int           // 0: 1 MiB
-	Read         time.Duration // from the first byte of a request to its last; 0: 10 s
-	Write        time.Duration // of an answer; a long one gets more as it is taken (16 KiB/s); 0: 10 s
-	Idle         time.Duration // between two requests; 0: 60 s
-	Conns        int           // in total, to be kept below the descriptor limit; 0: 8192
-	ConnsPerPeer int           // per peer address, not for Unix sockets; 0: 1024
-	Streams      int           // connections that event streams may take; 0: half of Conns
-	Heartbeat    time.Duration // between two comments in an event stream; 0: 15 s
-	Sends        int           // requests that may wait for an SMTP server; the mail of those beyond is queued; 0: half of Conns
+	HeaderBytes   int           // request line and header; 0: 16 KiB
+	BodyBytes     int           // of one request; 0: 1 MiB
+	Bodies        int64         // bytes of request bodies in memory, in total; a request beyond is answered 503; 0: 64 MiB
+	BodiesPerKey  int64         // and of the requests of one key; 0: a quarter of Bodies
+	Read          time.Duration // from the first byte of a request to its last; 0: 10 s
+	Write         time.Duration // of an answer; a long one gets more as it is taken (16 KiB/s); 0: 10 s
+	Idle          time.Duration // between two requests; 0: 60 s
+	Conns         int           // in total, to be kept below the descriptor limit; an eighth is kept for known peers; 0: 8192
+	ConnsPerPeer  int           // per IPv4 address and per IPv6 /64, not for Unix sockets; 0: 1024
+	Streams       int           // connections that event streams may take; 0: half of Conns
+	StreamsPerKey int           // and those of one key; 0: a quarter of Streams
+	Heartbeat     time.Duration // between two comments in an event stream; 0: 15 s
+	Sends         int           // requests that may wait for an SMTP server; the mail of those beyond is queued; 0: half of Conns
 }
 
 func (l Limits) withDefaults() Limits {
@@ -75,9 +80,16 @@ func (l Limits) withDefaults() Limits {
 	}
 	def(&l.HeaderBytes, 16<<10)
 	def(&l.BodyBytes, 1<<20)
+	if l.Bodies == 0 {
+		l.Bodies = 64 << 20
+	}
+	if l.BodiesPerKey == 0 {
+		l.BodiesPerKey = max(l.Bodies/4, int64(l.BodyBytes))
+	}
 	def(&l.Conns, 8192)
 	def(&l.ConnsPerPeer, 1024)
 	def(&l.Streams, max(1, l.Conns/2))
+	def(&l.StreamsPerKey, max(1, l.Streams/4))
 	def(&l.Sends, max(1, l.Conns/2))
 	wait(&l.Read, 10*time.Second)
 	wait(&l.Write, 10*time.Second)
@@ -109,10 +121,14 @@ type Server struct {
 	admitted *admission
 	streams  *subscribers
 	waiting  *waiting
+	bodies   *bodyBudget
+
+	anonymous logLimit // of the access log
 
 	loading          atomic.Bool // see SetLoading
 	cacheControl     []byte
 	accessLogResolve bool
+	authIssuer       string
 
 	mu        sync.Mutex // guards listeners and stopping
 	listeners []*listener
@@ -126,6 +142,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.AuthIssuer == "" {
+		o.AuthIssuer = DefaultAuthIssuer
 	}
 	if o.ResolveMaxAge == 0 {
 		o.ResolveMaxAge = 5 * time.Second
@@ -141,21 +160,24 @@ func New(o Options) (*Server, error) {
 		ids:              newRequestIDs(),
 		metrics:          newMetrics(),
 		accessLogResolve: o.AccessLogResolve,
+		authIssuer:       o.AuthIssuer,
 	}
+	s.anonymous.log = o.Logger
 	s.waiting = newWaiting(s.admitted.limits)
-	s.streams = newSubscribers(o.Resolver.Events(), s.admitted.limits.Streams)
+	s.bodies = newBodyBudget(s.admitted.limits)
+	s.streams = newSubscribers(o.Resolver.Events(), s.admitted.limits)
 	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
 	s.router = s.newRouter()
 	s.http = &fasthttp.Server{
-		Handler:            s.handle,
-		ErrorHandler:       s.readFailed,
-		HeaderReceived:     s.headerReceived,
-		ReadBufferSize:     s.admitted.limits.HeaderBytes,
-		MaxRequestBodySize: s.admitted.limits.BodyBytes,
-		Concurrency:        s.admitted.limits.Conns + 1, // the listener's cap comes first; conn has the timeouts
-		CloseOnShutdown:    true,
-		KeepHijackedConns:  true, // event streams close theirs
+		Handler:        s.handle,
+		ErrorHandler:   s.readFailed,
+		HeaderReceived: s.headerReceived,
+		ReadBufferSize: s.admitted.limits.HeaderBytes,
+		// The listener's cap comes first; the goroutine of a connection that was evicted may live on for a moment.
+		Concurrency:       2*s.admitted.limits.Conns + 1,
+		CloseOnShutdown:   true,
+		KeepHijackedConns: true, // event streams close theirs
 
 		NoDefaultServerHeader:        true,
 		SecureErrorLogMessage:        true,
@@ -227,6 +249,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = s.streams.wait(ctx)
 	}
 	s.admitted.killAll()
+	s.anonymous.flush()
 	if !again {
 		close(s.admitted.clock.stopped)
 	}

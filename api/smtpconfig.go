@@ -105,9 +105,7 @@ func (f *form) port(c *catalog.SMTPConfig, exists bool) {
 		return
 	}
 	written := c.Port
-	if c.Port = 0; value == nil {
-		return
-	}
+	c.Port = 0
 	var port int
 	f.set(catalog.Field{Name: "port", Value: &port}, value)
 	if port < 1 || port > 65535 {

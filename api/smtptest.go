@@ -38,7 +38,7 @@ func (s *Server) testSMTP(r *request) error {
 	}
 	defer done()
 	f.body = nil
-	r.ctx.Request.ResetBody()
+	r.dropBody()
 	report, err := s.mail.TestSMTP(s.waiting.ctx, t)
 	if err == nil {
 		s.succeed(r.ctx, "connected, and a mail was sent", appendSMTPTest(nil, &report))

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -282,7 +281,7 @@ func (u *subscriber) renewKey() (same bool) {
 	if !now.ExpiresAt.Equal(was.ExpiresAt) {
 		u.timer.Reset(u.pause(u.server.admitted.limits.Heartbeat))
 	}
-	return now.Allow == was.Allow && now.EveryProject() == was.EveryProject() && slices.Equal(now.Projects, was.Projects)
+	return now.Allow == was.Allow && now.SameReach(was)
 }
 
 // send writes to the connection, within the write timeout.

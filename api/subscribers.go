@@ -18,28 +18,30 @@ const (
 
 // subscribers are the open event streams of a server. Safe for concurrent use.
 type subscribers struct {
-	feed  *resolver.Feed
-	limit int
-	ended [endings]atomic.Uint64
+	feed   *resolver.Feed
+	limit  int
+	perKey int
+	ended  [endings]atomic.Uint64
 
 	stopped chan struct{} // closed when stopping is set
 	drained chan struct{} // closed when stopping is set and none is open
 
 	mu       sync.Mutex // guards what follows
 	open     map[*subscriber]struct{}
-	telling  bool // the goroutine that tells them runs
+	keys     map[string]int // how many of them each key has, by id
+	telling  bool           // the goroutine that tells them runs
 	stopping bool
 }
 
-func newSubscribers(feed *resolver.Feed, limit int) *subscribers {
+func newSubscribers(feed *resolver.Feed, l Limits) *subscribers {
 	return &subscribers{
-		feed: feed, limit: limit, open: make(map[*subscriber]struct{}),
+		feed: feed, limit: l.Streams, perKey: l.StreamsPerKey, open: make(map[*subscriber]struct{}), keys: make(map[string]int),
 		stopped: make(chan struct{}), drained: make(chan struct{}),
 	}
 }
 
-// room reports, as an error, that there must not be another one.
-func (s *subscribers) room() error {
+// room reports, as an error, that the key must not have another one.
+func (s *subscribers) room(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -47,6 +49,8 @@ func (s *subscribers) room() error {
 		return refuseStopping
 	case len(s.open) >= s.limit:
 		return refuseStreams
+	case s.keys[key] >= s.perKey:
+		return refuseKeyStreams
 	}
 	return nil
 }
@@ -62,6 +66,7 @@ func (s *subscribers) add(u *subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[u] = struct{}{}
+	s.keys[u.keyID]++
 	if s.stopping {
 		u.end(endShutdown)
 	} else if !s.telling {
@@ -75,6 +80,9 @@ func (s *subscribers) remove(u *subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, u)
+	if s.keys[u.keyID]--; s.keys[u.keyID] == 0 {
+		delete(s.keys, u.keyID)
+	}
 	if s.stopping && len(s.open) == 0 {
 		s.drainedNow()
 	}

@@ -43,7 +43,16 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
 	ctx = configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx)})
+	ctx = configsrc.WithCoverage(ctx, r.covers())
 	return f(ctx, s.files)
+}
+
+// covers is the request's key's Covers, nil where the key reaches every project.
+func (r *request) covers() configsrc.Coverage {
+	if r.key.EveryProject() {
+		return nil
+	}
+	return r.key.Covers
 }
 
 // update changes a project's block.

@@ -119,8 +119,10 @@ func (w *wireWriter) bool(v bool) {
 
 func (w *wireWriter) stamp(s *catalog.Stamp) {
 	w.uint(uint64(s.Size))
-	w.b = binary.AppendVarint(w.b, s.ModTime.Unix())
-	w.uint(uint64(s.ModTime.Nanosecond()))
+	for _, t := range [...]time.Time{s.ModTime, s.Changed} {
+		w.b = binary.AppendVarint(w.b, t.Unix())
+		w.uint(uint64(t.Nanosecond()))
+	}
 	w.uint(s.Inode)
 	w.b = append(w.b, s.Hash[:]...)
 }
@@ -195,13 +197,16 @@ func (r *wireReader) bool() bool { return r.uint() == 1 }
 
 func (r *wireReader) stamp() (s catalog.Stamp) {
 	s.Size = int64(r.uint())
-	seconds, n := binary.Varint(r.left)
-	if n <= 0 {
-		r.fail()
-		return s
+	for _, t := range [...]*time.Time{&s.ModTime, &s.Changed} {
+		seconds, n := binary.Varint(r.left)
+		if n <= 0 {
+			r.fail()
+			return s
+		}
+		r.left = r.left[n:]
+		*t = time.Unix(seconds, int64(r.uint()))
 	}
-	r.left = r.left[n:]
-	s.ModTime, s.Inode = time.Unix(seconds, int64(r.uint())), r.uint()
+	s.Inode = r.uint()
 	copy(s.Hash[:], r.take(uint64(len(s.Hash))))
 	return s
 }

@@ -17,7 +17,7 @@ func wireOf(b []byte) wireReader { return wireReader{r: bufio.NewReader(bytes.Ne
 
 // TestWireRoundTrip sends messages of each kind behind each other.
 func TestWireRoundTrip(t *testing.T) {
-	stamp := catalog.Stamp{Size: 1 << 40, ModTime: time.Unix(-5, 999_999_999), Inode: 1 << 63, Hash: [32]byte{1, 31: 2}}
+	stamp := catalog.Stamp{Size: 1 << 40, ModTime: time.Unix(-5, 999_999_999), Changed: time.Unix(5, 1), Inode: 1 << 63, Hash: [32]byte{1, 31: 2}}
 	answers := []apartAnswer{
 		{},
 		{sound: true, same: true, stamp: stamp},

@@ -19,6 +19,22 @@ type Written struct {
 
 type authorKey struct{}
 
+// A Coverage reports whether an API key reaches the project with the id; nil: the key reaches every project. Such a key
+// alone may declare any domain, see MayClaim, and is told who has what another one wants.
+type Coverage func(project int64) bool
+
+type coverageKey struct{}
+
+// WithCoverage tells the writes that are made under the context which projects their key reaches.
+func WithCoverage(ctx context.Context, covers Coverage) context.Context {
+	return context.WithValue(ctx, coverageKey{}, covers)
+}
+
+func coverageOf(ctx context.Context) Coverage {
+	covers, _ := ctx.Value(coverageKey{}).(Coverage)
+	return covers
+}
+
 // WithAuthor tells the writes that are made under the context who makes them.
 func WithAuthor(ctx context.Context, a Author) context.Context {
 	return context.WithValue(ctx, authorKey{}, a)

@@ -13,11 +13,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A bodySwap is new text for a file that a template takes by file(), on its way to its place with the update that it
-// belongs to.
+// A bodySwap is new content for a further file of an update, on its way to its place with it: text that a template takes by
+// file(), or a config file with keys, see keyfiles.go.
 type bodySwap struct {
-	path    string // below the config folder
-	target  string // links followed
+	c       *candidate // what a config file then declares; nil for text
+	path    string     // below the config folder
+	target  string     // links followed
 	content []byte
 	like    fs.FileInfo
 	want    [32]byte // hash of the content that it replaces
@@ -38,7 +39,7 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 		if err != nil {
 			return nil, writeFault("edit "+b.Path, err)
 		}
-		now, stamp, err := t.read(b.Path, maxBodyFileBytes)
+		now, stamp, err := t.readNamed(b.Path, maxBodyFileBytes)
 		if err != nil {
 			return nil, writeFault("read "+b.Path, err)
 		}
@@ -73,7 +74,7 @@ func (s *Source) soleUse(e *edit, b hclfile.BodyEdit) error {
 		return nil
 	}
 	return &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: %s is file(%q), %s; give it a file or a text of its own first",
-		s.display(e.path), b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
+		e.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
 }
 
 // read reports whether the file at path had this hash when the config file was decoded.
@@ -88,13 +89,10 @@ func (e *edit) read(path string, hash [32]byte) bool {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// bodyBytes is a text as the file that had these bytes holds it: with its line ends and its byte order mark. Text that
+// bodyBytes is a text as the file that had these bytes holds it: byte for byte, behind its byte order mark. Text that
 // begins with such a mark needs one before it, since the first is none of the text's.
 func bodyBytes(was []byte, text string) []byte {
 	out := []byte(text)
-	if at := bytes.IndexByte(was, '\n'); at > 0 && was[at-1] == '\r' {
-		out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
-	}
 	if bytes.HasPrefix(was, byteOrderMark) || bytes.HasPrefix(out, byteOrderMark) {
 		out = append(bytes.Clone(byteOrderMark), out...)
 	}
@@ -116,7 +114,7 @@ func (b *bodySwap) stage(d Disk) (err error) {
 		return err
 	}
 	var info fs.FileInfo
-	if b.temp, info, err = writeSwap(d, b.target, b.content, b.like, b.want); err != nil {
+	if b.temp, info, err = stageSwap(d, b.target, b.content, b.like, b.want); err != nil {
 		return err
 	}
 	b.stamp = stampOf(info, b.content)
@@ -129,7 +127,9 @@ func (b *bodySwap) put(d Disk) (err error) {
 	if errors.Is(err, errStranded) {
 		b.temp = ""
 	}
-	b.placed = err == nil
+	if b.placed = err == nil; b.placed {
+		b.stamp = renamed(b.stamp, b.target)
+	}
 	return err
 }
 
@@ -147,7 +147,7 @@ func (b *bodySwap) takeBack(d Disk) {
 
 func (b *bodySwap) discard(d Disk) {
 	if b.temp != "" {
-		_ = d.Remove(b.temp)
+		removeSwapped(d, b.temp)
 		b.temp = ""
 	}
 	if b.lock != nil {
@@ -156,11 +156,22 @@ func (b *bodySwap) discard(d Disk) {
 	}
 }
 
-// stageBodies is stage for the files that change with the update's own, whose new stamps the config file then depends on.
+// stageBodies is stage for the files that change with the update's own.
 func (u *update) stageBodies() error {
 	for _, b := range u.bodies {
 		if err := b.stage(u.disk); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// depend notes the new stamps of the files that are in place: of a body, on which the config file depends, or of a key list.
+func (u *update) depend() {
+	for _, b := range u.bodies {
+		if b.c != nil {
+			b.c.stamp = b.stamp
+			continue
 		}
 		for i := range u.c.deps {
 			if u.c.deps[i].Path == b.path {
@@ -168,11 +179,11 @@ func (u *update) stageBodies() error {
 			}
 		}
 	}
-	return nil
 }
 
-// putAll brings all files of an update into their places: texts first, the config file last, and none of them where one
-// cannot be had. Where the update is of several files, a note says so as long as they are on their way, see undo.go.
+// putAll brings all files of an update into their places: texts and key lists first, the project's file last, and none of
+// them where one cannot be had. Where the update is of several files, a note says so as long as they are on their way, see
+// undo.go.
 func (s *Source) putAll(u *update) (err error) {
 	defer func() {
 		if err != nil {
@@ -184,7 +195,14 @@ func (s *Source) putAll(u *update) (err error) {
 			return writeFault("write "+u.c.path, err)
 		}
 	}
-	for _, b := range u.bodies {
+	targets := u.targets()
+	last := len(targets) - 1
+	for i, b := range u.bodies {
+		if i == last {
+			if err = syncFoldersOf(u.disk, targets[:last]); err != nil {
+				return writeFault("write "+u.c.path, err)
+			}
+		}
 		err = b.put(u.disk)
 		s.tellKept(b.target, b.kept)
 		if errors.Is(err, ErrChanged) {
@@ -194,11 +212,15 @@ func (s *Source) putAll(u *update) (err error) {
 			return writeFault("replace "+b.path, err)
 		}
 	}
+	u.depend()
 	if u.stays {
 		if now, rerr := u.disk.ReadFile(u.target); rerr != nil || digest(now) != u.want {
 			return ErrChanged
 		}
 		return nil
+	}
+	if err = syncFoldersOf(u.disk, targets[:last]); err != nil {
+		return writeFault("write "+u.c.path, err)
 	}
 	err = u.put()
 	s.tellKept(u.target, u.kept)
@@ -210,6 +232,9 @@ func (s *Source) takeAllBack(u *update) {
 	if !u.stays {
 		u.takeBack()
 		s.tellKept(u.target, u.kept)
+		if len(u.bodies) > 0 {
+			_ = syncFolder(u.disk, filepath.Dir(u.target)) // what cannot be synced, nobody has been told of
+		}
 	}
 	s.takeBodiesBack(u)
 }

@@ -14,9 +14,8 @@ const brakeFrom = 10
 
 // brake holds a look back when it would take too much away. What waits for its second look counts; then nothing of the
 // look comes in before that, for it is held whole or not at all.
-func (s *Source) brake(found *finding, j *judge, start time.Time) (held bool, err error) {
+func (s *Source) brake(found *finding, j *judge, loss counts, start time.Time) (held bool, err error) {
 	empty := len(s.table.files) > 0 && s.remaining(found) == 0
-	loss := j.loss()
 	if !empty && !s.tooMuch(loss) {
 		return false, nil
 	}

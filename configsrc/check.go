@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -34,12 +36,42 @@ func (f *CheckedFile) Line(ref catalog.Ref) int {
 	return r.Position(ref).Line
 }
 
+// Project finds the project of a slug, nil where there is none.
+func (c *Checked) Project(slug string) (*CheckedFile, *catalog.ProjectConfig) {
+	for i := range c.Files {
+		projects := c.Files[i].Declared.Projects
+		for j := range projects {
+			if projects[j].Project.Slug == slug {
+				return &c.Files[i], &projects[j]
+			}
+		}
+	}
+	return nil, nil
+}
+
 // Check loads a folder as a service with an empty store would, with the same decoder and the same rules, and changes
 // nothing. It needs no secrets. An error means that the folder cannot be read.
-func Check(dir string) (*Checked, error) { return CheckWith(dir, nil) }
+func Check(dir string) (*Checked, error) { return check(dir, nil, nil, nil) }
 
 // CheckWith is Check for the folder as it would be with these contents, by path below it, written into it.
 func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
+	return check(dir, written, nil, nil)
+}
+
+// Known is what a service has accepted before: the file table of its store.
+type Known interface {
+	Files(yield func(path string, row *catalog.FileRow) bool) error
+	File(path string) (*catalog.FileRow, error)
+}
+
+// CheckAgainst is Check as a service with that store would judge the files: which of two files keeps a name depends on
+// which had it, and a project under a new slug is told from a new project. A nil Known is an empty store. progress, if it is
+// not nil, is told how many of the files have been read, from several goroutines.
+func CheckAgainst(dir string, known Known, progress func(done, total int)) (*Checked, error) {
+	return check(dir, nil, known, progress)
+}
+
+func check(dir string, written map[string][]byte, known Known, progress func(done, total int)) (*Checked, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("open config folder %s: %w", dir, cause(err))
 	} else if !info.IsDir() {
@@ -65,7 +97,11 @@ func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
 	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
 	candidates := make([]*candidate, len(entries))
 	s := New(Options{Dir: dir})
+	var read atomic.Int64
 	parallel(len(entries), func(i int) {
+		if progress != nil {
+			defer func() { progress(int(read.Add(1)), len(entries)) }()
+		}
 		if content, ok := written[entries[i].path]; ok {
 			candidates[i] = s.imagine(t, entries[i].path, content)
 		} else {
@@ -73,9 +109,15 @@ func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
 		}
 	})
 	candidates = present(candidates)
+	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }
+	if known != nil {
+		if candidates, err = s.compare(candidates, known); err != nil {
+			return nil, err
+		}
+		row = known.File
+	}
 	j := &judge{
-		table: newTable(), candidates: candidates, display: s.display, pace: s.pace(0),
-		row: func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist },
+		table: s.table, candidates: candidates, display: s.display, pace: s.pace(0), row: row,
 		locate: func(p string) (*hclfile.Result, error) {
 			if content, ok := written[p]; ok {
 				r, _ := hclfile.Decode(s.display(p), content, hclfile.Options{})
@@ -89,7 +131,14 @@ func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
 	slugs := map[string]bool{}
 	for _, c := range candidates {
 		out.Problems = append(append(out.Problems, c.diags...), c.cross...)
-		if !c.out() {
+		if c.rejected && c.prev != nil { // what it declared last stays
+			if was, err := row(c.path); err == nil {
+				for _, ref := range was.Refs {
+					slugs[ref.Name] = slugs[ref.Name] || ref.Kind == catalog.KindProject
+				}
+			}
+		}
+		if !c.out() && !c.gone {
 			out.Files = append(out.Files, CheckedFile{c.path, s.display(c.path), c.declared, c.bytes})
 			for i := range c.declared.Projects {
 				slugs[c.declared.Projects[i].Project.Slug] = true
@@ -99,8 +148,32 @@ func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
 	for i := range out.Files {
 		out.Problems = append(out.Problems, out.Files[i].unknownProjects(slugs)...)
 	}
+	out.Problems = append(out.Problems, warnOfOverlaps(out.Files)...)
 	out.Problems.Sort()
 	return out, nil
+}
+
+// compare takes up what was accepted before, and adds to the candidates the files that are gone.
+func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, error) {
+	err := known.Files(func(path string, row *catalog.FileRow) bool {
+		s.table.put(fileOf(path, row, false))
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the file table: %w", err)
+	}
+	there := make(map[string]bool, len(candidates))
+	for _, c := range candidates {
+		c.prev = s.table.files[c.path]
+		there[c.path] = true
+	}
+	for path, f := range s.table.files {
+		if !there[path] {
+			candidates = append(candidates, &candidate{path: path, prev: f, gone: true})
+		}
+	}
+	sort.Slice(candidates, func(i, j int) bool { return candidates[i].path < candidates[j].path })
+	return candidates, nil
 }
 
 // imagine decodes a file that is not there yet.
@@ -114,22 +187,19 @@ func (s *Source) imagine(t *tree, path string, content []byte) *candidate {
 	return c
 }
 
-// unknownProjects warns of keys that name projects that are not there. It is no error: the project may come with
-// another branch, and a key without it can do less, not more.
+// unknownProjects warns of keys that name projects that are not there.
 func (f *CheckedFile) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnostics) {
+	var r *hclfile.Result
 	for _, k := range f.Declared.Keys {
-		var missing []string
-		for _, slug := range k.Projects {
-			if !slugs[slug] {
-				missing = append(missing, fmt.Sprintf("%q", slug))
+		for _, slug := range slices.Compact(slices.Sorted(slices.Values(k.Projects))) {
+			if slugs[slug] {
+				continue
 			}
+			if r == nil {
+				r, _ = hclfile.Decode(f.Display, f.source, hclfile.Options{})
+			}
+			ds = append(ds, unknownSlug(r, catalog.UnknownSlug{Key: k.Name, Slug: slug}, func(slug string) bool { return slugs[slug] }))
 		}
-		if len(missing) == 0 {
-			continue
-		}
-		r, _ := hclfile.Decode(f.Display, f.source, hclfile.Options{})
-		ds = append(ds, r.Diagnose(catalog.Ref{Kind: catalog.KindKey, Name: k.Name, KeyID: k.ID}, hclfile.Warning,
-			fmt.Sprintf("key %q names projects that no file declares: %s", k.Name, strings.Join(missing, ", ")), ""))
 	}
 	return ds
 }

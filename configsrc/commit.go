@@ -14,6 +14,9 @@ func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) err
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
+	if !j.anyWaiting() {
+		s.removalsDone()
+	}
 	s.release(all && !j.anyWaiting())
 	s.noteSuspects(found, start)
 	s.report(start, "reloaded")
@@ -24,6 +27,7 @@ func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) err
 type commitment struct {
 	change catalog.Change
 	of     []*candidate // of each file of the change: what the table is going to say
+	refs   [][]catalog.Ref
 	rows   []catalog.FileRow
 }
 
@@ -34,7 +38,7 @@ func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
 }
 
 func (m *commitment) add(c *candidate, f catalog.FileChange) {
-	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
+	m.change.Files, m.of, m.refs = append(m.change.Files, f), append(m.of, c), append(m.refs, c.refs)
 }
 
 // commitPart hands over one change and follows it.
@@ -57,10 +61,11 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 		case c.gone:
 			m.add(c, catalog.FileChange{Path: c.path})
 		default:
-			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned()), Declared: c.declared, Packed: c.packed, Bytes: c.bytes, Spool: c.spool})
+			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned() || s.overlapping[c.path] > 0), Declared: c.declared, Packed: c.packed, Bytes: c.bytes, Spool: c.spool})
 			c.declared, c.packed, c.bytes, c.refs = nil, nil, nil, nil // the change's alone now
 		}
 	}
+	var gone []string
 	if len(change.Files) > 0 {
 		if len(change.Files) == len(found.touched) {
 			change.Partial = true // nothing that is served changes: no new generation
@@ -69,6 +74,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 		if len(change.Files) > bulk && s.live.Load() {
 			change.Rest = s.pace(len(change.Files)).rest
 		}
+		gone = s.goneNames(m)
 		gen, err := s.o.Sink.Apply(change)
 		if err != nil {
 			err = fmt.Errorf("store the change: %w", err)
@@ -82,6 +88,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 	s.known.Lock()
 	s.follow(m, found)
 	s.known.Unlock()
+	s.noteOverlaps(m, gone)
 	return nil
 }
 
@@ -153,8 +160,8 @@ func (s *Source) noteSuspects(found *finding, now time.Time) {
 			delete(s.suspects, c.path)
 			continue
 		}
-		if x, ok := s.suspects[c.path]; !ok || x.sign != c.sign() {
-			s.suspects[c.path] = suspect{c.sign(), now}
+		if x, ok := s.suspects[c.path]; !ok || !x.is(c) {
+			s.suspects[c.path] = suspect{c.sign(), c.stamp, now}
 		}
 	}
 }

@@ -12,6 +12,8 @@ type Disk interface {
 	// CreateTemp creates a new, empty file as os.CreateTemp does, with at most these permissions.
 	CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error)
 	Stat(name string) (fs.FileInfo, error)
+	// Lstat is Stat that does not follow a link.
+	Lstat(name string) (fs.FileInfo, error)
 	ReadFile(name string) ([]byte, error)
 	// Rename gives a file another name in its folder, atomically, and replaces what has that name.
 	Rename(from, to string) error
@@ -42,10 +44,11 @@ func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error
 	return createTemp(dir, pattern, perm)
 }
 
-func (OSDisk) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
-func (OSDisk) ReadFile(name string) ([]byte, error)  { return readFile(name) }
-func (OSDisk) Rename(from, to string) error          { return rename(from, to) }
-func (OSDisk) Exchange(a, b string) error            { return swap(a, b) }
-func (OSDisk) Link(from, to string) error            { return os.Link(from, to) }
-func (OSDisk) Remove(name string) error              { return remove(name) }
-func (OSDisk) SyncFolder(dir string) error           { return syncDir(dir) }
+func (OSDisk) Stat(name string) (fs.FileInfo, error)  { return os.Stat(name) }
+func (OSDisk) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
+func (OSDisk) ReadFile(name string) ([]byte, error)   { return readFile(name) }
+func (OSDisk) Rename(from, to string) error           { return rename(from, to) }
+func (OSDisk) Exchange(a, b string) error             { return swap(a, b) }
+func (OSDisk) Link(from, to string) error             { return os.Link(from, to) }
+func (OSDisk) Remove(name string) error               { return remove(name) }
+func (OSDisk) SyncFolder(dir string) error            { return syncDir(dir) }

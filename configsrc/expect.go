@@ -31,6 +31,7 @@ func (e *edit) without(got *catalog.Declared) bool {
 func (e *edit) others(got *catalog.Declared) bool {
 	a, b := *e.declared, *got
 	a.Projects, b.Projects = nil, nil
+	a.Keys = e.moves.keys(a.Keys)
 	return reflect.DeepEqual(a, b)
 }
 

@@ -2,6 +2,9 @@ package configsrc
 
 import "context"
 
+// StatOf is a stamp without the hash.
+var StatOf = statOf
+
 // LockFolder says that a write is under way.
 var LockFolder = lockFolder
 

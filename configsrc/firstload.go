@@ -30,6 +30,7 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	done, total := 0, len(entries)
 	chunks := make(chan []*candidate)
 	go func() {
 		defer close(chunks)
@@ -51,6 +52,9 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 			return err
 		}
 		s.noteSuspects(&found, start)
+		if done += len(candidates); s.o.OnProgress != nil {
+			s.o.OnProgress(done, total)
+		}
 		for _, c := range candidates {
 			if c.plain && !c.out() {
 				plain = append(plain, entry{path: c.path})
@@ -97,11 +101,13 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 			m.add(c, catalog.FileChange{Path: c.path})
 		}
 	}
+	gone := s.goneNames(m)
 	if _, err := s.o.Sink.Apply(&m.change); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
 	s.known.Lock()
-	defer s.known.Unlock()
 	s.follow(m, &found)
+	s.known.Unlock()
+	s.noteOverlaps(m, gone)
 	return nil
 }

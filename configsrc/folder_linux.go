@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"fingerpost/resolver/catalog"
 )
 
 // A folder has the names that were in a folder when it was read. Each is stated when it is looked at, relative to the
@@ -104,8 +106,7 @@ func (d *folder) regular(name string, e *entry) bool {
 	if unix.Fstatat(int(d.f.Fd()), name, &d.stat, unix.AT_SYMLINK_NOFOLLOW) != nil || d.stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false
 	}
-	e.size, e.inode = d.stat.Size, d.stat.Ino
-	e.mtime = time.Unix(d.stat.Mtim.Unix())
+	e.stat = catalog.Stamp{Size: d.stat.Size, ModTime: time.Unix(d.stat.Mtim.Unix()), Changed: time.Unix(d.stat.Ctim.Unix()), Inode: d.stat.Ino}
 	return true
 }
 

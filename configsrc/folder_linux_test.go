@@ -50,7 +50,7 @@ func TestListFindsEachName(t *testing.T) {
 		}
 		got[e.path] = e.err == nil
 		same, _, _ := tr.stat(e.path)
-		if e.err == nil && (e.size != same.size || e.inode != same.inode || !e.mtime.Equal(same.mtime)) {
+		if e.err == nil && !e.stat.SameStat(same.stat) {
 			t.Errorf("%s is listed as %+v, and is %+v", e.path, e, same)
 		}
 	})

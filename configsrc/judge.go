@@ -21,6 +21,7 @@ type judge struct {
 	wait       func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
 	meant      func(project catalog.UUID) bool             // the project is removed on purpose, and under no new slug; nil: none is
 	require    bool                                        // sealing { require = true } is in force
+	removed    map[claim]bool                              // that the note in the Sink names: no loss. nil: none
 	pace       *pacer
 }
 
@@ -254,6 +255,10 @@ func (j *judge) conflictText(what string, ref catalog.Ref, path string) string {
 			}
 		}
 	}
+	return conflictText(what, ref, place)
+}
+
+func conflictText(what string, ref catalog.Ref, place string) string {
 	switch what {
 	case "slug", "domain", "default template", "key":
 		return fmt.Sprintf("%s %q is declared in %s already", what, ref.Name, place)
@@ -323,10 +328,15 @@ func (j *judge) lostProjects() map[*candidate][]claim {
 
 // loss counts what a look takes away without giving it back elsewhere. What waits for its second look counts in: the
 // brake must see it together with what comes with it.
-func (j *judge) loss() (n counts) {
+//
+// removed are the claims among it that go now. What is in j.removed does not count: it has gone before.
+func (j *judge) loss() (n counts, removed []claim) {
 	lost := func(c *candidate, cl claim) int {
-		if j.claimant(c, cl, func(h *candidate) bool { return !h.rejected }) {
+		if j.removed[cl] || j.claimant(c, cl, func(h *candidate) bool { return !h.rejected }) {
 			return 0
+		}
+		if !c.waiting {
+			removed = append(removed, cl)
 		}
 		return 1
 	}
@@ -341,7 +351,7 @@ func (j *judge) loss() (n counts) {
 			n.domains += lost(c, cl)
 		}
 	}
-	return n
+	return n, removed
 }
 
 // anyWaiting reports whether some candidate needs a second look.

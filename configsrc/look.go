@@ -45,6 +45,7 @@ type candidate struct {
 	claims   []claim           // of the accepted state itself, where they are the same
 	deps     []catalog.Dep
 	diags    hclfile.Diagnostics // of the file itself
+	fault    error               // of the disk, from reading what file() names: why there are diags
 	cross    hclfile.Diagnostics // of the file among the others
 	plain    bool                // holds a clear-text secret
 	fresh    []string            // slugs of projects with uuid = "new"
@@ -187,7 +188,7 @@ func (s *Source) expand(paths []string) []string {
 
 // isUnchanged decides by stat alone.
 func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
-	if prev == nil || sc.hash || prev.young.Load() && (s.recheck || !sc.named[e.path]) || e.err != nil || s.bad[e.path] != nil || !e.sameStat(prev.stamp) {
+	if prev == nil || sc.hash || prev.young.Load() && (s.recheck || !sc.named[e.path]) || e.err != nil || s.bad[e.path] != nil || !e.stat.SameStat(prev.stamp) {
 		return false
 	}
 	if _, suspect := s.suspects[e.path]; suspect {
@@ -198,8 +199,8 @@ func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
 
 func depsUnchanged(t *tree, deps []catalog.Dep) bool {
 	for _, d := range deps {
-		info, err := t.root.Stat(filepath.FromSlash(d.Path))
-		if err != nil || info.Size() != d.Stamp.Size || inode(info) != d.Stamp.Inode || !info.ModTime().Equal(d.Stamp.ModTime) {
+		info, err := t.statFile(d.Path)
+		if err != nil || !statOf(info).SameStat(d.Stamp) {
 			return false
 		}
 	}
@@ -209,7 +210,7 @@ func depsUnchanged(t *tree, deps []catalog.Dep) bool {
 // depsAsKnown reports whether what a file takes text from has the content that was read.
 func depsAsKnown(t *tree, deps []catalog.Dep) bool {
 	for _, d := range deps {
-		_, stamp, err := t.read(d.Path, maxBodyFileBytes)
+		_, stamp, err := t.readNamed(d.Path, maxBodyFileBytes)
 		if err != nil || stamp.Hash != d.Stamp.Hash {
 			return false
 		}
@@ -273,7 +274,7 @@ func (s *Source) examinePaced(ctx context.Context, t *tree, todo []entry, took f
 // examineOne reads one file; touched tells that its content is as it was. It only reads the Source, so that several
 // may run at once.
 func (s *Source) examineOne(t *tree, e entry) (c *candidate, touched bool) {
-	if bad := s.bad[e.path]; bad != nil && bad.broken != nil && !s.reread && e.err == nil && e.sameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
+	if bad := s.bad[e.path]; bad != nil && bad.broken != nil && !s.reread && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
 		return &candidate{path: e.path, prev: s.table.files[e.path], known: bad, diags: bad.broken}, false
 	}
 	c = s.examineAgainst(t, e, s.table.files[e.path])
@@ -328,8 +329,9 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 		if b, ok := c.bodies[p]; ok {
 			return b, nil
 		}
-		b, stamp, err := t.read(p, maxBodyFileBytes)
+		b, stamp, err := t.readNamed(p, maxBodyFileBytes)
 		if err != nil {
+			c.failed(err)
 			return nil, linkOrCause(err)
 		}
 		stamps[p] = stamp
@@ -341,7 +343,8 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 		stamp, ok := stamps[p]
 		if !ok && !asked[p] { // a ca_file: nobody has read it yet
 			var err error
-			if _, stamp, err = t.read(p, maxBodyFileBytes); err != nil {
+			if _, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
+				c.failed(err)
 				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
 			}
 		}
@@ -363,6 +366,14 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 	c.objects, c.counts = len(c.refs), countRefs(c.refs)
 	c.claims = claimsOf(c.refs)
 	return r
+}
+
+// failed notes why a file that file() names could not be read, where the disk is at fault and not the files. It may be a
+// file of another project, so its name is left out.
+func (c *candidate) failed(err error) {
+	if c.fault == nil && isDiskFault(err) {
+		c.fault = writeFault("read a file that the config file names", err)
+	}
 }
 
 // positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.

@@ -45,14 +45,18 @@ func (w *world) check(u *deed, before, after map[string]string) {
 		bad = "the file is gone"
 	case !there:
 	case u.removed != "":
-		bad = badRemoval(old, now, u.removed)
+		bad = badRemoval(noBlanks(old), noBlanks(now), strings.ReplaceAll(u.removed, `\s+`, `\s*`))
 	default:
 		if bad = lostComments(old, now); bad == "" {
 			bad = strangeLines(old, now, u.words)
 		}
 	}
-	if bad == "" && there(after, changed[0]) && strings.Contains(old, "\r\n") && strings.Count(now, "\n") != strings.Count(now, "\r\n") {
+	// A mail body has its own line ends.
+	if bad == "" && strings.HasSuffix(changed[0], ".hcl") && there(after, changed[0]) && strings.Contains(old, "\r\n") && strings.Count(now, "\n") != strings.Count(now, "\r\n") {
 		bad = "the line endings are mixed"
+	}
+	if bad == "" && there(after, changed[0]) && formatted(old) && !formatted(now) {
+		bad = "fmt --check refuses it, and did not before"
 	}
 	if bad == "" && strings.HasPrefix(old, "\xef\xbb\xbf") && there(after, changed[0]) && !strings.HasPrefix(now, "\xef\xbb\xbf") {
 		bad = "the byte order mark is gone"
@@ -60,6 +64,14 @@ func (w *world) check(u *deed, before, after map[string]string) {
 	if bad != "" {
 		w.fail(u.what, "%s\n--- before\n%s\n%q\n--- after\n%s\n%q", bad, old, old, now, now)
 	}
+}
+
+// noBlanks is a text without what the formatter changes.
+func noBlanks(text string) string { return strings.NewReplacer(" ", "", "\t", "").Replace(text) }
+
+func formatted(text string) bool {
+	out, ds := hclfile.Format([]byte(text))
+	return !ds.HasErrors() && string(out) == text
 }
 
 func there(files map[string]string, name string) bool {
@@ -130,7 +142,7 @@ func strangeLines(old, now string, words []string) string {
 		if blank && text || reason.MatchString(lines[heredocHead(lines, i)]) {
 			continue
 		}
-		at := slices.Index(left, line)
+		at := slices.IndexFunc(left, func(l string) bool { return noBlanks(l) == noBlanks(line) })
 		if at < 0 {
 			return fmt.Sprintf("%q is gone, which has nothing to do with %v", line, words)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -151,6 +152,11 @@ func (w *world) save() {
 		}
 	}
 	clear(w.bodies)
+	if w.sometimes(2) {
+		if out, ds := hclfile.Format([]byte(content)); !ds.HasErrors() {
+			content = string(out)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o644); err != nil {
 		w.fail("save", "%v", err)
 	}

@@ -82,13 +82,12 @@ func (s *Source) says(secret catalog.Secret, context, plain string) bool {
 func (s *Source) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
 	pos, _ := e.draft.Place(hclfile.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
 	err := &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place first",
-		s.display(e.path), pos.Line, pos.Column, old, why)}
+		e.path, pos.Line, pos.Column, old, why)}
 	err.Problems.Addf("password", "is an expression in the file")
 	return err
 }
 
-// normalMail gives the texts of the mail blocks the form in which a file gives them back. Line ends are LF everywhere: a
-// mail has its own, and CRLF in a heredoc or a file of its own is read as LF anyhow.
+// normalMail gives the texts of the mail blocks the form in which a file gives them back. Bodies keep their line ends.
 func (e *edit) normalMail(want *catalog.ProjectConfig) {
 	if c := want.SMTP; c != nil {
 		for _, text := range []*string{&c.Host, &c.Username, &c.FromEmail, &c.FromName, &c.ReplyTo} {
@@ -106,9 +105,6 @@ func (e *edit) normalMail(want *catalog.ProjectConfig) {
 
 // normalBody leaves the letters of a body that stands in a file of its own as they are: nothing reads those as HCL.
 func (e *edit) normalBody(text, slug, code, attr string) string {
-	for strings.Contains(text, "\r\n") { // more than once: \r\r\n
-		text = strings.ReplaceAll(text, "\r\n", "\n")
-	}
 	if e.draft.BodyFile(slug, code, attr) != "" {
 		return strings.ToValidUTF8(text, "\ufffd")
 	}

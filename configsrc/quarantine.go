@@ -75,7 +75,7 @@ func sameDiagnostics(a, b hclfile.Diagnostics) bool {
 // problems lists what is wrong now, files in order, at most max (the count says how many there are).
 func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int) {
 	ds = hclfile.Diagnostics{} // [] in JSON, not null
-	for _, of := range []map[string]hclfile.Diagnostics{s.badDiagnostics(), s.warnings} {
+	for _, of := range []map[string]hclfile.Diagnostics{s.badDiagnostics(), s.warnings, s.unknownDiagnostics(), {"": s.o.Problems}} {
 		for _, diags := range of {
 			for _, d := range diags {
 				if d.Severity == hclfile.Error {
@@ -86,6 +86,9 @@ func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int
 				ds = append(ds, d)
 			}
 		}
+	}
+	for _, o := range s.overlaps {
+		ds, warnings = append(ds, o.diag), warnings+1
 	}
 	ds.Sort()
 	if len(ds) > max {

@@ -201,8 +201,16 @@ func readPlain(name string, limit int64) (b []byte, info fs.FileInfo, ok bool) {
 		return nil, nil, false
 	}
 	after, err := f.Stat()
-	same := err == nil && before.ModTime().Equal(after.ModTime()) && int64(len(b)) == before.Size() && before.Size() == after.Size()
+	same := err == nil && int64(len(b)) == before.Size() && statOf(before).SameStat(statOf(after))
 	return b, after, same
+}
+
+// changed is when an inode was changed last.
+func changed(info fs.FileInfo) time.Time {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(st.Ctim.Unix())
+	}
+	return time.Time{}
 }
 
 // A fileID tells one file or folder from all others. The zero value is none.

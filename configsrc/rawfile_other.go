@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 func createTemp(dir, pattern string, _ fs.FileMode) (TempFile, error) {
@@ -31,6 +32,9 @@ func syncDir(name string) error {
 
 // readPlain is for systems that tell whether a path leads through links.
 func readPlain(string, int64) ([]byte, fs.FileInfo, bool) { return nil, nil, false }
+
+// changed is for systems that tell when an inode was changed.
+func changed(fs.FileInfo) time.Time { return time.Time{} }
 
 type fileID struct{ dev, inode uint64 }
 

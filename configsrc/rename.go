@@ -128,7 +128,7 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 				}
 			}
 			return src, nil
-		})
+		}, exchange)
 		if err != nil {
 			s.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", s.display(c.path), "error", err)
 			continue

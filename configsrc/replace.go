@@ -29,27 +29,38 @@ const lockWait = time.Second
 // EditFile applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
 // file in the same folder, fsynced, exchanged atomically with the old one, and then what came out is compared with what
 // edit had been given. If somebody else has saved in between, their version is put back and edit runs once more on it;
-// a second time gives ErrChanged (contract files.md 5). Mode and owner stay; of a symbolic link the target is replaced.
-// When edit returns its argument's bytes, nothing is written.
+// a second time gives ErrChanged (contract files.md 5). Mode, owner, ACLs and extended attributes stay; of a symbolic
+// link the target is replaced. When edit returns its argument's bytes, nothing is written.
+//
+// It is for commands that a person runs: where the system cannot tell whether an editor is writing the file, the file is
+// compared once more and then replaced.
 //
 // dir is the config folder, path slash-separated below it. On return without error the file and its folder are synced.
 func EditFile(dir, path string, edit func(src []byte) ([]byte, error)) error {
-	return editFile(OSDisk{}, dir, path, edit)
+	return editFile(OSDisk{}, dir, path, edit, func(d Disk, temp, target string, want, ours [sha256.Size]byte) (string, error) {
+		kept, err := exchange(d, temp, target, want, ours)
+		if _, unknown := errors.AsType[*unknownWriterError](err); unknown {
+			return "", replaceChecked(d, temp, target, want)
+		}
+		return kept, err
+	})
 }
 
-func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error)) error {
-	target, err := editTarget(dir, path)
-	if err != nil {
-		return err
-	}
+// editFile is EditFile with what puts the new content in place: exchange, or something that does more than it.
+func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error), swap swapFunc) error {
 	for range 2 {
-		err := editOnce(d, target, edit)
-		if !errors.Is(err, ErrChanged) {
+		target, err := editTarget(dir, path)
+		if err != nil {
+			return err
+		}
+		if err = editOnce(d, target, edit, swap); !errors.Is(err, ErrChanged) {
 			return err
 		}
 	}
 	return fmt.Errorf("edit %s: %w", path, ErrChanged)
 }
+
+type swapFunc func(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error)
 
 // CreateFile writes a new file of the config folder; one that exists is an error wrapping fs.ErrExist.
 func CreateFile(dir, path string, content []byte) error {
@@ -60,15 +71,29 @@ func CreateFile(dir, path string, content []byte) error {
 	}
 	defer lock.Close()
 	var d OSDisk
-	temp, _, err := writeTemp(d, filepath.Dir(name), content, nil)
+	temp, _, err := writeTemp(d, filepath.Dir(name), content, nil, "")
 	if err != nil {
 		return err
 	}
 	defer d.Remove(temp)
 	if err := d.Link(temp, name); err != nil { // unlike rename, never replaces
-		return fmt.Errorf("create %s: %w", path, cause(linkCause(err)))
+		return fmt.Errorf("create %s: %w", path, cause(err))
 	}
 	return syncFolder(d, filepath.Dir(name))
+}
+
+// MoveFile gives a file of the config folder another name in its folder; a name that is taken is an error wrapping
+// fs.ErrExist. A reader may see both names for a moment, never none.
+func MoveFile(dir, from, to string) error {
+	var d OSDisk
+	source, target := filepath.Join(dir, filepath.FromSlash(from)), filepath.Join(dir, filepath.FromSlash(to))
+	if err := d.Link(source, target); err != nil { // unlike rename, never replaces
+		return fmt.Errorf("rename %s: %w", from, cause(err))
+	}
+	if err := d.Remove(source); err != nil {
+		return fmt.Errorf("rename %s: %w", from, cause(err))
+	}
+	return syncFolder(d, filepath.Dir(target))
 }
 
 // An unfitError says why a file is not written to, whatever its content is.
@@ -76,13 +101,10 @@ type unfitError struct{ path, why string }
 
 func (e *unfitError) Error() string { return "edit " + e.path + ": " + e.why }
 
-func linkCause(err error) error {
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return le.Err
-	}
-	return err
-}
+// An unknownWriterError says why the system cannot tell whether somebody is writing a file, or keep such a save.
+type unknownWriterError unfitError
+
+func (e *unknownWriterError) Error() string { return (*unfitError)(e).Error() }
 
 // editTarget follows links inside the folder and refuses what must not be replaced.
 func editTarget(dir, path string) (string, error) {
@@ -90,8 +112,12 @@ func editTarget(dir, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open config folder: %w", cause(err))
 	}
-	target, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(path)))
+	name := filepath.Join(root, filepath.FromSlash(path))
+	target, err := filepath.EvalSymlinks(name)
 	if err != nil {
+		if _, serr := os.Stat(name); errors.Is(serr, syscall.ELOOP) { // EvalSymlinks has a text for it only
+			return "", &unfitError{path, "it is a symbolic link that leads back to itself"}
+		}
 		return "", fmt.Errorf("open %s: %w", path, cause(err))
 	}
 	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -110,7 +136,7 @@ func editTarget(dir, path string) (string, error) {
 	return target, nil
 }
 
-func editOnce(d Disk, target string, edit func([]byte) ([]byte, error)) error {
+func editOnce(d Disk, target string, edit func([]byte) ([]byte, error), swap swapFunc) error {
 	info, err := d.Stat(target)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", filepath.Base(target), cause(err))
@@ -133,9 +159,9 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error)) error {
 		return err
 	}
 	// Nothing live has been touched up to here.
-	_, err = exchange(d, temp, target, sha256.Sum256(src), sha256.Sum256(out))
+	_, err = swap(d, temp, target, sha256.Sum256(src), sha256.Sum256(out))
 	if !errors.Is(err, errStranded) {
-		defer d.Remove(temp)
+		defer removeSwapped(d, temp)
 	}
 	if err != nil {
 		return err
@@ -143,8 +169,10 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error)) error {
 	return syncFolder(d, filepath.Dir(target))
 }
 
-// writeTemp writes and syncs a temporary file with the mode and owner of like. info is what the disk says of it.
-func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name string, info fs.FileInfo, err error) {
+// writeTemp writes and syncs a temporary file. Where it is to replace the file target, like tells of that one, and mode,
+// owner, ACLs and extended attributes are as there; an *unfitError where one of them cannot be kept. info is what the
+// disk says of the new file.
+func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target string) (name string, info fs.FileInfo, err error) {
 	mode := fs.FileMode(0o644)
 	if like != nil {
 		mode = like.Mode().Perm()
@@ -164,11 +192,22 @@ func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name strin
 	if _, err := f.Write(content); err != nil {
 		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
 	}
+	if like != nil {
+		err := keepOwner(f, like)
+		if err == nil {
+			err = keepAttributes(f.Name(), target)
+		}
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+			return "", nil, &unfitError{filepath.Base(target), err.Error()}
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("write into the config folder: %w", err)
+		}
+	}
 	if info, err = f.Stat(); err != nil {
 		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
 	}
-	chowned := like != nil && chownLike(f, info, like)
-	if chowned || info.Mode().Perm() != mode {
+	if info.Mode().Perm() != mode {
 		if err := f.Chmod(mode); err != nil {
 			return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
 		}
@@ -182,16 +221,26 @@ func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo) (name strin
 	return f.Name(), info, nil
 }
 
-// chownLike gives a file the owner of another one, where that is not so already.
-func chownLike(f TempFile, have, like fs.FileInfo) (tried bool) {
-	is, ok := have.Sys().(*syscall.Stat_t)
+// keepOwner gives a file the owner and group of another one, where that is not so already.
+func keepOwner(f TempFile, like fs.FileInfo) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	is, ok := info.Sys().(*syscall.Stat_t)
 	want, ok2 := like.Sys().(*syscall.Stat_t)
 	if !ok || !ok2 || is.Uid == want.Uid && is.Gid == want.Gid {
-		return false
+		return nil
 	}
-	// Only root may give a file away; where the owner is another, the mode at least stays.
-	_ = f.Chown(int(want.Uid), int(want.Gid))
-	return true
+	if err := f.Chown(int(want.Uid), int(want.Gid)); err != nil {
+		what := fmt.Sprintf("owner, uid %d,", want.Uid)
+		if is.Uid == want.Uid {
+			what = fmt.Sprintf("group, gid %d,", want.Gid)
+		}
+		return fmt.Errorf("its %s cannot be kept: %w; chown it to the service's user and group (%d:%d), or give the service CAP_CHOWN and CAP_LEASE",
+			what, cause(err), is.Uid, is.Gid)
+	}
+	return nil
 }
 
 // writeSwap writes and syncs what is to take the place of target, which has the hash old, under a name that says so.
@@ -201,65 +250,77 @@ func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 		return "", nil, fmt.Errorf("replace %s: its name is longer than %d bytes, which leaves no room for a temporary name; rename it",
 			filepath.Base(target), maxSwapBase)
 	}
-	temp, info, err := writeTemp(d, filepath.Dir(target), content, like)
+	temp, info, err := writeTemp(d, filepath.Dir(target), content, like, target)
 	if err != nil {
 		return "", nil, err
 	}
 	name = swapName(temp, target, old, sha256.Sum256(content))
 	if err := d.Rename(temp, name); err != nil {
 		_ = d.Remove(temp)
-		return "", nil, fmt.Errorf("write into the config folder: %w", linkCause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
 	}
 	return name, info, nil
 }
 
-// exchange swaps temp, which has the hash ours, and target, unless target no longer has the content with the hash want.
-// kept is as giveBack returns it.
-func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error) {
-	told := !beingWritten(temp) // nobody has: else the file system tells nothing
-	err = d.Exchange(temp, target)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return "", replaceChecked(d, temp, target, want)
+// stageSwap is writeSwap for a write of the service, which has to be told of everybody who is writing target.
+func stageSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, info fs.FileInfo, err error) {
+	name, info, err = writeSwap(d, target, content, like, old)
+	if err == nil && like != nil {
+		if err = canAsk(name, target); err != nil {
+			_ = d.Remove(name)
+		}
 	}
+	return name, info, err
+}
+
+// exchange swaps temp, which has the hash ours, and target, unless target no longer has the content with the hash want or
+// somebody has it open for writing. The kernel keeps everybody from opening it for writing until that is settled, so the
+// only save that can come in between is one that puts another file in its place, and only between the look at the file
+// and the swap. That one is swapped back. kept is as giveBack returns it.
+func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error) {
+	old, err := holdAs(d, target, want)
 	if err != nil {
+		return "", err
+	}
+	defer old.Close()
+	if err := d.Exchange(temp, target); errors.Is(err, errors.ErrUnsupported) {
+		return "", &unknownWriterError{filepath.Base(target), "its file system cannot exchange two files in one step"}
+	} else if err != nil {
 		return "", fmt.Errorf("replace %s: %w", filepath.Base(target), err)
 	}
-	// In this order: nobody finds the old file by its name any more, so once none has it open for writing it stays as it is.
-	busy := told && beingWritten(temp)
-	out, err := d.ReadFile(temp)
-	if err == nil && !busy && sha256.Sum256(out) == want {
+	changed := old.check(d, temp, want)
+	if changed == nil {
 		return "", nil
 	}
-	kept, backErr := giveBack(d, temp, target, ours, told)
-	if backErr != nil {
-		return "", fmt.Errorf("put %s back after a save in between: %w; %w", filepath.Base(target), backErr, errStranded)
+	if kept, err = giveBack(d, temp, target, ours); err != nil {
+		return "", fmt.Errorf("put %s back after a save in between: %w; %w", filepath.Base(target), err, errStranded)
 	}
-	if err != nil {
-		return kept, fmt.Errorf("read what %s was: %w", filepath.Base(target), cause(err))
+	if errors.Is(changed, ErrChanged) {
+		return kept, ErrChanged
 	}
-	return kept, ErrChanged
+	return kept, fmt.Errorf("read what %s was: %w", filepath.Base(target), changed)
 }
 
 // giveBack swaps again what a swap has brought into temp, where it had put what has the hash ours. Where somebody saves
 // in between once more, it is that save which stays, and the one before, which need not be in it (somebody may have added
 // a line to what stood there for a moment), is kept beside the file, under the name kept. An error leaves somebody's save
 // in temp.
-func giveBack(d Disk, temp, target string, ours [sha256.Size]byte, told bool) (kept string, err error) {
+func giveBack(d Disk, temp, target string, ours [sha256.Size]byte) (kept string, err error) {
 	there, known := ours, true // in target
 	for round := range maxGiveBack {
 		in, inErr := d.ReadFile(temp)
 		if err := d.Exchange(temp, target); err != nil {
 			return "", err
 		}
-		busy := told && beingWritten(temp)
 		out, err := d.ReadFile(temp)
 		if err != nil {
 			return "", cause(err)
 		}
-		if !busy && (!known || sha256.Sum256(out) == there) {
-			if round == 0 {
-				return "", nil
-			}
+		as := !known || sha256.Sum256(out) == there
+		if round == 0 && as && nobodyWrites(temp) {
+			return "", nil
+		}
+		if round > 0 && as { // whoever still writes to it writes to what is kept
 			return keepBeside(d, temp, target)
 		}
 		there, known = sha256.Sum256(in), inErr == nil
@@ -267,28 +328,32 @@ func giveBack(d Disk, temp, target string, ours [sha256.Size]byte, told bool) (k
 	return "", errors.New("somebody keeps saving it")
 }
 
-// keepBeside gives the save in temp a name beside its file, for a person to decide.
+// keepBeside gives the save in temp a name next to its file, in place of the one that it has, for a person to decide.
 func keepBeside(d Disk, temp, target string) (kept string, err error) {
 	n, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(temp), ".fingerpost-"), "-")
 	kept = fmt.Sprintf("%s.%s~", target, strings.TrimSuffix(n, ".tmp"))
 	if err := d.Link(temp, kept); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", linkCause(err)
+		return "", cause(err)
 	}
+	_ = d.Remove(temp) // where that fails, clearStrays does it all once more
 	return kept, nil
 }
 
 // maxGiveBack is far more saves than there can be between so many swaps.
 const maxGiveBack = 100
 
-// replaceChecked is for file systems that cannot exchange: there a save between the two steps would be lost, so they
-// are kept as close as they can be.
+// replaceChecked is for systems that do not tell about writers, or cannot exchange: there a save between the two steps
+// would be lost, so they are kept as close as they can be.
 func replaceChecked(d Disk, temp, target string, want [sha256.Size]byte) error {
 	now, err := d.ReadFile(target)
+	if isDiskFault(err) {
+		return fmt.Errorf("read %s: %w", filepath.Base(target), cause(err))
+	}
 	if err != nil || sha256.Sum256(now) != want {
 		return ErrChanged
 	}
 	if err := d.Rename(temp, target); err != nil {
-		return fmt.Errorf("replace %s: %w", filepath.Base(target), linkCause(err))
+		return fmt.Errorf("replace %s: %w", filepath.Base(target), cause(err))
 	}
 	return nil
 }

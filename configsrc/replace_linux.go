@@ -18,19 +18,6 @@ func swap(a, b string) error {
 	return err
 }
 
-// beingWritten reports whether somebody has the file open for writing: an editor that writes in place may be between two
-// system calls, and the rest of its text would go with the old file. A read lease is what the kernel refuses then; where
-// there are no leases, nothing is known, and it reports false.
-func beingWritten(name string) bool {
-	f, err := openRaw(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close() // gives the lease back, too
-	_, err = unix.FcntlInt(uintptr(f.fd), unix.F_SETLEASE, unix.F_RDLCK)
-	return errors.Is(err, unix.EAGAIN)
-}
-
 // lockFolder says that a write is under way in the folder, to whoever clears strays there, in this process or another,
 // and until the folder is closed or the process is dead. Writers do not keep each other out. Where the file system has
 // no locks, it says nothing.

@@ -11,9 +11,6 @@ import (
 // swap exchanges two files atomically, where the system can.
 func swap(a, b string) error { return errors.ErrUnsupported }
 
-// beingWritten reports false: whether somebody has the file open for writing cannot be told here.
-func beingWritten(string) bool { return false }
-
 // lockFolder says that a write is under way in the folder, where that can be said.
 func lockFolder(dir string) (io.Closer, error) { return os.Open(dir) }
 

@@ -20,15 +20,26 @@ type Room struct {
 	Inodes, FreeInodes uint64 // 0 inodes: they are made as they are needed
 }
 
-// low says what there is too little of, "" where there is enough.
-func (r Room) low() string {
-	if keep := min(keptBytes, r.Bytes/keptShare); r.FreeBytes < keep {
-		return fmt.Sprintf("%d kB free, %d kB are kept for people's saves and git", r.FreeBytes/1000, keep/1000)
+// low says what there is too little of, "" where there is enough: so many bytes are to be left, or a share of a smaller file
+// system, and in any case as many as extra has.
+func (r Room) low(keptBytes, share, extra uint64) string {
+	if keep := min(keptBytes, r.Bytes/share) + extra; r.FreeBytes < keep {
+		return fmt.Sprintf("%d kB free, %d kB are kept", r.FreeBytes/1000, keep/1000)
 	}
 	if keep := min(keptInodes, r.Inodes/keptShare); r.FreeInodes < keep {
-		return fmt.Sprintf("%d inodes free, %d are kept for people's saves and git", r.FreeInodes, keep)
+		return fmt.Sprintf("%d inodes free, %d are kept", r.FreeInodes, keep)
 	}
 	return ""
+}
+
+// LowDisk says what the file system of a folder has too little of, where keep bytes, or a quarter of a smaller one, and extra
+// bytes are to be left free; "" where there is enough, or the file system does not tell.
+func LowDisk(dir string, keep, extra uint64) string {
+	room, err := roomOf(dir)
+	if err != nil {
+		return ""
+	}
+	return room.low(keep, 4, extra)
 }
 
 // checkRoom refuses a write where the disk is nearly full, and keeps the status up to date. A file system that does not
@@ -40,7 +51,9 @@ func (s *Source) checkRoom() error {
 	}
 	low := ""
 	if room, err := measure(s.o.Dir); err == nil {
-		low = room.low()
+		if low = room.low(keptBytes, keptShare, 0); low != "" {
+			low += " for people's saves and git"
+		}
 	}
 	s.mu.Lock()
 	before := s.status.LowDisk

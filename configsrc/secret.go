@@ -3,10 +3,10 @@ package configsrc
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
@@ -56,27 +56,23 @@ func (s *Secrets) readFile(name string) (string, error) {
 			continue
 		}
 		var b []byte
-		if b, err = readBelow(dir, name); err == nil && len(b) > maxSecretBytes {
-			return "", fmt.Errorf("read secret file %s: it is larger than 1 MiB", name)
-		}
-		if err == nil {
+		if b, err = readBelow(dir, name); err == nil {
 			return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			break // there is something of this name, and another file is not meant
 		}
 	}
 	return "", fmt.Errorf("read secret file %s: %w", name, cause(err))
 }
 
-// readBelow reads one byte more than a secret may have, so that a larger file is told from one that fits.
+// readBelow reads a file below a folder. It opens regular files only: a FIFO would keep the opening goroutine waiting.
 func readBelow(dir, name string) ([]byte, error) {
 	t, err := openTree(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	f, err := t.root.Open(rootName(name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSecretBytes+1))
+	b, _, err := t.readNamed(name, maxSecretBytes)
+	return b, err
 }

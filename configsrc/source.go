@@ -17,7 +17,7 @@ import (
 
 // decoderRevision is raised when the same bytes decode to something else than before: the store then takes up every
 // file anew.
-const decoderRevision = 1
+const decoderRevision = 2
 
 // A Sink takes what a Source accepts. *resolver.Resolver is one. Its methods are called by one goroutine at a time.
 type Sink interface {
@@ -35,10 +35,20 @@ type Sink interface {
 	Pack(*catalog.Declared) []byte
 	// Pace tells whether somebody reads what is served, so that work in the background takes its time.
 	Pace(on bool)
+	// KeysNaming lists the names of the keys whose lists hold a slug.
+	KeysNaming(slug string) []string
+	// UnknownSlugs lists the slugs in lists of keys that no project has. The list must not be changed.
+	UnknownSlugs() []catalog.UnknownSlug
 	Sealing() *catalog.Sealing   // nil: no such block
 	Defaults() *catalog.Defaults // nil: no such block
+	Names
 	DecoderRevision() (uint64, error)
 	SetDecoderRevision(uint64) error
+	// NoteRemovals replaces the note of what is about to be removed; an empty one removes it. When it returns nil, the
+	// note and every Apply before it are durable.
+	NoteRemovals(note []byte) error
+	// Removals returns the note, empty where there is none.
+	Removals() ([]byte, error)
 }
 
 // Options say how a Source works. Dir, Sink and Logger are required.
@@ -57,15 +67,17 @@ type Options struct {
 	// DecodeFiles with the folder that it has open as descriptor 3, the spool that is descriptor 4, and its standard input
 	// and output. Nil: it is done in this one.
 	Apart func(ctx context.Context) *exec.Cmd
+	// Problems are of the node itself. The status shows them with those of the files.
+	Problems hclfile.Diagnostics
 	// Disk replaces the system calls of writes, for tests; nil is the disk itself.
 	Disk Disk
+	// OnProgress, if set, is told during a first load how many of the files have been taken up.
+	OnProgress func(done, total int)
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
 	OnReload func(Status)
 	// OnWrite, if set, is told of what API writes have committed, before their callers are. It is called by the goroutine
 	// that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
-	// OnWriters, if set, is told how many API writes are under way whenever one begins. It must return at once.
-	OnWriters func(n int)
 	// OpenSecret opens a secret, so that a password that is saved again is known to be the one that the file gives. Nil:
 	// none can be. See Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
@@ -94,15 +106,20 @@ type Source struct {
 	watch *watch // nil: the timer alone looks
 
 	// Below: only the goroutine that looks.
-	lookNo    uint64
-	blind     bool                           // no watch could be had, and the log says so
-	warnings  map[string]hclfile.Diagnostics // of accepted files
-	suspects  map[string]suspect
-	recheck   bool // take up files whose bytes are the same, too
-	reread    bool // this look trusts no stamp
-	confirmed bool
-	sealed    bool // sealing { require = true } is in force
-	strays    map[string]*stray
+	lookNo   uint64
+	blind    bool                           // no watch could be had, and the log says so
+	warnings map[string]hclfile.Diagnostics // of accepted files
+	overlaps map[string]overlap             // by wildcard
+
+	overlapping map[string]int           // how many of overlaps a file has
+	unknown     map[string]*unknownSlugs // by file
+	suspects    map[string]suspect
+	recheck     bool // take up files whose bytes are the same, too
+	reread      bool // this look trusts no stamp
+	confirmed   bool
+	sealed      bool // sealing { require = true } is in force
+	strays      map[string]*stray
+	removing    map[claim]bool // projects and domains that the note in the Sink names, see removal.go
 
 	mu     sync.Mutex // guards status
 	status Status
@@ -122,11 +139,19 @@ type quarantined struct {
 // A suspect may be a half-written state: it needs a second look.
 type suspect struct {
 	sign  string
+	stamp catalog.Stamp
 	since time.Time
 }
 
+// is reports whether a candidate is the suspect, untouched: a file that is cut and written again and again has the same
+// content at many looks, and is half-written at each of them.
+func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
+
 // secondLook is how long a suspicious state must hold (contract files.md 3).
 const secondLook = 500 * time.Millisecond
+
+// settleAtMost is how long a load or a reload waits for files to settle.
+const settleAtMost = 10 * time.Second
 
 // New returns a Source that has not looked yet.
 func New(o Options) *Source {
@@ -158,6 +183,7 @@ func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
 	s.bad, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, map[string]hclfile.Diagnostics{}
+	s.overlaps, s.overlapping = map[string]overlap{}, map[string]int{}
 }
 
 // rebuild fills a Sink that has lost what it had.
@@ -187,10 +213,12 @@ func (s *Source) settle(ctx context.Context) error {
 	return s.o.Sink.SetDecoderRevision(decoderRevision)
 }
 
-// lookTwice looks until nothing waits for a second look.
+// lookTwice looks until nothing waits for a second look, or for settleAtMost: some program may never stop writing a file,
+// whose accepted state then stays until Run finds it settled.
 func (s *Source) lookTwice(ctx context.Context, sc scope) error {
+	end := time.Now().Add(settleAtMost)
 	err := s.look(ctx, sc)
-	for err == nil && len(s.suspects) > 0 {
+	for err == nil && len(s.suspects) > 0 && time.Now().Before(end) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -219,6 +247,9 @@ func (s *Source) loadTable() error {
 	})
 	if err != nil {
 		return fmt.Errorf("read the file table: %w", err)
+	}
+	if err := s.loadRemovals(); err != nil {
+		return err
 	}
 	if sealing := s.o.Sink.Sealing(); sealing != nil {
 		s.sealed = sealing.Require
@@ -254,11 +285,13 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	s.nameNew(t, found.candidates)
 	j := s.judge(t, found.candidates, start)
 	j.run()
+	loss, removed := j.loss()
 	if !s.confirmed {
-		if held, err := s.brake(found, j, start); held {
+		if held, err := s.brake(found, j, loss, start); held {
 			return err
 		}
 	}
+	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without
 	return s.commit(found, j, start, sc.all)
 }
 
@@ -270,6 +303,8 @@ func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
 		display: s.display,
 		locate:  func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
 		wait:    func(c *candidate) bool { return s.suspicious(c, now) },
+		removed: s.removing,
+		meant:   func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
 		pace:    s.pace(len(candidates)),
 	}
 }
@@ -285,7 +320,7 @@ func (s *Source) suspicious(c *candidate, now time.Time) bool {
 		return false
 	}
 	first, known := s.suspects[c.path]
-	return !known || first.sign != c.sign() || now.Sub(first.since) < secondLook
+	return !known || !first.is(c) || now.Sub(first.since) < secondLook
 }
 
 // sign tells one state of a file from another.

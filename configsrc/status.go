@@ -66,6 +66,7 @@ func (s *Source) setWatching(on bool) {
 
 // report brings the status up to date after a look that went through.
 func (s *Source) report(start time.Time, word string) {
+	s.noteUnknown()
 	problems, errors, warnings := s.problems(maxProblems)
 	s.mu.Lock()
 	before := s.status

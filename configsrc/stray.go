@@ -121,28 +121,53 @@ func (s *Source) clearStray(at string, old bool) (restored []string, err error) 
 	if undoTemp.MatchString(filepath.Base(temp)) {
 		return s.undo(temp)
 	}
-	name := swapTemp.FindStringSubmatch(filepath.Base(temp))
-	ours := name == nil
-	if !ours {
-		content, err := s.o.Disk.ReadFile(temp)
-		if err != nil {
-			return nil, cause(err)
-		}
-		holds := hashPrefix(content)
-		ours = (holds == name[2] || holds == name[3]) && !beingWritten(temp)
+	idle, err := isIdle(s.o.Disk, temp)
+	if err != nil {
+		return nil, err
 	}
-	if ours {
+	if idle {
 		if err := s.o.Disk.Remove(temp); err != nil {
 			return nil, cause(err)
 		}
 		s.o.Logger.Info("removed what a write left when it was cut off", "file", temp)
 		return nil, nil
 	}
+	name := swapTemp.FindStringSubmatch(filepath.Base(temp))
 	back, err := s.restore(temp, name[3], name[4])
 	if back != "" {
 		restored = []string{back}
 	}
 	return restored, err
+}
+
+// isIdle reports whether a temporary file is worth nothing: it is known to have no save in it, and none can come.
+func isIdle(d Disk, temp string) (bool, error) {
+	name := swapTemp.FindStringSubmatch(filepath.Base(temp))
+	if name == nil {
+		return true, nil
+	}
+	h, err := holdStill(temp)
+	if errors.Is(err, ErrChanged) {
+		return false, nil
+	}
+	if err != nil {
+		return false, cause(err)
+	}
+	defer h.Close()
+	content, err := d.ReadFile(temp)
+	if err != nil {
+		return false, cause(err)
+	}
+	holds := hashPrefix(content)
+	return holds == name[2] || holds == name[3], nil
+}
+
+// removeSwapped removes the temporary file of a write that has ended. One into which an editor has saved in spite of all
+// precautions, since it was about to open the file when that was swapped out, stays for clearStrays to give back.
+func removeSwapped(d Disk, temp string) {
+	if idle, err := isIdle(OSDisk{}, temp); idle || err != nil { // no step of the write, whose answer is settled
+		_ = d.Remove(temp) // what stays behind, clearStrays finds
+	}
 }
 
 // restore gives the save in temp back to the file of the name target, which a write had filled with what has the hash
@@ -159,14 +184,14 @@ func (s *Source) restore(temp, after, target string) (restored string, err error
 			return "", s.setAside(temp, place)
 		}
 		var kept string
-		kept, err = giveBack(d, temp, place, digest(now), !beingWritten(place))
+		kept, err = giveBack(d, temp, place, digest(now))
 		s.tellKept(place, kept)
 	}
 	if err != nil {
-		return "", linkCause(err)
+		return "", cause(err)
 	}
 	s.o.Logger.Warn("put a save back that a write had taken away when it was cut off", "file", place)
-	if err := d.Remove(temp); err != nil {
+	if err := d.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // keepBeside may have done it
 		return target, cause(err)
 	}
 	return target, cause(d.SyncFolder(filepath.Dir(temp)))
@@ -179,7 +204,7 @@ func (s *Source) setAside(temp, place string) error {
 		return err
 	}
 	s.tellKept(place, kept)
-	return cause(s.o.Disk.Remove(temp))
+	return nil
 }
 
 // tellKept logs that a save is kept beside its file, where one is.

@@ -149,7 +149,7 @@ func (s *Source) knownPath(at []byte) string {
 
 // sameAsKnown reports whether a file is, by stat, as it was accepted.
 func sameAsKnown(t *tree, prev *file, e entry) bool {
-	return prev != nil && e.err == nil && e.sameStat(prev.stamp) && depsUnchanged(t, prev.deps)
+	return prev != nil && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
 // youngPerSweep is how many files a sweep reads at most because their stamps were young: few enough for it to take little
@@ -160,7 +160,7 @@ const youngPerSweep = 250
 // to wait; the API may have written thousands. It returns false where the file is not what was accepted. What is too young
 // still, or one too many, waits for the next sweep. A time in the future is never old enough to be trusted.
 func (out *swept) grow(t *tree, f *file, pace *pacer) (same bool) {
-	age := time.Since(f.stamp.ModTime)
+	age := time.Since(touched(f.stamp))
 	if out.read == youngPerSweep || 0 <= age && age < racy {
 		return true
 	}

@@ -62,6 +62,61 @@ func openTree(dir string) (*tree, error) {
 // lateTree is openTree for whoever may need nothing but read: the folder is opened when the first file is.
 func lateTree(dir string) *tree { return &tree{dir: dir} }
 
+// open opens the folder, where that has not been done.
+func (t *tree) open() (err error) {
+	if t.root == nil {
+		t.root, err = os.OpenRoot(t.dir)
+	}
+	return err
+}
+
+// statFile is stat of what a path leads to, links followed.
+func (t *tree) statFile(at string) (info fs.FileInfo, err error) {
+	err = t.follow(at, func(name string) error {
+		info, err = t.root.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+// errLeadsOut is why a path cannot be followed.
+var errLeadsOut = errors.New("leads out of the folder; put the file itself into the folder")
+
+// follow calls f with the name of a path. An os.Root takes each absolute link for one that leads out, so where f fails for
+// that, it is called once more with the name that the path has without links. Whatever happens to the links meanwhile, the
+// os.Root keeps f inside.
+func (t *tree) follow(at string, f func(name string) error) error {
+	name := filepath.FromSlash(at)
+	err := f(name)
+	if !escapes(err) || !filepath.IsLocal(name) {
+		return err
+	}
+	root, rerr := filepath.EvalSymlinks(t.dir)
+	if rerr != nil {
+		return rerr
+	}
+	real, rerr := filepath.EvalSymlinks(filepath.Join(root, name))
+	switch {
+	case errors.Is(rerr, fs.ErrNotExist), errors.Is(rerr, fs.ErrPermission):
+		return rerr
+	case rerr != nil:
+		return syscall.ELOOP // links that lead to each other
+	}
+	if name, rerr = filepath.Rel(root, real); rerr != nil || !filepath.IsLocal(name) {
+		return errLeadsOut
+	}
+	if err = f(name); escapes(err) { // a link again, since a moment ago
+		return errLeadsOut
+	}
+	return err
+}
+
+// escapes reports the one error of an os.Root that is not the system's.
+func escapes(err error) bool {
+	var system syscall.Errno
+	return err != nil && !errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrClosed)
+}
+
 func (t *tree) Close() {
 	if t.root != nil {
 		t.root.Close()
@@ -70,11 +125,9 @@ func (t *tree) Close() {
 
 // An entry is what stands at a path: stat data, or why it cannot be config.
 type entry struct {
-	path  string
-	size  int64
-	mtime time.Time
-	inode uint64
-	err   error // set: it cannot be read as a config file
+	path string
+	stat catalog.Stamp // without the hash
+	err  error         // set: it cannot be read as a config file
 	// folder: it is a sub-folder that cannot be listed. Nothing below it must be taken for deleted.
 	folder bool
 }
@@ -185,7 +238,7 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 	e := entry{path: at}
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		t.noteLink(at)
-		if info, err = t.root.Stat(filepath.FromSlash(at)); err != nil {
+		if info, err = t.statFile(at); err != nil {
 			e.err = linkError(err)
 			return e
 		}
@@ -197,15 +250,15 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 	if e.err = regular(info); e.err != nil {
 		return e
 	}
-	e.size, e.mtime, e.inode = info.Size(), info.ModTime(), inode(info)
+	e.stat = statOf(info)
 	e.limit()
 	return e
 }
 
 // limit makes an error of a size that is too large.
 func (e *entry) limit() {
-	if e.size > MaxFileBytes {
-		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its own", e.size, MaxFileBytes)
+	if e.stat.Size > MaxFileBytes {
+		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its own", e.stat.Size, MaxFileBytes)
 	}
 }
 
@@ -214,6 +267,19 @@ func (t *tree) noteLink(at string) {
 	to, err := t.root.Readlink(filepath.FromSlash(at))
 	if err != nil {
 		return
+	}
+	if filepath.IsAbs(to) { // by any name of the folder
+		root, err := filepath.EvalSymlinks(t.dir)
+		if err != nil {
+			return
+		}
+		if to, err = filepath.EvalSymlinks(to); err != nil {
+			return
+		}
+		if to, err = filepath.Rel(root, to); err != nil {
+			return
+		}
+		at = "" // to is relative to the folder itself now
 	}
 	dir := path.Join(path.Dir(at), path.Dir(filepath.ToSlash(to)))
 	if fs.ValidPath(dir) && slices.ContainsFunc(strings.Split(dir, "/"), ignoredName) && dir != "." {
@@ -257,24 +323,36 @@ func regular(info fs.FileInfo) error {
 	case m.IsRegular():
 		return nil
 	case m.IsDir():
-		return errors.New("is a folder; a name that ends in .hcl must be a regular file")
+		return errors.New("is a folder; only regular files are read")
 	case m&fs.ModeNamedPipe != 0:
-		return errors.New("is a FIFO; a config file must be a regular file")
+		return errors.New("is a FIFO; only regular files are read")
 	case m&fs.ModeSocket != 0:
-		return errors.New("is a socket; a config file must be a regular file")
+		return errors.New("is a socket; only regular files are read")
 	}
-	return errors.New("is a device or special file; a config file must be a regular file")
+	return errors.New("is a device or special file; only regular files are read")
+}
+
+// readNamed is read for a file that file() or ca_file names. No list has told what it is, so it is looked at before it is
+// opened: to open a device may do something, and to open a FIFO lets its writer go on.
+func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	if err := t.open(); err != nil {
+		return nil, catalog.Stamp{}, err
+	}
+	info, err := t.statFile(at)
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, catalog.Stamp{}, err
+	}
+	return t.read(at, limit)
 }
 
 // read returns a file's bytes and the stamp that belongs to them: when size, time or inode move while it is read, it is
 // read again. A file that does not hold still for five tries is an error, and so a matter of the next look.
 func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	if t.root == nil {
-		root, err := os.OpenRoot(t.dir)
-		if err != nil {
-			return nil, catalog.Stamp{}, err
-		}
-		t.root = root
+	if err := t.open(); err != nil {
+		return nil, catalog.Stamp{}, err
 	}
 	for range 5 {
 		b, stamp, moved, err := t.readOnce(at, limit)
@@ -287,7 +365,11 @@ func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
 
 func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, moved bool, err error) {
 	// Without O_NONBLOCK a FIFO put in the file's place would block the open for ever.
-	f, err := t.root.OpenFile(filepath.FromSlash(at), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	var f *os.File
+	err = t.follow(at, func(name string) (err error) {
+		f, err = t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		return err
+	})
 	if err != nil {
 		return nil, stamp, false, err
 	}
@@ -300,24 +382,44 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 		return nil, stamp, false, err
 	}
 	if before.Size() > limit {
-		return nil, stamp, false, fmt.Errorf("is %d bytes long, %d are allowed", before.Size(), limit)
+		return nil, stamp, false, fmt.Errorf("is %d bytes long; at most 1 MiB (%d bytes) is allowed", before.Size(), limit)
 	}
 	b = make([]byte, 0, before.Size()+1)
 	if b, err = readAll(io.LimitReader(f, limit+1), b); err != nil {
 		return nil, stamp, false, err
 	}
-	after, err := t.root.Stat(filepath.FromSlash(at))
+	after, err := t.statFile(at)
 	if err != nil {
 		return nil, stamp, false, err
 	}
 	stamp = stampOf(after, b)
-	same := before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()) && inode(before) == stamp.Inode
-	return b, stamp, !same || int64(len(b)) != stamp.Size, nil
+	return b, stamp, !statOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size, nil
 }
 
 // stampOf is the stamp of a file that is like this and has these bytes.
 func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
-	return catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Inode: inode(info), Hash: digest(content)}
+	s := statOf(info)
+	s.Hash = digest(content)
+	return s
+}
+
+// statOf is a stamp without the hash.
+func statOf(info fs.FileInfo) catalog.Stamp {
+	return catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Changed: changed(info), Inode: inode(info)}
+}
+
+// renamed is the stamp of a file that has got the name at after it was read: to give it one changes the inode. Where the file
+// is not the same in all else, the stamp is left as it is, and a look finds the difference.
+func renamed(s catalog.Stamp, at string) catalog.Stamp {
+	info, err := os.Lstat(at)
+	if err != nil {
+		return s
+	}
+	now := s
+	if now.Changed = changed(info); !now.SameStat(statOf(info)) {
+		return s
+	}
+	return now
 }
 
 // readAll is io.ReadAll into a buffer that was made large enough.
@@ -338,10 +440,14 @@ func readAll(r io.Reader, b []byte) ([]byte, error) {
 }
 
 // fresh reports a stamp so young that a further write might not show in it.
-func fresh(s catalog.Stamp, now time.Time) bool { return now.Sub(s.ModTime) < racy }
+func fresh(s catalog.Stamp, now time.Time) bool { return now.Sub(touched(s)) < racy }
 
-func (e entry) sameStat(s catalog.Stamp) bool {
-	return e.size == s.Size && e.inode == s.Inode && e.mtime.Equal(s.ModTime)
+// touched is the later of a stamp's times.
+func touched(s catalog.Stamp) time.Time {
+	if s.Changed.After(s.ModTime) {
+		return s.Changed
+	}
+	return s.ModTime
 }
 
 func rootName(dir string) string {
@@ -351,11 +457,16 @@ func rootName(dir string) string {
 	return filepath.FromSlash(dir)
 }
 
-// cause strips the path that os puts into its errors: messages name it already.
+// cause strips the paths that os puts into its errors: messages name the file already, relative to the config folder, and
+// callers must not hear where that is.
 func cause(err error) error {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
 		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
 	}
 	return err
 }

@@ -11,7 +11,8 @@ import (
 
 // A write that changes several files, a config file and bodies that it takes by file(), is there whole or not at all, also
 // after a crash. The last of its files decides: as long as that one is as it was, the others are put back. What that
-// takes is in a note beside that file, durable before the first file is touched, and gone before the write ends:
+// takes is in a note beside that file, durable before the first file is touched, and gone before the write ends. The other
+// files are durable before the last is exchanged, or a power cut might leave that one alone:
 //
 //	.fingerpost-<n>-undo.tmp    JSON: an undoNote
 const undoPattern = ".fingerpost-*-undo.tmp"
@@ -62,19 +63,27 @@ func (s *Source) noteWrite(u *update) (name string, err error) {
 	if name, err = writeNote(u.disk, dir, content); err != nil {
 		return "", err
 	}
+	if err := syncFoldersOf(u.disk, targets); err != nil {
+		_ = u.disk.Remove(name)
+		return "", err
+	}
+	return name, nil
+}
+
+// syncFoldersOf makes the names of these files durable.
+func syncFoldersOf(d Disk, files []string) error {
 	var synced []string
-	for _, target := range targets {
-		folder := filepath.Dir(target)
+	for _, name := range files {
+		folder := filepath.Dir(name)
 		if slices.Contains(synced, folder) {
 			continue
 		}
 		synced = append(synced, folder)
-		if err := syncFolder(u.disk, folder); err != nil {
-			_ = u.disk.Remove(name)
-			return "", err
+		if err := syncFolder(d, folder); err != nil {
+			return err
 		}
 	}
-	return name, nil
+	return nil
 }
 
 func writeNote(d Disk, dir string, content []byte) (name string, err error) {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,15 +21,19 @@ type update struct {
 	c       *candidate     // the new content, decoded; gone: the file is to be removed
 	want    [32]byte       // hash of the content that it replaces
 	had     map[claim]bool // what the replaced content claims
+	counted []claim        // the projects and domains among it
 	target  string         // the file, links followed
 	kept    string         // what giveBack had to keep beside the file
 	temp    string         // the new content, synced, beside the file; what was there, once it is in place
 	create  bool           // there is no file yet
 	removes catalog.UUID   // of the project that goes, zero for none
+	project int64          // the id of the project that is written, zero for a new one
 	bodies  []*bodySwap    // the files that change with it
+	moves   *slugMove      // nil: the project's slug stays
 	stays   bool           // only those change
 	note    string         // of the write of several files, while it is on its way, see undo.go
 	by      Author
+	covers  Coverage
 	disk    Disk
 	lock    io.Closer // on the folder, as long as temp may be there
 	done    chan error
@@ -45,9 +49,9 @@ func (u *update) stage(content []byte, like fs.FileInfo) (err error) {
 	}
 	var info fs.FileInfo
 	if u.create {
-		u.temp, info, err = writeTemp(u.disk, filepath.Dir(u.target), content, nil)
+		u.temp, info, err = writeTemp(u.disk, filepath.Dir(u.target), content, nil, "")
 	} else {
-		u.temp, info, err = writeSwap(u.disk, u.target, content, like, u.want)
+		u.temp, info, err = stageSwap(u.disk, u.target, content, like, u.want)
 	}
 	if err != nil || u.c.gone {
 		return u.unstaged(err)
@@ -78,7 +82,7 @@ func (u *update) discard() {
 		b.discard(u.disk)
 	}
 	if u.temp != "" {
-		_ = u.disk.Remove(u.temp) // what stays behind, clearStrays finds
+		removeSwapped(u.disk, u.temp)
 		u.temp = ""
 	}
 	if u.lock != nil {
@@ -96,15 +100,23 @@ func (u *update) put() error {
 			if errors.Is(err, fs.ErrExist) {
 				return fs.ErrExist
 			}
-			return writeFault("create "+u.c.path, linkCause(err))
+			return writeFault("create "+u.c.path, cause(err))
 		}
+		if u.disk.Remove(u.temp) == nil { // else clearStrays does it
+			u.temp = ""
+		}
+		u.c.stamp = renamed(u.c.stamp, u.target)
 		return nil
 	case u.c.gone:
 		return u.remove()
 	}
 	var err error
 	u.kept, err = exchange(u.disk, u.temp, u.target, u.want, u.c.stamp.Hash)
-	if err == nil || errors.Is(err, ErrChanged) {
+	if err == nil {
+		u.c.stamp = renamed(u.c.stamp, u.target)
+		return nil
+	}
+	if errors.Is(err, ErrChanged) {
 		return err
 	}
 	if errors.Is(err, errStranded) {
@@ -115,13 +127,19 @@ func (u *update) put() error {
 
 // remove takes the file away, unless it is no longer what it was.
 func (u *update) remove() error {
-	told := !beingWritten(u.temp) // see exchange
-	if err := u.disk.Rename(u.target, u.temp); err != nil {
-		return writeFault("remove "+u.c.path, linkCause(err))
+	old, err := holdAs(u.disk, u.target, u.want)
+	if errors.Is(err, ErrChanged) {
+		return err
 	}
-	busy := told && beingWritten(u.temp)
-	out, err := u.disk.ReadFile(u.temp)
-	if err == nil && !busy && digest(out) == u.want {
+	if err != nil {
+		return writeFault("remove "+u.c.path, err)
+	}
+	defer old.Close()
+	if err := u.disk.Rename(u.target, u.temp); err != nil {
+		return writeFault("remove "+u.c.path, cause(err))
+	}
+	changed := old.check(u.disk, u.temp, u.want)
+	if changed == nil {
 		return nil
 	}
 	backErr := u.disk.Link(u.temp, u.target)
@@ -130,10 +148,11 @@ func (u *update) remove() error {
 	}
 	if backErr != nil {
 		u.temp = ""
-		return writeFault("put "+u.c.path+" back after a save in between", errors.Join(linkCause(backErr), errStranded))
+		return writeFault("put "+u.c.path+" back after a save in between", errors.Join(cause(backErr), errStranded))
 	}
-	if err != nil {
-		return writeFault("read what "+u.c.path+" was", err)
+	_ = u.disk.Remove(u.temp) // the save has its name again
+	if !errors.Is(changed, ErrChanged) {
+		return writeFault("read what "+u.c.path+" was", changed)
 	}
 	return ErrChanged
 }
@@ -143,9 +162,7 @@ func (u *update) takeBack() {
 	var err error
 	switch {
 	case u.create:
-		a, aerr := u.disk.Stat(u.temp)
-		b, berr := u.disk.Stat(u.target)
-		if aerr == nil && berr == nil && os.SameFile(a, b) {
+		if info, serr := u.disk.Stat(u.target); serr == nil && inode(info) == u.c.stamp.Inode {
 			err = u.disk.Remove(u.target)
 		}
 	case u.c.gone:
@@ -161,6 +178,7 @@ func (u *update) takeBack() {
 // submit hands an update over and waits for its end.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	u.by, _ = ctx.Value(authorKey{}).(Author)
+	u.covers = coverageOf(ctx)
 	select {
 	case s.updates <- u:
 		// From here on only its end tells what became of it.
@@ -231,18 +249,24 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		}
 		round = append(round, u)
 	}
-	if round = s.place(round, git); len(round) == 0 {
+	if round = s.place(s.noteRound(round), git); len(round) == 0 {
+		s.removalsDone()
 		return later
 	}
 	found := new(finding)
 	for _, u := range round {
-		found.candidates = append(found.candidates, u.c)
+		found.candidates = append(found.candidates, u.candidates()...)
 	}
 	// The files are the truth: what the Sink refuses here it takes up with the next look.
 	err := s.commitPart(found, false)
+	if err == nil {
+		s.removalsDone()
+	}
 	s.tell(round)
 	for _, u := range round {
-		delete(s.suspects, u.c.path)
+		for _, c := range u.candidates() {
+			delete(s.suspects, c.path)
+		}
 		u.end(err)
 	}
 	if err == nil {
@@ -251,11 +275,24 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	return later
 }
 
-// clashes reports whether an update before it in the round has to do with the same objects, and notes its own.
+// clashes reports whether an update before it in the round has to do with the same objects, or with a domain above or below
+// one that it claims, and notes its own.
 func (u *update) clashes(taken map[claim]bool) bool {
-	for _, c := range u.c.claims {
-		if taken[c] {
+	for name := range u.newDomains() {
+		if suffix, wildcard := strings.CutPrefix(name, "*."); wildcard && taken[aboveClaim(suffix)] {
 			return true
+		}
+		for wildcard := range wildcardsAbove(name) {
+			if taken[domainClaim(wildcard)] {
+				return true
+			}
+		}
+	}
+	for _, x := range u.candidates() {
+		for _, c := range x.claims {
+			if taken[c] {
+				return true
+			}
 		}
 	}
 	for c := range u.had {
@@ -263,26 +300,41 @@ func (u *update) clashes(taken map[claim]bool) bool {
 			return true
 		}
 	}
-	for _, c := range u.c.claims {
-		taken[c] = true
+	for _, x := range u.candidates() {
+		for _, c := range x.claims {
+			taken[c] = true
+		}
 	}
 	for c := range u.had {
 		taken[c] = true
+	}
+	for name := range u.newDomains() {
+		for wildcard := range wildcardsAbove(name) {
+			taken[aboveClaim(wildcard[len("*."):])] = true
+		}
 	}
 	return false
 }
 
-// admit judges an update as a look would judge the file.
+// admit judges an update as a look would judge the files.
 func (s *Source) admit(u *update) error {
-	u.c.prev = s.table.files[u.c.path]
+	if !s.complete(u) {
+		return ErrChanged
+	}
+	all := u.candidates()
+	for _, c := range all {
+		c.prev = s.table.files[c.path]
+	}
 	j := &judge{
-		table: s.table, candidates: []*candidate{u.c}, require: s.sealed,
-		row: s.o.Sink.File, display: s.display, pace: s.pace(1),
-		locate: s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
+		table: s.table, candidates: all, require: s.sealed,
+		row: s.o.Sink.File, pace: s.pace(1),
+		display: func(path string) string { return path }, // what it says goes to the caller
+		locate:  s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
 	}
 	j.run()
-	if !u.c.rejected {
-		return nil
+	refused := slices.IndexFunc(all, func(c *candidate) bool { return c.rejected })
+	if refused < 0 {
+		return s.mayClaim(u)
 	}
 	for _, ref := range u.c.refs {
 		var conflict *catalog.Error
@@ -291,14 +343,13 @@ func (s *Source) admit(u *update) error {
 			if !lost || u.had[cl] || conflict != nil {
 				return
 			}
-			conflict = &catalog.Error{Code: catalog.CodeConflict, Message: j.conflictText(what, ref, path)}
-			conflict.Problems.Addf(what, "%s", j.conflictText(what, ref, path))
+			conflict = conflictWith(u.covers, what, j.conflictText(what, ref, path))
 		})
 		if conflict != nil {
 			return conflict
 		}
 	}
-	return invalidFile(append(u.c.diags, u.c.cross...))
+	return s.invalidFile(append(all[refused].diags, all[refused].cross...), u.covers)
 }
 
 func (s *Source) locate(path string) (*hclfile.Result, error) {
@@ -368,39 +419,4 @@ func sideBySide(n int, f func(i int)) {
 func (s *Source) takeBack(u *update, why error) {
 	s.takeAllBack(u)
 	u.end(why)
-}
-
-// writers makes those who write the same file wait for each other.
-type writers struct {
-	mu sync.Mutex // guards m
-	m  map[string]*fileLock
-}
-
-type fileLock struct {
-	sync.Mutex
-	users int
-}
-
-// lock waits for the file and returns what gives it back.
-func (w *writers) lock(path string) (unlock func()) {
-	w.mu.Lock()
-	if w.m == nil {
-		w.m = make(map[string]*fileLock)
-	}
-	l := w.m[path]
-	if l == nil {
-		l = new(fileLock)
-		w.m[path] = l
-	}
-	l.users++
-	w.mu.Unlock()
-	l.Lock()
-	return func() {
-		l.Unlock()
-		w.mu.Lock()
-		if l.users--; l.users == 0 {
-			delete(w.m, path)
-		}
-		w.mu.Unlock()
-	}
 }

@@ -43,7 +43,7 @@ func BenchmarkUpdate(b *testing.B) {
 			if err := os.WriteFile(filepath.Join(dir, "a.hcl"), []byte(file.text), 0o644); err != nil {
 				b.Fatal(err)
 			}
-			source := benchSource(b, dir)
+			source := benchSource(b, dir, resolver.Options{})
 			before, n := cpuTime(), 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -61,9 +61,10 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-func benchSource(b *testing.B, dir string) *configsrc.Source {
+func benchSource(b *testing.B, dir string, o resolver.Options) *configsrc.Source {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
+	o.CacheBytes, o.Logger = 1<<20, log
+	r, err := resolver.Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -36,11 +36,15 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 			if err := change(&want); err != nil {
 				return err
 			}
+			if from, to := have.Project.Slug, want.Project.Slug; from != to {
+				e.moves = &slugMove{from: from, to: to}
+			}
 			if err := s.protect(e, &have, &want); err != nil {
 				return err
 			}
 			normalize(&want)
 			e.normalMail(&want)
+			e.want = &want
 			e.expect = func(got *catalog.Declared) bool { return e.rest(got) && sayEqual(&got.Projects[e.at], &want, defaults) }
 			return e.draft.RewriteProject(&have, &want)
 		})
@@ -57,6 +61,7 @@ func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check fun
 				return err
 			}
 			e.expect, e.removes = e.without, true
+			e.moves = &slugMove{from: have.Project.Slug}
 			return e.draft.RemoveProject(have.Project.Slug)
 		})
 	})
@@ -81,7 +86,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		if err = s.patient(ctx, func() error { return s.create(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if broken := s.brokenFile(name); broken != nil {
+		if broken := s.brokenFile(name, coverageOf(ctx)); broken != nil {
 			return broken
 		}
 	}
@@ -106,10 +111,7 @@ func (s *Source) retried(ctx context.Context, write func() error) error {
 
 // beginWrite counts a write as long as it is under way.
 func (s *Source) beginWrite() (end func()) {
-	n := s.writing.Add(1)
-	if s.o.OnWriters != nil {
-		s.o.OnWriters(int(n))
-	}
+	s.writing.Add(1)
 	return func() { s.writing.Add(-1) }
 }
 
@@ -122,36 +124,59 @@ func (s *Source) writable() error {
 
 // An edit is a change of one project's block in the making.
 type edit struct {
+	covers       Coverage
 	path, target string
 	src          []byte
-	stamp        catalog.Stamp     // of src
-	info         fs.FileInfo       // of the file that had it
-	deps         []catalog.Dep     // of src
-	declared     *catalog.Declared // by src
-	sound        *catalog.Declared // the same, where src gives no warnings either
-	draft        *hclfile.Draft    // of src
-	decoded      *hclfile.Result   // src
-	at           int               // of the project in it
+	stamp        catalog.Stamp          // of src
+	info         fs.FileInfo            // of the file that had it
+	deps         []catalog.Dep          // of src
+	declared     *catalog.Declared      // by src
+	sound        *catalog.Declared      // the same, where src gives no warnings either
+	draft        *hclfile.Draft         // of src
+	decoded      *hclfile.Result        // src
+	at           int                    // of the project in it
+	want         *catalog.ProjectConfig // what the project is to be; nil where it goes
 	expect       func(got *catalog.Declared) bool
-	removes      bool // the project goes
+	removes      bool      // the project goes
+	moves        *slugMove // nil: the slug stays
 }
 
 func (e *edit) project() *catalog.ProjectConfig { return &e.declared.Projects[e.at] }
 
-// edit rewrites the file of a project by rewrite, which notes the edits in e.draft and sets e.expect.
+// edit rewrites the file of a project by rewrite, which notes the edits in e.draft and sets e.expect. Where the write turns
+// out to belong to more files, it begins again with locks on all of them: locks are taken together, in order.
 func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
+	var more moreFilesError
+	for range 3 {
+		err := s.editLocked(ctx, uuid, more.paths, rewrite)
+		var needs *moreFilesError
+		if !errors.As(err, &needs) {
+			return err
+		}
+		more = *needs
+	}
+	return busy("the files with keys keep changing")
+}
+
+func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []string, rewrite func(e *edit) error) error {
 	path, ok := s.fileOf(projectClaim(uuid))
 	if !ok {
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
 	}
-	defer s.writers.lock(path)()
+	defer s.writers.lock(append(slices.Clone(others), path)...)()
 	t := lateTree(s.o.Dir)
 	defer t.Close()
-	e, u, err := s.openEdit(t, path, uuid)
+	e, u, err := s.openEdit(t, path, uuid, coverageOf(ctx))
 	if err != nil {
 		return err
 	}
-	if err := rewrite(e); err != nil {
+	if err := rewrite(e); errors.Is(err, hclfile.ErrLimit) {
+		return &catalog.Error{Code: catalog.CodeFileInvalid, Message: path + ": " + tooMuch}
+	} else if err != nil {
+		return err
+	}
+	keySwaps, err := s.moveKeys(t, e, others)
+	if err != nil {
 		return err
 	}
 	out, err := e.draft.Bytes()
@@ -162,7 +187,7 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 		s.parsed.keep(path, u.want, e.decoded.Parsed())
 		return nil
 	}
-	made, err := s.fill(u, t, out, e)
+	made, err := s.fill(u, t, out, e, keySwaps)
 	if err != nil {
 		return err
 	}
@@ -176,7 +201,7 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 }
 
 // openEdit reads the file that declares a project.
-func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *update, error) {
+func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Coverage) (*edit, *update, error) {
 	target, src, stamp, info, err := s.readTarget(t, path)
 	if err != nil {
 		return nil, nil, err
@@ -189,24 +214,27 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID) (*edit, *upda
 		decode = p.Decode
 	}
 	decoded := now.decodeBy(s.display(path), t, decode)
-	if now.declared == nil {
-		return nil, nil, invalidFile(now.diags)
+	switch {
+	case now.fault != nil:
+		return nil, nil, now.fault
+	case now.declared == nil:
+		return nil, nil, s.invalidFile(now.diags, covers)
 	}
 	at := slices.IndexFunc(now.declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == uuid })
 	if at < 0 {
 		return nil, nil, &catalog.Error{Code: catalog.CodeFileChanged,
-			Message: "the project is no longer in " + s.display(path) + ", where it was; try again when the files have been reloaded"}
+			Message: "the project is no longer in " + path + ", where it was; try again when the files have been reloaded"}
 	}
 	had := make(map[claim]bool, len(now.claims))
 	for _, c := range now.claims {
 		had[c] = true
 	}
-	u := &update{target: target, want: stamp.Hash, had: had, disk: s.o.Disk, done: make(chan error, 1)}
+	u := &update{target: target, want: stamp.Hash, had: had, counted: now.claims[:now.counts.projects+now.counts.domains], disk: s.o.Disk, done: make(chan error, 1)}
 	sound := now.declared
 	if len(now.diags) > 0 {
 		sound = nil
 	}
-	return &edit{path: path, target: target, sound: sound, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
+	return &edit{covers: covers, path: path, target: target, sound: sound, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
 		draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
 }
 
@@ -232,7 +260,7 @@ func (s *Source) readTarget(t *tree, path string) (target string, src []byte, st
 
 // fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
 // disk under another name. It returns what the next edit of it can go by.
-func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed, error) {
+func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodySwap) (*hclfile.Parsed, error) {
 	swaps, err := s.bodySwaps(t, e)
 	if err != nil {
 		return nil, err
@@ -242,8 +270,14 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed,
 		o.Sound = e.sound
 		return e.draft.Decode(out, o)
 	})
-	if c.declared == nil {
-		return nil, wouldBreak(c.diags)
+	switch {
+	case c.fault != nil:
+		return nil, c.fault
+	case c.declared == nil:
+		if err := e.clash(); err != nil {
+			return nil, err
+		}
+		return nil, s.wouldBreak(c.diags, e.covers)
 	}
 	if err := e.draft.Verify(decoded); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", e.path, err)
@@ -252,7 +286,8 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit) (*hclfile.Parsed,
 		return nil, fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
 	}
 	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
-	u.c, u.bodies, u.stays = c, swaps, bytes.Equal(out, e.src)
+	u.c, u.bodies, u.stays, u.moves = c, append(swaps, keySwaps...), bytes.Equal(out, e.src), e.moves
+	u.project = e.project().Project.ID
 	if e.removes {
 		u.removes = e.project().Project.UUID
 	}
@@ -306,56 +341,52 @@ func (s *Source) fileOf(c claim) (path string, ok bool) {
 }
 
 // brokenFile is why nothing can be written beside a quarantined file of the same name.
-func (s *Source) brokenFile(path string) error {
+func (s *Source) brokenFile(path string, covers Coverage) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	if bad := s.bad[path]; bad != nil {
-		return invalidFile(bad.diags)
+		return s.invalidFile(bad.diags, covers)
 	}
 	return nil
 }
 
-// invalidFile says that a file has to be repaired before it can be written to.
-func invalidFile(ds hclfile.Diagnostics) *catalog.Error {
-	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file is invalid; repair it first"}
-	for _, d := range ds {
-		if d.Severity == hclfile.Error {
-			e.Message = fmt.Sprintf("the config file is invalid, repair it first: %s:%d:%d: %s", d.File, d.Start.Line, d.Start.Column, d.Summary)
-			break
-		}
-	}
-	return e
-}
-
-// wouldBreak says that no file can hold what was asked for, such as a text that is too large for it.
-func wouldBreak(ds hclfile.Diagnostics) *catalog.Error {
-	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file would be invalid with this change"}
-	for _, d := range ds {
-		if d.Severity == hclfile.Error {
-			e.Message = fmt.Sprintf("the config file would be invalid with this change: %s:%d:%d: %s: %s", d.File, d.Start.Line, d.Start.Column, d.Summary, d.Detail)
-			break
-		}
-	}
-	return e
-}
+// tooMuch says what to do about a text that a config file cannot hold (hclfile.ErrLimit).
+const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written with its escapes: " +
+	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
 
 // writeFault says what a caller may know of a system call that failed. The original files are as they were.
 func writeFault(step string, err error) error {
 	var unfit *unfitError
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	var unknown *unknownWriterError
 	switch {
 	case errors.As(err, &unfit):
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.path + " cannot be written: " + unfit.why}
+	case errors.As(err, &unknown):
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unknown.path + " cannot be written: " + unknown.why}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + cause(err).Error()}
-	case full, errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case isDiskFault(err):
 		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + cause(err).Error()}
 	case errors.Is(err, errKeepsChanging):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
 	case errors.Is(err, fs.ErrNotExist):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file is gone; try again when the files have been reloaded"}
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, errLeadsOut):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": something else has taken the file's place; try again when the files have been reloaded"}
 	}
 	return fmt.Errorf("%s: %w", step, err)
+}
+
+// diskFaults say nothing of the files and everything of the machine: the disk or the network behind it fails, or something
+// has run out. A later try may succeed.
+var diskFaults = []error{
+	syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.EBADMSG, syscall.ENODATA,
+	syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOTCONN, syscall.EHOSTDOWN,
+	syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+}
+
+func isDiskFault(err error) bool {
+	return slices.ContainsFunc(diskFaults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
 // inForce is a project with its settings as they are served.

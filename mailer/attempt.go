@@ -117,7 +117,7 @@ func earlier(a, b time.Time) time.Time {
 func (m *Mailer) save(s *sending) {
 	err := m.options.Ledger.UpdateMail(&s.log)
 	if gone(err) {
-		m.counters.waiting.Add(-1)
+		m.waiting.add(s.box.project, -1)
 		return
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (m *Mailer) save(s *sending) {
 		return
 	}
 	if s.log.Status.Ended() {
-		m.counters.waiting.Add(-1)
+		m.waiting.add(s.box.project, -1)
 		return
 	}
 	s.box.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
@@ -155,14 +155,15 @@ func (m *Mailer) saveAll() {
 const ledgerPause = 5 * time.Second
 
 // retry makes the next attempt for a mail that waited, or ends it.
-func (m *Mailer) retry(b *outbox, it item, leave func()) {
+func (m *Mailer) retry(b *outbox, it item, p *pass, leave func()) {
 	mail, log, there, err := m.stored(b.project, it.id)
+	p.weigh(len(mail.Message))
 	switch {
 	case err != nil:
 		m.later(b, it)
 		return
 	case !there: // lost with the store, or ended by somebody else
-		m.counters.waiting.Add(-1)
+		m.waiting.add(b.project, -1)
 		return
 	}
 	s := &sending{box: b, expires: time.UnixMilli(it.expires), log: log, answered: true}
@@ -245,5 +246,5 @@ func (m *Mailer) endWith(s *sending, it item, counter *atomic.Uint64) {
 		return
 	}
 	counter.Add(1)
-	m.counters.waiting.Add(-1)
+	m.waiting.add(s.box.project, -1)
 }

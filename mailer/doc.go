@@ -22,7 +22,11 @@
 // nobody's mail waits for another's server. There are more places than connections to a server: who waits for one of those
 // is stored already when it falls free. Sends that somebody waits for go first. A server that cannot be reached, or breaks off, is left alone for 3 seconds, then for twice as long each time up to a minute; one mail that waited then
 // tries, and the others keep their attempts. Sends go on to be tried at once, as long as there is a place; where that may
-// take long, they are queued at once. In memory is 24 bytes of each mail that waits.
+// take long, they are queued at once. In memory is 24 bytes of each mail that waits, and of the messages of attempts and of sends that
+// wait for one, 64 MiB at most (bounds.go): a mail beyond that is queued and read back when its turn comes.
+//
+// The queue is bounded by project and in all, and by the room on the ledger's disk. A send beyond that is RATE_LIMITED and leaves
+// nothing behind.
 //
 // # What stops a project's mail
 //

@@ -29,14 +29,15 @@ func (l manyQueued) EachQueued(f func(catalog.MailLog, catalog.QueuedMail) error
 }
 
 func TestMillionWaitingMailsInLittleMemory(t *testing.T) {
-	heap := func() uint64 {
+	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
+		return int64(m.HeapAlloc)
 	}
 	k := newSink(t)
 	r := newRig(t, project("acme", k))
+	r.options.Queue, r.options.QueuePerProject = 2_000_000, 2_000_000
 	before := heap()
 	r.ledger.set(func() { r.ledger.dead = true })
 	r.start(manyQueued{r.ledger.Ledger, 1_000_000, projectID("acme")})

@@ -26,6 +26,8 @@ type Mailer struct {
 	passwords passwordCache
 	unopened  unopened
 	counters  counters
+	waiting   waiting
+	messages  budget // of sends, see maxSendBytes
 
 	attempts context.Context // of all attempts, ends when Drain cuts them off
 	cut      context.CancelFunc
@@ -52,7 +54,7 @@ type gate struct {
 
 // counters are the figures behind Counts.
 type counters struct {
-	waiting, attempts                          atomic.Int64
+	attempts                                   atomic.Int64
 	sent, failed, expired, retrying, uncertain atomic.Uint64
 }
 
@@ -73,6 +75,8 @@ func Open(o Options) (*Mailer, error) {
 	o.Retention = max(cmp.Or(o.Retention, DefaultRetention), 24*time.Hour)
 	o.PerServer = cmp.Or(o.PerServer, DefaultPerServer)
 	o.Retries = cmp.Or(o.Retries, DefaultRetries)
+	o.Queue = cmp.Or(o.Queue, DefaultQueue)
+	o.QueuePerProject = cmp.Or(o.QueuePerProject, DefaultQueuePerProject)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -83,6 +87,7 @@ func Open(o Options) (*Mailer, error) {
 		options: o, log: o.Logger, clock: o.Clock,
 		firstID:   o.Ledger.NewMailID(),
 		turnstile: turnstile{places: o.Retries},
+		waiting:   waiting{byProject: map[int64]int{}},
 		gate:      gate{closed: make(chan struct{})},
 		outboxes:  map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
 	}
@@ -179,7 +184,7 @@ func (m *Mailer) takeUp() error {
 		expires time.Time
 	}
 	var interrupted []interruption
-	waiting, n := map[int64][]item{}, int64(0)
+	waiting := map[int64][]item{}
 	err := m.options.Ledger.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
 		switch {
 		case log.ID >= m.firstID || log.Status.Ended():
@@ -189,7 +194,6 @@ func (m *Mailer) takeUp() error {
 		default:
 			waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, log.NextAttemptAt, mail.ExpiresAt))
 		}
-		n++
 		return nil
 	})
 	if err != nil {
@@ -208,8 +212,8 @@ func (m *Mailer) takeUp() error {
 	m.mu.Lock()
 	m.recovered = true
 	m.mu.Unlock()
-	m.counters.waiting.Add(n)
 	for project, list := range waiting {
+		m.waiting.add(project, len(list))
 		b := m.outbox(project)
 		b.mu.Lock()
 		for _, it := range list {
@@ -387,9 +391,11 @@ func (m *Mailer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "mailer.
 
 // Counts returns the figures of the moment.
 func (m *Mailer) Counts() Counts {
-	c := &m.counters
+	c, w := &m.counters, &m.waiting
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return Counts{
-		Waiting: c.waiting.Load(), Attempts: c.attempts.Load(),
+		Waiting: int64(w.all), LowDisk: w.lowDisk, Attempts: c.attempts.Load(),
 		Sends: []SendCount{
 			{"sent", c.sent.Load()}, {"failed", c.failed.Load()}, {"expired", c.expired.Load()},
 			{"retrying", c.retrying.Load()}, {"uncertain", c.uncertain.Load()},

@@ -56,8 +56,14 @@ type Options struct {
 	Retention time.Duration // how long log entries are kept; 0 means 90 days, less than a day means a day
 	PerServer int           // attempts at a time with the mail of one project; 0 means 16. See DefaultPerServer
 	Retries   int           // attempts at a time with mail that waited, over all projects; 0 means 256
-	Logger    *slog.Logger  // nil means slog.Default
-	Clock     Clock         // nil means the real one
+	Queue     int           // mails that wait, over all projects; 0 means 100,000
+	// QueuePerProject is how many mails of one project may wait; 0 means 10,000. A send beyond one of the two is RATE_LIMITED.
+	QueuePerProject int
+	// LowDisk says what the disk of the Ledger has too little of, "" where there is enough: while it says something, sends are
+	// RATE_LIMITED. Nil: there is always enough.
+	LowDisk func() string
+	Logger  *slog.Logger // nil means slog.Default
+	Clock   Clock        // nil means the real one
 }
 
 // The Options' defaults. DefaultPerServer is twice DefaultConnections: while one mail has a connection, another one is on
@@ -92,8 +98,9 @@ type TestReport struct {
 
 // Counts are a Mailer's figures for the metrics.
 type Counts struct {
-	Waiting  int64 // mails that are accepted and have not reached their end
-	Attempts int64 // under way, from when a mail's turn comes until what came of it is stored
+	Waiting  int64  // mails that are accepted and have not reached their end
+	LowDisk  string // why the last send was refused, where Options.LowDisk said so; "" once there is room again
+	Attempts int64  // under way, from when a mail's turn comes until what came of it is stored
 	Sends    []SendCount
 }
 

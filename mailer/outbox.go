@@ -15,6 +15,8 @@ type outbox struct {
 	users   int  // who holds it; guarded by Mailer.mu
 	asked   bool // stands in a queue of the turnstile, which guards it
 
+	messages budget // of its sends; within Mailer.messages
+
 	mu      sync.Mutex // guards what follows
 	busy    int        // attempts under way
 	retries int        // of busy: with mail that waited
@@ -136,13 +138,13 @@ func (b *outbox) leavePlace() {
 }
 
 // leaveRetry gives the place of mail that waited back.
-func (b *outbox) leaveRetry(failing bool) {
+func (b *outbox) leaveRetry(p *pass) {
 	b.mu.Lock()
 	b.busy--
 	b.retries--
 	b.grant()
 	b.mu.Unlock()
-	b.m.turnstile.leave(failing)
+	p.leave()
 	b.run()
 }
 
@@ -165,8 +167,8 @@ func (b *outbox) run() {
 		moved++
 	}
 	for b.mayTry(now) && b.m.begin() {
-		failing := b.failure.inRow > 0
-		if !b.m.turnstile.enter(b, failing) {
+		p := b.m.turnstile.enter(b, b.failure.inRow > 0)
+		if p == nil {
 			b.m.end()
 			b.turns = 0 // sends need not wait for that
 			break
@@ -177,17 +179,17 @@ func (b *outbox) run() {
 		b.pending++
 		b.turns = 0
 		b.m.counters.attempts.Add(1)
-		go b.work(it, failing)
+		go b.work(it, p)
 	}
 	b.grant()
 	b.arm(now)
 }
 
 // work sees to a mail that waited, on a goroutine of its own.
-func (b *outbox) work(it item, failing bool) {
+func (b *outbox) work(it item, p *pass) {
 	defer b.m.end()
-	leave := sync.OnceFunc(func() { b.leaveRetry(failing) })
-	b.m.retry(b, it, leave)
+	leave := sync.OnceFunc(func() { b.leaveRetry(p) })
+	b.m.retry(b, it, p, leave)
 	leave()
 	b.mu.Lock()
 	b.pending--

@@ -37,7 +37,7 @@ type variable struct {
 	name    string
 	subject bool // its value lands in the subject
 	body    bool // its value lands in a body
-	link    bool // its value begins an href or src
+	link    bool // its value begins an address, see catalog.Segment
 }
 
 // Rendered is a mail's content with the values in it. HTML is "" where the template has none; Text is there always, but
@@ -202,13 +202,13 @@ func (v variable) check(ps *catalog.Problems, value string) {
 		ps.Addf(path, "must not hold control characters other than tabs and line breaks")
 	}
 	if v.link && !isLink(value) {
-		ps.Addf(path, "begins a link (href or src), so it must be an http, https, mailto or tel address, such as https://acme.example/")
+		ps.Addf(path, "begins a link (href, src, action or the like), so it must be an http, https, mailto or tel address, such as https://acme.example/")
 	}
 }
 
 func badInBody(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// isLink reports whether a value may begin an href or src. What comes after the scheme is the reader's business.
+// isLink reports whether a value may begin an address. What comes after the scheme is the reader's business.
 func isLink(value string) bool {
 	scheme, rest, ok := strings.Cut(value, ":")
 	if !ok {

@@ -285,3 +285,19 @@ func BenchmarkRender(b *testing.B) {
 		}
 	})
 }
+
+// TestAddressesOfAllKinds: the value that begins an address is a web, mail or telephone one, in whatever attribute.
+func TestAddressesOfAllKinds(t *testing.T) {
+	for _, attr := range []string{"href", "xlink:href", "src", "action", "formaction", "background", "poster"} {
+		tmpl := parsedTemplate(t, "s", `<p `+attr+`=" {{a}}">x</p>`, "")
+		for value, good := range map[string]bool{
+			"https://acme.example/": true, "HTTP://acme.example": true, "mailto:a@acme.example": true, "tel:+4930": true,
+			"javascript:alert(1)": false, "JavaScript:alert(1)": false, "\tjavascript:alert(1)": false, "java\nscript:alert(1)": false, " https://acme.example": false,
+			"data:text/html,x": false, "vbscript:x": false, "//acme.example": false, "acme.example": false, "": false, "&#106;avascript:x": false, "https:javascript:x": false,
+		} {
+			if _, ps := tmpl.Render(map[string]string{"a": value}); (len(ps) == 0) != good {
+				t.Errorf("%s=%q: %v", attr, value, ps)
+			}
+		}
+	}
+}

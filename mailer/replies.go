@@ -47,8 +47,13 @@ func (v verdict) advice(field string) string {
 	return advice[field]
 }
 
-// namesRelay tells a refusal to pass mail on from one of the recipient where the server gives no enhanced code, as Exim
-// does not: the one place where the table goes by text, since nothing else differs.
+// aboutRecipient reports an enhanced code that is about the recipient's address (RFC 3463 3.2) or mailbox (3.3).
+func aboutRecipient(enhanced string) bool {
+	return strings.HasPrefix(enhanced, "5.1.") || strings.HasPrefix(enhanced, "5.2.")
+}
+
+// namesRelay tells a refusal to relay from a refusal of the recipient where the enhanced code does not: Exim gives none, others
+// give 5.0.0 or a 5.7.x of their own. This is the one place where the table goes by text, since nothing else differs.
 func namesRelay(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
 	return slices.ContainsFunc(words, func(w string) bool { return w == "relay" || w == "relaying" })
@@ -58,7 +63,7 @@ func namesRelay(text string) bool {
 func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	enhanced, text := a.clean(refusal.Msg)
 	v := a.verdict(refusal.Code, enhanced)
-	if a.stage == StageRcpt && v.code == CodeRecipientRejected && enhanced == "" && namesRelay(text) {
+	if a.stage == StageRcpt && v.code == CodeRecipientRejected && !aboutRecipient(enhanced) && namesRelay(text) {
 		v = relayDenied
 	}
 	out := a.end(v.class, v.code, "%s", v.message)

@@ -24,7 +24,8 @@ type rig struct {
 	transport *mailer.Transport
 	options   mailer.Options
 
-	connections int // to one server; 0: as many as there are places
+	connections int                                 // to one server; 0: as many as there are places
+	carry       func(mailer.Carrier) mailer.Carrier // around the transport; may be nil
 	*mailer.Mailer
 }
 
@@ -71,6 +72,9 @@ func (r *rig) open(ledger *faultyLedger) {
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PerServer: cmp.Or(r.connections, mailer.DefaultPerServer),
 	})
 	r.options.Ledger, r.options.Carrier = r.ledger, r.transport
+	if r.carry != nil {
+		r.options.Carrier = r.carry(r.transport)
+	}
 	m, err := mailer.Open(r.options)
 	if err != nil {
 		r.t.Fatal(err)

@@ -139,11 +139,16 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r Rendered, age tim
 
 // deliver accepts a mail and tries once. What is not tried within the request is queued: its entry is RETRYING, due at once.
 func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
+	if err := m.admit(c.log.ProjectID); err != nil {
+		return Receipt{}, err
+	}
 	b := m.outbox(c.log.ProjectID)
 	defer m.leaveOutbox(b)
-	a := admission{box: b, config: c.to.fingerprint}
+	a := admission{box: b, config: c.to.fingerprint, size: len(c.mail.Message)}
+	a.kept = b.keepMessage(a.size)
+	defer a.leave()
 	a.ask(ctx, shortly)
-	wait := !a.placed && a.refused == nil && ctx.Err() == nil && b.hopeful()
+	wait := !a.placed && a.kept && a.refused == nil && ctx.Err() == nil && b.hopeful()
 	switch {
 	case a.placed:
 		c.log.Status, c.log.Attempts = catalog.MailSending, 1
@@ -154,19 +159,18 @@ func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 	}
 	there, err := m.options.Ledger.AcceptMail(&c.log, &c.mail, c.idem)
 	if err != nil || there != nil {
-		a.leave()
+		m.waiting.add(c.log.ProjectID, -1)
 		if err != nil {
 			return Receipt{}, err
 		}
 		return m.replay(there, c.idem.Request)
 	}
-	m.counters.waiting.Add(1)
 	s := &sending{box: b, expires: c.mail.ExpiresAt, log: c.log, done: make(chan struct{})}
 	if wait {
 		m.askOn(ctx, &a, s)
 	}
 	if a.placed {
-		m.tryWithin(ctx, s, c)
+		m.tryWithin(ctx, s, c, a.handOver())
 	} else {
 		b.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
 	}
@@ -177,7 +181,7 @@ func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
 	a.ask(ctx, m.options.Budget)
 	if a.placed && m.noteAttempt(s) != nil {
-		a.leave()
+		a.leavePlace()
 	}
 	if a.placed {
 		return
@@ -196,13 +200,15 @@ const shortly = time.Second
 type admission struct {
 	box     *outbox
 	config  fingerprint
+	size    int      // of the message
+	kept    bool     // the message stays in memory; else it is queued
 	placed  bool     // it has a place
 	refused *Outcome // the breaker is open; nil otherwise
 }
 
 // ask waits for a place until ctx ends, or for that long.
 func (a *admission) ask(ctx context.Context, d time.Duration) {
-	if a.box.proceed(a.config) {
+	if a.box.proceed(a.config) && a.kept {
 		if a.placed = a.box.takePlace(); !a.placed {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -212,7 +218,7 @@ func (a *admission) ask(ctx context.Context, d time.Duration) {
 	}
 	// Also where it has opened during the wait.
 	if a.refused = a.box.outlook(a.config); a.refused != nil {
-		a.leave()
+		a.leavePlace()
 	}
 }
 
@@ -224,22 +230,38 @@ func (a *admission) queued(log *catalog.MailLog) {
 	}
 }
 
-// leave gives the place back, if there is one.
-func (a *admission) leave() {
+// leavePlace gives the place back, if there is one.
+func (a *admission) leavePlace() {
 	if a.placed {
 		a.placed = false
 		a.box.leavePlace()
 	}
 }
 
+// leave gives everything back that it has.
+func (a *admission) leave() {
+	if a.kept {
+		a.kept = false
+		a.box.dropMessage(a.size)
+	}
+	a.leavePlace()
+}
+
+// handOver leaves to an attempt what the admission has: it calls the result once it needs nothing of it any more.
+func (a *admission) handOver() (leave func()) {
+	rest := *a
+	a.kept, a.placed = false, false
+	return rest.leave
+}
+
 // tryWithin makes the attempt of a send, which goes on in the background when ctx ends first.
-func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *parcel) {
+func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *parcel, leave func()) {
 	m.gate.inside.Add(1) // allowed while Send itself is inside
 	b := m.outbox(c.log.ProjectID)
 	m.counters.attempts.Add(1)
 	go func() {
 		defer m.end()
-		m.try(s, c.to, &c.mail, b.leavePlace)
+		m.try(s, c.to, &c.mail, leave)
 		m.leaveOutbox(b)
 		m.counters.attempts.Add(-1)
 	}()

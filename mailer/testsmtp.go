@@ -2,13 +2,19 @@ package mailer
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
 
 	"fingerpost/resolver/catalog"
 )
 
-// testBudgets is how many of Options.Budget a test may take, the reply to the final dot included. That is more than one,
-// since its stages have their own limits, whose codes say more.
-const testBudgets = 3
+// A test is answered within testAnswer (contract http.md 4), the reply to the final dot included. Its SMTP session gets testTime;
+// the rest is for the answer.
+const (
+	testAnswer = 15 * time.Second
+	testTime   = testAnswer - time.Second
+)
 
 // TestSMTP connects with the settings and sends one mail. What is wrong with them is a *catalog.Error SMTP_…, with the
 // report of how far it came; VALIDATION_ERROR where the request is no good. A test that passes closes the breaker of the
@@ -45,7 +51,11 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer m.clock.AfterFunc(testBudgets*m.options.Budget, cancel)()
+	var late atomic.Bool
+	defer m.clock.AfterFunc(testTime, func() {
+		late.Store(true)
+		cancel()
+	})()
 	defer context.AfterFunc(m.attempts, cancel)()
 	server := Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
 	o := m.options.Carrier.SendAlone(ctx, server, draft.Envelope(), message)
@@ -54,7 +64,11 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	report.MailSent = o.Class == Accepted
 	if !report.MailSent {
 		report.Reply = o.Reply // not in the message, which the contract fixes for what forms look for
-		return report, &catalog.Error{Code: o.Code, Message: o.Message, Problems: o.Problems}
+		e := &catalog.Error{Code: o.Code, Message: o.Message, Problems: o.Problems}
+		if late.Load() {
+			e.Message += fmt.Sprintf(" The stage %q did not end within the %s of a test.", testStage(&o), testTime)
+		}
+		return report, e
 	}
 	m.works(fingerprintOf(&server, c.FromEmail))
 	return report, nil
@@ -73,4 +87,12 @@ func (m *Mailer) works(config fingerprint) {
 	for _, b := range held {
 		b.release(config)
 	}
+}
+
+// testStage names the stage that an attempt ended in. The look-up of the host has a name of its own here.
+func testStage(o *Outcome) string {
+	if o.Stage == StageDial && len(o.Took) > 0 && o.Took[len(o.Took)-1].Name == "dns" {
+		return "dns"
+	}
+	return string(o.Stage)
 }

@@ -74,10 +74,68 @@ func TestSMTPTestEndsInTime(t *testing.T) {
 		ended <- result{report, err}
 	}()
 	until(t, "the message is there", func() bool { return strings.Contains(peer.got(), "Subject: ") })
-	r.clock.forward(3*mailer.DefaultBudget + time.Second)
+	r.clock.forward(15 * time.Second)
 	got := <-ended
 	var e *catalog.Error
 	if !errors.As(got.err, &e) || e.Code != mailer.CodeOutcomeUnknown || !got.report.Connected || got.report.MailSent {
 		t.Errorf("report %+v, %v", got.report, got.err)
+	}
+}
+
+// TestSMTPTestNamesTheStage has a server fall silent at each stage: the test ends within 15 s, whatever --mail-budget is, and
+// its message names the stage.
+func TestSMTPTestNamesTheStage(t *testing.T) {
+	heardTLS := func(k *talk) bool { k.note("TLS"); return true }
+	for _, c := range []struct {
+		stage  string
+		script []turn
+		seen   string // of what the client has sent, before the time is over; "" for nothing
+		change func(*catalog.SMTPConfig)
+		code   catalog.Code
+	}{
+		{"greeting", script(silence), "", nil, mailer.CodeGreetingTimeout},
+		{"ehlo", script("220 hello", hear("EHLO"), silence), "EHLO", nil, mailer.CodeConnectionLost},
+		{"tls", script(part, heardTLS, silence), "TLS", func(s *catalog.SMTPConfig) { s.SSLEnabled = true }, mailer.CodeTLSHandshake},
+		{"starttls", script(greetTLS, hear("STARTTLS"), silence), "STARTTLS", func(s *catalog.SMTPConfig) { s.TLSEnabled = true }, mailer.CodeTLSHandshake},
+		{"auth", script(greetLogin, hear("AUTH"), silence), "AUTH", func(s *catalog.SMTPConfig) { s.Username = testUser }, mailer.CodeConnectionLost},
+		{"mail", script(greet, hear("MAIL"), silence), "MAIL", nil, mailer.CodeConnectionLost},
+		{"rcpt", script(greet, "MAIL -> 250 ok", hear("RCPT"), silence), "RCPT", nil, mailer.CodeConnectionLost},
+		{"data", script(greet, "MAIL -> 250 ok", "RCPT -> 250 ok", hear("DATA"), silence), "DATA", nil, mailer.CodeConnectionLost},
+		{"eod", script(greet, envelope, message, silence), "Subject: ", nil, mailer.CodeOutcomeUnknown},
+	} {
+		t.Run(c.stage, func(t *testing.T) {
+			peer := newScripted(t, nil, c.script)
+			r := newRig(t)
+			r.options.Budget = time.Minute
+			r.start(r.resolver)
+			server := peer.server()
+			q := mailer.TestRequest{Config: catalog.SMTPConfig{Host: server.Host, Port: server.Port, FromEmail: "hello@acme.example"}, ToEmail: "me@acme.example"}
+			if c.change != nil {
+				c.change(&q.Config)
+			}
+			if q.Config.Username != "" {
+				q.Password = testPassword
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := r.TestSMTP(t.Context(), q)
+				ended <- err
+			}()
+			until(t, "the server is silent", func() bool {
+				_, open, _ := peer.connections()
+				return open > 0 && strings.Contains(peer.got(), c.seen)
+			})
+			r.clock.forward(15 * time.Second)
+			var err error
+			select {
+			case err = <-ended:
+			case <-time.After(patience):
+				t.Fatal("the test goes on after 15 s")
+			}
+			var e *catalog.Error
+			if !errors.As(err, &e) || e.Code != c.code || !strings.Contains(e.Message, `stage "`+c.stage+`" did not end`) {
+				t.Errorf("%v, want %s and the stage", err, c.code)
+			}
+		})
 	}
 }

@@ -2,51 +2,77 @@ package mailer
 
 import "sync"
 
-// A turnstile bounds the attempts with mail that waited, over all projects: each holds its message in memory. Lanes
-// whose server fails get half of the places at most, so that however many of them there are, the others find some.
+// A turnstile bounds the attempts with mail that waited, over all projects, and the bytes of their messages, which are in
+// memory. Outboxes whose server fails get half of both at most, so that the others find some however many fail.
 type turnstile struct {
 	mu      sync.Mutex // guards what follows
 	places  int
-	taken   int
-	failing int // of taken: by outboxes whose server fails
+	all     load
+	failing load // of all: by outboxes whose server fails
 
-	// Who found no place, in the order in which they asked, each once. The second is of outboxes whose server fails.
+	// The outboxes that found no place, in the order in which they asked, each once. The second is of those whose server fails.
 	queue, failingQueue []*outbox
 }
 
-// enter takes a place. Where there is none, the outbox's run is called once there is one.
-func (t *turnstile) enter(b *outbox, failing bool) bool {
+// A load is attempts, and the bytes of their messages.
+type load struct{ attempts, bytes int }
+
+func (l *load) add(attempts, bytes int) {
+	l.attempts += attempts
+	l.bytes += bytes
+}
+
+// A pass is a place in the turnstile.
+type pass struct {
+	turnstile *turnstile
+	failing   bool
+	bytes     int // what the message is counted with
+}
+
+// enter takes a place, for a message that has yet to be read. Where it returns nil, there is none, and the outbox's run is
+// called once there is one.
+func (t *turnstile) enter(b *outbox, failing bool) *pass {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.free(failing):
-		t.taken++
-		if failing {
-			t.failing++
-		}
-		return true
+		t.count(failing, 1, maxMessageBytes)
+		return &pass{t, failing, maxMessageBytes}
 	case b.asked:
 	case failing:
 		b.asked, t.failingQueue = true, append(t.failingQueue, b)
 	default:
 		b.asked, t.queue = true, append(t.queue, b)
 	}
-	return false
+	return nil
 }
 
 func (t *turnstile) free(failing bool) bool {
-	return t.taken < t.places && (!failing || t.failing < max(t.places/2, 1))
+	within := func(l load, places, bytes int) bool { return l.attempts < places && l.bytes+maxMessageBytes <= bytes }
+	return within(t.all, t.places, maxRetryBytes) && (!failing || within(t.failing, max(t.places/2, 1), maxRetryBytes/2))
 }
 
-// leave gives a place back.
-func (t *turnstile) leave(failing bool) {
-	t.mu.Lock()
-	t.taken--
+func (t *turnstile) count(failing bool, attempts, bytes int) {
+	t.all.add(attempts, bytes)
 	if failing {
-		t.failing--
+		t.failing.add(attempts, bytes)
 	}
+}
+
+// weigh tells the size of the message once it has been read, which is mostly far below what enter has counted.
+func (p *pass) weigh(size int) {
+	p.turnstile.change(p.failing, 0, size-p.bytes)
+	p.bytes = size
+}
+
+// leave gives the place back.
+func (p *pass) leave() { p.turnstile.change(p.failing, -1, -p.bytes) }
+
+func (t *turnstile) change(failing bool, attempts, bytes int) {
+	t.mu.Lock()
+	t.count(failing, attempts, bytes)
 	t.mu.Unlock()
-	// Who is called may not want the place any more, and then the next one must be.
+	// The outbox that is called may not want the place any more, and then the next one must be.
 	for b := t.next(); b != nil; b = t.next() {
 		b.run()
 	}

@@ -15,8 +15,10 @@ const (
 	Nested Form = iota
 	// Flat is the variant form, with jwtSecret null.
 	Flat
-	// FlatSecrets is Flat with the jwtSecret in clear. Such answers are never cached.
+	// FlatSecrets is Flat with the jwtSecret in clear, null where it cannot be opened. Such answers are never cached.
 	FlatSecrets
+	// Tokens has no Data. It is for TokenSecret.
+	Tokens
 )
 
 // An Answer is what resolve says about a domain. It is shared and must not be changed.
@@ -25,16 +27,17 @@ type Answer struct {
 	host      string // lies behind the Answer, as do Slug, ETag and Data, see newAnswer
 	hash      uint64
 	confirmed atomic.Uint64 // the epoch at which the stamps were last known to be current
-	Data      []byte        // the JSON of the response's data; nil where Code is not ""
+	Data      []byte        // the JSON of the response's data; nil where Code is not "", and in the form Tokens
 	form      Form
 	byName    bool // the exact record decided, so the set of wildcards does not matter
 
 	Code      catalog.Code // "" where the domain was found; NOT_FOUND, DOMAIN_NOT_VERIFIED or PROJECT_SUSPENDED
-	ETag      string       // strong and quoted; "" where Code is not ""
+	ETag      string       // strong and quoted; "" where Data is nil
 	Slug      string       // of the project that the domain belongs to, "" if none
 	ProjectID int64        // its id, 0 if none
 
-	seen seen
+	seen   seen
+	tokens *tokenSource // in the form Tokens, where Code is ""
 }
 
 // newAnswer makes an answer of what a hit reads, in one piece of memory: each piece more would cost a hit one more trip
@@ -90,7 +93,11 @@ func (a *Answer) is(host []byte, form Form) bool { return a.form == form && a.ho
 
 // cost is the memory that the entry takes, in bytes, allocator's rounding included.
 func (a *Answer) cost() int64 {
-	return answerOverhead + int64(len(a.Data))*9/8 + int64(len(a.host)+len(a.ETag)+len(a.Slug))
+	cost := answerOverhead + int64(len(a.Data))*9/8 + int64(len(a.host)+len(a.ETag)+len(a.Slug))
+	if a.tokens != nil {
+		cost += tokenSourceBytes + int64(len(a.tokens.slug)+len(a.tokens.secret.Ref))
+	}
+	return cost
 }
 
 // fresh reports whether a reflects all that has been acknowledged. See stamps for the proof.

@@ -52,7 +52,7 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 		return nil, err
 	}
 	// A store that is still being filled has not all keys yet.
-	if (effect.Keys || effect.Sealing || effect.Defaults || r.unsettled) && st == r.reads.Load() {
+	if (effect.Keys || effect.Sealing || effect.Defaults || r.unsettled || r.Keys().rebinds(effect)) && st == r.reads.Load() {
 		err = r.settle(st)
 		r.unsettled = err != nil // then the next change tries again, or the store that takes over
 	}
@@ -69,6 +69,7 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 	}
 	r.getReady(prepared)
 	r.endChange()
+	r.dropChangedSecrets(effect)
 	r.place(prepared, rest)
 	return effect, err
 }
@@ -148,7 +149,14 @@ func readSettled(st *store.Store) (*settled, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &settled{keys: newKeySet(keys)}
+	s := new(settled)
+	err = st.View(func(v *store.View) (err error) {
+		s.keys, err = newKeySet(keys, v.ProjectID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	if s.sealing, err = st.Sealing(); err != nil {
 		return nil, err
 	}
@@ -207,6 +215,24 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 			return readError(err)
 		}
 	}
+}
+
+// NoteRemovals replaces the note of what is about to be removed, and makes it and every change before it durable.
+// While durable writes are refused, only an empty note is taken: another one would be lost with the process.
+func (r *Resolver) NoteRemovals(note []byte) error {
+	if len(note) > 0 && !r.Writable() || r.writes.Load().NoteRemovals(note) != nil {
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
+	}
+	return nil
+}
+
+// Removals returns the note of NoteRemovals, nil when there is none.
+func (r *Resolver) Removals() ([]byte, error) {
+	note, err := r.writes.Load().Removals()
+	if err != nil {
+		return nil, readError(err)
+	}
+	return note, nil
 }
 
 // Sealing returns the sealing block, nil when there is none. It is shared: do not change it.

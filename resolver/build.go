@@ -36,7 +36,6 @@ type building struct {
 	name []byte             // scratch of findDomain
 
 	answer *Answer
-	err    error // of the secret; that of the store is returned
 
 	newest func(*store.Reader) error // b.readNewest, made once
 }
@@ -52,9 +51,7 @@ func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep b
 	b := buildings.Get().(*building)
 	b.r, b.host, b.form = r, host, form
 	s, keep, err := b.load(hash)
-	if a = b.answer; err == nil {
-		err = b.err
-	}
+	a = b.answer
 	byName, project := b.found && !b.domain.Wildcard(), b.project.Project.ID
 	b.reset()
 	buildings.Put(b)
@@ -75,7 +72,7 @@ func (b *building) reset() {
 
 // read finds the match and encodes it, while what it is made of is at hand.
 func (b *building) read(from records, wildcards bool, defaults func() (*catalog.Defaults, error)) (err error) {
-	b.match, b.answer, b.err = match{}, nil, nil
+	b.match, b.answer = match{}, nil
 	if b.found, err = b.findDomain(from, wildcards); err != nil {
 		return err
 	}
@@ -92,7 +89,7 @@ func (b *building) read(from records, wildcards bool, defaults func() (*catalog.
 			return err
 		}
 	}
-	b.answer, b.err = b.encode()
+	b.answer = b.encode()
 	return nil
 }
 
@@ -127,7 +124,7 @@ func (b *building) findDomain(from records, wildcards bool) (bool, error) {
 }
 
 // encode makes the answer from the match.
-func (b *building) encode() (*Answer, error) {
+func (b *building) encode() *Answer {
 	code := catalog.CodeNotFound
 	switch {
 	case !b.found:
@@ -135,19 +132,20 @@ func (b *building) encode() (*Answer, error) {
 		code = catalog.CodeDomainNotVerified
 	case b.project.Project.Status == catalog.StatusSuspended:
 		code = catalog.CodeProjectSuspended
+	case b.form == Tokens:
+		a := newAnswer(b.host, b.project.Project.Slug, nil, nil)
+		a.tokens = tokenSourceOf(&b.match)
+		return a
 	default:
 		var secret *string
 		if b.form == FlatSecrets {
-			var err error
-			if secret, err = b.r.openJWTSecret(&b.match); err != nil {
-				return nil, err
-			}
+			secret = b.r.secrets.forFlat(&b.match)
 		}
-		return encodeMatch(b.host, &b.match, b.form, secret), nil
+		return encodeMatch(b.host, &b.match, b.form, secret)
 	}
 	a := newAnswer(b.host, b.project.Project.Slug, nil, nil)
 	a.Code = code
-	return a, nil
+	return a
 }
 
 // load reads what answers for the host depend on, and the stamps before it.
@@ -197,28 +195,3 @@ func (r *Resolver) duringChange(f func(v *store.View) error) error {
 
 // readView tries all wildcards: the count that says there are none may be a moment ahead of the view.
 func (b *building) readView(v *store.View) error { return b.read(v, true, v.Defaults) }
-
-// openJWTSecret returns the secret in clear, nil where the project has none.
-func (r *Resolver) openJWTSecret(m *match) (*string, error) {
-	auth := m.project.Auth
-	if m.defaults != nil {
-		auth = auth.Over(m.defaults.Auth)
-	}
-	secret := auth.Token.JWTSecret
-	if secret.Source == catalog.SecretNone {
-		return nil, nil
-	}
-	unavailable := &catalog.Error{
-		Code:    catalog.CodeUnavailable,
-		Message: "the jwtSecret of project " + m.project.Project.Slug + " cannot be opened on this node",
-	}
-	if r.options.OpenSecret == nil {
-		return nil, unavailable
-	}
-	plain, err := r.options.OpenSecret(secret, m.project.Project.UUID.String()+"/jwt_secret")
-	if err != nil {
-		// The cause may quote what it could not read; the operator finds it by the log of the one who opens.
-		return nil, unavailable
-	}
-	return &plain, nil
-}

@@ -41,7 +41,7 @@ type Event struct {
 // Concerns reports whether the holder of a key is told of the event. A project that gets another slug is deleted for
 // keys that reach it by the old one only.
 func (e *Event) Concerns(k *Key) bool {
-	return e.Slug == "" || k.Covers(e.Slug) && (e.unless == "" || !k.Covers(e.unless))
+	return e.Slug == "" || k.Names(e.Slug) && (e.unless == "" || !k.Names(e.unless))
 }
 
 // eventOverhead is what an event takes besides its texts, its place in the history included.

@@ -1,41 +1,86 @@
 package resolver
 
-import "fingerpost/resolver/catalog"
+import (
+	"maps"
+	"slices"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
+)
 
 // A Key is a declared API key, ready to be asked.
 type Key struct {
 	catalog.Key
-	slugs map[string]struct{} // nil: every project
+	// projects are the ids of the projects that the key's slugs named when the KeySet was made; nil: every project. A
+	// request that keeps a Key while a slug goes from one project to another thus keeps the project that it had.
+	projects map[int64]struct{}
 }
 
-// Covers reports whether the key is good for the project of that slug.
-func (k *Key) Covers(slug string) bool {
-	if k.slugs == nil {
+// Covers reports whether the key is good for the project of that id.
+func (k *Key) Covers(project int64) bool {
+	if k.projects == nil {
 		return true
 	}
-	_, ok := k.slugs[slug]
+	_, ok := k.projects[project]
 	return ok
 }
 
+// Names reports whether the key is for every project, or its list holds the slug.
+func (k *Key) Names(slug string) bool { return k.projects == nil || slices.Contains(k.Projects, slug) }
+
 // EveryProject reports whether the key is not bound to some projects.
-func (k *Key) EveryProject() bool { return k.slugs == nil }
+func (k *Key) EveryProject() bool { return k.projects == nil }
+
+// ProjectIDs lists the projects that the key is bound to; nil means every project.
+func (k *Key) ProjectIDs() []int64 {
+	if k.projects == nil {
+		return nil
+	}
+	ids := make([]int64, 0, len(k.projects))
+	for id := range k.projects {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// SameReach reports whether both keys cover the same projects.
+func (k *Key) SameReach(o *Key) bool {
+	return k.EveryProject() == o.EveryProject() && maps.Equal(k.projects, o.projects)
+}
 
 // A KeySet is all keys of one moment. It never changes.
-type KeySet struct{ byID map[string]*Key }
+type KeySet struct {
+	byID    map[string]*Key
+	slugs   map[string]int64 // every slug that a key names → the project that has it, 0 for none
+	unknown []catalog.UnknownSlug
+}
 
-func newKeySet(keys []*catalog.Key) *KeySet {
-	set := &KeySet{byID: make(map[string]*Key, len(keys))}
+// newKeySet binds the keys to the projects that their slugs name. idOf returns 0 for a slug that no project has.
+func newKeySet(keys []*catalog.Key, idOf func(slug string) (int64, error)) (*KeySet, error) {
+	set := &KeySet{byID: make(map[string]*Key, len(keys)), slugs: map[string]int64{}}
 	for _, k := range keys {
 		key := &Key{Key: *k}
 		if k.Projects != nil {
-			key.slugs = make(map[string]struct{}, len(k.Projects))
-			for _, slug := range k.Projects {
-				key.slugs[slug] = struct{}{}
+			key.projects = make(map[int64]struct{}, len(k.Projects))
+		}
+		for _, slug := range slices.Compact(slices.Sorted(slices.Values(k.Projects))) {
+			id, known := set.slugs[slug]
+			if !known {
+				var err error
+				if id, err = idOf(slug); err != nil {
+					return nil, err
+				}
+				set.slugs[slug] = id
 			}
+			if id == 0 {
+				set.unknown = append(set.unknown, catalog.UnknownSlug{Key: k.Name, Slug: slug})
+				continue
+			}
+			key.projects[id] = struct{}{}
 		}
 		set.byID[k.ID] = key
 	}
-	return set
+	return set, nil
 }
 
 // Lookup returns the key with that public id, or nil. It does not allocate.
@@ -43,3 +88,37 @@ func (s *KeySet) Lookup(id []byte) *Key { return s.byID[string(id)] }
 
 // Len is the number of keys.
 func (s *KeySet) Len() int { return len(s.byID) }
+
+// rebinds reports whether a change has given a slug that a key names to another project, or taken it away.
+func (s *KeySet) rebinds(e *store.Effect) bool {
+	if len(s.slugs) == 0 {
+		return false
+	}
+	for i := range e.Projects {
+		p := &e.Projects[i]
+		_, named := s.slugs[p.Slug]
+		_, was := s.slugs[p.Was]
+		if (named || was) && (p.Gone || p.Was != p.Slug) {
+			return true
+		}
+	}
+	return e.Many
+}
+
+// UnknownSlugs lists the slugs that keys name and no project has. It is the same list, which must not be changed, until
+// there is another one.
+func (r *Resolver) UnknownSlugs() []catalog.UnknownSlug { return r.settled.Load().keys.unknown }
+
+// KeysNaming lists the names of the keys whose lists hold the slug.
+func (r *Resolver) KeysNaming(slug string) (names []string) {
+	set := r.settled.Load().keys
+	if _, named := set.slugs[slug]; !named {
+		return nil
+	}
+	for _, k := range set.byID {
+		if slices.Contains(k.Projects, slug) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}

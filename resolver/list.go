@@ -16,8 +16,8 @@ type Query struct {
 	Limit int    // rows a page; 0 means all rows on one page
 	Sort  string // a scalar field of the rows; "" means id
 	Desc  bool
-	// Slugs restricts a list of projects to these, for a key that is bound to some; nil means every project.
-	Slugs []string
+	// IDs restricts a list of projects to these, for a key that is bound to some; nil means every project.
+	IDs []int64
 }
 
 // An order compares two rows by one field.
@@ -130,8 +130,8 @@ func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err er
 		return nil, 0, err
 	}
 	switch {
-	case q.Slugs != nil:
-		rows, err = r.projectsBySlug(q.Slugs)
+	case q.IDs != nil:
+		rows, err = r.projectsOf(q.IDs)
 	case q.Limit > 0 && (q.Sort == "" || q.Sort == "id"):
 		return r.projectsByID(q)
 	default:
@@ -148,12 +148,13 @@ func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err er
 	return rows, total, err
 }
 
-func (r *Resolver) projectsBySlug(slugs []string) (rows []*catalog.Project, err error) {
+// projectsOf reads the projects with these ids, as far as there are any.
+func (r *Resolver) projectsOf(ids []int64) (rows []*catalog.Project, err error) {
 	err = r.view(func(v *store.View) error {
 		rows = nil
-		for _, slug := range slugs {
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 			p := new(catalog.ProjectConfig)
-			found, err := v.ProjectBySlug(p, slug)
+			found, err := v.Project(p, id)
 			if err != nil {
 				return err
 			}
@@ -163,8 +164,7 @@ func (r *Resolver) projectsBySlug(slugs []string) (rows []*catalog.Project, err 
 		}
 		return nil
 	})
-	slices.SortFunc(rows, projectOrders[0].compare)
-	return slices.CompactFunc(rows, func(a, b *catalog.Project) bool { return a.ID == b.ID }), err
+	return rows, err
 }
 
 // projectsByID decodes the projects of one page only: with 100,000 of them that is what makes a page cheap.

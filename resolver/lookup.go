@@ -138,3 +138,24 @@ func (r *Resolver) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 	}
 	return d, nil
 }
+
+// DomainNamed returns the domain record of a canonical name or wildcard, as the newest change has it.
+func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
+	d := new(catalog.Domain)
+	switch found, err := r.writes.Load().Domain(d, name); {
+	case err != nil:
+		return nil, readError(err)
+	case !found:
+		return nil, notFound("domain")
+	}
+	return d, nil
+}
+
+// DomainsBelow yields the domain records whose names lie below suffix, wildcards among them, except for *.suffix itself.
+// The value is valid within the call.
+func (r *Resolver) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
+	if err := r.writes.Load().DomainsBelow(suffix, yield); err != nil {
+		return readError(err)
+	}
+	return nil
+}

@@ -144,8 +144,8 @@ func TestLists(t *testing.T) {
 	check(resolver.Query{Limit: 2, Sort: "createdAt"}, 25, "p24", "p23") // equal: by id
 	check(resolver.Query{Limit: 2, Sort: "description"}, 25, "p23", "p21")
 	check(resolver.Query{Limit: 2, Sort: "description", Desc: true}, 25, "p24", "p22")
-	check(resolver.Query{Limit: 5, Slugs: []string{"p03", "nobody", "p01", "p03"}}, 2, "p03", "p01")
-	check(resolver.Query{Slugs: []string{}}, 0)
+	check(resolver.Query{Limit: 5, IDs: []int64{999, 5, 997, 999}}, 2, "p03", "p01")
+	check(resolver.Query{IDs: []int64{}}, 0)
 	if rows, total, err := r.Projects(resolver.Query{}); len(rows) != 25 || total != 25 || err != nil || rows[0].ID != 976 {
 		t.Errorf("all: %d of %d, %v", len(rows), total, err)
 	}
@@ -198,13 +198,13 @@ func TestKeys(t *testing.T) {
 		{Name: "two", ID: "ghijkl", Allow: catalog.MayRead},
 	}
 	f.Declared.Sealing = &catalog.Sealing{Require: true}
-	apply(t, r, f)
+	apply(t, r, f, file("projects.hcl", numbered(1, "a"), numbered(2, "b")))
 	old := r.Keys()
 	k := old.Lookup([]byte("abcdef"))
-	if k == nil || k.Name != "one" || k.Hash != [32]byte{1} || !k.Covers("a") || k.Covers("b") || k.EveryProject() {
+	if k == nil || k.Name != "one" || k.Hash != [32]byte{1} || !k.Covers(1) || k.Covers(2) || k.EveryProject() {
 		t.Errorf("%+v", k)
 	}
-	if k := old.Lookup([]byte("ghijkl")); k == nil || !k.Covers("b") || !k.EveryProject() {
+	if k := old.Lookup([]byte("ghijkl")); k == nil || !k.Covers(2) || !k.EveryProject() {
 		t.Errorf("%+v", k)
 	}
 	if s := r.Sealing(); s == nil || !s.Require {

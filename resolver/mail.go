@@ -217,6 +217,12 @@ func (r *Resolver) PruneMail(before, now time.Time) error {
 	return err
 }
 
+// ReclaimMail gives the room of the messages that mails had which have ended back to the disk, where Pebble would do so once much
+// more has been written. It takes seconds for a large queue.
+func (r *Resolver) ReclaimMail(ctx context.Context) error {
+	return r.withMail(func(st *store.Store) error { return st.ReclaimMail(ctx) })
+}
+
 // MailGaps tells of what is missing in the mail log, or may be, because a store was damaged, until the retention has
 // passed over it; and of what is being had back at the moment.
 func (r *Resolver) MailGaps() []MailGap {

@@ -21,7 +21,7 @@ func (r *Resolver) prepare(next *store.Preview) (prepared []*Answer) {
 		}
 		b.host, b.form = had.host, had.form
 		// All wildcards are tried, since the change may bring the first one. What cannot be built now is built when it is asked for.
-		if b.read(next, true, r.settledDefaults) != nil || b.err != nil || !b.found {
+		if b.read(next, true, r.settledDefaults) != nil || !b.found {
 			continue
 		}
 		a := b.answer

@@ -10,7 +10,7 @@ import (
 // Resolve answers which project a domain belongs to. raw is the query's value as it was sent, percent-decoded; it may
 // carry a port and a trailing dot and is not kept. An unknown, inactive or suspended domain is an Answer with a Code.
 // The error is a *catalog.Error: VALIDATION_ERROR with a problem on "domain" for what is no host name, UNAVAILABLE where
-// the store or a secret cannot be read. A hit does not allocate.
+// the store cannot be read. A hit does not allocate.
 func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 	var buf [catalog.MaxHostLen + 3]byte
 	host, idn, err := catalog.AppendHost(buf[:0], raw)

@@ -136,27 +136,6 @@ func TestForms(t *testing.T) {
 	check(resolver.Flat, goldenFlat) // the secret has not got into the cache
 }
 
-func TestSecretThatCannotBeOpened(t *testing.T) {
-	for name, opener := range map[string]func(catalog.Secret, string) (string, error){
-		"no opener": nil,
-		"failure": func(s catalog.Secret, _ string) (string, error) {
-			return "", &catalog.Error{Code: catalog.CodeInternal, Message: "cannot open " + s.Ref}
-		},
-	} {
-		r := open(t, resolver.Options{OpenSecret: opener})
-		none := block("none", "none.example")
-		apply(t, r, file("acme.hcl", golden(), none))
-		_, err := r.Resolve([]byte("acme.example"), resolver.FlatSecrets)
-		if code(err) != catalog.CodeUnavailable || strings.Contains(err.Error(), "c2VhbGVk") {
-			t.Errorf("%s: %v, want UNAVAILABLE without the secret", name, err)
-		}
-		if a := resolve(t, r, "none.example", resolver.FlatSecrets); !strings.Contains(string(a.Data), `"jwtSecret":null`) {
-			t.Errorf("%s: a project without a secret: %s", name, a.Data)
-		}
-		resolve(t, r, "acme.example", resolver.Flat) // needs no secret
-	}
-}
-
 func TestDefaultsBlock(t *testing.T) {
 	r := open(t, resolver.Options{})
 	a, b := block("a", "a.example"), block("b", "b.example")

@@ -27,7 +27,7 @@ type Options struct {
 	CacheBytes int64
 	// StoreCacheBytes is the store's block cache; 0 means store.DefaultCacheBytes.
 	StoreCacheBytes int64
-	// OpenSecret opens a secret for the FlatSecrets form. context is "<project's uuid>/jwt_secret". Nil: none can be.
+	// OpenSecret opens a secret for the FlatSecrets form and for TokenSecret. context is "<project's uuid>/jwt_secret". Nil: none can be.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
 	// Rebuild makes configsrc apply all files anew, because the store has lost what they declare: Files yields none of
 	// them by then. It is called from the goroutine that watches the disk, one call at a time, and again after an
@@ -35,7 +35,7 @@ type Options struct {
 	Rebuild func(ctx context.Context) error
 	// Logger gets one line when the store fails, and one when it is back. Nil means slog.Default.
 	Logger *slog.Logger
-	// Now is the clock of createdAt and updatedAt; nil means time.Now.
+	// Now is the clock of createdAt and updatedAt, and of the age of secrets from files; nil means time.Now.
 	Now func() time.Time
 	// Disk replaces parts of how the store's disk is watched, for tests; the zero value is right for all else.
 	Disk DiskOptions
@@ -56,6 +56,7 @@ type Resolver struct {
 	metrics  counters
 	paced    atomic.Bool // see Pace
 	feed     Feed
+	secrets  secrets
 
 	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store
 	// is being filled from the files.
@@ -85,7 +86,7 @@ func Open(o Options) (*Resolver, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed()}
+	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed(), secrets: secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
 	st, failure, err := r.firstStore()
 	if err != nil {
 		return nil, err

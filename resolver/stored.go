@@ -85,3 +85,17 @@ func (s *Stored) Defaults() (*catalog.Defaults, error) { return s.store.Defaults
 
 // Sealing returns the sealing block, nil when there is none.
 func (s *Stored) Sealing() (*catalog.Sealing, error) { return s.store.Sealing() }
+
+// Files yields the file table by path, until yield returns false.
+func (s *Stored) Files(yield func(path string, row *catalog.FileRow) bool) error {
+	return s.store.Files(yield)
+}
+
+// File returns one row of the table, with a NOT_FOUND *catalog.Error where there is none.
+func (s *Stored) File(path string) (*catalog.FileRow, error) {
+	row, err := s.store.File(path)
+	if err == nil && row == nil {
+		err = notFound("file")
+	}
+	return row, err
+}

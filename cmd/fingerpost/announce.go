@@ -25,19 +25,32 @@ func demoKeyID() string {
 	return string(id)
 }
 
-// someDomain is one to ask for: of the first project that has one, the primary one if it can be asked for.
+// exampleProjects is how many projects someDomain looks at: reading all of 100,000 would delay the start.
+const exampleProjects = 1000
+
+// someDomain is one to ask for: of the project whose slug sorts first, since its file is the first that a reader sees (and
+// the one that README.md tells to edit); the primary domain if it can be asked for.
 func (s *service) someDomain() (name string) {
+	first, seen := "", 0
 	_ = s.resolver.EachProject(func(p *catalog.Project) bool {
+		seen++
+		if p.Status == catalog.StatusSuspended || name != "" && p.Slug > first {
+			return seen < exampleProjects
+		}
 		domains, _, err := s.resolver.Domains(p.ID, resolver.Query{})
-		if err != nil || p.Status == catalog.StatusSuspended {
+		if err != nil {
 			return true
 		}
+		candidate := ""
 		for _, d := range domains {
-			if d.Active && !d.Wildcard() && (name == "" || d.Primary) {
-				name = d.Name
+			if d.Active && !d.Wildcard() && (candidate == "" || d.Primary) {
+				candidate = d.Name
 			}
 		}
-		return name == ""
+		if candidate != "" {
+			name, first = candidate, p.Slug
+		}
+		return seen < exampleProjects
 	}) // where the store cannot be read, the line is left out
 	return name
 }

@@ -78,12 +78,15 @@ func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
 	if err := free(file, f.force); err != nil {
 		return err
 	}
-	out, err := os.CreateTemp(filepath.Dir(file), ".fingerpost-backup-*.tmp") // mode 0600, which it keeps
+	out, err := os.CreateTemp(filepath.Dir(file), ".fingerpost-backup-*.tmp")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
+	if err := out.Chmod(0o600); err != nil { // the umask may have taken more
+		return err
+	}
 	return backupTo(ctx, out, backupSource(ctx, f), func(m *resolver.Manifest) error {
 		if err := errors.Join(out.Sync(), out.Close()); err != nil {
 			return err
@@ -206,7 +209,7 @@ func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
 	if got, _ := strconv.Atoi(res.Header.Get("Fingerpost-Pid")); pid != 0 && got != pid {
 		return fmt.Errorf("%s is another server's ops listener, of process %d: give --ops-url", ops, got)
 	}
-	if _, err := io.Copy(w, progress{res.Body, watch}); err != nil {
+	if _, err := io.Copy(w, watchedReader{res.Body, watch}); err != nil {
 		return fmt.Errorf("the backup from %s was cut off: %w", ops, err)
 	}
 	return nil
@@ -223,13 +226,13 @@ func refusal(res *http.Response) string {
 	return res.Status
 }
 
-// A progress puts off the watch with each read.
-type progress struct {
+// A watchedReader puts off the watch with each read.
+type watchedReader struct {
 	r     io.Reader
 	watch *time.Timer
 }
 
-func (p progress) Read(b []byte) (int, error) {
+func (p watchedReader) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	p.watch.Reset(stalled)
 	return n, err

@@ -23,8 +23,8 @@ type desired struct {
 var errInvalid = no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`)
 
 // loadDesired reads the config folder. Files with errors are errInvalid; the diagnostics then say why.
-func loadDesired(dir string) (*desired, hclfile.Diagnostics, error) {
-	checked, err := configsrc.Check(dir)
+func loadDesired(t terminal, dir string) (*desired, hclfile.Diagnostics, error) {
+	checked, err := t.check(dir, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -119,7 +119,7 @@ type job struct {
 func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error {
 	out := exported{DryRun: f.dryRun, Against: f.url, Actions: []action{}, OnlyOnServer: []change{}, NotExported: []string{},
 		Problems: []string{}, Diagnostics: hclfile.Diagnostics{}}
-	want, diags, err := loadDesired(dir)
+	want, diags, err := loadDesired(t, dir)
 	if errors.Is(err, errInvalid) {
 		return refuseInvalid(t, diags, f.asJSON, func(ds hclfile.Diagnostics) any { out.Diagnostics = ds; return out })
 	}
@@ -127,7 +127,7 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 		return err
 	}
 	out.Valid = true
-	r, err := f.connect()
+	r, err := f.connect(t)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,10 @@ func (e *exporter) prepare(ctx context.Context, dir string) error {
 		}
 		return e.remote.project(ctx, pairs[i].have)
 	}
+	read := e.remote.t.progress("projects read")
+	defer read.end()
 	err = inOrder(ctx, e.remote.parallel, len(pairs), get, func(i int, have *found) error {
+		read.set(i+1, len(pairs))
 		j := &job{pair: pairs[i], found: have}
 		j.changes, _ = compareProject(have, j.want, apiView)
 		if j.want == nil {

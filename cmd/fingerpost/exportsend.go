@@ -18,20 +18,27 @@ import (
 // execute does the jobs: first what takes away, so that names are free; then the slugs that change, one after the other;
 // then all else, several projects at once. An error means that it was interrupted.
 func (e *exporter) execute(ctx context.Context, t terminal) error {
-	show := func(actions []action) error {
+	sent := t.progress("projects sent")
+	defer sent.end()
+	show := func(actions []action) {
 		e.out.Actions = append(e.out.Actions, actions...)
 		if e.flags.asJSON {
-			return nil
+			return
 		}
-		for _, a := range actions {
-			a.print(t)
-		}
-		return nil
+		sent.above(func() {
+			for _, a := range actions {
+				a.print(t)
+			}
+		})
 	}
 	run := func(step func(ctx context.Context, j *job) []action) error {
 		return inOrder(ctx, e.remote.parallel, len(e.jobs),
 			func(ctx context.Context, i int) ([]action, error) { return step(ctx, e.jobs[i]), nil },
-			func(_ int, actions []action) error { return show(actions) })
+			func(i int, actions []action) error {
+				sent.set(i+1, len(e.jobs))
+				show(actions)
+				return nil
+			})
 	}
 	if err := run(e.removals); err != nil {
 		return errInterrupted
@@ -41,7 +48,7 @@ func (e *exporter) execute(ctx context.Context, t terminal) error {
 			return errInterrupted
 		}
 		if actions := e.rename(ctx, j); len(actions) > 0 {
-			_ = show(actions)
+			show(actions)
 		}
 	}
 	if err := run(e.send); err != nil {

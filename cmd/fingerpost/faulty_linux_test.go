@@ -163,13 +163,24 @@ func TestSystemCallsFail(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	r := newRig(t, nil)
-	file, folder := r.path("other.hcl"), r.path(".")
+	r := newRig(t, map[string]string{
+		"other.hcl": strings.TrimSuffix(rigFiles["other.hcl"], "}\n") + `
+  template "WELCOME" {
+    name             = "Welcome"
+    subject_template = "Welcome"
+    body_html        = file("other.html")
+    body_text        = "Welcome."
+  }
+}
+`, "other.html": "<p>Welcome.</p>\n"})
+	file, body, folder := r.path("other.hcl"), r.path("other.html"), r.path(".")
 	must(t, os.Chmod(file, 0o666)) // more than the umask lets a new file have: each write has to set it
 	name := "Other"
 	for _, f := range []struct{ fault, on string }{
 		{"openat:error=EIO", folder},
 		{"read:error=EIO", file},
+		{"read:error=ESTALE", file}, // as NFS says it
+		{"read:error=EIO", body},
 		{"openat:error=EMFILE", folder},
 		{"renameat2:error=EIO", ""},
 		{"renameat2:error=EIO:when=1", ""},

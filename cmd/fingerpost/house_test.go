@@ -13,7 +13,7 @@ import (
 // plan is who may import whom. An edge that is not here is a design change, not a detail: it is made here first, with
 // its reason in the commit. "std" is allowed everywhere. A module path allows its packages.
 var plan = map[string][]string{
-	"fingerpost/resolver/catalog": {"golang.org/x/net/idna"},
+	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2",
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store",
@@ -25,7 +25,8 @@ var plan = map[string][]string{
 	"fingerpost/mailer": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3",
 		"golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
 	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
-		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang"},
+		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang",
+		"github.com/golang-jwt/jwt/v5"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
@@ -45,6 +46,7 @@ var sole = map[string]string{
 	"github.com/domodwyer/mailyak/v3":   "fingerpost/mailer",
 	"github.com/valyala/fasthttp":       "fingerpost/api",
 	"github.com/fasthttp/router":        "fingerpost/api",
+	"github.com/golang-jwt/jwt/v5":      "fingerpost/api",
 	"gonum.org/v1/plot":                 "fingerpost/bench/chart",
 }
 

@@ -82,11 +82,11 @@ type importedFile struct {
 }
 
 func runImport(ctx context.Context, t terminal, dir string, f importFlags) error {
-	r, err := f.connect()
+	r, err := f.connect(t)
 	if err != nil {
 		return err
 	}
-	defaults, err := defaultsIn(dir)
+	defaults, err := defaultsIn(t, dir)
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func refuseImport(t terminal, asJSON bool, problems []string) error {
 }
 
 // defaultsIn returns the defaults block of a folder that may not be there yet: what it says need not be said by projects.
-func defaultsIn(dir string) (*catalog.Defaults, error) {
-	checked, err := configsrc.Check(dir)
+func defaultsIn(t terminal, dir string) (*catalog.Defaults, error) {
+	checked, err := t.check(dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -187,14 +187,14 @@ func (im *importer) write(ctx context.Context, t terminal, dir string, f importF
 		return nil, refuseImport(t, f.asJSON, conflicts)
 	}
 	// Nothing has been touched up to here.
-	return out, writeAll(ctx, dir, todo, replaced)
+	return out, writeAll(ctx, t, dir, todo, replaced)
 }
 
 // importWriters is how many files are written at once: the disk's syncs are what takes time.
 const importWriters = 8
 
 // writeAll writes the files; those that are replaced must still be what they were.
-func writeAll(ctx context.Context, dir string, files, replaced map[string][]byte) error {
+func writeAll(ctx context.Context, t terminal, dir string, files, replaced map[string][]byte) error {
 	names := slices.Sorted(maps.Keys(files))
 	next := make(chan string)
 	var wg sync.WaitGroup
@@ -211,6 +211,8 @@ func writeAll(ctx context.Context, dir string, files, replaced map[string][]byte
 			}
 		})
 	}
+	shown := t.progress("files written")
+	defer shown.end()
 	written := 0
 	for _, name := range names {
 		if ctx.Err() != nil {
@@ -218,6 +220,7 @@ func writeAll(ctx context.Context, dir string, files, replaced map[string][]byte
 		}
 		next <- name
 		written++
+		shown.set(written, len(names))
 	}
 	close(next)
 	wg.Wait()
@@ -294,7 +297,10 @@ func (im *importer) read(ctx context.Context, r *remote) error {
 	}
 	pairs := pairUp(projects, nil)
 	get := func(ctx context.Context, i int) (*found, error) { return r.project(ctx, pairs[i].have) }
-	err = inOrder(ctx, r.parallel, len(pairs), get, func(_ int, f *found) error {
+	fetched := r.t.progress("projects read")
+	defer fetched.end()
+	err = inOrder(ctx, r.parallel, len(pairs), get, func(i int, f *found) error {
+		fetched.set(i+1, len(pairs))
 		im.cover.add(f)
 		im.project(f)
 		return nil

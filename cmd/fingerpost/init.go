@@ -35,7 +35,7 @@ func newInit(t terminal) *cobra.Command {
 
 // besideFiles are written beside the config folder, for git.
 var besideFiles = map[string]string{
-	".gitattributes": "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n",
+	".gitattributes": "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n# Mail bodies are sent as they are.\nmail/** -text\n",
 	".gitignore":     "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n",
 }
 

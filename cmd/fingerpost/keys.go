@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,7 +29,7 @@ func newKeys(t terminal) *cobra.Command {
 		Use:   "keys",
 		Short: "Create, list, rotate and revoke API keys in the files",
 		Long:  "Keys stand in the files as hashes. A running server takes changes up at once; so does every node that gets the files.",
-		Args:  cobra.NoArgs,
+		Args:  wantsCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usage("keys needs one of create, list, revoke, rotate")
 		},
@@ -103,6 +104,15 @@ type placedKey struct {
 
 // loadKeys finds all keys. Files with errors are refused: a key in them would be missed.
 func loadKeys(dir string) ([]placedKey, error) {
+	checked, err := checkSound(dir)
+	if err != nil {
+		return nil, err
+	}
+	return keysOf(checked), nil
+}
+
+// checkSound loads the files for a command that changes some of them.
+func checkSound(dir string) (*configsrc.Checked, error) {
 	checked, err := configsrc.Check(dir)
 	if err != nil {
 		return nil, err
@@ -110,13 +120,17 @@ func loadKeys(dir string) ([]placedKey, error) {
 	if checked.Problems.HasErrors() {
 		return nil, no(`%s has errors, and keys might be missed: run "fingerpost validate" first`, dir)
 	}
+	return checked, nil
+}
+
+func keysOf(checked *configsrc.Checked) []placedKey {
 	var keys []placedKey
 	for i := range checked.Files {
 		for _, k := range checked.Files[i].Declared.Keys {
 			keys = append(keys, placedKey{k, &checked.Files[i], checked.Files[i].Display})
 		}
 	}
-	return keys, nil
+	return keys
 }
 
 func findKey(keys []placedKey, name string) *placedKey {
@@ -129,10 +143,11 @@ func findKey(keys []placedKey, name string) *placedKey {
 }
 
 func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
-	keys, err := loadKeys(dir)
+	checked, err := checkSound(dir)
 	if err != nil {
 		return err
 	}
+	keys := keysOf(checked)
 	if old := findKey(keys, k.Name); old != nil {
 		return no("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name, old.display)
 	}
@@ -147,14 +162,31 @@ func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
 	if err := addBlock(dir, path, keyBlock(k, text)); err != nil {
 		return err
 	}
+	warnUnknown(t, checked, k.Projects)
 	return printKey(t, k, text, filepath.Join(dir, path), asJSON)
+}
+
+// warnUnknown tells of slugs that no project has. A key may be made before its project is.
+func warnUnknown(t terminal, checked *configsrc.Checked, slugs []string) {
+	for _, slug := range slugs {
+		if _, project := checked.Project(slug); project != nil {
+			continue
+		}
+		hint := "the key is for whichever project takes it"
+		if near := hclfile.Nearest(slug, projectSlugs(checked)); near != "" {
+			hint = "did you mean `" + near + "`?"
+		}
+		fmt.Fprintf(t.err, "warning: no project has the slug %q: %s\n", slug, hint)
+	}
 }
 
 // newKey gives k an id, and checks it.
 func newKey(k *catalog.Key) (text string, err error) {
 	text, k.ID = catalog.NewKeyText()
-	if ps := k.Validate(); len(ps) > 0 {
-		return "", usage("%s: %s", ps[0].Path, ps[0].Message)
+	for _, p := range k.Validate() {
+		if !p.Warning {
+			return "", usage("%s: %s", p.Path, p.Message)
+		}
 	}
 	return text, nil
 }
@@ -254,7 +286,7 @@ func listKeys(t terminal, dir string, asJSON bool) error {
 	for _, l := range list {
 		projects, expires := "all", "never"
 		if l.Projects != nil {
-			projects = strings.Join(l.Projects, ",")
+			projects = cmp.Or(strings.Join(l.Projects, ","), "none")
 		}
 		if l.ExpiresAt != nil {
 			if expires = *l.ExpiresAt; l.Expired {

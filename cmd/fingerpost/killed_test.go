@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,7 +109,7 @@ func (r *rig) agrees() error {
 		return fmt.Errorf("state %s, %v, %v", state, all, err)
 	}
 	for name := range r.tree() {
-		if filepath.Ext(name) != ".hcl" {
+		if ext := filepath.Ext(name); ext != ".hcl" && ext != ".html" { // a body that file() names
 			return fmt.Errorf("%s was left behind", name)
 		}
 	}
@@ -255,14 +256,17 @@ type ledger struct {
 }
 
 // write makes the next write, and reports whether it was answered well. Each fourth removes the project or makes it anew.
-func (l *ledger) write(r *rig, id *int64) bool {
+func (l *ledger) write(r *rig, id *int64) bool { return l.next(r, id, l.last%4 == 3) }
+
+// next is write that removes the project if told so and there is one.
+func (l *ledger) next(r *rig, id *int64, remove bool) bool {
 	l.last++
 	now, status, want, made := l.last, 0, http.StatusOK, int64(0)
 	switch {
 	case *id == 0:
 		want = http.StatusCreated
 		status, made = r.send("POST", "", fmt.Sprintf(`{"name":"v%d","slug":%q}`, now, l.slug))
-	case now%4 == 0:
+	case remove:
 		now = 0
 		status, _ = r.send("DELETE", fmt.Sprintf("/%d", *id), "")
 	default:
@@ -299,10 +303,13 @@ func (l *ledger) check(r *rig) error {
 	return nil
 }
 
-// A siege is clients that write all the time, while the server is killed or its power cut.
+// A siege is clients that write all the time, while the server is killed or its power cut. One more client makes and
+// removes several projects at a time, more than the brake lets through.
 type siege struct {
 	*rig
 	clients []*ledger
+	bulk    []*ledger
+	checks  int
 }
 
 func newSiege(r *rig) *siege {
@@ -310,7 +317,26 @@ func newSiege(r *rig) *siege {
 	for i := range 4 {
 		s.clients = append(s.clients, &ledger{slug: fmt.Sprintf("client-%d", i), may: map[int]bool{0: true}})
 	}
+	for i := range 10 {
+		s.bulk = append(s.bulk, &ledger{slug: fmt.Sprintf("bulk-%d", i), may: map[int]bool{0: true}})
+	}
 	return s
+}
+
+// writeBulk writes to all projects of the bulk at once until a write fails: those that are there go, then all are made.
+func (s *siege) writeBulk(ids []int64, answered func()) {
+	for remove, failed := true, false; !failed; remove = !remove {
+		var all sync.WaitGroup
+		bad := make([]bool, len(ids))
+		for i, l := range s.bulk {
+			if remove == (ids[i] != 0) {
+				all.Go(func() { bad[i] = !l.next(s.rig, &ids[i], remove) })
+			}
+		}
+		all.Wait()
+		answered()
+		failed = slices.Contains(bad, true)
+	}
 }
 
 // round lets the clients write until end is called, and for so long after their first answer.
@@ -328,24 +354,38 @@ func (s *siege) round(after time.Duration, end func()) {
 			once()
 		})
 	}
+	ids := make([]int64, len(s.bulk))
+	for i, l := range s.bulk {
+		ids[i] = s.idOf(l.slug)
+	}
+	all.Go(func() { s.writeBulk(ids, once) })
 	<-first
 	<-time.After(after)
 	end()
 	all.Wait()
 }
 
-// check holds everything against the ledgers.
+func (s *siege) ledgers() []*ledger { return slices.Concat(s.clients, s.bulk) }
+
+// check holds everything against the ledgers, and finds out whether writes work at once.
 func (s *siege) check() error {
-	for _, l := range s.clients {
+	for _, l := range s.ledgers() {
 		if err := l.check(s.rig); err != nil {
 			return err
 		}
 	}
-	return s.agrees()
+	if err := s.agrees(); err != nil {
+		return err
+	}
+	s.checks++
+	if status, _ := s.send("PUT", fmt.Sprintf("/%d", s.idOf("other")), fmt.Sprintf(`{"name":"Other %d"}`, s.checks)); status != http.StatusOK {
+		return fmt.Errorf("right after the start a PUT is answered with %d", status)
+	}
+	return nil
 }
 
 func (s *siege) answered() (n int) {
-	for _, l := range s.clients {
+	for _, l := range s.ledgers() {
 		n += l.answered
 	}
 	return n

@@ -102,7 +102,7 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	r, err := (&remoteFlags{connectFlags: f.connectFlags, mailURL: f.mailURL, mailKey: f.mailKey, parallel: 8}).connect()
+	r, err := (&remoteFlags{connectFlags: f.connectFlags, mailURL: f.mailURL, mailKey: f.mailKey, parallel: 8}).connect(t)
 	if err != nil {
 		return err
 	}

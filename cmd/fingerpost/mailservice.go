@@ -21,6 +21,8 @@ type mailFlags struct {
 	smtpAllow []string
 	budget    time.Duration
 	keepText  string
+	queue     int
+	perQueue  int
 
 	allow []netip.Prefix // smtpAllow
 	keep  time.Duration  // keepText
@@ -30,6 +32,8 @@ func (f *mailFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.smtpAllow, "smtp-allow", nil,
 		"networks (CIDR,…) in which SMTP servers may be reached although they are private or loopback, such as 10.0.0.0/8")
 	fl.DurationVar(&f.budget, "mail-budget", mailer.DefaultBudget, "how long a send waits for the SMTP server before it is answered 202 and goes on by itself")
+	fl.IntVar(&f.queue, "mail-queue", mailer.DefaultQueue, "how many mails may wait, over all projects; sends beyond that are answered 429")
+	fl.IntVar(&f.perQueue, "mail-queue-per-project", mailer.DefaultQueuePerProject, "how many mails of one project may wait")
 	fl.StringVar(&f.keepText, "mail-retention", "90d", "how long entries of the mail log are kept")
 }
 
@@ -39,17 +43,15 @@ const maxBudget = 5 * time.Minute
 // parse reads the flags that are not plain, and reports all that is wrong with them.
 func (f *mailFlags) parse() error {
 	var bad []string
-	f.allow = nil
-	for _, text := range f.smtpAllow {
-		prefix, problem := parseNetwork(strings.TrimSpace(text))
-		if problem != "" {
-			bad = append(bad, fmt.Sprintf("--smtp-allow: %q %s", text, problem))
-			continue
-		}
-		f.allow = append(f.allow, prefix)
-	}
+	f.allow, bad = parseNetworks("--smtp-allow", f.smtpAllow)
 	if f.budget <= 0 || f.budget > maxBudget {
 		bad = append(bad, fmt.Sprintf("--mail-budget must be more than 0 and at most %s", maxBudget))
+	}
+	if f.queue <= 0 {
+		bad = append(bad, "--mail-queue must be 1 or more")
+	}
+	if f.perQueue <= 0 {
+		bad = append(bad, "--mail-queue-per-project must be 1 or more")
 	}
 	var err error
 	switch f.keep, err = parseLifetime(f.keepText); {
@@ -62,6 +64,19 @@ func (f *mailFlags) parse() error {
 		return usage("%s", strings.Join(bad, "; "))
 	}
 	return nil
+}
+
+// parseNetworks reads the networks of a flag, and says what is wrong with each.
+func parseNetworks(flag string, texts []string) (networks []netip.Prefix, bad []string) {
+	for _, text := range texts {
+		network, problem := parseNetwork(strings.TrimSpace(text))
+		if problem != "" {
+			bad = append(bad, fmt.Sprintf("%s: %q %s", flag, text, problem))
+			continue
+		}
+		networks = append(networks, network)
+	}
+	return networks, bad
 }
 
 // parseNetwork reads a network in CIDR form.
@@ -90,16 +105,22 @@ type mailService struct {
 }
 
 // openMail opens the mail service. Its queue waits for takeUp.
-func openMail(f mailFlags, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
+func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
 		carrier: mailer.NewTransport(mailer.TransportOptions{Allow: f.allow}),
 		stop:    stop, stopped: make(chan struct{}),
 	}
+	disk := &mailDisk{
+		dir: data, log: log,
+		waiting: func() int64 { return m.mailer.Counts().Waiting },
+		reclaim: func() error { return r.ReclaimMail(ctx) },
+	}
 	var err error
 	m.mailer, err = mailer.Open(mailer.Options{
 		Ledger: r, Projects: r, Carrier: m.carrier, OpenSecret: open,
-		Budget: f.budget, Retention: f.keep, Logger: log, Held: true,
+		Budget: f.budget, Retention: f.keep, Logger: log, Held: true, Queue: f.queue, QueuePerProject: f.perQueue,
+		LowDisk: disk.low,
 	})
 	if err != nil {
 		stop()

@@ -84,7 +84,7 @@ func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
 	if f.url != "" {
 		p.Against = f.url
 	}
-	want, diags, err := loadDesired(dir)
+	want, diags, err := loadDesired(t, dir)
 	if errors.Is(err, errInvalid) {
 		return refuseInvalid(t, diags, f.asJSON, func(ds hclfile.Diagnostics) any { p.Diagnostics = ds; return p })
 	}
@@ -93,7 +93,7 @@ func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
 	}
 	p.Valid = true
 	if f.url != "" {
-		err = p.compareRemote(ctx, f, want)
+		err = p.compareRemote(ctx, t, f, want)
 	} else {
 		err = p.compareStored(ctx, f.data, want)
 	}
@@ -144,8 +144,8 @@ func (p *planned) print(t terminal, f planFlags) error {
 }
 
 // compareRemote compares with a running server.
-func (p *planned) compareRemote(ctx context.Context, f planFlags, want *desired) error {
-	r, err := f.connect()
+func (p *planned) compareRemote(ctx context.Context, t terminal, f planFlags, want *desired) error {
+	r, err := f.connect(t)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,10 @@ func (p *planned) compareRemote(ctx context.Context, f planFlags, want *desired)
 		}
 		return r.project(ctx, pairs[i].have)
 	}
+	read := r.t.progress("projects read")
+	defer read.end()
 	err = inOrder(ctx, r.parallel, len(pairs), get, func(i int, have *found) error {
+		read.set(i+1, len(pairs))
 		v := view{project: projectFields, domain: domainFields, auth: authFields, service: serviceFields, smtp: smtpFields, template: templateFields}
 		if have != nil {
 			c.add(have)

@@ -38,7 +38,7 @@ func (f *remoteFlags) add(cmd *cobra.Command, keyMay string) {
 }
 
 // connect makes the remote that the flags ask for.
-func (f *remoteFlags) connect() (*remote, error) {
+func (f *remoteFlags) connect(t terminal) (*remote, error) {
 	if f.parallel < 1 || f.parallel > maxParallel {
 		return nil, usage("--parallel must be from 1 to %d", maxParallel)
 	}
@@ -46,7 +46,7 @@ func (f *remoteFlags) connect() (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &remote{platform: c, parallel: f.parallel}
+	r := &remote{t: t, platform: c, parallel: f.parallel}
 	if f.noMail {
 		return r, nil
 	}
@@ -68,6 +68,7 @@ func (f *remoteFlags) connect() (*remote, error) {
 // A remote is a service that speaks the platform API and perhaps the mail API of the source specification. What it has
 // beyond that (paging, the flat form on request, one template's text) is used where it is there.
 type remote struct {
+	t        terminal // where progress is shown
 	platform *client
 	mail     *client // nil: not asked
 	parallel int

@@ -33,6 +33,7 @@ type rig struct {
 	keys   map[string]string // by name: the key's text
 	pid    int
 	flags  []string     // of serve, beside the addresses
+	umask  string       // of every command; "": the test's
 	dies   string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
 	client *http.Client // of send: connections of its own
 	from   string       // the address that requests come from, since failed keys are throttled by address
@@ -138,6 +139,10 @@ func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
 	binary, err := exec.LookPath(name) // testscript.Main has put it there
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if r.umask != "" {
+		args = append([]string{"-c", "umask " + r.umask + `; exec "$0" "$@"`, binary}, args...)
+		binary = "/bin/sh"
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = r.dir

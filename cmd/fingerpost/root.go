@@ -89,17 +89,27 @@ func newRoot(t terminal) *cobra.Command {
 			"Exit codes: 0 done; 1 the thing asked about is not so; 2 wrong usage; 3 could not run.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       versionLine(),
+		Args:          wantsCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(t.err)
 			_ = cmd.Help()
 			return &exitError{code: exitUsage}
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flagsFromEnv(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() != cobra.ShellCompRequestCmd {
+				warnOfVariables(t.err, cmd.Root())
+			}
+			return flagsFromEnv(cmd.Flags())
+		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
-	root.AddCommand(newServe(t), newDecodeFiles(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newSecrets(t), newInit(t), newReload(t),
-		newLogs(t), newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newVersion(t))
+	root.AddCommand(newServe(t), newDecodeFiles(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t), newInit(t),
+		newReload(t), newLogs(t), newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newDocs(t), newVersion(t))
+	completeValues(root)
 	return root
 }
 
@@ -120,7 +130,7 @@ func flagsFromEnv(flags *pflag.FlagSet) error {
 		if f.Changed || f.Name == "help" {
 			return
 		}
-		name := "FINGERPOST_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := envName(f.Name)
 		if v, ok := os.LookupEnv(name); ok {
 			if err := flags.Set(f.Name, v); err != nil {
 				bad = append(bad, fmt.Sprintf("%s: %v", name, err))

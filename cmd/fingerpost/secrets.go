@@ -25,7 +25,7 @@ func newSecrets(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secrets",
 		Short: "Seal secrets, so that they can stand in the files",
-		Args:  cobra.NoArgs,
+		Args:  wantsCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usage("secrets needs one of keygen, seal, reseal")
 		},

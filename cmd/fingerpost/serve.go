@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 )
@@ -27,16 +30,19 @@ import (
 type serveFlags struct {
 	config, data           string
 	listen, mail, ops      string
+	opsAllow               []string
 	tlsCert, tlsKey        string
 	sealKey, secretsDir    string
 	cacheSize, storeCache  string
 	maxDelete              string
+	authIssuer             string
 	logFormat              string
 	afterWrite             string
 	afterLimit             time.Duration
 	readOnly, acceptDelete bool
 	logResolve             bool
 	maxAge, grace          time.Duration
+	drainDelay             time.Duration
 	mailFlags
 }
 
@@ -56,10 +62,12 @@ func newServe(t terminal) *cobra.Command {
 	fl.StringVar(&f.data, "data", ".fingerpost", "the store's folder; disposable, it is derived from the files")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of both APIs; unix:/path works")
 	fl.StringVar(&f.mail, "mail-listen", "", "an address of its own for the mail API")
-	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090", "address of probes, metrics, status and pprof; keep it private")
+	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090", "address of probes, metrics, status, commands and pprof; keep it private")
+	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil, "networks (CIDR,…) beyond this machine that may send commands and use pprof there, such as 10.0.0.0/8")
 	fl.StringVar(&f.tlsCert, "tls-cert", "", "certificate chain (PEM), reloaded when it changes")
 	fl.StringVar(&f.tlsKey, "tls-key", "", "private key (PEM), reloaded when it changes")
 	fl.BoolVar(&f.readOnly, "read-only", false, "never write into the config folder")
+	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "the iss claim that bearer tokens must have")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
 	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
 	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes, such as a git commit; see README.md")
@@ -72,6 +80,7 @@ func newServe(t terminal) *cobra.Command {
 	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put resolve into the access log, too")
 	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "how long callers may cache an answer of resolve")
 	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests and mails in flight may take to finish")
+	fl.DurationVar(&f.drainDelay, "drain-delay", 0, "how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer time to look")
 	f.mailFlags.add(fl)
 	return cmd
 }
@@ -82,6 +91,7 @@ type service struct {
 	t           terminal
 	log         *slog.Logger
 	maxDelete   float64
+	opsAllow    []netip.Prefix
 	cacheSize   int64
 	storeCache  int64
 	source      *configsrc.Source
@@ -92,8 +102,9 @@ type service struct {
 	ops         *api.Ops
 	listeners   []boundListener
 	opsListener net.Listener
-	failed      chan error // a part that cannot go on
-	abandoned   bool       // what was in use at the end is so still
+	loading     atomic.Pointer[progress] // the first load's
+	failed      chan error               // a part that cannot go on
+	abandoned   bool                     // what was in use at the end is so still
 }
 
 type boundListener struct {
@@ -155,14 +166,21 @@ func (s *service) parse() (err error) {
 	if (s.f.tlsCert == "") != (s.f.tlsKey == "") {
 		return usage("--tls-cert and --tls-key go together")
 	}
+	if s.f.authIssuer == "" {
+		return usage("--auth-issuer must not be empty")
+	}
+	var bad []string
+	if s.opsAllow, bad = parseNetworks("--ops-allow", s.f.opsAllow); bad != nil {
+		return usage("%s", strings.Join(bad, "; "))
+	}
 	if err := s.f.mailFlags.parse(); err != nil {
 		return err
 	}
 	if s.f.afterLimit <= 0 {
 		return usage("--after-write-timeout must be positive")
 	}
-	if s.f.grace < 0 || s.f.maxAge < 0 {
-		return usage("--shutdown-grace and --resolve-max-age must not be negative")
+	if s.f.grace < 0 || s.f.maxAge < 0 || s.f.drainDelay < 0 {
+		return usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")
 	}
 	switch s.f.logFormat {
 	case "":
@@ -174,12 +192,20 @@ func (s *service) parse() (err error) {
 	default:
 		return usage("--log-format must be text or json")
 	}
-	var h slog.Handler = slog.NewJSONHandler(s.t.err, nil)
+	var h slog.Handler = slog.NewJSONHandler(logWriter{s}, nil)
 	if s.f.logFormat == "text" {
-		h = slog.NewTextHandler(s.t.err, nil)
+		h = slog.NewTextHandler(logWriter{s}, nil)
 	}
 	s.log = slog.New(h)
 	return nil
+}
+
+// A logWriter writes the log's lines to stderr, above the progress of the first load.
+type logWriter struct{ s *service }
+
+func (w logWriter) Write(line []byte) (n int, err error) {
+	w.s.loading.Load().above(func() { n, err = w.s.t.err.Write(line) })
+	return n, err
 }
 
 // parseShare reads 30% or 0.3.
@@ -233,8 +259,14 @@ type diskKey struct{}
 // open binds the addresses first, since they tell soonest that another one runs, then opens the store.
 func (s *service) open(ctx context.Context) error {
 	ids, err := openSealKey(s.f.sealKey)
-	if err != nil {
+	var problems hclfile.Diagnostics
+	switch {
+	case err != nil && s.f.sealKey != "":
 		return err
+	case err != nil: // nobody asked for it, and without it all that needs no secret is served
+		s.log.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
+		problems = append(problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: defaultSealKey(), Summary: "sealed secrets stay closed: " + err.Error(),
+			Detail: "make it an age identity file that the service may read, or remove it, and start the service again"})
 	}
 	var tlsConfig *tls.Config
 	if s.f.tlsCert != "" {
@@ -259,10 +291,15 @@ func (s *service) open(ctx context.Context) error {
 	}
 	disk, _ := ctx.Value(diskKey{}).(configsrc.Disk)
 	sourceOptions := configsrc.Options{
-		Dir: s.f.config, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
-		MaxDelete: s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx), OnWriters: newCrowd().writes,
+		Dir: s.f.config, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
+		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },
+		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx),
 	}
-	opsOptions := api.OpsOptions{Logger: s.log, Version: version()}
+	opsOptions := api.OpsOptions{Logger: s.log, Version: version(), Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
+	if !loopback(s.opsListener.Addr()) {
+		s.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; commands and pprof are for this machine and --ops-allow",
+			"address", s.opsListener.Addr().String(), "ops_allow", fmt.Sprint(s.opsAllow))
+	}
 	if s.after, err = newAfterWrite(s.f.afterWrite, s.f.config, s.f.afterLimit, s.log); err != nil {
 		return err
 	}
@@ -271,12 +308,12 @@ func (s *service) open(ctx context.Context) error {
 	}
 	s.source = configsrc.New(sourceOptions)
 	close(made)
-	if s.mail, err = openMail(s.f.mailFlags, s.resolver, secrets.Open, s.log); err != nil {
+	if s.mail, err = openMail(s.f.mailFlags, s.f.data, s.resolver, secrets.Open, s.log); err != nil {
 		return err
 	}
 	s.api, err = api.New(api.Options{
 		Resolver: s.resolver, Files: s.source, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
-		AccessLogResolve: s.f.logResolve, BlockedKeyIDs: s.blockedKeys(), Limits: api.Limits{Conns: maxConns()},
+		AuthIssuer: s.f.authIssuer, AccessLogResolve: s.f.logResolve, BlockedKeyIDs: s.blockedKeys(), Limits: api.Limits{Conns: maxConns()},
 	})
 	if err != nil {
 		return err
@@ -317,11 +354,11 @@ func (s *service) start() {
 }
 
 func (s *service) bind() (err error) {
-	if s.opsListener, err = api.Listen(s.f.ops); err != nil {
+	if s.opsListener, err = listen("ops-listen", s.f.ops); err != nil {
 		return err
 	}
-	add := func(addr string, services api.Services) error {
-		ln, err := api.Listen(addr)
+	add := func(flag, addr string, services api.Services) error {
+		ln, err := listen(flag, addr)
 		if err == nil {
 			s.listeners = append(s.listeners, boundListener{ln, services})
 		}
@@ -330,11 +367,11 @@ func (s *service) bind() (err error) {
 	services := api.Platform | api.Mail
 	if s.f.mail != "" {
 		services = api.Platform
-		if err := add(s.f.mail, api.Mail); err != nil {
+		if err := add("mail-listen", s.f.mail, api.Mail); err != nil {
 			return err
 		}
 	}
-	return add(s.f.listen, services)
+	return add("listen", s.f.listen, services)
 }
 
 // load waits for the first load, or for a signal to give up.
@@ -342,6 +379,9 @@ func (s *service) load(ctx context.Context, signals <-chan os.Signal) (done bool
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	loaded := make(chan error, 1)
+	read := s.t.progress("files loaded")
+	defer read.end()
+	s.loading.Store(read)
 	s.source.Watch()
 	go func() { loaded <- s.source.Load(ctx) }()
 	for {
@@ -373,6 +413,7 @@ func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
 			}
 			go func() {
 				s.mail.retry()
+				s.resolver.ForgetSecrets()
 				if err := s.source.Reload(ctx); err != nil && ctx.Err() == nil {
 					s.log.Warn("reload on SIGHUP", "error", err)
 				}
@@ -387,10 +428,14 @@ const abruptly = time.Second
 // drain lets requests and mails in flight finish. A second signal ends it at once.
 func (s *service) drain(signals <-chan os.Signal) error {
 	s.ops.SetReady(false)
-	ctx, cancel := context.WithTimeout(context.Background(), s.f.grace)
+	ctx, cancel := context.WithTimeout(context.Background(), s.f.drainDelay+s.f.grace)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
+		select {
+		case <-time.After(s.f.drainDelay): // a load balancer sees meanwhile that this node is not ready
+		case <-ctx.Done():
+		}
 		mails := make(chan error, 1)
 		go func() { mails <- s.mail.drain(ctx, s.f.grace) }()
 		err := errors.Join(s.api.Shutdown(ctx), <-mails)

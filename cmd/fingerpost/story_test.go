@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 //	ask [-key=K] [-name=N] PATH  GET, prints "<status> <body>"
 //	until PATTERN ask PATH       ask until the output matches
 //	steady DURATION PATTERN ask PATH   ask for so long, every output must match
+//	exits CODE PROGRAM [arg…]    run a program, which must end with this exit code
 //
 // PATH is a domain to resolve, or a path that begins with a slash ("ops:/…" for the ops listener). $KEY is the key used.
 func TestStories(t *testing.T) {
@@ -69,7 +71,7 @@ func storyCmds() map[string]func(ts *testscript.TestScript, neg bool, args []str
 	maps.Copy(cmds, mailCmds())
 	maps.Copy(cmds, map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"start": cmdStart, "halt": cmdHalt, "signal": cmdSignal, "ask": cmdAsk, "until": cmdUntil, "steady": cmdSteady,
-		"subst": cmdSubst, "save": cmdSave,
+		"subst": cmdSubst, "save": cmdSave, "exits": cmdExits,
 	})
 	return cmds
 }
@@ -124,6 +126,23 @@ func named(args []string) (name, key string, rest []string) {
 	return name, key, args
 }
 
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [arg…]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, not %s", code, args[0])
+	}
+}
+
 func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	name, _, args := named(args)
 	all := ts.Value(serversKey{}).(*servers)
@@ -172,6 +191,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 		prefix = strings.ToUpper(name) + "_"
 	}
 	ts.Setenv(prefix+"URL", s.url)
+	ts.Setenv(prefix+"ADDR", strings.TrimPrefix(s.url, "http://"))
 	ts.Setenv(prefix+"OPS", s.ops)
 	ts.Setenv(prefix+"MAIL", s.mailURL())
 }

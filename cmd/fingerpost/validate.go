@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,21 +13,48 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver"
 )
 
 func newValidate(t terminal) *cobra.Command {
-	asJSON := false
+	asJSON, data := false, ""
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
 		Short: "Check the files as serve would, and print every problem",
 		Long: "Checks the config folder, or the folders and files given, with the loader and the rules of serve.\n" +
-			"Needs no running server and no secrets. Exit code 1 when there are errors; warnings alone are 0.",
+			"Needs no running server and no secrets. Exit code 1 when there are errors; warnings alone are 0.\n\n" +
+			"With --data, and where neither --config nor --data is given and the default store is there, the files are compared\n" +
+			"with that store as serve would on it: a project that lost its identity by a new slug is found. A running server has\n" +
+			"its store to itself and tells such a project in its log and /status.",
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			return validate(t, configDir(cmd), args, asJSON)
+			known, err := knownFiles(t, cmd, data)
+			if err != nil {
+				return err
+			}
+			if known != nil {
+				defer known.Close()
+			}
+			return validate(t, configDir(cmd), known, args, asJSON)
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().StringVar(&data, "data", ".fingerpost", "the store's folder of a server that does not run, to compare with")
 	return cmd
+}
+
+// knownFiles opens the store with which the files are compared; nil: with none. One that nobody has named is no reason to
+// fail, and is not taken for the store of a folder that somebody has named.
+func knownFiles(t terminal, cmd *cobra.Command, data string) (*resolver.Stored, error) {
+	named := cmd.Flags().Changed("data")
+	if _, err := os.Stat(data); !named && (err != nil || cmd.Flags().Changed("config")) {
+		return nil, nil
+	}
+	known, err := resolver.OpenStored(data, slog.New(slog.DiscardHandler))
+	if err != nil && !named {
+		fmt.Fprintf(t.err, "%v: renamed slugs are not looked for; a running server tells them in its log and /status\n", err)
+		return nil, nil
+	}
+	return known, err
 }
 
 // validation is what --json prints.
@@ -38,14 +66,18 @@ type validation struct {
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
-func validate(t terminal, dir string, paths []string, asJSON bool) error {
+func validate(t terminal, dir string, known *resolver.Stored, paths []string, asJSON bool) error {
 	v := validation{Diagnostics: hclfile.Diagnostics{}}
 	roots, err := configRoots(dir, paths)
 	if err != nil {
 		return err
 	}
 	for _, r := range roots {
-		checked, err := configsrc.Check(r.dir)
+		var against configsrc.Known
+		if known != nil && r.dir == dir {
+			against = known
+		}
+		checked, err := t.check(r.dir, against)
 		if err != nil {
 			return err
 		}
@@ -76,6 +108,13 @@ func validate(t terminal, dir string, paths []string, asJSON bool) error {
 		return errNot
 	}
 	return nil
+}
+
+// check is configsrc.CheckAgainst with its progress shown.
+func (t terminal) check(dir string, known configsrc.Known) (*configsrc.Checked, error) {
+	p := t.progress("files read")
+	defer p.end()
+	return configsrc.CheckAgainst(dir, known, p.set)
 }
 
 // A configRoot is a folder to load, and what of it was asked about; nil: all.

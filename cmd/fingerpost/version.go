@@ -15,16 +15,26 @@ func newVersion(t terminal) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: command(func(*cobra.Command, []string) error {
-			v := version()
 			if asJSON {
-				return printJSON(t.out, map[string]string{"version": v, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+				commit, date := commit()
+				return printJSON(t.out, map[string]string{"version": version(), "commit": commit, "date": date, "go": runtime.Version(),
+					"platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(t.out, "fingerpost %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(t.out, versionLine())
 			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
 	return cmd
+}
+
+// versionLine is what "fingerpost version" and --version print.
+func versionLine() string {
+	built, date := commit()
+	if date != unknown {
+		built += " of " + date
+	}
+	return fmt.Sprintf("fingerpost %s (commit %s, %s, %s/%s)", version(), built, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is the module's version as the Go tool stamped it, or the commit.
@@ -33,14 +43,38 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "devel"
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
 	}
+	if rev, _ := commit(); rev != unknown {
+		return "devel-" + rev[:min(len(rev), 12)]
+	}
+	return "devel"
+}
+
+// unknown stands for what the Go tool has not stamped: "go run" stamps nothing.
+const unknown = "unknown"
+
+// commit is the commit that the binary was built from, with "-dirty" where files had changed, and the time of that commit (RFC 3339).
+func commit() (revision, date string) {
+	revision, date = unknown, unknown
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return revision, date
+	}
+	dirty := false
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 && v == "devel" {
-			v += "-" + s.Value[:12]
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value
+		case "vcs.time":
+			date = s.Value
+		case "vcs.modified":
+			dirty = s.Value == "true"
 		}
 	}
-	return v
+	if dirty && revision != unknown {
+		revision += "-dirty"
+	}
+	return revision, date
 }

@@ -195,7 +195,7 @@ func TestDecodeExample(t *testing.T) {
 
 	u = catalog.DeriveTemplateUUID(uuid, "WELCOME")
 	check("template", p.Templates[0], catalog.Template{ID: catalog.DeriveID(catalog.KindTemplate, u), UUID: u, ProjectID: id, Code: "WELCOME", Name: "Welcome",
-		SubjectTemplate: "Welcome to {{projectName}}, {{userName}}", BodyHTML: "<p>Hello {{userName}}</p>\n", BodyText: "Hello {{userName}},\ngood to have you.\n", Active: true})
+		SubjectTemplate: "Welcome to {{projectName}}, {{userName}}", BodyHTML: "<p>Hello {{userName}}</p>\r\n", BodyText: "Hello {{userName}},\ngood to have you.\n", Active: true})
 	check("receipt", p.Templates[1].BodyText, "Thank you, {{userName}}.\n\nYour order {{number}} of {{date}} is on its way.")
 	if !strings.Contains(p.Templates[1].BodyHTML, "\n    <p>Price: ${amount} or {{amount}}</p>\n") {
 		t.Errorf("html: %q", p.Templates[1].BodyHTML)

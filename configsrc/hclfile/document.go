@@ -21,6 +21,8 @@ var (
 	// ErrVerify means that the edited bytes do not say exactly what was meant: a mistake in this package, or text that
 	// was handed in and does not fit.
 	ErrVerify = errors.New("the edited file would not say what was meant")
+	// ErrLimit means that what is to be written is beyond the limits of a config file, whatever else stands in it.
+	ErrLimit = errors.New("a config file cannot hold this")
 )
 
 // A BlockPath leads to a block: type and label of each block on the way, such as {"key", "checkout"} or
@@ -39,10 +41,10 @@ type document struct {
 func openDocument(src []byte) (*document, error) {
 	s := &source{path: "config", src: src}
 	ds := s.guard()
-	if len(ds) == 0 {
-		_, ds = s.parse()
-	}
 	if len(ds) > 0 {
+		return nil, fmt.Errorf("%w: %w: line %d: %s", ErrBroken, ErrLimit, ds[0].Start.Line, ds[0].Summary)
+	}
+	if _, ds = s.parse(); len(ds) > 0 {
 		return nil, fmt.Errorf("%w: line %d: %s", ErrBroken, ds[0].Start.Line, ds[0].Summary)
 	}
 	return newDocument(s), nil

@@ -19,6 +19,10 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 			if mixed := catalog.MixedScript(name); mixed != "" {
 				d.warn("", rng, "the label "+quoted(mixed)+" mixes scripts", "names like this are made to be mistaken for others; is it the one that you mean?")
 			}
+			if _, listed := catalog.PublicSuffix(name); listed {
+				d.warn("", rng, "domain "+quoted(name)+" is a public suffix, or a wildcard directly below one",
+					"names of many owners lie below it (publicsuffix.org); is it the one that you mean?")
+			}
 		}
 	}
 	dom := catalog.Domain{Name: name, ProjectID: d.config.Project.ID, Active: true}

@@ -97,7 +97,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 	if at == 0 && len(out) == 0 {
 		return d.src, nil
 	}
-	return append(out, d.src[at:]...), nil
+	return d.format(append(out, d.src[at:]...)), nil
 }
 
 // Decode is what the function Decode makes of src, which Bytes has returned, for less work: what was not edited is not

@@ -40,7 +40,7 @@ func (s *source) guard() Diagnostics {
 	if d, bad := s.guardConflict(); bad {
 		return Diagnostics{d}
 	}
-	if roughlyFlat(s.src) {
+	if _, many := tokenStarts(s.src, maxTokens); !many && roughlyFlat(s.src) {
 		return nil
 	}
 	if len(s.src) > probeBytes { // what is hostile mostly shows early, and then costs little
@@ -48,7 +48,13 @@ func (s *source) guard() Diagnostics {
 			return Diagnostics{d}
 		}
 	}
+	if d, bad := s.guardTokenStarts(); bad {
+		return Diagnostics{d}
+	}
 	if d, bad := s.guardTokens(s.tokens()); bad {
+		return Diagnostics{d}
+	}
+	if d, bad := s.guardTokenCount(s.tokens()); bad {
 		return Diagnostics{d}
 	}
 	s.counted = true

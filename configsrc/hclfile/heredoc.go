@@ -67,12 +67,12 @@ func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text
 		old = unparen(call.Args[0])
 	}
 	old = unparen(old)
-	if !isString || !strings.Contains(s, "\n") || !doc.isHeredoc(old) {
+	// A carriage return would be read as part of a line end, or become one in another checkout.
+	if !isString || !strings.Contains(s, "\n") || strings.Contains(s, "\r") || !doc.isHeredoc(old) || !fitsHeredoc(s) {
 		return "", false
 	}
 	text = doc.heredocAt(old.Range().Start.Byte).write(s)
-	e, err := parseExpression("x", text)
-	return text, err == nil && e.canonical(e.expr) == "string "+s
+	return text, says(text, s)
 }
 
 // heredocAt tells how the heredoc that begins at a byte is written.

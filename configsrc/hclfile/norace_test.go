@@ -1,5 +1,5 @@
 //go:build !race
 
-package hclfile_test
+package hclfile
 
-const underRace = false
+const UnderRace = false

@@ -1,7 +1,7 @@
 //go:build race
 
-package hclfile_test
+package hclfile
 
-// underRace: the race detector makes parsing ten times slower and finds nothing in code that runs on one goroutine, so
+// UnderRace: the race detector makes parsing ten times slower and finds nothing in code that runs on one goroutine, so
 // the largest inputs are left to runs without it; CI has one.
-const underRace = true
+const UnderRace = true

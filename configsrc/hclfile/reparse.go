@@ -169,6 +169,9 @@ func (s *source) guardEdited(old *source, text []byte, deep int) bool {
 	if len(s.src) > MaxFileBytes {
 		return false
 	}
+	if _, many := tokenStarts(s.src, maxTokens); many {
+		return false
+	}
 	if _, bad := s.guardEncoding(); bad {
 		return false
 	}

@@ -235,8 +235,12 @@ func formatted(header string, lines []string) ([]byte, error) {
 	for i, line := range lines {
 		lines[i] = indentLines(line, "  ", false) // the formatter leaves heredocs as they are
 	}
-	out, ds := Format([]byte(header + " {\n" + strings.Join(lines, "\n") + "\n}\n"))
+	text := []byte(header + " {\n" + strings.Join(lines, "\n") + "\n}\n")
+	out, ds := Format(text)
 	if ds.HasErrors() {
+		if limits := (&source{src: text}).guard(); len(limits) > 0 {
+			return nil, fmt.Errorf("%w: %s", ErrLimit, limits[0].Summary)
+		}
 		return nil, fmt.Errorf("%w: %s", ErrVerify, ds[0].Summary)
 	}
 	return out, nil

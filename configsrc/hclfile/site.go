@@ -17,6 +17,7 @@ type site struct {
 	gone   bool
 	label  *string                              // the new one
 	values map[*hclsyntax.Attribute]*expression // new ones of attributes that are there; nil: the attribute goes
+	parts  map[*hclsyntax.Attribute][]splice    // how a new value comes about where it is not written as a whole
 	added  []addition
 	blocks []*blocks
 }
@@ -96,6 +97,10 @@ func (s *site) splices() (all []splice) {
 		return append(all, s.lineSplices()...)
 	}
 	for attr, value := range s.values {
+		if parts, ok := s.parts[attr]; ok {
+			all = append(all, parts...)
+			continue
+		}
 		if value != nil {
 			end, _ := s.d.nextLine(attr.Expr.Range().End.Byte)
 			rest := bytes.TrimSpace(s.d.src[attr.Expr.Range().End.Byte:end])

@@ -4,15 +4,15 @@ import "strings"
 
 // didYouMean is the detail that names the nearest of options to what was written, or "".
 func didYouMean(got string, options []string) string {
-	if best := nearest(got, options); best != "" {
+	if best := Nearest(got, options); best != "" {
 		return "did you mean `" + best + "`?"
 	}
 	return ""
 }
 
-// nearest returns the option that got was probably meant to be: the same but for case, hyphens and underscores, or at
+// Nearest returns the option that got was probably meant to be: the same but for case, hyphens and underscores, or at
 // a small edit distance; "" when nothing is near. The first of equals wins.
-func nearest(got string, options []string) string {
+func Nearest(got string, options []string) string {
 	if len(got) > 64 {
 		return ""
 	}

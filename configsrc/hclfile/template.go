@@ -107,9 +107,8 @@ func (d *decoder) bodyValue(attr *hclsyntax.Attribute, to *body) bool {
 		d.errorf(call.Range(), "the file "+quoted(path)+" is not UTF-8 text", "save it as UTF-8")
 		return false
 	}
-	// As with heredocs: a checkout with CRLF must say the same.
-	content = bytes.ReplaceAll(bytes.TrimPrefix(content, bom), []byte("\r\n"), []byte("\n"))
-	*to.text = string(content)
+	content = bytes.TrimPrefix(content, bom)
+	*to.text = string(content) // with its line ends: what the API was given comes back byte for byte
 	to.file = len(content) == 0
 	return true
 }

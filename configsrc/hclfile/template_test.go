@@ -39,3 +39,12 @@ func TestPlaceholderRanges(t *testing.T) {
 	f("trimsuffix(<<-E\n      one\n      {{a\n    E\n  , \"\\n\")", "{{a", "{{ is never closed")
 	f(`file("mail/broken.html")`, `file("mail/broken.html")`, "line 1, column 10: ")
 }
+
+// TestPlaceholdersInFiles: the decoder refuses what the API refuses, at its place.
+func TestPlaceholdersInFiles(t *testing.T) {
+	src := "template \"A\" {\n  name = \"A\"\n  subject_template = \"s\"\n  body_html = <<-EOT\n    <p>\n    <b style=\"{{a}}\">\n  EOT\n}\n"
+	_, ds := hclfile.Decode("a.hcl", []byte(src), hclfile.Options{})
+	if len(ds) != 1 || ds[0].Start.Line != 6 || ds[0].Start.Column != 15 || !strings.Contains(ds[0].Summary, "{{a}} cannot stand in a style attribute") {
+		t.Errorf("%+v", ds)
+	}
+}

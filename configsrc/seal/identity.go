@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"filippo.io/age"
 )
@@ -72,17 +73,26 @@ func syncDir(dir string) error {
 // Load reads an identity file: age's own format, one identity a line, X25519 only, "#" begins a comment. The error wraps
 // fs.ErrNotExist when there is no file.
 func Load(path string) (*Identities, error) {
-	// Before it is opened: opening a pipe would wait for its other end.
-	if info, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("read seal key: %w", err)
-	} else if !info.Mode().IsRegular() {
+	// Before it is opened, since to open a device may do something; and on what was opened, since that may be another file.
+	// To open a FIFO would wait for its other end.
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read seal key: %s is no regular file", path)
 	}
-	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read seal key: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read seal key: %w", err)
 	}
 	defer f.Close()
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read seal key: %w", err)
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxIdentityFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read seal key: %w", err)

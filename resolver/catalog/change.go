@@ -110,17 +110,18 @@ func eachTemplateRef(list []Template, project int64, yield func(Ref)) {
 	}
 }
 
-// A Stamp tells whether a file is still the one that was read: the three first are cheap to compare, the hash decides.
+// A Stamp tells whether a file is still the one that was read: all but the hash is cheap to compare, the hash decides.
 type Stamp struct {
 	Size    int64
 	ModTime time.Time
+	Changed time.Time // when the inode was changed last (ctime), which nobody can set back; zero where that is not known
 	Inode   uint64
 	Hash    [32]byte // SHA-256 of the content
 }
 
-// SameStat reports whether size, time and inode are equal.
+// SameStat reports whether size, times and inode are equal.
 func (s Stamp) SameStat(o Stamp) bool {
-	return s.Size == o.Size && s.Inode == o.Inode && s.ModTime.Equal(o.ModTime)
+	return s.Size == o.Size && s.Inode == o.Inode && s.ModTime.Equal(o.ModTime) && s.Changed.Equal(o.Changed)
 }
 
 // A FileRow is the file table's entry for one accepted file.

@@ -8,8 +8,10 @@ const (
 	CodeValidation        Code = "VALIDATION_ERROR"
 	CodeUnauthorized      Code = "UNAUTHORIZED"
 	CodeForbidden         Code = "FORBIDDEN"
+	CodeDomainNotAllowed  Code = "DOMAIN_NOT_ALLOWED"
 	CodeDomainNotVerified Code = "DOMAIN_NOT_VERIFIED"
 	CodeProjectSuspended  Code = "PROJECT_SUSPENDED"
+	CodeAuthDisabled      Code = "AUTH_DISABLED"
 	CodeNotFound          Code = "NOT_FOUND"
 	CodeConflict          Code = "CONFLICT"
 	CodeFileInvalid       Code = "CONFIG_FILE_INVALID"
@@ -20,6 +22,7 @@ const (
 	CodeSecretsMissing    Code = "SECRETS_NOT_CONFIGURED"
 	CodeInternal          Code = "INTERNAL_ERROR"
 	CodeUnavailable       Code = "UNAVAILABLE"
+	CodeRateLimited       Code = "RATE_LIMITED"
 )
 
 // The codes of the mail service alone. What an SMTP server does has codes of its own, which begin with SMTP_ (contract

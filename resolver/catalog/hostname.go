@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -22,6 +23,7 @@ var (
 	errLabelLong    = errors.New("has a label of more than 63 octets")
 	errLabelHyphen  = errors.New("has a label that begins or ends with a hyphen")
 	errHostChar     = errors.New("holds a character that no host name has")
+	errHostURL      = errors.New("is a URL")
 	errHostUTF8     = errors.New("is not valid UTF-8")
 	errHostIP       = errors.New("is an IP address; a host name is needed")
 	errHostPort     = errors.New("has a bad port after the colon")
@@ -40,8 +42,9 @@ var lookup = idna.Lookup
 // idn reports that the name has labels beyond plain ASCII or with the prefix "xn--"; they are appended as they came
 // (lower-cased where ASCII), and FinishIDN must turn the result into the canonical name.
 func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
+	whole := raw
 	if raw, err = dropPort(raw); err != nil {
-		return nil, false, err
+		return nil, false, hintHost(whole, err)
 	}
 	raw, dotted := bytes.CutSuffix(raw, []byte{'.'})
 	if len(raw) == 0 {
@@ -63,7 +66,7 @@ func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
 		case charColon:
 			return nil, false, errHostIP
 		default:
-			return nil, false, errHostChar
+			return nil, false, hintHost(whole, errHostChar)
 		}
 		dst = append(dst, c)
 	}
@@ -76,6 +79,25 @@ func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
 	host = dst[start:]
 	idn, err = checkASCII(host)
 	return host, idn, err
+}
+
+// hintHost adds to err the host that stands in raw, where that is a URL or a host with a path.
+func hintHost(raw []byte, err error) error {
+	rest := raw
+	if _, after, ok := bytes.Cut(raw, []byte("://")); ok {
+		err, rest = errHostURL, after
+	}
+	end := bytes.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	if end == len(raw) {
+		return err
+	}
+	if host, _, bad := AppendHost(nil, rest[:end]); bad == nil {
+		return fmt.Errorf("%w: give the host alone, %q", err, string(host)) // a copy: the caller's buffer must not escape
+	}
+	return err
 }
 
 // FinishIDN returns the canonical form of a name for which AppendHost reported idn.
@@ -137,10 +159,11 @@ var ideographicDots = strings.NewReplacer("\u3002", ".", "\uff0e", ".", "\uff61"
 // ParseHost returns the canonical form of a name that stands in a file or a request body: no port, no wildcard.
 func ParseHost(s string) (string, error) {
 	if strings.IndexByte(s, ':') >= 0 {
+		err := errHostIP
 		if strings.Count(s, ":") == 1 {
-			return "", errHostHasPort
+			err = errHostHasPort
 		}
-		return "", errHostIP
+		return "", hintHost([]byte(s), err)
 	}
 	host, idn, err := AppendHost(nil, []byte(s))
 	if err != nil {

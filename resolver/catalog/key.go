@@ -59,9 +59,12 @@ type Key struct {
 	ID        string // the public part of the key's text
 	Hash      [sha256.Size]byte
 	Allow     Permission
-	Projects  []string  // slugs; nil means every project
+	Projects  []string  // slugs; nil means every project, an empty list none
 	ExpiresAt time.Time // zero: never
 }
+
+// An UnknownSlug is a slug in a key's list that no project has.
+type UnknownSlug struct{ Key, Slug string }
 
 // Key text: fpk_<id>_<secret><check>. The id is 6 to 16 of a-z0-9; the secret is 32 base62 characters (190 random
 // bits); the check is the CRC-32 of all before it in 6 base62 characters.
@@ -198,7 +201,7 @@ func (k *Key) Validate() Problems {
 		ps.Addf("allow", "must name at least one of %s", strings.Join(Permissions, ", "))
 	}
 	if k.Projects != nil && len(k.Projects) == 0 {
-		ps.Addf("projects", "is empty, so the key could do nothing: leave it out for every project")
+		ps.Warnf("projects", "is empty, so the key reaches no project: name some, leave the line out for every project, or remove the key")
 	}
 	for _, slug := range k.Projects {
 		if msg := CheckSlug(slug); msg != "" {

@@ -35,9 +35,25 @@ const (
 	inScript    = "a script; put it into the text or into an attribute's quoted value"
 	inStyle     = "a style sheet; put it into the text or into an attribute's quoted value"
 	inOpening   = "what <! opens"
-	inScheme    = "what may be a link's scheme; begin the href or src with it, or with https:// or the like"
+	inScheme    = "what may be a link's scheme; begin the address with it, or with https:// or the like"
+	inCode      = "an address that is a script or a document of its own (javascript:, data: and the like)"
+	inNested    = "an element whose content is text to some readers and HTML to others, behind a <"
 	inCommentTo = "a comment directly before >, where its value could end the comment"
 )
+
+// refusedAttributes are those whose value is more than text: HTML, CSS, or a list of addresses. Those that begin with on hold scripts.
+var refusedAttributes = map[string]string{
+	"style": "a style attribute", "srcdoc": "srcdoc, which is HTML of its own",
+	"srcset": "srcset, which is a list of addresses", "imagesrcset": "imagesrcset, which is a list of addresses",
+}
+
+// refusedElements are those in whose attributes no placeholder may stand. With the last ones, values are those of other elements'
+// attributes.
+var refusedElements = map[string]bool{"meta": true, "base": true, "animate": true, "set": true}
+
+// linkAttributes hold one address.
+var linkAttributes = map[string]bool{"action": true, "formaction": true, "background": true, "poster": true, "data": true, "cite": true,
+	"longdesc": true, "ping": true, "codebase": true, "manifest": true}
 
 // refuse goes past the holes that begin before to and reports them. What is no placeholder was reported already.
 func (m *markup) refuse(to int, where string) {
@@ -146,11 +162,14 @@ func (m *markup) startTag(open, end int) int {
 		m.refuse(to, where)
 		return to
 	}
+	nested := strings.IndexByte(m.src[at:to], '<') // within <svg> these elements hold tags
 	for ; m.has(to); m.next++ {
 		h := &m.holes[m.next]
 		tail := strings.ToLower(m.src[max(at, h.start-len(name)-2):h.start])
 		if i := strings.LastIndexByte(tail, '<'); i >= 0 && strings.HasPrefix("</"+name, tail[i:]) {
 			m.refuseOne(h, inTagName)
+		} else if nested >= 0 && at+nested < h.start {
+			m.refuseOne(h, inNested)
 		} else if stop < 0 {
 			return m.unclosed("<"+name+">", open, end)
 		}
@@ -177,13 +196,13 @@ func (m *markup) tag(open, at, end int) (string, int) {
 		m.refuse(n, inAttribute)
 		attr := strings.ToLower(m.src[at:n])
 		if at = m.blanks(n, end); at < end && m.src[at] == '=' {
-			at = m.value(attr, m.blanks(at+1, end), end)
+			at = m.value(name, attr, m.blanks(at+1, end), end)
 		}
 	}
 }
 
-// value walks over an attribute's value.
-func (m *markup) value(attr string, at, end int) int {
+// value walks over the value of an element's attribute.
+func (m *markup) value(element, attr string, at, end int) int {
 	if at >= end || m.src[at] == '>' {
 		return at
 	}
@@ -198,45 +217,60 @@ func (m *markup) value(attr string, at, end int) int {
 		return m.unclosed("the quote", at, end)
 	}
 	n += at + 1
-	if strings.HasPrefix(attr, "on") {
+	attr = attr[strings.LastIndexByte(attr, ':')+1:] // xlink:href is an href
+	switch {
+	case !m.has(n):
+	case refusedElements[element]:
+		m.refuse(n, "<"+element+">")
+	case strings.HasPrefix(attr, "on"):
 		m.refuse(n, inScript)
-	} else if m.has(n) {
-		h := &m.holes[m.next]
-		before := html.UnescapeString(m.src[at+1 : h.start])
-		before = strings.TrimLeftFunc(before, func(r rune) bool { return r <= ' ' })
-		switch {
-		case !isLinkAttribute(attr):
-		case before == "":
-			h.link = true
-		case mayBeScheme(before): // with a value of "script:…" java{{a}} would be a link of another kind
-			m.refuseOne(h, inScheme)
-		}
-		m.allow(n)
+	case refusedAttributes[attr] != "":
+		m.refuse(n, refusedAttributes[attr])
+	case linkAttributes[attr] || strings.HasSuffix(attr, "href") || strings.HasSuffix(attr, "src"):
+		m.address(at+1, n)
 	}
+	m.allow(n)
 	return n + 1
 }
 
-// mayBeScheme reports whether the beginning of a link, which is not empty, may be that of a scheme (RFC 3986 3.1; tabs and
-// line breaks do not count, WHATWG URL 4.4). A character reference that a value could complete may stand for anything.
+// address looks at a value that is an address. What its first placeholder follows decides what it is.
+func (m *markup) address(at, end int) {
+	h := &m.holes[m.next]
+	before := html.UnescapeString(m.src[at:h.start])
+	before = strings.TrimLeftFunc(before, func(r rune) bool { return r <= ' ' })
+	before = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(before) // which do not count (WHATWG URL 4.4)
+	scheme, rest, _ := strings.Cut(strings.ToLower(before), ":")
+	switch {
+	case before == "":
+		h.link = true
+	case mayBeScheme(before): // with a value of "script:…" java{{a}} would be a link of another kind
+		m.refuseOne(h, inScheme)
+	case scheme == "javascript" || scheme == "vbscript" || scheme == "data" && !isImageData(rest):
+		m.refuse(end, inCode)
+	}
+}
+
+// isImageData reports whether what follows data: is an image that is no document, whatever comes behind it.
+func isImageData(rest string) bool {
+	kind, _, complete := strings.Cut(rest, ",")
+	return complete && strings.HasPrefix(kind, "image/") && !strings.HasPrefix(kind, "image/svg")
+}
+
+// mayBeScheme reports whether the beginning of a link, which is not empty, may be that of a scheme (RFC 3986 3.1). A character
+// reference that a value could complete may stand for anything.
 func mayBeScheme(link string) bool {
 	if i := strings.LastIndexByte(link, '&'); i >= 0 && !strings.Contains(link[i:], ";") {
 		link = link[:i]
 	}
 	for i := range len(link) {
 		switch c := link[i]; {
-		case isLetter(c) || strings.IndexByte("\t\n\r", c) >= 0:
+		case isLetter(c):
 		case i > 0 && strings.IndexByte("0123456789+-.", c) >= 0:
 		default:
 			return false
 		}
 	}
 	return true
-}
-
-// isLinkAttribute takes href and src, with a namespace too (xlink:href).
-func isLinkAttribute(attr string) bool {
-	attr = attr[strings.LastIndexByte(attr, ':')+1:]
-	return attr == "href" || attr == "src"
 }
 
 // declaration walks over a comment, a DOCTYPE, or what is read as a comment.

@@ -12,7 +12,7 @@ import (
 type Segment struct {
 	Text string // kept byte for byte
 	Name string // the variable whose value stands after Text; "" only at the end of the part, where none does
-	Link bool   // the value begins an href or src, so it must be a web, mail or telephone address (contract http.md 4)
+	Link bool   // the value begins an address (href, src, action and the like), so it must be a web, mail or telephone one (contract http.md 4)
 }
 
 // ParsePlain takes a subject or a plain text apart. Placeholders are {{name}}, blanks inside allowed; anything else in
@@ -24,7 +24,8 @@ func ParsePlain(path, text string) ([]Segment, Problems) {
 }
 
 // ParseHTML is ParsePlain for HTML. It also finds placeholders where escaping would not keep their values from being
-// more than text: in scripts, style sheets, names of tags and attributes, and values without quotes.
+// more than text: in scripts, style sheets, names of tags and attributes, values without quotes, and attributes whose value is
+// code, HTML, CSS or a list of addresses.
 func ParseHTML(path, text string) ([]Segment, Problems) {
 	l := lint{text: text}
 	holes := l.holes()

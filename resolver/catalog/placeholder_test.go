@@ -65,7 +65,7 @@ func TestMarkupRules(t *testing.T) {
 	f(`<TD TITLE = "it's {{a}}">`, "")
 	f(`<td title='say "{{a}}"'>`, "")
 	f(`<td title="<script>{{a}}">`, "")
-	f(`<td style="color: {{color}}">`, "")
+	f(`<td style="color: @@{{color}}">`, "cannot stand in a style attribute")
 	f(`<td title=x>{{a}}`, "")
 	f("<a title=@@\"{{a}}>text</a>", quote)
 	f("<a title=@@'{{a}} {{b}}>text</a> <b class=\"c\">", quote)
@@ -98,15 +98,16 @@ func TestMarkupRules(t *testing.T) {
 	f("<a href='ja&#1@@{{a}}'>", scheme)
 	f("<a href='https://x.example/{{a}}'><a href='mailto:{{a}}'><a href='https:{{a}}'>", "")
 	f("<a href='/{{a}}'><a href='?a={{a}}&b={{b}}'><a href='#{{a}}'><a href='img/{{a}}.png'><a href='1{{a}}'>", "")
-	f("<a title='java{{a}}' data-href='java{{a}}'>", "")
+	f("<a title='java{{a}}' hrefs='java{{a}}'>", "")
+	f("<a title='java{{a}}' data-href='java@@{{a}}'>", scheme)
 	f("<style>a { color: @@{{a}} }</style>", style)
 	f("<Style>a{b{c}}</style>{{a}}", "")
 	f("<style><!-- </style>{{a}}", "")
 	f("<style></style@@{{a}}>", style)
 
 	// Elements whose content is text.
-	f("<title>{{a}} & <b {{c}}></title>{{b}}", "")
-	f("<title><script>{{a}}</title>{{b}}", "")
+	f("<title>{{a}} & <b @@{{c}}></title>{{b}}", "cannot stand in an element whose content is text to some readers")
+	f("<title><script>@@{{a}}</title>{{b}}", "cannot stand in an element whose content is text to some readers")
 	f("<textarea>{{a}}</TEXTAREA\n>{{b}}", "")
 	f("<xmp><!-- </xmp><script>@@{{a}}</script>", script)
 	f("<title></ti@@{{a}}>", tag)
@@ -196,11 +197,11 @@ func TestLinks(t *testing.T) {
 	f(`<img src="&nbsp;{{a}}">`, false) // which is no blank in an address
 	f(`<a href="https://x.example/{{a}}">`, false)
 	f(`<a href="//{{a}}">`, false)
-	f(`<a data-href="{{a}}" title="{{b}}" hrefs="{{c}}">`, false, false, false)
+	f(`<a data-href="{{a}}" title="{{b}}" hrefs="{{c}}">`, true, false, false)
 	f(`<use xlink:href="{{a}}">`, true)
 	f(`<!--[if mso]><v:roundrect href="{{a}}"><![endif]-->`, true)
 	f(`<!-- <a href="{{a}}"> -->`, false)
-	f(`<title><a href="{{a}}"></title>`, false)
+	f(`<title>{{a}}</title>`, false)
 }
 
 func TestVariablesOfATemplate(t *testing.T) {

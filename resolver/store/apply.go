@@ -129,16 +129,11 @@ func (s *Store) output(c *catalog.Change) (output, error) {
 func (s *Store) commitOutput(o output, committing func(next *Preview)) error {
 	var err error
 	if b, ok := o.(*bulk); ok {
-		s.recent.forget()
 		err = s.commitBulk(b, committing)
 	} else {
 		b := o.(*pebble.Batch)
-		s.recent.follow(b)
 		committing(nil)
 		err = s.commit(b)
-	}
-	if err != nil {
-		s.recent.forget()
 	}
 	return err
 }
@@ -195,9 +190,6 @@ func (w *writer) release(key []byte) {
 
 // load returns a stored value, or nil. It is to be read only, and may lie in w.old.
 func (w *writer) load(key []byte) ([]byte, error) {
-	if value, ok := w.s.recent.get(key); ok {
-		return value, nil
-	}
 	w.old = w.old[:0]
 	value, closer, err := w.s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -207,9 +199,6 @@ func (w *writer) load(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	w.old = append(w.old, value...)
-	if _, many := w.b.(*bulk); !many { // which is going to make it forget
-		w.s.recent.loaded(key, w.old)
-	}
 	return w.old, closer.Close()
 }
 

@@ -77,7 +77,7 @@ func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, 
 	if name = storedName(rec); len(name) == 0 || ref.ProjectID != project {
 		return nil, errPacked
 	}
-	w.key = appendTextKey(w.key[:0], prefixDomain, name)
+	w.key = appendDomainKey(w.key[:0], name)
 	old, was, err := w.loadDomain(w.key)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, 
 		return name, nil
 	}
 	w.rec = withProject(w.rec, beside)
-	w.key = appendTextKey(w.key[:0], prefixDomain, name)
+	w.key = appendDomainKey(w.key[:0], name)
 	w.set(w.key, w.rec)
 	if changed {
 		w.set(w.indexed(appendHostKey(w.index[:0], project, ref.ID)), name)
@@ -135,7 +135,7 @@ func (w *writer) loadDomain(key []byte) (domain, beside []byte, err error) {
 
 // renamedDomain gives the former name up and returns the record under it, nil when that is another object's by now.
 func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
-	w.key = appendTextKey(w.key[:0], prefixDomain, former.Name)
+	w.key = appendDomainKey(w.key[:0], former.Name)
 	old, _, err := w.loadDomain(w.key)
 	if err != nil || old == nil || domainRef(old).ID != former.ID {
 		return nil, err
@@ -276,7 +276,7 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 			if old == nil {
 				continue
 			}
-			w.countDomain([]byte(key[1:]), -1)
+			w.countDomain(nameIn([]byte(key)), -1)
 		}
 		w.delete([]byte(key))
 	}
@@ -292,7 +292,7 @@ func (w *writer) claim(refs []byte) error {
 		case catalog.KindProject:
 			delete(w.released, string(w.indexed(appendTextKey(w.index[:0], prefixSlug, r.Name))))
 		case catalog.KindDomain:
-			delete(w.released, string(w.indexed(appendTextKey(w.index[:0], prefixDomain, r.Name))))
+			delete(w.released, string(w.indexed(appendDomainKey(w.index[:0], r.Name))))
 			delete(w.released, string(w.indexed(appendHostKey(w.index[:0], r.ProjectID, r.ID))))
 		case catalog.KindTemplate:
 			delete(w.released, string(w.indexed(appendTemplateCodeKey(w.index[:0], r.ProjectID, r.Name))))

@@ -124,8 +124,12 @@ func holdsStore(names []string) bool {
 // archive writes an archive of a store that is open read-only, so that its files stay as they are.
 func (s *Store) archive(w io.Writer, now time.Time) error {
 	counts := s.Counts()
+	format, err := s.uint(keyFormat)
+	if err != nil && !errors.Is(err, pebble.ErrNotFound) { // of an empty one
+		return fmt.Errorf("back up the store: %w", err)
+	}
 	m := &Manifest{
-		Kind: archiveKind, Version: archiveVersion, CreatedAt: now.UTC(), StoreFormat: formatVersion,
+		Kind: archiveKind, Version: archiveVersion, CreatedAt: now.UTC(), StoreFormat: max(format, 1),
 		PebbleFormat: uint64(s.db.FormatMajorVersion()), Generation: s.Generation(), Projects: counts.Projects, Domains: counts.Domains,
 	}
 	names, err := s.fs.FS.List(s.dirName())

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,48 +86,143 @@ func TestProjectBesideItsDomains(t *testing.T) {
 	}
 }
 
-// TestUpgrade opens a store of format 1, in which domains and projects stood apart, also one whose upgrade was cut off.
+// TestUpgrade opens stores of older formats: of format 2, in which a domain's key had its name as it is, and of format 1, in
+// which domains and projects stood apart, also ones whose upgrade was cut off.
 func TestUpgrade(t *testing.T) {
-	for _, done := range []int{0, 2} {
-		dir := filepath.Join(t.TempDir(), "data")
-		s, err := Open(dir, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Apply(crowd("old", 5), midnight, func(*Preview) {}); err != nil {
-			t.Fatal(err)
-		}
-		b := s.db.NewBatch()
-		for i := done; i < 5; i++ {
-			key := appendTextKey(nil, prefixDomain, fmt.Sprintf("n%d.example", i))
-			_, err := now{s.db}.get(key, func(value []byte) error {
-				domain, _ := split(value)
-				return b.Set(key, domain, nil)
-			})
+	for _, format := range []uint64{1, 2} {
+		for _, done := range []int{0, 2, 5} {
+			dir := filepath.Join(t.TempDir(), "data")
+			s, err := Open(dir, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := b.Set(keyFormat, binary.AppendUvarint(nil, 1), nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Commit(pebble.Sync); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if s, err = Open(dir, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		for i := range 5 {
-			if name, beside := look(t, s, fmt.Sprintf("n%d.example", i)); name != "old" || !beside {
-				t.Errorf("%d done before: n%d.example: %q, beside %v", done, i, name, beside)
+			if _, err := s.Apply(crowd("old", 5), midnight, func(*Preview) {}); err != nil {
+				t.Fatal(err)
+			}
+			b := s.db.NewBatch()
+			for i := range 5 {
+				name := fmt.Sprintf("n%d.example", i)
+				key := appendDomainKey(nil, name)
+				_, err := now{s.db}.get(key, func(value []byte) error {
+					if format == 1 {
+						value, _ = split(value)
+					}
+					if i < done { // the new key is there already
+						return b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil)
+					}
+					return errors.Join(b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil), b.Delete(key, nil))
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := b.Set(keyFormat, binary.AppendUvarint(nil, format), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Commit(pebble.Sync); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s, err = Open(dir, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for i := range 5 {
+				if name, beside := look(t, s, fmt.Sprintf("n%d.example", i)); name != "old" || !beside {
+					t.Errorf("format %d, %d done before: n%d.example: %q, beside %v", format, done, i, name, beside)
+				}
+			}
+			if v, err := s.uint(keyFormat); err != nil || v != formatVersion {
+				t.Errorf("format %d, %v", v, err)
+			}
+			if err := s.verify(); err != nil {
+				t.Error(err)
+			}
+			err = s.scan([]byte{prefixDomainFormat2}, func(key, _ []byte) error { return fmt.Errorf("%q is left", key) })
+			if err != nil {
+				t.Error(err)
 			}
 		}
-		if v, err := s.uint(keyFormat); err != nil || v != formatVersion {
-			t.Errorf("format %d, %v", v, err)
+	}
+}
+
+// TestRestoreOldFormat: a backup that a release with store format 2 has made is as good as one of this.
+func TestRestoreOldFormat(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "data"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(crowd("old", 5), midnight, func(*Preview) {}); err != nil {
+		t.Fatal(err)
+	}
+	b := s.db.NewBatch()
+	for i := range 5 {
+		name := fmt.Sprintf("n%d.example", i)
+		key := appendDomainKey(nil, name)
+		_, err := now{s.db}.get(key, func(value []byte) error {
+			return errors.Join(b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil), b.Delete(key, nil))
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
+	if err := errors.Join(b.Set(keyFormat, binary.AppendUvarint(nil, 2), nil), b.Commit(pebble.Sync)); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := errors.Join(s.archive(&archive, midnight), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "restored")
+	if _, err := Restore(dir, &archive, RestoreOptions{Now: midnight}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if name, _ := look(t, s, "n3.example"); name != "old" {
+		t.Errorf("the restored project is called %q", name)
+	}
+}
+
+// TestDomainsBelow: what lies below a suffix, and nothing that only ends in the same letters.
+func TestDomainsBelow(t *testing.T) {
+	s, err := Open("", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	u := catalog.DeriveProjectUUID("p")
+	p := catalog.ProjectConfig{Project: catalog.Project{ID: 1, UUID: u, Name: "p", Slug: "p", Status: catalog.StatusActive},
+		Service: catalog.NewServiceSettings(), Auth: catalog.NewAuthSettings()}
+	for i, name := range []string{"b.example", "*.b.example", "a.b.example", "*.a.b.example", "x.a.b.example", "a-b.example", "ab.example", "a.b.example.com", "example"} {
+		p.Domains = append(p.Domains, catalog.Domain{ID: int64(i + 1), UUID: catalog.DeriveDomainUUID(u, name), ProjectID: 1, Name: name, Active: true})
+	}
+	_, err = s.Apply(&catalog.Change{Files: []catalog.FileChange{{
+		Path: "p.hcl", Row: new(catalog.FileRow), Declared: &catalog.Declared{Projects: []catalog.ProjectConfig{p}},
+	}}}, midnight, func(*Preview) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(suffix string, want ...string) {
+		t.Helper()
+		var got []string
+		err := s.DomainsBelow(suffix, func(d *catalog.Domain) bool {
+			got = append(got, d.Name)
+			return true
+		})
+		slices.Sort(got)
+		slices.Sort(want)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("below %s: %v, %v; want %v", suffix, got, err, want)
+		}
+	}
+	f("b.example", "a.b.example", "*.a.b.example", "x.a.b.example")
+	f("a.b.example", "x.a.b.example")
+	f("example", "b.example", "*.b.example", "a.b.example", "*.a.b.example", "x.a.b.example", "a-b.example", "ab.example")
+	f("le")
+	f("none.example")
 }

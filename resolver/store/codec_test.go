@@ -104,8 +104,8 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 		{Stamp: catalog.Stamp{Hash: [32]byte{1}}},
 		{Warned: true},
 		{
-			Stamp: catalog.Stamp{Size: 1 << 40, ModTime: when, Inode: 1 << 63, Hash: [32]byte{9}},
-			Deps:  []catalog.Dep{{Path: "x.html", Stamp: catalog.Stamp{ModTime: when}}},
+			Stamp: catalog.Stamp{Size: 1 << 40, ModTime: when, Changed: when.Add(time.Nanosecond), Inode: 1 << 63, Hash: [32]byte{9}},
+			Deps:  []catalog.Dep{{Path: "x.html", Stamp: catalog.Stamp{ModTime: when, Changed: when}}},
 		},
 	} {
 		for _, declared := range []*catalog.Declared{{}, {
@@ -140,6 +140,37 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 	s := &catalog.Sealing{Recipients: []string{"a", "b"}, Require: true}
 	if got, err := decodeSealing(appendSealing(nil, s)); err != nil || !reflect.DeepEqual(got, s) {
 		t.Errorf("%+v became %+v, %v", s, got, err)
+	}
+}
+
+// TestRowOfAnEarlierRelease reads a row that was written before it told when the inode was changed: nothing else is lost,
+// and its stamp is that of no file, so that the file is hashed once.
+func TestRowOfAnEarlierRelease(t *testing.T) {
+	when := time.Unix(1_700_000_000, 123).UTC()
+	refs := appendRefs(nil, &catalog.Declared{Projects: []catalog.ProjectConfig{{Project: catalog.Project{Slug: "p", ID: 2}}}})
+	e := encoder{[]byte{recordVersion}}
+	stamp := func(size int64) {
+		e.int(size)
+		e.instant(when)
+		e.uint(7)
+		e.raw(bytes.Repeat([]byte{9}, 32))
+	}
+	stamp(5)
+	e.uint(1)
+	e.string("x.html")
+	stamp(6)
+	e.raw(refs)
+	got, err := decodeRow(e.b)
+	want := catalog.Stamp{Size: 5, ModTime: when, Inode: 7, Hash: [32]byte(bytes.Repeat([]byte{9}, 32))}
+	if err != nil || got.Stamp != want || len(got.Deps) != 1 || got.Deps[0].Stamp.Size != 6 || len(got.Refs) != 1 || got.Refs[0].Name != "p" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	now := want
+	if now.Changed = when; got.Stamp.SameStat(now) {
+		t.Error("its stamp passes for that of a file")
+	}
+	if left, err := rowRefs(e.b); err != nil || !bytes.Equal(left, refs) {
+		t.Errorf("its refs are %q, %v", left, err)
 	}
 }
 

@@ -13,9 +13,11 @@
 //	m      "decoder"                 uvarint, see SetDecoderRevision                  SetDecoderRevision, Import
 //	m      "counts"                  projects, domains, wildcards: uvarints           Apply, Import
 //	m      "importing"               empty; there while an Import is under way        Import
+//	m      "removals"                what is about to be removed                      NoteRemovals
 //	p      project id                project with settings and SMTP config            Apply
 //	s      slug                      project id                                       Apply
-//	d      canonical domain name     domain with its project, see beside.go           Apply, Import
+//	h      canonical domain name,    domain with its project, see beside.go           Apply, Import
+//	       last byte first
 //	o      project id, domain id     canonical domain name                            Apply
 //	t      project id or 0, id       template                                         Apply
 //	c      project id or 0, code     template id                                      Apply
@@ -64,8 +66,7 @@
 //
 // # A change
 //
-// Apply compares what a change declares with what it replaces. Records that it has read or written lately it remembers,
-// as they stand in the store (recent.go): who writes under many API calls changes the same few thousand again and again.
+// Apply compares what a change declares with what it replaces, and writes what differs.
 //
 // # Durability
 //
@@ -74,11 +75,20 @@
 // data that can be had back from a better place would only slow the reload down. A second later it is flushed anyway,
 // for the sake of the times.
 //
+// Removals are the exception. A store that is older than the files makes the next start see a mass removal, which is held
+// back. So configsrc calls NoteRemovals before anything is removed and after the change that removed it: the first call says
+// what the next start may remove without asking, the second makes the change durable.
+//
 // A change of more than some thousand files is no batch but a set of tables, sorted and written in pieces, that Pebble
 // takes in at one go (bulk.go): durable at once, never in memory as a whole, and as quick to read as what stood there.
 //
 // Mail has no better place, so its batches are on the disk before anybody hears of them. Those of many callers share
 // their syncs. A log that has lost some of them all the same, which Pebble does not notice, is found out (witness.go).
+//
+// # Who may read it
+//
+// The folder has mode 0700 and every file in it 0600, whatever the umask is: mail holds codes to reset passwords. Open
+// narrows what an earlier release has left wider (private.go).
 //
 // # When the disk fails
 //

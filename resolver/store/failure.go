@@ -95,7 +95,7 @@ func withoutPath(err error) error {
 // Store may be open on it.
 func MoveAside(dir string, now time.Time) (string, error) {
 	dir = filepath.Clean(dir)
-	aside := freeName(dir+".damaged-", now)
+	aside := freeName(dir+damagedInfix, now)
 	return aside, os.Rename(dir, aside)
 }
 

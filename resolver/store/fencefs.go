@@ -68,10 +68,13 @@ func (f *fencedFS) open(op, name string, file vfs.File, err error) (vfs.File, er
 
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if f.spared(name) {
-		return f.FS.Create(name, c)
+		file, err := f.FS.Create(name, c)
+		f.private(name, privateFile)
+		return file, err
 	}
 	f.fence.enter()
 	file, err := f.FS.Create(name, c)
+	f.private(name, privateFile)
 	if err == nil && f.disk && isTable(name) {
 		f.tables.keep(f.FS, name)
 	}
@@ -93,6 +96,7 @@ func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...v
 	}
 	f.fence.enter()
 	file, err := f.FS.OpenReadWrite(name, c, opts...)
+	f.private(name, privateFile)
 	return f.open("open", name, file, err)
 }
 
@@ -150,12 +154,30 @@ func (f *fencedFS) RemoveAll(name string) error {
 	return f.expect("remove", name, f.FS.RemoveAll(name), fs.ErrNotExist)
 }
 
-func (f *fencedFS) MkdirAll(dir string, perm os.FileMode) error {
+func (f *fencedFS) MkdirAll(dir string, _ os.FileMode) error {
 	if f.spared(dir) {
-		return f.FS.MkdirAll(dir, perm)
+		return f.mkdir(dir)
 	}
 	f.fence.enter()
-	return f.expect("create", dir, f.FS.MkdirAll(dir, perm), nil)
+	return f.expect("create", dir, f.mkdir(dir), nil)
+}
+
+// mkdir makes a private folder. One that is there is narrow's.
+func (f *fencedFS) mkdir(dir string) error {
+	_, err := f.FS.Stat(dir)
+	made := f.FS.MkdirAll(dir, privateDir)
+	if err != nil {
+		f.private(dir, privateDir)
+	}
+	return made
+}
+
+// private sets the mode of what was made, since Pebble's files are open to all that the umask lets in. A file system
+// without modes is not the store's fault, and narrow tells of it.
+func (f *fencedFS) private(name string, mode os.FileMode) {
+	if f.disk {
+		_ = os.Chmod(name, mode)
+	}
 }
 
 // expect ends an operation; Pebble gets to see an error that it can deal with.

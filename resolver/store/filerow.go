@@ -6,15 +6,32 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
+// rowVersion is the first byte of an encoded row. Rows of the version before, recordVersion, have no Stamp.Changed.
+const rowVersion = 2
+
 func (e *encoder) stamp(s *catalog.Stamp) {
 	e.int(s.Size)
 	e.instant(s.ModTime)
+	e.instant(s.Changed)
 	e.uint(s.Inode)
 	e.raw(s.Hash[:])
 }
 
-func (d *decoder) stamp() catalog.Stamp {
-	return catalog.Stamp{Size: d.int(), ModTime: d.instant(), Inode: d.uint(), Hash: d.hash()}
+func (d *decoder) stamp(version byte) catalog.Stamp {
+	s := catalog.Stamp{Size: d.int(), ModTime: d.instant()}
+	if version == rowVersion {
+		s.Changed = d.instant()
+	}
+	s.Inode, s.Hash = d.uint(), d.hash()
+	return s
+}
+
+// versionOf is the version of an encoded row.
+func versionOf(rec []byte) byte {
+	if len(rec) > 0 && rec[0] == recordVersion {
+		return recordVersion
+	}
+	return rowVersion
 }
 
 // appendRow encodes a row with refs that appendRefs has encoded. One of a file that gave warnings has no hash, so that the
@@ -25,7 +42,7 @@ func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
 		stamp.Hash = noHash
 	}
 	e := encoder{dst}
-	e.byte(recordVersion)
+	e.byte(rowVersion)
 	e.stamp(&stamp)
 	e.uint(uint64(len(row.Deps)))
 	for i := range row.Deps {
@@ -60,12 +77,13 @@ func appendRefs(dst []byte, d *catalog.Declared) []byte {
 }
 
 func decodeRow(rec []byte) (*catalog.FileRow, error) {
-	d := newDecoder(rec, recordVersion)
-	row := &catalog.FileRow{Stamp: d.stamp()}
+	version := versionOf(rec)
+	d := newDecoder(rec, version)
+	row := &catalog.FileRow{Stamp: d.stamp(version)}
 	row.Warned = row.Stamp.Hash == noHash
 	// The capacity follows what has been decoded, not what a damaged count claims.
 	for range d.count() {
-		row.Deps = append(row.Deps, catalog.Dep{Path: d.string(), Stamp: d.stamp()})
+		row.Deps = append(row.Deps, catalog.Dep{Path: d.string(), Stamp: d.stamp(version)})
 		if d.failed {
 			break
 		}
@@ -101,11 +119,12 @@ func (d *decoder) refs(dst []catalog.Ref) []catalog.Ref {
 
 // rowRefs finds the refs in an encoded row without decoding it.
 func rowRefs(rec []byte) ([]byte, error) {
-	d := borrowingDecoder(rec, recordVersion)
-	d.stamp()
+	version := versionOf(rec)
+	d := borrowingDecoder(rec, version)
+	d.stamp(version)
 	for range d.count() {
 		d.string()
-		if d.stamp(); d.failed {
+		if d.stamp(version); d.failed {
 			break
 		}
 	}

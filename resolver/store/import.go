@@ -26,7 +26,6 @@ var catalogPrefixes = []byte{
 func (s *Store) Import(from *Store) error {
 	s.write.Lock()
 	defer s.write.Unlock()
-	s.recent.forget()
 	revision, err := from.DecoderRevision()
 	if err != nil {
 		return fmt.Errorf("import from another store: %w", err)
@@ -77,6 +76,10 @@ func (s *Store) finishImport(generation, revision uint64, counts Counts) error {
 		b.Delete(keyImporting, nil),
 	)
 	if err = errors.Join(err, s.commit(b)); err != nil {
+		return err
+	}
+	// What was removed while the other store was in use must not look like a mass removal after a crash.
+	if err = s.NoteRemovals(nil); err != nil {
 		return err
 	}
 	s.generation.Store(generation)

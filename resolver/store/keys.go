@@ -10,18 +10,19 @@ import (
 
 // The first byte of every key; see the table in doc.go.
 const (
-	prefixMeta         = 'm'
-	prefixProject      = 'p'
-	prefixSlug         = 's'
-	prefixDomain       = 'd'
-	prefixProjectHost  = 'o'
-	prefixTemplate     = 't'
-	prefixTemplateCode = 'c'
-	prefixKey          = 'k'
-	prefixDefaults     = 'x'
-	prefixSealing      = 'z'
-	prefixFile         = 'f'
-	prefixBytes        = 'b'
+	prefixMeta          = 'm'
+	prefixProject       = 'p'
+	prefixSlug          = 's'
+	prefixDomain        = 'h'
+	prefixProjectHost   = 'o'
+	prefixTemplate      = 't'
+	prefixTemplateCode  = 'c'
+	prefixKey           = 'k'
+	prefixDefaults      = 'x'
+	prefixSealing       = 'z'
+	prefixFile          = 'f'
+	prefixBytes         = 'b'
+	prefixDomainFormat2 = 'd' // the name itself; until format 3
 
 	// What is kept of mail. Capital letters sort before all others: a table that a flush has filled with mail alone lies
 	// apart from what resolve searches.
@@ -42,6 +43,7 @@ var (
 	keyDecoder    = []byte("mdecoder")
 	keyCounts     = []byte("mcounts")
 	keyImporting  = []byte("mimporting")
+	keyRemovals   = []byte("mremovals")
 	keyDefaults   = []byte{prefixDefaults}
 	keySealing    = []byte{prefixSealing}
 	keyMailState  = []byte{prefixMailState}
@@ -52,6 +54,18 @@ func appendID(dst []byte, id int64) []byte { return binary.BigEndian.AppendUint6
 func appendTextKey[T string | []byte](dst []byte, prefix byte, text T) []byte {
 	return append(append(dst, prefix), text...)
 }
+
+// appendDomainKey appends the key of a domain: its name, last byte first, so that all names below a suffix lie side by side.
+func appendDomainKey[T string | []byte](dst []byte, name T) []byte {
+	dst = append(dst, prefixDomain)
+	for i := len(name) - 1; i >= 0; i-- {
+		dst = append(dst, name[i])
+	}
+	return dst
+}
+
+// nameIn returns the name in a domain's key.
+func nameIn(key []byte) []byte { return appendDomainKey(nil, key[1:])[1:] }
 
 func appendProjectKey(dst []byte, id int64) []byte { return appendID(append(dst, prefixProject), id) }
 

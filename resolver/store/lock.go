@@ -20,7 +20,7 @@ import (
 // instance is fenced off could never be opened again, and one that was replaced while open would look free. A flock
 // belongs to the open file, so both come out right.
 func lockFile(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
+	f, err := openPrivate(name, os.O_RDWR|syscall.O_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}

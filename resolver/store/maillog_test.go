@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -360,23 +359,6 @@ func TestMailAndChangesApart(t *testing.T) {
 	if n, _ := countKeys(mem, all); n != 0 {
 		t.Errorf("%d keys of mail are in a store that keeps nothing", n)
 	}
-}
-
-// TestFormatIsAsItWas: a release that does not know mail opens what this one has written.
-func TestFormatIsAsItWas(t *testing.T) {
-	s := mailStore(t, "", Options{}, maxTally)
-	log, mail := newMail(1, 5, mailEpoch)
-	if _, err := s.AcceptMail(log, mail, nil, mailEpoch); err != nil {
-		t.Fatal(err)
-	}
-	value, closer, err := s.db.Get(keyFormat)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, _ := binary.Uvarint(value); v != 2 {
-		t.Errorf("format %d", v)
-	}
-	closer.Close()
 }
 
 // TestPagesFarDown takes pages out of a log of which maxSorted is a part, by fields that are not createdAt.

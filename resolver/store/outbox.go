@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 
 	"fingerpost/resolver/catalog"
@@ -92,6 +93,11 @@ func eachQueued(it *pebble.Iterator, logs *View, f func(log catalog.MailLog, mai
 		return nil, err
 	}
 	return f(log, q.mail(id)), nil
+}
+
+// ReclaimMail merges the tables of the messages, so that those that were deleted leave the disk.
+func (s *Store) ReclaimMail(ctx context.Context) error {
+	return s.read(func() error { return s.db.Compact(ctx, []byte{prefixMessage}, []byte{prefixMessage + 1}, false) })
 }
 
 func (s *Store) anyQueued() (any bool, err error) {

@@ -74,7 +74,7 @@ func TestWarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	const domains = 10_000
-	key := func(i int) []byte { return appendTextKey(nil, prefixDomain, fmt.Appendf(nil, "d%d.example", i)) }
+	key := func(i int) []byte { return appendDomainKey(nil, fmt.Appendf(nil, "d%d.example", i)) }
 	for i := range domains {
 		if err := s.db.Set(key(i), bytes.Repeat([]byte{byte(i)}, 400), pebble.NoSync); err != nil {
 			t.Fatal(err)

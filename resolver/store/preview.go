@@ -34,7 +34,7 @@ func (p *Preview) get(buf, key []byte) ([]byte, error) {
 // Domain is View.Domain.
 func (p *Preview) Domain(dst *catalog.Domain, name []byte) (found bool, err error) {
 	p.beside = nil
-	p.key = appendTextKey(p.key[:0], prefixDomain, name)
+	p.key = appendDomainKey(p.key[:0], name)
 	value, err := p.get(p.value, p.key)
 	if err != nil || value == nil {
 		return false, err

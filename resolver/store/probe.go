@@ -14,7 +14,7 @@ const probeBytes = 4 << 20
 // directory where there is none. A store that is opened on a disk that refuses leaves goroutines behind for good, so
 // the way back asks first. The error is an ErrUnavailable whose text has no path.
 func Probe(dir string) error {
-	err := os.MkdirAll(dir, 0o755)
+	err := mkdirPrivate(dir)
 	if err == nil {
 		err = probe(filepath.Join(dir, "probe.tmp"))
 	}
@@ -25,7 +25,7 @@ func Probe(dir string) error {
 }
 
 func probe(name string) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := openPrivate(name, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return err
 	}

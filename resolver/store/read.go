@@ -145,6 +145,15 @@ func (s *Store) Defaults() (d *catalog.Defaults, err error) {
 // Defaults is Store.Defaults at the view's moment.
 func (v *View) Defaults() (*catalog.Defaults, error) { return readDefaults(v) }
 
+// ProjectID is the id of the project that has the slug, 0 for none.
+func (v *View) ProjectID(slug string) (int64, error) {
+	id, found, err := readID(v, appendTextKey(nil, prefixSlug, slug))
+	if !found {
+		id = 0
+	}
+	return id, err
+}
+
 // ProjectBySlug is Project by the present slug.
 func (v *View) ProjectBySlug(dst *catalog.ProjectConfig, slug string) (bool, error) {
 	id, found, err := readID(v, appendTextKey(nil, prefixSlug, slug))
@@ -213,7 +222,7 @@ const maxDomainKey = 1 + catalog.MaxHostLen + 2
 
 func readDomain(g getter, dst *catalog.Domain, name []byte) (bool, error) {
 	var buf [maxDomainKey]byte
-	return g.get(appendTextKey(buf[:0], prefixDomain, name), func(value []byte) error {
+	return g.get(appendDomainKey(buf[:0], name), func(value []byte) error {
 		domain, _ := split(value)
 		return decodeDomain(dst, domain)
 	})

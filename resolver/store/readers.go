@@ -40,7 +40,7 @@ func (s *Store) Borrow(f func(r *Reader) error) error {
 // Domain is View.Domain, borrowing.
 func (r *Reader) Domain(dst *catalog.Domain, name []byte) (bool, error) {
 	r.beside = nil
-	value, err := seek(r.domains, appendTextKey(r.key[:0], prefixDomain, name))
+	value, err := seek(r.domains, appendDomainKey(r.key[:0], name))
 	if err != nil || value == nil {
 		return false, err
 	}

@@ -114,7 +114,7 @@ func (r *restore) look() error {
 // stage makes the folder in which the store is built, and removes those that crashes have left.
 func (r *restore) stage() error {
 	parent := filepath.Dir(r.dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	if err := os.MkdirAll(parent, 0o755); err != nil { // not the store's own
 		return withoutPath(err)
 	}
 	pattern := r.dir + ".restore-*.tmp"
@@ -129,10 +129,13 @@ func (r *restore) stage() error {
 	if r.staging, err = os.MkdirTemp(parent, filepath.Base(pattern)); err != nil {
 		return withoutPath(err)
 	}
+	if err := os.Chmod(r.staging, privateDir); err != nil { // the umask may have taken the owner's rights
+		return withoutPath(err)
+	}
 	if r.staged, err = lockFile(filepath.Join(r.staging, "LOCK")); err != nil {
 		return withoutPath(err)
 	}
-	return withoutPath(os.Mkdir(r.built(), 0o755))
+	return withoutPath(mkdirPrivate(r.built()))
 }
 
 // built is the store in the making.
@@ -148,7 +151,7 @@ func (r *restore) begin(m *Manifest) error {
 }
 
 func (r *restore) file(f Stored, content io.Reader) error {
-	out, err := os.OpenFile(filepath.Join(r.built(), f.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	out, err := openPrivate(filepath.Join(r.built(), f.Name), os.O_WRONLY|os.O_EXCL)
 	if err != nil {
 		return withoutPath(err)
 	}
@@ -191,7 +194,8 @@ func (r *restore) finish(m *Manifest) error {
 }
 
 func (r *restore) verify(m *Manifest) error {
-	s, err := Open(r.built(), Options{CacheBytes: inspectCacheBytes, ReadOnly: true})
+	// A store of an older format is brought to this one here, where nobody uses it yet.
+	s, err := Open(r.built(), Options{CacheBytes: inspectCacheBytes, ReadOnly: m.StoreFormat == formatVersion})
 	if errors.Is(err, ErrUnavailable) {
 		return err // the disk's fault
 	}
@@ -221,14 +225,11 @@ func (r *restore) doubtQueue() error {
 	return errors.Join(err, os.Remove(filepath.Join(r.built(), "LOCK")))
 }
 
-// likeFormer gives the new store mode and owner of the one that it replaces: an operator restores as root what the
-// service must be able to open.
+// likeFormer gives the new store the owner of the one that it replaces: an operator restores as root what the service must
+// be able to open.
 func (r *restore) likeFormer() error {
 	if r.former == nil {
 		return nil
-	}
-	if err := os.Chmod(r.built(), r.former.Mode().Perm()); err != nil {
-		return withoutPath(err)
 	}
 	owner, ok := r.former.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 {
@@ -256,7 +257,7 @@ func (r *restore) place() error {
 		}
 		return r.mountPoint(err)
 	}
-	aside := freeName(r.dir+".before-restore-", r.o.Now)
+	aside := freeName(r.dir+replacedInfix, r.o.Now)
 	if err := os.Rename(r.built(), aside); err != nil {
 		return withoutPath(err)
 	}
@@ -266,6 +267,7 @@ func (r *restore) place() error {
 		return r.mountPoint(err)
 	}
 	r.aside = aside
+	_, _, _ = makePrivate(aside) // it was private before, or a start says that it cannot be
 	return nil
 }
 

@@ -272,7 +272,7 @@ func TestRestoreInTheWay(t *testing.T) {
 	if len(names) != 2 {
 		t.Errorf("left behind: %v", names)
 	}
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o750 {
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, %v", info, err)
 	}
 	got := open(t, dir, store.Options{})

@@ -98,7 +98,7 @@ func withoutDir(err error) error {
 }
 
 func (v *Salvage) mark(text string) error {
-	f, err := os.Create(filepath.Join(v.aside, salvageMark))
+	f, err := openPrivate(filepath.Join(v.aside, salvageMark), os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return err
 	}

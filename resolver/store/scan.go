@@ -163,6 +163,29 @@ func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) err
 	})
 }
 
+// DomainsBelow yields the domains whose names lie below suffix, wildcards among them, except for *.suffix itself. The
+// value is valid within the call.
+func (s *Store) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
+	prefix := append(appendDomainKey(nil, suffix), '.')
+	var d catalog.Domain
+	return s.scan(prefix, func(key, value []byte) error {
+		if string(key[len(prefix):]) == "*" {
+			return nil
+		}
+		domain, _ := split(value)
+		if err := decodeDomain(&d, domain); err != nil {
+			return err
+		}
+		return stopUnless(yield(&d))
+	})
+}
+
+// Domain is View.Domain in the newest state.
+func (s *Store) Domain(dst *catalog.Domain, name string) (found bool, err error) {
+	err = s.read(func() error { found, err = readDomain(now{s.db}, dst, []byte(name)); return err })
+	return found, err
+}
+
 // Keys yields all API keys by name.
 func (s *Store) Keys(yield func(*catalog.Key) bool) error {
 	return s.scan([]byte{prefixKey}, func(_, value []byte) error {

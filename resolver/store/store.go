@@ -21,7 +21,7 @@ import (
 )
 
 // formatVersion is the version of the key layout in doc.go.
-const formatVersion = 2
+const formatVersion = 3
 
 // DefaultCacheBytes is Options.CacheBytes where none is given: room for the records of 100,000 projects with 300,000
 // domains and for the memtables, which Pebble takes from it. It is taken as it is needed.
@@ -60,8 +60,7 @@ type Store struct {
 
 	mail mailState
 
-	write      sync.Mutex // held by Apply, Import and whoever else changes what the files declare; guards recent
-	recent     recent
+	write      sync.Mutex // held by Apply, Import and whoever else changes what the files declare
 	generation atomic.Uint64
 	counts     atomic.Pointer[Counts]
 }
@@ -102,6 +101,9 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) open(o Options) error {
+	if s.fs.disk && !s.fs.readOnly {
+		narrow(s.dirName(), o.Logger)
+	}
 	if err := s.inspect(); err != nil {
 		return err
 	}
@@ -226,7 +228,7 @@ func (s *Store) checkFormat() error {
 			if s.fs.readOnly {
 				return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
 			}
-			return s.upgrade()
+			return s.upgrade(v)
 		}
 		return nil
 	}
@@ -250,19 +252,44 @@ func (s *Store) checkFormat() error {
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
 }
 
-// upgrade makes a store of format 1 one of format 2. Where it is cut off, it starts again: a value that has its project's
-// record beside it is longer than the domain's record in front of it says.
-func (s *Store) upgrade() error {
-	err := s.setBesides(func(value []byte) []byte {
-		if domain, _ := split(value); domain != nil && decodeDomain(new(catalog.Domain), domain) == nil {
-			return domain
-		}
-		return value
-	})
+// upgrade makes a store of an older format one of this. Where it is cut off, it starts again: the domains of before stay
+// under their old keys until its end, and a value that has its project's record next to it is longer than the domain's
+// record in front of it says.
+func (s *Store) upgrade(from uint64) error {
+	err := s.renameDomainKeys()
+	if err == nil && from < 2 {
+		err = s.setBesides(func(value []byte) []byte {
+			if domain, _ := split(value); domain != nil && decodeDomain(new(catalog.Domain), domain) == nil {
+				return domain
+			}
+			return value
+		})
+	}
+	b := s.db.NewBatch()
+	err = errors.Join(err,
+		b.DeleteRange([]byte{prefixDomainFormat2}, []byte{prefixDomainFormat2 + 1}, nil),
+		b.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), nil))
+	if err == nil {
+		err = s.commit(b)
+	}
 	if err != nil {
 		return fmt.Errorf("upgrade to store format %d: %w", formatVersion, err)
 	}
-	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
+	return nil
+}
+
+// renameDomainKeys copies the domains of format 2, whose keys have the name as it is, to their present keys.
+func (s *Store) renameDomainKeys() error {
+	b := s.db.NewBatch()
+	err := s.scan([]byte{prefixDomainFormat2}, func(key, value []byte) error {
+		if err := b.Set(appendDomainKey(nil, key[1:]), value, nil); err != nil || b.Len() < importChunkBytes {
+			return err
+		}
+		full := b
+		b = s.db.NewBatch()
+		return s.commit(full)
+	})
+	return errors.Join(err, s.commit(b))
 }
 
 func (s *Store) loadCounters() error {

@@ -68,7 +68,7 @@ func (w *witness) ack(number uint64) {
 func (w *witness) write(number uint64) {
 	w.written = number
 	if w.file == nil && w.on.Load() {
-		f, err := os.OpenFile(w.name, os.O_WRONLY|os.O_CREATE, 0o644)
+		f, err := openPrivate(w.name, os.O_WRONLY)
 		if err != nil {
 			w.on.Store(false)
 			return

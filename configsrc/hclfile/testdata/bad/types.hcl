@@ -40,7 +40,7 @@ key "l" {
   id    = "x"                     # ERROR: 6 to 16
   hash  = "sha256:b1a2c3d4b1a2c3d4b1a2c3d4b1a2c3d4b1a2c3d4b1a2c3d4b1a2c3d4b1a2c3d4"
   allow = ["reed", "mail", "root"] # ERROR: did you mean `read`? # ERROR: allow: must be one of
-  projects = []                   # ERROR: leave it out for every project
+  projects = []                   # WARNING: reaches no project
 }
 
 sealing {

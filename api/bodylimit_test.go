@@ -1,0 +1,31 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestBodiesBeyondTheFile: what no config file can hold is the caller's to know, with what to do about it, and not an internal error.
+func TestBodiesBeyondTheFile(t *testing.T) {
+	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"})
+	p, err := d.resolver.ProjectBySlug("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := d.files(t)["acme.hcl"]
+	body, err := json.Marshal(map[string]string{"code": "A", "name": "n", "subjectTemplate": "s", "bodyText": strings.Repeat("$", 400_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := d.mail(t, http.MethodPut, fmt.Sprintf("/projects/%d/templates", p.ID), string(body))
+	a.check(t, 409, "CONFIG_FILE_INVALID")
+	if message, _ := a.json["message"].(string); !strings.HasPrefix(message, "acme.hcl: ") || !strings.Contains(message, "file(") {
+		t.Errorf("message %q", message)
+	}
+	if d.files(t)["acme.hcl"] != before {
+		t.Error("the file has changed")
+	}
+}

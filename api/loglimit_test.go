@@ -1,0 +1,66 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Requests without a good key cannot fill the disk by way of the access log: a few of their failures are logged one by
+// one, and the rest are counted. What a key has asked is logged each time.
+func TestAnonymousFailuresAreLoggedInPart(t *testing.T) {
+	h := start(t)
+	const each = 300
+	w := h.dial()
+	defer w.Close()
+	for range each {
+		w.send("GET /none HTTP/1.1\r\nHost: x\r\n\r\n" + "GET /api/platform/projects/1 HTTP/1.1\r\nHost: x\r\n\r\n" +
+			"GET /api/platform/projects/9 HTTP/1.1\r\nHost: x\r\n" + keyLines("", h.all) + "\r\n")
+		w.answer("GET").check(t, 404, "NOT_FOUND")
+		w.answer("GET").check(t, 401, "UNAUTHORIZED")
+		w.answer("GET").check(t, 404, "NOT_FOUND")
+	}
+	for range each {
+		w := h.dial()
+		w.send("X\r\n\r\n")
+		w.answer("GET").check(t, 400, "VALIDATION_ERROR")
+		w.Close()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := h.server.Shutdown(ctx); err != nil { // what was not logged by then is counted
+		t.Fatal(err)
+	}
+	keyed, anonymous, counted := 0, 0, 0
+	lines := bufio.NewScanner(strings.NewReader(h.log.String()))
+	for lines.Scan() {
+		var line struct {
+			Msg, Key string
+			Status   int
+			Count    int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case line.Msg == "request" && line.Key != "":
+			keyed++
+		case line.Msg == "request":
+			anonymous++
+		case line.Msg == "failed requests without a good key were not logged":
+			counted += line.Count
+		}
+	}
+	if keyed != each {
+		t.Errorf("%d of %d failures with a good key are logged", keyed, each)
+	}
+	if anonymous < 20 || anonymous > each { // 20 a second: 300 would be 15 seconds
+		t.Errorf("%d of %d failures without a key are logged one by one", anonymous, 3*each)
+	}
+	if anonymous+counted != 3*each {
+		t.Errorf("%d failures without a key are logged and %d counted, of %d", anonymous, counted, 3*each)
+	}
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/valyala/fasthttp"
+)
+
+// DefaultAuthIssuer is Options.AuthIssuer where none is given.
+const DefaultAuthIssuer = "auth-service"
+
+const (
+	maxTokenBytes = 8 << 10
+	tokenLeeway   = 30 * time.Second // between our clock and the auth service's
+)
+
+// An identity is what a verified token says.
+type identity struct {
+	subject, email *string // nil where the token has none
+	projectID      int64
+	issuedAt       *int64 // Unix seconds, as is expiresAt
+	expiresAt      int64
+}
+
+// bearerToken returns the token of the Authorization header (RFC 6750, 2.1), or why there is none: no such header, more
+// than one, or one that does not hold a JWT.
+func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
+	values := h.PeekAll(fasthttp.HeaderAuthorization)
+	switch {
+	case len(values) == 0:
+		return "", tokenMissing
+	case len(values) > 1:
+		return "", tokenRepeated
+	}
+	scheme, credentials, _ := bytes.Cut(values[0], []byte{' '})
+	credentials = trimSpace(credentials)
+	if !foldEqual(scheme, []byte("bearer")) || len(credentials) > maxTokenBytes || !isToken(string(credentials)) {
+		return "", tokenMalformed
+	}
+	return string(credentials), keyGood
+}
+
+// isToken reports whether the text is a JWT in form: a header and claims that can be read, and a signature, in base64url.
+func isToken(text string) bool {
+	_, _, err := jwt.NewParser(jwt.WithStrictDecoding()).ParseUnverified(text, new(tokenClaims))
+	return !errors.Is(err, jwt.ErrTokenMalformed)
+}
+
+// verifyToken verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project, and
+// valid now. The error says what is wrong with it, for the log of a test; callers of the API are not told.
+func verifyToken(token string, secret []byte, projectID int64, issuer string, now time.Time) (*identity, error) {
+	parser := jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
+		jwt.WithIssuer(issuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenLeeway),
+		jwt.WithTimeFunc(func() time.Time { return now }),
+	)
+	claims := &tokenClaims{identity: identity{projectID: projectID}}
+	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+		if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: we understand none, and the library does not look
+			return nil, errors.New("the header has crit")
+		}
+		return secret, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &claims.identity, nil
+}
+
+// tokenClaims are the claims of one token. Their names are case-sensitive, and none may come twice.
+type tokenClaims struct {
+	jwt.MapClaims
+	identity identity // projectID is what the claim must say; Validate fills in the rest
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *tokenClaims) UnmarshalJSON(b []byte) error {
+	o, err := decodeBody(b)
+	if err == nil {
+		c.MapClaims = o.values
+	}
+	return err
+}
+
+// Validate implements jwt.ClaimsValidator. The library calls it once the signature is known to be good.
+func (c *tokenClaims) Validate() (err error) {
+	if !isProject(c.MapClaims["projectId"], c.identity.projectID) {
+		return errors.New("projectId is not that of the project")
+	}
+	if c.identity.subject, err = c.text("sub"); err != nil {
+		return err
+	}
+	if c.identity.email, err = c.text("email"); err != nil {
+		return err
+	}
+	if _, err = unixSeconds(c.GetNotBefore()); err != nil {
+		return err
+	}
+	if c.identity.issuedAt, err = unixSeconds(c.GetIssuedAt()); err != nil {
+		return err
+	}
+	expires, err := unixSeconds(c.GetExpirationTime())
+	if err == nil && expires != nil { // the library reports a missing one
+		c.identity.expiresAt = *expires
+	}
+	return err
+}
+
+// isProject reports whether a claim is the project's id, as a number or in decimal digits.
+func isProject(claim any, id int64) bool {
+	switch v := claim.(type) {
+	case json.Number:
+		return v.String() == strconv.FormatInt(id, 10)
+	case string:
+		return v == strconv.FormatInt(id, 10)
+	}
+	return false
+}
+
+func (c *tokenClaims) text(name string) (*string, error) {
+	switch v := c.MapClaims[name].(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return &v, nil
+	}
+	return nil, errors.New(name + " is not a string")
+}
+
+// unixSeconds refuses what no clock shows, for which the library's conversion has no defined result.
+func unixSeconds(date *jwt.NumericDate, err error) (*int64, error) {
+	if err != nil || date == nil {
+		return nil, err
+	}
+	seconds := date.Unix()
+	if seconds < 0 || seconds >= 1<<53 {
+		return nil, errors.New("a time is out of range")
+	}
+	return &seconds, nil
+}

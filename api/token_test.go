@@ -1,0 +1,34 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// The leeway is 30 s on both sides, to the millisecond.
+func TestTokenLeeway(t *testing.T) {
+	secret := []byte("0123456789abcdef0123456789abcdef")
+	at := time.Unix(1_800_000_000, 0)
+	far := at.Add(24 * time.Hour).Unix()
+	for _, c := range []struct {
+		claim string
+		by    time.Duration // the clock is ahead of the claim by
+		good  bool
+	}{
+		{"exp", -time.Hour, true}, {"exp", 0, true}, {"exp", 30*time.Second - time.Millisecond, true}, {"exp", 30 * time.Second, false}, {"exp", time.Hour, false},
+		{"iat", time.Hour, true}, {"iat", 0, true}, {"iat", -30 * time.Second, true}, {"iat", -30*time.Second - time.Millisecond, false}, {"iat", -time.Hour, false},
+		{"nbf", time.Hour, true}, {"nbf", 0, true}, {"nbf", -30 * time.Second, true}, {"nbf", -30*time.Second - time.Millisecond, false}, {"nbf", -time.Hour, false},
+	} {
+		claims := jwt.MapClaims{"iss": "i", "projectId": 7, "exp": far}
+		claims[c.claim] = at.Unix()
+		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := verifyToken(token, secret, 7, "i", at.Add(c.by)); (err == nil) != c.good {
+			t.Errorf("%s with the clock %s ahead: %v, want good: %t", c.claim, c.by, err, c.good)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func newDocs(t terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "docs",
+		Short: "Write the manual of the commands",
+		Args:  wantsCommand,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("docs needs one of man")
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "man [DIR]",
+		Short: "Write a man page for every command into a folder",
+		Long:  "Writes fingerpost.1, fingerpost-serve.1 and so on into DIR, or into the folder man, which is made where there is none.",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			dir := "man"
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return writeManPages(t, cmd.Root(), dir)
+		}),
+	})
+	return cmd
+}
+
+func writeManPages(t terminal, root *cobra.Command, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	header := &doc.GenManHeader{Section: "1", Source: "fingerpost " + version(), Manual: "fingerpost"}
+	// The date of the commit, so that one build always writes the same pages.
+	if _, date := commit(); date != unknown {
+		if at, err := time.Parse(time.RFC3339, date); err == nil {
+			header.Date = &at
+		}
+	}
+	root.DisableAutoGenTag = true
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		return err
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "fingerpost*.1"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "%s in %s\n", count(len(pages), "man page"), dir)
+	return nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fingerpost/configsrc/hclfile"
+)
+
+// wantsCommand refuses the arguments of a command that only has sub-commands, and suggests the nearest one.
+func wantsCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion("%q", hclfile.Nearest(args[0], names)))
+}
+
+// suggestion asks whether name was meant, written in the given format; "" where nothing is near.
+func suggestion(format, name string) string {
+	if name == "" {
+		return ""
+	}
+	return ": did you mean " + fmt.Sprintf(format, name) + "?"
+}
+
+// flagError adds the nearest flag to an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name := unknown.GetSpecifiedName()
+	return usage("unknown flag --%s%s", name, suggestion("--%s", hclfile.Nearest(name, names)))
+}
+
+// newHelp is cobra's help command, which takes an unknown command for a success.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND…]",
+		Short: "Show the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 && found.HasSubCommands() {
+				err = wantsCommand(found, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return found.Help()
+		},
+	}
+}
+
+// envPrefix begins the name of every variable that sets a flag.
+const envPrefix = "FINGERPOST_"
+
+// envName is the variable of a flag.
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// hookVariables are those that --after-write sets for the command that it runs, which may call fingerpost.
+var hookVariables = []string{"FINGERPOST_PATHS", "FINGERPOST_KEYS", "FINGERPOST_REQUEST_IDS"}
+
+// warnOfVariables names the FINGERPOST_ variables that set no flag of any command: a misspelt one has no effect.
+func warnOfVariables(w io.Writer, root *cobra.Command) {
+	known := slices.Clone(hookVariables)
+	var collect func(cmd *cobra.Command)
+	collect = func(cmd *cobra.Command) {
+		add := func(f *pflag.Flag) { known = append(known, envName(f.Name)) }
+		cmd.Flags().VisitAll(add)
+		cmd.PersistentFlags().VisitAll(add)
+		for _, c := range cmd.Commands() {
+			collect(c)
+		}
+	}
+	collect(root)
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
+			fmt.Fprintf(w, "warning: %s is no variable of fingerpost%s\n", name, suggestion("%s", hclfile.Nearest(name, known)))
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+func newRename(t terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rename OLD NEW",
+		Short: "Give a project another slug in the files",
+		Long: `Renames the project's block, its file where that has the slug's name, and the slug in the lists of keys. The block gets a
+uuid line, so the project keeps its ids; comments and formatting stay. A running server takes it up as the same project.
+
+Prints the files that it has changed. Exit code 1 where there is no project OLD, NEW is taken or the files have errors.`,
+		Args: cobra.ExactArgs(2),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			from, to := args[0], args[1]
+			if msg := catalog.CheckSlug(to); msg != "" {
+				return usage("%q is no slug: it %s", to, msg)
+			}
+			if from == to {
+				return usage("rename needs two different slugs")
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return renameProject(ctx, t, configDir(cmd), from, to)
+		}),
+	}
+}
+
+func renameProject(ctx context.Context, t terminal, dir, from, to string) error {
+	checked, err := checkSound(dir)
+	if err != nil {
+		return err
+	}
+	file, project := checked.Project(from)
+	if project == nil {
+		if near := hclfile.Nearest(from, projectSlugs(checked)); near != "" {
+			return no("no project has the slug %q: did you mean `%s`?", from, near)
+		}
+		return no("no project has the slug %q", from)
+	}
+	if there, taken := checked.Project(to); taken != nil {
+		return no("the slug %q is taken by the project in %s:%d", to, there.Display,
+			there.Line(catalog.Ref{Kind: catalog.KindProject, Name: to}))
+	}
+	uuid, changed, err := t.renameInFiles(ctx, dir, from, to)
+	if err != nil {
+		return err
+	}
+	note := ""
+	if path.Base(file.Path) == from+".hcl" {
+		moved := path.Join(path.Dir(file.Path), to+".hcl")
+		switch err := configsrc.MoveFile(dir, file.Path, moved); {
+		case err == nil:
+			changed[slices.Index(changed, file.Path)] = moved
+		case errors.Is(err, fs.ErrExist):
+			note = fmt.Sprintf("%s keeps its name: %s is there already\n", file.Display, filepath.Join(dir, filepath.FromSlash(moved)))
+		default:
+			return err
+		}
+	}
+	for _, name := range changed {
+		fmt.Fprintln(t.out, filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	fmt.Fprintf(t.err, "%sproject %q is %q now, with the uuid %s that it had\n", note, from, to, uuid)
+	return nil
+}
+
+// renameInFiles makes the change as a server makes it for an API call, so all files are old or new whatever happens. It
+// returns the project's uuid and the files that were written.
+func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid catalog.UUID, changed []string, err error) {
+	log := slog.New(slog.DiscardHandler)
+	r, err := resolver.Open(resolver.Options{Logger: log})
+	if err != nil {
+		return uuid, nil, err
+	}
+	defer r.Close()
+	shown := t.progress("files read")
+	defer shown.end()
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.set, OnWrite: func(written []configsrc.Written) {
+		for _, w := range written {
+			changed = append(changed, w.Path)
+		}
+	}})
+	if err := s.Load(ctx); err != nil {
+		return uuid, nil, err
+	}
+	project, err := r.ProjectBySlug(from) // only now: uuid = "new" has been replaced
+	if err != nil {
+		return uuid, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	err = s.UpdateProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
+		p.Project.Slug = to
+		return nil
+	})
+	cancel()
+	return project.UUID, changed, errors.Join(err, <-ended)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTryLine: the first line to try asks for a domain of the file that README.md tells a newcomer to edit.
+func TestTryLine(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := regexp.MustCompile("Now change a value in `projects.d/([a-z.]+)`").FindSubmatch(readme)
+	if edit == nil {
+		t.Fatal("README.md no longer says which file to edit")
+	}
+	file, err := os.ReadFile(filepath.Join("../../projects.d", string(edit[1])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	out := &announced{stop: stop}
+	code := runContext(ctx, []string{"serve", "--config", "../../projects.d", "--data", filepath.Join(t.TempDir(), "store"), "--read-only",
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--shutdown-grace", time.Second.String()}, terminal{strings.NewReader(""), out, &bytes.Buffer{}})
+	if code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	domain := regexp.MustCompile(`(?m)^try: .*domain=([^']+)'$`).FindSubmatch(out.Bytes())
+	if domain == nil {
+		t.Fatalf("no line to try:\n%s", out)
+	}
+	if !bytes.Contains(file, []byte(`domain "`+string(domain[1])+`"`)) {
+		t.Errorf("the line to try asks for %s, which %s does not declare", domain[1], edit[1])
+	}
+}
+
+// An announced ends the service once it has said where it is.
+type announced struct {
+	bytes.Buffer
+	stop func()
+}
+
+func (a *announced) Write(p []byte) (int, error) {
+	defer a.stop()
+	return a.Buffer.Write(p)
+}

@@ -1,0 +1,116 @@
+package configsrc
+
+import (
+	"errors"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Names tells which domains are declared. *resolver.Resolver does. What is not there is a NOT_FOUND *catalog.Error.
+type Names interface {
+	// DomainNamed finds the record of a canonical name or wildcard.
+	DomainNamed(name string) (*catalog.Domain, error)
+	// DomainsBelow yields the records below a suffix, except for *.suffix itself, until yield returns false. The record is
+	// valid within the call.
+	DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error
+	ProjectByID(id int64) (*catalog.Project, error)
+}
+
+// MayClaim reports whether a key that is limited to projects may declare name in the project (contract http.md 2.2): nil, or
+// DOMAIN_NOT_ALLOWED. A name that somebody has already passes: whether that is a conflict the write itself decides.
+func MayClaim(names Names, covers Coverage, project int64, name string) error {
+	if covers == nil {
+		return nil
+	}
+	switch _, err := names.DomainNamed(name); {
+	case err == nil:
+		return nil
+	case !isNotFound(err):
+		return err
+	}
+	if public, _ := catalog.PublicSuffix(name); public {
+		return domainNotAllowed("is a public suffix, a single label, or a wildcard directly below one: only a key for every project may declare it")
+	}
+	foreign := func(id int64) bool { return id != project && !covers(id) }
+	for wildcard := range wildcardsAbove(name) {
+		d, err := names.DomainNamed(wildcard)
+		switch {
+		case isNotFound(err):
+			continue
+		case err != nil:
+			return err
+		}
+		if foreign(d.ProjectID) {
+			return domainNotAllowed("lies below a wildcard that this key does not reach")
+		}
+	}
+	suffix, wildcard := strings.CutPrefix(name, "*.")
+	if !wildcard {
+		return nil
+	}
+	var refused error
+	err := names.DomainsBelow(suffix, func(d *catalog.Domain) bool {
+		if foreign(d.ProjectID) {
+			refused = domainNotAllowed("is a wildcard above a name that this key does not reach")
+		}
+		return refused == nil
+	})
+	if refused != nil {
+		return refused
+	}
+	return err
+}
+
+func domainNotAllowed(why string) error {
+	e := &catalog.Error{Code: catalog.CodeDomainNotAllowed, Message: "this key may not declare this domain"}
+	e.Problems.Addf("domain", "%s", why)
+	return e
+}
+
+func isNotFound(err error) bool {
+	var e *catalog.Error
+	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
+}
+
+// wildcardsAbove yields the wildcards that a name or wildcard lies below, the longest first.
+func wildcardsAbove(name string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		rest := strings.TrimPrefix(name, "*.")
+		for {
+			_, suffix, more := strings.Cut(rest, ".")
+			if !more || !yield("*."+suffix) {
+				return
+			}
+			rest = suffix
+		}
+	}
+}
+
+// mayClaim reports whether the update's author may declare the domains that it adds. Nothing else is committed until the
+// update is: what is found here holds.
+func (s *Source) mayClaim(u *update) error {
+	if u.covers == nil {
+		return nil
+	}
+	for name := range u.newDomains() {
+		if err := MayClaim(s.o.Sink, u.covers, u.project, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aboveClaim stands for all names below a suffix.
+func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
+
+// newDomains yields the names that the update claims and the content that it replaces does not.
+func (u *update) newDomains() func(yield func(name string) bool) {
+	return func(yield func(string) bool) {
+		for _, ref := range u.c.refs {
+			if ref.Kind == catalog.KindDomain && !u.had[domainClaim(ref.Name)] && !yield(ref.Name) {
+				return
+			}
+		}
+	}
+}

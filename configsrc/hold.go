@@ -1,0 +1,42 @@
+package configsrc
+
+import (
+	"crypto/sha256"
+	"errors"
+	"path/filepath"
+)
+
+// holdAs holds a file that has the content with the hash want. ErrChanged: it has another, or somebody is writing it.
+func holdAs(d Disk, name string, want [sha256.Size]byte) (*hold, error) {
+	h, err := holdStill(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.check(d, name, want); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// nobodyWrites reports whether it is certain that nobody has a file open for writing.
+func nobodyWrites(name string) bool {
+	h, err := holdStill(name)
+	if err == nil {
+		h.Close()
+	}
+	return err == nil
+}
+
+// canAsk returns an *unknownWriterError where the kernel would not tell about writers of target, for which temp, a file of
+// the same owner, is the new content.
+func canAsk(temp, target string) error {
+	h, err := holdStill(temp)
+	if err == nil {
+		h.Close()
+	}
+	if unknown, is := errors.AsType[*unknownWriterError](err); is {
+		return &unknownWriterError{filepath.Base(target), unknown.why}
+	}
+	return nil // nobody but a process that is just being started can have temp open
+}

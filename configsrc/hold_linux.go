@@ -1,0 +1,174 @@
+package configsrc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A hold is a file that nobody has open for writing, and that nobody can open for writing until it is closed: a read
+// lease (fcntl(2), F_SETLEASE) makes them wait. An editor that writes in place would else put the rest of its text into a
+// file that has just been swapped out.
+type hold struct {
+	f    rawFile
+	info os.FileInfo
+}
+
+// holdStill holds a regular file. ErrChanged: somebody has it open for writing, or it is no regular file any more.
+// *unknownWriterError: the kernel does not say whether somebody has.
+func holdStill(name string) (*hold, error) {
+	f, err := openRaw(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, ErrChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrChanged
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(f.fd), unix.F_SETLEASE, unix.F_RDLCK)
+	}
+	if err == nil {
+		return &hold{f, info}, nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EAGAIN) {
+		return nil, ErrChanged
+	}
+	errno, lease := err.(unix.Errno)
+	if !lease {
+		return nil, err
+	}
+	return nil, &unknownWriterError{filepath.Base(name), whyUnknown(errno, info)}
+}
+
+// whyUnknown says what keeps the kernel from telling, and what to do about it.
+func whyUnknown(err unix.Errno, info os.FileInfo) string {
+	if err == unix.EACCES || err == unix.EPERM {
+		owner := info.Sys().(*syscall.Stat_t).Uid
+		return fmt.Sprintf("the kernel tells only its owner, uid %d, whether an editor is writing it, and the service is uid %d: "+
+			"chown it to the service's user, or give the service CAP_LEASE", owner, os.Geteuid())
+	}
+	return fmt.Sprintf("its file system does not tell whether an editor is writing it (%v): keep the config folder on a local file system", err)
+}
+
+// check returns ErrChanged unless the file is the one at name now, has the content with the hash want, and nobody waits for
+// it to write to it.
+func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
+	info, err := d.Lstat(name)
+	if err != nil {
+		return cause(err)
+	}
+	if !sameFile(info, h.info) {
+		return ErrChanged
+	}
+	b, err := d.ReadFile(name)
+	if err != nil {
+		return cause(err)
+	}
+	lease, err := unix.FcntlInt(uintptr(h.f.fd), unix.F_GETLEASE, 0)
+	if err != nil || lease != unix.F_RDLCK || sha256.Sum256(b) != want {
+		return ErrChanged
+	}
+	return nil
+}
+
+func sameFile(a, b os.FileInfo) bool {
+	x, ok := a.Sys().(*syscall.Stat_t)
+	y, ok2 := b.Sys().(*syscall.Stat_t)
+	return ok && ok2 && x.Dev == y.Dev && x.Ino == y.Ino
+}
+
+// Close lets others write.
+func (h *hold) Close() error { return h.f.Close() }
+
+// keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs among them, and takes away
+// those that it has got from its folder. What both have got from the kernel alike, such as a security label, is left
+// alone. An error says which one cannot be kept.
+func keepAttributes(name, like string) error {
+	want, err := attributes(like)
+	if err != nil {
+		return err
+	}
+	have, err := attributes(name)
+	if err != nil {
+		return err
+	}
+	for attr := range have {
+		if _, ok := want[attr]; ok {
+			continue
+		}
+		if err := unix.Lremovexattr(name, attr); err != nil && !errors.Is(err, unix.ENODATA) {
+			return fmt.Errorf("a new file gets %s from the system or the folder, it has none, and that cannot be kept so: %w", attributeName(attr), err)
+		}
+	}
+	for attr, value := range want {
+		if now, ok := have[attr]; ok && bytes.Equal(now, value) {
+			continue
+		}
+		if err := unix.Lsetxattr(name, attr, value, 0); err != nil {
+			return fmt.Errorf("its %s cannot be kept: %w", attributeName(attr), err)
+		}
+	}
+	return nil
+}
+
+func attributeName(attr string) string {
+	if attr == "system.posix_acl_access" {
+		return "ACL (" + attr + ")"
+	}
+	return "extended attribute " + attr
+}
+
+// attributes reads the extended attributes of a file that the process may see. Those in which the kernel keeps checksums
+// of the content or of the inode are none of the file's.
+func attributes(name string) (map[string][]byte, error) {
+	names, err := readAttribute(func(buf []byte) (int, error) { return unix.Llistxattr(name, buf) })
+	if errors.Is(err, unix.ENOTSUP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its extended attributes cannot be listed: %w", err)
+	}
+	all := map[string][]byte{}
+	for attr := range bytes.SplitSeq(names, []byte{0}) {
+		attr := string(attr)
+		if attr == "" || attr == "security.ima" || attr == "security.evm" {
+			continue
+		}
+		value, err := readAttribute(func(buf []byte) (int, error) { return unix.Lgetxattr(name, attr, buf) })
+		if errors.Is(err, unix.ENODATA) {
+			continue // gone since, or the kernel's, and it has nothing to say
+		}
+		if err != nil {
+			return nil, fmt.Errorf("its %s cannot be read: %w", attributeName(attr), err)
+		}
+		all[attr] = value
+	}
+	return all, nil
+}
+
+// readAttribute asks for the size first; most files have nothing.
+func readAttribute(read func(buf []byte) (int, error)) ([]byte, error) {
+	for {
+		n, err := read(nil)
+		if err != nil || n == 0 {
+			return nil, err
+		}
+		buf := make([]byte, n)
+		n, err = read(buf)
+		if errors.Is(err, unix.ERANGE) { // it has grown
+			continue
+		}
+		return buf[:max(n, 0)], err
+	}
+}

@@ -1,0 +1,156 @@
+package configsrc
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// A slugMove is what a write does to a project's slug. The key lists that name it follow in the same write (contract
+// http.md 2.1): their files are exchanged first, the project's file last, so that a list never names a slug that another
+// project may have meanwhile. What a crash leaves in between is undone by the note, see undo.go.
+type slugMove struct {
+	from, to string   // to is "" where the project is removed
+	files    []string // that were looked at for keys, the project's own file apart
+}
+
+// moreFilesError asks edit to begin again with locks on these files, too.
+type moreFilesError struct{ paths []string }
+
+func (e *moreFilesError) Error() string { return "more files belong to the write" }
+
+// keyFiles lists the files in which accepted keys name the slug, except one.
+func (s *Source) keyFiles(slug, except string) (paths []string) {
+	for _, name := range s.o.Sink.KeysNaming(slug) {
+		if path, ok := s.fileOf(claimOf("key", name)); ok && path != except {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// moveKeys rewrites the key lists for e.moves: those in the project's own file in e's draft, the others as swaps. locked are
+// the files on which the caller holds locks.
+func (s *Source) moveKeys(t *tree, e *edit, locked []string) (swaps []*bodySwap, err error) {
+	if e.moves == nil {
+		return nil, nil
+	}
+	e.moves.files = s.keyFiles(e.moves.from, e.path)
+	for _, path := range e.moves.files {
+		if !slices.Contains(locked, path) {
+			return nil, &moreFilesError{e.moves.files}
+		}
+	}
+	if _, err := e.draft.ReplaceInKeys(e.moves.from, e.moves.to); err != nil {
+		return nil, fmt.Errorf("edit %s: %w", e.path, err)
+	}
+	for _, path := range e.moves.files {
+		swap, err := s.keySwap(t, path, e.moves, e.covers)
+		if err != nil {
+			var refusal *catalog.Error
+			if errors.As(err, &refusal) {
+				why := *refusal
+				why.Message = fmt.Sprintf("the key lists that name %q are part of this write: %s", e.moves.from, refusal.Message)
+				err = &why
+			}
+			return nil, err
+		}
+		if swap != nil {
+			swaps = append(swaps, swap)
+		}
+	}
+	return swaps, nil
+}
+
+// keySwap makes the new content of one file with keys; nil where no key on the disk names the slug any more.
+func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*bodySwap, error) {
+	target, src, stamp, info, err := s.readTarget(t, path)
+	if err != nil {
+		return nil, err
+	}
+	was := &candidate{path: path, bytes: src, stamp: stamp}
+	decoded := was.decode(s.display(path), t)
+	if was.declared == nil {
+		return nil, s.invalidFile(was.diags, covers)
+	}
+	draft := hclfile.NewDraft(decoded)
+	if found, err := draft.ReplaceInKeys(m.from, m.to); err != nil {
+		return nil, fmt.Errorf("edit %s: %w", path, err)
+	} else if !found {
+		return nil, nil
+	}
+	out, err := draft.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("edit %s: %w", path, err)
+	}
+	c := &candidate{path: path, bytes: out, stamp: stamp}
+	after := c.decodeBy(s.display(path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) { return draft.Decode(out, o) })
+	if c.declared == nil {
+		return nil, s.wouldBreak(c.diags, covers)
+	}
+	if err := draft.Verify(after); err != nil {
+		return nil, fmt.Errorf("edit %s: %w", path, err)
+	}
+	want := *was.declared
+	want.Keys = m.keys(want.Keys)
+	if !reflect.DeepEqual(&want, c.declared) {
+		return nil, fmt.Errorf("edit %s: %w", path, hclfile.ErrVerify)
+	}
+	return &bodySwap{path: path, target: target, content: out, like: info, want: stamp.Hash, c: c}, nil
+}
+
+// keys are the keys as they are after the move.
+func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
+	if m == nil {
+		return keys
+	}
+	keys = slices.Clone(keys)
+	for i := range keys {
+		k := &keys[i]
+		if !slices.Contains(k.Projects, m.from) {
+			continue
+		}
+		list := make([]string, 0, len(k.Projects))
+		for _, slug := range k.Projects {
+			switch {
+			case slug != m.from:
+				list = append(list, slug)
+			case m.to != "":
+				list = append(list, m.to)
+			}
+		}
+		k.Projects = list
+	}
+	return keys
+}
+
+// complete reports whether the update looks after all keys that name the slug as of now.
+func (s *Source) complete(u *update) bool {
+	if u.moves == nil {
+		return true
+	}
+	for _, path := range s.keyFiles(u.moves.from, u.c.path) {
+		if !slices.Contains(u.moves.files, path) {
+			return false
+		}
+	}
+	return true
+}
+
+// candidates are the config files of an update, in path order.
+func (u *update) candidates() []*candidate {
+	all := []*candidate{u.c}
+	for _, b := range u.bodies {
+		if b.c != nil {
+			all = append(all, b.c)
+		}
+	}
+	slices.SortFunc(all, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	return all
+}

@@ -1,0 +1,258 @@
+package configsrc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// People may declare a wildcard of one project above a name of another (contract http.md 2.2), and are warned of it: mostly it
+// is a mistake. There is one warning for a wildcard, in its file, which shows one of the names below it. It is kept up after
+// each commit, in proportion to the names that the commit has changed.
+
+// An overlap is what there is to say about a wildcard.
+type overlap struct {
+	path  string // of the file that declares the wildcard
+	lower claim  // the name that the warning shows
+	diag  hclfile.Diagnostic
+}
+
+// An overlapLook goes through the names that a commit has changed.
+type overlapLook struct {
+	s       *Source
+	stale   map[string]bool // wildcards below which to look anew
+	touched map[string]bool // files that have got or lost such a warning
+	path    string          // of the file that was decoded last, for positions
+	decoded *hclfile.Result
+}
+
+// goneNames lists the domains that files declare until the commit, where it changes what they claim.
+func (s *Source) goneNames(m *commitment) (names []string) {
+	if len(s.overlaps) == 0 {
+		return nil
+	}
+	for i, c := range m.of {
+		gone := m.change.Files[i].Row == nil
+		if c.touched || !gone && (c.prev == nil || slices.Equal(c.claims, c.prev.claims)) {
+			continue
+		}
+		if row, err := s.o.Sink.File(c.path); err == nil {
+			for _, ref := range row.Refs {
+				if ref.Kind == catalog.KindDomain {
+					names = append(names, ref.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// noteOverlaps brings the warnings in step with a commit that table and Sink have. gone is what goneNames listed before it.
+func (s *Source) noteOverlaps(m *commitment, gone []string) {
+	l := overlapLook{s: s, stale: map[string]bool{}, touched: map[string]bool{}}
+	pace := s.pace(len(m.of))
+	for i, c := range m.of {
+		if i%64 == 63 {
+			pace.rest()
+		}
+		if m.change.Files[i].Row != nil && !c.touched {
+			l.file(c, m.refs[i])
+		}
+	}
+	for _, name := range gone {
+		if _, known := s.overlaps[name]; known {
+			l.stale[name] = true
+		}
+		for wildcard := range wildcardsAbove(name) {
+			if o, known := s.overlaps[wildcard]; known && o.lower == domainClaim(name) {
+				l.stale[wildcard] = true
+			}
+		}
+	}
+	for wildcard := range l.stale {
+		l.lookBelow(wildcard)
+		pace.rest()
+	}
+	l.mark()
+}
+
+// file looks at a file that the commit has changed. refs are nil where only the Sink has them.
+func (l *overlapLook) file(c *candidate, refs []catalog.Ref) {
+	s := l.s
+	// A row that comes from the Sink has no hash where the file had warnings, which are to be found again.
+	anew := c.prev == nil || s.recheck || c.prev.stamp.Hash == [32]byte{}
+	if !anew && s.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
+		return
+	}
+	if refs == nil && c.counts.domains > 0 {
+		row, err := s.o.Sink.File(c.path)
+		if err != nil {
+			return
+		}
+		refs = row.Refs
+	}
+	had := map[claim]bool{}
+	if !anew {
+		for _, cl := range c.prev.claims {
+			had[cl] = true
+		}
+	}
+	for _, ref := range refs {
+		if ref.Kind != catalog.KindDomain {
+			continue
+		}
+		isNew := !had[domainClaim(ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))] // or another project's
+		if isNew || len(s.overlaps) > 0 {
+			l.above(c, ref)
+		}
+		if _, known := s.overlaps[ref.Name]; known || isNew && strings.HasPrefix(ref.Name, "*.") {
+			l.stale[ref.Name] = true // of a known one the line may be another
+		}
+	}
+}
+
+// above looks at the wildcards above a name that a file declares.
+func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
+	s := l.s
+	for wildcard := range wildcardsAbove(ref.Name) {
+		owner := s.table.owner(domainClaim(wildcard))
+		if owner == nil {
+			continue
+		}
+		o, known := s.overlaps[wildcard]
+		switch {
+		case known && o.lower == domainClaim(ref.Name):
+			l.stale[wildcard] = true // the project may be another one, or have another slug
+		case known, owner.path == c.path && c.counts.projects == 1:
+		default:
+			if upper, err := s.o.Sink.DomainNamed(wildcard); err == nil && upper.ProjectID != ref.ProjectID {
+				l.warn(upper, ref.Name, ref.ProjectID)
+			}
+		}
+	}
+}
+
+// lookBelow looks for a name of another project below a wildcard.
+func (l *overlapLook) lookBelow(wildcard string) {
+	upper, err := l.s.o.Sink.DomainNamed(wildcard)
+	if err == nil {
+		var lower string
+		var project int64
+		err = l.s.o.Sink.DomainsBelow(strings.TrimPrefix(wildcard, "*."), func(d *catalog.Domain) bool {
+			if d.ProjectID != upper.ProjectID {
+				lower, project = strings.Clone(d.Name), d.ProjectID
+			}
+			return lower == ""
+		})
+		if err == nil && lower != "" {
+			l.warn(upper, lower, project)
+			return
+		}
+	}
+	l.forget(wildcard)
+}
+
+// forget takes a warning back.
+func (l *overlapLook) forget(wildcard string) {
+	if o, known := l.s.overlaps[wildcard]; known {
+		delete(l.s.overlaps, wildcard)
+		if l.s.overlapping[o.path]--; l.s.overlapping[o.path] == 0 {
+			delete(l.s.overlapping, o.path)
+		}
+		l.touched[o.path] = true
+	}
+}
+
+// warn notes that a wildcard lies above a name of another project.
+func (l *overlapLook) warn(upper *catalog.Domain, lower string, project int64) {
+	s := l.s
+	at, there := s.table.owner(domainClaim(upper.Name)), s.table.owner(domainClaim(lower))
+	p, err := s.o.Sink.ProjectByID(project)
+	if at == nil || there == nil || err != nil {
+		return
+	}
+	if l.path != at.path {
+		content, err := s.o.Sink.LastGood(at.path)
+		if err != nil {
+			return
+		}
+		l.path = at.path
+		l.decoded, _ = hclfile.Decode(s.display(at.path), content, hclfile.Options{})
+	}
+	was := s.overlaps[upper.Name]
+	now := overlap{at.path, domainClaim(lower), overlapWarning(l.decoded, upper, lower, p.Slug, s.display(there.path))}
+	l.forget(upper.Name)
+	s.overlaps[upper.Name] = now
+	s.overlapping[now.path]++
+	l.touched[now.path] = true
+	if now.diag.Summary != was.diag.Summary {
+		s.o.Logger.Warn("config warning", "problem", now.diag.Summary, "hint", now.diag.Detail, "file", now.diag.File, "line", now.diag.Start.Line)
+	}
+}
+
+// overlapWarning is the warning in the file of the wildcard.
+func overlapWarning(in *hclfile.Result, upper *catalog.Domain, lower, slug, file string) hclfile.Diagnostic {
+	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: upper.Name, ProjectID: upper.ProjectID}, hclfile.Warning,
+		fmt.Sprintf("wildcard %q lies above %q of project %q, in %s", upper.Name, lower, slug, file),
+		"the longer name answers for its own project; if that is not meant, take one of the two out")
+}
+
+// mark notes in the Sink which files have warnings, so that the next start reads them again and has the warnings, too. Where
+// that fails, the next start lacks a warning, and the commit is none the worse.
+func (l *overlapLook) mark() {
+	change := catalog.Change{Partial: true}
+	l.s.known.Lock()
+	for path := range l.touched {
+		f := l.s.table.files[path]
+		if f == nil {
+			continue
+		}
+		if warned := len(l.s.warnings[path]) > 0 || l.s.overlapping[path] > 0; warned != f.warned {
+			f.warned = warned
+			change.Files = append(change.Files, catalog.FileChange{Path: path, Row: &catalog.FileRow{Stamp: f.stamp, Deps: f.deps, Warned: warned}})
+		}
+	}
+	l.s.known.Unlock()
+	if len(change.Files) > 0 {
+		_, _ = l.s.o.Sink.Apply(&change)
+	}
+}
+
+// warnOfOverlaps is what noteOverlaps does, for files of which all are at hand.
+func warnOfOverlaps(files []CheckedFile) (ds hclfile.Diagnostics) {
+	type declared struct {
+		file   *CheckedFile
+		slug   string
+		domain *catalog.Domain
+	}
+	domains := map[string]declared{}
+	for i := range files {
+		for j := range files[i].Declared.Projects {
+			p := &files[i].Declared.Projects[j]
+			for k := range p.Domains {
+				domains[p.Domains[k].Name] = declared{&files[i], p.Project.Slug, &p.Domains[k]}
+			}
+		}
+	}
+	shown := map[string]string{} // the first name below each wildcard
+	for name, lower := range domains {
+		for wildcard := range wildcardsAbove(name) {
+			upper, found := domains[wildcard]
+			if !found || upper.domain.ProjectID == lower.domain.ProjectID {
+				continue
+			}
+			if first, known := shown[wildcard]; !known || name < first {
+				shown[wildcard] = name
+			}
+		}
+	}
+	for wildcard, name := range shown {
+		upper, lower := domains[wildcard], domains[name]
+		r, _ := hclfile.Decode(upper.file.Display, upper.file.source, hclfile.Options{})
+		ds = append(ds, overlapWarning(r, upper.domain, name, lower.slug, lower.file.Display))
+	}
+	return ds
+}

@@ -1,0 +1,92 @@
+package configsrc
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The Sink commits without fsync, so after a crash it can be older than the files. For a removal that is not enough: the
+// next start would take everything that was removed before the crash for one mass removal, and the brake would hold it
+// back together with all other changes. So a note in the Sink, durable before a removal begins, lists the projects and
+// domains that are about to go, and the brake does not count these. The note goes once the removal is durable, too, which
+// for an API write is before its answer. A change that removes nothing needs no note and no fsync.
+
+// removed lists the projects and domains that an update takes away.
+func (u *update) removed() []claim {
+	stay := u.c.claims[:u.c.counts.projects+u.c.counts.domains]
+	if slices.Equal(u.counted, stay) { // nearly always
+		return nil
+	}
+	set := setOf(stay)
+	return slices.DeleteFunc(slices.Clone(u.counted), func(c claim) bool { return set[c] })
+}
+
+// noteRound notes what a round of API writes is about to remove, and returns the updates that may go on.
+func (s *Source) noteRound(round []*update) []*update {
+	var removed []claim
+	removes := map[*update]bool{}
+	for _, u := range round {
+		if gone := u.removed(); len(gone) > 0 {
+			removed, removes[u] = append(removed, gone...), true
+		}
+	}
+	err := s.noteRemovals(removed)
+	if err == nil {
+		return round
+	}
+	return slices.DeleteFunc(round, func(u *update) bool {
+		if removes[u] {
+			u.end(err)
+		}
+		return removes[u]
+	})
+}
+
+// noteRemovals adds to the note.
+func (s *Source) noteRemovals(removed []claim) error {
+	if len(removed) == 0 {
+		return nil
+	}
+	for c := range s.removing {
+		removed = append(removed, c)
+	}
+	note := make([]byte, 0, len(removed)*len(claim{}))
+	for _, c := range removed {
+		note = append(note, c[:]...)
+	}
+	if err := s.o.Sink.NoteRemovals(note); err != nil {
+		return err
+	}
+	s.removing = setOf(removed)
+	return nil
+}
+
+// removalsDone makes the removals that were applied durable, and the note empty. Where the Sink's disk refuses, the note
+// stays until a later look.
+func (s *Source) removalsDone() {
+	if len(s.removing) > 0 && s.o.Sink.NoteRemovals(nil) == nil {
+		s.removing = nil
+	}
+}
+
+// loadRemovals takes over the note of a process that was killed.
+func (s *Source) loadRemovals() error {
+	note, err := s.o.Sink.Removals()
+	if err != nil {
+		return fmt.Errorf("read the note of removals: %w", err)
+	}
+	var removed []claim
+	for len(note) >= len(claim{}) {
+		removed, note = append(removed, claim(note)), note[len(claim{}):]
+	}
+	s.removing = setOf(removed)
+	return nil
+}
+
+func setOf(claims []claim) map[claim]bool {
+	set := make(map[claim]bool, len(claims))
+	for _, c := range claims {
+		set[c] = true
+	}
+	return set
+}

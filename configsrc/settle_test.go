@@ -1,0 +1,92 @@
+package configsrc_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// TestRewrittenAgainAndAgain has a program write a file and cut it to nothing again, every 20 ms, while another file of the
+// folder is saved. Nearly all looks see it empty; the project answers at every moment.
+func TestRewrittenAgainAndAgain(t *testing.T) {
+	dir := t.TempDir()
+	whole := project("acme", "acme.example")
+	file := write(t, filepath.Join(dir, "acme.hcl"), whole)
+	n := newNode(t, dir, nodeOptions{})
+	end := time.Now().Add(4 * time.Second)
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	writers.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for time.Now().Before(end) {
+			for _, text := range []string{whole, ""} {
+				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			<-tick.C
+		}
+		if err := os.WriteFile(file, []byte(whole), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+	writers.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; time.Now().Before(end); i++ {
+			if err := os.WriteFile(filepath.Join(dir, "other.hcl"), []byte(named("other", "Other "+string(rune('a'+i%26)))), 0o644); err != nil {
+				t.Error(err)
+				return
+			}
+			<-tick.C
+		}
+	})
+	asked := 0
+	for ; time.Now().Before(end); asked++ {
+		if got := n.name("acme.example"); got != "acme" {
+			t.Fatalf("question %d: %s", asked, got)
+		}
+	}
+	t.Logf("%d questions", asked)
+	// What stays empty is taken up.
+	writers.Wait()
+	write(t, file, "")
+	n.untilName("acme.example", string(catalog.CodeNotFound))
+}
+
+// A save of the same size whose time is set back, as some tools do, shows as soon as any other.
+func TestSavedWithTimeSetBack(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "acme.hcl"), named("acme", "Name 1", "acme.example"))
+	n := newNode(t, dir, nodeOptions{})
+	n.until("the stamp can be trusted", func() bool {
+		must(t, n.source.StatSweep(n.ctx))
+		return !n.source.Young("acme.hcl")
+	})
+	unseen(t, file, named("acme", "Name 2", "acme.example"))
+	must(t, n.source.StatSweep(n.ctx))
+	n.untilName("acme.example", "Name 2")
+}
+
+// A file that the API has made is known by its stamp: nothing is stored when it is looked at again.
+func TestNewFileIsAppliedOnce(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.hcl"), project("acme", "acme.example"))
+	n, sink := countingNode(t, dir, memoryResolver(t))
+	before, _ := sink.count()
+	must(t, n.source.CreateProject(n.ctx, &catalog.Project{UUID: catalog.NewUUID(), Slug: "other", Name: "Other", Status: catalog.StatusDraft}))
+	must(t, n.source.Reload(n.ctx))
+	n.until("the stamp can be trusted", func() bool {
+		must(t, n.source.StatSweep(n.ctx))
+		return !n.source.Young("other.hcl")
+	})
+	if after, _ := sink.count(); after != before+1 {
+		t.Errorf("%d changes for one write", after-before)
+	}
+}

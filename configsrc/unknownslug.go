@@ -1,0 +1,101 @@
+package configsrc
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// unknownSlugs are the warnings about slugs that the keys of one file name and no project has.
+type unknownSlugs struct {
+	hash  [sha256.Size]byte // of the file
+	slugs []catalog.UnknownSlug
+	diags hclfile.Diagnostics
+}
+
+// noteUnknown brings those warnings up to date with what the Sink has. They are no reason to refuse a file: the project may
+// come with another branch, and the key keeps its other projects.
+func (s *Source) noteUnknown() {
+	list := s.o.Sink.UnknownSlugs()
+	if len(list) == 0 && len(s.unknown) == 0 {
+		return
+	}
+	byFile := map[string][]catalog.UnknownSlug{}
+	for _, u := range list {
+		if path, ok := s.fileOf(claimOf("key", u.Key)); ok {
+			byFile[path] = append(byFile[path], u)
+		}
+	}
+	now := make(map[string]*unknownSlugs, len(byFile))
+	for path, slugs := range byFile {
+		was, hash := s.unknown[path], s.table.files[path].stamp.Hash
+		if was != nil && was.hash == hash && slices.Equal(was.slugs, slugs) {
+			now[path] = was
+			continue
+		}
+		src, _ := s.o.Sink.LastGood(path) // without it, the file's name has to do
+		r, _ := hclfile.Decode(s.display(path), src, hclfile.Options{})
+		is := &unknownSlugs{hash: hash, slugs: slugs}
+		for _, u := range slugs {
+			d := unknownSlug(r, u, func(slug string) bool { return s.table.owner(slugClaim(slug)) != nil })
+			is.diags = append(is.diags, d)
+			if was == nil || !slices.Contains(was.slugs, u) {
+				s.o.Logger.Warn("config warning", "problem", d.Summary, "hint", d.Detail, "file", d.File, "line", d.Start.Line)
+			}
+		}
+		now[path] = is
+	}
+	s.unknown = now
+}
+
+// unknownSlug warns of a slug in a key of the file r. there reports whether a project has a slug.
+func unknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug string) bool) hclfile.Diagnostic {
+	hint := "put the project's present slug in its place, or take it out"
+	if near := nearSlug(u.Slug, there); near != "" {
+		hint = "did you mean `" + near + "`?"
+	}
+	return r.DiagnoseKeySlug(u.Key, u.Slug, fmt.Sprintf("key %q names the project %q, which no file declares", u.Key, u.Slug), hint)
+}
+
+const slugBytes = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+// nearSlug finds a slug that is there and differs from the given one in one character: one more, one less, another one, or
+// two neighbours swapped. It asks for each such slug, since there may be far more slugs than those.
+func nearSlug(slug string, there func(slug string) bool) string {
+	if len(slug) > catalog.MaxSlugLen {
+		return ""
+	}
+	for i := 0; i <= len(slug); i++ {
+		head, tail := slug[:i], slug[i:]
+		var tries []string
+		if tail != "" {
+			tries = append(tries, head+tail[1:])
+		}
+		if len(tail) > 1 {
+			tries = append(tries, head+tail[1:2]+tail[:1]+tail[2:])
+		}
+		for _, c := range slugBytes {
+			tries = append(tries, head+string(c)+tail)
+			if tail != "" {
+				tries = append(tries, head+string(c)+tail[1:])
+			}
+		}
+		for _, try := range tries {
+			if try != slug && there(try) {
+				return try
+			}
+		}
+	}
+	return ""
+}
+
+func (s *Source) unknownDiagnostics() map[string]hclfile.Diagnostics {
+	m := make(map[string]hclfile.Diagnostics, len(s.unknown))
+	for p, u := range s.unknown {
+		m[p] = u.diags
+	}
+	return m
+}

@@ -1,0 +1,23 @@
+package catalog
+
+import (
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// PublicSuffix reports whether a canonical name is a public suffix, such as co.uk, or a wildcard directly below one. listed
+// is false where only the list's default rule says so, by which every single label is a public suffix: inside a network,
+// localhost and *.internal are ordinary names.
+func PublicSuffix(name string) (is, listed bool) {
+	base, wildcard := strings.CutPrefix(name, "*.")
+	if is, listed = publicSuffix(base); is || !wildcard {
+		return is, listed
+	}
+	return publicSuffix("a." + base) // the list may have the rule *.base
+}
+
+func publicSuffix(name string) (is, listed bool) {
+	suffix, icann := publicsuffix.PublicSuffix(name)
+	return suffix == name, suffix == name && (icann || strings.Contains(suffix, "."))
+}

@@ -1,0 +1,32 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"fingerpost/resolver/catalog"
+)
+
+func TestPublicSuffix(t *testing.T) {
+	f := func(name string, is, listed bool) {
+		t.Helper()
+		if gotIs, gotListed := catalog.PublicSuffix(name); gotIs != is || gotListed != listed {
+			t.Errorf("%s: %v, %v; want %v, %v", name, gotIs, gotListed, is, listed)
+		}
+	}
+	for _, name := range []string{"com", "co.uk", "github.io", "xn--55qx5d.cn", "foo.kawasaki.jp"} {
+		f(name, true, true)
+		f("*."+name, true, true)
+	}
+	f("*.kawasaki.jp", true, true) // a rule of the list, with exceptions
+	f("kawasaki.jp", false, false)
+	f("city.kawasaki.jp", false, false)
+	f("*.city.kawasaki.jp", false, false)
+	for _, name := range []string{"localhost", "internal", "example", "a_b"} {
+		f(name, true, false)
+		f("*."+name, true, false)
+	}
+	for _, name := range []string{"acme.com", "acme.co.uk", "acme.github.io", "acme.example", "a.b.internal"} {
+		f(name, false, false)
+		f("*."+name, false, false)
+	}
+}

@@ -1,0 +1,67 @@
+package resolver_test
+
+import (
+	"fmt"
+	"testing"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// numbered is a project whose identity is the number, whatever its slug is.
+func numbered(id int64, slug string) catalog.ProjectConfig {
+	p := block(slug)
+	p.Project.ID, p.Project.UUID = id, catalog.UUID{15: byte(id)}
+	return p
+}
+
+// TestKeysKeepProjects: a key covers the projects that its slugs name, as they are now; one that a caller still holds covers
+// those that they named, whichever project takes the slug later.
+func TestKeysKeepProjects(t *testing.T) {
+	r := open(t, resolver.Options{})
+	keys := func(slugs ...string) catalog.FileChange {
+		f := file("keys.hcl")
+		f.Declared.Keys = []catalog.Key{{Name: "k", ID: "abcdef", Allow: catalog.MayRead, Projects: slugs}}
+		return f
+	}
+	now := func() *resolver.Key { return r.Keys().Lookup([]byte("abcdef")) }
+	covers := func(what string, k *resolver.Key, want ...int64) {
+		t.Helper()
+		var got []int64
+		for id := range int64(4) {
+			if k.Covers(id) {
+				got = append(got, id)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || len(k.ProjectIDs()) != len(want) || k.EveryProject() {
+			t.Errorf("%s: covers %v, want %v; bound to %v", what, got, want, k.ProjectIDs())
+		}
+	}
+	unknown := func(want ...catalog.UnknownSlug) {
+		t.Helper()
+		if got := r.UnknownSlugs(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("unknown: %v, want %v", got, want)
+		}
+	}
+	apply(t, r, keys("a", "c"))
+	covers("before there is a project", now())
+	unknown(catalog.UnknownSlug{Key: "k", Slug: "a"}, catalog.UnknownSlug{Key: "k", Slug: "c"})
+	apply(t, r, file("a.hcl", numbered(1, "a")))
+	covers("with the project", now(), 1)
+	unknown(catalog.UnknownSlug{Key: "k", Slug: "c"})
+	held := now()
+	apply(t, r, file("a.hcl", numbered(1, "b")), keys("b"))
+	covers("renamed with the list", now(), 1)
+	unknown()
+	apply(t, r, file("new.hcl", numbered(2, "a")))
+	covers("with another one of the old slug", now(), 1)
+	covers("as it was held", held, 1)
+	apply(t, r, file("a.hcl", numbered(1, "c")))
+	covers("renamed without the list", now())
+	unknown(catalog.UnknownSlug{Key: "k", Slug: "b"})
+	apply(t, r, keys([]string{}...))
+	covers("an empty list", now())
+	apply(t, r, gone("new.hcl"), keys("a", "c"))
+	covers("without the other one", now(), 1)
+	unknown(catalog.UnknownSlug{Key: "k", Slug: "a"})
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A store holds mail, with codes to reset passwords in it: only its owner may look into it. The umask may take bits away
+// or leave too many, so every folder and file gets its mode explicitly.
+const (
+	privateDir  = 0o700
+	privateFile = 0o600
+)
+
+// The names of stores that were moved aside begin with the store's own and one of these.
+const (
+	damagedInfix  = ".damaged-"
+	replacedInfix = ".before-restore-"
+)
+
+// mkdirPrivate makes a folder that nobody else may look into, and those above it where they are missing.
+func mkdirPrivate(dir string) error {
+	if _, err := os.Lstat(dir); err == nil {
+		return os.MkdirAll(dir, privateDir) // which says what is wrong with what is there
+	}
+	if err := os.MkdirAll(dir, privateDir); err != nil {
+		return err
+	}
+	return os.Chmod(dir, privateDir)
+}
+
+// openPrivate opens a file, which is made for its owner only where it is not there. A file system without modes is none of
+// the caller's business.
+func openPrivate(name string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(name, flag|os.O_CREATE, privateFile)
+	if err == nil {
+		_ = f.Chmod(privateFile)
+	}
+	return f, err
+}
+
+// narrow makes the folder of a store and everything in it private, with those that were moved aside, and logs what was not.
+func narrow(dir string, log *slog.Logger) {
+	dirs := []string{dir}
+	names, _ := os.ReadDir(filepath.Dir(dir)) // where it cannot be listed, opening the store says more
+	for _, e := range names {
+		rest, ours := strings.CutPrefix(e.Name(), filepath.Base(dir))
+		if ours && e.IsDir() && (strings.HasPrefix(rest, damagedInfix) || strings.HasPrefix(rest, replacedInfix)) {
+			dirs = append(dirs, filepath.Join(filepath.Dir(dir), e.Name()))
+		}
+	}
+	for _, dir := range dirs {
+		mode, files, err := makePrivate(dir)
+		if mode&^privateDir == 0 && files == 0 && err == nil {
+			continue
+		}
+		args := []any{"folder", dir, "mode", fmt.Sprintf("%04o", mode), "files", files}
+		if err != nil {
+			log.Warn("store not private: other users may read mail in it; its folder should have mode 0700, its files 0600", append(args, "error", err)...)
+		} else {
+			log.Warn("store was not private: its folder has mode 0700 now, its files 0600", args...)
+		}
+	}
+}
+
+// makePrivate returns the mode that the folder had, and the number of files in it that others could read or write. Only the
+// store's files are touched. A folder that is for everybody (--data /tmp), or holds nothing but other things, stays as it is.
+func makePrivate(dir string) (mode fs.FileMode, files int, err error) {
+	info, err := os.Stat(dir) // of a link's target
+	if err != nil || !info.IsDir() {
+		return 0, 0, nil // a new store, or none
+	}
+	mode = info.Mode().Perm()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return mode, 0, nil // opening it says more
+	}
+	others := 0
+	for _, e := range entries {
+		info, infoErr := e.Info()
+		switch name := e.Name(); {
+		case infoErr != nil, name == "lost+found": // gone; or of the file system
+		case !storeFile.MatchString(name) && name != "LOCK" && name != witnessFile && name != salvageMark:
+			others++
+		case e.Type().IsRegular() && info.Mode().Perm()&^privateFile != 0:
+			files++
+			err = errors.Join(err, os.Chmod(filepath.Join(dir, name), privateFile))
+		}
+	}
+	switch {
+	case mode&^privateDir == 0:
+	case info.Mode()&fs.ModeSticky != 0, others > 0 && others == len(entries):
+		err = errors.Join(err, errors.New("there are other things in it"))
+	default:
+		err = errors.Join(err, os.Chmod(dir, privateDir))
+	}
+	return mode, files, withoutPath(err)
+}

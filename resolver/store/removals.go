@@ -1,0 +1,53 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// NoteRemovals replaces the note of what is about to be removed; an empty one removes it. When it returns nil,
+// the note and every change that was applied before it are on the disk. The caller alone knows what the note says.
+func (s *Store) NoteRemovals(note []byte) error {
+	err := s.read(func() error {
+		if err := s.fence.cause(); err != nil {
+			return err
+		}
+		b := s.db.NewBatch()
+		var err error
+		if len(note) > 0 {
+			err = b.Set(keyRemovals, note, nil)
+		} else {
+			err = b.Delete(keyRemovals, nil)
+		}
+		sync := pebble.Sync
+		if s.dir == "" {
+			sync = pebble.NoSync // memory has no log
+		}
+		return errors.Join(err, s.guarded(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
+	})
+	if err == nil {
+		err = s.Check() // what went into a directory that is no longer there is lost
+	}
+	if err != nil {
+		return fmt.Errorf("note removals: %w", err)
+	}
+	return nil
+}
+
+// Removals returns the note, nil when there is none.
+func (s *Store) Removals() (note []byte, err error) {
+	err = s.read(func() error {
+		value, closer, err := s.db.Get(keyRemovals)
+		if errors.Is(err, pebble.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		note = append(note, value...)
+		return closer.Close()
+	})
+	return note, err
+}

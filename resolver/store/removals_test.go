@@ -1,0 +1,58 @@
+package store_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"fingerpost/resolver/store"
+)
+
+// TestRemovalsAreDurable: the note and what was applied before it survive a power cut right after the call.
+func TestRemovalsAreDurable(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	s := open(t, "data", store.Options{FS: mem})
+	crashed := func() (note string, generation uint64) {
+		t.Helper()
+		s := open(t, "data", store.Options{FS: mem.CrashClone(vfs.CrashCloneCfg{})})
+		b, err := s.Removals()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b), s.Generation()
+	}
+	note := func(text string) {
+		t.Helper()
+		if err := s.NoteRemovals([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(want string, generation uint64) {
+		t.Helper()
+		if got, g := crashed(); got != want || g != generation {
+			t.Errorf("after a crash: note %q, generation %d; want %q, %d", got, g, want, generation)
+		}
+	}
+	note("")
+	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
+	check("", 0) // nothing syncs a change by itself
+	note("first")
+	check("first", 1)
+	apply(t, s, noon, gone("a.hcl"))
+	note("")
+	check("", 2)
+}
+
+func TestRemovalsOnFailedDisk(t *testing.T) {
+	disk := newBrokenDisk(vfs.NewMem(), failKinds(syscall.EIO, errorfs.OpFileSync, errorfs.OpFileSyncData))
+	s := open(t, "data", store.Options{FS: disk})
+	disk.broken.Store(true)
+	for range 2 {
+		if err := s.NoteRemovals([]byte("note")); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%v, want %v", err, store.ErrUnavailable)
+		}
+	}
+}
