@@ -13,19 +13,19 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// maxBodyDepth is the deepest nesting of a request body (contract http.md 1.4).
+// maxBodyDepth is the deepest nesting of a request body.
 const maxBodyDepth = 32
 
 const bodyField = "body"
 
 // An object is a JSON object of a request body. Its values are nil, bool, json.Number, string, []any and *object.
 type object struct {
-	names  []string // in the order in which they came
+	names  []string // in the order of the body
 	values map[string]any
 }
 
-// readBody reads and decodes a request's body, which must be a JSON object (contract http.md 1.4). Call it when all that
-// does not need the body has been checked: until then it is not read. The result holds no memory of the request.
+// readBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be checked
+// without the body is checked first, and the body stays unread until then. The result holds no memory of the request.
 func readBody(ctx *fasthttp.RequestCtx) (*object, error) {
 	if err := checkMediaType(&ctx.Request.Header); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func readBody(ctx *fasthttp.RequestCtx) (*object, error) {
 	return decodeBody(body)
 }
 
-// checkMediaType takes JSON in UTF-8 without a content coding. A missing Content-Type is taken as JSON.
+// checkMediaType accepts JSON in UTF-8 without a content coding. A missing Content-Type counts as JSON.
 func checkMediaType(h *fasthttp.RequestHeader) error {
 	kind, params, _ := strings.Cut(string(h.ContentType()), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -60,15 +60,7 @@ func decodeBody(body []byte) (*object, error) {
 	if at := invalidUTF8(body); at >= 0 {
 		return nil, badBody(at, "is not valid UTF-8")
 	}
-	if o, ok := quickObject(body); ok {
-		return o, nil
-	}
-	return slowObject(body)
-}
-
-// slowObject decodes with encoding/json what quickObject has given up on, nearly always to say what is wrong.
-func slowObject(body []byte) (*object, error) {
-	// Syntax first and over the whole body: a token reader sees only as far as it has got.
+	// Check the syntax of the whole body first: a token reader sees only as far as it has read.
 	var whole json.RawMessage
 	if err := json.Unmarshal(body, &whole); err != nil {
 		var syntax *json.SyntaxError
@@ -98,7 +90,7 @@ func badBody(at int, message string) error {
 	return invalid(ps...)
 }
 
-// A bodyDecoder builds the tree of a body whose syntax is known to be good.
+// A bodyDecoder builds the tree of a body whose syntax has been checked.
 type bodyDecoder struct {
 	tokens *json.Decoder
 }
@@ -154,7 +146,7 @@ func (d *bodyDecoder) object(depth int) (any, error) {
 	return o, err
 }
 
-// invalidUTF8 is the position of the first byte that is no UTF-8, or -1.
+// invalidUTF8 returns the position of the first byte that is not UTF-8, or -1.
 func invalidUTF8(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
@@ -169,7 +161,7 @@ func invalidUTF8(b []byte) int {
 	return -1
 }
 
-// loneSurrogate is the position of the first \u escape of half a surrogate pair in valid JSON, or -1.
+// loneSurrogate returns the position of the first \u escape of half a surrogate pair in valid JSON, or -1.
 func loneSurrogate(b []byte) int {
 	for i := 0; i < len(b); i++ {
 		if b[i] != '\\' {
@@ -197,7 +189,7 @@ func loneSurrogate(b []byte) int {
 	return -1
 }
 
-// escapedUnit reads the four hexadecimal digits that valid JSON has after \u.
+// escapedUnit reads the four hexadecimal digits after \u in valid JSON.
 func escapedUnit(b []byte) (unit int) {
 	for _, c := range b[:4] {
 		unit = unit<<4 | hexDigit(c)
@@ -205,8 +197,7 @@ func escapedUnit(b []byte) (unit int) {
 	return unit
 }
 
-// unknownFields adds a problem for each field that is not among known, when the caller asks for it with
-// "Prefer: handling=strict".
+// unknownFields adds a problem for each field that is not among known, if the client sends "Prefer: handling=strict".
 func (o *object) unknownFields(ps *catalog.Problems, h *fasthttp.RequestHeader, known ...string) {
 	if !prefersStrict(h) {
 		return
