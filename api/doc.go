@@ -9,8 +9,8 @@
 //
 // Writes go to the config folder (write.go, Files), never to the store. Sends (send.go) wait for an SMTP server within the
 // mailer's budget, in the handler: they hold nothing of the request by then but a connection, and have a share of those
-// only (waiting.go). The change feed (events.go) takes its connections out of the library's hands: an open stream is a
-// goroutine that waits for the client to hang up, and no more, until there is something to send (subscriber.go).
+// only (waiting.go). The change feed (events.go) takes its connections out of the library's hands and gives them to
+// package events.
 //
 // Bearer tokens of end users are checked for gateways (me.go), with the token rules in one place (token.go) and the secret
 // from the resolver. The token is the credential there; no key is asked for.

@@ -1,12 +1,18 @@
 package api
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"net"
+	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/api/events"
+	"fingerpost/resolver"
 )
 
 const (
@@ -15,14 +21,8 @@ const (
 	headerLastEventID = "Last-Event-ID"
 )
 
-var (
-	refuseStreams    = &refusal{Code: catalog.CodeUnavailable, Message: "this node has as many event streams open as it may"}
-	refuseKeyStreams = &refusal{Code: catalog.CodeUnavailable, Message: "this key has as many event streams open on this node as a key may"}
-	refuseStopping   = &refusal{Code: catalog.CodeUnavailable, Message: "the service is shutting down"}
-)
-
-// streamEvents answers GET /events (contract http.md 3.5) with Server-Sent Events, as the WHATWG's HTML standard
-// describes them. The library is done with the connection then: a subscriber has it.
+// streamEvents answers GET /events with Server-Sent Events. It takes the connection out of the HTTP library's hands and
+// gives it to package events.
 func (s *Server) streamEvents(r *request) error {
 	after, resumes, err := lastEventID(&r.ctx.Request.Header)
 	if err != nil {
@@ -31,12 +31,12 @@ func (s *Server) streamEvents(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	if err := s.streams.room(r.key.ID); err != nil {
+	if err := s.streams.Room(r.key.ID); err != nil {
 		return err
 	}
 	h := &r.ctx.Response.Header
 	h.SetContentType(contentEvents)
-	h.Set("X-Accel-Buffering", "no") // nginx would keep events back until it has 4 KiB of them
+	h.Set("X-Accel-Buffering", "no") // otherwise nginx holds events until it has 4 KiB of them
 	if r.ctx.IsHead() {
 		headChunked(r.ctx)
 		return nil
@@ -45,25 +45,95 @@ func (s *Server) streamEvents(r *request) error {
 	if c == nil {
 		return errors.New("stream events: the connection is not one of this server's")
 	}
-	u := newSubscriber(s, c, r)
-	if resumes {
-		u.cursor = s.resolver.Events().After(after)
-	} else {
-		var revision uint64
-		u.cursor, revision = s.resolver.Events().Newest()
-		// An id without data is no event, but the client comes back with it, even if nothing happens until then.
-		u.out.id(revision)
+	keyID, id, begun := r.key.ID, requestID(r.ctx), r.ctx.Time() // Ended must not hold the request
+	stream := events.Stream{
+		Conn: streamConn{c}, Key: r.key, After: after, Resumes: resumes, RequestID: id,
+		Head: streamHead(r.ctx), Chunked: r.ctx.Request.Header.IsHTTP11(),
+		Ended: func(why events.Ending, sent int64) { s.logStream(keyID, id, begun, why, sent) },
 	}
 	r.ctx.HijackSetNoResponse(true)
-	r.ctx.Hijack(u.take)
+	r.ctx.Hijack(func(net.Conn) {
+		s.prepareStream(c)
+		s.streams.Start(stream)
+	})
 	return nil
+}
+
+// streamHead makes the response's head of the fields that the handler has set.
+func streamHead(ctx *fasthttp.RequestCtx) []byte {
+	b := append(make([]byte, 0, 320), "HTTP/1.1 200 OK\r\nDate: "...)
+	b = fasthttp.AppendHTTPDate(b, ctx.Time())
+	for name, value := range ctx.Response.Header.All() {
+		switch string(name) {
+		case "Content-Length", "Date", "Connection":
+			continue
+		}
+		b = append(append(append(append(b, "\r\n"...), name...), ": "...), value...)
+	}
+	b = append(b, "\r\nConnection: close"...)
+	if ctx.Request.Header.IsHTTP11() {
+		b = append(b, "\r\nTransfer-Encoding: chunked"...)
+	}
+	return append(b, "\r\n\r\n"...)
+}
+
+const (
+	// streamSendBuffer is what the system may hold for a client that does not read. Its default is megabytes.
+	streamSendBuffer = 64 << 10
+	// leastUnacked is the least time after which a peer that does not acknowledge is given up.
+	leastUnacked = 30 * time.Second
+)
+
+// prepareStream turns a connection of requests into one of a stream.
+func (s *Server) prepareStream(c *conn) {
+	c.head, c.kept, c.in, c.hot = nil, nil, reading{}, hotConn{lane: c.hot.lane} // there are no more requests
+	if b, ok := c.raw.(interface{ SetWriteBuffer(int) error }); ok {
+		_ = b.SetWriteBuffer(streamSendBuffer) // if it fails, a client that does not read costs more
+	}
+	setUnackedTimeout(c.raw, max(3*s.admitted.limits.Heartbeat, leastUnacked))
+}
+
+// A streamConn is a conn without the gate's framing and without the deadlines of requests.
+type streamConn struct{ *conn }
+
+func (c streamConn) Read(b []byte) (int, error)  { return c.Conn.Read(b) }
+func (c streamConn) Write(b []byte) (int, error) { return c.writeSocket(b) }
+
+// Close reads what the client still sends for a moment: a reset could overtake the end of the stream.
+func (c streamConn) Close() error {
+	c.lingers.Store(true)
+	return c.conn.Close()
+}
+
+// Abort implements events.Conn.
+func (c streamConn) Abort() {
+	c.kill()
+	_ = c.conn.Close()
+}
+
+// renewKey returns the key as it is declared now, nil if it was revoked or replaced or may no longer read events.
+func (s *Server) renewKey(was *resolver.Key) *resolver.Key {
+	now := s.resolver.Keys().Lookup([]byte(was.ID))
+	if now == nil || now.Hash != was.Hash || now.Allow&resolvePermissions == 0 {
+		return nil
+	}
+	return now
+}
+
+// logStream writes the access log's line of a stream, when it has ended.
+func (s *Server) logStream(keyID, id string, begun time.Time, why events.Ending, sent int64) {
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
+		slog.String("method", http.MethodGet), slog.String("path", eventsPath), slog.Int("status", http.StatusOK),
+		slog.Float64("duration_ms", float64(time.Since(begun).Microseconds())/1000),
+		slog.String("request_id", id), slog.String("key", keyID),
+		slog.Int64("events", sent), slog.String("ended", string(why)))
 }
 
 // maxEventIDDigits is the length of the largest revision.
 const maxEventIDDigits = 20
 
-// lastEventID reads the header with which a client resumes. Numbers that are too large are of no feed of ours: the
-// answer to them is a reset, as it is to any other revision that is not known.
+// lastEventID reads the header with which a client resumes. A number that is too large is a revision that the feed does
+// not know, which a reset answers.
 func lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
 	values := h.PeekAll(headerLastEventID)
 	if len(values) > 1 {

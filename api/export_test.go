@@ -1,4 +1,4 @@
 package api
 
 // Streams is the number of open event streams.
-func (s *Server) Streams() int { return s.streams.len() }
+func (s *Server) Streams() int { return s.streams.Len() }

@@ -44,10 +44,10 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		gauge("fingerpost_http_connections", "Open connections of the platform and mail APIs.",
 			func() float64 { return float64(len(o.server.admitted.slots)) }),
 		gauge("fingerpost_event_streams", "Open streams of the change feed.",
-			func() float64 { return float64(o.server.streams.len()) }),
+			func() float64 { return float64(o.server.streams.Len()) }),
 		counters{
 			desc: prometheus.NewDesc("fingerpost_event_streams_ended_total", "Streams of the change feed that have ended, by reason.", []string{"reason"}, nil),
-			read: o.server.streams.eachEnding,
+			read: o.server.streams.EachEnding,
 		},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -15,6 +15,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/events"
 	"fingerpost/resolver"
 )
 
@@ -119,7 +120,7 @@ type Server struct {
 	clock    clock
 	metrics  *metrics
 	admitted *admission
-	streams  *subscribers
+	streams  *events.Streams
 	waiting  *waiting
 	bodies   *bodyBudget
 
@@ -165,7 +166,11 @@ func New(o Options) (*Server, error) {
 	s.anonymous.log = o.Logger
 	s.waiting = newWaiting(s.admitted.limits)
 	s.bodies = newBodyBudget(s.admitted.limits)
-	s.streams = newSubscribers(o.Resolver.Events(), s.admitted.limits)
+	limits := &s.admitted.limits
+	s.streams = events.New(events.Options{
+		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
+		Limit: limits.Streams, PerKey: limits.StreamsPerKey, Heartbeat: limits.Heartbeat, Write: limits.Write,
+	})
 	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
 	s.router = s.newRouter()
@@ -242,11 +247,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.admitted.killSilent()
-	s.streams.stop()
+	s.streams.Stop()
 	defer s.waiting.endBefore(ctx)()
 	err := s.http.ShutdownWithContext(ctx)
 	if err == nil {
-		err = s.streams.wait(ctx)
+		err = s.streams.Wait(ctx)
 	}
 	s.admitted.killAll()
 	s.anonymous.flush()

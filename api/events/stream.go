@@ -1,0 +1,236 @@
+package events
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"fingerpost/resolver"
+)
+
+const (
+	// maxInput is how many bytes a client may send while it reads a stream. They are dropped.
+	maxInput = 4 << 10
+	// lastWrite is the time that a client has to take the end of its stream once the server stops.
+	lastWrite = time.Second
+	// eventsAtOnce is how many events are taken from the feed at a time.
+	eventsAtOnce = 64
+)
+
+// Errors of a stream that ends in good order, and that of a client that talks.
+var (
+	errKey     = errors.New("the key may no longer read events")
+	errStopped = errors.New("the server stops")
+	errInput   = errors.New("the client sends too much")
+)
+
+// A Conn is the connection of a stream. Deadlines may be set while a Read or Write runs.
+type Conn interface {
+	Read([]byte) (int, error)
+	Write([]byte) (int, error)
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
+	// Close ends the connection in good order: what has been written arrives.
+	Close() error
+	// Abort cuts the connection and drops what is on its way. It may follow Close.
+	Abort()
+}
+
+// A Stream is what Start serves.
+type Stream struct {
+	Conn Conn
+	Key  *resolver.Key
+	// After is the revision behind which the client resumes, if Resumes is true. A new client starts at the newest.
+	After   uint64
+	Resumes bool
+	// Head is the response's head; Chunked tells whether it announces a chunked body.
+	Head    []byte
+	Chunked bool
+	// RequestID is for the log.
+	RequestID string
+	// Ended is called once, when the connection is closed, with the number of events that were sent.
+	Ended func(why Ending, events int64)
+}
+
+// A stream is an open event stream. All but wake and hurry belongs to its goroutine.
+type stream struct {
+	Stream
+	streams *Streams
+	out     writer
+	cursor  resolver.Cursor
+	key     *resolver.Key // Key as it is declared now
+	comment time.Time     // when the next comment is due
+	input   int           // bytes that the client has sent
+	drop    [64]byte      // where they go
+	sent    int64         // events
+}
+
+func newStream(s *Streams, o Stream) *stream {
+	st := &stream{Stream: o, streams: s, key: o.Key}
+	st.out = newWriter(o.Head, o.Chunked, st.write)
+	st.Head = nil
+	// Clients that come back together after a restart must not get their comments together.
+	st.comment = time.Now().Add(s.Heartbeat/2 + rand.N(s.Heartbeat/2+1))
+	if o.Resumes {
+		st.cursor = s.Feed.After(o.After)
+		return st
+	}
+	var revision uint64
+	st.cursor, revision = s.Feed.Newest()
+	// An id without data is not an event, but the client sends it back, even if nothing happens until then.
+	st.out.id(revision)
+	return st
+}
+
+// wake ends the stream's wait. Any goroutine may call it.
+func (s *stream) wake() { _ = s.Conn.SetReadDeadline(time.Unix(1, 0)) }
+
+// hurry gives a write, also one that is under way, the time that is left once the server stops. Any goroutine may call it.
+func (s *stream) hurry() {
+	_ = s.Conn.SetWriteDeadline(time.Now().Add(min(s.streams.Write, lastWrite)))
+}
+
+// serve runs the stream until it ends, and closes its connection.
+func (s *stream) serve() {
+	why := EndFault
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.streams.Logger.Error("event stream panicked", "request_id", s.RequestID, "cause", cause, "stack", string(debug.Stack()))
+		}
+		s.Conn.Abort()
+		s.Ended(why, s.sent)
+		s.streams.remove(s, why) // last: Wait waits for it
+	}()
+	err := s.run()
+	why = s.reason(err)
+	if (err == errKey || err == errStopped) && s.out.end() == nil {
+		_ = s.Conn.Close() // Abort alone could overtake the end of the stream
+	}
+}
+
+// run sends and waits until the stream ends. Its error is the reason.
+func (s *stream) run() error {
+	if _, err := s.renewKey(); err != nil { // it may have changed since the request was checked
+		return err
+	}
+	for {
+		// Set the deadline before reading the feed: a wake that comes from here on ends the wait below.
+		if err := s.Conn.SetReadDeadline(s.due()); err != nil {
+			return err
+		}
+		stopping := s.streams.stopping() // before reading the feed: events from before Stop are delivered
+		if err := s.sendEvents(); err != nil {
+			return err
+		}
+		now := time.Now()
+		if at := s.key.ExpiresAt; !at.IsZero() && !now.Before(at) {
+			return errKey
+		}
+		if !now.Before(s.comment) {
+			s.out.comment()
+			s.comment = now.Add(s.streams.Heartbeat)
+		}
+		if err := s.out.flush(); err != nil {
+			return err
+		}
+		if stopping {
+			return errStopped
+		}
+		if err := s.wait(); err != nil {
+			return err
+		}
+	}
+}
+
+// due is when the stream has something to do even if nothing happens.
+func (s *stream) due() time.Time {
+	if at := s.key.ExpiresAt; !at.IsZero() && at.Before(s.comment) {
+		return at
+	}
+	return s.comment
+}
+
+// wait returns nil when the stream is woken or due, and an error when the client has gone.
+func (s *stream) wait() error {
+	s.out.text = nil // idle streams hold no buffer
+	for s.input < maxInput {
+		n, err := s.Conn.Read(s.drop[:])
+		s.input += n
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return errInput
+}
+
+// sendEvents writes what the feed has for the key, until the feed has no more or the key is no longer good.
+func (s *stream) sendEvents() error {
+	var room [eventsAtOnce]*resolver.Event
+	for {
+		events := s.cursor.Next(room[:0], eventsAtOnce)
+		for _, e := range events {
+			if e.Kind == resolver.KeysChanged || e.Kind == resolver.Reset {
+				same, err := s.renewKey()
+				switch {
+				case err != nil:
+					return err
+				case e.Kind == resolver.KeysChanged && same:
+					continue
+				case e.Kind == resolver.KeysChanged:
+					e = resolver.NewReset(e.Revision) // the key reaches other projects than before
+				}
+			}
+			if !e.Concerns(s.key) {
+				continue
+			}
+			if err := s.out.event(e); err != nil {
+				return err
+			}
+			s.sent++
+		}
+		if len(events) < eventsAtOnce {
+			return nil
+		}
+	}
+}
+
+// renewKey replaces the key with the one that is declared now. same reports whether that one reaches the same projects.
+func (s *stream) renewKey() (same bool, err error) {
+	was := s.key
+	now := s.streams.Renew(was)
+	if now == nil {
+		return false, errKey
+	}
+	s.key = now
+	return now.Allow == was.Allow && now.SameReach(was), nil
+}
+
+// write writes all of b in the time that the client has for it.
+func (s *stream) write(b []byte) error {
+	if err := s.Conn.SetWriteDeadline(time.Now().Add(s.streams.Write)); err != nil {
+		return err
+	}
+	if s.streams.stopping() { // Stop's own call of hurry may have come before the line above
+		s.hurry()
+	}
+	_, err := s.Conn.Write(b)
+	return err
+}
+
+// reason is the ending that an error of run stands for.
+func (s *stream) reason(err error) Ending {
+	switch {
+	case err == errKey:
+		return EndKey
+	case s.streams.stopping():
+		return EndShutdown
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return EndSlow
+	}
+	return EndClient
+}
