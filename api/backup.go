@@ -23,16 +23,16 @@ func (o *Ops) backup(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	control.SetWriteDeadline(time.Time{}) // reading the store comes first, which takes as long as it is large
 	out := &stream{w: w, control: control}
-	switch err := o.server.resolver.Backup(out); {
+	switch err := o.Resolver.Backup(out); {
 	case err == nil:
-		o.log.Info("backup written", "bytes", out.n, "took", time.Since(out.begun).Round(time.Millisecond).String())
+		o.Logger.Info("backup written", "bytes", out.n, "took", time.Since(out.begun).Round(time.Millisecond).String())
 	case out.n > 0:
-		o.log.Warn("backup cut off", "bytes", out.n, "error", err)
+		o.Logger.Warn("backup cut off", "bytes", out.n, "error", err)
 		panic(http.ErrAbortHandler) // the only way to tell the caller that this was not all
 	case errors.Is(err, resolver.ErrBackupRuns):
 		writeJSON(w, http.StatusConflict, map[string]string{"error": err.Error()})
 	default:
-		o.log.Warn("backup failed", "error", err)
+		o.Logger.Warn("backup failed", "error", err)
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"error": err.Error()})
 	}
 }

@@ -24,7 +24,7 @@ func opsOn(t *testing.T, r *resolver.Resolver) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := api.NewOps(api.OpsOptions{Server: server, Config: new(config), Logger: quiet})
+	ops, err := api.NewOps(api.OpsOptions{Resolver: r, Figures: server, Streams: server.EventStreams(), Config: new(config), Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,10 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 )
 
@@ -50,22 +48,15 @@ func (h *histogram) observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-// metrics are the request durations by route, method and status. It is a prometheus.Collector of its own because the
-// library's histogram would cost the hot path a hash of three labels.
+// metrics are the request durations by route, method and status.
 type metrics struct {
-	durations *prometheus.Desc
-	resolved  [lanes]lane // GET resolve
-	others    sync.Map    // requestLabels to *histogram
+	resolved [lanes]lane // GET resolve
+	others   sync.Map    // requestLabels to *histogram
 }
 
 type requestLabels struct {
 	route, method string
 	status        int
-}
-
-func newMetrics() *metrics {
-	return &metrics{durations: prometheus.NewDesc("fingerpost_http_request_duration_seconds",
-		"Time from a request being read to its answer being ready.", []string{"route", "method", "status"}, nil)}
 }
 
 // observeResolve counts a call of resolve. c may be nil.
@@ -94,32 +85,27 @@ func (m *metrics) observe(route, method string, status int, took time.Duration) 
 	h.(*histogram).observe(took)
 }
 
-// Describe implements prometheus.Collector.
-func (m *metrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.durations }
-
-// Collect implements prometheus.Collector.
-func (m *metrics) Collect(ch chan<- prometheus.Metric) {
+// each yields the durations of all requests.
+func (m *metrics) each(yield func(Requests)) {
 	var ok, notModified histogram
 	for i := range m.resolved {
 		ok.add(&m.resolved[i].ok)
 		notModified.add(&m.resolved[i].notModified)
 	}
-	m.collect(ch, &ok, requestLabels{resolvePath, http.MethodGet, http.StatusOK})
-	m.collect(ch, &notModified, requestLabels{resolvePath, http.MethodGet, http.StatusNotModified})
+	yield(ok.requests(requestLabels{resolvePath, http.MethodGet, http.StatusOK}))
+	yield(notModified.requests(requestLabels{resolvePath, http.MethodGet, http.StatusNotModified}))
 	m.others.Range(func(labels, h any) bool {
-		m.collect(ch, h.(*histogram), labels.(requestLabels))
+		yield(h.(*histogram).requests(labels.(requestLabels)))
 		return true
 	})
 }
 
-func (m *metrics) collect(ch chan<- prometheus.Metric, h *histogram, labels requestLabels) {
-	var count uint64
-	buckets := make(map[float64]uint64, len(durationBounds))
+func (h *histogram) requests(l requestLabels) Requests {
+	r := Requests{Route: l.route, Method: l.method, Status: l.status, Buckets: make(map[float64]uint64, len(durationBounds)), Sum: time.Duration(h.sum.Load())}
 	for i, bound := range durationBounds {
-		count += h.buckets[i].Load()
-		buckets[bound.Seconds()] = count
+		r.Count += h.buckets[i].Load()
+		r.Buckets[bound.Seconds()] = r.Count
 	}
-	count += h.buckets[len(durationBounds)].Load()
-	ch <- prometheus.MustNewConstHistogram(m.durations, count, time.Duration(h.sum.Load()).Seconds(), buckets,
-		labels.route, labels.method, strconv.Itoa(labels.status))
+	r.Count += h.buckets[len(durationBounds)].Load()
+	return r
 }

@@ -17,9 +17,28 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/mailer"
+	"fingerpost/resolver"
 )
 
-// Config is what the ops listener asks of the files' side; *configsrc.Source is one.
+// Figures is what the ops listener asks of the HTTP server; *api.Server has them.
+type Figures interface {
+	// Connections is the number of open connections.
+	Connections() int
+	// EachAuthFailure yields how often keys and tokens were refused, by reason.
+	EachAuthFailure(yield func(reason string, count uint64))
+	// EachRequest yields the durations of requests by route, method and status.
+	EachRequest(yield func(Requests))
+}
+
+// Streams is what the ops listener asks of the event streams; *events.Streams is one.
+type Streams interface {
+	// Len is the number of open streams.
+	Len() int
+	// EachEnding yields how many streams have ended, by reason.
+	EachEnding(yield func(reason string, count uint64))
+}
+
+// Config is what the ops listener asks of the config files; *configsrc.Source is one.
 type Config interface {
 	Status() configsrc.Status
 	Reload(ctx context.Context) error
@@ -33,21 +52,23 @@ type MailFigures interface {
 	Stopped() []mailer.Stopped
 }
 
-// OpsOptions say what the ops listener tells about. All but Logger and Version are required.
+// OpsOptions say what the ops listener reports on. Resolver, Figures, Streams and Config are required.
 type OpsOptions struct {
-	Server  *Server
-	Config  Config
-	Logger  *slog.Logger // nil: slog.Default()
-	Version string
-	Listen  []string       // the address as it was asked for and as it is: their hosts are names of this machine
-	Allow   []netip.Prefix // networks that may send commands and take profiles; this machine always may
-	// AfterWrite tells how the command after writes does. Nil: there is none.
+	Resolver *resolver.Resolver
+	Figures  Figures
+	Streams  Streams
+	Config   Config
+	Logger   *slog.Logger // nil: slog.Default()
+	Version  string
+	Listen   []string       // the address as it was asked for and as it is: their hosts are names of this machine
+	Allow    []netip.Prefix // networks that may send commands and take profiles; this machine always may
+	// AfterWrite returns the state of the command after writes. Nil: there is none.
 	AfterWrite func() AfterWriteStatus
-	// Mail tells how the mail service does. Nil: there is none.
+	// Mail reports on the mail service. Nil: there is none.
 	Mail MailFigures
 }
 
-// An AfterWriteStatus tells how the command of --after-write does.
+// An AfterWriteStatus is the state of the command of --after-write.
 type AfterWriteStatus struct {
 	Runs      uint64    `json:"runs"`     // that have ended
 	Failures  uint64    `json:"failures"` // of them
@@ -57,15 +78,10 @@ type AfterWriteStatus struct {
 	LastError string    `json:"error,omitempty"`  // why the last run failed, with the end of its output
 }
 
-// An Ops serves probes, metrics, profiles, the status and the reload commands (contract cli.md, --ops-listen). It asks
-// for no key: who may ask what is for an opsGuard to say. Safe for concurrent use.
+// An Ops serves probes, metrics, profiles, the status and the reload commands. It asks for no key: an opsGuard decides
+// which requests it answers. Safe for concurrent use.
 type Ops struct {
-	server  *Server
-	config  Config
-	log     *slog.Logger
-	version string
-	after   func() AfterWriteStatus // nil: none
-	mail    MailFigures             // nil: none
+	OpsOptions
 	started time.Time
 	ready   atomic.Bool
 	http    *http.Server
@@ -73,13 +89,13 @@ type Ops struct {
 
 // NewOps makes an Ops that is not ready yet.
 func NewOps(o OpsOptions) (*Ops, error) {
-	if o.Server == nil || o.Config == nil {
-		return nil, errors.New("api: OpsOptions.Server or Config is missing")
+	if o.Resolver == nil || o.Figures == nil || o.Streams == nil || o.Config == nil {
+		return nil, errors.New("api: OpsOptions.Resolver, Figures, Streams or Config is missing")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	ops := &Ops{server: o.Server, config: o.Config, log: o.Logger, version: o.Version, after: o.AfterWrite, mail: o.Mail, started: time.Now()}
+	ops := &Ops{OpsOptions: o, started: time.Now()}
 	registry, err := ops.registry()
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -91,7 +107,7 @@ func NewOps(o OpsOptions) (*Ops, error) {
 	mux.Handle("GET /status", guard.told(ops.status))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
 	reload := func(ctx context.Context) error {
-		o.Server.resolver.ForgetSecrets()
+		o.Resolver.ForgetSecrets()
 		return o.Config.Reload(ctx)
 	}
 	locks := new(lockProfiles)
@@ -180,19 +196,19 @@ type storeStatus struct {
 }
 
 func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
-	reason, degraded := o.server.resolver.Degraded()
+	reason, degraded := o.Resolver.Degraded()
 	status := opsStatus{
-		Version:       o.version,
+		Version:       o.Version,
 		Ready:         o.ready.Load(),
 		UptimeSeconds: time.Since(o.started).Seconds(),
 		Store:         storeStatus{Degraded: degraded, Reason: reason},
-		Config:        o.config.Status(),
+		Config:        o.Config.Status(),
 	}
-	if o.after != nil {
-		after := o.after()
+	if o.AfterWrite != nil {
+		after := o.AfterWrite()
 		status.AfterWrite = &after
 	}
-	if o.mail != nil {
+	if o.Mail != nil {
 		status.Mail = o.mailStatus()
 	}
 	status.Secrets = o.secretStatus()
@@ -200,7 +216,7 @@ func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (o *Ops) secretStatus() []secretStatus {
-	problems := o.server.resolver.SecretProblems()
+	problems := o.Resolver.SecretProblems()
 	list := []secretStatus{}
 	for _, p := range problems[:min(len(problems), maxSecretProblems)] {
 		severity := "error"
@@ -216,10 +232,10 @@ func (o *Ops) secretStatus() []secretStatus {
 func (o *Ops) command(run func(context.Context) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := run(r.Context()); err != nil {
-			writeJSON(w, http.StatusConflict, map[string]any{"error": err.Error(), "config": o.config.Status()})
+			writeJSON(w, http.StatusConflict, map[string]any{"error": err.Error(), "config": o.Config.Status()})
 			return
 		}
-		writeJSON(w, http.StatusOK, map[string]any{"config": o.config.Status()})
+		writeJSON(w, http.StatusOK, map[string]any{"config": o.Config.Status()})
 	}
 }
 

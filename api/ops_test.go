@@ -32,7 +32,7 @@ func TestOps(t *testing.T) {
 	if _, err := api.NewOps(api.OpsOptions{}); err == nil {
 		t.Error("no error without a server")
 	}
-	ops, err := api.NewOps(api.OpsOptions{Server: h.server, Config: c, Logger: slog.New(slog.DiscardHandler), Version: "v1"})
+	ops, err := api.NewOps(api.OpsOptions{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: c, Logger: slog.New(slog.DiscardHandler), Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func serveOps(t *testing.T, addr, peer string) net.Addr {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := api.NewOps(api.OpsOptions{Server: h.server, Config: new(config), Logger: slog.New(slog.DiscardHandler),
+	ops, err := api.NewOps(api.OpsOptions{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: new(config), Logger: slog.New(slog.DiscardHandler),
 		Listen: []string{addr, "Ops.Example:9090", ln.Addr().String()},
 		Allow:  []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}})
 	if err != nil {

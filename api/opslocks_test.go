@@ -31,7 +31,8 @@ func waitForLock(mu *sync.Mutex, stop <-chan struct{}) {
 
 // The profiles of waiting see what waits while they are taken, and cost nothing afterwards.
 func TestLockProfiles(t *testing.T) {
-	ops, err := api.NewOps(api.OpsOptions{Server: start(t).server, Config: &config{}, Logger: slog.New(slog.DiscardHandler)})
+	h := start(t)
+	ops, err := api.NewOps(api.OpsOptions{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: &config{}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,19 +42,19 @@ type stoppedStatus struct {
 const maxStopped = 100
 
 func (o *Ops) mailStatus() *mailStatus {
-	c, stopped := o.mail.Counts(), o.mail.Stopped()
+	c, stopped := o.Mail.Counts(), o.Mail.Stopped()
 	s := &mailStatus{Queued: c.Waiting, LowDisk: c.LowDisk, Attempts: c.Attempts, Sends: make(map[string]uint64, len(c.Sends)), Stopped: []stoppedStatus{}}
 	for _, send := range c.Sends {
 		s.Sends[send.Result] = send.N
 	}
 	for _, held := range stopped[:min(len(stopped), maxStopped)] {
 		status := stoppedStatus{ProjectID: held.ProjectID, Code: held.Code, Since: held.Since.UTC(), Waiting: held.Waiting}
-		if project, err := o.server.resolver.ProjectByID(held.ProjectID); err == nil {
+		if project, err := o.Resolver.ProjectByID(held.ProjectID); err == nil {
 			status.Project = project.Slug
 		}
 		s.Stopped = append(s.Stopped, status)
 	}
-	for _, gap := range o.server.resolver.MailGaps() {
+	for _, gap := range o.Resolver.MailGaps() {
 		s.Gaps = append(s.Gaps, gapStatus(gap))
 	}
 	return s
@@ -66,22 +66,22 @@ func (o *Ops) mailMetrics(gauge func(name, help string, value func() float64) pr
 		counters{
 			desc: prometheus.NewDesc("fingerpost_mail_sends_total", "What came of attempts to send a mail, and of the wait for one.", []string{"result"}, nil),
 			read: func(yield func(result string, count uint64)) {
-				for _, send := range o.mail.Counts().Sends {
+				for _, send := range o.Mail.Counts().Sends {
 					yield(send.Result, send.N)
 				}
 			},
 		},
 		gauge("fingerpost_mail_queue_depth", "Mails that are accepted and have not reached their end.",
-			func() float64 { return float64(o.mail.Counts().Waiting) }),
+			func() float64 { return float64(o.Mail.Counts().Waiting) }),
 		gauge("fingerpost_mail_attempts_running", "Attempts to send a mail that are under way.",
-			func() float64 { return float64(o.mail.Counts().Attempts) }),
+			func() float64 { return float64(o.Mail.Counts().Attempts) }),
 		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail could not be had back whole, or not yet.", func() (n float64) {
-			for _, gap := range o.server.resolver.MailGaps() {
+			for _, gap := range o.Resolver.MailGaps() {
 				n += boolValue(!gap.Complete)
 			}
 			return n
 		}),
 		gauge("fingerpost_mail_stopped_projects", "Projects whose mail is not tried until their SMTP config changes.",
-			func() float64 { return float64(len(o.mail.Stopped())) }),
+			func() float64 { return float64(len(o.Mail.Stopped())) }),
 	}
 }

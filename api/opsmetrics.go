@@ -1,29 +1,32 @@
 package api
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// registry gathers all metrics (contract cli.md). Each is read when it is asked for.
+// registry gathers all metrics. Each is read when it is asked for.
 func (o *Ops) registry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
-	status := o.config.Status
+	status := o.Config.Status
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	all := []prometheus.Collector{
-		o.server.metrics,
+		durations{o.Figures},
 		counters{
 			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused for want of a good key or token.", []string{"reason"}, nil),
-			read: o.server.keys.eachFailure,
+			read: o.Figures.EachAuthFailure,
 		},
 		counters{
 			desc: prometheus.NewDesc("fingerpost_resolve_cache_total", "Resolve answers, by how the cache did.", []string{"result"}, nil),
 			read: o.eachCacheResult,
 		},
 		gauge("fingerpost_resolve_cache_bytes", "Memory that cached answers take.",
-			func() float64 { m := o.server.resolver.Metrics(); return float64(m.CacheBytes + m.UnknownBytes) }),
+			func() float64 { m := o.Resolver.Metrics(); return float64(m.CacheBytes + m.UnknownBytes) }),
 		gauge("fingerpost_config_last_reload_success_timestamp_seconds", "When the files were last looked at without a failure, 0 if never.",
 			func() float64 {
 				if t := status().LastSuccess; !t.IsZero() {
@@ -38,28 +41,28 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		gauge("fingerpost_config_disk_low", "1 while the config folder's disk has too little room for API writes.",
 			func() float64 { return boolValue(status().LowDisk != "") }),
 		gauge("fingerpost_config_generation", "The generation that is being served.",
-			func() float64 { return float64(o.server.resolver.Generation()) }),
+			func() float64 { return float64(o.Resolver.Generation()) }),
 		gauge("fingerpost_store_degraded", "1 while the store cannot be written and one in memory takes its place.",
-			func() float64 { _, bad := o.server.resolver.Degraded(); return boolValue(bad) }),
+			func() float64 { _, bad := o.Resolver.Degraded(); return boolValue(bad) }),
 		gauge("fingerpost_http_connections", "Open connections of the platform and mail APIs.",
-			func() float64 { return float64(len(o.server.admitted.slots)) }),
+			func() float64 { return float64(o.Figures.Connections()) }),
 		gauge("fingerpost_event_streams", "Open streams of the change feed.",
-			func() float64 { return float64(o.server.streams.Len()) }),
+			func() float64 { return float64(o.Streams.Len()) }),
 		counters{
 			desc: prometheus.NewDesc("fingerpost_event_streams_ended_total", "Streams of the change feed that have ended, by reason.", []string{"reason"}, nil),
-			read: o.server.streams.EachEnding,
+			read: o.Streams.EachEnding,
 		},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
-	if o.after != nil {
+	if o.AfterWrite != nil {
 		all = append(all, counters{
 			desc: prometheus.NewDesc("fingerpost_after_write_runs_total", "Runs of the command after writes.", []string{"result"}, nil),
 			read: o.eachAfterWrite,
 		}, gauge("fingerpost_after_write_pending", "Writes that the command after writes has yet to be run for.",
-			func() float64 { return float64(o.after().Pending) }))
+			func() float64 { return float64(o.AfterWrite().Pending) }))
 	}
-	if o.mail != nil {
+	if o.Mail != nil {
 		all = append(all, o.mailMetrics(gauge)...)
 	}
 	for _, c := range all {
@@ -78,19 +81,19 @@ func boolValue(b bool) float64 {
 }
 
 func (o *Ops) eachCacheResult(yield func(label string, count uint64)) {
-	m := o.server.resolver.Metrics()
+	m := o.Resolver.Metrics()
 	yield("hit", m.Hits)
 	yield("negative_hit", m.NegativeHits)
 	yield("miss", m.Misses)
 }
 
 func (o *Ops) eachAfterWrite(yield func(label string, count uint64)) {
-	st := o.after()
+	st := o.AfterWrite()
 	yield("ok", st.Runs-st.Failures)
 	yield("failed", st.Failures)
 }
 
-// counters show counts that are kept elsewhere, told apart by one label.
+// counters shows counts that are kept elsewhere, with one label.
 type counters struct {
 	desc *prometheus.Desc
 	read func(yield func(label string, count uint64))
@@ -103,5 +106,32 @@ func (c counters) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
 func (c counters) Collect(ch chan<- prometheus.Metric) {
 	c.read(func(label string, count uint64) {
 		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(count), label)
+	})
+}
+
+// Requests are the durations of the requests of one route, method and status.
+type Requests struct {
+	Route, Method string
+	Status        int
+	// Buckets are the numbers of requests by the upper bound of their duration in seconds, each with those of the bounds
+	// below it; Count has those above the last bound too.
+	Buckets map[float64]uint64
+	Count   uint64
+	Sum     time.Duration
+}
+
+var durationsDesc = prometheus.NewDesc("fingerpost_http_request_duration_seconds",
+	"Time from a request being read to its answer being ready.", []string{"route", "method", "status"}, nil)
+
+// durations shows the durations of requests, which the HTTP server counts.
+type durations struct{ figures Figures }
+
+// Describe implements prometheus.Collector.
+func (durations) Describe(ch chan<- *prometheus.Desc) { ch <- durationsDesc }
+
+// Collect implements prometheus.Collector.
+func (d durations) Collect(ch chan<- prometheus.Metric) {
+	d.figures.EachRequest(func(r Requests) {
+		ch <- prometheus.MustNewConstHistogram(durationsDesc, r.Count, r.Sum.Seconds(), r.Buckets, r.Route, r.Method, strconv.Itoa(r.Status))
 	})
 }

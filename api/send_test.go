@@ -387,7 +387,7 @@ func TestSendToFullQueue(t *testing.T) {
 // The ops listener tells of the queue, and of a project whose mail has stopped.
 func TestMailFigures(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
-	ops, err := api.NewOps(api.OpsOptions{Server: p.server, Config: &config{}, Mail: p.mail})
+	ops, err := api.NewOps(api.OpsOptions{Resolver: p.resolver, Figures: p.server, Streams: p.server.EventStreams(), Config: &config{}, Mail: p.mail})
 	if err != nil {
 		t.Fatal(err)
 	}

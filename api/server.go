@@ -159,7 +159,7 @@ func New(o Options) (*Server, error) {
 		admitted:         newAdmission(o.Limits.withDefaults()),
 		keys:             &gatekeeper{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
 		ids:              newRequestIDs(),
-		metrics:          newMetrics(),
+		metrics:          new(metrics),
 		accessLogResolve: o.AccessLogResolve,
 		authIssuer:       o.AuthIssuer,
 	}

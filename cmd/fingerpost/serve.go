@@ -318,7 +318,8 @@ func (s *service) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opsOptions.Server, opsOptions.Config, opsOptions.Mail = s.api, s.source, s.mail.mailer
+	opsOptions.Resolver, opsOptions.Figures, opsOptions.Streams = s.resolver, s.api, s.api.EventStreams()
+	opsOptions.Config, opsOptions.Mail = s.source, s.mail.mailer
 	s.ops, err = api.NewOps(opsOptions)
 	return err
 }

@@ -1,0 +1,15 @@
+package api
+
+import "fingerpost/api/events"
+
+// Connections is the number of open connections.
+func (s *Server) Connections() int { return len(s.admitted.slots) }
+
+// EventStreams are the open streams of the change feed.
+func (s *Server) EventStreams() *events.Streams { return s.streams }
+
+// EachAuthFailure yields how often keys and tokens were refused, by reason.
+func (s *Server) EachAuthFailure(yield func(reason string, count uint64)) { s.keys.eachFailure(yield) }
+
+// EachRequest yields the durations of requests by route, method and status.
+func (s *Server) EachRequest(yield func(Requests)) { s.metrics.each(yield) }
