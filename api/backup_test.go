@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fingerpost/api"
+	"fingerpost/api/ops"
 	"fingerpost/resolver"
 	"fingerpost/resolver/store"
 )
@@ -24,7 +25,7 @@ func opsOn(t *testing.T, r *resolver.Resolver) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := api.NewOps(api.OpsOptions{Resolver: r, Figures: server, Streams: server.EventStreams(), Config: new(config), Logger: quiet})
+	o, err := ops.New(ops.Options{Resolver: r, Figures: server, Streams: server.EventStreams(), Config: new(config), Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +33,8 @@ func opsOn(t *testing.T, r *resolver.Resolver) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go ops.Serve(ln)
-	t.Cleanup(func() { ops.Shutdown(t.Context()) })
+	go o.Serve(ln)
+	t.Cleanup(func() { o.Shutdown(t.Context()) })
 	return ln.Addr().String()
 }
 

@@ -1,6 +1,9 @@
 package api
 
-import "fingerpost/api/events"
+import (
+	"fingerpost/api/events"
+	"fingerpost/api/ops"
+)
 
 // Connections is the number of open connections.
 func (s *Server) Connections() int { return len(s.admitted.slots) }
@@ -12,4 +15,4 @@ func (s *Server) EventStreams() *events.Streams { return s.streams }
 func (s *Server) EachAuthFailure(yield func(reason string, count uint64)) { s.keys.eachFailure(yield) }
 
 // EachRequest yields the durations of requests by route, method and status.
-func (s *Server) EachRequest(yield func(Requests)) { s.metrics.each(yield) }
+func (s *Server) EachRequest(yield func(ops.Requests)) { s.metrics.each(yield) }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/ops"
 )
 
 // durationBounds are the histogram's upper bounds. A resolve hit takes a few microseconds, a long list seconds.
@@ -86,7 +88,7 @@ func (m *metrics) observe(route, method string, status int, took time.Duration) 
 }
 
 // each yields the durations of all requests.
-func (m *metrics) each(yield func(Requests)) {
+func (m *metrics) each(yield func(ops.Requests)) {
 	var ok, notModified histogram
 	for i := range m.resolved {
 		ok.add(&m.resolved[i].ok)
@@ -100,8 +102,8 @@ func (m *metrics) each(yield func(Requests)) {
 	})
 }
 
-func (h *histogram) requests(l requestLabels) Requests {
-	r := Requests{Route: l.route, Method: l.method, Status: l.status, Buckets: make(map[float64]uint64, len(durationBounds)), Sum: time.Duration(h.sum.Load())}
+func (h *histogram) requests(l requestLabels) ops.Requests {
+	r := ops.Requests{Route: l.route, Method: l.method, Status: l.status, Buckets: make(map[float64]uint64, len(durationBounds)), Sum: time.Duration(h.sum.Load())}
 	for i, bound := range durationBounds {
 		r.Count += h.buckets[i].Load()
 		r.Buckets[bound.Seconds()] = r.Count

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 )
 
@@ -29,10 +30,10 @@ func (c *config) Confirm(context.Context) error { c.confirms++; return c.confirm
 func TestOps(t *testing.T) {
 	h := start(t)
 	c := &config{status: configsrc.Status{State: "held", Errors: 3, Held: &configsrc.Held{Reason: "too many"}, LastSuccess: time.Unix(1700000000, 500e6)}}
-	if _, err := api.NewOps(api.OpsOptions{}); err == nil {
+	if _, err := ops.New(ops.Options{}); err == nil {
 		t.Error("no error without a server")
 	}
-	ops, err := api.NewOps(api.OpsOptions{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: c, Logger: slog.New(slog.DiscardHandler), Version: "v1"})
+	o, err := ops.New(ops.Options{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: c, Logger: slog.New(slog.DiscardHandler), Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- ops.Serve(ln) }()
+	go func() { served <- o.Serve(ln) }()
 	ask := func(method, path string, headers ...string) (int, string) {
 		t.Helper()
 		req, _ := http.NewRequest(method, "http://"+ln.Addr().String()+path, nil)
@@ -68,9 +69,9 @@ func TestOps(t *testing.T) {
 
 	expect("GET", "/livez", 200)
 	expect("GET", "/readyz", 503)
-	ops.SetReady(true)
+	o.SetReady(true)
 	expect("GET", "/readyz", 200)
-	ops.SetReady(false)
+	o.SetReady(false)
 	expect("GET", "/readyz", 503)
 	expect("GET", "/debug/pprof/", 200)
 	expect("GET", "/debug/pprof/heap", 200)
@@ -124,7 +125,7 @@ func TestOps(t *testing.T) {
 	if strings.Contains(metrics, "secret-path") || strings.Contains(metrics, "BREW") {
 		t.Error("the caller's text is in the metrics")
 	}
-	if err := ops.Shutdown(t.Context()); err != nil {
+	if err := o.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := <-served; err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/ops"
 )
 
 // A fromListener gives its connections another peer's address: no test can come from another machine.
@@ -45,7 +46,7 @@ func serveOps(t *testing.T, addr, peer string) net.Addr {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := api.NewOps(api.OpsOptions{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: new(config), Logger: slog.New(slog.DiscardHandler),
+	o, err := ops.New(ops.Options{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: new(config), Logger: slog.New(slog.DiscardHandler),
 		Listen: []string{addr, "Ops.Example:9090", ln.Addr().String()},
 		Allow:  []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}})
 	if err != nil {
@@ -56,9 +57,9 @@ func serveOps(t *testing.T, addr, peer string) net.Addr {
 		from.peer = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(peer), 5000))
 	}
 	served := make(chan error, 1)
-	go func() { served <- ops.Serve(from) }()
+	go func() { served <- o.Serve(from) }()
 	t.Cleanup(func() {
-		if err := ops.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
+		if err := o.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
 			t.Error(err)
 		}
 		<-served

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fingerpost/api"
+	"fingerpost/api/ops"
 )
 
 // waitForLock is a name to look for in a profile.
@@ -32,7 +33,7 @@ func waitForLock(mu *sync.Mutex, stop <-chan struct{}) {
 // The profiles of waiting see what waits while they are taken, and cost nothing afterwards.
 func TestLockProfiles(t *testing.T) {
 	h := start(t)
-	ops, err := api.NewOps(api.OpsOptions{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: &config{}, Logger: slog.New(slog.DiscardHandler)})
+	o, err := ops.New(ops.Options{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: &config{}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestLockProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- ops.Serve(ln) }()
+	go func() { served <- o.Serve(ln) }()
 	var mu sync.Mutex
 	var waiting sync.WaitGroup
 	stop := make(chan struct{})
@@ -74,7 +75,7 @@ func TestLockProfiles(t *testing.T) {
 	if fraction := runtime.SetMutexProfileFraction(-1); fraction != 0 {
 		t.Errorf("the profile is still on: fraction %d", fraction)
 	}
-	if err := ops.Shutdown(t.Context()); err != nil {
+	if err := o.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := <-served; err != nil {

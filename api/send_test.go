@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/ops"
 	"fingerpost/mailer"
 )
 
@@ -387,7 +388,7 @@ func TestSendToFullQueue(t *testing.T) {
 // The ops listener tells of the queue, and of a project whose mail has stopped.
 func TestMailFigures(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
-	ops, err := api.NewOps(api.OpsOptions{Resolver: p.resolver, Figures: p.server, Streams: p.server.EventStreams(), Config: &config{}, Mail: p.mail})
+	o, err := ops.New(ops.Options{Resolver: p.resolver, Figures: p.server, Streams: p.server.EventStreams(), Config: &config{}, Mail: p.mail})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,8 +396,8 @@ func TestMailFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go ops.Serve(ln)
-	t.Cleanup(func() { _ = ops.Shutdown(context.Background()) })
+	go o.Serve(ln)
+	t.Cleanup(func() { _ = o.Shutdown(context.Background()) })
 	get := func(path string) string {
 		res, err := http.Get("http://" + ln.Addr().String() + path)
 		if err != nil {

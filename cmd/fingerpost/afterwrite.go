@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"fingerpost/api"
+	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 )
 
@@ -52,7 +52,7 @@ type afterWrite struct {
 	mu      sync.Mutex // guards what follows
 	pending []configsrc.Written
 	taken   int // writes of the run that is under way
-	status  api.AfterWriteStatus
+	status  ops.AfterWriteStatus
 }
 
 // newAfterWrite starts waiting for writes. It returns nil for an empty command.
@@ -123,7 +123,7 @@ func (a *afterWrite) finish(ctx context.Context) {
 }
 
 // Status is the present state.
-func (a *afterWrite) Status() api.AfterWriteStatus {
+func (a *afterWrite) Status() ops.AfterWriteStatus {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	st := a.status

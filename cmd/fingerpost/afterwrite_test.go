@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/api"
+	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 )
 
@@ -320,7 +320,7 @@ func TestAfterWriteGit(t *testing.T) {
 	if got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Once more"}`); got.status != http.StatusCreated {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	var st struct{ AfterWrite api.AfterWriteStatus }
+	var st struct{ AfterWrite ops.AfterWriteStatus }
 	err := poll(soon, func() error {
 		res, err := http.Get(r.ops + "/status")
 		if err != nil {

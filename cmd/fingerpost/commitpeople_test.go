@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/api"
+	"fingerpost/api/ops"
 )
 
 // TestCommitBesidePeople lets API clients write, with the recipe of the README, while a person commits, stages, stashes,
@@ -207,7 +207,7 @@ func (d *desk) untilCommitted() {
 			return err
 		}
 		defer res.Body.Close()
-		var st struct{ AfterWrite api.AfterWriteStatus }
+		var st struct{ AfterWrite ops.AfterWriteStatus }
 		if err := json.NewDecoder(res.Body).Decode(&st); err != nil {
 			return err
 		}

@@ -24,13 +24,15 @@ var plan = map[string][]string{
 		"github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/mailer": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3",
 		"golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
+	"fingerpost/api/ops": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
+		"github.com/prometheus/client_golang"},
 	"fingerpost/api/events": {"fingerpost/resolver/catalog", "fingerpost/resolver"},
 	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
-		"fingerpost/api/events",
-		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang",
+		"fingerpost/api/events", "fingerpost/api/ops",
+		"github.com/valyala/fasthttp", "github.com/fasthttp/router",
 		"github.com/golang-jwt/jwt/v5"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
-		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
+		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api", "fingerpost/api/ops",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", // the floor, and the stores of the bare programs
@@ -40,16 +42,17 @@ var plan = map[string][]string{
 
 // sole are the libraries that one room alone may import, bench's baselines apart.
 var sole = map[string]string{
-	"github.com/cockroachdb/pebble/v2":  "fingerpost/resolver/store",
-	"github.com/dgraph-io/ristretto/v2": "fingerpost/resolver",
-	"github.com/hashicorp/hcl/v2":       "fingerpost/configsrc/hclfile",
-	"filippo.io/age":                    "fingerpost/configsrc/seal",
-	"github.com/fsnotify/fsnotify":      "fingerpost/configsrc",
-	"github.com/domodwyer/mailyak/v3":   "fingerpost/mailer",
-	"github.com/valyala/fasthttp":       "fingerpost/api",
-	"github.com/fasthttp/router":        "fingerpost/api",
-	"github.com/golang-jwt/jwt/v5":      "fingerpost/api",
-	"gonum.org/v1/plot":                 "fingerpost/bench/chart",
+	"github.com/cockroachdb/pebble/v2":    "fingerpost/resolver/store",
+	"github.com/dgraph-io/ristretto/v2":   "fingerpost/resolver",
+	"github.com/hashicorp/hcl/v2":         "fingerpost/configsrc/hclfile",
+	"filippo.io/age":                      "fingerpost/configsrc/seal",
+	"github.com/fsnotify/fsnotify":        "fingerpost/configsrc",
+	"github.com/domodwyer/mailyak/v3":     "fingerpost/mailer",
+	"github.com/valyala/fasthttp":         "fingerpost/api",
+	"github.com/fasthttp/router":          "fingerpost/api",
+	"github.com/golang-jwt/jwt/v5":        "fingerpost/api",
+	"github.com/prometheus/client_golang": "fingerpost/api/ops",
+	"gonum.org/v1/plot":                   "fingerpost/bench/chart",
 }
 
 type goPackage struct {

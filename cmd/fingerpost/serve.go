@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api"
+	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
@@ -99,7 +100,7 @@ type service struct {
 	resolver    *resolver.Resolver
 	mail        *mailService // nil until the store is open
 	api         *api.Server
-	ops         *api.Ops
+	ops         *ops.Server
 	listeners   []boundListener
 	opsListener net.Listener
 	loading     atomic.Pointer[progress] // the first load's
@@ -295,7 +296,7 @@ func (s *service) open(ctx context.Context) error {
 		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },
 		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx),
 	}
-	opsOptions := api.OpsOptions{Logger: s.log, Version: version(), Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
+	opsOptions := ops.Options{Logger: s.log, Version: version(), Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
 	if !loopback(s.opsListener.Addr()) {
 		s.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; commands and pprof are for this machine and --ops-allow",
 			"address", s.opsListener.Addr().String(), "ops_allow", fmt.Sprint(s.opsAllow))
@@ -320,7 +321,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	opsOptions.Resolver, opsOptions.Figures, opsOptions.Streams = s.resolver, s.api, s.api.EventStreams()
 	opsOptions.Config, opsOptions.Mail = s.source, s.mail.mailer
-	s.ops, err = api.NewOps(opsOptions)
+	s.ops, err = ops.New(opsOptions)
 	return err
 }
 

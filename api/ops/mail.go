@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"time"
@@ -41,7 +41,7 @@ type stoppedStatus struct {
 // maxStopped bounds how many projects /status names.
 const maxStopped = 100
 
-func (o *Ops) mailStatus() *mailStatus {
+func (o *Server) mailStatus() *mailStatus {
 	c, stopped := o.Mail.Counts(), o.Mail.Stopped()
 	s := &mailStatus{Queued: c.Waiting, LowDisk: c.LowDisk, Attempts: c.Attempts, Sends: make(map[string]uint64, len(c.Sends)), Stopped: []stoppedStatus{}}
 	for _, send := range c.Sends {
@@ -61,7 +61,7 @@ func (o *Ops) mailStatus() *mailStatus {
 }
 
 // mailMetrics are those of the mail service (contract cli.md).
-func (o *Ops) mailMetrics(gauge func(name, help string, value func() float64) prometheus.Collector) []prometheus.Collector {
+func (o *Server) mailMetrics(gauge func(name, help string, value func() float64) prometheus.Collector) []prometheus.Collector {
 	return []prometheus.Collector{
 		counters{
 			desc: prometheus.NewDesc("fingerpost_mail_sends_total", "What came of attempts to send a mail, and of the wait for one.", []string{"result"}, nil),

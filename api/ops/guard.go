@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// An opsGuard decides which requests the ops listener answers (contract cli.md). A page that a browser on this machine has
+// A guard decides which requests the ops listener answers (contract cli.md). A page that a browser on this machine has
 // open can reach the listener under a name of its own, whose address its owner chooses (DNS rebinding); its Host gives it
 // away. Another machine may read the status, and send commands only if it is in allow. A Unix socket has permissions.
-type opsGuard struct {
+type guard struct {
 	allow []netip.Prefix
 	names []string // of this machine, in lower case
 }
 
-// newOpsGuard knows the machine by the hosts of the addresses that are listened on, by its host name, and as localhost.
-func newOpsGuard(listen []string, allow []netip.Prefix) *opsGuard {
-	g := &opsGuard{allow: allow, names: []string{"localhost"}}
+// newGuard knows the machine by the hosts of the addresses that are listened on, by its host name, and as localhost.
+func newGuard(listen []string, allow []netip.Prefix) *guard {
+	g := &guard{allow: allow, names: []string{"localhost"}}
 	if name, err := os.Hostname(); err == nil {
 		g.names = append(g.names, strings.ToLower(name))
 	}
@@ -32,10 +32,10 @@ func newOpsGuard(listen []string, allow []netip.Prefix) *opsGuard {
 }
 
 // told lets requests through that name this machine as their Host.
-func (g *opsGuard) told(next http.HandlerFunc) http.Handler {
+func (g *guard) told(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !overUnix(r) && !g.isThisMachine(r) {
-			refuseOps(w, fmt.Sprintf("the Host of the request, %.80q, is no address or name of this machine: ask for http://127.0.0.1 or the address of --ops-listen", r.Host))
+			refuse(w, fmt.Sprintf("the Host of the request, %.80q, is no address or name of this machine: ask for http://127.0.0.1 or the address of --ops-listen", r.Host))
 			return
 		}
 		next(w, r)
@@ -43,21 +43,21 @@ func (g *opsGuard) told(next http.HandlerFunc) http.Handler {
 }
 
 // command lets requests through that also come from this machine, or from where --ops-allow says.
-func (g *opsGuard) command(next http.HandlerFunc) http.Handler {
+func (g *guard) command(next http.HandlerFunc) http.Handler {
 	return g.told(func(w http.ResponseWriter, r *http.Request) {
 		if !overUnix(r) && !g.mayCommand(r) {
-			refuseOps(w, fmt.Sprintf("commands and profiles are for this machine only, and this request comes from %s: serve --ops-allow CIDR lets others in", opsPeer(r)))
+			refuse(w, fmt.Sprintf("commands and profiles are for this machine only, and this request comes from %s: serve --ops-allow CIDR lets others in", peerOf(r)))
 			return
 		}
 		next(w, r)
 	})
 }
 
-func refuseOps(w http.ResponseWriter, why string) {
+func refuse(w http.ResponseWriter, why string) {
 	writeJSON(w, http.StatusForbidden, map[string]string{"error": why})
 }
 
-func (g *opsGuard) isThisMachine(r *http.Request) bool {
+func (g *guard) isThisMachine(r *http.Request) bool {
 	host := hostOf(r.Host)
 	for _, name := range g.names {
 		if host == name {
@@ -68,8 +68,8 @@ func (g *opsGuard) isThisMachine(r *http.Request) bool {
 	return err == nil && isOwn(addr, r)
 }
 
-func (g *opsGuard) mayCommand(r *http.Request) bool {
-	peer := opsPeer(r)
+func (g *guard) mayCommand(r *http.Request) bool {
+	peer := peerOf(r)
 	for _, p := range g.allow {
 		if p.Contains(peer) {
 			return true
@@ -87,8 +87,8 @@ func hostOf(hostPort string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// opsPeer is the address that a request comes from, the zero Addr where it has none.
-func opsPeer(r *http.Request) netip.Addr {
+// peerOf is the address that a request comes from, the zero Addr where it has none.
+func peerOf(r *http.Request) netip.Addr {
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return peer.Addr().Unmap().WithZone("")
 }

@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"strconv"
@@ -9,7 +9,7 @@ import (
 )
 
 // registry gathers all metrics. Each is read when it is asked for.
-func (o *Ops) registry() (*prometheus.Registry, error) {
+func (o *Server) registry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	status := o.Config.Status
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
@@ -80,14 +80,14 @@ func boolValue(b bool) float64 {
 	return 0
 }
 
-func (o *Ops) eachCacheResult(yield func(label string, count uint64)) {
+func (o *Server) eachCacheResult(yield func(label string, count uint64)) {
 	m := o.Resolver.Metrics()
 	yield("hit", m.Hits)
 	yield("negative_hit", m.NegativeHits)
 	yield("miss", m.Misses)
 }
 
-func (o *Ops) eachAfterWrite(yield func(label string, count uint64)) {
+func (o *Server) eachAfterWrite(yield func(label string, count uint64)) {
 	st := o.AfterWrite()
 	yield("ok", st.Runs-st.Failures)
 	yield("failed", st.Failures)

@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ const backupStall = time.Minute
 const headerPID = "Fingerpost-Pid"
 
 // backup streams an archive of the store: the files' bytes, with sealed values and key hashes, and the mail log and queue.
-func (o *Ops) backup(w http.ResponseWriter, r *http.Request) {
+func (o *Server) backup(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(headerPID, strconv.Itoa(os.Getpid()))
 	control := http.NewResponseController(w)
 	control.SetWriteDeadline(time.Time{}) // reading the store comes first, which takes as long as it is large

@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"context"
@@ -46,14 +46,14 @@ type Config interface {
 	Confirm(ctx context.Context) error
 }
 
-// MailFigures is what the ops listener asks of the mailer; *mailer.Mailer is one.
-type MailFigures interface {
+// Mail is what the ops listener asks of the mailer; *mailer.Mailer is one.
+type Mail interface {
 	Counts() mailer.Counts
 	Stopped() []mailer.Stopped
 }
 
-// OpsOptions say what the ops listener reports on. Resolver, Figures, Streams and Config are required.
-type OpsOptions struct {
+// Options say what the ops listener reports on. Resolver, Figures, Streams and Config are required.
+type Options struct {
 	Resolver *resolver.Resolver
 	Figures  Figures
 	Streams  Streams
@@ -65,7 +65,7 @@ type OpsOptions struct {
 	// AfterWrite returns the state of the command after writes. Nil: there is none.
 	AfterWrite func() AfterWriteStatus
 	// Mail reports on the mail service. Nil: there is none.
-	Mail MailFigures
+	Mail Mail
 }
 
 // An AfterWriteStatus is the state of the command of --after-write.
@@ -78,29 +78,29 @@ type AfterWriteStatus struct {
 	LastError string    `json:"error,omitempty"`  // why the last run failed, with the end of its output
 }
 
-// An Ops serves probes, metrics, profiles, the status and the reload commands. It asks for no key: an opsGuard decides
+// A Server serves probes, metrics, profiles, the status and the reload commands. It asks for no key: a guard decides
 // which requests it answers. Safe for concurrent use.
-type Ops struct {
-	OpsOptions
+type Server struct {
+	Options
 	started time.Time
 	ready   atomic.Bool
 	http    *http.Server
 }
 
-// NewOps makes an Ops that is not ready yet.
-func NewOps(o OpsOptions) (*Ops, error) {
+// New makes a Server that is not ready yet.
+func New(o Options) (*Server, error) {
 	if o.Resolver == nil || o.Figures == nil || o.Streams == nil || o.Config == nil {
-		return nil, errors.New("api: OpsOptions.Resolver, Figures, Streams or Config is missing")
+		return nil, errors.New("ops: Options.Resolver, Figures, Streams or Config is missing")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	ops := &Ops{OpsOptions: o, started: time.Now()}
+	ops := &Server{Options: o, started: time.Now()}
 	registry, err := ops.registry()
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	guard := newOpsGuard(o.Listen, o.Allow)
+	guard := newGuard(o.Listen, o.Allow)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", ops.readyz)
@@ -139,7 +139,7 @@ func NewOps(o OpsOptions) (*Ops, error) {
 }
 
 // Serve serves on ln, which it owns, until Shutdown, which makes it return nil.
-func (o *Ops) Serve(ln net.Listener) error {
+func (o *Server) Serve(ln net.Listener) error {
 	if err := o.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve operations on %s: %w", ln.Addr(), err)
 	}
@@ -147,10 +147,10 @@ func (o *Ops) Serve(ln net.Listener) error {
 }
 
 // SetReady decides what /readyz answers: true once the first load has ended, false when the shutdown begins.
-func (o *Ops) SetReady(ready bool) { o.ready.Store(ready) }
+func (o *Server) SetReady(ready bool) { o.ready.Store(ready) }
 
 // Shutdown stops serving; when ctx ends it cuts what is left.
-func (o *Ops) Shutdown(ctx context.Context) error {
+func (o *Server) Shutdown(ctx context.Context) error {
 	if err := o.http.Shutdown(ctx); err != nil {
 		o.http.Close()
 		return err
@@ -158,7 +158,7 @@ func (o *Ops) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-func (o *Ops) readyz(w http.ResponseWriter, _ *http.Request) {
+func (o *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !o.ready.Load() {
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 		return
@@ -166,8 +166,8 @@ func (o *Ops) readyz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// opsStatus is the document of /status.
-type opsStatus struct {
+// statusDocument is the document of /status.
+type statusDocument struct {
 	Version       string            `json:"version"`
 	Ready         bool              `json:"ready"`
 	UptimeSeconds float64           `json:"uptimeSeconds"`
@@ -195,9 +195,9 @@ type storeStatus struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
+func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 	reason, degraded := o.Resolver.Degraded()
-	status := opsStatus{
+	status := statusDocument{
 		Version:       o.Version,
 		Ready:         o.ready.Load(),
 		UptimeSeconds: time.Since(o.started).Seconds(),
@@ -215,7 +215,7 @@ func (o *Ops) status(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, status)
 }
 
-func (o *Ops) secretStatus() []secretStatus {
+func (o *Server) secretStatus() []secretStatus {
 	problems := o.Resolver.SecretProblems()
 	list := []secretStatus{}
 	for _, p := range problems[:min(len(problems), maxSecretProblems)] {
@@ -229,7 +229,7 @@ func (o *Ops) secretStatus() []secretStatus {
 }
 
 // command runs a reload command and answers with the state after it.
-func (o *Ops) command(run func(context.Context) error) http.HandlerFunc {
+func (o *Server) command(run func(context.Context) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := run(r.Context()); err != nil {
 			writeJSON(w, http.StatusConflict, map[string]any{"error": err.Error(), "config": o.Config.Status()})
