@@ -45,7 +45,7 @@ type Stream struct {
 	// After is the revision behind which the client resumes, if Resumes is true. A new client starts at the newest.
 	After   uint64
 	Resumes bool
-	// Head is the response's head; Chunked tells whether it announces a chunked body.
+	// Head is the response's head; Chunked is true if it announces a chunked body.
 	Head    []byte
 	Chunked bool
 	// RequestID is for the log.

@@ -10,25 +10,25 @@ import (
 	"fingerpost/resolver"
 )
 
-// backupStall is how long whoever takes a backup may leave it where it is.
+// backupStall is how long a client may take none of a backup before it is cut off.
 const backupStall = time.Minute
 
-// headerPID tells the process that a backup comes from, so that "fingerpost backup" can compare it with the one that has
-// the data directory it was asked about.
+// headerPID carries the id of the process that a backup comes from. "fingerpost backup" compares it with the process that
+// holds the data directory.
 const headerPID = "Fingerpost-Pid"
 
-// backup streams an archive of the store: the files' bytes, with sealed values and key hashes, and the mail log and queue.
+// backup streams an archive of the store: the files' bytes, with sealed values and key hashes, the mail log and the queue.
 func (o *Server) backup(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(headerPID, strconv.Itoa(os.Getpid()))
 	control := http.NewResponseController(w)
-	control.SetWriteDeadline(time.Time{}) // reading the store comes first, which takes as long as it is large
+	control.SetWriteDeadline(time.Time{}) // reading a large store takes long before the first byte
 	out := &stream{w: w, control: control}
 	switch err := o.Resolver.Backup(out); {
 	case err == nil:
 		o.Logger.Info("backup written", "bytes", out.n, "took", time.Since(out.begun).Round(time.Millisecond).String())
 	case out.n > 0:
 		o.Logger.Warn("backup cut off", "bytes", out.n, "error", err)
-		panic(http.ErrAbortHandler) // the only way to tell the caller that this was not all
+		panic(http.ErrAbortHandler) // cuts the connection, so that the client does not take a part for the whole
 	case errors.Is(err, resolver.ErrBackupRuns):
 		writeJSON(w, http.StatusConflict, map[string]string{"error": err.Error()})
 	default:
@@ -37,7 +37,7 @@ func (o *Server) backup(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A stream sends the archive on; a caller who does not take it is cut off.
+// A stream writes the archive to the client, with a deadline of its own for each write.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A guard decides which requests the ops listener answers (contract cli.md). A page that a browser on this machine has
-// open can reach the listener under a name of its own, whose address its owner chooses (DNS rebinding); its Host gives it
-// away. Another machine may read the status, and send commands only if it is in allow. A Unix socket has permissions.
+// A guard decides which requests the ops listener answers. The status needs a Host that names this machine: a web page in a
+// browser on this machine can reach the listener by a name of its own (DNS rebinding), and its Host shows that. Commands
+// also need a peer that is this machine or in allow. Requests over a Unix socket pass: the socket has permissions.
 type guard struct {
 	allow []netip.Prefix
 	names []string // of this machine, in lower case
 }
 
-// newGuard knows the machine by the hosts of the addresses that are listened on, by its host name, and as localhost.
+// newGuard takes as names of this machine: the hosts of the listen addresses, the host name and localhost.
 func newGuard(listen []string, allow []netip.Prefix) *guard {
 	g := &guard{allow: allow, names: []string{"localhost"}}
 	if name, err := os.Hostname(); err == nil {
@@ -31,8 +31,8 @@ func newGuard(listen []string, allow []netip.Prefix) *guard {
 	return g
 }
 
-// told lets requests through that name this machine as their Host.
-func (g *guard) told(next http.HandlerFunc) http.Handler {
+// reading passes requests whose Host names this machine.
+func (g *guard) reading(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !overUnix(r) && !g.isThisMachine(r) {
 			refuse(w, fmt.Sprintf("the Host of the request, %.80q, is no address or name of this machine: ask for http://127.0.0.1 or the address of --ops-listen", r.Host))
@@ -42,9 +42,9 @@ func (g *guard) told(next http.HandlerFunc) http.Handler {
 	})
 }
 
-// command lets requests through that also come from this machine, or from where --ops-allow says.
+// command passes requests that also come from this machine or from a network of --ops-allow.
 func (g *guard) command(next http.HandlerFunc) http.Handler {
-	return g.told(func(w http.ResponseWriter, r *http.Request) {
+	return g.reading(func(w http.ResponseWriter, r *http.Request) {
 		if !overUnix(r) && !g.mayCommand(r) {
 			refuse(w, fmt.Sprintf("commands and profiles are for this machine only, and this request comes from %s: serve --ops-allow CIDR lets others in", peerOf(r)))
 			return
@@ -78,7 +78,7 @@ func (g *guard) mayCommand(r *http.Request) bool {
 	return isOwn(peer, r)
 }
 
-// hostOf is the host in "host:port", "[address]:port" or either without a port, in lower case and without a final dot.
+// hostOf returns the host in "host:port", "[address]:port" or either without a port, in lower case and without a final dot.
 func hostOf(hostPort string) string {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -87,7 +87,7 @@ func hostOf(hostPort string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// peerOf is the address that a request comes from, the zero Addr where it has none.
+// peerOf returns the address that a request comes from, the zero Addr if there is none.
 func peerOf(r *http.Request) netip.Addr {
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return peer.Addr().Unmap().WithZone("")
@@ -103,8 +103,8 @@ func overUnix(r *http.Request) bool {
 	return addr != nil && addr.Network() == "unix"
 }
 
-// isOwn reports whether an address is one of this machine's: loopback, the one that the request was sent to, or one of a
-// network interface, which may come and go.
+// isOwn reports whether an address belongs to this machine: loopback, the address that the request was sent to, or that of
+// a network interface. Interfaces come and go, so they are listed for each request.
 func isOwn(addr netip.Addr, r *http.Request) bool {
 	addr = addr.Unmap().WithZone("")
 	if addr.IsLoopback() {
@@ -112,7 +112,7 @@ func isOwn(addr netip.Addr, r *http.Request) bool {
 	}
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		all = nil // then the address of the request has to do
+		all = nil // the address of the request remains
 	}
 	for _, a := range append(all, localAddr(r)) {
 		var ip net.IP

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	mutexFraction   = 5      // of that many waits for a lock one is noted
-	blockNanosecond = 10_000 // a wait of that length is noted, shorter ones in proportion
+	mutexFraction   = 5      // one in 5 waits for a mutex is recorded
+	blockNanosecond = 10_000 // waits from 10 µs on are recorded, shorter ones in proportion
 )
 
-// lockProfiles turns the profiles of waiting on while one is taken, and off after the last: they cost time at each wait
-// for a lock, and a server that has to be started anew for a profile shows other waits than the one in trouble.
+// lockProfiles enables the runtime's mutex and block profiles while one is taken: they cost time at each wait, and a server
+// in trouble cannot be restarted to enable them.
 //
-// The runtime dates the waits for a mutex by the head of its queue: a mutex whose queue has not been empty for a moment
-// since before the profile was turned on is missing from "mutex". "block" shows who waits for it.
+// The runtime counts waits for a mutex from the head of its queue: a mutex whose queue has never been empty since the
+// profile began is missing from "mutex". "block" shows the goroutines that wait for it.
 type lockProfiles struct {
 	mu     sync.Mutex
 	takers int
 }
 
-// handler serves the profile "mutex" or "block" of as many seconds as are asked for.
+// handler serves the profile "mutex" or "block" over the seconds that the query names.
 func (l *lockProfiles) handler(name string) http.HandlerFunc {
 	profile := pprof.Handler(name)
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -8,23 +8,23 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// mailStatus is what /status says of the mail service.
+// mailStatus is the part of /status about the mail service.
 type mailStatus struct {
 	Queued   int64             `json:"queued"`            // mails that are accepted and have not reached their end
-	LowDisk  string            `json:"lowDisk,omitempty"` // what the disk that mail is stored on has too little of: sends are refused
-	Attempts int64             `json:"attempts"`          // under way
-	Sends    map[string]uint64 `json:"sends"`             // what came of attempts since the start
-	Stopped  []stoppedStatus   `json:"stopped"`           // maxStopped at most
+	LowDisk  string            `json:"lowDisk,omitempty"` // what the disk of the mail store lacks; sends are refused while it does
+	Attempts int64             `json:"attempts"`          // that run now
+	Sends    map[string]uint64 `json:"sends"`             // by result, since the start
+	Stopped  []stoppedStatus   `json:"stopped"`           // at most maxStopped
 	Gaps     []gapStatus       `json:"gaps,omitempty"`
 }
 
-// A gapStatus tells what became of the mail in a store that was damaged.
+// A gapStatus reports what was recovered of the mail in a damaged store.
 type gapStatus struct {
-	Found    time.Time `json:"found,omitzero"` // zero while it is looked at
-	MovedTo  string    `json:"movedTo"`        // where the damaged store is: a name beside the data directory
-	Complete bool      `json:"complete"`       // all was had back
+	Found    time.Time `json:"found,omitzero"` // zero while the recovery runs
+	MovedTo  string    `json:"movedTo"`        // the damaged store: a name next to the data directory
+	Complete bool      `json:"complete"`       // everything was recovered
 	Reason   string    `json:"reason,omitempty"`
-	Entries  int       `json:"entries"` // of the mail log, had back
+	Entries  int       `json:"entries"` // of the mail log, recovered
 	Queued   int       `json:"queued"`  // of them, mails that go on being sent
 	Lost     int       `json:"lost"`    // of them, mails that can no longer be sent
 }
@@ -60,7 +60,7 @@ func (o *Server) mailStatus() *mailStatus {
 	return s
 }
 
-// mailMetrics are those of the mail service (contract cli.md).
+// mailMetrics are the metrics of the mail service.
 func (o *Server) mailMetrics(gauge func(name, help string, value func() float64) prometheus.Collector) []prometheus.Collector {
 	return []prometheus.Collector{
 		counters{

@@ -42,7 +42,7 @@ type Streams interface {
 type Config interface {
 	Status() configsrc.Status
 	Reload(ctx context.Context) error
-	// Confirm lets through the mass deletion that is held back.
+	// Confirm applies the mass deletion that is held back.
 	Confirm(ctx context.Context) error
 }
 
@@ -104,7 +104,7 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", ops.readyz)
-	mux.Handle("GET /status", guard.told(ops.status))
+	mux.Handle("GET /status", guard.reading(ops.status))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
 	reload := func(ctx context.Context) error {
 		o.Resolver.ForgetSecrets()
@@ -126,7 +126,7 @@ func New(o Options) (*Server, error) {
 		mux.Handle(pattern, guard.command(command))
 	}
 	ops.http = &http.Server{
-		// A web page that the operator has open must not be able to send commands.
+		// A web page in the operator's browser must not be able to send commands.
 		Handler:           http.NewCrossOriginProtection().Handler(mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -175,7 +175,7 @@ type statusDocument struct {
 	Config        configsrc.Status  `json:"config"`
 	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
 	Mail          *mailStatus       `json:"mail,omitempty"`
-	Secrets       []secretStatus    `json:"secrets"` // what is wrong with secrets that were needed; maxSecretProblems at most
+	Secrets       []secretStatus    `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
 }
 
 // A secretStatus is a problem with a project's secret.
@@ -228,7 +228,7 @@ func (o *Server) secretStatus() []secretStatus {
 	return list
 }
 
-// command runs a reload command and answers with the state after it.
+// command runs a reload command and answers with the state of the files after it.
 func (o *Server) command(run func(context.Context) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := run(r.Context()); err != nil {
@@ -244,5 +244,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	encoder.Encode(v) // a failure means that the caller has gone
+	encoder.Encode(v) // a failure means that the client has gone
 }
