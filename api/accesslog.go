@@ -11,8 +11,8 @@ import (
 	"fingerpost/resolver"
 )
 
-// record puts a finished request into the metrics and the access log. pattern is the route's path, empty where none
-// matched: the path that was asked for is the caller's text and belongs into neither.
+// record adds a finished request to the metrics and the access log. pattern is the route's path, "" if no route matched:
+// the request's own path is the client's text and belongs in neither.
 func (s *Server) record(ctx *fasthttp.RequestCtx, method []byte, pattern string, key *resolver.Key, took time.Duration) {
 	s.metrics.observe(pattern, methodLabel(method), ctx.Response.StatusCode(), took)
 	s.logAccess(ctx, method, pattern, key, took)
@@ -31,14 +31,14 @@ func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method []byte, pattern stri
 	}
 	if key != nil {
 		attrs = append(attrs, slog.String("key", key.ID))
-		if isMailPath(pattern) { // the key was good, so the name was, too
+		if isMailPath(pattern) { // the key was good, so the name is well formed
 			attrs = append(attrs, slog.String("service", serviceName(ctx)))
 		}
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
 }
 
-// methodLabel is the method, or "other": methods are the caller's text, and metrics must stay few.
+// methodLabel returns the method, or "other": a client may invent methods, and metrics must stay few.
 func methodLabel(name []byte) string {
 	switch method := string(name); method {
 	case fasthttp.MethodGet, fasthttp.MethodHead, fasthttp.MethodPost, fasthttp.MethodPut, fasthttp.MethodDelete, fasthttp.MethodOptions:
@@ -47,12 +47,12 @@ func methodLabel(name []byte) string {
 	return "other"
 }
 
-// logFault logs the cause of a 500, which the caller does not see.
+// logFault logs the cause of a 500, which the client does not see.
 func (s *Server) logFault(ctx *fasthttp.RequestCtx, err error) {
 	s.log.Error("request failed", "request_id", requestID(ctx), "error", err)
 }
 
-// panicked logs a handler's panic and answers 500 in its place.
+// panicked logs a handler's panic and answers 500.
 func (s *Server) panicked(ctx *fasthttp.RequestCtx, cause any) {
 	id := requestID(ctx)
 	s.log.Error("handler panicked", "request_id", id, "cause", cause, "stack", string(debug.Stack()))

@@ -24,7 +24,7 @@ const (
 	resolvePermissions = catalog.MayResolve | catalog.MayRead
 )
 
-// A keyFailure says why a key or a token was refused. It goes to the metrics, never to the caller.
+// A keyFailure is the reason why a key or a token was refused. It goes to the metrics, never to the client.
 type keyFailure uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed", "unknown", "expired", "blocked", "service_name",
 	"token_missing", "token_repeated", "token_malformed", "token_invalid"}
 
-// A gatekeeper checks keys. Safe for concurrent use; a key that has been seen before costs no lock, no hash and no
+// A gatekeeper checks keys. Safe for concurrent use; a key that has been verified before costs no lock, no hash and no
 // allocation.
 type gatekeeper struct {
 	keys     func() *resolver.KeySet
@@ -56,8 +56,8 @@ type gatekeeper struct {
 	failures [keyFailures]atomic.Uint64
 }
 
-// verifiedKeys remembers the keys that one KeySet has vouched for. It goes with the KeySet, so that a revoked key stops
-// with the reload that revokes it.
+// verifiedKeys caches the keys verified against one KeySet. A reload makes a new KeySet, so a revoked key is refused from
+// the reload on.
 type verifiedKeys struct {
 	set   *resolver.KeySet
 	slots [verifiedSlots]atomic.Pointer[verifiedKey]
@@ -101,7 +101,7 @@ func (g *gatekeeper) verify(text []byte, now time.Time) (*resolver.Key, keyFailu
 		known = &verifiedKeys{set: set}
 		g.verified.Store(known)
 	}
-	// The slot comes from the checksum's last characters, which say nothing about the secret.
+	// The checksum's last characters choose the slot: they reveal nothing about the secret.
 	slot := &known.slots[(uint(text[len(text)-1])*62+uint(text[len(text)-2]))%verifiedSlots]
 	v := slot.Load()
 	if v == nil || v.len != len(text) || subtle.ConstantTimeCompare(v.text[:v.len], text) != 1 {
@@ -117,7 +117,7 @@ func (g *gatekeeper) verify(text []byte, now time.Time) (*resolver.Key, keyFailu
 	return v.key, keyGood
 }
 
-// lookUp hashes the text whether or not its id is known, so that both take the same time.
+// lookUp hashes the text even if its id is unknown, so that both cases take the same time.
 func (g *gatekeeper) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, keyFailure) {
 	id, ok := catalog.KeyTextID(text)
 	if !ok {
@@ -163,13 +163,13 @@ func validServiceName(values [][]byte) bool {
 	return true
 }
 
-// serviceName is who calls the mail service. It is well formed where the request's key was good.
+// serviceName returns the name of the calling service. It is well formed if the request's key was good.
 func serviceName(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Request.Header.Peek(headerMailName))
 }
 
-// refuseFailed counts a failed key or token and says what the caller gets: 401, or 429 once its address has shown too many
-// bad ones. Requests that show none, or two, guess nothing and are not throttled.
+// refuseFailed counts a failed key or token and returns 401, or 429 after too many failures from the client's address.
+// Requests without a key, or with two, guess nothing and are not throttled.
 func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *catalog.Error {
 	s.keys.failures[failure].Add(1)
 	refused, throttled := refuseKey, refuseRate

@@ -1,20 +1,20 @@
-// Package api speaks HTTP (contract http.md): it turns requests into questions to the resolver and answers into the
-// envelope, and it keeps bad input and slow or hostile peers away from the rest of the house.
+// Package api speaks HTTP: it turns requests into calls of the resolver, the config files and the mailer, and their results
+// into JSON envelopes. openapi.yaml describes it to clients.
 //
-// A request goes through four layers. A listener (listener.go) admits connections within the caps, closes quiet ones
-// where places are short (places.go) and survives running out of descriptors. A conn (conn.go, framing.go) lets only strictly framed messages through, one at a time. fasthttp
-// parses and carries their heads; a handler reads the body when all that does not need it is good (body.go). Server.handle (routes.go) gives each its request id, checks the key, runs the handler and
-// records it; resolve takes a shorter way through resolve.go that allocates nothing. A plain question for resolve takes the
-// shortest way: the conn answers it without the library (fastpath.go).
+// What it promises. Bad input gets an error that names every problem, and never a panic or a repaired meaning. Slow and
+// hostile peers are bounded in connections, memory and time (Limits). A resolve hit allocates nothing. No error shows a
+// path of the machine, a key or a password to a client; only errors.go knows HTTP status codes.
 //
-// Writes go to the config folder (write.go, Files), never to the store. Sends (send.go) wait for an SMTP server within the
-// mailer's budget, in the handler: they hold nothing of the request by then but a connection, and have a share of those
-// only (waiting.go). The change feed (events.go) takes its connections out of the library's hands and gives them to
-// package events.
+// How a request goes. A listener (listener.go, places.go) admits the connection. A conn (conn.go, framing.go) passes one
+// strictly framed message at a time to fasthttp, or answers a plain resolve itself (fastpath.go). Server.handle (routes.go)
+// sets the request id; a route's handler checks key, path, query and permission in this order, and reads the body last
+// (body.go, object.go, form.go). write.go lists the steps of a write, send.go has those of a send, resolve.go those of a
+// resolve. events.go hands the connection of an event stream to package events.
 //
-// Bearer tokens of end users are checked for gateways (me.go), with the token rules in one place (token.go) and the secret
-// from the resolver. The token is the credential there; no key is asked for.
+// What it needs. A resolver to read from; Files, which takes the writes, and a Mailer, by interfaces that it declares.
+// Writes go to the config folder only, never to the store.
 //
-// Bytes that fasthttp hands out are its own and change under whoever keeps them: what outlives a handler is copied.
-// Only errors.go knows HTTP status codes.
+// What it does not do. It does not watch files, render mail or speak SMTP. Probes, metrics and commands are in package ops.
+//
+// For handlers: the bytes that fasthttp hands out are valid only until the handler returns. Copy what must live longer.
 package api

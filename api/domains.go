@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// domainFields are the fields by which domains can be sorted.
+// domainFields are the fields that sort a list of domains.
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
 func (s *Server) listDomains(r *request) error {
@@ -44,10 +44,10 @@ func (s *Server) getDomain(r *request) error {
 	return nil
 }
 
-// domainNames are the fields of a request for a domain.
+// domainNames are the fields of a domain in a request.
 var domainNames = []string{"domain", "primary", "active"}
 
-// readDomain reads a request's fields into d and makes its name canonical.
+// readDomain reads the body into d and makes the name canonical.
 func (f *form) readDomain(d *catalog.Domain) error {
 	f.fill(append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainNames...)
 	if f.has("domain") && !f.bad["domain"] {
@@ -60,7 +60,7 @@ func (f *form) readDomain(d *catalog.Domain) error {
 	return f.validated(nil)
 }
 
-// putDomain sets one of a project's domains, or adds it, and clears the others' primary flag where d is to have it.
+// putDomain replaces or adds a domain of a project. If d is primary, no other domain stays primary.
 func putDomain(p *catalog.ProjectConfig, d catalog.Domain) error {
 	at := -1
 	for i := range p.Domains {
@@ -88,7 +88,7 @@ func domainTaken() error {
 	return e
 }
 
-// createDomain answers POST /projects/{id}/domains (contract http.md 3.2).
+// createDomain answers POST /projects/{id}/domains.
 func (s *Server) createDomain(r *request) error {
 	project, err := s.projectOf(r, "id")
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Server) createDomain(r *request) error {
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
 		if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.UUID == d.UUID && o.Name != d.Name }) {
-			d.UUID = catalog.NewUUID() // the name was another domain's, which has been renamed
+			d.UUID = catalog.NewUUID() // the derived one belongs to a domain that has been renamed
 		} else if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.Name == d.Name }) {
 			return domainTaken()
 		}
@@ -124,7 +124,7 @@ func (s *Server) createDomain(r *request) error {
 	return nil
 }
 
-// domainOf is projectOf for a call that names a domain, too.
+// domainOf is projectOf for a path that names a domain too.
 func (s *Server) domainOf(r *request) (*catalog.Project, *catalog.Domain, error) {
 	id, idErr := r.id("domainId")
 	project, err := s.projectOf(r, "projectId", idErr)
@@ -135,7 +135,7 @@ func (s *Server) domainOf(r *request) (*catalog.Project, *catalog.Domain, error)
 	return project, d, err
 }
 
-// presentDomain finds a domain in the project as the files have it now.
+// presentDomain returns a domain as the file declares it now, and checks If-Match against it.
 func (r *request) presentDomain(p *catalog.ProjectConfig, uuid catalog.UUID) (*catalog.Domain, error) {
 	at := slices.IndexFunc(p.Domains, func(d catalog.Domain) bool { return d.UUID == uuid })
 	if at < 0 {
@@ -158,7 +158,7 @@ func (s *Server) updateDomain(r *request) error {
 	if err := f.readDomain(&trial); err != nil {
 		return err
 	}
-	// Permission comes before If-Match (contract http.md 1.7). It is checked again where the write is committed.
+	// A missing permission is reported before a failed If-Match. The commit checks it again.
 	if err := configsrc.MayClaim(s.resolver, r.covers(), project.ID, trial.Name); err != nil {
 		return err
 	}

@@ -26,13 +26,13 @@ var (
 	varyPlatform    = []byte(headerVaryPlatform)
 	varyMail        = []byte("X-Internal-Service-Token, X-Internal-Service-Name")
 	cacheNever      = []byte("no-store")
-	cacheChecked    = []byte("private, no-cache") // may be kept, and is asked for with its ETag each time
+	cacheChecked    = []byte("private, no-cache") // may be stored, and is revalidated by its ETag each time
 )
 
-// headerVaryPlatform is the Vary of every answer that a platform key gets.
+// headerVaryPlatform is the Vary of every answer to a platform key.
 const headerVaryPlatform = "X-PLATFORM-KEY"
 
-// A clock writes the envelope's timestamp. It keeps the text of the present second, so that a response costs six digits.
+// A clock writes the envelope's timestamp. It caches the text of the present second, so a response formats six digits.
 // Safe for concurrent use.
 type clock struct {
 	second atomic.Pointer[secondText]
@@ -44,7 +44,7 @@ type secondText struct {
 	date [len(http.TimeFormat)]byte
 }
 
-// at is the text of t's second.
+// at returns the text of t's second.
 func (c *clock) at(t time.Time) *secondText {
 	unix := t.Unix()
 	s := c.second.Load()
@@ -57,10 +57,10 @@ func (c *clock) at(t time.Time) *secondText {
 	return s
 }
 
-// appendDate appends t as the Date field has it.
+// appendDate appends t in the format of the Date field.
 func (c *clock) appendDate(dst []byte, t time.Time) []byte { return append(dst, c.at(t).date[:]...) }
 
-// append appends t in UTC with microseconds and no zone (contract http.md 1.2).
+// append appends t in UTC with microseconds and without a zone.
 func (c *clock) append(dst []byte, t time.Time) []byte {
 	dst = append(dst, c.at(t).text[:]...)
 	micros := uint32(t.Nanosecond() / 1000)
@@ -76,7 +76,7 @@ func beginSuccess(dst []byte, message string) []byte {
 	return append(dst, `","data":`...)
 }
 
-// envelopeEnd is how much endEnvelope appends, in bytes.
+// envelopeEnd is the number of bytes that endEnvelope appends.
 const envelopeEnd = len(`,"timestamp":"2026-01-31T09:30:00.000000"}`)
 
 // endEnvelope appends the timestamp and closes the envelope.
@@ -94,13 +94,13 @@ func (s *Server) succeed(ctx *fasthttp.RequestCtx, message string, data []byte) 
 	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
 }
 
-// fail answers with the error envelope, in the mail form when the path is one of the mail service's. The path is given
-// because the library forgets it when reading a request fails.
+// fail answers with the error envelope, in the mail form if the path belongs to the mail service. The path is a parameter
+// because the library forgets it when it fails to read a request.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 	s.failWith(ctx, path, statusOf(e.Code), e, nil)
 }
 
-// failWith is fail with a status that the code alone does not tell, and with data, which is JSON, where there is some.
+// failWith is fail with a status of the caller's choice, and with data, which is JSON or nil.
 func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, data []byte) {
 	h := &ctx.Response.Header
 	h.SetStatusCode(status)
@@ -142,8 +142,8 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
 }
 
-// Details are bounded in number and length: names and texts in them are often the caller's, and an answer must not grow
-// with the request.
+// Details are bounded in number and length: they quote the client's names and texts, and an answer must not grow with the
+// request.
 const (
 	maxDetails       = 40
 	maxDetailField   = 100 // bytes
@@ -169,7 +169,7 @@ func appendProblems(dst []byte, problems catalog.Problems) []byte {
 	return append(dst, ']')
 }
 
-// shortened is at most the first bytes of s, and "…" where more follow.
+// shortened returns s, cut to at most the given number of bytes and "…".
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s

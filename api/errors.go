@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The codes that only HTTP knows (contract http.md 1.7).
+// Codes that exist only in HTTP.
 const (
 	codeMethodNotAllowed catalog.Code = "METHOD_NOT_ALLOWED"
 	codeTimeout          catalog.Code = "REQUEST_TIMEOUT"
@@ -18,7 +18,7 @@ const (
 	codeRateLimited                   = catalog.CodeRateLimited
 )
 
-// statusOf is the HTTP status of a code. A code that it does not know is a bug of ours, hence 500.
+// statusOf returns the HTTP status of a code. An unknown code is a bug, hence 500.
 func statusOf(code catalog.Code) int {
 	switch code {
 	case catalog.CodeValidation:
@@ -57,13 +57,13 @@ func statusOf(code catalog.Code) int {
 	return http.StatusInternalServerError
 }
 
-// smtpCodes begin the codes of contract mail-errors.md: what another server has done.
+// smtpCodes is the prefix of the codes for failures of an SMTP server.
 const smtpCodes = "SMTP_"
 
-// A refusal is a failure that is the same for everyone who meets it.
+// A refusal is an error without details of the request.
 type refusal = catalog.Error
 
-// What is wrong with a message's framing. The connection is closed after the answer (contract http.md 1.1).
+// Errors in a message's framing. The connection is closed after the answer.
 var (
 	refuseRequestLine = refuse("the request line must read METHOD SP target SP HTTP/1.1")
 	refuseVersion     = refuse("the HTTP version must be HTTP/1.1 or HTTP/1.0")
@@ -102,18 +102,18 @@ func refuse(message string) *refusal {
 	return &refusal{Code: catalog.CodeValidation, Message: message}
 }
 
-// invalid is a 400 with one entry in details per problem.
+// invalid returns a 400 with one entry in details per problem.
 func invalid(problems ...catalog.Problem) *catalog.Error {
 	return &catalog.Error{Code: catalog.CodeValidation, Message: "the request is invalid", Problems: problems}
 }
 
-// invalidField is a 400 on one field.
+// invalidField returns a 400 on one field.
 func invalidField(field, message string) *catalog.Error {
 	return invalid(catalog.Problem{Path: field, Message: message})
 }
 
-// visible returns what of err a caller may see. Anything that is no *catalog.Error is a bug or a fault of the machine:
-// its text goes to the log and nowhere else.
+// visible returns the error that a client may see. An err that is not a *catalog.Error is a bug or a fault of the machine:
+// its text goes to the log only, and hidden is true.
 func visible(err error) (e *catalog.Error, hidden bool) {
 	if errors.As(err, &e) {
 		return e, e.Code == catalog.CodeInternal

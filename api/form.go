@@ -11,18 +11,17 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// readOnlyFields are those that answers have and requests need not leave out, so that a client may send back what it
-// read (contract http.md 1.4).
+// readOnlyFields are fields of answers that requests may carry too: a client may send back what it has read.
 var readOnlyFields = []string{"id", "uuid", "projectId", "createdAt", "updatedAt"}
 
-// A form is a request's body as it is read into nouns. It gathers all that is wrong.
+// A form reads a request's body into nouns. It collects every problem, not just the first.
 type form struct {
 	body     *object
 	problems catalog.Problems
-	bad      map[string]bool // the fields that have problems
+	bad      map[string]bool // fields that have a problem
 }
 
-// readForm reads the body, which may have the named fields.
+// readForm reads the body. names are the fields that it may have.
 func readForm(ctx *fasthttp.RequestCtx, names ...string) (*form, error) {
 	body, err := readBody(ctx)
 	if err != nil {
@@ -33,13 +32,13 @@ func readForm(ctx *fasthttp.RequestCtx, names ...string) (*form, error) {
 	return f, nil
 }
 
-// has reports whether a field is given.
+// has reports whether the body has a field.
 func (f *form) has(name string) bool {
 	_, given := f.body.values[name]
 	return given
 }
 
-// fill sets those of a noun's fields that are named and given. Null clears a nullable one.
+// fill sets the named fields of a noun that the body has. Null clears a nullable field.
 func (f *form) fill(fields []catalog.Field, names ...string) {
 	for _, field := range fields {
 		value, given := f.body.values[field.Name]
@@ -50,7 +49,7 @@ func (f *form) fill(fields []catalog.Field, names ...string) {
 	}
 }
 
-// fillOptional sets a text that may be absent, which null and "" say.
+// fillOptional sets an optional text. Null and "" both clear it.
 func (f *form) fillOptional(name string, to *string) {
 	value, given := f.body.values[name]
 	switch {
@@ -62,12 +61,12 @@ func (f *form) fillOptional(name string, to *string) {
 	}
 }
 
-// again is the form for reading it into another noun: it knows of no problems but those of the body itself.
+// again returns a copy for reading the body into another noun, with the problems found so far.
 func (f *form) again() *form {
 	return &form{body: f.body, problems: slices.Clone(f.problems), bad: maps.Clone(f.bad)}
 }
 
-// fail notes what is wrong with a field, the first thing only.
+// fail adds a problem of a field, unless the field has one.
 func (f *form) fail(name, message string) {
 	if !f.bad[name] {
 		f.bad[name] = true
@@ -109,14 +108,14 @@ func (f *form) set(field catalog.Field, value any) {
 	}
 }
 
-// require notes a field that is not given.
+// require adds a problem if the body lacks a field.
 func (f *form) require(name, message string) {
 	if !f.has(name) {
 		f.fail(name, message)
 	}
 }
 
-// validated adds what a noun's rules say of the fields that could be read, and is the error of the whole form.
+// validated adds the problems that a noun's Validate found, and returns all problems of the form as one error, or nil.
 func (f *form) validated(problems catalog.Problems) error {
 	for _, p := range problems {
 		if !p.Warning {

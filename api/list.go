@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The paging of lists (contract http.md 1.5).
+// The paging of lists.
 const (
 	defaultPageSize = 10
 	maxPageSize     = 100
@@ -29,7 +29,7 @@ type paging struct {
 	desc  bool
 }
 
-// query is what the resolver is asked for. projects are the ids of those that a key is bound to, or nil.
+// query is the resolver's form of a paging. projects are the ids that a key is bound to, nil for every project.
 func (p paging) query(projects []int64) resolver.Query {
 	q := resolver.Query{Sort: p.sort, Desc: p.desc, IDs: projects}
 	if p.paged {
@@ -38,8 +38,7 @@ func (p paging) query(projects []int64) resolver.Query {
 	return q
 }
 
-// parsePaging reads page, limit, sort and order and reports all that is wrong with them at once, together with what
-// was wrong with the path.
+// parsePaging reads page, limit, sort and order, and reports every problem of them, behind those of the path (earlier).
 func parsePaging(raw []byte, fields []string, earlier ...error) (paging, error) {
 	q := parseQuery(raw, "page", "limit", "sort", "order")
 	p := paging{page: 1, limit: defaultPageSize, sort: "id"}
@@ -75,7 +74,7 @@ func parsePaging(raw []byte, fields []string, earlier ...error) (paging, error) 
 	return p, nil
 }
 
-// pathProblems gathers the details of failures that path parameters had.
+// pathProblems collects the problems of path parameters.
 func pathProblems(failures ...error) (ps catalog.Problems) {
 	for _, err := range failures {
 		var e *catalog.Error
@@ -98,7 +97,7 @@ func appendRows[Row any](rows []*Row, appendRow func([]byte, *Row) []byte) []byt
 	return append(data, ']')
 }
 
-// succeedPage answers with a list, and with meta where a page was asked for. data is the JSON of the list.
+// succeedPage answers with a list, and with meta if the request names a page. data is the JSON of the list.
 func (s *Server) succeedPage(ctx *fasthttp.RequestCtx, message string, data []byte, p paging, total int) {
 	if !p.paged {
 		s.succeed(ctx, message, data)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Listen opens addr, which is "host:port" for TCP or "unix:/path" (contract cli.md, --listen). A socket that a dead
-// process has left behind is replaced; one that somebody answers on, and any other kind of file, is an error.
+// Listen opens addr, which is "host:port" for TCP or "unix:/path". It replaces a socket that a dead process has left
+// behind; a socket that a process answers on, and any other kind of file, is an error.
 func Listen(addr string) (net.Listener, error) {
 	path, isUnix := strings.CutPrefix(addr, "unix:")
 	if !isUnix {
@@ -22,7 +22,7 @@ func Listen(addr string) (net.Listener, error) {
 		}
 		return ln, nil
 	}
-	if path == "" { // the system would make up a name that nobody knows
+	if path == "" { // the system would choose a name that no client knows
 		return nil, errors.New(`listen: "unix:" needs a path`)
 	}
 	if err := removeStaleSocket(path); err != nil {
@@ -50,7 +50,7 @@ func removeStaleSocket(path string) error {
 		c.Close()
 		return errors.New("another process answers there")
 	}
-	// Only a refusal proves that nobody listens: a full queue or a missing permission does not.
+	// Only a refused connection proves that no process listens: a full queue or a missing permission does not.
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// anonymousLines is how many failed requests without a good key are logged one by one in a second: anybody can send
-	// them, as fast as the network allows. The metrics count all of them.
+	// anonymousLines is how many failed requests without a good key are logged per second: anyone can send them, as fast
+	// as the network allows. The metrics count all of them.
 	anonymousLines = 20
-	// countEvery is the time until those that were not logged are counted in a line.
+	// countEvery is the time from the first unlogged request to the line with their number.
 	countEvery = 10 * time.Second
 )
 
-// A logLimit bounds the lines of failed requests without a good key. Safe for concurrent use.
+// A logLimit bounds the log lines of failed requests without a good key. Safe for concurrent use.
 type logLimit struct {
 	log *slog.Logger
 
@@ -22,10 +22,10 @@ type logLimit struct {
 	second  int64
 	lines   int // in this second
 	dropped int
-	timer   *time.Timer // of the line that counts; nil while nothing has been dropped
+	timer   *time.Timer // of the next flush; nil while nothing has been dropped
 }
 
-// allow reports whether the line may be written, and counts it otherwise.
+// allow reports whether a line may be written, and counts it if not.
 func (l *logLimit) allow(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *logLimit) allow(now time.Time) bool {
 	return false
 }
 
-// flush writes the line that counts, if there is something to count.
+// flush writes the line with the number of unlogged requests, if there are any.
 func (l *logLimit) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,15 +9,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// mailLogFields are the fields by which log entries can be sorted.
+// mailLogFields are the fields that sort a list of log entries.
 var mailLogFields = []string{"id", "projectId", "providerType", "toEmail", "subject", "templateCode", "status", "errorMessage",
 	"createdAt", "sentAt", "attempts", "nextAttemptAt", "errorCode", "smtpCode", "messageId", "uncertain", "serviceName"}
 
 var mailStatuses = []string{string(catalog.MailPending), string(catalog.MailSending), string(catalog.MailSent),
 	string(catalog.MailRetrying), string(catalog.MailFailed), string(catalog.MailExpired)}
 
-// listMailLogs answers GET /projects/{projectId}/logs (contract http.md 1.5): always paginated, latest first unless asked
-// otherwise.
+// listMailLogs answers GET /projects/{projectId}/logs: always paginated, and latest first by default.
 func (s *Server) listMailLogs(r *request) error {
 	raw := r.ctx.URI().QueryString()
 	_, idErr := r.id("projectId")
@@ -36,7 +35,7 @@ func (s *Server) listMailLogs(r *request) error {
 	if sort, named := given["sort"]; named && sort != "createdAt" {
 		filter.Sort = sort
 	}
-	// Time runs backwards in this list unless somebody turns it; other fields rise, as they do in every list.
+	// The default order is descending by time, and ascending by any other field, as in every list.
 	filter.Ascending = given["order"] == "asc" || given["order"] == "" && filter.Sort != ""
 	rows, total, err := s.resolver.MailLogs(id, filter)
 	if err != nil {
@@ -50,8 +49,8 @@ func (s *Server) listMailLogs(r *request) error {
 	return nil
 }
 
-// loggedProject is projectOf for the log, which outlives its project (contract http.md 3.1): a key that reaches every project
-// may read on after the deletion.
+// loggedProject is projectOf for the log, which outlives its project: a key that reaches every project may read the log of
+// a deleted one.
 func (s *Server) loggedProject(r *request, earlier ...error) (int64, error) {
 	project, err := s.projectOf(r, "projectId", earlier...)
 	if err == nil {
@@ -71,7 +70,7 @@ func (s *Server) loggedProject(r *request, earlier ...error) (int64, error) {
 	return id, nil
 }
 
-// parseMailFilter reads the filters of a list of log entries and reports all that is wrong with them.
+// parseMailFilter reads the filters of a list of log entries and reports every problem.
 func parseMailFilter(raw []byte) (f catalog.MailQuery, err error) {
 	q := parseQuery(raw, "status", "templateCode", "toEmail", "from", "to")
 	problems := q.problems
@@ -106,7 +105,7 @@ func parseMailFilter(raw []byte) (f catalog.MailQuery, err error) {
 	return f, nil
 }
 
-// parseMoment reads a time as answers have it, with or without a fraction; a "Z" is taken too.
+// parseMoment reads a time in the format of answers, with or without a fraction and a final "Z".
 func parseMoment(v string) (time.Time, bool) {
 	t, err := time.ParseInLocation("2006-01-02T15:04:05", strings.TrimSuffix(v, "Z"), time.UTC)
 	return t, err == nil && t.Year() >= 1970

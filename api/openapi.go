@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// openAPIPath is where the API describes itself, to anybody who asks.
+// openAPIPath serves the description of the API, without a key.
 const openAPIPath = "/api/openapi.yaml"
 
 //go:embed openapi.yaml

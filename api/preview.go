@@ -6,8 +6,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// previewTemplate answers POST /projects/{projectId}/templates/preview (contract http.md 4): what a stored template, or parts
-// that the body gives, make of variables. A stored one is the one that a send would take.
+// previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send would
+// take, or the parts in the body, with the body's variables.
 func (s *Server) previewTemplate(r *request) error {
 	project, err := s.projectOf(r, "projectId")
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Server) previewTemplate(r *request) error {
 	return nil
 }
 
-// previewed parses the template that t.Code names, or the parts in t. f tells which of them were given.
+// previewed parses the template that t.Code names, or the parts in t, whichever the body has.
 func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Template) (*mailer.Template, error) {
 	parts := f.has("subjectTemplate") || f.has("bodyHtml") || f.has("bodyText")
 	switch {
@@ -59,14 +59,14 @@ func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Templat
 	return f.parsed(stored)
 }
 
-// parsed parses a template, with all that is wrong with it.
+// parsed parses a template and reports every problem.
 func (f *form) parsed(t *catalog.Template) (*mailer.Template, error) {
 	parsed, problems := mailer.ParseTemplate(t)
 	for _, p := range problems {
 		switch {
 		case p.Path != "":
 			f.fail(p.Path, p.Message)
-		case !f.bad["bodyText"]: // there is no body, and none that could not be read
+		case !f.bad["bodyText"]: // the body of the mail is missing, not of a wrong type
 			f.fail("bodyHtml", p.Message)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// projectFields are the fields by which projects can be sorted.
+// projectFields are the fields that sort a list of projects.
 var projectFields = []string{"id", "uuid", "name", "slug", "description", "status", "createdAt", "updatedAt"}
 
-// listProjects shows a key that is bound to some projects those only.
+// listProjects answers GET /projects. A key that is bound to some projects sees those only.
 func (s *Server) listProjects(r *request) error {
 	page, err := parsePaging(r.ctx.URI().QueryString(), projectFields)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Server) getProjectBySlug(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	slug, _ := r.ctx.UserValue("slug").(string) // as sent: a slug has nothing to escape
+	slug, _ := r.ctx.UserValue("slug").(string) // not unescaped: a slug has nothing to escape
 	if !r.key.Names(slug) {
 		return refuseProject
 	}
@@ -63,8 +63,8 @@ func (s *Server) succeedProject(r *request, p *catalog.Project) {
 	s.succeedTagged(r.ctx, "project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
 }
 
-// projectOf checks the path's ids and the key's permission, and returns the project that the path parameter names.
-// earlier are failures of the path's other ids.
+// projectOf checks the path's ids and the key's permission, and returns the project that a path parameter names. earlier
+// are errors of the path's other ids.
 func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog.Project, error) {
 	id, err := r.id(param)
 	if problems := pathProblems(append([]error{err}, earlier...)...); len(problems) > 0 {
@@ -83,10 +83,10 @@ func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog
 	return project, nil
 }
 
-// projectNames are the fields of a request for a project.
+// projectNames are the fields of a project in a request.
 var projectNames = []string{"name", "slug", "description", "status"}
 
-// createProject answers POST /projects (contract http.md 3.1).
+// createProject answers POST /projects.
 func (s *Server) createProject(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *Server) createProject(r *request) error {
 	switch {
 	case f.has("slug"):
 	case f.bad["name"] || strings.TrimSpace(p.Name) == "":
-		f.bad["slug"] = true // it comes with the name, which is the problem
+		f.bad["slug"] = true // it is made from the name, which is the problem
 	default:
 		if p.Slug = slugOf(p.Name); p.Slug == "" {
 			f.fail("slug", "cannot be made from this name: give one")
@@ -129,7 +129,7 @@ func (s *Server) createProject(r *request) error {
 	return nil
 }
 
-// slugFree is the conflict with the project that has the slug, or nil.
+// slugFree returns a conflict if a project has the slug.
 func (s *Server) slugFree(slug string) error {
 	_, err := s.resolver.ProjectBySlug(slug)
 	switch {
@@ -143,7 +143,7 @@ func (s *Server) slugFree(slug string) error {
 	return err
 }
 
-// slugOf makes a slug of a name, "" where nothing of it can stand in one.
+// slugOf makes a slug from a name, "" if no character of the name can be in a slug.
 func slugOf(name string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(name) {
@@ -158,7 +158,7 @@ func slugOf(name string) string {
 	return strings.Trim(slug[:min(len(slug), catalog.MaxSlugLen)], "-")
 }
 
-// updateProject answers PUT /projects/{id}.
+// updateProject answers PUT /projects/{id}. See write.go for the steps.
 func (s *Server) updateProject(r *request) error {
 	project, err := s.projectOf(r, "id")
 	if err != nil {

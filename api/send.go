@@ -12,7 +12,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Mailer sends mail and tests SMTP settings. *mailer.Mailer is one, and says what its methods promise.
+// Mailer sends mail and tests SMTP settings; *mailer.Mailer implements it.
 type Mailer interface {
 	Send(ctx context.Context, s mailer.Send) (mailer.Receipt, error)
 	TestSMTP(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error)
@@ -26,7 +26,7 @@ var (
 	refuseTests = &refusal{Code: codeRateLimited, Message: "too many SMTP tests run at this moment; try again later"}
 )
 
-// sendTemplate answers POST /send/template (contract http.md 4).
+// sendTemplate answers POST /send/template.
 func (s *Server) sendTemplate(r *request) error {
 	return s.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		f.domain(m)
@@ -58,7 +58,7 @@ func (s *Server) sendRaw(r *request) error {
 	})
 }
 
-// send is what the three calls have in common. read reads the body, which may have the named fields, into the mail.
+// send is the common part of the three calls. names are the fields of the body, and read reads them into the mail.
 func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)) error {
 	if err := r.permit(); err != nil {
 		return err
@@ -79,18 +79,18 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	if s.mail == nil {
 		return refuseMail
 	}
-	if m.IdempotencyKey != "" { // nobody looks at it without one
+	if m.IdempotencyKey != "" { // the hash is used with a key only
 		m.Request = requestHash(r.route.path, f.body)
 	}
 	f.body = nil
-	r.dropBody() // nobody needs it while this waits
+	r.dropBody() // a send may wait for long
 	receipt, err := s.await(m)
 	if err != nil {
 		switch e, _ := visible(err); e.Code {
 		case catalog.CodeConflict:
-			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("1")) // the first one still runs
+			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("1")) // the first request with this key still runs
 		case codeRateLimited:
-			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("30")) // the queue is full, or its disk
+			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("30")) // the queue or its disk is full
 		}
 		return err
 	}
@@ -98,14 +98,14 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	return nil
 }
 
-// await hands a mail over and waits for what becomes of it, for as long as there is room to wait.
+// await hands a mail to the mailer and waits for the result, unless as many requests wait already as may.
 func (s *Server) await(m mailer.Send) (mailer.Receipt, error) {
 	ctx, done := s.waiting.begin()
 	defer done()
 	return s.mail.Send(ctx, m)
 }
 
-// reach finds the mail's project, which the key must cover.
+// reach finds the mail's project, which the key must reach.
 func (s *Server) reach(r *request, m *mailer.Send) error {
 	if m.Domain == "" {
 		project, err := s.resolver.ProjectByID(m.ProjectID)
@@ -128,7 +128,7 @@ func (s *Server) reach(r *request, m *mailer.Send) error {
 	return nil
 }
 
-// answerSend writes what became of a mail.
+// answerSend answers with the result of a send.
 func (s *Server) answerSend(r *request, project int64, receipt *mailer.Receipt) {
 	h := &r.ctx.Response.Header
 	if receipt.Replayed {
@@ -153,7 +153,7 @@ func mailLogLocation(project, log int64) string {
 	return "/api/mail/projects/" + strconv.FormatInt(project, 10) + "/logs/" + strconv.FormatInt(log, 10)
 }
 
-// requestHash is the same for two requests that ask the same of the same call, however their JSON is laid out.
+// requestHash is equal for two requests to a path with equal bodies, whatever the layout of their JSON.
 func requestHash(path string, body *object) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write([]byte(path))
@@ -161,7 +161,7 @@ func requestHash(path string, body *object) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// appendCanonical writes a body's value in one way only: names in order, no blanks. A number stays as it was spelled.
+// appendCanonical writes a value in canonical form: names in order, no blanks, numbers as they were spelled.
 func appendCanonical(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case *object:

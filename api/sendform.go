@@ -15,14 +15,14 @@ const (
 	maxIdempotencyKey    = 255
 )
 
-// sortedNames are the object's names in order.
+// sortedNames returns the object's names in order.
 func sortedNames(o *object) []string {
 	names := slices.Clone(o.names)
 	slices.Sort(names)
 	return names
 }
 
-// idempotencyKey reads the header of that name: 1 to 255 printable ASCII characters.
+// idempotencyKey reads the header Idempotency-Key: 1 to 255 printable ASCII characters.
 func (f *form) idempotencyKey(r *request, m *mailer.Send) {
 	values := r.ctx.Request.Header.PeekAll(headerIdempotencyKey)
 	if len(values) == 0 {
@@ -61,7 +61,7 @@ func (f *form) project(m *mailer.Send) {
 	m.ProjectID = id
 }
 
-// recipient checks the address that a mail goes to.
+// recipient checks the recipient's address.
 func (f *form) recipient(address string) {
 	f.require("toEmail", "is required: the recipient's address")
 	if f.has("toEmail") && !f.bad["toEmail"] {
@@ -71,7 +71,7 @@ func (f *form) recipient(address string) {
 	}
 }
 
-// templated checks what a template mail has beside its project, and reads its variables.
+// templated checks the fields of a template mail other than its project, and reads its variables.
 func (f *form) templated(m *mailer.Send) {
 	f.recipient(m.ToEmail)
 	f.require("templateCode", "is required: the code of the template to send")
@@ -101,7 +101,7 @@ func (f *form) variables() map[string]string {
 	return variables
 }
 
-// rawParts checks the parts of a mail that is sent as it is.
+// rawParts checks the subject and the bodies of a raw mail.
 func (f *form) rawParts(m *mailer.Send) {
 	f.require("subject", "is required")
 	switch {

@@ -33,14 +33,14 @@ func (s *Server) getAuthSettings(r *request) error {
 	return nil
 }
 
-// The fields of a request for settings. What only files and the flat resolve form have is not among them.
+// The fields of settings in a request. Fields that only files and the flat resolve form have are not among them.
 var (
 	serviceNames = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled"}
 	authNames    = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired", "approvalRequired",
 		"inviteOnly", "twoFactorRequired"}
 )
 
-// updateServiceSettings answers PUT /projects/{id}/service-settings (contract http.md 3.4).
+// updateServiceSettings answers PUT /projects/{id}/service-settings.
 func (s *Server) updateServiceSettings(r *request) error {
 	project, err := s.projectOf(r, "id")
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *Server) updateServiceSettings(r *request) error {
 	return nil
 }
 
-// updateAuthSettings answers PUT /projects/{id}/auth-settings. Where the body names registrationMode but not the two
-// flags that go with it, those follow it.
+// updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without approvalRequired or
+// inviteOnly, those two are set to fit the mode.
 func (s *Server) updateAuthSettings(r *request) error {
 	project, err := s.projectOf(r, "id")
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 
 const smtpConfigPath = "/api/mail/projects/{projectId}/smtp-config"
 
-// smtpNames are the fields of a request for an SMTP config.
+// smtpNames are the fields of an SMTP config in a request.
 var smtpNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled", "active"}
 
-// maxPasswordBytes bounds a password that comes over the API.
+// maxPasswordBytes is the longest password that a request may set.
 const maxPasswordBytes = 1024
 
 func (s *Server) getSMTPConfig(r *request) error {
@@ -30,7 +30,7 @@ func (s *Server) getSMTPConfig(r *request) error {
 	return nil
 }
 
-// saveSMTPConfig answers POST and PUT of a project's SMTP config, which make it or change it (contract http.md 4).
+// saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
 func (s *Server) saveSMTPConfig(r *request) error {
 	project, err := s.projectOf(r, "projectId")
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Server) saveSMTPConfig(r *request) error {
 	if err != nil {
 		return err
 	}
-	now, err := s.resolver.SMTPConfig(project.ID) // nil where there is none
+	now, err := s.resolver.SMTPConfig(project.ID) // nil if there is none
 	if err != nil && !isNotFound(err) {
 		return err
 	}
@@ -76,8 +76,8 @@ func (s *Server) saveSMTPConfig(r *request) error {
 	return nil
 }
 
-// smtpConfig is what the body makes of the SMTP config that there is, nil for none. A new password is in it in clear text.
-// All that is wrong is reported, also where the same form is read again.
+// smtpConfig applies the body to have, the present SMTP config, nil for none. A new password is in clear text. It may be
+// called again on the same form, and reports every problem each time.
 func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*catalog.SMTPConfig, error) {
 	f = f.again()
 	c := catalog.SMTPConfig{UUID: catalog.DeriveUUID(catalog.KindSMTPConfig, project), Active: true}
@@ -97,8 +97,8 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 	return &c, f.validated(c.Validate())
 }
 
-// port reads the port. One that would hold without being written is written where it is new only: the answer to a GET can
-// be sent back and changes nothing.
+// port reads the port. The default port of an existing config that does not write it stays unwritten: a client that sends
+// back what it has read changes nothing.
 func (f *form) port(c *catalog.SMTPConfig, exists bool) {
 	value, given := f.body.values["port"]
 	if !given {
@@ -117,8 +117,8 @@ func (f *form) port(c *catalog.SMTPConfig, exists bool) {
 	}
 }
 
-// password reads the password: null takes it away; left out, the stored one is kept as long as it would go where it went
-// before.
+// password reads the password. Null removes it. A body without it keeps the stored one, which may go only to the
+// destination that it was stored for.
 func (f *form) password(c, have *catalog.SMTPConfig) {
 	value, given := f.body.values["password"]
 	text, isText := value.(string)
@@ -141,7 +141,7 @@ func (f *form) password(c, have *catalog.SMTPConfig) {
 	}
 }
 
-// A mailDestination is what a stored password is bound to.
+// A mailDestination is the server and login that a stored password belongs to.
 type mailDestination struct {
 	host, username string
 	port           int

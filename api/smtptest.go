@@ -11,11 +11,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// smtpTestNames are the fields of a request that tests SMTP settings.
+// smtpTestNames are the fields of a test of SMTP settings.
 var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "toEmail", "sslEnabled", "tlsEnabled"}
 
-// testSMTP answers POST /projects/smtp-config/test (contract mail-errors.md): it tries the settings that the caller gives,
-// stores nothing of them and uses nothing stored. It concerns no project, so that a key that is bound to some may ask too.
+// testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses nothing
+// stored. It concerns no project, so a key that is bound to some projects may call it.
 func (s *Server) testSMTP(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *Server) testSMTP(r *request) error {
 		s.succeed(r.ctx, "connected, and a mail was sent", appendSMTPTest(nil, &report))
 		return nil
 	}
-	if e, _ := visible(err); strings.HasPrefix(string(e.Code), smtpCodes) { // the settings are the caller's, and so is the failure
+	if e, _ := visible(err); strings.HasPrefix(string(e.Code), smtpCodes) { // the client chose the settings: 400, not 502
 		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendFailedTest(nil, &report))
 		return nil
 	}
@@ -91,7 +91,7 @@ func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
 	return append(appendSteps(dst, report.Steps), '}')
 }
 
-// appendSteps writes what was done, in order; the last one is what failed, where something did.
+// appendSteps writes the steps in order; after a failure the last one is the step that failed.
 func appendSteps(dst []byte, steps []mailer.Step) []byte {
 	dst = append(dst, `,"steps":[`...)
 	for i, step := range steps {

@@ -16,8 +16,8 @@ import (
 // streamChunk is about how many bytes of a streamed list are in memory at once.
 const streamChunk = 32 << 10
 
-// A projectStream is the body of a list of projects, made as it is read. It keeps ids only, so that neither a slow
-// reader nor a long list holds on to rows or to the store.
+// A projectStream is the body of a list of all projects, made while it is read. It holds ids only, so that a slow reader
+// and a long list hold neither rows nor the store.
 type projectStream struct {
 	server  *Server
 	ids     []int64
@@ -27,8 +27,8 @@ type projectStream struct {
 	ended   bool
 }
 
-// Read implements io.Reader. Failures end the connection in the middle of the body, so that nobody takes half a list
-// for a whole one.
+// Read implements io.Reader. A failure cuts the connection in the middle of the body, so that no client takes a part of
+// the list for the whole.
 func (p *projectStream) Read(b []byte) (n int, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -79,15 +79,15 @@ func (p *projectStream) fill() error {
 	return nil
 }
 
-// headChunked answers HEAD where GET has a body of unknown length. A stream would do for fasthttp, which then sends the
-// empty line that ends a chunked body, and that would stand before the next answer.
+// headChunked answers HEAD for a GET whose body has no known length. With a body stream fasthttp would send the empty line
+// that ends a chunked body, and the client would read it as part of the next answer.
 func headChunked(ctx *fasthttp.RequestCtx) {
 	if ctx.Request.Header.IsHTTP11() {
 		ctx.Response.Header.SetContentLength(-1)
 	}
 }
 
-// streamProjects answers with all projects by id.
+// streamProjects answers with all projects in the order of their ids.
 func (s *Server) streamProjects(r *request, descending bool) error {
 	stream := &projectStream{server: s}
 	err := s.resolver.EachProject(func(p *catalog.Project) bool {

@@ -15,9 +15,9 @@ const (
 )
 
 var (
-	// templateFields are the fields by which templates can be sorted: those of a list's rows.
+	// templateFields are the fields that sort a list of templates.
 	templateFields = []string{"id", "projectId", "code", "name", "subjectTemplate", "active", "defaultTemplate", "maxAge"}
-	// templateNames are the fields of a request for a template, and what else answers have.
+	// templateNames are the fields of a template in a request, and the other fields of answers.
 	templateNames = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active", "maxAge", "defaultTemplate"}
 
 	refuseDefault = &refusal{Code: catalog.CodeForbidden, Message: "this is a default template, which belongs to no project: " +
@@ -42,7 +42,7 @@ func (s *Server) listTemplates(r *request) error {
 	return nil
 }
 
-// templateOf is projectOf for a call that names a template, too: one of the project's own, or a default one.
+// templateOf is projectOf for a path that names a template too, the project's own or a default one.
 func (s *Server) templateOf(r *request) (*catalog.Project, *catalog.Template, error) {
 	id, idErr := r.id("templateId")
 	project, err := s.projectOf(r, "projectId", idErr)
@@ -62,8 +62,8 @@ func (s *Server) getTemplate(r *request) error {
 	return nil
 }
 
-// saveTemplate answers POST and PUT of a project's templates, which make or change the one of the code that the body names
-// (contract http.md 4). A default one of the same code stays as it is.
+// saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A default
+// template of the same code stays as it is.
 func (s *Server) saveTemplate(r *request) error {
 	project, err := s.projectOf(r, "projectId")
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) saveTemplate(r *request) error {
 	return nil
 }
 
-// maxTemplateCode is more than the longest code has: what is cut off of a longer one makes it no other's.
+// maxTemplateCode is longer than any valid code, so that a code cut to it matches no template.
 const maxTemplateCode = 100
 
 // newTemplate gives a template its identity.
@@ -130,14 +130,14 @@ func newTemplate(p *catalog.ProjectConfig, t catalog.Template) catalog.Template 
 	t.ProjectID = p.Project.ID
 	t.UUID = catalog.DeriveTemplateUUID(p.Project.UUID, t.Code)
 	if slices.ContainsFunc(p.Templates, func(o catalog.Template) bool { return o.UUID == t.UUID }) {
-		t.UUID = catalog.NewUUID() // the code was another template's, which a person has renamed
+		t.UUID = catalog.NewUUID() // the derived one belongs to a template that has been renamed
 	}
 	t.ID = catalog.DeriveID(catalog.KindTemplate, t.UUID)
 	return t
 }
 
-// template is what the body makes of the template that there is, nil for none. All that is wrong is reported, also where
-// the same form is read again.
+// template applies the body to have, the present template, nil for none. It may be called again on the same form, and
+// reports every problem each time.
 func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f = f.again()
 	t := catalog.Template{Active: true}
@@ -160,15 +160,15 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	}
 	problems := t.Validate()
 	for i := range problems {
-		if problems[i].Path == "" { // of the template as a whole: it has no body
+		if problems[i].Path == "" { // a problem of the whole template: it has no body
 			problems[i].Path = "bodyHtml"
 		}
 	}
 	return &t, f.validated(problems)
 }
 
-// maxAge reads how long a send is tried. What would hold without being written is not written: the answer to a GET can
-// be sent back and changes nothing.
+// maxAge reads how long a send is tried. A default that the file does not write stays unwritten: a client that sends back
+// what it has read changes nothing.
 func (f *form) maxAge(t *catalog.Template) {
 	written := t.MaxAge
 	f.fillOptional("maxAge", &t.MaxAge)

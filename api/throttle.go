@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Failed keys per peer address: a burst, and then one every failedKeyEvery.
+// Failed keys per peer address: a burst, then one per failedKeyEvery.
 const (
 	failedKeyBurst = 20
 	failedKeyEvery = 3 * time.Second
 	throttleSlots  = 1 << 16
 )
 
-// A throttle counts failed keys per peer in a table of fixed size. Peers are /32 and /64 networks; two that share a
-// slot share its budget, which costs neither of them a good key. Safe for concurrent use, without locks.
+// A throttle counts failed keys per peer in a table of fixed size. Peers are IPv4 addresses and IPv6 /64 networks. Two
+// peers that share a slot share its budget; good keys pass either way. Safe for concurrent use, without locks.
 type throttle struct {
 	seed  maphash.Seed
-	start time.Time // monotonic, so that a jump of the clock neither frees nor blocks anyone
+	start time.Time // monotonic, so that a step of the clock changes no budget
 	// slots hold the time since start at which the budget is full again (the generic cell rate algorithm).
 	slots [throttleSlots]atomic.Int64
 }
 
 func newThrottle() *throttle { return &throttle{seed: maphash.MakeSeed(), start: time.Now()} }
 
-// fail takes one failure out of the peer's budget. When there is none left it takes nothing and returns how long it
-// will be until there is.
+// fail takes one failure from the peer's budget. If the budget is empty it takes nothing and returns the time until it is
+// not.
 func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
 	slot := &t.slots[maphash.Comparable(t.seed, network(peer))%throttleSlots]
 	now := int64(time.Since(t.start))
@@ -42,7 +42,7 @@ func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
 	}
 }
 
-// network is what one customer has of an address: all of it in IPv4, a /64 in IPv6.
+// network returns the part of an address that identifies one customer: all of it in IPv4, the /64 in IPv6.
 func network(addr netip.Addr) netip.Addr {
 	if !addr.Is6() {
 		return addr

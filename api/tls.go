@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// certCheckEvery is how often a handshake looks at whether the files have changed.
+// certCheckEvery is the least time between two checks of the files by handshakes.
 const certCheckEvery = time.Second
 
-// TLSConfig serves the certificate in certFile and keyFile, both PEM, and takes up new ones when the files change. A
-// pair that does not load is logged once and the last good one stays. TLS 1.2 is the oldest version. The error is that
-// of the first load.
+// TLSConfig serves the certificate in certFile and keyFile, both PEM, and reloads them when the files change. A pair that
+// does not load is logged once, and the last good one stays. TLS 1.2 is the oldest version. The error is that of the first
+// load.
 func TLSConfig(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	p := &keyPair{certFile: certFile, keyFile: keyFile, log: log}
 	p.seen = p.look()
@@ -49,7 +49,7 @@ type fileStat struct {
 	missing bool
 }
 
-// current looks at the files if that has not been done for a while, and returns the last good pair.
+// current checks the files if the last check is certCheckEvery ago, and returns the last good pair.
 func (p *keyPair) current() *tls.Certificate {
 	now, last := time.Now().UnixNano(), p.checked.Load()
 	if (now-last >= int64(certCheckEvery) || now < last) && p.checked.CompareAndSwap(last, now) {
@@ -61,7 +61,7 @@ func (p *keyPair) current() *tls.Certificate {
 func (p *keyPair) reload() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Before the load: a change in between is seen the next time.
+	// Stat before the load: the next check sees a change in between.
 	seen := p.look()
 	if seen == p.seen {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// DefaultAuthIssuer is Options.AuthIssuer where none is given.
+// DefaultAuthIssuer is the default of Options.AuthIssuer.
 const DefaultAuthIssuer = "auth-service"
 
 const (
@@ -19,7 +19,7 @@ const (
 	tokenLeeway   = 30 * time.Second // between our clock and the auth service's
 )
 
-// An identity is what a verified token says.
+// An identity is the content of a verified token.
 type identity struct {
 	subject, email *string // nil where the token has none
 	projectID      int64
@@ -27,8 +27,8 @@ type identity struct {
 	expiresAt      int64
 }
 
-// bearerToken returns the token of the Authorization header (RFC 6750, 2.1), or why there is none: no such header, more
-// than one, or one that does not hold a JWT.
+// bearerToken returns the token of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more than one,
+// or one without a JWT.
 func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
 	values := h.PeekAll(fasthttp.HeaderAuthorization)
 	switch {
@@ -45,14 +45,14 @@ func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
 	return string(credentials), keyGood
 }
 
-// isToken reports whether the text is a JWT in form: a header and claims that can be read, and a signature, in base64url.
+// isToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.
 func isToken(text string) bool {
 	_, _, err := jwt.NewParser(jwt.WithStrictDecoding()).ParseUnverified(text, new(tokenClaims))
 	return !errors.Is(err, jwt.ErrTokenMalformed)
 }
 
 // verifyToken verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project, and
-// valid now. The error says what is wrong with it, for the log of a test; callers of the API are not told.
+// valid now. The error says what is wrong, for tests; clients do not see it.
 func verifyToken(token string, secret []byte, projectID int64, issuer string, now time.Time) (*identity, error) {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
@@ -61,7 +61,7 @@ func verifyToken(token string, secret []byte, projectID int64, issuer string, no
 	)
 	claims := &tokenClaims{identity: identity{projectID: projectID}}
 	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
-		if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: we understand none, and the library does not look
+		if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: we support none, and the library does not check
 			return nil, errors.New("the header has crit")
 		}
 		return secret, nil
@@ -72,7 +72,7 @@ func verifyToken(token string, secret []byte, projectID int64, issuer string, no
 	return &claims.identity, nil
 }
 
-// tokenClaims are the claims of one token. Their names are case-sensitive, and none may come twice.
+// tokenClaims are the claims of one token. Their names are case-sensitive, and no name may occur twice.
 type tokenClaims struct {
 	jwt.MapClaims
 	identity identity // projectID is what the claim must say; Validate fills in the rest
@@ -87,7 +87,7 @@ func (c *tokenClaims) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Validate implements jwt.ClaimsValidator. The library calls it once the signature is known to be good.
+// Validate implements jwt.ClaimsValidator. The library calls it after it has verified the signature.
 func (c *tokenClaims) Validate() (err error) {
 	if !isProject(c.MapClaims["projectId"], c.identity.projectID) {
 		return errors.New("projectId is not that of the project")
@@ -132,7 +132,7 @@ func (c *tokenClaims) text(name string) (*string, error) {
 	return nil, errors.New(name + " is not a string")
 }
 
-// unixSeconds refuses what no clock shows, for which the library's conversion has no defined result.
+// unixSeconds rejects times out of range, for which the library's conversion has no defined result.
 func unixSeconds(date *jwt.NumericDate, err error) (*int64, error) {
 	if err != nil || date == nil {
 		return nil, err

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// waiting are the requests that wait for an SMTP server. Each holds a connection, which must not all go to them: a send
-// that finds no place does not wait, its mail is accepted and queued. (The mailer bounds those of one project.) Safe for
+// waiting bounds the requests that wait for an SMTP server, by two semaphores: each of them holds a connection. A send
+// beyond the bound does not wait; its mail is accepted and queued. The mailer bounds those of one project. Safe for
 // concurrent use.
 type waiting struct {
-	ctx   context.Context // ends when nobody is to wait any more
+	ctx   context.Context // ends all waits
 	stop  context.CancelFunc
-	sends chan struct{} // holds a value for each send that waits
-	tests chan struct{} // and for each SMTP test that is under way
+	sends chan struct{} // holds a value per waiting send
+	tests chan struct{} // holds a value per running SMTP test
 }
 
 // maxTests is how many SMTP tests may run at a time.
@@ -24,14 +24,14 @@ func newWaiting(l Limits) *waiting {
 	return w
 }
 
-// over is a context that has ended.
+// over is a canceled context.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// begin returns the context of a send's wait, which has ended already where there is no place. done ends it.
+// begin returns the context of a send's wait, a canceled one if too many wait already. Call done after the wait.
 func (w *waiting) begin() (ctx context.Context, done func()) {
 	if done, ok := take(w.sends); ok {
 		return w.ctx, done
@@ -39,7 +39,7 @@ func (w *waiting) begin() (ctx context.Context, done func()) {
 	return over, func() {}
 }
 
-// beginTest is begin for an SMTP test; ok is false where too many run.
+// beginTest is begin for an SMTP test; ok is false if too many run.
 func (w *waiting) beginTest() (done func(), ok bool) { return take(w.tests) }
 
 func take(places chan struct{}) (done func(), ok bool) {
@@ -51,8 +51,8 @@ func take(places chan struct{}) (done func(), ok bool) {
 	}
 }
 
-// endBefore ends all waits while there is time left to answer before the context's deadline, at the latest when it ends.
-// The result takes that back.
+// endBefore ends all waits shortly before the context's deadline, while there is time left to answer, or when the context
+// ends. undo cancels that.
 func (w *waiting) endBefore(ctx context.Context) (undo func()) {
 	atEnd := context.AfterFunc(ctx, w.stop)
 	deadline, ok := ctx.Deadline()

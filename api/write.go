@@ -12,14 +12,24 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Files is where writes go: the config folder. *configsrc.Source is one, and says what its methods promise.
+// Every write has the same steps, and its handler shows them from top to bottom:
+//
+//  1. Check path, key and project (projectOf).
+//  2. Read the body (readForm) and apply it to a copy of the resource that the resolver has, to report every problem.
+//  3. Compare If-Match and If-None-Match with that resource.
+//  4. Change the file (update, write). The change works on what the file says at that moment, and runs again if somebody
+//     saves the file meanwhile: so it checks the preconditions and applies the body itself. Once it returns, the file is
+//     synced and the resolver answers from the new state.
+//  5. Read the resource back and answer.
+
+// Files is the config folder, which takes the writes; *configsrc.Source implements it.
 type Files interface {
 	CreateProject(ctx context.Context, p *catalog.Project) error
 	UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error
 	DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error
 }
 
-// writeTime is how long a write waits for its turn.
+// writeTime is how long a write may wait for its turn at the file.
 const writeTime = 10 * time.Second
 
 var (
@@ -32,7 +42,7 @@ var (
 	refuseDegraded  = &refusal{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
 )
 
-// write runs f, which changes the files on the request's behalf.
+// write runs f, which changes the files, with the request's key as author.
 func (s *Server) write(r *request, f func(ctx context.Context, files Files) error) error {
 	switch {
 	case s.files == nil:
@@ -47,7 +57,7 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	return f(ctx, s.files)
 }
 
-// covers is the request's key's Covers, nil where the key reaches every project.
+// covers reports which projects the request's key reaches; nil means every project.
 func (r *request) covers() configsrc.Coverage {
 	if r.key.EveryProject() {
 		return nil
@@ -55,13 +65,13 @@ func (r *request) covers() configsrc.Coverage {
 	return r.key.Covers
 }
 
-// update changes a project's block.
+// update changes a project's block: change gets what the file says now. It may run more than once.
 func (s *Server) update(r *request, p *catalog.Project, change func(p *catalog.ProjectConfig) error) error {
 	return s.write(r, func(ctx context.Context, files Files) error { return files.UpdateProject(ctx, p.UUID, change) })
 }
 
-// matches is nil where the request's If-Match, if it has one, names the resource's present ETag (RFC 9110, 13.1.1), which
-// is asked for only then.
+// matches returns an error if the request has an If-Match that does not name the resource's ETag (RFC 9110, 13.1.1).
+// etag is called only for a request with If-Match.
 func (r *request) matches(etag func() string) error {
 	h := &r.ctx.Request.Header
 	if h.PeekCanonical(ifMatch) == nil {
@@ -76,8 +86,8 @@ func (r *request) matches(etag func() string) error {
 	return refuseMatch
 }
 
-// matchesSaved is matches for a call that makes or changes a resource, where there is one: If-None-Match may say that there
-// must be none, or none like it (RFC 9110, 13.1.2).
+// matchesSaved is matches for a call that creates or changes a resource that exists: If-None-Match may demand that it does
+// not exist, or differs (RFC 9110, 13.1.2).
 func (r *request) matchesSaved(etag string) error {
 	if err := r.matches(func() string { return etag }); err != nil {
 		return err
@@ -88,7 +98,7 @@ func (r *request) matchesSaved(etag string) error {
 	return nil
 }
 
-// matchesNone is matchesSaved where there is no resource yet: If-Match names nothing then.
+// matchesNone is matchesSaved for a resource that does not exist: any If-Match fails.
 func (r *request) matchesNone() error {
 	if r.ctx.Request.Header.PeekCanonical(ifMatch) != nil {
 		return refuseMatch
@@ -96,7 +106,7 @@ func (r *request) matchesNone() error {
 	return nil
 }
 
-// succeedSaved answers a call that has made or changed a resource, of the kind that is named.
+// succeedSaved answers a call that has created or changed a resource of a kind.
 func (s *Server) succeedSaved(ctx *fasthttp.RequestCtx, kind string, created bool, data []byte, etag, location string) {
 	if !created {
 		s.succeedWritten(ctx, kind+" updated", data, etag)
@@ -106,14 +116,14 @@ func (s *Server) succeedSaved(ctx *fasthttp.RequestCtx, kind string, created boo
 	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
 }
 
-// succeedCreated answers 201 with where the new resource is.
+// succeedCreated answers 201 with the location of the new resource.
 func (s *Server) succeedCreated(ctx *fasthttp.RequestCtx, message string, data []byte, location string) {
 	s.succeed(ctx, message, data)
 	ctx.Response.SetStatusCode(http.StatusCreated)
 	ctx.Response.Header.SetCanonical(headerLocation, []byte(location))
 }
 
-// succeedWritten answers a PUT: the resource as it is now, and its ETag.
+// succeedWritten answers a PUT with the resource and its ETag.
 func (s *Server) succeedWritten(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
 	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
 	s.succeed(ctx, message, data)
