@@ -56,8 +56,8 @@ type gatekeeper struct {
 	failures [keyFailures]atomic.Uint64
 }
 
-// verifiedKeys caches the keys verified against one KeySet. A reload makes a new KeySet, so a revoked key is refused from
-// the reload on.
+// verifiedKeys caches the keys verified against one KeySet. A reload makes a new KeySet, so a revoked key is refused
+// from the reload on.
 type verifiedKeys struct {
 	set   *resolver.KeySet
 	slots [verifiedSlots]atomic.Pointer[verifiedKey]

@@ -1,20 +1,21 @@
-// Package api speaks HTTP: it turns requests into calls of the resolver, the config files and the mailer, and their results
-// into JSON envelopes. openapi.yaml describes it to clients.
+// Package api speaks HTTP: it turns requests into calls of the resolver, the config files and the mailer, and their
+// results into JSON envelopes. openapi.yaml describes it to clients.
 //
 // What it promises. Bad input gets an error that names every problem, and never a panic or a repaired meaning. Slow and
 // hostile peers are bounded in connections, memory and time (Limits). A resolve hit allocates nothing. No error shows a
 // path of the machine, a key or a password to a client; only errors.go knows HTTP status codes.
 //
-// How a request goes. A listener (listener.go, places.go) admits the connection. A conn (conn.go, framing.go) passes one
-// strictly framed message at a time to fasthttp, or answers a plain resolve itself (fastpath.go). Server.handle (routes.go)
-// sets the request id; a route's handler checks key, path, query and permission in this order, and reads the body last
-// (body.go, object.go, form.go). write.go lists the steps of a write, send.go has those of a send, resolve.go those of a
-// resolve. events.go hands the connection of an event stream to package events.
+// How a request goes. A listener (listener.go, places.go) admits the connection. A conn (conn.go, framing.go) passes
+// one strictly framed message at a time to fasthttp, or answers a plain resolve itself (fastpath.go). Server.handle
+// (routes.go) sets the request id; a route's handler checks key, path, query and permission in this order, and reads
+// the body last (body.go, object.go, form.go). write.go lists the steps of a write, send.go has those of a send,
+// resolve.go those of a resolve. events.go hands the connection of an event stream to package events.
 //
 // What it needs. A resolver to read from; Files, which takes the writes, and a Mailer, by interfaces that it declares.
 // Writes go to the config folder only, never to the store.
 //
-// What it does not do. It does not watch files, render mail or speak SMTP. Probes, metrics and commands are in package ops.
+// What it does not do. It does not watch files, render mail or speak SMTP. Probes, metrics and commands are in package
+// ops.
 //
 // For handlers: the bytes that fasthttp hands out are valid only until the handler returns. Copy what must live longer.
 package api

@@ -94,8 +94,8 @@ func (s *Server) succeed(ctx *fasthttp.RequestCtx, message string, data []byte) 
 	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
 }
 
-// fail answers with the error envelope, in the mail form if the path belongs to the mail service. The path is a parameter
-// because the library forgets it when it fails to read a request.
+// fail answers with the error envelope, in the mail form if the path belongs to the mail service. The path is a
+// parameter because the library forgets it when it fails to read a request.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 	s.failWith(ctx, path, statusOf(e.Code), e, nil)
 }
@@ -142,8 +142,8 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
 }
 
-// Details are bounded in number and length: they quote the client's names and texts, and an answer must not grow with the
-// request.
+// Details are bounded in number and length: they quote the client's names and texts, and an answer must not grow with
+// the request.
 const (
 	maxDetails       = 40
 	maxDetailField   = 100 // bytes

@@ -112,8 +112,8 @@ func invalidField(field, message string) *catalog.Error {
 	return invalid(catalog.Problem{Path: field, Message: message})
 }
 
-// visible returns the error that a client may see. An err that is not a *catalog.Error is a bug or a fault of the machine:
-// its text goes to the log only, and hidden is true.
+// visible returns the error that a client may see. An err that is not a *catalog.Error is a bug or a fault of the
+// machine: its text goes to the log only, and hidden is true.
 func visible(err error) (e *catalog.Error, hidden bool) {
 	if errors.As(err, &e) {
 		return e, e.Code == catalog.CodeInternal

@@ -15,11 +15,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A client that does not read is cut, and holds nobody up.
+// A client that does not read is cut, and delays no other stream.
 func TestEventStreamSlowReader(t *testing.T) {
 	h := start(t, func(o *api.Options) { o.Limits.Write = 100 * time.Millisecond })
 	slow, good := h.dial(), h.events(h.all, "")
-	defer slow.Close() // not earlier: an unreachable connection would be closed with the garbage
+	defer slow.Close() // keeps the connection reachable: the garbage collector would close it
 	if err := slow.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestEventStreamShutdown(t *testing.T) {
 	for i := range streams {
 		streams[i] = h.events(h.all, "")
 	}
-	stuck := h.dial() // and one that does not read
+	stuck := h.dial() // a client that does not read
 	defer stuck.Close()
 	stuck.send("GET /api/platform/events HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: " + h.all + "\r\n\r\n")
 	eventually(t, "all streams", func() bool { return h.streams() == 21 })
@@ -58,7 +58,7 @@ func TestEventStreamShutdown(t *testing.T) {
 		t.Error("streams kept the server from ending:", err)
 	}
 	for _, s := range streams {
-		s.want("project.changed", "seven") // what had happened is told
+		s.want("project.changed", "seven") // an event from before the shutdown is delivered
 		s.ends()
 	}
 	if n := h.streams(); n != 0 {
@@ -69,7 +69,7 @@ func TestEventStreamShutdown(t *testing.T) {
 	}
 }
 
-// TestEventThenResolve: whoever asks because of an event gets the new answer, over real sockets.
+// TestEventThenResolve: a resolve that follows an event gets the new answer, over real sockets.
 func TestEventThenResolve(t *testing.T) {
 	h := start(t)
 	const versions = 150
@@ -107,7 +107,7 @@ func TestEventThenResolve(t *testing.T) {
 	wg.Wait()
 }
 
-// A revision may be told by very large events, in chunks, and to HTTP/1.0 without.
+// A very large event arrives whole, with chunks and, over HTTP/1.0, without.
 func TestEventStreamLargeEvent(t *testing.T) {
 	h := start(t)
 	s, old := h.events(h.all, ""), h.dial().events("1.0", h.all, "")

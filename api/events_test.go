@@ -40,7 +40,7 @@ func TestEventStream(t *testing.T) {
 	h.apply("seven.hcl", &catalog.Declared{})
 	s.want("project.deleted", `"domains":["*.seven.example","seven.example"]`)
 
-	// Come back where one event was seen; where none was; where all were.
+	// Resume after one event, after none, after all.
 	s.Close()
 	again := h.events(h.onlyResolve, first.id)
 	again.want("domain.changed", "seven")
@@ -48,7 +48,7 @@ func TestEventStream(t *testing.T) {
 	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
 	again.want("project.changed", "eight")
 	h.events(h.all, last.id).want("project.changed", "eight")
-	// A key of one project is told of that one.
+	// A key of one project gets the events of that project.
 	scoped := h.events(h.acmeResolve, first.id)
 	acme := project(1, "acme", "Acme Store", catalog.StatusActive, "shop.acme.example")
 	h.edit(project(8, "eight", "Eight and a half", catalog.StatusActive))
@@ -56,7 +56,7 @@ func TestEventStream(t *testing.T) {
 	scoped.want("project.changed", `"slug":"acme"`)
 }
 
-// A client that saw no event yet knows where it stands: what happens while it is away is not lost.
+// A client that has seen no event has an id to resume from: it misses no event while it is away.
 func TestEventStreamBeginsWithAnID(t *testing.T) {
 	h := start(t)
 	h.edit(project(6, "six", "Six", catalog.StatusActive))
@@ -97,7 +97,7 @@ func TestEventStreamRefusals(t *testing.T) {
 	if h.streams() != 0 {
 		t.Errorf("%d streams are open", h.streams())
 	}
-	// What is not known is answered by a reset, which says where the client stands now.
+	// A reset answers an unknown id, with the present revision.
 	for _, id := range []string{"0", "99", "18446744073709551615", "99999999999999999999"} {
 		if e := h.events(h.acme, id).want("reset", `{"revision":1}`); e.id != "1" {
 			t.Errorf("after %s: %+v", id, e)
@@ -114,7 +114,7 @@ func TestEventStreamCap(t *testing.T) {
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	first.Close() // is seen at once, not with the next comment
+	first.Close() // ends the stream at once, not with the next comment
 	eventually(t, "one stream", func() bool { return h.streams() == 1 })
 	h.events(h.all, "")
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
@@ -154,7 +154,7 @@ func TestEventStreamOddClients(t *testing.T) {
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
 	old.want("project.changed", "seven")
 	s.want("project.changed", "seven")
-	// One that talks all the time is cut.
+	// A client that talks all the time is cut.
 	if _, err := io.Copy(s.Conn, strings.NewReader(strings.Repeat("x", 64<<10))); err == nil {
 		eventually(t, "the end of the one that talks", func() bool { return h.streams() == 1 })
 	}
@@ -195,7 +195,7 @@ func TestEventStreamOverTLSAndUnix(t *testing.T) {
 	local.ends()
 }
 
-// All events of a revision have one id: who comes back with it gets all of them again, be it the first that was seen.
+// All events of a revision have one id: a client that resumes from it gets all of them again.
 func TestEventStreamOfSeveralInOneRevision(t *testing.T) {
 	h := start(t)
 	s := h.events(h.all, "")
@@ -213,7 +213,7 @@ func TestEventStreamOfSeveralInOneRevision(t *testing.T) {
 
 func TestEventStreamAndKeys(t *testing.T) {
 	h := start(t, func(o *api.Options) { o.Limits.Heartbeat = time.Hour })
-	// The same key with other rights, in a file of its own, over and over.
+	// The same key with different rights, in a file of its own.
 	d := &catalog.Declared{}
 	key := h.newKey(d, "k", catalog.MayRead, "acme")
 	h.apply("k.hcl", d)
@@ -226,10 +226,10 @@ func TestEventStreamAndKeys(t *testing.T) {
 	last := s.want("project.changed", "seven")
 	other := &catalog.Declared{}
 	h.newKey(other, "other", catalog.MayRead)
-	h.apply("other.hcl", other) // does not concern this stream
+	h.apply("other.hcl", other) // another key
 	h.edit(project(7, "seven", "Seven Inc", catalog.StatusActive))
 	s.want("project.changed", "seven")
-	h.events(key, last.id).want("reset", "") // keys have changed since: which is all that the feed knows
+	h.events(key, last.id).want("reset", "") // keys have changed since; the feed does not know which
 
 	d.Keys[0].Allow = catalog.MayWrite
 	h.apply("k.hcl", d)

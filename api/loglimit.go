@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// anonymousLines is how many failed requests without a good key are logged per second: anyone can send them, as fast
-	// as the network allows. The metrics count all of them.
+	// anonymousLines is how many failed requests without a good key are logged per second: anyone can send them, as
+	// fast as the network allows. The metrics count all of them.
 	anonymousLines = 20
 	// countEvery is the time from the first unlogged request to the line with their number.
 	countEvery = 10 * time.Second

@@ -49,8 +49,8 @@ func (s *Server) listMailLogs(r *request) error {
 	return nil
 }
 
-// loggedProject is projectOf for the log, which outlives its project: a key that reaches every project may read the log of
-// a deleted one.
+// loggedProject is projectOf for the log, which outlives its project: a key that reaches every project may read the log
+// of a deleted one.
 func (s *Server) loggedProject(r *request, earlier ...error) (int64, error) {
 	project, err := s.projectOf(r, "projectId", earlier...)
 	if err == nil {

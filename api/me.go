@@ -51,8 +51,8 @@ func (s *Server) authMe(r *request) error {
 	return nil
 }
 
-// gatewayDomain returns the domain that a gateway asks about: that of the query, or the first of X-Forwarded-Host, or that
-// of Host.
+// gatewayDomain returns the domain that a gateway asks about: that of the query, or the first of X-Forwarded-Host, or
+// that of Host.
 func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	q := parseResolveQuery(ctx.URI().QueryString())
 	q.forms = 0
@@ -69,8 +69,8 @@ func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	return ctx.Host(), nil
 }
 
-// setIdentity sets the headers that a gateway passes on. A claim that the token lacks becomes an empty header: for a missing
-// header Caddy passes on the name of its placeholder or, in newer versions, what the client has sent.
+// setIdentity sets the headers that a gateway passes on. A claim that the token lacks becomes an empty header: for a
+// missing header Caddy passes on the name of its placeholder or, in newer versions, what the client has sent.
 func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *identity) {
 	h.SetCanonical(headerProjectID, strconv.AppendInt(nil, who.projectID, 10))
 	h.SetCanonical(headerProjectSlug, []byte(answer.Slug))
@@ -78,8 +78,8 @@ func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *ident
 	h.SetCanonical(headerUserEmail, appendHeaderText(nil, who.email))
 }
 
-// appendHeaderText percent-encodes all but printable ASCII, and blanks at either end, which receivers drop. It encodes "%"
-// too: two users must never get the same header.
+// appendHeaderText percent-encodes all but printable ASCII, and blanks at either end, which receivers drop. It encodes
+// "%" too: two users must never get the same header.
 func appendHeaderText(dst []byte, text *string) []byte {
 	if text == nil {
 		return dst

@@ -24,8 +24,9 @@ type object struct {
 	values map[string]any
 }
 
-// readBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be checked
-// without the body is checked first, and the body stays unread until then. The result holds no memory of the request.
+// readBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be
+// checked without the body is checked first, and the body stays unread until then. The result holds no memory of the
+// request.
 func readBody(ctx *fasthttp.RequestCtx) (*object, error) {
 	if err := checkMediaType(&ctx.Request.Header); err != nil {
 		return nil, err

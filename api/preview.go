@@ -6,8 +6,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send would
-// take, or the parts in the body, with the body's variables.
+// previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send
+// would take, or the parts in the body, with the body's variables.
 func (s *Server) previewTemplate(r *request) error {
 	project, err := s.projectOf(r, "projectId")
 	if err != nil {

@@ -63,8 +63,8 @@ func (s *Server) succeedProject(r *request, p *catalog.Project) {
 	s.succeedTagged(r.ctx, "project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
 }
 
-// projectOf checks the path's ids and the key's permission, and returns the project that a path parameter names. earlier
-// are errors of the path's other ids.
+// projectOf checks the path's ids and the key's permission, and returns the project that a path parameter names.
+// earlier are errors of the path's other ids.
 func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog.Project, error) {
 	id, err := r.id(param)
 	if problems := pathProblems(append([]error{err}, earlier...)...); len(problems) > 0 {

@@ -80,8 +80,8 @@ func (s *Server) updateServiceSettings(r *request) error {
 	return nil
 }
 
-// updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without approvalRequired or
-// inviteOnly, those two are set to fit the mode.
+// updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without
+// approvalRequired or inviteOnly, those two are set to fit the mode.
 func (s *Server) updateAuthSettings(r *request) error {
 	project, err := s.projectOf(r, "id")
 	if err != nil {

@@ -76,8 +76,8 @@ func (s *Server) saveSMTPConfig(r *request) error {
 	return nil
 }
 
-// smtpConfig applies the body to have, the present SMTP config, nil for none. A new password is in clear text. It may be
-// called again on the same form, and reports every problem each time.
+// smtpConfig applies the body to have, the present SMTP config, nil for none. A new password is in clear text. It may
+// be called again on the same form, and reports every problem each time.
 func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*catalog.SMTPConfig, error) {
 	f = f.again()
 	c := catalog.SMTPConfig{UUID: catalog.DeriveUUID(catalog.KindSMTPConfig, project), Active: true}
@@ -97,8 +97,8 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 	return &c, f.validated(c.Validate())
 }
 
-// port reads the port. The default port of an existing config that does not write it stays unwritten: a client that sends
-// back what it has read changes nothing.
+// port reads the port. The default port of an existing config that does not write it stays unwritten: a client that
+// sends back what it has read changes nothing.
 func (f *form) port(c *catalog.SMTPConfig, exists bool) {
 	value, given := f.body.values["port"]
 	if !given {

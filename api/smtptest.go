@@ -14,8 +14,8 @@ import (
 // smtpTestNames are the fields of a test of SMTP settings.
 var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "toEmail", "sslEnabled", "tlsEnabled"}
 
-// testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses nothing
-// stored. It concerns no project, so a key that is bound to some projects may call it.
+// testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses
+// nothing stored. It concerns no project, so a key that is bound to some projects may call it.
 func (s *Server) testSMTP(r *request) error {
 	if err := r.permit(); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 // streamChunk is about how many bytes of a streamed list are in memory at once.
 const streamChunk = 32 << 10
 
-// A projectStream is the body of a list of all projects, made while it is read. It holds ids only, so that a slow reader
-// and a long list hold neither rows nor the store.
+// A projectStream is the body of a list of all projects, made while it is read. It holds ids only, so that a slow
+// reader and a long list hold neither rows nor the store.
 type projectStream struct {
 	server  *Server
 	ids     []int64
@@ -79,8 +79,8 @@ func (p *projectStream) fill() error {
 	return nil
 }
 
-// headChunked answers HEAD for a GET whose body has no known length. With a body stream fasthttp would send the empty line
-// that ends a chunked body, and the client would read it as part of the next answer.
+// headChunked answers HEAD for a GET whose body has no known length. With a body stream fasthttp would send the empty
+// line that ends a chunked body, and the client would read it as part of the next answer.
 func headChunked(ctx *fasthttp.RequestCtx) {
 	if ctx.Request.Header.IsHTTP11() {
 		ctx.Response.Header.SetContentLength(-1)

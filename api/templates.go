@@ -62,8 +62,8 @@ func (s *Server) getTemplate(r *request) error {
 	return nil
 }
 
-// saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A default
-// template of the same code stays as it is.
+// saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A
+// default template of the same code stays as it is.
 func (s *Server) saveTemplate(r *request) error {
 	project, err := s.projectOf(r, "projectId")
 	if err != nil {
@@ -167,8 +167,8 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	return &t, f.validated(problems)
 }
 
-// maxAge reads how long a send is tried. A default that the file does not write stays unwritten: a client that sends back
-// what it has read changes nothing.
+// maxAge reads how long a send is tried. A default that the file does not write stays unwritten: a client that sends
+// back what it has read changes nothing.
 func (f *form) maxAge(t *catalog.Template) {
 	written := t.MaxAge
 	f.fillOptional("maxAge", &t.MaxAge)

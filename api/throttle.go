@@ -25,8 +25,8 @@ type throttle struct {
 
 func newThrottle() *throttle { return &throttle{seed: maphash.MakeSeed(), start: time.Now()} }
 
-// fail takes one failure from the peer's budget. If the budget is empty it takes nothing and returns the time until it is
-// not.
+// fail takes one failure from the peer's budget. If the budget is empty it takes nothing and returns the time until it
+// is not.
 func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
 	slot := &t.slots[maphash.Comparable(t.seed, network(peer))%throttleSlots]
 	now := int64(time.Since(t.start))

@@ -13,9 +13,9 @@ import (
 // certCheckEvery is the least time between two checks of the files by handshakes.
 const certCheckEvery = time.Second
 
-// TLSConfig serves the certificate in certFile and keyFile, both PEM, and reloads them when the files change. A pair that
-// does not load is logged once, and the last good one stays. TLS 1.2 is the oldest version. The error is that of the first
-// load.
+// TLSConfig serves the certificate in certFile and keyFile, both PEM, and reloads them when the files change. A pair
+// that does not load is logged once, and the last good one stays. TLS 1.2 is the oldest version. The error is that of
+// the first load.
 func TLSConfig(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	p := &keyPair{certFile: certFile, keyFile: keyFile, log: log}
 	p.seen = p.look()

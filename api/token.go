@@ -27,8 +27,8 @@ type identity struct {
 	expiresAt      int64
 }
 
-// bearerToken returns the token of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more than one,
-// or one without a JWT.
+// bearerToken returns the token of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more than
+// one, or one without a JWT.
 func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
 	values := h.PeekAll(fasthttp.HeaderAuthorization)
 	switch {
@@ -51,8 +51,8 @@ func isToken(text string) bool {
 	return !errors.Is(err, jwt.ErrTokenMalformed)
 }
 
-// verifyToken verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project, and
-// valid now. The error says what is wrong, for tests; clients do not see it.
+// verifyToken verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project,
+// and valid now. The error says what is wrong, for tests; clients do not see it.
 func verifyToken(token string, secret []byte, projectID int64, issuer string, now time.Time) (*identity, error) {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),

@@ -51,8 +51,8 @@ func take(places chan struct{}) (done func(), ok bool) {
 	}
 }
 
-// endBefore ends all waits shortly before the context's deadline, while there is time left to answer, or when the context
-// ends. undo cancels that.
+// endBefore ends all waits shortly before the context's deadline, while there is time left to answer, or when the
+// context ends. undo cancels that.
 func (w *waiting) endBefore(ctx context.Context) (undo func()) {
 	atEnd := context.AfterFunc(ctx, w.stop)
 	deadline, ok := ctx.Deadline()

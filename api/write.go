@@ -86,8 +86,8 @@ func (r *request) matches(etag func() string) error {
 	return refuseMatch
 }
 
-// matchesSaved is matches for a call that creates or changes a resource that exists: If-None-Match may demand that it does
-// not exist, or differs (RFC 9110, 13.1.2).
+// matchesSaved is matches for a call that creates or changes a resource that exists: If-None-Match may demand that it
+// does not exist, or differs (RFC 9110, 13.1.2).
 func (r *request) matchesSaved(etag string) error {
 	if err := r.matches(func() string { return etag }); err != nil {
 		return err

@@ -87,7 +87,8 @@ func newStream(s *Streams, o Stream) *stream {
 // wake ends the stream's wait. Any goroutine may call it.
 func (s *stream) wake() { _ = s.Conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// hurry gives a write, also one that is under way, the time that is left once the server stops. Any goroutine may call it.
+// hurry gives a write, also one that is under way, the time that is left once the server stops. Any goroutine may call
+// it.
 func (s *stream) hurry() {
 	_ = s.Conn.SetWriteDeadline(time.Now().Add(min(s.streams.Write, lastWrite)))
 }

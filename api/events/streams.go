@@ -102,7 +102,8 @@ func (s *Streams) EachEnding(yield func(reason string, count uint64)) {
 	}
 }
 
-// Start serves a stream in a goroutine of its own, and owns its connection. A stream that starts after Stop ends at once.
+// Start serves a stream in a goroutine of its own, and owns its connection. A stream that starts after Stop ends at
+// once.
 func (s *Streams) Start(o Stream) {
 	st := newStream(s, o)
 	s.mu.Lock()

@@ -15,8 +15,8 @@ const (
 	mostRetry  = 5 * time.Second
 )
 
-// maxText is about how much text is written at once. A larger event is written alone, and one of more than twice the size
-// from the feed's bytes, without a copy: a thousand slow streams must not hold a thousand copies.
+// maxText is about how much text is written at once. A larger event is written alone, and one of more than twice the
+// size from the feed's bytes, without a copy: a thousand slow streams must not hold a thousand copies.
 const maxText = 16 << 10
 
 // A writer frames events and writes them. Its errors are those of write.

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// A guard decides which requests the ops listener answers. The status needs a Host that names this machine: a web page in a
-// browser on this machine can reach the listener by a name of its own (DNS rebinding), and its Host shows that. Commands
-// also need a peer that is this machine or in allow. Requests over a Unix socket pass: the socket has permissions.
+// A guard decides which requests the ops listener answers. The status needs a Host that names this machine: a web page
+// in a browser on this machine can reach the listener by a name of its own (DNS rebinding), and its Host shows that.
+// Commands also need a peer that is this machine or in allow. Requests over a Unix socket pass: the socket has
+// permissions.
 type guard struct {
 	allow []netip.Prefix
 	names []string // of this machine, in lower case
@@ -78,7 +79,8 @@ func (g *guard) mayCommand(r *http.Request) bool {
 	return isOwn(peer, r)
 }
 
-// hostOf returns the host in "host:port", "[address]:port" or either without a port, in lower case and without a final dot.
+// hostOf returns the host in "host:port", "[address]:port" or either without a port, in lower case and without a final
+// dot.
 func hostOf(hostPort string) string {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -103,8 +105,8 @@ func overUnix(r *http.Request) bool {
 	return addr != nil && addr.Network() == "unix"
 }
 
-// isOwn reports whether an address belongs to this machine: loopback, the address that the request was sent to, or that of
-// a network interface. Interfaces come and go, so they are listed for each request.
+// isOwn reports whether an address belongs to this machine: loopback, the address that the request was sent to, or that
+// of a network interface. Interfaces come and go, so they are listed for each request.
 func isOwn(addr netip.Addr, r *http.Request) bool {
 	addr = addr.Unmap().WithZone("")
 	if addr.IsLoopback() {

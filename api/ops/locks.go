@@ -12,8 +12,8 @@ const (
 	blockNanosecond = 10_000 // waits from 10 µs on are recorded, shorter ones in proportion
 )
 
-// lockProfiles enables the runtime's mutex and block profiles while one is taken: they cost time at each wait, and a server
-// in trouble cannot be restarted to enable them.
+// lockProfiles enables the runtime's mutex and block profiles while one is taken: they cost time at each wait, and a
+// server in trouble cannot be restarted to enable them.
 //
 // The runtime counts waits for a mutex from the head of its queue: a mutex whose queue has never been empty since the
 // profile began is missing from "mutex". "block" shows the goroutines that wait for it.

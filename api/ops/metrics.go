@@ -113,8 +113,8 @@ func (c counters) Collect(ch chan<- prometheus.Metric) {
 type Requests struct {
 	Route, Method string
 	Status        int
-	// Buckets are the numbers of requests by the upper bound of their duration in seconds, each with those of the bounds
-	// below it; Count has those above the last bound too.
+	// Buckets are the numbers of requests by the upper bound of their duration in seconds, each with those of the
+	// bounds below it; Count has those above the last bound too.
 	Buckets map[float64]uint64
 	Count   uint64
 	Sum     time.Duration
