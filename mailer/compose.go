@@ -34,23 +34,14 @@ type Draft struct {
 // Headers follow RFC 5322 and RFC 2047. With HTML and Text the message is a multipart/alternative of both, with one of
 // them it is that alone, without a multipart around it; such a body ends in a line break, which is added where it lacks
 // one. Apart from that, a body arrives with its line breaks as CR LF and all else as it was.
-func Compose(d Draft) ([]byte, error) { return new(composer).compose(d) }
-
-// compose is Compose, with the forms of earlier mails.
-func (c *composer) compose(d Draft) ([]byte, error) {
+func Compose(d Draft) ([]byte, error) {
 	sound, problems := d.check()
 	if len(problems) > 0 {
 		return nil, &catalog.Error{Code: catalog.CodeValidation, Message: "the mail is invalid", Problems: problems}
 	}
-	err := sound.checkComposed()
-	var f *form
+	message, err := sound.build()
 	if err == nil {
-		f, err = c.form(&sound)
-	}
-	var message []byte
-	if err == nil {
-		message = sound.fill(f)
-		err = sound.verifyFilled(f, message)
+		err = sound.verify(message)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compose mail: %w", err)

@@ -259,9 +259,8 @@ func BenchmarkCompose(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(compose(b, d))))
-			composed := mailer.NewComposer()
 			for b.Loop() {
-				if _, err := composed(d); err != nil {
+				if _, err := mailer.Compose(d); err != nil {
 					b.Fatal(err)
 				}
 			}

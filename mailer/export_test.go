@@ -28,6 +28,3 @@ func Lanes(t *Transport) int {
 	defer t.pool.mu.Unlock()
 	return len(t.pool.lanes)
 }
-
-// NewComposer is Compose as a Mailer has it, which keeps the forms of its senders.
-func NewComposer() func(Draft) ([]byte, error) { return new(composer).compose }

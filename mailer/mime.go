@@ -2,9 +2,13 @@ package mailer
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"mime"
 	"strings"
+	"time"
 
 	"github.com/domodwyer/mailyak/v3"
 )
@@ -56,9 +60,48 @@ func (e entity) parts() (between []byte, boundary string, err error) {
 	return between, boundary, nil
 }
 
-// mime lets mailyak build the message, and takes from it the headers and the content without needless multiparts: mailyak
-// wraps all into a multipart/mixed, for which some readers show a paper clip, and a single body into an alternative of one.
-func (d *soundDraft) mime() (message, content entity, err error) {
+// build lets mailyak compose the message and puts our headers around its content. mailyak's own headers are in an order of
+// its own, not folded, and lack the Message-ID; its boundaries are random.
+func (d *soundDraft) build() ([]byte, error) {
+	if err := d.checkComposed(); err != nil {
+		return nil, err
+	}
+	composed, err := d.mailyak()
+	if err != nil {
+		return nil, err
+	}
+	content, err := d.content(composed)
+	if err != nil {
+		return nil, err
+	}
+	message := make([]byte, 0, 1024+len(content))
+	for _, name := range d.headerNames() {
+		value := d.header(name)
+		if value == "" {
+			value = composed.value(name)
+		}
+		if value == "" {
+			return nil, fmt.Errorf("mailyak gives no %s", name)
+		}
+		message = appendHeader(message, name, value)
+	}
+	return append(message, content...), nil
+}
+
+// header is a header that mailyak does not write, or not as it must be; "" for one that is taken from mailyak.
+func (d *soundDraft) header(name string) string {
+	switch name {
+	case "Date": // mailyak writes the moment at which it composes
+		return d.Date.UTC().Format(time.RFC1123Z)
+	case "Message-ID":
+		return d.MessageID
+	}
+	return ourHeaders[name]
+}
+
+// mailyak has the message composed by mailyak. Name and subject are encoded beforehand: mailyak quotes no name, and folds
+// no long subject.
+func (d *soundDraft) mailyak() (entity, error) {
 	yak := mailyak.New("", nil)
 	yak.From(d.FromEmail)
 	if d.FromName != "" {
@@ -71,25 +114,47 @@ func (d *soundDraft) mime() (message, content entity, err error) {
 	yak.HTML().Set(d.finished(d.HTML))
 	raw, err := yak.MimeBuf()
 	if err != nil {
-		return message, content, err
+		return entity{}, err
 	}
-	if message, err = cutEntity(raw.Bytes()); err != nil {
-		return message, content, err
-	}
-	alternative, _, err := message.parts()
+	return cutEntity(raw.Bytes())
+}
+
+// content takes the content's headers and body out of what mailyak has composed, without the multiparts that are not
+// needed: mailyak wraps everything into a multipart/mixed, for which some readers show a paper clip, and a single body into
+// a multipart/alternative of one.
+func (d *soundDraft) content(composed entity) ([]byte, error) {
+	alternative, _, err := composed.parts()
 	if err != nil {
-		return message, content, err
+		return nil, err
 	}
-	if content, err = cutEntity(alternative); err != nil {
-		return message, content, err
-	}
-	if !d.single() {
-		return message, content, nil
-	}
-	parts, _, err := content.parts()
+	content, err := cutEntity(alternative)
 	if err != nil {
-		return message, content, err
+		return nil, err
 	}
-	content, err = cutEntity(parts)
-	return message, content, err
+	between, random, err := content.parts()
+	if err != nil {
+		return nil, err
+	}
+	if d.single() {
+		return between, nil
+	}
+	return bytes.ReplaceAll(alternative, []byte(random), []byte(d.boundary())), nil
+}
+
+// boundary takes the place of mailyak's, which is random: equal drafts make equal messages. It may be easy to guess, since
+// no quoted-printable body can hold "=_" (RFC 2045 6.7).
+func (d *soundDraft) boundary() string {
+	sum := sha256.Sum256([]byte(d.MessageID))
+	return "=_" + hex.EncodeToString(sum[:16])
+}
+
+// single reports whether there is one body only.
+func (d *soundDraft) single() bool { return d.HTML == "" || d.Text == "" }
+
+// finished returns a body as it is composed. A single one is the end of the message, which must be the end of a line.
+func (d *soundDraft) finished(body string) string {
+	if body == "" || !d.single() || strings.HasSuffix(body, "\n") {
+		return body
+	}
+	return body + "\n"
 }

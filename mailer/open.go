@@ -22,7 +22,6 @@ type Mailer struct {
 	firstID   int64 // of the mails that this Mailer accepts; lower ones are from before
 	turnstile turnstile
 	templates templateCache
-	composer  composer
 	passwords passwordCache
 	unopened  unopened
 	counters  counters

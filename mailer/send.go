@@ -86,7 +86,7 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 		Subject: rendered.Subject, HTML: rendered.HTML, Text: rendered.Text,
 		MessageID: NewMessageID(logID, p.SMTP.FromEmail), Date: now,
 	}
-	message, err := m.composer.compose(draft)
+	message, err := Compose(draft)
 	if err != nil {
 		return nil, err
 	}
