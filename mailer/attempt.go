@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/mailer/message"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -27,15 +29,16 @@ type sending struct {
 // try makes an attempt, whose entry is stored as being under way, and stores what came of it. The place in the outbox is
 // given back as soon as the server is done with.
 func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
-	o := m.options.Carrier.Send(m.attempts, d.server, Envelope{mail.From, mail.To}, mail.Message)
-	cut := m.attempts.Err() != nil && o.Class == Temporary
+	o := m.options.Carrier.Send(m.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
+	cut := m.attempts.Err() != nil && o.Class == smtp.Temporary
 	if configLevel(&o) {
-		o.Class = BadConfig
+		o.Class = smtp.BadConfig
 	}
 	// A mail that was accepted under another sender says nothing of the sender that the config has now.
-	own := !aboutMail(o.Stage) || mail.From == Draft{FromEmail: d.from}.Envelope().From
-	if o.Class == BadConfig && !own && o.Code == CodeSenderRejected {
-		o.Class = Permanent // another sender in the config does this mail no good, which has its own
+	from, _ := message.Draft{FromEmail: d.from}.Envelope()
+	own := !aboutMail(o.Stage) || mail.From == from
+	if o.Class == smtp.BadConfig && !own && o.Code == smtp.CodeSenderRejected {
+		o.Class = smtp.Permanent // another sender in the config does this mail no good, which has its own
 	}
 	if !cut {
 		s.box.note(d.fingerprint, &o)
@@ -49,7 +52,7 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 		return
 	}
 	// Before the send is answered: the next one shall find the breaker open.
-	opened := o.Class == BadConfig && own && m.refused(s.box, d.fingerprint, &o)
+	opened := o.Class == smtp.BadConfig && own && m.refused(s.box, d.fingerprint, &o)
 	m.conclude(s, &o, cut)
 	if opened {
 		m.lookAgain(s.box)
@@ -58,7 +61,7 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 
 // conclude stores what came of an attempt. cut says that it was cut off by Drain, before the server had the mail: it does
 // not count.
-func (m *Mailer) conclude(s *sending, o *Outcome, cut bool) {
+func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := m.clock.Now()
@@ -71,18 +74,18 @@ func (m *Mailer) conclude(s *sending, o *Outcome, cut bool) {
 	case cut:
 		log.Status, log.NextAttemptAt = catalog.MailRetrying, earlier(now, s.expires)
 		log.Attempts--
-	case o.Class == Accepted:
+	case o.Class == smtp.Accepted:
 		log.Status, log.SentAt = catalog.MailSent, now
 		log.ErrorCode, log.ErrorMessage = "", ""
 		m.counters.sent.Add(1)
-	case o.Class == Permanent || o.Class == BadConfig && !s.answered:
+	case o.Class == smtp.Permanent || o.Class == smtp.BadConfig && !s.answered:
 		log.Status = catalog.MailFailed
 		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
 		m.counters.failed.Add(1)
 	default:
 		// Also BadConfig, where the sender was told that the mail is queued: it waits for the config to change.
 		log.Status = catalog.MailRetrying
-		if o.Class == Uncertain {
+		if o.Class == smtp.Uncertain {
 			log.Uncertain = true
 			m.counters.uncertain.Add(1)
 		} else {
@@ -98,7 +101,7 @@ func (m *Mailer) conclude(s *sending, o *Outcome, cut bool) {
 }
 
 // explain is an outcome's text for people: what happened, and what the server said.
-func explain(o *Outcome) string {
+func explain(o *smtp.Outcome) string {
 	if o.Reply == "" {
 		return o.Message
 	}

@@ -3,6 +3,7 @@ package mailer
 import (
 	"time"
 
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -15,7 +16,7 @@ type hold struct {
 
 	// The breaker: an attempt has shown that this config is no good (BadConfig). Zero for other holds.
 	fingerprint fingerprint
-	outcome     Outcome
+	outcome     smtp.Outcome
 }
 
 // goneGrace is how long a project may be missing before its mail fails: files are moved, and checked out anew.
@@ -28,7 +29,7 @@ func (h *hold) gone() bool { return h.code == catalog.CodeNotFound }
 func (h *hold) over(now time.Time) bool { return h.gone() && !now.Before(h.since.Add(goneGrace)) }
 
 // outlook is what is known of an SMTP config before an attempt with it: an open breaker's outcome, or nil.
-func (b *outbox) outlook(config fingerprint) *Outcome {
+func (b *outbox) outlook(config fingerprint) *smtp.Outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.hold == nil || b.hold.fingerprint != config {
@@ -110,14 +111,14 @@ func (b *outbox) wait(h hold) (over bool) {
 }
 
 // note draws the conclusions from an attempt for the mail that waits.
-func (b *outbox) note(config fingerprint, o *Outcome) {
+func (b *outbox) note(config fingerprint, o *smtp.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.m.clock.Now()
 	switch {
 	case reached(o):
 		b.failure = failure{}
-	case o.Class != Temporary && o.Class != Uncertain:
+	case o.Class != smtp.Temporary && o.Class != smtp.Uncertain:
 		// Refused for good before the mail was spoken of: that says nothing of the next one.
 	case !now.Before(b.failure.until) || b.failure.with != config:
 		// Attempts that began together and failed together count once.
@@ -127,24 +128,24 @@ func (b *outbox) note(config fingerprint, o *Outcome) {
 }
 
 // reached reports that the server has spoken about this very mail: it works.
-func reached(o *Outcome) bool {
-	return o.Class == Accepted || aboutMail(o.Stage) && o.SMTPCode != 0 && o.SMTPCode != 421
+func reached(o *smtp.Outcome) bool {
+	return o.Class == smtp.Accepted || aboutMail(o.Stage) && o.SMTPCode != 0 && o.SMTPCode != 421
 }
 
 // configLevel reports whether the next mail would fare no better. Contract http.md 4 counts TLS in, of which
 // mail-errors.md says only that the attempt has failed for good; so does what stands in the way of AUTH.
-func configLevel(o *Outcome) bool {
+func configLevel(o *smtp.Outcome) bool {
 	switch o.Stage {
-	case StageTLS, StageSTARTTLS, StageAuth:
-		return o.Class == Permanent
+	case smtp.StageTLS, smtp.StageSTARTTLS, smtp.StageAuth:
+		return o.Class == smtp.Permanent
 	}
 	return false
 }
 
 // aboutMail reports whether connecting, TLS and AUTH were through.
-func aboutMail(s Stage) bool {
+func aboutMail(s smtp.Stage) bool {
 	switch s {
-	case StageMail, StageRcpt, StageData, StageBody, StageEOD:
+	case smtp.StageMail, smtp.StageRcpt, smtp.StageData, smtp.StageBody, smtp.StageEOD:
 		return true
 	}
 	return false
@@ -158,7 +159,7 @@ func (b *outbox) reason() *hold {
 }
 
 // refused opens the breaker. It reports false where another attempt, at the same time, has done so.
-func (m *Mailer) refused(b *outbox, config fingerprint, o *Outcome) bool {
+func (m *Mailer) refused(b *outbox, config fingerprint, o *smtp.Outcome) bool {
 	if b.outlook(config) != nil {
 		return false
 	}

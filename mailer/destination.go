@@ -9,12 +9,13 @@ import (
 	"log/slog"
 	"sync"
 
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
 // A destination is where a project's mail goes at the moment.
 type destination struct {
-	server      Server
+	server      smtp.Server
 	fingerprint fingerprint
 	from        string // the config's fromEmail
 }
@@ -29,7 +30,7 @@ var salt = sync.OnceValue(func() [16]byte {
 	return b
 })
 
-func fingerprintOf(s *Server, from string) (f fingerprint) {
+func fingerprintOf(s *smtp.Server, from string) (f fingerprint) {
 	seed := salt()
 	h := sha256.New()
 	h.Write(seed[:])
@@ -69,7 +70,7 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 // business, and stands in the log.
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
-	d.server = Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
+	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
 	if c.Password.Source != catalog.SecretNone {
 		if d.server.Password, err = m.openSecret(c.Password, p.Project.UUID.String()+"/password"); err != nil {
 			return d, m.unopened.note(m.log, &p.Project, "SMTP password", err)

@@ -1,6 +1,10 @@
 package mailer
 
-import "fingerpost/resolver/catalog"
+import (
+	"fingerpost/mailer/smtp"
+	"fingerpost/mailer/template"
+	"fingerpost/resolver/catalog"
+)
 
 // A Send is one mail that somebody asks for.
 type Send struct {
@@ -27,4 +31,19 @@ type Receipt struct {
 	Queued    bool           // it is tried again, or still, in the background
 	Failed    *catalog.Error // refused for good: SMTP_…; nil otherwise
 	Replayed  bool           // the answer to an earlier send with the same IdempotencyKey
+}
+
+// A Template, a Preview of it, and a Step of an SMTP test are those of the packages that make them.
+type (
+	Template = template.Template
+	Preview  = template.Preview
+	Step     = smtp.Step
+)
+
+// ParseTemplate is template.Parse.
+func ParseTemplate(t *catalog.Template) (*Template, catalog.Problems) { return template.Parse(t) }
+
+// WithProjectName is template.WithProjectName.
+func WithProjectName(given map[string]string, name string) map[string]string {
+	return template.WithProjectName(given, name)
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -21,7 +22,7 @@ type Mailer struct {
 	clock     Clock
 	firstID   int64 // of the mails that this Mailer accepts; lower ones are from before
 	turnstile turnstile
-	templates templateCache
+	templates template.Cache
 	passwords passwordCache
 	unopened  unopened
 	counters  counters

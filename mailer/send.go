@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"fingerpost/mailer/message"
+	"fingerpost/mailer/smtp"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -81,16 +84,16 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 		return nil, &catalog.Error{Code: catalog.CodeUnavailable, Message: err.Error()}
 	}
 	now, logID := m.now(), m.options.Ledger.NewMailID()
-	draft := Draft{
+	draft := message.Draft{
 		FromEmail: p.SMTP.FromEmail, FromName: p.SMTP.FromName, ReplyTo: p.SMTP.ReplyTo, ToEmail: s.ToEmail,
 		Subject: rendered.Subject, HTML: rendered.HTML, Text: rendered.Text,
-		MessageID: NewMessageID(logID, p.SMTP.FromEmail), Date: now,
+		MessageID: message.NewMessageID(logID, p.SMTP.FromEmail), Date: now,
 	}
-	message, err := Compose(draft)
+	message, err := message.Compose(draft)
 	if err != nil {
 		return nil, err
 	}
-	envelope := draft.Envelope()
+	sender, recipient := draft.Envelope()
 	c := &parcel{
 		to: to,
 		log: catalog.MailLog{
@@ -98,7 +101,7 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 			TemplateCode: s.TemplateCode, MessageID: draft.MessageID, ServiceName: s.ServiceName, CreatedAt: now,
 		},
 		mail: catalog.QueuedMail{
-			LogID: logID, ProjectID: p.Project.ID, From: envelope.From, To: envelope.To,
+			LogID: logID, ProjectID: p.Project.ID, From: sender, To: recipient,
 			ExpiresAt: now.Add(age).Truncate(time.Millisecond), Message: message,
 		},
 	}
@@ -114,11 +117,11 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Microsecond) }
 
 // content renders what the mail says, and how long that is worth sending.
-func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r Rendered, age time.Duration, err error) {
+func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered, age time.Duration, err error) {
 	if s.TemplateCode == "" {
-		r = Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
+		r = template.Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
 		if r.Text == "" {
-			r.Text = PlainText(r.HTML)
+			r.Text = template.PlainText(r.HTML)
 		}
 		return r, maxAge(nil), nil
 	}
@@ -126,11 +129,11 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r Rendered, age tim
 	if err != nil {
 		return r, 0, err
 	}
-	parsed, err := m.templates.get(t)
+	parsed, err := m.templates.Get(t)
 	if err != nil {
 		return r, 0, err
 	}
-	r, problems := parsed.Render(WithProjectName(s.Variables, p.Project.Name))
+	r, problems := parsed.Render(template.WithProjectName(s.Variables, p.Project.Name))
 	if len(problems) > 0 {
 		return r, 0, &catalog.Error{Code: catalog.CodeValidation, Message: "the template cannot be filled in with these variables", Problems: problems}
 	}
@@ -200,10 +203,10 @@ const shortly = time.Second
 type admission struct {
 	box     *outbox
 	config  fingerprint
-	size    int      // of the message
-	kept    bool     // the message stays in memory; else it is queued
-	placed  bool     // it has a place
-	refused *Outcome // the breaker is open; nil otherwise
+	size    int           // of the message
+	kept    bool          // the message stays in memory; else it is queued
+	placed  bool          // it has a place
+	refused *smtp.Outcome // the breaker is open; nil otherwise
 }
 
 // ask waits for a place until ctx ends, or for that long.

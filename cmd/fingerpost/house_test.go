@@ -22,13 +22,16 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/seal":    {"fingerpost/resolver/catalog", "filippo.io/age"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/mailer": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3",
-		"golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
+	"fingerpost/mailer/smtp":     {"fingerpost/resolver/catalog"},
+	"fingerpost/mailer/message":  {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
+	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
+	"fingerpost/mailer": {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
+		"fingerpost/mailer/template"},
 	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
 		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang",
 		"github.com/golang-jwt/jwt/v5"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
-		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
+		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/mailer/smtp", "fingerpost/api",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", // the floor, and the stores of the bare programs
@@ -43,7 +46,8 @@ var sole = map[string]string{
 	"github.com/hashicorp/hcl/v2":       "fingerpost/configsrc/hclfile",
 	"filippo.io/age":                    "fingerpost/configsrc/seal",
 	"github.com/fsnotify/fsnotify":      "fingerpost/configsrc",
-	"github.com/domodwyer/mailyak/v3":   "fingerpost/mailer",
+	"github.com/domodwyer/mailyak/v3":   "fingerpost/mailer/message",
+	"golang.org/x/net/html":             "fingerpost/mailer/template",
 	"github.com/valyala/fasthttp":       "fingerpost/api",
 	"github.com/fasthttp/router":        "fingerpost/api",
 	"github.com/golang-jwt/jwt/v5":      "fingerpost/api",
