@@ -1,10 +1,6 @@
 // Package mailer sends the mail of projects: it renders templates, composes messages, hands them to SMTP servers, and
 // keeps at it until each mail has reached its end (contract http.md 4, mail-errors.md).
 //
-// Compose makes messages of drafts: exact bytes that every server takes and every reader understands alike, the same for
-// the same draft, so that a retry sends what the first attempt sent. mailyak builds them; what it leaves open (quoting,
-// folding, Message-ID, Date, boundaries) is done here, and each message is read back before it is given out.
-//
 // # The way of a mail
 //
 // Send makes all checks, stores the mail with its log entry in one synced batch, and makes the first attempt within the
@@ -48,18 +44,4 @@
 // The key is stored by the batch that accepts the mail. What was answered is stored with it where the log entry will not
 // say it later: 202 and 502. After a crash in between, what the entry says is the answer. A refused send leaves its key
 // free.
-//
-// # Handing over
-//
-// Transport makes one attempt at a time and sorts what comes of it into accepted, temporary, permanent, permanent until the
-// settings change, and uncertain: nobody but the server knows what became of a mail whose final dot is out, so the reply
-// to it is waited for, ten minutes if need be, and a mail whose reply is lost is said to be uncertain, never failed. What
-// an outcome is follows from how far the attempt came and from reply codes and error types, never from texts.
-//
-// Where a server takes several commands at a time (RFC 2920), MAIL, RCPT and DATA go out together, and the first refusal decides
-// as it does one by one. Nothing of a message is sent before all three were taken.
-//
-// Nothing a server does costs more than its limits of time and 1 MiB of replies. TLS is verified and never given up for
-// clear text; credentials go over TLS, or to loopback. Each address is checked right before it is connected to, against
-// the list in guard.go. Connections are used again for mail to the same Server, within bounds for each and in total.
 package mailer

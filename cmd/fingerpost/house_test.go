@@ -22,7 +22,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/seal":    {"fingerpost/resolver/catalog", "filippo.io/age"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/mailer/smtp":     {"fingerpost/resolver/catalog"},
+	"fingerpost/mailer/smtp":     {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message":  {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
 	"fingerpost/mailer": {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
@@ -47,6 +47,7 @@ var sole = map[string]string{
 	"filippo.io/age":                    "fingerpost/configsrc/seal",
 	"github.com/fsnotify/fsnotify":      "fingerpost/configsrc",
 	"github.com/domodwyer/mailyak/v3":   "fingerpost/mailer/message",
+	"github.com/emersion/go-smtp":       "fingerpost/mailer/smtp",
 	"golang.org/x/net/html":             "fingerpost/mailer/template",
 	"github.com/valyala/fasthttp":       "fingerpost/api",
 	"github.com/fasthttp/router":        "fingerpost/api",

@@ -60,7 +60,7 @@ func (a *loginAuth) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, errNoReply
 }
 
-// login authenticates. smtp.Client.Auth is not used: after a refusal it goes on talking to the server.
+// login authenticates. Neither go-smtp's Auth nor net/smtp's is used: both go on talking to the server after a refusal.
 func (s *session) login(server Server) error {
 	if !s.secure && !loopback(s.wire.RemoteAddr()) {
 		return errClearAuth
@@ -98,7 +98,7 @@ func (s *session) login(server Server) error {
 	case code < 400: // among them one challenge too many
 		return errNoReply
 	}
-	return s.refusal(code)
+	return s.refusal()
 }
 
 func loopback(a net.Addr) bool {

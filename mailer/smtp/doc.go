@@ -10,6 +10,11 @@
 // and never given up for clear text; credentials go over TLS, or to loopback. Each address is checked right before it is
 // connected to, against the networks listed in guard.go.
 //
+// go-smtp's client speaks EHLO, MAIL, RCPT, DATA and the message, over a connection that counts and limits (line.go). STARTTLS,
+// AUTH and RSET are commands of our own, for the client cannot give what they need: it says EHLO localhost before STARTTLS, goes on
+// talking after a refused AUTH, and says EHLO anew after RSET. The ways to log in are net/smtp's PLAIN and CRAM-MD5, and a LOGIN of
+// our own: go-sasl's takes "Password:" as the only question, and servers ask in other words.
+//
 // Connections are kept for later mail to the same Server, within bounds for each Server and in total.
 //
 // The package needs nothing but the message and the Server with its secrets opened. It does not retry: package mailer decides

@@ -17,28 +17,25 @@ import (
 	"syscall"
 	"time"
 
+	gosmtp "github.com/emersion/go-smtp"
+
 	"fingerpost/resolver/catalog"
 )
 
-// A session is a connection to a server that has said hello, with TLS and AUTH done where they are to be. net/smtp gives
-// the ways to log in; its Client is not used: it misses keywords in lower case, hides what is wrong with EHLO behind a
-// HELO, and reads replies at quadratic cost.
+// A session is a connection to a server that has said hello, with TLS and AUTH done where they are asked for.
 type session struct {
-	smtpConn
-	wire *wire
-	conn net.Conn // wire, or TLS over it
+	line
+	wire   *wire
+	client *gosmtp.Client // talks over line; nil before the greeting
 
-	secure   bool     // conn is TLS
+	secure   bool     // line is TLS
 	startTLS bool     // offered
 	auth     []string // mechanisms offered, in upper case
 	maxSize  int64    // RFC 1870; 0 for none told
-	pipeline bool     // RFC 2920: takes several commands at a time
 
 	used  int         // transactions begun
-	heard time.Time   // when the last one of them was over
 	reset bool        // the last one was given up: RSET comes first
-	lost  bool        // it is not known what the server waits for
-	idle  *time.Timer // ends it where nobody needs it again; nil before it was idle
+	idle  *time.Timer // ends it where no mail needs it again; nil before it was idle
 }
 
 // An attempt is what Send does, and how far it has come.
@@ -92,7 +89,7 @@ func (a *attempt) open() (*session, error) {
 		return nil, err
 	}
 	w := &wire{Conn: conn, left: maxSessionBytes}
-	s := &session{smtpConn: newSMTPConn(w), wire: w, conn: w}
+	s := &session{line: newLine(w), wire: w}
 	a.session = s
 	defer w.watch(a.ctx)()
 	if a.server.mode() == tlsImplicit {
@@ -160,7 +157,7 @@ func (a *attempt) secure(s *session) error {
 	if err := conn.Handshake(); err != nil {
 		return err
 	}
-	s.conn, s.smtpConn, s.secure = conn, newSMTPConn(conn), true
+	s.line, s.secure = newLine(conn), true
 	return nil
 }
 
@@ -173,8 +170,8 @@ func (a *attempt) starttls(s *session) error {
 	case err != nil:
 		return err
 	case code >= 400:
-		return s.refusal(code)
-	case code != 220 || s.r.Buffered() > 0: // whoever sits in between may have put more behind it (RFC 3207 6)
+		return s.refusal()
+	case code != 220 || s.r.Buffered() > 0: // somebody in between may have added to it (RFC 3207 6)
 		return errNoReply
 	}
 	if err := a.secure(s); err != nil {
@@ -191,7 +188,7 @@ func (a *attempt) greeting(s *session) error {
 	case err != nil:
 		return err
 	case code >= 400:
-		return s.refusal(code)
+		return s.refusal()
 	case code != 220:
 		return errNoReply
 	}
@@ -199,23 +196,20 @@ func (a *attempt) greeting(s *session) error {
 	return a.hello(s)
 }
 
-// hello says EHLO, or HELO to a server that does not know it, and notes what the server offers.
+// hello says EHLO, or HELO to a server that does not know it, and notes what the server offers. Each hello has a client of its
+// own, which reads the greeting that was read already, or the reply to STARTTLS, as 220.
 func (a *attempt) hello(s *session) error {
 	s.wire.within(a.limits.Command)
-	s.startTLS, s.auth, s.maxSize, s.pipeline = false, nil, 0, false
-	name := a.helloName(s.wire.LocalAddr())
-	code, err := s.command("EHLO ", name)
-	if err == nil && (code == 500 || code == 502 || code == 504) {
-		code, err = s.command("HELO ", name)
-		s.text = s.text[:0]
-	}
+	s.startTLS, s.auth, s.maxSize = false, nil, 0
+	s.client, s.unread, s.replies = gosmtp.NewClient(&s.line), []byte("220 -\r\n"), 0
+	err := s.answered(s.client.Hello(a.helloName(s.wire.LocalAddr())))
 	switch {
 	case err != nil:
 		return err
-	case code >= 400:
-		return s.refusal(code)
-	case code != 250:
+	case s.code != 250:
 		return errNoReply
+	case s.replies > 1: // to EHLO and HELO
+		return nil
 	}
 	_, offers, _ := bytes.Cut(s.text, []byte{'\n'})
 	for line := range strings.SplitSeq(strings.ToUpper(string(offers)), "\n") {
@@ -225,8 +219,6 @@ func (a *attempt) hello(s *session) error {
 			s.startTLS = true
 		case "AUTH":
 			s.auth = append(s.auth, strings.Fields(rest)...)
-		case "PIPELINING":
-			s.pipeline = true
 		case "SIZE":
 			s.maxSize, _ = strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
 		}
@@ -262,7 +254,7 @@ func (t *Transport) helloName(local net.Addr) string {
 func (s *session) inStep(err error) bool {
 	var refusal *textproto.Error
 	if errors.As(err, &refusal) {
-		return refusal.Code != 421 && !s.lost
+		return refusal.Code != 421
 	}
 	return errors.Is(err, errNoSTARTTLS) || errors.Is(err, errClearAuth) || errors.Is(err, errNoAuth) || errors.Is(err, errTooLarge)
 }
@@ -276,7 +268,6 @@ func (s *session) reusable(stage Stage, err error) bool {
 		}
 		s.reset = true
 	}
-	s.heard = time.Now()
 	return s.used < maxMails && s.r.Buffered() == 0 && s.wire.left > maxSessionBytes/2
 }
 
@@ -284,7 +275,7 @@ func (s *session) reusable(stage Stage, err error) bool {
 func (s *session) quit(within time.Duration) {
 	s.wire.within(within)
 	_, _ = s.command("QUIT")
-	_ = s.conn.Close()
+	_ = s.line.Conn.Close()
 	s.abandon()
 }
 

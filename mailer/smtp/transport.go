@@ -42,7 +42,6 @@ type Limits struct {
 	Body     time.Duration // to write the message: 5 min
 	Dot      time.Duration // the reply to the final dot: 10 min (RFC 5321 4.5.3.2.6; who waits for less sends twice)
 	Quit     time.Duration // 1 s
-	Trust    time.Duration // 5 s: so long after its last reply a session is taken to be there still
 }
 
 func (l Limits) orDefault() Limits {
@@ -52,7 +51,6 @@ func (l Limits) orDefault() Limits {
 	}{
 		{&l.Connect, 30 * time.Second}, {&l.Greeting, time.Minute}, {&l.TLS, 30 * time.Second}, {&l.Command, 2 * time.Minute},
 		{&l.Data, 2 * time.Minute}, {&l.Body, 5 * time.Minute}, {&l.Dot, 10 * time.Minute}, {&l.Quit, time.Second},
-		{&l.Trust, 5 * time.Second},
 	} {
 		if *f.limit <= 0 {
 			*f.limit = f.or
