@@ -17,7 +17,7 @@ func Waiting(t *Transport) (n int) {
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
 	for _, l := range t.pool.lanes {
-		n += l.waiting.Len()
+		n += len(l.waiting)
 	}
 	return n
 }

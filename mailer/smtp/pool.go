@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,14 +12,14 @@ import (
 // maxMails is how many mails go over one connection: some servers have a limit of their own.
 const maxMails = 100
 
-// errClosed is what waits for a connection gets when the pool closes.
+// errClosed is the error of mail that waits for a connection when the pool closes.
 var errClosed = errors.New("the service is shutting down")
 
-// A pool bounds connections, over all servers and for each, and keeps idle ones for a while. It has no goroutine but for
-// goodbyes. A connection is in use by one mail at a time.
+// A pool bounds connections, over all servers and for each, and keeps idle ones for a while. Its only goroutines say QUIT. A
+// connection is in use by one mail at a time.
 //
-// Who has to wait for the total does so in turns, server by server, and a server that has several connections gives the
-// one that falls free to those: a server that hangs can keep its own mail waiting only.
+// Mail waits in one queue for each server. Where all connections of the total are taken, the next one goes to the server that
+// has the fewest, and a server that has several gives up the one that falls free: a server that hangs delays its own mail only.
 type pool struct {
 	perServer, total int
 	keep             time.Duration // idle connections
@@ -27,9 +28,9 @@ type pool struct {
 	mu      sync.Mutex // guards all below, and the lanes
 	lanes   map[Server]*lane
 	open    int        // connections, idle and being made ones included
-	ending  int        // of those, the ones that a goodbye is being said on
+	ending  int        // of those, the ones on which QUIT is said
 	idle    *list.List // of *parked: all idle ones, the longest idle first
-	starved []*lane    // waiting for the total only, in turn; each once
+	arrived int        // mails that have had to wait so far
 	closed  bool
 	quits   sync.WaitGroup
 }
@@ -39,8 +40,13 @@ type lane struct {
 	server  Server
 	open    int             // connections, idle and being made ones included
 	idle    []*list.Element // of pool.idle, the latest last
-	waiting list.List       // of chan *session, first come, first served
-	starved bool            // is in pool.starved
+	waiting []*waiter       // first come, first served
+}
+
+// A waiter is a mail that waits for a connection.
+type waiter struct {
+	number int           // in the order of arrival
+	got    chan *session // gets a session, or nil and the right to make one; closed with the pool
 }
 
 // A parked session is idle.
@@ -71,12 +77,13 @@ func (p *pool) take(ctx context.Context, server Server) (*lane, *session, error)
 		p.mu.Unlock()
 		return l, s, nil
 	}
-	got := make(chan *session, 1)
-	here := l.waiting.PushBack(got)
-	p.settle(l)
+	p.arrived++
+	w := &waiter{p.arrived, make(chan *session, 1)}
+	l.waiting = append(l.waiting, w)
+	p.settle()
 	p.mu.Unlock()
 	select {
-	case s, ok := <-got:
+	case s, ok := <-w.got:
 		if !ok {
 			return nil, nil, errClosed
 		}
@@ -84,36 +91,38 @@ func (p *pool) take(ctx context.Context, server Server) (*lane, *session, error)
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	select {
-	case s, ok := <-got: // at the same moment
-		p.mu.Unlock()
+	case s, ok := <-w.got: // at the same moment
 		if !ok {
 			return nil, nil, errClosed
 		}
 		return l, s, nil
 	default:
 	}
-	l.waiting.Remove(here)
+	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
 	p.forget(l)
-	p.mu.Unlock()
 	return nil, nil, ctx.Err()
+}
+
+// next takes the waiter that has waited longest out of its queue.
+func (l *lane) next() *waiter {
+	w := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return w
 }
 
 // give puts a session back for the next mail.
 func (p *pool) give(l *lane, s *session) {
 	p.mu.Lock()
-	others := len(p.starved) - p.ending
-	if l.starved {
-		others--
-	}
-	if p.closed || others > 0 && l.open > 1 {
+	if p.closed || l.open > 1 && p.needed(l) {
 		p.mu.Unlock()
 		p.end(l, s)
 		return
 	}
 	defer p.mu.Unlock()
-	if first := l.waiting.Front(); first != nil {
-		l.waiting.Remove(first).(chan *session) <- s
+	if len(l.waiting) > 0 {
+		l.next().got <- s
 		return
 	}
 	e := p.idle.PushBack(&parked{s, l})
@@ -123,10 +132,10 @@ func (p *pool) give(l *lane, s *session) {
 		s.idle.Stop()
 	}
 	s.idle = time.AfterFunc(p.keep, expire)
-	p.settle(nil) // somebody else may need its place
+	p.settle() // another server may need its place
 }
 
-// end closes a session that is in step with its server. It counts as open until the goodbye is said.
+// end closes a session that is in step with its server. It counts as open until QUIT is said.
 func (p *pool) end(l *lane, s *session) {
 	p.mu.Lock()
 	p.ending++
@@ -140,7 +149,7 @@ func (p *pool) end(l *lane, s *session) {
 	})
 }
 
-// background lets a goodbye take its time. Once the pool is closed, that is the caller's.
+// background says QUIT on a goroutine of its own; once the pool is closed, on the caller's.
 func (p *pool) background(goodbye func()) {
 	p.mu.Lock()
 	closed := p.closed
@@ -164,40 +173,43 @@ func (p *pool) drop(l *lane) {
 	defer p.mu.Unlock()
 	l.open--
 	p.open--
-	p.settle(l)
+	p.settle()
 	p.forget(l)
 }
 
-// settle hands out what may be opened. Changed is the lane that may have come to wait for the total only; nil for none.
-// It must be called with mu held.
-func (p *pool) settle(changed *lane) {
-	if changed != nil {
-		p.starve(changed)
+// needed reports whether mail to other servers waits for the total alone, and waits for more connections than are ending. The
+// caller holds mu.
+func (p *pool) needed(l *lane) bool {
+	if p.open < p.total {
+		return false
 	}
-	for len(p.starved) > 0 {
-		l := p.starved[0]
-		first := l.waiting.Front() // nil where all were served otherwise, or gave up
-		if first != nil && p.open >= p.total && !p.evict() {
-			return
+	n := 0
+	for _, other := range p.lanes {
+		if other != l && p.wants(other) {
+			n++
 		}
-		p.starved = p.starved[1:]
-		l.starved = false
-		if first == nil {
-			p.forget(l)
-			continue
+	}
+	return n > p.ending
+}
+
+// wants reports whether mail waits that the server's own bound would let go. The caller holds mu.
+func (p *pool) wants(l *lane) bool { return len(l.waiting) > 0 && l.open < p.perServer }
+
+// settle gives the right to open a connection to mail that waits, as long as there is room. The caller holds mu.
+func (p *pool) settle() {
+	for {
+		var l *lane
+		for _, other := range p.lanes {
+			if p.wants(other) && (l == nil || other.open < l.open || other.open == l.open && other.waiting[0].number < l.waiting[0].number) {
+				l = other
+			}
+		}
+		if l == nil || p.open >= p.total && !p.evict() {
+			return
 		}
 		l.open++
 		p.open++
-		l.waiting.Remove(first).(chan *session) <- nil
-		p.starve(l)
-	}
-}
-
-// starve queues a lane for the total, if that is all it waits for.
-func (p *pool) starve(l *lane) {
-	if !p.closed && !l.starved && l.waiting.Len() > 0 && l.open < p.perServer {
-		l.starved = true
-		p.starved = append(p.starved, l)
+		l.next().got <- nil
 	}
 }
 
@@ -215,7 +227,7 @@ func (p *pool) evict() bool {
 	return true
 }
 
-// expire ends a session that nobody has needed.
+// expire ends a session that no mail has needed.
 func (p *pool) expire(e *list.Element) {
 	p.mu.Lock()
 	it := e.Value.(*parked)
@@ -245,12 +257,12 @@ func (p *pool) unpark(e *list.Element) *session {
 
 // forget drops a lane that nothing is left of.
 func (p *pool) forget(l *lane) {
-	if l.open == 0 && l.waiting.Len() == 0 && !l.starved && p.lanes[l.server] == l {
+	if l.open == 0 && len(l.waiting) == 0 && p.lanes[l.server] == l {
 		delete(p.lanes, l.server)
 	}
 }
 
-// close ends idle sessions, and those in use as they are given back; who waits gets errClosed. It waits for goodbyes.
+// close ends idle sessions, and those in use as they are given back; mail that waits gets errClosed. It waits for QUITs.
 func (p *pool) close() {
 	p.mu.Lock()
 	if p.closed {
@@ -267,11 +279,9 @@ func (p *pool) close() {
 		})
 	}
 	p.closed = true
-	p.starved = nil
 	for _, l := range p.lanes {
-		l.starved = false
-		for first := l.waiting.Front(); first != nil; first = l.waiting.Front() {
-			close(l.waiting.Remove(first).(chan *session))
+		for len(l.waiting) > 0 {
+			close(l.next().got)
 		}
 		p.forget(l)
 	}
