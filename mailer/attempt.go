@@ -158,7 +158,7 @@ func (m *Mailer) saveAll() {
 const ledgerPause = 5 * time.Second
 
 // retry makes the next attempt for a mail that waited, or ends it.
-func (m *Mailer) retry(b *outbox, it item, p *pass, leave func()) {
+func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	mail, log, there, err := m.stored(b.project, it.id)
 	p.weigh(len(mail.Message))
 	switch {

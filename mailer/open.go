@@ -21,7 +21,7 @@ type Mailer struct {
 	log       *slog.Logger
 	clock     Clock
 	firstID   int64 // of the mails that this Mailer accepts; lower ones are from before
-	turnstile turnstile
+	slots     slots
 	templates template.Cache
 	passwords passwordCache
 	unopened  unopened
@@ -36,7 +36,7 @@ type Mailer struct {
 	ledgerUse sync.RWMutex // guards abandoned, and that the ledger is used while it is false only
 	abandoned bool         // Drain has given up waiting for attempts
 
-	// mu guards what follows. Locks are taken in the order Mailer.mu, outbox.mu, then those of turnstile, gate and caches.
+	// mu guards what follows. Locks are taken in the order Mailer.mu, outbox.mu, then those of slots, gate and caches.
 	mu        sync.Mutex
 	outboxes  map[int64]*outbox
 	running   map[runningKey][32]byte // sends with an Idempotency-Key, and the hash of what each asks for
@@ -85,11 +85,11 @@ func Open(o Options) (*Mailer, error) {
 	}
 	m := &Mailer{
 		options: o, log: o.Logger, clock: o.Clock,
-		firstID:   o.Ledger.NewMailID(),
-		turnstile: turnstile{places: o.Retries},
-		waiting:   waiting{byProject: map[int64]int{}},
-		gate:      gate{closed: make(chan struct{})},
-		outboxes:  map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
+		firstID:  o.Ledger.NewMailID(),
+		slots:    slots{most: o.Retries},
+		waiting:  waiting{byProject: map[int64]int{}},
+		gate:     gate{closed: make(chan struct{})},
+		outboxes: map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
 	}
 	m.attempts, m.cut = context.WithCancel(context.Background())
 	if !o.Held {

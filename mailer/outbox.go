@@ -13,7 +13,7 @@ type outbox struct {
 	m       *Mailer
 	project int64
 	users   int  // who holds it; guarded by Mailer.mu
-	asked   bool // stands in a queue of the turnstile, which guards it
+	asked   bool // stands in the queue of slots, which guards it
 
 	messages budget // of its sends; within Mailer.messages
 
@@ -138,13 +138,13 @@ func (b *outbox) leavePlace() {
 }
 
 // leaveRetry gives the place of mail that waited back.
-func (b *outbox) leaveRetry(p *pass) {
+func (b *outbox) leaveRetry(p *slot) {
 	b.mu.Lock()
 	b.busy--
 	b.retries--
 	b.grant()
 	b.mu.Unlock()
-	p.leave()
+	p.release()
 	b.run()
 }
 
@@ -167,7 +167,7 @@ func (b *outbox) run() {
 		moved++
 	}
 	for b.mayTry(now) && b.m.begin() {
-		p := b.m.turnstile.enter(b, b.failure.inRow > 0)
+		p := b.m.slots.acquire(b, b.failure.inRow > 0)
 		if p == nil {
 			b.m.end()
 			b.turns = 0 // sends need not wait for that
@@ -186,7 +186,7 @@ func (b *outbox) run() {
 }
 
 // work sees to a mail that waited, on a goroutine of its own.
-func (b *outbox) work(it item, p *pass) {
+func (b *outbox) work(it item, p *slot) {
 	defer b.m.end()
 	leave := sync.OnceFunc(func() { b.leaveRetry(p) })
 	b.m.retry(b, it, p, leave)
