@@ -206,3 +206,43 @@ func (m *Mailer) look(b *outbox) {
 		b.proceed(d.fingerprint)
 	}
 }
+
+// ConfigChanged says that what the files say of a project has changed, or with 0 of any. Mail that waits for an SMTP
+// config to change is tried at once. It does not block.
+func (m *Mailer) ConfigChanged(projectID int64) {
+	m.mu.Lock()
+	var waiting []*outbox
+	if projectID == 0 {
+		for _, b := range m.outboxes {
+			waiting = append(waiting, b)
+		}
+	} else if b := m.outboxes[projectID]; b != nil {
+		waiting = append(waiting, b)
+	}
+	m.mu.Unlock()
+	waiting = needLook(waiting)
+	if len(waiting) == 0 || !m.begin() {
+		return
+	}
+	go func() {
+		defer m.end()
+		for _, b := range waiting {
+			m.look(b)
+		}
+	}()
+}
+
+// TryAgain closes all breakers, because somebody says that a server was put right, by a new certificate for instance, and
+// is ConfigChanged(0) besides. A config that still does not work opens its breaker again with the first attempt.
+func (m *Mailer) TryAgain() {
+	m.mu.Lock()
+	var all []*outbox
+	for _, b := range m.outboxes {
+		all = append(all, b)
+	}
+	m.mu.Unlock()
+	for _, b := range all {
+		b.forgive()
+	}
+	m.ConfigChanged(0)
+}

@@ -45,13 +45,6 @@ type Mailer struct {
 	stops     map[string]func() bool // what ends the timers of every
 }
 
-// A gate lets work in until it is closed, and waits for what is in. Work is whoever may call the ledger or the carrier.
-type gate struct {
-	mu     sync.Mutex // guards closed, and that nothing comes in once it is
-	closed chan struct{}
-	inside sync.WaitGroup
-}
-
 // counters are the figures behind Counts.
 type counters struct {
 	attempts                                   atomic.Int64
@@ -132,29 +125,6 @@ func (m *Mailer) every(name string, first, then time.Duration, f func()) {
 	})
 }
 
-// draining reports whether Drain has begun.
-func (m *Mailer) draining() bool {
-	select {
-	case <-m.gate.closed:
-		return true
-	default:
-		return false
-	}
-}
-
-// begin announces work that Drain has to wait for; false once it has begun. end goes with it.
-func (m *Mailer) begin() bool {
-	m.gate.mu.Lock()
-	defer m.gate.mu.Unlock()
-	if m.draining() {
-		return false
-	}
-	m.gate.inside.Add(1)
-	return true
-}
-
-func (m *Mailer) end() { m.gate.inside.Done() }
-
 // outbox returns a project's outbox, which stays until leaveOutbox.
 func (m *Mailer) outbox(project int64) *outbox {
 	m.mu.Lock()
@@ -175,110 +145,6 @@ func (m *Mailer) leaveOutbox(b *outbox) {
 	if b.users--; b.users == 0 && b.idle(m.clock.Now()) {
 		delete(m.outboxes, b.project)
 	}
-}
-
-// takeUp takes up the mails of an earlier process. Those that had an attempt under way may have been taken.
-func (m *Mailer) takeUp() error {
-	type interruption struct {
-		log     catalog.MailLog
-		expires time.Time
-	}
-	var interrupted []interruption
-	waiting := map[int64][]item{}
-	err := m.options.Ledger.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
-		switch {
-		case log.ID >= m.firstID || log.Status.Ended():
-			return nil
-		case underWay(&log):
-			interrupted = append(interrupted, interruption{log, mail.ExpiresAt})
-		default:
-			waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, log.NextAttemptAt, mail.ExpiresAt))
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read the queue: %w", err)
-	}
-	now := m.clock.Now()
-	for i := range interrupted {
-		log := &interrupted[i].log
-		log.Status, log.Uncertain, log.NextAttemptAt = catalog.MailRetrying, true, now
-		if err := m.options.Ledger.UpdateMail(log); err != nil {
-			return fmt.Errorf("note an interrupted attempt: %w", err) // the next round finds the rest of them
-		}
-		m.counters.uncertain.Add(1)
-		waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, now, interrupted[i].expires))
-	}
-	m.mu.Lock()
-	m.recovered = true
-	m.mu.Unlock()
-	for project, list := range waiting {
-		m.waiting.add(project, len(list))
-		b := m.outbox(project)
-		b.mu.Lock()
-		for _, it := range list {
-			b.later.push(it)
-		}
-		b.mu.Unlock()
-		b.run()
-		m.leaveOutbox(b)
-	}
-	return nil
-}
-
-// underWay reports whether an attempt was under way when the entry was written. RETRYING without a time for the next
-// attempt is what SENDING becomes when a send's budget ends first: the caller has been told that it is queued.
-func underWay(log *catalog.MailLog) bool {
-	return log.Status == catalog.MailSending || log.Status == catalog.MailRetrying && log.NextAttemptAt.IsZero()
-}
-
-func newItem(id int64, next, expires time.Time) item {
-	it := item{id: id, expires: ceilMilli(expires)}
-	if !next.IsZero() {
-		it.at = ceilMilli(next)
-	}
-	it.at = min(it.at, it.expires)
-	return it
-}
-
-// ConfigChanged says that what the files say of a project has changed, or with 0 of any. Mail that waits for an SMTP
-// config to change is tried at once. It does not block.
-func (m *Mailer) ConfigChanged(projectID int64) {
-	m.mu.Lock()
-	var waiting []*outbox
-	if projectID == 0 {
-		for _, b := range m.outboxes {
-			waiting = append(waiting, b)
-		}
-	} else if b := m.outboxes[projectID]; b != nil {
-		waiting = append(waiting, b)
-	}
-	m.mu.Unlock()
-	waiting = needLook(waiting)
-	if len(waiting) == 0 || !m.begin() {
-		return
-	}
-	go func() {
-		defer m.end()
-		for _, b := range waiting {
-			m.look(b)
-		}
-	}()
-}
-
-// TryAgain closes all breakers, because somebody says that a server was put right, by a new certificate for instance, and
-// is ConfigChanged(0) besides. A config that still does not work opens its breaker again with the first attempt.
-func (m *Mailer) TryAgain() {
-	m.mu.Lock()
-	var all []*outbox
-	for _, b := range m.outboxes {
-		all = append(all, b)
-	}
-	m.mu.Unlock()
-	for _, b := range all {
-		b.forgive()
-	}
-	m.ConfigChanged(0)
 }
 
 // looksATick bounds how many outboxes a tick looks at; ConfigChanged is the quick way.
@@ -332,58 +198,6 @@ func gone(err error) bool {
 func unavailable(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && e.Code == catalog.CodeUnavailable
-}
-
-// cutOffPatience is how long attempts that were cut off may take to note it. Those that wait for the reply to the final dot
-// are not cut off, see Transport.Send.
-const cutOffPatience = 5 * time.Second
-
-// Drain accepts nothing more, begins no attempt, and waits for those under way until ctx ends; then it cuts them off:
-// what had reached no server by then is tried again by the next Mailer, the rest is uncertain. When it returns, the ledger
-// may be closed; an error says that something could not be stored. No mail is lost by it, nor by doing without.
-func (m *Mailer) Drain(ctx context.Context) error {
-	m.gate.mu.Lock()
-	if m.draining() {
-		m.gate.mu.Unlock()
-		return errors.New("drain mailer: it drains already")
-	}
-	close(m.gate.closed)
-	m.gate.mu.Unlock()
-	m.mu.Lock()
-	for _, stop := range m.stops {
-		stop()
-	}
-	for _, b := range m.outboxes {
-		b.stop()
-	}
-	m.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		m.gate.inside.Wait()
-		close(done)
-	}()
-	defer m.cut()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		m.cut()
-		select {
-		case <-done:
-		case <-time.After(cutOffPatience):
-			m.ledgerUse.Lock()
-			defer m.ledgerUse.Unlock()
-			m.abandoned = true
-			m.log.Warn("mails were handed over whole, and their servers have not said whether they take them", "mails", m.counters.attempts.Load())
-			return nil
-		}
-	}
-	m.saveAll()
-	if m.mu.Lock(); len(m.unsaved) > 0 {
-		defer m.mu.Unlock()
-		return fmt.Errorf("drain mailer: the outcomes of %d attempts could not be stored, and count as uncertain", len(m.unsaved))
-	}
-	m.mu.Unlock()
-	return nil
 }
 
 // Format writes no more than the type's name: there are passwords in it.

@@ -2,6 +2,8 @@ package mailer
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"time"
 
 	"fingerpost/mailer/message"
@@ -113,9 +115,6 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 	return c, nil
 }
 
-// now is the moment as the ledger keeps it.
-func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Microsecond) }
-
 // content renders what the mail says, and how long that is worth sending.
 func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered, age time.Duration, err error) {
 	if s.TemplateCode == "" {
@@ -180,83 +179,6 @@ func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 	return m.receipt(s), nil
 }
 
-// askOn goes on asking for a place for a mail that is stored, until ctx ends.
-func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
-	a.ask(ctx, m.options.Budget)
-	if a.placed && m.noteAttempt(s) != nil {
-		a.leavePlace()
-	}
-	if a.placed {
-		return
-	}
-	before := s.log
-	a.queued(&s.log)
-	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
-		s.log = before // which is what the ledger has, and says as much
-	}
-}
-
-// shortly is how long a send waits for a place before it is accepted as PENDING, which costs one more synced write.
-const shortly = time.Second
-
-// An admission is a send's way to a place in an outbox.
-type admission struct {
-	box     *outbox
-	config  fingerprint
-	size    int           // of the message
-	kept    bool          // the message stays in memory; else it is queued
-	placed  bool          // it has a place
-	refused *smtp.Outcome // the breaker is open; nil otherwise
-}
-
-// ask waits for a place until ctx ends, or for that long.
-func (a *admission) ask(ctx context.Context, d time.Duration) {
-	if a.box.proceed(a.config) && a.kept {
-		if a.placed = a.box.takePlace(); !a.placed {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			defer a.box.m.clock.AfterFunc(d, cancel)()
-			a.placed = a.box.waitForPlace(ctx)
-		}
-	}
-	// Also where it has opened during the wait.
-	if a.refused = a.box.outlook(a.config); a.refused != nil {
-		a.leavePlace()
-	}
-}
-
-// queued notes in an entry that the mail waits with the others of its project, and why where that is known.
-func (a *admission) queued(log *catalog.MailLog) {
-	log.Status, log.NextAttemptAt = catalog.MailRetrying, log.CreatedAt
-	if a.refused != nil {
-		log.ErrorCode, log.ErrorMessage = a.refused.Code, explain(a.refused)
-	}
-}
-
-// leavePlace gives the place back, if there is one.
-func (a *admission) leavePlace() {
-	if a.placed {
-		a.placed = false
-		a.box.leavePlace()
-	}
-}
-
-// leave gives everything back that it has.
-func (a *admission) leave() {
-	if a.kept {
-		a.kept = false
-		a.box.dropMessage(a.size)
-	}
-	a.leavePlace()
-}
-
-// handOver leaves to an attempt what the admission has: it calls the result once it needs nothing of it any more.
-func (a *admission) handOver() (leave func()) {
-	rest := *a
-	a.kept, a.placed = false, false
-	return rest.leave
-}
-
 // tryWithin makes the attempt of a send, which goes on in the background when ctx ends first.
 func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *parcel, leave func()) {
 	m.gate.inside.Add(1) // allowed while Send itself is inside
@@ -289,6 +211,118 @@ func (m *Mailer) detach(s *sending) {
 	}
 }
 
+// A sending is a mail while an attempt is under way, or what came of it is not stored yet.
+type sending struct {
+	box     *outbox
+	expires time.Time
+
+	mu        sync.Mutex      // guards what follows
+	log       catalog.MailLog // what the ledger has, or is to have
+	answered  bool            // nobody waits for what comes of it: the send has been told that it is queued, or is long over
+	concluded bool
+	failed    *catalog.Error // what the send is told, where the mail has failed
+	done      chan struct{}  // closed when concluded and stored, or found not to be storable; may be nil
+}
+
+// try makes an attempt, whose entry is stored as being under way, and stores what came of it. The place in the outbox is
+// given back as soon as the server is done with.
+func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
+	o := m.options.Carrier.Send(m.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
+	cut := m.attempts.Err() != nil && o.Class == smtp.Temporary
+	if configLevel(&o) {
+		o.Class = smtp.BadConfig
+	}
+	// A mail that was accepted under another sender says nothing of the sender that the config has now.
+	from, _ := message.Draft{FromEmail: d.from}.Envelope()
+	own := !aboutMail(o.Stage) || mail.From == from
+	if o.Class == smtp.BadConfig && !own && o.Code == smtp.CodeSenderRejected {
+		o.Class = smtp.Permanent // another sender in the config does this mail no good, which has its own
+	}
+	if !cut {
+		s.box.note(d.fingerprint, &o)
+	}
+	leave()
+	// Drain may have given up waiting, and then the ledger is not ours any more: what it has says that this attempt was
+	// under way, which is right.
+	m.ledgerUse.RLock()
+	defer m.ledgerUse.RUnlock()
+	if m.abandoned {
+		return
+	}
+	// Before the send is answered: the next one shall find the breaker open.
+	opened := o.Class == smtp.BadConfig && own && m.refused(s.box, d.fingerprint, &o)
+	m.conclude(s, &o, cut)
+	if opened {
+		m.lookAgain(s.box)
+	}
+}
+
+// conclude stores what came of an attempt. cut says that it was cut off by Drain, before the server had the mail: it does
+// not count.
+func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := m.clock.Now()
+	log := &s.log
+	if !cut {
+		log.ErrorCode, log.ErrorMessage, log.SMTPCode = o.Code, explain(o), o.SMTPCode
+	}
+	log.NextAttemptAt = time.Time{}
+	switch {
+	case cut:
+		log.Status, log.NextAttemptAt = catalog.MailRetrying, earlier(now, s.expires)
+		log.Attempts--
+	case o.Class == smtp.Accepted:
+		log.Status, log.SentAt = catalog.MailSent, now
+		log.ErrorCode, log.ErrorMessage = "", ""
+		m.counters.sent.Add(1)
+	case o.Class == smtp.Permanent || o.Class == smtp.BadConfig && !s.answered:
+		log.Status = catalog.MailFailed
+		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
+		m.counters.failed.Add(1)
+	default:
+		// Also BadConfig, where the sender was told that the mail is queued: it waits for the config to change.
+		log.Status = catalog.MailRetrying
+		if o.Class == smtp.Uncertain {
+			log.Uncertain = true
+			m.counters.uncertain.Add(1)
+		} else {
+			m.counters.retrying.Add(1)
+		}
+		log.NextAttemptAt = earlier(now.Add(waitAfter(log.Attempts, o.RetryIn)).Truncate(time.Millisecond), s.expires)
+	}
+	s.concluded = true
+	m.save(s)
+	if s.done != nil {
+		close(s.done)
+	}
+}
+
+// save writes a concluded sending's entry, and lets the mail wait where it has not reached its end. Where the ledger
+// cannot write, tick tries again: a mail that was sent must not be sent again because of that. The caller holds s.mu.
+func (m *Mailer) save(s *sending) {
+	err := m.options.Ledger.UpdateMail(&s.log)
+	if gone(err) {
+		m.waiting.add(s.box.project, -1)
+		return
+	}
+	if err != nil {
+		if !unavailable(err) {
+			m.log.Error("what came of an attempt cannot be stored", "project", s.log.ProjectID, "logId", s.log.ID, "error", err)
+		}
+		m.mu.Lock()
+		s.box.users++
+		m.unsaved = append(m.unsaved, s)
+		m.mu.Unlock()
+		return
+	}
+	if s.log.Status.Ended() {
+		m.waiting.add(s.box.project, -1)
+		return
+	}
+	s.box.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
+}
+
 // receipt says what has become of a mail by now.
 func (m *Mailer) receipt(s *sending) Receipt {
 	s.mu.Lock()
@@ -299,4 +333,22 @@ func (m *Mailer) receipt(s *sending) Receipt {
 		Failed: s.failed,
 		Queued: !s.log.Status.Ended(),
 	}
+}
+
+// now is the moment as the ledger keeps it.
+func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Microsecond) }
+
+// explain is an outcome's text for people: what happened, and what the server said.
+func explain(o *smtp.Outcome) string {
+	if o.Reply == "" {
+		return o.Message
+	}
+	return strings.TrimSuffix(o.Message, ".") + ". The server said: " + o.Reply
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
