@@ -8,20 +8,20 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An admission is a send's way to a place in an outbox.
+// An admission is what a send holds on the way to its attempt: room for its message in memory, and a place in the outbox.
 type admission struct {
 	box     *outbox
 	config  fingerprint
-	size    int           // of the message
+	size    int           // of the message, in bytes
 	kept    bool          // the message stays in memory; else it is queued
 	placed  bool          // it has a place
 	refused *smtp.Outcome // the breaker is open; nil otherwise
 }
 
-// shortly is how long a send waits for a place before it is accepted as PENDING, which costs one more synced write.
+// shortly is how long a send waits for a place before the mail is stored as PENDING, which costs one more synced write.
 const shortly = time.Second
 
-// ask waits for a place until ctx ends, or for that long.
+// ask waits for a place until ctx ends, or for d.
 func (a *admission) ask(ctx context.Context, d time.Duration) {
 	if a.box.proceed(a.config) && a.kept {
 		if a.placed = a.box.takePlace(); !a.placed {
@@ -31,13 +31,13 @@ func (a *admission) ask(ctx context.Context, d time.Duration) {
 			a.placed = a.box.waitForPlace(ctx)
 		}
 	}
-	// Also where it has opened during the wait.
+	// The breaker may have opened during the wait.
 	if a.refused = a.box.outlook(a.config); a.refused != nil {
 		a.leavePlace()
 	}
 }
 
-// askOn goes on asking for a place for a mail that is stored, until ctx ends.
+// askOn waits for a place for a mail that is stored already, until ctx ends.
 func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
 	a.ask(ctx, m.options.Budget)
 	if a.placed && m.noteAttempt(s) != nil {
@@ -49,11 +49,11 @@ func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
 	before := s.log
 	a.queued(&s.log)
 	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
-		s.log = before // which is what the ledger has, and says as much
+		s.log = before // the ledger still has this, and it means the same
 	}
 }
 
-// queued notes in an entry that the mail waits with the others of its project, and why where that is known.
+// queued notes in an entry that the mail is queued, and why, where that is known.
 func (a *admission) queued(log *catalog.MailLog) {
 	log.Status, log.NextAttemptAt = catalog.MailRetrying, log.CreatedAt
 	if a.refused != nil {
@@ -61,14 +61,14 @@ func (a *admission) queued(log *catalog.MailLog) {
 	}
 }
 
-// handOver leaves to an attempt what the admission has: it calls the result once it needs nothing of it any more.
+// handOver hands what the admission holds to an attempt, which calls leave once it needs none of it any more.
 func (a *admission) handOver() (leave func()) {
 	rest := *a
 	a.kept, a.placed = false, false
 	return rest.leave
 }
 
-// leave gives everything back that it has.
+// leave gives back what the admission holds.
 func (a *admission) leave() {
 	if a.kept {
 		a.kept = false

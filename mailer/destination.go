@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A destination is where a project's mail goes at the moment.
+// A destination is where a project's mail goes now.
 type destination struct {
 	server      smtp.Server
 	fingerprint fingerprint
@@ -45,8 +45,7 @@ func fingerprintOf(s *smtp.Server, from string) (f fingerprint) {
 	return f
 }
 
-// destination reads where mail that waits is to go now. wait says why it cannot go anywhere; err that the store cannot be
-// read.
+// destination reads where queued mail goes now. wait says why it cannot go anywhere; err says that the store cannot be read.
 func (m *Mailer) destination(project int64) (d destination, wait *hold, err error) {
 	p, err := m.options.Projects.MailProject(project)
 	var e *catalog.Error
@@ -66,8 +65,7 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 	return d, nil, nil
 }
 
-// open opens the secrets of a project's SMTP config. Its error goes to callers and names no cause: that is the operator's
-// business, and stands in the log.
+// open opens the secrets of a project's SMTP config. Its error goes to callers and names no cause; the log names it for the operator.
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
 	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
@@ -88,14 +86,14 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	return d, nil
 }
 
-// unopened are the projects of which a secret cannot be opened, and why: the log is told once, not with each send.
+// unopened are the projects with a secret that cannot be opened, and why, so that the log has one line for it, not one a send.
 type unopened struct {
 	mu  sync.Mutex
 	why map[int64]string
 }
 
-// note logs why what cannot be opened, unless that was the last that was said of the project, and returns what callers
-// are told.
+// note logs which secret cannot be opened, and why, unless the last line about the project said the same. It returns the error for
+// callers.
 func (u *unopened) note(log *slog.Logger, p *catalog.Project, what string, err error) error {
 	why := what + ": " + err.Error()
 	u.mu.Lock()
@@ -111,7 +109,7 @@ func (u *unopened) note(log *slog.Logger, p *catalog.Project, what string, err e
 	return fmt.Errorf("the %s of project %s cannot be opened on this node, whose log says why", what, p.Slug)
 }
 
-// forget ends what note has begun.
+// forget lets note log again.
 func (u *unopened) forget(project int64) {
 	u.mu.Lock()
 	delete(u.why, project)
@@ -133,8 +131,7 @@ func (m *Mailer) openSecret(s catalog.Secret, context string) (string, error) {
 // maxPasswords bounds the passwordCache.
 const maxPasswords = 1024
 
-// A passwordCache keeps opened sealed passwords, which cost a fifth of a millisecond each. A sealed text never means
-// anything else; a changed one is another text.
+// A passwordCache keeps opened sealed passwords; opening one takes 0.2 ms. A sealed text always opens to the same password.
 type passwordCache struct {
 	mu    sync.Mutex
 	plain map[string]string

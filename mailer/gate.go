@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A gate lets work in until it is closed, and waits for what is in. Work is whoever may call the ledger or the carrier.
+// A gate admits work until it is closed, and lets Drain wait for the work inside. Work is everything that calls the ledger or the carrier.
 type gate struct {
-	mu     sync.Mutex // guards closed, and that nothing comes in once it is
+	mu     sync.Mutex // guards closed, and that no work enters once it is closed
 	closed chan struct{}
 	inside sync.WaitGroup
 }
@@ -38,13 +38,13 @@ func (m *Mailer) draining() bool {
 	}
 }
 
-// cutOffPatience is how long attempts that were cut off may take to note it. Those that wait for the reply to the final dot
-// are not cut off, see Transport.Send.
+// cutOffPatience is how long attempts that were cut off may take to store that. Attempts that wait for the reply to the final dot are
+// not cut off, see smtp.Transport.Send.
 const cutOffPatience = 5 * time.Second
 
-// Drain accepts nothing more, begins no attempt, and waits for those under way until ctx ends; then it cuts them off:
-// what had reached no server by then is tried again by the next Mailer, the rest is uncertain. When it returns, the ledger
-// may be closed; an error says that something could not be stored. No mail is lost by it, nor by doing without.
+// Drain accepts no mail any more, begins no attempt, and waits for the attempts under way until ctx ends; then it cuts them off. The
+// next Mailer tries what had reached no server, and takes the rest as uncertain. When Drain returns, the ledger may be closed; an
+// error says that an outcome could not be stored. No mail is lost, with Drain or without.
 func (m *Mailer) Drain(ctx context.Context) error {
 	m.gate.mu.Lock()
 	if m.draining() {

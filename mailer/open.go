@@ -15,12 +15,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Mailer accepts mail and keeps at it until each has reached its end. Its methods may be called from any goroutine.
+// A Mailer accepts mail and goes on with each until it has reached its end. Its methods may be called from any goroutine.
 type Mailer struct {
 	options   Options
 	log       *slog.Logger
 	clock     Clock
-	firstID   int64 // of the mails that this Mailer accepts; lower ones are from before
+	firstID   int64 // the mails of this Mailer have this id or a higher one; lower ones are of an earlier process
 	slots     slots
 	templates template.Cache
 	passwords passwordCache
@@ -33,7 +33,7 @@ type Mailer struct {
 	cut      context.CancelFunc
 	gate     gate
 
-	ledgerUse sync.RWMutex // guards abandoned, and that the ledger is used while it is false only
+	ledgerUse sync.RWMutex // guards abandoned, and that the ledger is used only while it is false
 	abandoned bool         // Drain has given up waiting for attempts
 
 	// mu guards what follows. Locks are taken in the order Mailer.mu, outbox.mu, then those of slots, gate and caches.
@@ -42,7 +42,7 @@ type Mailer struct {
 	running   map[runningKey][32]byte // sends with an Idempotency-Key, and the hash of what each asks for
 	unsaved   []*sending              // their log entries could not be written
 	recovered bool
-	stops     map[string]func() bool // what ends the timers of every
+	stops     map[string]func() bool // end the timers of every
 }
 
 // counters are the figures behind Counts.
@@ -51,15 +51,15 @@ type counters struct {
 	sent, failed, expired, retrying, uncertain atomic.Uint64
 }
 
-// How often what is due at no certain time is looked at.
+// How often tick and prune run.
 const (
 	tickEvery  = 5 * time.Second
 	pruneEvery = time.Hour
 	firstPrune = time.Minute
 )
 
-// Open takes up what the ledger has queued and starts to work at it, but with Options.Held only once Release is called. It
-// fails only where Options lack what they need: a ledger that cannot be read is asked again until it can be.
+// Open takes up the mail that the ledger has queued, with Options.Held only once Release is called. It fails only where Options lack
+// what is needed: a ledger that cannot be read is asked again until it can be read.
 func Open(o Options) (*Mailer, error) {
 	if o.Ledger == nil || o.Projects == nil || o.Carrier == nil {
 		return nil, errors.New("open mailer: it needs a Ledger, Projects and a Carrier")
@@ -91,7 +91,7 @@ func Open(o Options) (*Mailer, error) {
 	return m, nil
 }
 
-// Release has a Mailer that was opened with Options.Held take up the queue. It is called once, and does nothing after Drain.
+// Release takes up the queue of a Mailer that was opened with Options.Held. It is called once, and does nothing after Drain.
 func (m *Mailer) Release() {
 	if m.begin() {
 		defer m.end()
@@ -99,7 +99,7 @@ func (m *Mailer) Release() {
 	}
 }
 
-// begun takes up the queue, and begins with what is done again and again.
+// begun takes up the queue, and starts the timers.
 func (m *Mailer) begun() {
 	if err := m.takeUp(); err != nil {
 		m.log.Error("the mail queue cannot be read, and is asked for again", "error", err)
@@ -108,7 +108,7 @@ func (m *Mailer) begun() {
 	m.every("prune", firstPrune, pruneEvery, m.prune)
 }
 
-// every calls f again and again until the Mailer drains, never twice at a time.
+// every calls f periodically until the Mailer drains, never twice at a time.
 func (m *Mailer) every(name string, first, then time.Duration, f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,7 +138,7 @@ func (m *Mailer) outbox(project int64) *outbox {
 	return b
 }
 
-// leaveOutbox drops the outbox where nobody needs it any more.
+// leaveOutbox ends the use of an outbox, and drops it where it is idle.
 func (m *Mailer) leaveOutbox(b *outbox) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,10 +147,10 @@ func (m *Mailer) leaveOutbox(b *outbox) {
 	}
 }
 
-// looksATick bounds how many outboxes a tick looks at; ConfigChanged is the quick way.
+// looksATick bounds how many outboxes one tick looks at; ConfigChanged is the quick way.
 const looksATick = 256
 
-// tick does again what has not worked, and looks for changes that nobody tells of, such as that of a password's file.
+// tick repeats what has failed, and looks for changes that no event reports, such as that of a password's file.
 func (m *Mailer) tick() {
 	m.saveAll()
 	m.mu.Lock()
@@ -188,19 +188,19 @@ func (m *Mailer) prune() {
 	}
 }
 
-// gone reports that an entry is not there any more, or has ended: nothing is to be done about its mail.
+// gone reports that an entry was deleted or has ended: its mail needs nothing more.
 func gone(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && (e.Code == catalog.CodeNotFound || e.Code == catalog.CodeConflict)
 }
 
-// unavailable reports that the ledger cannot write at the moment, which others tell the operator of.
+// unavailable reports that the ledger cannot write at the moment. The ledger itself tells the operator.
 func unavailable(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && e.Code == catalog.CodeUnavailable
 }
 
-// Format writes no more than the type's name: there are passwords in it.
+// Format writes the type's name alone: the value has passwords in it.
 func (m *Mailer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "mailer.Mailer") }
 
 // Counts returns the figures of the moment.

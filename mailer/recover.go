@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// takeUp takes up the mails of an earlier process. Those that had an attempt under way may have been taken.
+// takeUp queues the mails of an earlier process. A mail whose attempt was under way may have been delivered, so it becomes uncertain.
 func (m *Mailer) takeUp() error {
 	type interruption struct {
 		log     catalog.MailLog
@@ -57,7 +57,7 @@ func (m *Mailer) takeUp() error {
 }
 
 // underWay reports whether an attempt was under way when the entry was written. RETRYING without a time for the next
-// attempt is what SENDING becomes when a send's budget ends first: the caller has been told that it is queued.
+// attempt is what SENDING becomes when the budget of a send ends first: the caller was told that the mail is queued.
 func underWay(log *catalog.MailLog) bool {
 	return log.Status == catalog.MailSending || log.Status == catalog.MailRetrying && log.NextAttemptAt.IsZero()
 }

@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// retry makes the next attempt for a mail that waited, or ends it.
+// retry makes the next attempt for a queued mail, or ends the mail. it is its item in the outbox.
 func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	mail, log, there, err := m.stored(b.project, it.id)
 	p.weigh(len(mail.Message))
@@ -17,7 +17,7 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	case err != nil:
 		m.later(b, it)
 		return
-	case !there: // lost with the store, or ended by somebody else
+	case !there: // lost with the store, or ended elsewhere
 		m.waiting.add(b.project, -1)
 		return
 	}
@@ -41,11 +41,11 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	}
 }
 
-// errHalf is what the ledger has of a mail while it is being had back from a damaged store.
+// errHalf is for a mail of which the ledger has only a part so far: it is being salvaged from a damaged store.
 var errHalf = errors.New("a queued mail without its log entry")
 
-// stored reads a mail that has not reached its end. The queue is asked first: it is what says that there is none, while a
-// log entry may be missing for a time.
+// stored reads a mail that has not reached its end. The queue is read first: what it lacks does not exist, while a log entry may be
+// missing for a time.
 func (m *Mailer) stored(project, id int64) (mail catalog.QueuedMail, log catalog.MailLog, there bool, err error) {
 	if mail, there, err = m.options.Ledger.QueuedMail(id); err != nil || !there {
 		return mail, log, false, err
@@ -56,7 +56,7 @@ func (m *Mailer) stored(project, id int64) (mail catalog.QueuedMail, log catalog
 	return mail, log, there && !log.Status.Ended(), err
 }
 
-// noteAttempt stores that an attempt is under way: from here on nobody knows what came of it but who makes it.
+// noteAttempt stores that an attempt is under way. From then on its outcome is unknown to every other process.
 func (m *Mailer) noteAttempt(s *sending) error {
 	before := s.log
 	s.log.Status, s.log.NextAttemptAt = catalog.MailSending, time.Time{}
@@ -68,16 +68,16 @@ func (m *Mailer) noteAttempt(s *sending) error {
 	return err
 }
 
-// ledgerPause is how long a mail waits whose attempt could not be stored.
+// ledgerPause is how long a mail waits after the ledger has refused to store its attempt.
 const ledgerPause = 5 * time.Second
 
-// later lets a mail wait for the ledger, whose entry stays as it is.
+// later queues a mail again after ledgerPause. Its entry stays as it is.
 func (m *Mailer) later(b *outbox, it item) {
 	it.at = ceilMilli(m.clock.Now().Add(ledgerPause))
 	b.add(it)
 }
 
-// saveAll tries again what save could not.
+// saveAll stores the outcomes that save could not store.
 func (m *Mailer) saveAll() {
 	m.mu.Lock()
 	unsaved := m.unsaved

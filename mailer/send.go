@@ -19,12 +19,11 @@ var (
 	errNotConfigured = &catalog.Error{Code: catalog.CodeSMTPNotConfigured, Message: "the project has no active SMTP config"}
 )
 
-// Send accepts a mail, tries once, and says within Options.Budget what came of it (contract http.md 4, A send). The error
-// is a *catalog.Error, and then nothing was accepted. When ctx ends the answer is given as if the budget had ended.
+// Send accepts a mail, tries once, and reports within Options.Budget what came of it. The error is a *catalog.Error, and then
+// nothing was accepted. When ctx ends, the answer is given as if the budget had ended.
 //
-// What the contract leaves open: with an SMTP config whose breaker is open the mail is queued at once, without an attempt, and
-// waits for what closes the breaker as those before it do; its entry has the code. A secret that cannot be opened on this node
-// is UNAVAILABLE, and nothing is accepted.
+// Where the breaker of the SMTP config is open, the mail is queued without an attempt, and its entry has the code. A secret that
+// cannot be opened on this node is UNAVAILABLE, and nothing is accepted.
 func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 	if !m.begin() {
 		return Receipt{}, errDraining
@@ -53,8 +52,8 @@ func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 	return m.send(ctx, &s, p)
 }
 
-// A parcel is a mail that has passed all checks.
-type parcel struct {
+// A prepared mail has passed all checks.
+type prepared struct {
 	to   destination
 	log  catalog.MailLog
 	mail catalog.QueuedMail
@@ -62,15 +61,16 @@ type parcel struct {
 }
 
 func (m *Mailer) send(ctx context.Context, s *Send, p *catalog.ProjectConfig) (Receipt, error) {
-	parcel, err := m.pack(s, p)
+	c, err := m.prepare(s, p)
 	if err != nil {
 		return Receipt{}, err
 	}
-	return m.deliver(ctx, parcel)
+	return m.deliver(ctx, c)
 }
 
-// pack makes the mail, with the checks in the contract's order.
-func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
+// prepare makes the mail. The order of the checks decides which error a caller gets: mail switched off, no SMTP config, template and
+// variables, secrets, addresses and texts.
+func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	switch {
 	case !p.Service.MailEnabled && !s.Rehearsal:
 		return nil, errDisabled
@@ -96,7 +96,7 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 		return nil, err
 	}
 	sender, recipient := draft.Envelope()
-	c := &parcel{
+	c := &prepared{
 		to: to,
 		log: catalog.MailLog{
 			ID: logID, ProjectID: p.Project.ID, ProviderType: catalog.ProviderSMTP, ToEmail: s.ToEmail, Subject: rendered.Subject,
@@ -115,7 +115,7 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 	return c, nil
 }
 
-// content renders what the mail says, and how long that is worth sending.
+// content renders subject and bodies, and tells how long the mail may be tried.
 func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered, age time.Duration, err error) {
 	if s.TemplateCode == "" {
 		r = template.Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
@@ -139,8 +139,9 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 	return r, maxAge(t), nil
 }
 
-// deliver accepts a mail and tries once. What is not tried within the request is queued: its entry is RETRYING, due at once.
-func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
+// deliver accepts a mail and tries once. From AcceptMail on the mail is stored, and no error is returned any more. A mail that gets no
+// place within the request is queued: its entry is RETRYING, due at once.
+func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	if err := m.admit(c.log.ProjectID); err != nil {
 		return Receipt{}, err
 	}
@@ -179,8 +180,8 @@ func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 	return m.receipt(s), nil
 }
 
-// tryWithin makes the attempt of a send, which goes on in the background when ctx ends first.
-func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *parcel, leave func()) {
+// tryWithin makes the attempt of a send. The attempt goes on in the background when ctx ends first.
+func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *prepared, leave func()) {
 	m.gate.inside.Add(1) // allowed while Send itself is inside
 	b := m.outbox(c.log.ProjectID)
 	m.counters.attempts.Add(1)
@@ -197,7 +198,7 @@ func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *parcel, leave fun
 	}
 }
 
-// detach lets a send go while its attempt goes on. From now on the entry says what its caller is told.
+// detach answers a send while its attempt goes on. The entry says from then on that the mail is queued, as the caller is told.
 func (m *Mailer) detach(s *sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,51 +206,50 @@ func (m *Mailer) detach(s *sending) {
 		return
 	}
 	s.answered = true
-	s.log.Status = catalog.MailRetrying // with no time for the next attempt, see underWay
+	s.log.Status = catalog.MailRetrying // without a time for the next attempt, see underWay
 	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
 		s.log.Status = catalog.MailSending // which is what the ledger has
 	}
 }
 
-// A sending is a mail while an attempt is under way, or what came of it is not stored yet.
+// A sending is a mail whose attempt is under way, or whose outcome is not stored yet.
 type sending struct {
 	box     *outbox
 	expires time.Time
 
 	mu        sync.Mutex      // guards what follows
 	log       catalog.MailLog // what the ledger has, or is to have
-	answered  bool            // nobody waits for what comes of it: the send has been told that it is queued, or is long over
+	answered  bool            // no send waits for the outcome: it was answered "queued", or the attempt is a later one
 	concluded bool
 	failed    *catalog.Error // what the send is told, where the mail has failed
-	done      chan struct{}  // closed when concluded and stored, or found not to be storable; may be nil
+	done      chan struct{}  // closed when the outcome is stored, or cannot be stored; may be nil
 }
 
-// try makes an attempt, whose entry is stored as being under way, and stores what came of it. The place in the outbox is
-// given back as soon as the server is done with.
+// try makes an attempt, which the ledger knows to be under way, and stores the outcome. leave gives the place in the outbox back; it
+// is called as soon as the server has answered.
 func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
 	o := m.options.Carrier.Send(m.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
 	cut := m.attempts.Err() != nil && o.Class == smtp.Temporary
 	if configLevel(&o) {
 		o.Class = smtp.BadConfig
 	}
-	// A mail that was accepted under another sender says nothing of the sender that the config has now.
+	// A mail that was accepted under another sender proves nothing about the sender that the config has now.
 	from, _ := message.Draft{FromEmail: d.from}.Envelope()
 	own := !aboutMail(o.Stage) || mail.From == from
 	if o.Class == smtp.BadConfig && !own && o.Code == smtp.CodeSenderRejected {
-		o.Class = smtp.Permanent // another sender in the config does this mail no good, which has its own
+		o.Class = smtp.Permanent // a new sender in the config does not change this mail's
 	}
 	if !cut {
 		s.box.note(d.fingerprint, &o)
 	}
 	leave()
-	// Drain may have given up waiting, and then the ledger is not ours any more: what it has says that this attempt was
-	// under way, which is right.
+	// Drain may have given up waiting. The ledger may be closed then, and says that this attempt was under way, which is right.
 	m.ledgerUse.RLock()
 	defer m.ledgerUse.RUnlock()
 	if m.abandoned {
 		return
 	}
-	// Before the send is answered: the next one shall find the breaker open.
+	// Before the send is answered, so that the next send finds the breaker open.
 	opened := o.Class == smtp.BadConfig && own && m.refused(s.box, d.fingerprint, &o)
 	m.conclude(s, &o, cut)
 	if opened {
@@ -257,8 +257,8 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 	}
 }
 
-// conclude stores what came of an attempt. cut says that it was cut off by Drain, before the server had the mail: it does
-// not count.
+// conclude stores the outcome of an attempt. cut says that Drain has cut the attempt off before the server had the mail: it does not
+// count.
 func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +281,7 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
 		m.counters.failed.Add(1)
 	default:
-		// Also BadConfig, where the sender was told that the mail is queued: it waits for the config to change.
+		// Also BadConfig where the caller was told that the mail is queued: it waits for the config to change.
 		log.Status = catalog.MailRetrying
 		if o.Class == smtp.Uncertain {
 			log.Uncertain = true
@@ -298,8 +298,8 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 	}
 }
 
-// save writes a concluded sending's entry, and lets the mail wait where it has not reached its end. Where the ledger
-// cannot write, tick tries again: a mail that was sent must not be sent again because of that. The caller holds s.mu.
+// save writes the entry of a concluded sending, and queues the mail where it has not reached its end. Where the ledger cannot
+// write, tick tries again: a mail that was sent must not be sent a second time because of that. The caller holds s.mu.
 func (m *Mailer) save(s *sending) {
 	err := m.options.Ledger.UpdateMail(&s.log)
 	if gone(err) {
@@ -323,7 +323,7 @@ func (m *Mailer) save(s *sending) {
 	s.box.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
 }
 
-// receipt says what has become of a mail by now.
+// receipt reports what has become of a mail by now.
 func (m *Mailer) receipt(s *sending) Receipt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -335,10 +335,10 @@ func (m *Mailer) receipt(s *sending) Receipt {
 	}
 }
 
-// now is the moment as the ledger keeps it.
+// now is the time in the precision of the ledger.
 func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Microsecond) }
 
-// explain is an outcome's text for people: what happened, and what the server said.
+// explain is an outcome's text for people: what happened, and the server's reply.
 func explain(o *smtp.Outcome) string {
 	if o.Reply == "" {
 		return o.Message

@@ -11,8 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A test is answered within testAnswer (contract http.md 4), the reply to the final dot included. Its SMTP session gets testTime;
-// the rest is for the answer.
+// A test is answered within testAnswer, the reply to the final dot included. Its SMTP session gets testTime; the rest is for the answer.
 const (
 	testAnswer = 15 * time.Second
 	testTime   = testAnswer - time.Second
@@ -66,7 +65,7 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	report.Connected = aboutMail(o.Stage) || o.Class == smtp.Accepted
 	report.MailSent = o.Class == smtp.Accepted
 	if !report.MailSent {
-		report.Reply = o.Reply // not in the message, which the contract fixes for what forms look for
+		report.Reply = o.Reply // not in the message, whose text is fixed: forms search it
 		e := &catalog.Error{Code: o.Code, Message: o.Message, Problems: o.Problems}
 		if late.Load() {
 			e.Message += fmt.Sprintf(" The stage %q did not end within the %s of a test.", testStage(&o), testTime)
