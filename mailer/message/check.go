@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// checkHeaderText checks a text that goes into a header, and reports whether it is in order.
+// checkHeaderText checks a text for a header, and reports whether it is valid.
 func checkHeaderText(ps *catalog.Problems, path, text string, limit int) (ok bool) {
 	if len(text) > limit {
 		ps.Addf(path, "has %d bytes, %d are allowed", len(text), limit)
@@ -30,8 +30,8 @@ func checkHeaderText(ps *catalog.Problems, path, text string, limit int) (ok boo
 	return true
 }
 
-// checkBody checks a body and makes its line breaks LF. Of the control characters, which no mail reader shows, only tabs
-// and line breaks may stand in it; U+0080 to U+009F are let through, since they come of a wrongly declared Windows text.
+// checkBody checks a body and makes its line breaks LF. Of the control characters, which no mail reader shows, only tabs and line breaks
+// are allowed. U+0080 to U+009F pass: they come from wrongly declared Windows texts.
 func checkBody(ps *catalog.Problems, path string, body *string) {
 	if len(*body) > maxPartBytes {
 		ps.Addf(path, "has %d bytes, %d are allowed", len(*body), maxPartBytes)

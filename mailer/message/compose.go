@@ -28,8 +28,8 @@ type Draft struct {
 // Compose returns the message of a draft: the exact bytes for an SMTP server, 7-bit, lines of at most 998 bytes that end in
 // CR LF, not dot-stuffed. Equal drafts give equal bytes.
 //
-// What a caller can put right is a *catalog.Error VALIDATION_ERROR with all its problems, under the API's names of the
-// fields. Any other error means that the message did not read back as what the draft says, and must not be sent.
+// What a caller can correct is a *catalog.Error VALIDATION_ERROR with all problems, under the API's names of the fields. Any other error
+// means that the message did not read back as the draft says, and must not be sent.
 //
 // Headers follow RFC 5322 and RFC 2047. With HTML and Text the message is a multipart/alternative of both, with one of
 // them it is that alone, without a multipart around it; such a body ends in a line break, which is added where it lacks
@@ -49,8 +49,8 @@ func Compose(d Draft) ([]byte, error) {
 	return message, nil
 }
 
-// Envelope returns the addresses to hand the message of a draft over with. It is meant for a draft that Compose has taken,
-// and has "" for an address that it would not.
+// Envelope returns the addresses of the envelope. It is meant for a draft that Compose has accepted, and has "" for an address that
+// Compose refuses.
 func (d Draft) Envelope() (from, to string) {
 	from, _ = catalog.ParseAddress(d.FromEmail)
 	to, _ = catalog.ParseAddress(d.ToEmail)
@@ -105,7 +105,7 @@ func (d Draft) check() (soundDraft, catalog.Problems) {
 	return soundDraft{d}, ps
 }
 
-// checkComposed finds what no caller can put right.
+// checkComposed finds what no caller can correct.
 func (d *soundDraft) checkComposed() error {
 	if !isMessageID(d.MessageID) {
 		return errors.New("the Message-ID is malformed")

@@ -37,7 +37,7 @@ var quote = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // foldable reports whether s can be written without encoding after as many bytes of the line as indent, so that every
 // reader gets it back exactly: printable ASCII, words that fit on a line, and single spaces between them only, since
-// readers differ in what they make of a fold beside more. What looks like an encoded word would be decoded, also within
+// readers differ in what they make of a fold next to more. What looks like an encoded word would be decoded, also within
 // quotes.
 func foldable(s string, indent int) bool {
 	if strings.Contains(s, "=?") {
@@ -83,7 +83,7 @@ func encodeWords(s string, indent int) string {
 }
 
 // appendHeader appends a header, folded at the spaces of its value so that lines stay within maxHeaderLine where words let
-// them. Words are separated by single spaces; the first one always stands beside the name, since some readers take an
+// them. Words are separated by single spaces; the first one always stands next to the name, because some readers take an
 // empty first line for an empty header.
 func appendHeader(dst []byte, name, value string) []byte {
 	dst = append(dst, name...)

@@ -99,7 +99,7 @@ func (d *soundDraft) verifyHeaderNames(message []byte) error {
 	return nil
 }
 
-// verifyHeaders checks that a reader finds what the draft says, and nobody else.
+// verifyHeaders checks that a reader finds the mailboxes and texts of the draft, and no others.
 func (d *soundDraft) verifyHeaders(h mail.Header) error {
 	for _, want := range []struct{ header, name, address string }{
 		{"From", d.FromName, d.FromEmail}, {"To", "", d.ToEmail}, {"Reply-To", "", d.ReplyTo},
@@ -124,7 +124,7 @@ func (d *soundDraft) verifyHeaders(h mail.Header) error {
 	return nil
 }
 
-// verifyContent checks the bodies, and that there is nothing beside them.
+// verifyContent checks the bodies, and that there is nothing next to them.
 func (d *soundDraft) verifyContent(h mail.Header, content []byte) error {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	switch {

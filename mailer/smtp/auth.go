@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// What this side finds wrong before it says a word.
+// What this side refuses before it sends anything.
 var (
 	errNoSTARTTLS = errors.New("the server does not offer STARTTLS")
 	errClearAuth  = errors.New("no credentials over a connection that is not secure")
@@ -16,7 +16,7 @@ var (
 	errTooLarge   = errors.New("the message is larger than the server takes")
 )
 
-// maxChallenges is how many times a server may ask during one AUTH.
+// maxChallenges bounds the challenges during one AUTH.
 const maxChallenges = 4
 
 // mechanism chooses how to log in from what EHLO has offered, in upper case: Postfix says 535 to a mechanism that it does
@@ -37,8 +37,8 @@ func mechanism(offered []string, server Server) (smtp.Auth, error) {
 	return nil, errNoAuth
 }
 
-// loginAuth is AUTH LOGIN, which net/smtp lacks and some servers have alone. It answers by order: what the questions say
-// differs from server to server.
+// loginAuth is AUTH LOGIN, which net/smtp lacks, and which is all that some servers offer. It answers by order, because the questions
+// differ from server to server.
 type loginAuth struct {
 	username, password string
 	asked              int
@@ -69,7 +69,7 @@ func (s *session) login(server Server) error {
 	if err != nil {
 		return err
 	}
-	// TLS is said to be there since net/smtp judges by the host's name where it is not; the address has been judged above.
+	// net/smtp judges by the name of the host where there is no TLS. The address has been judged above, so TLS is claimed.
 	name, first, err := auth.Start(&smtp.ServerInfo{Name: server.Host, TLS: true, Auth: s.auth})
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *session) login(server Server) error {
 		return err
 	case code == 235:
 		return nil
-	case code < 400: // among them one challenge too many
+	case code < 400: // also one challenge too many
 		return errNoReply
 	}
 	return s.refusal()

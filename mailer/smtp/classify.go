@@ -16,12 +16,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The codes of contract mail-errors.md.
+// The codes of failures.
 const (
 	CodeUnknownHost         catalog.Code = "SMTP_UNKNOWN_HOST"
 	CodeDNSFailure          catalog.Code = "SMTP_DNS_FAILURE"
 	CodeConnectionRefused   catalog.Code = "SMTP_CONNECTION_REFUSED"
-	CodeConnectTimeout      catalog.Code = "SMTP_CONNECT_TIMEOUT" // also where there is no way to the host
+	CodeConnectTimeout      catalog.Code = "SMTP_CONNECT_TIMEOUT" // also where there is no route to the host
 	CodeAddressNotAllowed   catalog.Code = "SMTP_ADDRESS_NOT_ALLOWED"
 	CodeGreetingTimeout     catalog.Code = "SMTP_GREETING_TIMEOUT"
 	CodeConnectionClosed    catalog.Code = "SMTP_CONNECTION_CLOSED"
@@ -47,8 +47,8 @@ const (
 	CodeOutcomeUnknown      catalog.Code = "SMTP_OUTCOME_UNKNOWN"
 )
 
-// classify says what follows from an error: by the stage, and by its Go type or the server's reply code, by
-// text only where the table says so (contract mail-errors.md, one row after the other).
+// classify turns an error into an outcome: by the stage, and by its Go type or the server's reply code. The one exception is
+// namesRelay.
 func (a *attempt) classify(err error) Outcome {
 	var refusal *textproto.Error
 	switch {
@@ -71,7 +71,7 @@ func (a *attempt) classify(err error) Outcome {
 	case StageDial:
 		return a.classifyDial(err)
 	case StageGreeting, StageEHLO:
-		if isAlert(err) { // TLS 1.3 tells a client that it is not wanted after the handshake
+		if isAlert(err) { // a TLS 1.3 server refuses a client after the handshake
 			return a.classifyTLS(err)
 		}
 	case StageTLS, StageSTARTTLS:
@@ -84,7 +84,7 @@ func (a *attempt) end(class Class, code catalog.Code, format string, args ...any
 	return Outcome{Class: class, Stage: a.stage, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// afterDot makes an outcome uncertain where the server had the whole mail before it went wrong.
+// afterDot makes an outcome uncertain where the server had the whole mail before the failure.
 func (a *attempt) afterDot(out Outcome) Outcome {
 	if a.stage == StageEOD {
 		out.Class = Uncertain
@@ -108,7 +108,7 @@ func (a *attempt) badAddress() Outcome {
 func (a *attempt) classifyDial(err error) (out Outcome) {
 	var dns *net.DNSError
 	switch {
-	case a.mark.IsZero(): // it waited for its turn
+	case a.mark.IsZero(): // it waited for a connection
 		out = a.end(Temporary, CodeConnectTimeout, "No connection to %s was free in time.", a.where())
 	case errors.Is(err, errAddress):
 		out = a.end(Permanent, CodeAddressNotAllowed, "The address of %s is not one that mail may be sent to.", a.server.Host)
@@ -122,7 +122,7 @@ func (a *attempt) classifyDial(err error) (out Outcome) {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		out = a.end(Temporary, CodeConnectionRefused, "%s refuses connections.", a.where())
 		out.Problems.Addf("port", "nothing listens there: submission is usually on 587, or 465 with sslEnabled")
-	case isReset(err): // it was taken, and closed before it could be used
+	case isReset(err): // accepted, and closed before it could be used
 		return a.closedAtOnce()
 	case a.ctx.Err() != nil || isTimeout(err):
 		out = a.end(Temporary, CodeConnectTimeout, "%s did not answer in time.", a.where())
@@ -140,7 +140,7 @@ func (a *attempt) closedAtOnce() Outcome {
 	return out
 }
 
-// classifyTLS is for what ends a handshake. The reply to STARTTLS is classifyReply's.
+// classifyTLS is for failed handshakes. classifyReply judges the reply to STARTTLS.
 func (a *attempt) classifyTLS(err error) (out Outcome) {
 	var (
 		certificate *tls.CertificateVerificationError
@@ -177,7 +177,7 @@ func (a *attempt) classifyTLS(err error) (out Outcome) {
 	return out
 }
 
-// classifyLost is for connections that end or go silent, and for what this side does not go on with.
+// classifyLost is for connections that end or go silent, and for what this side refuses to do.
 func (a *attempt) classifyLost(err error) (out Outcome) {
 	late := a.ctx.Err() != nil || isTimeout(err)
 	switch {
@@ -225,7 +225,7 @@ func isReset(err error) bool {
 }
 
 // isAlert reports whether the other side has sent a TLS alert. Package tls keeps its type to itself outside of QUIC, and
-// tells by Op who has sent it.
+// tells the sender by Op.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"

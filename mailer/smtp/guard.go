@@ -10,14 +10,14 @@ import (
 // errAddress is the guard's refusal of an address.
 var errAddress = errors.New("the address is not allowed")
 
-// A guard says where a Transport may connect (contract http.md 4, "Where the service may connect"). It is asked for
-// each address right before connecting to it, so that no second look-up can slip another one in.
+// A guard decides where a Transport may connect. It is asked for each address right before the connection, so a second look-up
+// (DNS rebinding) cannot bring in another address.
 type guard struct {
 	allowed []netip.Prefix
 }
 
-// refused are the networks that nobody's public mail server is in: the special-purpose address registries of IANA
-// (RFC 6890) as of 2026. Of IPv6 all that is not global unicast (2000::/3) is refused; that takes in the unspecified
+// refused are the networks without public mail servers: the special-purpose address registries of IANA
+// (RFC 6890) as of 2026. Of IPv6 everything but global unicast (2000::/3) is refused, which includes the unspecified
 // address, loopback, IPv4-compatible ones, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), discard-only (100::/64), unique
 // local (fc00::/7), link-local (fe80::/10), site-local (fec0::/10), multicast (ff00::/8) and segment routing (5f00::/16).
 var refused = []netip.Prefix{
@@ -51,7 +51,7 @@ var (
 	sixToFour = netip.MustParsePrefix("2002::/16")
 )
 
-// newGuard returns a guard that lets allowed networks pass, too. Those may be given in IPv4-mapped form.
+// newGuard returns a guard that allows these networks too. They may be given in IPv4-mapped form.
 func newGuard(allowed []netip.Prefix) guard {
 	g := guard{allowed: slices.Clone(allowed)}
 	for i, p := range g.allowed {
@@ -71,8 +71,9 @@ func (g guard) check(address string) error {
 	return nil
 }
 
-// allows looks at an IPv4-mapped address as the IPv4 address that it is. One that a translator makes an IPv4 address of
-// must be allowed as what it is and as what it becomes: who allows NAT64 does not mean 169.254.169.254 behind it.
+// allows looks at an IPv4-mapped address as the IPv4 address that it is. An address that a
+// translator turns into an IPv4 address must be allowed in both forms: an operator who allows NAT64 does not mean 169.254.169.254
+// behind it.
 func (g guard) allows(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	inside := func(p netip.Prefix) bool { return p.Contains(a) }

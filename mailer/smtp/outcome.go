@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Stage is how far an attempt came (contract mail-errors.md).
+// A Stage is how far an attempt came.
 type Stage string
 
 // The stages of an attempt, in their order.
@@ -24,20 +24,19 @@ const (
 	StageEOD      Stage = "eod" // the reply to the final dot
 )
 
-// A Class says what follows from an attempt.
+// A Class tells what follows from an attempt.
 type Class uint8
 
-// The classes of contract mail-errors.md.
+// The classes.
 const (
-	Accepted  Class = iota // the server has taken the mail
+	Accepted  Class = iota // the server has accepted the mail
 	Temporary              // try again
-	Permanent              // do not
-	BadConfig              // Permanent, and so is all mail with this SMTP config until it changes
-	Uncertain              // the mail may have been taken: try again with the same bytes, and say so
+	Permanent              // do not try again
+	BadConfig              // Permanent for all mail with this SMTP config, until it changes
+	Uncertain              // the mail may have been accepted: try again with the same bytes, and mark it
 )
 
-// An Outcome is what came of an attempt. Its texts carry no credentials, and nothing that a server said before it had
-// spoken SMTP.
+// An Outcome is the result of an attempt. Its texts carry no credentials, and no words of a server from before it has spoken SMTP.
 type Outcome struct {
 	Class    Class
 	Stage    Stage            // where it ended
@@ -57,16 +56,16 @@ type Step struct {
 	Took time.Duration
 }
 
-// A Server is where a project's mail is handed over, its secrets opened. Equal values may share connections.
+// A Server is where mail is handed over, with opened secrets. Equal values may share connections.
 type Server struct {
 	Host     string
 	Port     int
 	Username string // "" for no AUTH
 	Password string
 	SSL      bool   // TLS from the first byte
-	TLS      bool   // STARTTLS required; see contract http.md 4, TLS, for both
+	TLS      bool   // STARTTLS required; for both, see mode
 	CA       string // PEM of the CAs to trust instead of the system's, "" for those
 }
 
-// An Envelope is who a mail is from and who it goes to: bare ASCII addresses.
+// An Envelope has the addresses of sender and recipient: bare ASCII.
 type Envelope struct{ From, To string }

@@ -23,14 +23,14 @@ var errClosed = errors.New("the service is shutting down")
 type pool struct {
 	perServer, total int
 	keep             time.Duration // idle connections
-	goodbye          time.Duration // the most that a QUIT may take
+	goodbye          time.Duration // the limit of a QUIT
 
 	mu      sync.Mutex // guards all below, and the lanes
 	lanes   map[Server]*lane
 	open    int        // connections, idle and being made ones included
 	ending  int        // of those, the ones on which QUIT is said
-	idle    *list.List // of *parked: all idle ones, the longest idle first
-	arrived int        // mails that have had to wait so far
+	idle    *list.List // of *parked: all idle sessions, the longest idle first
+	arrived int        // mails that have waited so far
 	closed  bool
 	quits   sync.WaitGroup
 }
@@ -59,8 +59,8 @@ func newPool(perServer, total int, keep, goodbye time.Duration) *pool {
 	return &pool{perServer: perServer, total: total, keep: keep, goodbye: goodbye, lanes: map[Server]*lane{}, idle: list.New()}
 }
 
-// take returns a session to the server, or nil and the right to make one. It waits for either while ctx lets it. After it
-// returned without an error, exactly one of give, end and drop must follow.
+// take returns a session to the server, or nil and the right to make one. It waits for either until ctx ends. After
+// a return without an error, exactly one of give, end and drop must follow.
 func (p *pool) take(ctx context.Context, server Server) (*lane, *session, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -153,7 +153,7 @@ func (p *pool) end(l *lane, s *session) {
 func (p *pool) background(goodbye func()) {
 	p.mu.Lock()
 	closed := p.closed
-	if !closed { // else close may wait for quits already
+	if !closed { // else close may already wait for quits
 		p.quits.Add(1)
 	}
 	p.mu.Unlock()
@@ -167,7 +167,7 @@ func (p *pool) background(goodbye func()) {
 	}()
 }
 
-// drop tells that a connection is closed, or was never made.
+// drop notes that a connection is closed, or was never made.
 func (p *pool) drop(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,7 +255,7 @@ func (p *pool) unpark(e *list.Element) *session {
 	return it.session
 }
 
-// forget drops a lane that nothing is left of.
+// forget drops an empty lane.
 func (p *pool) forget(l *lane) {
 	if l.open == 0 && len(l.waiting) == 0 && p.lanes[l.server] == l {
 		delete(p.lanes, l.server)

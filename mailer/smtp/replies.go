@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A verdict is a row of contract mail-errors.md for a reply.
+// A verdict is what follows from a reply. This file is the table of SMTP replies.
 type verdict struct {
 	class   Class
 	code    catalog.Code
@@ -16,7 +16,7 @@ type verdict struct {
 	fields  []string // of the SMTP config, see advice
 }
 
-// What servers refuse.
+// The verdicts of several rows.
 var (
 	authRequired = verdict{BadConfig, CodeAuthRequired, "The server wants a login, and there is no username.", []string{"username"}}
 	tooLarge     = verdict{Permanent, CodeMessageTooLarge, "The message is larger than the server takes.", nil}
@@ -26,7 +26,7 @@ var (
 	protocol     = verdict{Permanent, CodeProtocolError, "The server does not know a command that every SMTP server has.", []string{"host"}}
 )
 
-// advice says for each field what may be wrong with it.
+// advice tells for each field what may be wrong with it.
 var advice = map[string]string{
 	"host":       "the server there refuses to serve",
 	"tlsEnabled": "the server does not do STARTTLS at the moment, or not at all",
@@ -36,7 +36,7 @@ var advice = map[string]string{
 	"toEmail":    "the server does not take mail for this address",
 }
 
-// advice is that for a field, as far as it goes with the code.
+// advice is the text for a field, more exact where the code allows it.
 func (v verdict) advice(field string) string {
 	switch {
 	case field == "username" && v.code == CodeAuthFailed:
@@ -53,7 +53,7 @@ func aboutRecipient(enhanced string) bool {
 }
 
 // namesRelay tells a refusal to relay from a refusal of the recipient where the enhanced code does not: Exim gives none, others
-// give 5.0.0 or a 5.7.x of their own. This is the one place where the table goes by text, since nothing else differs.
+// give 5.0.0 or a 5.7.x of their own. This is the one place where the table goes by text, because nothing else differs.
 func namesRelay(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
 	return slices.ContainsFunc(words, func(w string) bool { return w == "relay" || w == "relaying" })
@@ -67,7 +67,7 @@ func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 		v = relayDenied
 	}
 	out := a.end(v.class, v.code, "%s", v.message)
-	if v.code == CodeAuthFailed { // a stable text, see the contract
+	if v.code == CodeAuthFailed { // a fixed text: forms search it
 		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)", refusal.Code)
 	}
 	for _, field := range v.fields {

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// maxReplyText is how many characters of a server's reply are passed on (contract mail-errors.md).
+// maxReplyText is how many characters of a server's reply are passed on.
 const maxReplyText = 200
 
 // withheld stands for a reply that has a secret in it.
@@ -17,9 +17,8 @@ const withheld = "(withheld: it repeats the password)"
 
 var enhancedCode = regexp.MustCompile(`^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)`)
 
-// clean takes the enhanced status code (RFC 3463) off the lines of a reply, and makes of the rest what people and logs
-// can be shown: one line, printable, not too long, and nothing at all where the server repeats the password, as it is or
-// in any of the forms that AUTH gives it.
+// clean takes the enhanced status code (RFC 3463) off the lines of a reply, and makes the rest fit for people and logs: one line,
+// printable, not too long. A reply that repeats the password, as it is or in a form that AUTH gives it, is withheld.
 func (a *attempt) clean(reply string) (enhanced, text string) {
 	lines := strings.Split(reply, "\n")
 	for i, line := range lines {
@@ -50,8 +49,7 @@ func (a *attempt) clean(reply string) (enhanced, text string) {
 	return enhanced, text
 }
 
-// repeats reports whether a text has the password in it, in clear, or in what base64 makes of it wherever it stands
-// in the answer to AUTH.
+// repeats reports whether a text contains the password, in clear or in base64, at any position of the answer to AUTH.
 func repeats(text string, server Server) bool {
 	if server.Password == "" || text == "" {
 		return false
@@ -60,7 +58,7 @@ func repeats(text string, server Server) bool {
 		return true
 	}
 	for before := range 3 {
-		// Of the base64 of what surrounds the password, the characters that the password alone decides.
+		// Only the base64 characters that the password alone decides, not its neighbours.
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + server.Password))
 		encoded = encoded[[...]int{0, 2, 3}[before]:]
 		if (before+len(server.Password))%3 != 0 {
@@ -82,7 +80,7 @@ var (
 )
 
 // retryHint is how long a 4xx reply asks to wait ("try again in 300 seconds", "come back in 00:04:59"), at most
-// maxHint; 0 where it does not say. It is a hint: what class the reply has never depends on its text.
+// maxHint; 0 where it does not say. The class of a reply never depends on its text.
 func retryHint(reply string) time.Duration {
 	var d time.Duration
 	if m := hintWords.FindStringSubmatch(reply); m != nil {

@@ -10,16 +10,16 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A tlsMode says when a connection has to be secure (contract http.md 4, TLS).
+// A tlsMode tells when a connection has to be secure.
 type tlsMode uint8
 
 const (
-	tlsNone     tlsMode = iota // clear text; credentials towards loopback only
+	tlsNone     tlsMode = iota // clear text; credentials to loopback only
 	tlsImplicit                // from the first byte
 	tlsStart                   // STARTTLS, or nothing
 )
 
-// mode is what SSL and TLS come to. Both set means implicit TLS on port 465, where nothing else is spoken, and STARTTLS
+// mode is what SSL and TLS mean together. Both set means implicit TLS on port 465, where nothing else is spoken, and STARTTLS
 // elsewhere; it never means clear text.
 func (s Server) mode() tlsMode {
 	switch {
@@ -31,7 +31,7 @@ func (s Server) mode() tlsMode {
 	return tlsNone
 }
 
-// port is Port, or what its absence means.
+// port is Port, or its default.
 func (s Server) port() int {
 	c := catalog.SMTPConfig{Port: s.Port, SSLEnabled: s.SSL}
 	return c.EffectivePort()
@@ -45,7 +45,7 @@ func (s Server) name() (string, error) {
 	return catalog.ParseHost(s.Host)
 }
 
-// String tells where mail goes, and never as whom.
+// String tells the server and the kind of connection, and no credentials.
 func (s Server) String() string {
 	how := [...]string{tlsNone: "clear text", tlsImplicit: "TLS", tlsStart: "STARTTLS"}[s.mode()]
 	if s.Username != "" {

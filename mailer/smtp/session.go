@@ -31,14 +31,14 @@ type session struct {
 	secure   bool     // line is TLS
 	startTLS bool     // offered
 	auth     []string // mechanisms offered, in upper case
-	maxSize  int64    // RFC 1870; 0 for none told
+	maxSize  int64    // RFC 1870; 0 where the server names none
 
 	used  int         // transactions begun
-	reset bool        // the last one was given up: RSET comes first
+	reset bool        // the last one was refused: RSET comes first
 	idle  *time.Timer // ends it where no mail needs it again; nil before it was idle
 }
 
-// An attempt is what Send does, and how far it has come.
+// An attempt is one call of Send, and how far it has come.
 type attempt struct {
 	*Transport
 	ctx     context.Context
@@ -47,7 +47,7 @@ type attempt struct {
 	message []byte
 	alone   bool // the context rules to the end, see SendAlone
 
-	session  *session // the last one, for what classify asks
+	session  *session // the last one, for classify
 	stage    Stage
 	looked   bool   // the host has an address
 	accepted string // the reply to the final dot
@@ -62,7 +62,7 @@ func (a *attempt) step(name string) {
 	a.mark = now
 }
 
-// stepName is what the SMTP test calls a stage (contract http.md 4). The first hello counts to what it comes after.
+// stepName is the step that a stage belongs to. EHLO belongs to the step before it.
 func (a *attempt) stepName() string {
 	switch a.stage {
 	case StageDial, StageGreeting, StageEHLO:
@@ -81,7 +81,7 @@ func (a *attempt) stepName() string {
 	return "send"
 }
 
-// open makes a session. Where it fails, the session is nil if there is nothing to be closed.
+// open makes a session. Where it fails, the session is nil if there is none to close.
 func (a *attempt) open() (*session, error) {
 	a.stage, a.mark, a.steps, a.session, a.looked = StageDial, time.Now(), nil, nil, false
 	conn, err := a.dial()
@@ -121,13 +121,13 @@ func (a *attempt) open() (*session, error) {
 	return s, nil
 }
 
-// dial connects. The look-up ends where the guard is first asked, or there is no connection.
+// dial connects. The step dns ends where the guard is asked first, or where there is no connection.
 func (a *attempt) dial() (net.Conn, error) {
 	host, err := a.server.name()
-	if err != nil { // nobody saves such a host, and no name server knows it
+	if err != nil { // validation refuses such a host, and no name server knows it
 		return nil, &net.DNSError{Err: "no such host", Name: a.server.Host, IsNotFound: true}
 	}
-	var looked atomic.Int64 // several addresses are tried at the same time
+	var looked atomic.Int64 // several addresses are tried concurrently
 	d := net.Dialer{Timeout: a.limits.Connect, Resolver: a.resolver,
 		Control: func(_, address string, _ syscall.RawConn) error {
 			looked.CompareAndSwap(0, int64(time.Since(a.mark)))
@@ -135,7 +135,7 @@ func (a *attempt) dial() (net.Conn, error) {
 		}}
 	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(a.server.port())))
 	took := time.Duration(looked.Load())
-	if a.looked = took != 0; a.looked { // else there was nothing to connect to
+	if a.looked = took != 0; a.looked { // else there was no address
 		a.steps, a.mark = append(a.steps, Step{"dns", took}), a.mark.Add(took)
 	}
 	return conn, err
@@ -151,7 +151,7 @@ func (a *attempt) secure(s *session) error {
 	config := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	if a.server.CA != "" {
 		config.RootCAs = x509.NewCertPool()
-		config.RootCAs.AppendCertsFromPEM([]byte(a.server.CA)) // with none in it, no certificate is good
+		config.RootCAs.AppendCertsFromPEM([]byte(a.server.CA)) // without one in it, no certificate is accepted
 	}
 	conn := tls.Client(s.wire, config)
 	if err := conn.Handshake(); err != nil {
@@ -171,7 +171,7 @@ func (a *attempt) starttls(s *session) error {
 		return err
 	case code >= 400:
 		return s.refusal()
-	case code != 220 || s.r.Buffered() > 0: // somebody in between may have added to it (RFC 3207 6)
+	case code != 220 || s.r.Buffered() > 0: // a man in the middle may have added to it (RFC 3207 6)
 		return errNoReply
 	}
 	if err := a.secure(s); err != nil {
@@ -180,7 +180,7 @@ func (a *attempt) starttls(s *session) error {
 	return a.hello(s)
 }
 
-// greeting waits for the server to speak first, and says hello.
+// greeting reads the greeting, and says EHLO.
 func (a *attempt) greeting(s *session) error {
 	a.stage = StageGreeting
 	s.wire.within(a.limits.Greeting)
@@ -213,7 +213,7 @@ func (a *attempt) hello(s *session) error {
 	}
 	_, offers, _ := bytes.Cut(s.text, []byte{'\n'})
 	for line := range strings.SplitSeq(strings.ToUpper(string(offers)), "\n") {
-		keyword, rest, _ := strings.Cut(strings.Replace(line, "AUTH=", "AUTH ", 1), " ") // the = is from before RFC 2554
+		keyword, rest, _ := strings.Cut(strings.Replace(line, "AUTH=", "AUTH ", 1), " ") // the = is older than RFC 2554
 		switch keyword {
 		case "STARTTLS":
 			s.startTLS = true
@@ -226,8 +226,8 @@ func (a *attempt) hello(s *session) error {
 	return nil
 }
 
-// helloName is the name to greet with: the configured one, else this host's where it has a full one, else its address
-// as the server sees it (RFC 5321 4.1.3).
+// helloName is the name for EHLO: the configured one, else the full name of this host, else its address as the server sees it
+// (RFC 5321 4.1.3).
 func (t *Transport) helloName(local net.Addr) string {
 	host := t.hello
 	if host == "" {
@@ -250,7 +250,7 @@ func (t *Transport) helloName(local net.Addr) string {
 	}
 }
 
-// inStep reports whether the server waits for a command after err: it has refused one, or was not asked at all.
+// inStep reports whether the server waits for a command after err: it has refused one, or has not been sent one.
 func (s *session) inStep(err error) bool {
 	var refusal *textproto.Error
 	if errors.As(err, &refusal) {
@@ -271,7 +271,7 @@ func (s *session) reusable(stage Stage, err error) bool {
 	return s.used < maxMails && s.r.Buffered() == 0 && s.wire.left > maxSessionBytes/2
 }
 
-// quit says goodbye and closes. It takes at most the time given, and nobody asks how it went.
+// quit says QUIT and closes, within the time given. Its errors change nothing.
 func (s *session) quit(within time.Duration) {
 	s.wire.within(within)
 	_, _ = s.command("QUIT")
@@ -279,5 +279,5 @@ func (s *session) quit(within time.Duration) {
 	s.abandon()
 }
 
-// abandon closes without a word.
+// abandon closes without QUIT.
 func (s *session) abandon() { _ = s.wire.Close() }

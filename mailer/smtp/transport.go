@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// DefaultConnections is how many connections there are to one Server: providers count them.
+// DefaultConnections bounds the connections to one Server: providers count them.
 const DefaultConnections = 8
 
-// TransportOptions say how mail is handed over. The zero value is good.
+// TransportOptions configure a Transport. The zero value is ready for use.
 type TransportOptions struct {
-	// Allow are networks that may be connected to although they are private, loopback or otherwise special: see refused
-	// in guard.go for the list of those.
+	// Allow are networks that may be connected to although they are private, loopback or otherwise special; guard.go lists
+	// those (refused).
 	Allow []netip.Prefix
 	// HelloName is the name to greet servers with. Where it is "", or no host name, it is the name of this machine if
 	// that has a dot, else the address that the connection comes from.
@@ -40,7 +40,7 @@ type Limits struct {
 	Command  time.Duration // EHLO, STARTTLS, RSET, MAIL and RCPT each, and all of AUTH: 2 min
 	Data     time.Duration // the reply to DATA: 2 min
 	Body     time.Duration // to write the message: 5 min
-	Dot      time.Duration // the reply to the final dot: 10 min (RFC 5321 4.5.3.2.6; who waits for less sends twice)
+	Dot      time.Duration // the reply to the final dot: 10 min (RFC 5321 4.5.3.2.6; a shorter wait sends mail twice)
 	Quit     time.Duration // 1 s
 }
 
@@ -59,8 +59,7 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// A Transport hands mail over to SMTP servers (RFC 5321, 3207, 4954; contract http.md 4, TLS and "Where the service may
-// connect") and keeps connections for the next mail to an equal Server. Its methods may be called from any goroutine.
+// A Transport hands mail over to SMTP servers (RFC 5321, 3207, 4954) and keeps connections for the next mail to an equal Server. Its methods may be called from any goroutine.
 type Transport struct {
 	guard    guard
 	hello    string
@@ -85,22 +84,22 @@ func NewTransport(o TransportOptions) *Transport {
 		pool: newPool(or(o.PerServer, DefaultConnections), or(o.Total, 512), o.Idle, limits.Quit)}
 }
 
-// Format writes no more than the type's name: the servers in it have passwords.
+// Format writes the type's name alone: the servers in the value have passwords.
 func (t *Transport) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "smtp.Transport") }
 
-// Close ends idle connections at once and those in use with their mail; a Send that waits for one, or comes later, has
-// the outcome UNAVAILABLE. Sends that talk to a server already go on to their end: wait for them first.
+// Close ends idle connections at once, and those in use after their mail. A Send that waits for one, or comes later, has the outcome
+// UNAVAILABLE. Sends that talk to a server already go on to their end: a caller waits for them first.
 func (t *Transport) Close() { t.pool.close() }
 
-// Send makes one attempt to hand a mail over, and tells all that came of it in the Outcome; there is no error besides.
-// The message has CRLF lines of 7-bit text and is not dot-stuffed; it is only read. A connection that is still open from
-// an earlier mail is used again; where the server has closed it meanwhile, a new one is made within the same attempt.
+// Send makes one attempt to hand a mail over, and returns its Outcome; there is no error apart from that. The message has CRLF lines
+// of 7-bit text and is not dot-stuffed; it is only read. A connection that is still open from an earlier mail is used again; where
+// the server has closed it, a new one is made within the same attempt.
 //
-// The context rules until the final dot is out: when it ends before that, so does Send, and the server has not taken the
-// mail. From then on only the server can tell whether the mail was taken, and Send waits for it, Limits.Dot at the most,
-// whatever becomes of the context: who gave up waiting would have to send the mail a second time. A caller that needs
-// an answer earlier runs Send in a goroutine, answers "still running" at its own time, and takes the Outcome when it
-// comes. Once the server has accepted the mail, nothing that follows on the connection changes the Outcome.
+// The context rules until the final dot is out: when it ends before that, so does Send, and the server has not accepted the mail.
+// From then on only the server knows whether the mail was accepted, and Send waits for its reply, Limits.Dot at the most, whatever
+// becomes of the context: a caller that gave up would have to send the mail a second time. A caller that needs an answer earlier
+// runs Send in a goroutine and takes the Outcome later. Once the server has accepted the mail, nothing that follows on the
+// connection changes the Outcome.
 func (t *Transport) Send(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
 	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial}
 	if err := a.check(); err != nil {
@@ -125,9 +124,8 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 	return a.finish(lane, s, err)
 }
 
-// SendAlone is Send over a connection of its own, which nothing was sent over before and nothing is after, and which
-// does not count towards PerServer and Total: for the test of settings. Nobody sends such a mail a second time, so here
-// the context rules to the end: the reply to the final dot is waited for no longer either.
+// SendAlone is Send over a new connection that serves no other mail and does not count towards PerServer and Total. It is for the test of
+// settings. Such a mail is not sent a second time, so the context rules to the end, the reply to the final dot included.
 func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
 	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, alone: true}
 	if err := a.check(); err != nil {
@@ -148,10 +146,10 @@ func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, 
 	return out
 }
 
-// errNoAddress is an envelope address that would not stay one argument of a command.
+// errNoAddress is for an envelope address that would not stay one argument of a command.
 var errNoAddress = errors.New("is no bare ASCII mail address")
 
-// check finds what needs no server to be found.
+// check finds what is wrong before a server is asked.
 func (a *attempt) check() error {
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -170,17 +168,17 @@ func (a *attempt) check() error {
 	return nil
 }
 
-// stale reports whether a session that had waited for this mail was found to be closed, or out of step, before the
-// server has answered MAIL. That says nothing about the mail.
+// stale reports whether a reused session was found closed or out of step before the server answered MAIL. That says nothing about the
+// mail, which is tried once more over a new connection.
 func (a *attempt) stale(s *session, err error) bool {
 	if err == nil || a.stage != StageMail || a.ctx.Err() != nil || errors.Is(err, errTooLarge) {
 		return false
 	}
 	var refusal *textproto.Error
-	return !errors.As(err, &refusal) || refusal.Code == 421 || s.reset // it refuses RSET
+	return !errors.As(err, &refusal) || refusal.Code == 421 || s.reset // RSET was refused
 }
 
-// finish says what came of an attempt, and what becomes of its session, if there is one.
+// finish returns the outcome of an attempt, and gives its session back or ends it.
 func (a *attempt) finish(l *lane, s *session, err error) Outcome {
 	out := a.outcome(err)
 	switch {
@@ -199,7 +197,7 @@ func (a *attempt) finish(l *lane, s *session, err error) Outcome {
 
 // outcome classifies, and ends the last step.
 func (a *attempt) outcome(err error) Outcome {
-	if !a.mark.IsZero() { // else nothing was begun
+	if !a.mark.IsZero() { // else no step was begun
 		a.step(a.stepName())
 	}
 	out := Outcome{Stage: StageEOD, SMTPCode: 250}

@@ -10,9 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// PlainText says in plain text what HTML says: tags dropped, links as "text (url)", character references decoded, blocks
-// on lines of their own, lists with marks. What a reader of the HTML does not see (comments, styles, scripts, what is
-// hidden) is left out. It is "" where nothing is left.
+// PlainText makes plain text of HTML: tags dropped, links as "text (url)", character references decoded, blocks on lines of their own,
+// lists with marks. Comments, styles, scripts and hidden elements are left out. It is "" where nothing is left.
 func PlainText(source string) string {
 	w := &plainWriter{}
 	z := html.NewTokenizer(strings.NewReader(source))
@@ -64,7 +63,7 @@ func plainSegments(body []catalog.Segment) (plain []catalog.Segment) {
 		}
 		number, after, _ := strings.Cut(rest, markClose)
 		i, err := strconv.Atoi(number)
-		if err != nil || i < 0 || i >= len(body) || body[i].Name == "" { // the template's own, against all reason
+		if err != nil || i < 0 || i >= len(body) || body[i].Name == "" { // the template's own characters
 			plain = append(plain, catalog.Segment{Text: before})
 			text = rest
 			continue
@@ -111,7 +110,7 @@ var blocks = map[string]int{
 	"figcaption": 1, "figure": 1, "footer": 1, "form": 1, "header": 1, "li": 1, "main": 1, "nav": 1, "section": 1, "summary": 1, "tr": 1,
 }
 
-// unseenElements are those whose content nobody reads.
+// unseenElements are elements whose content no reader sees.
 var unseenElements = map[string]bool{
 	"title": true, "style": true, "script": true, "template": true, "iframe": true, "noembed": true, "noframes": true,
 	"object": true, "svg": true, "select": true, "textarea": true,

@@ -196,7 +196,7 @@ func TestWithProjectName(t *testing.T) {
 	}
 }
 
-// placeholderPattern is the contract's grammar, for the comparison below.
+// placeholderPattern is the grammar of placeholders, for the comparison below.
 var placeholderPattern = regexp.MustCompile(`\{\{[ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*\}\}`)
 
 // FuzzRender holds Render against a search and replace: every byte outside of placeholders stays, values are put in
