@@ -42,44 +42,14 @@ func checkBody(ps *catalog.Problems, path string, body *string) {
 		ps.Addf(path, "line %d, column %d: is not valid UTF-8", line, column)
 		return
 	}
-	returns := false
 	for i := range len(*body) {
-		if c := (*body)[i]; !bodyByte[c] {
-			if c == '\r' {
-				returns = true
-				continue
-			}
+		if c := (*body)[i]; catalog.UnfitForBody(rune(c)) {
 			line, column := position(*body, i)
 			ps.Addf(path, "line %d, column %d: must not hold control characters other than tabs and line breaks: this is %U", line, column, rune(c))
 			return
 		}
 	}
-	if returns {
-		*body = withLF(*body)
-	}
-}
-
-// bodyByte tells the bytes that may stand in a body as they are.
-var bodyByte = func() (t [256]bool) {
-	for c := range t {
-		t[c] = c != '\r' && !catalog.UnfitForBody(rune(c))
-	}
-	return t
-}()
-
-// withLF makes all line breaks LF.
-func withLF(body string) string {
-	var out strings.Builder
-	out.Grow(len(body))
-	for {
-		before, rest, found := strings.Cut(body, "\r")
-		out.WriteString(before)
-		if !found {
-			return out.String()
-		}
-		out.WriteByte('\n')
-		body = strings.TrimPrefix(rest, "\n")
-	}
+	*body = lineBreaks.Replace(*body)
 }
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")

@@ -33,15 +33,6 @@ func (d *soundDraft) verify(message []byte) error {
 	return d.verifyContent(parsed.Header, body)
 }
 
-// sevenBit tells the bytes that a line of 7-bit mail may have.
-var sevenBit = func() (t [256]bool) {
-	for c := ' '; c <= '~'; c++ {
-		t[c] = true
-	}
-	t['\t'] = true
-	return t
-}()
-
 // verifyBytes checks that there are only bytes that every server passes on, in lines that it must accept.
 func verifyBytes(message []byte) error {
 	start := 0
@@ -51,7 +42,7 @@ func verifyBytes(message []byte) error {
 			n = len(message) - start
 		}
 		for i, c := range message[start : start+n] {
-			if !sevenBit[c] {
+			if c != '\t' && (c < ' ' || c > '~') {
 				return fmt.Errorf("byte %d is 0x%02x, which a line of 7-bit mail cannot hold", start+i, c)
 			}
 		}
