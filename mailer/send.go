@@ -19,6 +19,10 @@ var (
 	errNotConfigured = &catalog.Error{Code: catalog.CodeSMTPNotConfigured, Message: "the project has no active SMTP config"}
 )
 
+// The way of a send: Send finds the project; prepare checks, renders and composes; deliver stores the mail and takes it to its first
+// attempt, or to the outbox; try makes the attempt through the Carrier; conclude turns the outcome into the state of the mail; save
+// stores that, and queues what has not reached its end. Queued mail comes back to try through retry (retry.go).
+
 // Send accepts a mail, tries once, and reports within Options.Budget what came of it. The error is a *catalog.Error, and then
 // nothing was accepted. When ctx ends, the answer is given as if the budget had ended.
 //
@@ -139,19 +143,22 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 	return r, maxAge(t), nil
 }
 
-// deliver accepts a mail and tries once. From AcceptMail on the mail is stored, and no error is returned any more. A mail that gets no
-// place within the request is queued: its entry is RETRYING, due at once.
+// deliver accepts a mail and tries once. A mail that gets no place within the request is queued: its entry is RETRYING, due at once.
 func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	if err := m.admit(c.log.ProjectID); err != nil {
 		return Receipt{}, err
 	}
 	b := m.outbox(c.log.ProjectID)
 	defer m.leaveOutbox(b)
+
+	// A place for the attempt, where one is free soon.
 	a := admission{box: b, config: c.to.fingerprint, size: len(c.mail.Message)}
 	a.kept = b.keepMessage(a.size)
 	defer a.leave()
 	a.ask(ctx, shortly)
 	wait := !a.placed && a.kept && a.refused == nil && ctx.Err() == nil && b.hopeful()
+
+	// The ledger: one batch with the entry, the message and the Idempotency-Key.
 	switch {
 	case a.placed:
 		c.log.Status, c.log.Attempts = catalog.MailSending, 1
@@ -168,6 +175,9 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 		}
 		return m.replay(there, c.idem.Request)
 	}
+	// From here on the mail is accepted, and nothing fails.
+
+	// The attempt, or the queue.
 	s := &sending{box: b, expires: c.mail.ExpiresAt, log: c.log, done: make(chan struct{})}
 	if wait {
 		m.askOn(ctx, &a, s)
