@@ -23,7 +23,6 @@ type Mailer struct {
 	firstID   int64 // the mails of this Mailer have this id or a higher one; lower ones are of an earlier process
 	slots     slots
 	templates template.Cache
-	passwords passwordCache
 	unopened  unopened
 	counters  counters
 	waiting   waiting
