@@ -54,7 +54,7 @@ func newOutbox(m *Mailer, project int64) *outbox {
 func (b *outbox) idle(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.busy == 0 && b.pending == 0 && b.later.len() == 0 && b.ready.len() == 0 && len(b.fresh) == 0 && !now.Before(b.failure.until) &&
+	return b.busy == 0 && b.pending == 0 && b.later.Len() == 0 && b.ready.Len() == 0 && len(b.fresh) == 0 && !now.Before(b.failure.until) &&
 		(b.hold == nil || b.hold.fingerprint == fingerprint{})
 }
 
@@ -160,7 +160,7 @@ func (b *outbox) run() {
 	defer b.mu.Unlock()
 	now := b.m.clock.Now()
 	moved := 0
-	for b.later.len() > 0 && b.later.top().at <= now.UnixMilli() && moved < dueAtOnce {
+	for b.later.Len() > 0 && b.later.top().at <= now.UnixMilli() && moved < dueAtOnce {
 		b.ready.push(b.later.pop())
 		moved++
 	}
@@ -197,7 +197,7 @@ func (b *outbox) work(it item, p *slot) {
 
 // mayTry reports whether a queued mail may begin an attempt, or reach its end, now. The caller holds mu.
 func (b *outbox) mayTry(now time.Time) bool {
-	if b.ready.len() == 0 || b.busy >= b.m.options.PerServer || len(b.fresh) > 0 && b.turns < everyNth {
+	if b.ready.Len() == 0 || b.busy >= b.m.options.PerServer || len(b.fresh) > 0 && b.turns < everyNth {
 		return false
 	}
 	most := max(b.m.options.PerServer/4, 1)
@@ -226,10 +226,10 @@ func (b *outbox) arm(now time.Time) {
 			next = at
 		}
 	}
-	if b.later.len() > 0 {
+	if b.later.Len() > 0 {
 		soonest(max(b.later.top().at, now.UnixMilli()))
 	}
-	if b.ready.len() > 0 {
+	if b.ready.Len() > 0 {
 		future := func(at int64) {
 			if at > now.UnixMilli() {
 				soonest(at)
