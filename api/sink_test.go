@@ -13,17 +13,18 @@ import (
 	"time"
 
 	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
+	gosmtp "github.com/emersion/go-smtp"
 
 	"fingerpost/api"
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
 // A sink is an SMTP server that keeps what it takes.
 type sink struct {
 	addr   string
-	server *smtp.Server
+	server *gosmtp.Server
 	hold   chan struct{} // not nil: the reply to the final dot waits until it is closed
 
 	mu       sync.Mutex // guards what follows
@@ -46,7 +47,7 @@ func newSink(t testing.TB, change ...func(*sink)) *sink {
 		t.Fatal(err)
 	}
 	s.addr = ln.Addr().String()
-	s.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &sinkSession{sink: s}, nil }))
+	s.server = gosmtp.NewServer(gosmtp.BackendFunc(func(*gosmtp.Conn) (gosmtp.Session, error) { return &sinkSession{sink: s}, nil }))
 	s.server.Domain = "sink.example"
 	s.server.AllowInsecureAuth = true
 	s.server.ErrorLog = log.New(io.Discard, "", 0)
@@ -90,24 +91,24 @@ func (s *sinkSession) AuthMechanisms() []string { return []string{sasl.Plain} }
 func (s *sinkSession) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
 		if user != "acme" || password != "right" {
-			return smtp.ErrAuthFailed
+			return gosmtp.ErrAuthFailed
 		}
 		return nil
 	}), nil
 }
 
-func (s *sinkSession) Mail(from string, _ *smtp.MailOptions) error {
+func (s *sinkSession) Mail(from string, _ *gosmtp.MailOptions) error {
 	s.from = from
 	return nil
 }
 
 // Rcpt refuses who is called nobody, for good, and who is called later, for now.
-func (s *sinkSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+func (s *sinkSession) Rcpt(to string, _ *gosmtp.RcptOptions) error {
 	switch local, _, _ := strings.Cut(to, "@"); local {
 	case "nobody":
-		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+		return &gosmtp.SMTPError{Code: 550, EnhancedCode: gosmtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
 	case "later":
-		return &smtp.SMTPError{Code: 450, EnhancedCode: smtp.EnhancedCode{4, 2, 0}, Message: "greylisted"}
+		return &gosmtp.SMTPError{Code: 450, EnhancedCode: gosmtp.EnhancedCode{4, 2, 0}, Message: "greylisted"}
 	}
 	s.to = to
 	return nil
@@ -152,7 +153,7 @@ const (
 func startPost(t testing.TB, s *sink, change func(*mailer.Options), changes ...func(*api.Options)) *post {
 	t.Helper()
 	p := &post{sink: s}
-	carrier := mailer.NewTransport(mailer.TransportOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	carrier := smtp.NewTransport(smtp.TransportOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	withMail := func(o *api.Options) {
 		m := mailer.Options{Ledger: o.Resolver, Projects: o.Resolver, Carrier: carrier, Logger: o.Logger,
 			OpenSecret: func(s catalog.Secret, _ string) (string, error) { return s.Ref, nil }}

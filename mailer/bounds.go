@@ -7,26 +7,25 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Bounds on the mails that wait (contract http.md 4).
+// The default bounds of the queue.
 const (
 	DefaultQueue           = 100_000
 	DefaultQueuePerProject = 10_000
 )
 
-// Bounds on the bytes of messages that are in memory at a time. A mail for which there is no room is queued, and read back from
-// the ledger when its turn comes. Without them one dead server holds 80 messages of a project's, of 1 MiB each, and so does
-// every further one.
+// Bounds on the bytes of messages in memory. A mail beyond them is queued, and read back from the ledger when its turn comes. Without
+// the bounds each dead server would hold 80 messages of 1 MiB.
 const (
-	maxSendBytes    = 32 << 20         // with sends that somebody waits for, and their attempts
+	maxSendBytes    = 32 << 20         // of sends within a request, and their attempts
 	maxProjectBytes = maxSendBytes / 4 // of those, of one project
-	maxRetryBytes   = 32 << 20         // with mail that waited
-	// maxMessageBytes is what a message is taken to have before it was read: quoted-printable makes up to 3.1 MiB of the 1 MiB
-	// that a mail may have.
+	maxRetryBytes   = 32 << 20         // of queued mail
+	// maxMessageBytes is what a message counts with before it was read: quoted-printable makes up to 3.1 MiB of the 1 MiB that a
+	// mail may have.
 	maxMessageBytes = 4 << 20
 )
 
-// waiting counts the mails that are accepted and have not reached their end. A mail counts from before it is stored, so that
-// concurrent sends cannot pass the bounds.
+// waiting counts the mails that are accepted and have not reached their end. A mail counts before it is stored, so concurrent sends
+// cannot exceed the bounds.
 type waiting struct {
 	mu        sync.Mutex // guards what follows
 	all       int
@@ -43,7 +42,7 @@ func (w *waiting) add(project int64, n int) {
 	}
 }
 
-// admit counts one mail more, or says why there is no room for it.
+// admit counts one more mail, or returns why there is no room for it.
 func (m *Mailer) admit(project int64) error {
 	full := func(format string, args ...any) error {
 		return &catalog.Error{Code: catalog.CodeRateLimited, Message: fmt.Sprintf(format, args...)}

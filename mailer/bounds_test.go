@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -144,7 +145,7 @@ type weighingCarrier struct {
 	now, most, of int
 }
 
-func (c *weighingCarrier) Send(ctx context.Context, to mailer.Server, env mailer.Envelope, message []byte) mailer.Outcome {
+func (c *weighingCarrier) Send(ctx context.Context, to smtp.Server, env smtp.Envelope, message []byte) smtp.Outcome {
 	c.mu.Lock()
 	c.now += len(message)
 	c.of++

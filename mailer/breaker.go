@@ -3,11 +3,12 @@ package mailer
 import (
 	"time"
 
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
-// A hold is why a project's mail that waits is not tried. It ends when the files say something else, which look finds
-// out, or when a send has passed all checks.
+// A hold is why the queued mail of a project is not tried. It ends when the files say something else, which look finds out, or when a
+// send has passed all checks.
 type hold struct {
 	code    catalog.Code
 	message string
@@ -15,10 +16,10 @@ type hold struct {
 
 	// The breaker: an attempt has shown that this config is no good (BadConfig). Zero for other holds.
 	fingerprint fingerprint
-	outcome     Outcome
+	outcome     smtp.Outcome
 }
 
-// goneGrace is how long a project may be missing before its mail fails: files are moved, and checked out anew.
+// goneGrace is how long a project may be missing before its mail fails, because files are moved and checked out anew.
 const goneGrace = time.Minute
 
 // gone reports that there is no such project.
@@ -27,8 +28,8 @@ func (h *hold) gone() bool { return h.code == catalog.CodeNotFound }
 // over reports that the mail may go on to its end.
 func (h *hold) over(now time.Time) bool { return h.gone() && !now.Before(h.since.Add(goneGrace)) }
 
-// outlook is what is known of an SMTP config before an attempt with it: an open breaker's outcome, or nil.
-func (b *outbox) outlook(config fingerprint) *Outcome {
+// outlook returns the outcome that has opened the breaker of an SMTP config, or nil where the breaker is closed.
+func (b *outbox) outlook(config fingerprint) *smtp.Outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.hold == nil || b.hold.fingerprint != config {
@@ -40,8 +41,8 @@ func (b *outbox) outlook(config fingerprint) *Outcome {
 	return &o
 }
 
-// proceed ends what kept mail waiting: a hold, and what is known of a server that is not the project's any more. A config
-// that the breaker holds back stays held. It reports whether mail may be tried.
+// proceed reports whether mail with this config may be tried: not while its breaker is open. It ends every other hold, and the pause of a
+// server that is not the project's any more.
 func (b *outbox) proceed(config fingerprint) bool {
 	b.mu.Lock()
 	if b.hold != nil && b.hold.fingerprint == config {
@@ -84,17 +85,16 @@ func (b *outbox) forgive() {
 	}
 }
 
-// resume forgets what kept mail waiting, and makes all of it due. The caller holds mu.
+// resume ends the hold and the pause, and makes all queued mail due. The caller holds mu.
 func (b *outbox) resume() {
 	b.hold, b.failure = nil, failure{}
 	now := b.m.clock.Now().UnixMilli()
-	for i := range b.later.list { // what was in order is so still: the list stays a heap
+	for i := range b.later.list { // a minimum keeps the order, so the list stays a heap
 		b.later.list[i].at = min(b.later.list[i].at, now)
 	}
 }
 
-// wait puts a hold on the outbox. The time of one for the same reason stays. It reports whether nothing can be hoped for any
-// more.
+// wait puts a hold on the outbox. A hold for the same reason keeps its time. It reports whether the hold is over, so that the mail fails.
 func (b *outbox) wait(h hold) (over bool) {
 	b.mu.Lock()
 	now := b.m.clock.Now()
@@ -109,16 +109,16 @@ func (b *outbox) wait(h hold) (over bool) {
 	return over
 }
 
-// note draws the conclusions from an attempt for the mail that waits.
-func (b *outbox) note(config fingerprint, o *Outcome) {
+// note draws the conclusions from an attempt for the queued mail.
+func (b *outbox) note(config fingerprint, o *smtp.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.m.clock.Now()
 	switch {
 	case reached(o):
 		b.failure = failure{}
-	case o.Class != Temporary && o.Class != Uncertain:
-		// Refused for good before the mail was spoken of: that says nothing of the next one.
+	case o.Class != smtp.Temporary && o.Class != smtp.Uncertain:
+		// Refused for good before the stage MAIL: that says nothing about the next attempt.
 	case !now.Before(b.failure.until) || b.failure.with != config:
 		// Attempts that began together and failed together count once.
 		b.failure.inRow++
@@ -126,39 +126,39 @@ func (b *outbox) note(config fingerprint, o *Outcome) {
 	}
 }
 
-// reached reports that the server has spoken about this very mail: it works.
-func reached(o *Outcome) bool {
-	return o.Class == Accepted || aboutMail(o.Stage) && o.SMTPCode != 0 && o.SMTPCode != 421
+// reached reports that the server has answered about this mail: it works.
+func reached(o *smtp.Outcome) bool {
+	return o.Class == smtp.Accepted || aboutMail(o.Stage) && o.SMTPCode != 0 && o.SMTPCode != 421
 }
 
-// configLevel reports whether the next mail would fare no better. Contract http.md 4 counts TLS in, of which
-// mail-errors.md says only that the attempt has failed for good; so does what stands in the way of AUTH.
-func configLevel(o *Outcome) bool {
+// configLevel reports whether a permanent outcome holds for every mail with this config: TLS and AUTH fail for each in the same way, so
+// the breaker opens although package smtp calls them Permanent.
+func configLevel(o *smtp.Outcome) bool {
 	switch o.Stage {
-	case StageTLS, StageSTARTTLS, StageAuth:
-		return o.Class == Permanent
+	case smtp.StageTLS, smtp.StageSTARTTLS, smtp.StageAuth:
+		return o.Class == smtp.Permanent
 	}
 	return false
 }
 
 // aboutMail reports whether connecting, TLS and AUTH were through.
-func aboutMail(s Stage) bool {
+func aboutMail(s smtp.Stage) bool {
 	switch s {
-	case StageMail, StageRcpt, StageData, StageBody, StageEOD:
+	case smtp.StageMail, smtp.StageRcpt, smtp.StageData, smtp.StageBody, smtp.StageEOD:
 		return true
 	}
 	return false
 }
 
-// reason is why the outbox's mail waits, nil where that is the time of the next attempt.
+// reason returns the hold of the outbox, nil where its mail waits for the next attempt only.
 func (b *outbox) reason() *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.hold
 }
 
-// refused opens the breaker. It reports false where another attempt, at the same time, has done so.
-func (m *Mailer) refused(b *outbox, config fingerprint, o *Outcome) bool {
+// refused opens the breaker. It reports false where a concurrent attempt has opened it.
+func (m *Mailer) refused(b *outbox, config fingerprint, o *smtp.Outcome) bool {
 	if b.outlook(config) != nil {
 		return false
 	}
@@ -167,8 +167,8 @@ func (m *Mailer) refused(b *outbox, config fingerprint, o *Outcome) bool {
 	return true
 }
 
-// lookAgain is for when the attempt that opened the breaker is concluded: the config may have changed while
-// it was under way, and the breaker be closed again without the attempt's mail having been there to become due.
+// lookAgain follows the attempt that has opened the breaker. The config may have changed while the attempt was under way, and then the
+// breaker was closed before this mail was in the queue to become due.
 func (m *Mailer) lookAgain(b *outbox) {
 	m.look(b)
 	b.mu.Lock()
@@ -182,7 +182,7 @@ func (m *Mailer) lookAgain(b *outbox) {
 	}
 }
 
-// needLook picks the outboxes whose mail may wait for a change.
+// needLook returns the outboxes whose mail may wait for a change.
 func needLook(boxes []*outbox) (some []*outbox) {
 	for _, b := range boxes {
 		b.mu.Lock()
@@ -194,7 +194,7 @@ func needLook(boxes []*outbox) (some []*outbox) {
 	return some
 }
 
-// look finds out whether a project's mail can be tried, and begins with it if so.
+// look reads the config of a project, and lets its queued mail go on or wait accordingly.
 func (m *Mailer) look(b *outbox) {
 	d, wait, err := m.destination(b.project)
 	switch {
@@ -204,4 +204,44 @@ func (m *Mailer) look(b *outbox) {
 	default:
 		b.proceed(d.fingerprint)
 	}
+}
+
+// ConfigChanged reports that the files of a project have changed, with 0 those of any project. Mail that waits for an SMTP config to
+// change is tried at once. It does not block.
+func (m *Mailer) ConfigChanged(projectID int64) {
+	m.mu.Lock()
+	var waiting []*outbox
+	if projectID == 0 {
+		for _, b := range m.outboxes {
+			waiting = append(waiting, b)
+		}
+	} else if b := m.outboxes[projectID]; b != nil {
+		waiting = append(waiting, b)
+	}
+	m.mu.Unlock()
+	waiting = needLook(waiting)
+	if len(waiting) == 0 || !m.begin() {
+		return
+	}
+	go func() {
+		defer m.end()
+		for _, b := range waiting {
+			m.look(b)
+		}
+	}()
+}
+
+// TryAgain closes all breakers, for when a server was put right, and does what ConfigChanged(0) does. A config that still does not
+// work opens its breaker again with the first attempt.
+func (m *Mailer) TryAgain() {
+	m.mu.Lock()
+	var all []*outbox
+	for _, b := range m.outboxes {
+		all = append(all, b)
+	}
+	m.mu.Unlock()
+	for _, b := range all {
+		b.forgive()
+	}
+	m.ConfigChanged(0)
 }

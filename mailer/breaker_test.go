@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/emersion/go-smtp"
+	gosmtp "github.com/emersion/go-smtp"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -34,7 +35,7 @@ func TestBreaker(t *testing.T) {
 	r.declare(p)
 
 	got := r.send(raw("acme"))
-	if got.Failed == nil || got.Failed.Code != mailer.CodeAuthFailed {
+	if got.Failed == nil || got.Failed.Code != smtp.CodeAuthFailed {
 		t.Fatalf("receipt %+v", got)
 	}
 	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.Attempts != 1 {
@@ -49,7 +50,7 @@ func TestBreaker(t *testing.T) {
 	}
 	late := got.LogID
 	e := r.entry("acme", late)
-	if e.Status != catalog.MailRetrying || e.Attempts != 0 || e.NextAttemptAt.IsZero() || e.ErrorCode != mailer.CodeAuthFailed || !strings.HasPrefix(e.ErrorMessage, "Not tried, ") {
+	if e.Status != catalog.MailRetrying || e.Attempts != 0 || e.NextAttemptAt.IsZero() || e.ErrorCode != smtp.CodeAuthFailed || !strings.HasPrefix(e.ErrorMessage, "Not tried, ") {
 		t.Errorf("entry %+v", e)
 	}
 	r.pass(3 * time.Hour)
@@ -100,7 +101,7 @@ func TestBreakerOutlivesMail(t *testing.T) {
 	r.settle()
 	until(t, "it is tried", func() bool { return r.entry("acme", got.LogID).Attempts == 1 })
 	r.pass(25 * time.Hour)
-	if e := r.becomes("acme", got.LogID, catalog.MailExpired); e.Attempts != 1 || e.ErrorCode != mailer.CodeAuthFailed {
+	if e := r.becomes("acme", got.LogID, catalog.MailExpired); e.Attempts != 1 || e.ErrorCode != smtp.CodeAuthFailed {
 		t.Errorf("entry %+v", e)
 	}
 	if _, logins, _ := k.count(); logins != before+1 {
@@ -125,7 +126,7 @@ func TestBreakerInTheBackground(t *testing.T) {
 	k.answers(nil)
 	r.clock.forward(10 * time.Second)
 	until(t, "one of them has met the bad password", func() bool {
-		return r.entry("acme", first).ErrorCode == mailer.CodeAuthFailed || r.entry("acme", second).ErrorCode == mailer.CodeAuthFailed
+		return r.entry("acme", first).ErrorCode == smtp.CodeAuthFailed || r.entry("acme", second).ErrorCode == smtp.CodeAuthFailed
 	})
 	r.settle()
 	r.pass(2 * time.Hour)
@@ -210,7 +211,7 @@ func TestSenderPutRight(t *testing.T) {
 		k.set(func() {
 			k.sender = func(from string) error {
 				if from == "hello@acme.example" {
-					return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 8}, Message: "no such sender"}
+					return &gosmtp.SMTPError{Code: code, EnhancedCode: gosmtp.EnhancedCode{code / 100, 1, 8}, Message: "no such sender"}
 				}
 				return nil
 			}
@@ -219,7 +220,7 @@ func TestSenderPutRight(t *testing.T) {
 	refuse(550)
 	p := project("acme", k)
 	r := newRig(t, p)
-	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != mailer.CodeSenderRejected {
+	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != smtp.CodeSenderRejected {
 		t.Fatalf("receipt %+v", got)
 	}
 	waiting := r.send(raw("acme"))
@@ -233,7 +234,7 @@ func TestSenderPutRight(t *testing.T) {
 	r.waits("acme", waiting.LogID, 1)
 	refuse(550)
 	r.reach(r.entry("acme", waiting.LogID).NextAttemptAt)
-	if e := r.becomes("acme", waiting.LogID, catalog.MailFailed); e.Attempts != 2 || e.ErrorCode != mailer.CodeSenderRejected {
+	if e := r.becomes("acme", waiting.LogID, catalog.MailFailed); e.Attempts != 2 || e.ErrorCode != smtp.CodeSenderRejected {
 		t.Errorf("entry %+v", e)
 	}
 	if got := r.send(raw("acme")); !got.Sent {

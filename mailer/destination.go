@@ -9,12 +9,13 @@ import (
 	"log/slog"
 	"sync"
 
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
-// A destination is where a project's mail goes at the moment.
+// A destination is where a project's mail goes now.
 type destination struct {
-	server      Server
+	server      smtp.Server
 	fingerprint fingerprint
 	from        string // the config's fromEmail
 }
@@ -29,7 +30,7 @@ var salt = sync.OnceValue(func() [16]byte {
 	return b
 })
 
-func fingerprintOf(s *Server, from string) (f fingerprint) {
+func fingerprintOf(s *smtp.Server, from string) (f fingerprint) {
 	seed := salt()
 	h := sha256.New()
 	h.Write(seed[:])
@@ -44,8 +45,7 @@ func fingerprintOf(s *Server, from string) (f fingerprint) {
 	return f
 }
 
-// destination reads where mail that waits is to go now. wait says why it cannot go anywhere; err that the store cannot be
-// read.
+// destination reads where queued mail goes now. wait says why it cannot go anywhere; err says that the store cannot be read.
 func (m *Mailer) destination(project int64) (d destination, wait *hold, err error) {
 	p, err := m.options.Projects.MailProject(project)
 	var e *catalog.Error
@@ -65,11 +65,10 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 	return d, nil, nil
 }
 
-// open opens the secrets of a project's SMTP config. Its error goes to callers and names no cause: that is the operator's
-// business, and stands in the log.
+// open opens the secrets of a project's SMTP config. Its error goes to callers and names no cause; the log names it for the operator.
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
-	d.server = Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
+	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
 	if c.Password.Source != catalog.SecretNone {
 		if d.server.Password, err = m.openSecret(c.Password, p.Project.UUID.String()+"/password"); err != nil {
 			return d, m.unopened.note(m.log, &p.Project, "SMTP password", err)
@@ -87,14 +86,14 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	return d, nil
 }
 
-// unopened are the projects of which a secret cannot be opened, and why: the log is told once, not with each send.
+// unopened are the projects with a secret that cannot be opened, and why, so that the log has one line for it, not one a send.
 type unopened struct {
 	mu  sync.Mutex
 	why map[int64]string
 }
 
-// note logs why what cannot be opened, unless that was the last that was said of the project, and returns what callers
-// are told.
+// note logs which secret cannot be opened, and why, unless the last line about the project said the same. It returns the error for
+// callers.
 func (u *unopened) note(log *slog.Logger, p *catalog.Project, what string, err error) error {
 	why := what + ": " + err.Error()
 	u.mu.Lock()
@@ -110,7 +109,7 @@ func (u *unopened) note(log *slog.Logger, p *catalog.Project, what string, err e
 	return fmt.Errorf("the %s of project %s cannot be opened on this node, whose log says why", what, p.Slug)
 }
 
-// forget ends what note has begun.
+// forget lets note log again.
 func (u *unopened) forget(project int64) {
 	u.mu.Lock()
 	delete(u.why, project)
@@ -123,44 +122,5 @@ func (m *Mailer) openSecret(s catalog.Secret, context string) (string, error) {
 	if m.options.OpenSecret == nil {
 		return "", errNoOpener
 	}
-	if s.Source != catalog.SecretSealed {
-		return m.options.OpenSecret(s, context)
-	}
-	return m.passwords.get(s.Ref+"\x00"+context, func() (string, error) { return m.options.OpenSecret(s, context) })
-}
-
-// maxPasswords bounds the passwordCache.
-const maxPasswords = 1024
-
-// A passwordCache keeps opened sealed passwords, which cost a fifth of a millisecond each. A sealed text never means
-// anything else; a changed one is another text.
-type passwordCache struct {
-	mu    sync.Mutex
-	plain map[string]string
-}
-
-func (c *passwordCache) get(key string, open func() (string, error)) (string, error) {
-	c.mu.Lock()
-	plain, ok := c.plain[key]
-	c.mu.Unlock()
-	if ok {
-		return plain, nil
-	}
-	plain, err := open()
-	if err != nil {
-		return "", err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.plain == nil {
-		c.plain = map[string]string{}
-	}
-	if len(c.plain) >= maxPasswords {
-		for some := range c.plain {
-			delete(c.plain, some)
-			break
-		}
-	}
-	c.plain[key] = plain
-	return plain, nil
+	return m.options.OpenSecret(s, context)
 }

@@ -1,5 +1,7 @@
 package mailer
 
+import "container/heap"
+
 // An item is a mail that waits for an attempt: all that is kept of it in memory. Times are Unix milliseconds.
 type item struct {
 	id      int64
@@ -10,47 +12,28 @@ type item struct {
 func byTime(a, b *item) bool   { return a.at < b.at }
 func byExpiry(a, b *item) bool { return a.expires < b.expires }
 
-// items is a heap, the least first.
+// items is a heap (container/heap), the least first.
 type items struct {
 	list []item
 	less func(a, b *item) bool
 }
 
-func (h *items) len() int  { return len(h.list) }
-func (h *items) top() item { return h.list[0] }
+func (h *items) Len() int           { return len(h.list) }
+func (h *items) Less(i, j int) bool { return h.less(&h.list[i], &h.list[j]) }
+func (h *items) Swap(i, j int)      { h.list[i], h.list[j] = h.list[j], h.list[i] }
+func (h *items) Push(it any)        { h.list = append(h.list, it.(item)) }
 
-func (h *items) push(it item) {
-	h.list = append(h.list, it)
-	for i := len(h.list) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !h.less(&h.list[i], &h.list[parent]) {
-			return
-		}
-		h.list[i], h.list[parent] = h.list[parent], h.list[i]
-		i = parent
-	}
-}
-
-func (h *items) pop() item {
-	first, last := h.list[0], len(h.list)-1
-	h.list[0] = h.list[last]
+// Pop also gives back the memory of a queue that has become short.
+func (h *items) Pop() any {
+	last := len(h.list) - 1
+	it := h.list[last]
 	h.list = h.list[:last]
-	for i := 0; ; {
-		child := 2*i + 1
-		if child >= last {
-			break
-		}
-		if right := child + 1; right < last && h.less(&h.list[right], &h.list[child]) {
-			child = right
-		}
-		if !h.less(&h.list[child], &h.list[i]) {
-			break
-		}
-		h.list[i], h.list[child] = h.list[child], h.list[i]
-		i = child
-	}
-	if cap(h.list) > 1024 && len(h.list) < cap(h.list)/4 {
+	if cap(h.list) > 1024 && last < cap(h.list)/4 {
 		h.list = append(make([]item, 0, cap(h.list)/2), h.list...)
 	}
-	return first
+	return it
 }
+
+func (h *items) top() item    { return h.list[0] }
+func (h *items) push(it item) { heap.Push(h, it) }
+func (h *items) pop() item    { return heap.Pop(h).(item) }

@@ -26,7 +26,7 @@ type Ledger interface {
 	// QueuedMail returns a mail that has not reached its end.
 	QueuedMail(logID int64) (catalog.QueuedMail, bool, error)
 	// EachQueued calls f for all mails that have not reached their end, by id, with an empty Message. f must not call
-	// the Ledger, and its error ends the walk. It is UNAVAILABLE also while mail is being had back from a damaged store,
+	// the Ledger, and its error ends the walk. It is UNAVAILABLE also while mail is being salvaged from a damaged store,
 	// since not all of it is there yet.
 	EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail) error) error
 	// MailLogs returns a page of a project's entries, and how many there are on all pages.

@@ -1,10 +1,14 @@
 package mailer
 
-import "fingerpost/resolver/catalog"
+import (
+	"fingerpost/mailer/smtp"
+	"fingerpost/mailer/template"
+	"fingerpost/resolver/catalog"
+)
 
-// A Send is one mail that somebody asks for.
+// A Send is a request for one mail.
 type Send struct {
-	Domain    string // finds the project, see contract http.md 3.3
+	Domain    string // finds the project, as resolve does
 	ProjectID int64  // the project, where Domain is ""
 	ToEmail   string
 
@@ -13,18 +17,33 @@ type Send struct {
 
 	Subject, BodyHTML, BodyText string // of raw mail
 
-	Rehearsal      bool     // goes on where the project's mailEnabled is false (send/test-template)
+	Rehearsal      bool     // is allowed while the project's mailEnabled is false (send/test-template)
 	IdempotencyKey string   // "" for none
-	Request        [32]byte // SHA-256 of what was asked; looked at with an IdempotencyKey only
-	ServiceName    string   // who asks
+	Request        [32]byte // SHA-256 of the request; used with an IdempotencyKey only
+	ServiceName    string   // the name that the caller gives
 }
 
-// A Receipt says what became of a mail within the request.
+// A Receipt reports what became of a mail within the request.
 type Receipt struct {
 	LogID     int64
 	MessageID string
-	Sent      bool           // the server has taken it
-	Queued    bool           // it is tried again, or still, in the background
+	Sent      bool           // the server has accepted it
+	Queued    bool           // attempts go on in the background
 	Failed    *catalog.Error // refused for good: SMTP_…; nil otherwise
 	Replayed  bool           // the answer to an earlier send with the same IdempotencyKey
+}
+
+// A Template, a Preview of it, and a Step of an SMTP test are those of the packages that make them.
+type (
+	Template = template.Template
+	Preview  = template.Preview
+	Step     = smtp.Step
+)
+
+// ParseTemplate is template.Parse.
+func ParseTemplate(t *catalog.Template) (*Template, catalog.Problems) { return template.Parse(t) }
+
+// WithProjectName is template.WithProjectName.
+func WithProjectName(given map[string]string, name string) map[string]string {
+	return template.WithProjectName(given, name)
 }

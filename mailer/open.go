@@ -11,19 +11,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
-// A Mailer accepts mail and keeps at it until each has reached its end. Its methods may be called from any goroutine.
+// A Mailer accepts mail and goes on with each until it has reached its end. Its methods may be called from any goroutine.
 type Mailer struct {
 	options   Options
 	log       *slog.Logger
 	clock     Clock
-	firstID   int64 // of the mails that this Mailer accepts; lower ones are from before
-	turnstile turnstile
-	templates templateCache
-	composer  composer
-	passwords passwordCache
+	firstID   int64 // the mails of this Mailer have this id or a higher one; lower ones are of an earlier process
+	slots     slots
+	templates template.Cache
 	unopened  unopened
 	counters  counters
 	waiting   waiting
@@ -33,23 +32,16 @@ type Mailer struct {
 	cut      context.CancelFunc
 	gate     gate
 
-	ledgerUse sync.RWMutex // guards abandoned, and that the ledger is used while it is false only
+	ledgerUse sync.RWMutex // guards abandoned, and that the ledger is used only while it is false
 	abandoned bool         // Drain has given up waiting for attempts
 
-	// mu guards what follows. Locks are taken in the order Mailer.mu, outbox.mu, then those of turnstile, gate and caches.
+	// mu guards what follows. Locks are taken in the order Mailer.mu, outbox.mu, then those of slots, gate and caches.
 	mu        sync.Mutex
 	outboxes  map[int64]*outbox
 	running   map[runningKey][32]byte // sends with an Idempotency-Key, and the hash of what each asks for
 	unsaved   []*sending              // their log entries could not be written
 	recovered bool
-	stops     map[string]func() bool // what ends the timers of every
-}
-
-// A gate lets work in until it is closed, and waits for what is in. Work is whoever may call the ledger or the carrier.
-type gate struct {
-	mu     sync.Mutex // guards closed, and that nothing comes in once it is
-	closed chan struct{}
-	inside sync.WaitGroup
+	stops     map[string]func() bool // end the timers of every
 }
 
 // counters are the figures behind Counts.
@@ -58,15 +50,15 @@ type counters struct {
 	sent, failed, expired, retrying, uncertain atomic.Uint64
 }
 
-// How often what is due at no certain time is looked at.
+// How often tick and prune run.
 const (
 	tickEvery  = 5 * time.Second
 	pruneEvery = time.Hour
 	firstPrune = time.Minute
 )
 
-// Open takes up what the ledger has queued and starts to work at it, but with Options.Held only once Release is called. It
-// fails only where Options lack what they need: a ledger that cannot be read is asked again until it can be.
+// Open takes up the mail that the ledger has queued, with Options.Held only once Release is called. It fails only where Options lack
+// what is needed: a ledger that cannot be read is asked again until it can be read.
 func Open(o Options) (*Mailer, error) {
 	if o.Ledger == nil || o.Projects == nil || o.Carrier == nil {
 		return nil, errors.New("open mailer: it needs a Ledger, Projects and a Carrier")
@@ -85,11 +77,11 @@ func Open(o Options) (*Mailer, error) {
 	}
 	m := &Mailer{
 		options: o, log: o.Logger, clock: o.Clock,
-		firstID:   o.Ledger.NewMailID(),
-		turnstile: turnstile{places: o.Retries},
-		waiting:   waiting{byProject: map[int64]int{}},
-		gate:      gate{closed: make(chan struct{})},
-		outboxes:  map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
+		firstID:  o.Ledger.NewMailID(),
+		slots:    slots{most: o.Retries},
+		waiting:  waiting{byProject: map[int64]int{}},
+		gate:     gate{closed: make(chan struct{})},
+		outboxes: map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
 	}
 	m.attempts, m.cut = context.WithCancel(context.Background())
 	if !o.Held {
@@ -98,7 +90,7 @@ func Open(o Options) (*Mailer, error) {
 	return m, nil
 }
 
-// Release has a Mailer that was opened with Options.Held take up the queue. It is called once, and does nothing after Drain.
+// Release takes up the queue of a Mailer that was opened with Options.Held. It is called once, and does nothing after Drain.
 func (m *Mailer) Release() {
 	if m.begin() {
 		defer m.end()
@@ -106,7 +98,7 @@ func (m *Mailer) Release() {
 	}
 }
 
-// begun takes up the queue, and begins with what is done again and again.
+// begun takes up the queue, and starts the timers.
 func (m *Mailer) begun() {
 	if err := m.takeUp(); err != nil {
 		m.log.Error("the mail queue cannot be read, and is asked for again", "error", err)
@@ -115,7 +107,7 @@ func (m *Mailer) begun() {
 	m.every("prune", firstPrune, pruneEvery, m.prune)
 }
 
-// every calls f again and again until the Mailer drains, never twice at a time.
+// every calls f periodically until the Mailer drains, never twice at a time.
 func (m *Mailer) every(name string, first, then time.Duration, f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,29 +124,6 @@ func (m *Mailer) every(name string, first, then time.Duration, f func()) {
 	})
 }
 
-// draining reports whether Drain has begun.
-func (m *Mailer) draining() bool {
-	select {
-	case <-m.gate.closed:
-		return true
-	default:
-		return false
-	}
-}
-
-// begin announces work that Drain has to wait for; false once it has begun. end goes with it.
-func (m *Mailer) begin() bool {
-	m.gate.mu.Lock()
-	defer m.gate.mu.Unlock()
-	if m.draining() {
-		return false
-	}
-	m.gate.inside.Add(1)
-	return true
-}
-
-func (m *Mailer) end() { m.gate.inside.Done() }
-
 // outbox returns a project's outbox, which stays until leaveOutbox.
 func (m *Mailer) outbox(project int64) *outbox {
 	m.mu.Lock()
@@ -168,7 +137,7 @@ func (m *Mailer) outbox(project int64) *outbox {
 	return b
 }
 
-// leaveOutbox drops the outbox where nobody needs it any more.
+// leaveOutbox ends the use of an outbox, and drops it where it is idle.
 func (m *Mailer) leaveOutbox(b *outbox) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,114 +146,10 @@ func (m *Mailer) leaveOutbox(b *outbox) {
 	}
 }
 
-// takeUp takes up the mails of an earlier process. Those that had an attempt under way may have been taken.
-func (m *Mailer) takeUp() error {
-	type interruption struct {
-		log     catalog.MailLog
-		expires time.Time
-	}
-	var interrupted []interruption
-	waiting := map[int64][]item{}
-	err := m.options.Ledger.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
-		switch {
-		case log.ID >= m.firstID || log.Status.Ended():
-			return nil
-		case underWay(&log):
-			interrupted = append(interrupted, interruption{log, mail.ExpiresAt})
-		default:
-			waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, log.NextAttemptAt, mail.ExpiresAt))
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read the queue: %w", err)
-	}
-	now := m.clock.Now()
-	for i := range interrupted {
-		log := &interrupted[i].log
-		log.Status, log.Uncertain, log.NextAttemptAt = catalog.MailRetrying, true, now
-		if err := m.options.Ledger.UpdateMail(log); err != nil {
-			return fmt.Errorf("note an interrupted attempt: %w", err) // the next round finds the rest of them
-		}
-		m.counters.uncertain.Add(1)
-		waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, now, interrupted[i].expires))
-	}
-	m.mu.Lock()
-	m.recovered = true
-	m.mu.Unlock()
-	for project, list := range waiting {
-		m.waiting.add(project, len(list))
-		b := m.outbox(project)
-		b.mu.Lock()
-		for _, it := range list {
-			b.later.push(it)
-		}
-		b.mu.Unlock()
-		b.run()
-		m.leaveOutbox(b)
-	}
-	return nil
-}
-
-// underWay reports whether an attempt was under way when the entry was written. RETRYING without a time for the next
-// attempt is what SENDING becomes when a send's budget ends first: the caller has been told that it is queued.
-func underWay(log *catalog.MailLog) bool {
-	return log.Status == catalog.MailSending || log.Status == catalog.MailRetrying && log.NextAttemptAt.IsZero()
-}
-
-func newItem(id int64, next, expires time.Time) item {
-	it := item{id: id, expires: ceilMilli(expires)}
-	if !next.IsZero() {
-		it.at = ceilMilli(next)
-	}
-	it.at = min(it.at, it.expires)
-	return it
-}
-
-// ConfigChanged says that what the files say of a project has changed, or with 0 of any. Mail that waits for an SMTP
-// config to change is tried at once. It does not block.
-func (m *Mailer) ConfigChanged(projectID int64) {
-	m.mu.Lock()
-	var waiting []*outbox
-	if projectID == 0 {
-		for _, b := range m.outboxes {
-			waiting = append(waiting, b)
-		}
-	} else if b := m.outboxes[projectID]; b != nil {
-		waiting = append(waiting, b)
-	}
-	m.mu.Unlock()
-	waiting = needLook(waiting)
-	if len(waiting) == 0 || !m.begin() {
-		return
-	}
-	go func() {
-		defer m.end()
-		for _, b := range waiting {
-			m.look(b)
-		}
-	}()
-}
-
-// TryAgain closes all breakers, because somebody says that a server was put right, by a new certificate for instance, and
-// is ConfigChanged(0) besides. A config that still does not work opens its breaker again with the first attempt.
-func (m *Mailer) TryAgain() {
-	m.mu.Lock()
-	var all []*outbox
-	for _, b := range m.outboxes {
-		all = append(all, b)
-	}
-	m.mu.Unlock()
-	for _, b := range all {
-		b.forgive()
-	}
-	m.ConfigChanged(0)
-}
-
-// looksATick bounds how many outboxes a tick looks at; ConfigChanged is the quick way.
+// looksATick bounds how many outboxes one tick looks at; ConfigChanged is the quick way.
 const looksATick = 256
 
-// tick does again what has not worked, and looks for changes that nobody tells of, such as that of a password's file.
+// tick repeats what has failed, and looks for changes that no event reports, such as that of a password's file.
 func (m *Mailer) tick() {
 	m.saveAll()
 	m.mu.Lock()
@@ -322,71 +187,19 @@ func (m *Mailer) prune() {
 	}
 }
 
-// gone reports that an entry is not there any more, or has ended: nothing is to be done about its mail.
+// gone reports that an entry was deleted or has ended: its mail needs nothing more.
 func gone(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && (e.Code == catalog.CodeNotFound || e.Code == catalog.CodeConflict)
 }
 
-// unavailable reports that the ledger cannot write at the moment, which others tell the operator of.
+// unavailable reports that the ledger cannot write at the moment. The ledger itself tells the operator.
 func unavailable(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && e.Code == catalog.CodeUnavailable
 }
 
-// cutOffPatience is how long attempts that were cut off may take to note it. Those that wait for the reply to the final dot
-// are not cut off, see Transport.Send.
-const cutOffPatience = 5 * time.Second
-
-// Drain accepts nothing more, begins no attempt, and waits for those under way until ctx ends; then it cuts them off:
-// what had reached no server by then is tried again by the next Mailer, the rest is uncertain. When it returns, the ledger
-// may be closed; an error says that something could not be stored. No mail is lost by it, nor by doing without.
-func (m *Mailer) Drain(ctx context.Context) error {
-	m.gate.mu.Lock()
-	if m.draining() {
-		m.gate.mu.Unlock()
-		return errors.New("drain mailer: it drains already")
-	}
-	close(m.gate.closed)
-	m.gate.mu.Unlock()
-	m.mu.Lock()
-	for _, stop := range m.stops {
-		stop()
-	}
-	for _, b := range m.outboxes {
-		b.stop()
-	}
-	m.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		m.gate.inside.Wait()
-		close(done)
-	}()
-	defer m.cut()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		m.cut()
-		select {
-		case <-done:
-		case <-time.After(cutOffPatience):
-			m.ledgerUse.Lock()
-			defer m.ledgerUse.Unlock()
-			m.abandoned = true
-			m.log.Warn("mails were handed over whole, and their servers have not said whether they take them", "mails", m.counters.attempts.Load())
-			return nil
-		}
-	}
-	m.saveAll()
-	if m.mu.Lock(); len(m.unsaved) > 0 {
-		defer m.mu.Unlock()
-		return fmt.Errorf("drain mailer: the outcomes of %d attempts could not be stored, and count as uncertain", len(m.unsaved))
-	}
-	m.mu.Unlock()
-	return nil
-}
-
-// Format writes no more than the type's name: there are passwords in it.
+// Format writes the type's name alone: the value has passwords in it.
 func (m *Mailer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "mailer.Mailer") }
 
 // Counts returns the figures of the moment.

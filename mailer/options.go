@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -13,7 +14,7 @@ import (
 // is not there, UNAVAILABLE where the store cannot be read. What is returned is the caller's. All methods may be called
 // from any goroutine.
 type Projects interface {
-	// ProjectOfDomain finds a project as resolve does (contract http.md 3.3); also DOMAIN_NOT_VERIFIED and
+	// ProjectOfDomain finds a project as resolve does; also DOMAIN_NOT_VERIFIED and
 	// PROJECT_SUSPENDED, and VALIDATION_ERROR on "domain" for what is no host name.
 	ProjectOfDomain(domain string) (projectID int64, err error)
 	// MailProject returns a project without its domains and templates, its settings as they are in force, whatever its
@@ -27,9 +28,9 @@ type Projects interface {
 // A Carrier hands messages over to servers, within time limits of its own. *Transport is the one there is, and says what
 // the methods promise; they may be called from any goroutine.
 type Carrier interface {
-	Send(ctx context.Context, to Server, envelope Envelope, message []byte) Outcome
+	Send(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte) smtp.Outcome
 	// SendAlone uses no connection but one of its own, and ends with ctx even where the server has the whole message.
-	SendAlone(ctx context.Context, to Server, envelope Envelope, message []byte) Outcome
+	SendAlone(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte) smtp.Outcome
 }
 
 // A Clock is the time and what waits for it. The zero Options have the real one.
@@ -71,7 +72,7 @@ type Options struct {
 const (
 	DefaultBudget    = 10 * time.Second
 	DefaultRetention = 90 * 24 * time.Hour
-	DefaultPerServer = 2 * DefaultConnections
+	DefaultPerServer = 2 * smtp.DefaultConnections
 	DefaultRetries   = 256
 )
 
@@ -93,7 +94,7 @@ type TestReport struct {
 	ToEmail   string
 	MailSent  bool
 	Reply     string // what the server said to what it refused, see Outcome; "" where nothing
-	Steps     []Step
+	Steps     []smtp.Step
 }
 
 // Counts are a Mailer's figures for the metrics.

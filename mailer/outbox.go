@@ -6,26 +6,25 @@ import (
 	"time"
 )
 
-// An outbox is the way of one project's mail to its server. Nothing that happens in one holds up another. Sends that are
-// waited for go before mail that has waited already, which gets a quarter of the places at most, and one while the server
-// cannot be reached.
+// An outbox is the queue of one project's mail, with places for attempts at a time. Sends within a request go before queued mail, which
+// gets a quarter of the places at most, and one while the server cannot be reached. No outbox holds up another.
 type outbox struct {
 	m       *Mailer
 	project int64
-	users   int  // who holds it; guarded by Mailer.mu
-	asked   bool // stands in a queue of the turnstile, which guards it
+	users   int  // how many hold it; guarded by Mailer.mu
+	asked   bool // stands in the queue of slots, which guards it
 
 	messages budget // of its sends; within Mailer.messages
 
 	mu      sync.Mutex // guards what follows
 	busy    int        // attempts under way
-	retries int        // of busy: with mail that waited
-	pending int        // mail that waited and is neither here nor at its end
-	turns   int        // places given since the last one to mail that waited
+	retries int        // of busy: with queued mail
+	pending int        // queued mail that is being worked on, so it is in neither heap
+	turns   int        // places given since the last one to queued mail
 	fresh   []*ticket  // sends that wait for a place
-	later   items      // not due yet, by time
-	ready   items      // due, those that expire first before the others
-	hold    *hold      // why mail that waits is not tried at all
+	later   items      // queued, not due yet, by time
+	ready   items      // queued and due, by expiry
+	hold    *hold      // why queued mail is not tried; nil for none
 	failure failure
 	timer   func() bool // stops what calls run at timerAt
 	timerAt int64
@@ -37,25 +36,25 @@ type ticket struct{ called chan struct{} }
 // failure is what is known of a server that could not be reached.
 type failure struct {
 	inRow int       // attempts that failed in a row
-	until time.Time // it is left alone by mail that waited
+	until time.Time // until when queued mail leaves it alone
 	with  fingerprint
 }
 
 // dueAtOnce bounds how many mails become ready under one hold of the lock.
 const dueAtOnce = 4096
 
-// everyNth place goes to mail that waited even where sends wait for one.
+// everyNth place goes to queued mail even where sends wait for one.
 const everyNth = 8
 
 func newOutbox(m *Mailer, project int64) *outbox {
 	return &outbox{m: m, project: project, later: items{less: byTime}, ready: items{less: byExpiry}}
 }
 
-// idle reports whether nothing would be lost with the outbox.
+// idle reports whether the outbox holds nothing.
 func (b *outbox) idle(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.busy == 0 && b.pending == 0 && b.later.len() == 0 && b.ready.len() == 0 && len(b.fresh) == 0 && !now.Before(b.failure.until) &&
+	return b.busy == 0 && b.pending == 0 && b.later.Len() == 0 && b.ready.Len() == 0 && len(b.fresh) == 0 && !now.Before(b.failure.until) &&
 		(b.hold == nil || b.hold.fingerprint == fingerprint{})
 }
 
@@ -70,8 +69,7 @@ func (b *outbox) takePlace() bool {
 	return true
 }
 
-// maxTickets bounds the sends that wait for a place: more than that would take the server's connections from other
-// projects' callers, and hardly get a place within their budget.
+// maxTickets bounds the sends that wait for a place: more of them would hardly get one within their budget.
 const maxTickets = 64
 
 // hopeful reports whether a send may wait for a place: not where too many do, or the server is known not to be reachable.
@@ -112,7 +110,7 @@ func (b *outbox) waitForPlace(ctx context.Context) bool {
 			return false
 		}
 	}
-	return true // called in the last moment
+	return true // called at the same moment
 }
 
 // grant gives free places to sends that wait for one. The caller holds mu.
@@ -137,18 +135,18 @@ func (b *outbox) leavePlace() {
 	b.run()
 }
 
-// leaveRetry gives the place of mail that waited back.
-func (b *outbox) leaveRetry(p *pass) {
+// leaveRetry gives the place and the slot of queued mail back.
+func (b *outbox) leaveRetry(p *slot) {
 	b.mu.Lock()
 	b.busy--
 	b.retries--
 	b.grant()
 	b.mu.Unlock()
-	p.leave()
+	p.release()
 	b.run()
 }
 
-// add takes a mail that is to wait.
+// add queues a mail.
 func (b *outbox) add(it item) {
 	b.mu.Lock()
 	b.later.push(it)
@@ -156,21 +154,21 @@ func (b *outbox) add(it item) {
 	b.run()
 }
 
-// run begins what can be done about the mail that waits, and sets the timer for what is next.
+// run begins the attempts that queued mail may make now, and sets the timer for the next one.
 func (b *outbox) run() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.m.clock.Now()
 	moved := 0
-	for b.later.len() > 0 && b.later.top().at <= now.UnixMilli() && moved < dueAtOnce {
+	for b.later.Len() > 0 && b.later.top().at <= now.UnixMilli() && moved < dueAtOnce {
 		b.ready.push(b.later.pop())
 		moved++
 	}
 	for b.mayTry(now) && b.m.begin() {
-		p := b.m.turnstile.enter(b, b.failure.inRow > 0)
+		p := b.m.slots.acquire(b, b.failure.inRow > 0)
 		if p == nil {
 			b.m.end()
-			b.turns = 0 // sends need not wait for that
+			b.turns = 0 // sends need not wait for a slot
 			break
 		}
 		it := b.ready.pop()
@@ -185,8 +183,8 @@ func (b *outbox) run() {
 	b.arm(now)
 }
 
-// work sees to a mail that waited, on a goroutine of its own.
-func (b *outbox) work(it item, p *pass) {
+// work makes one attempt with queued mail, on a goroutine of its own.
+func (b *outbox) work(it item, p *slot) {
 	defer b.m.end()
 	leave := sync.OnceFunc(func() { b.leaveRetry(p) })
 	b.m.retry(b, it, p, leave)
@@ -197,9 +195,9 @@ func (b *outbox) work(it item, p *pass) {
 	b.m.counters.attempts.Add(-1)
 }
 
-// mayTry reports whether a mail that waited may begin an attempt, or its end, now. The caller holds mu.
+// mayTry reports whether a queued mail may begin an attempt, or reach its end, now. The caller holds mu.
 func (b *outbox) mayTry(now time.Time) bool {
-	if b.ready.len() == 0 || b.busy >= b.m.options.PerServer || len(b.fresh) > 0 && b.turns < everyNth {
+	if b.ready.Len() == 0 || b.busy >= b.m.options.PerServer || len(b.fresh) > 0 && b.turns < everyNth {
 		return false
 	}
 	most := max(b.m.options.PerServer/4, 1)
@@ -217,7 +215,7 @@ func (b *outbox) mayTry(now time.Time) bool {
 	return !now.Before(b.failure.until)
 }
 
-// arm sets the timer to the next moment at which something may begin that nothing else would. The caller holds mu.
+// arm sets the timer to the next moment at which an attempt may begin that no other event would begin. The caller holds mu.
 func (b *outbox) arm(now time.Time) {
 	if b.m.draining() {
 		return
@@ -228,10 +226,10 @@ func (b *outbox) arm(now time.Time) {
 			next = at
 		}
 	}
-	if b.later.len() > 0 {
+	if b.later.Len() > 0 {
 		soonest(max(b.later.top().at, now.UnixMilli()))
 	}
-	if b.ready.len() > 0 {
+	if b.ready.Len() > 0 {
 		future := func(at int64) {
 			if at > now.UnixMilli() {
 				soonest(at)
@@ -273,7 +271,7 @@ func ceilMilli(t time.Time) int64 {
 	return t.Add(time.Millisecond - 1).UnixMilli()
 }
 
-// stop ends the timer. None is set any more once the Mailer drains.
+// stop ends the timer. No timer is set once the Mailer drains.
 func (b *outbox) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -40,8 +41,8 @@ func TestMorePlacesThanConnections(t *testing.T) {
 	if dials, _, offered := k.count(); dials != connections || offered != 2*connections {
 		t.Errorf("%d mails over %d connections", offered, dials)
 	}
-	if mailer.DefaultPerServer <= mailer.DefaultConnections {
-		t.Errorf("%d places for %d connections", mailer.DefaultPerServer, mailer.DefaultConnections)
+	if mailer.DefaultPerServer <= smtp.DefaultConnections {
+		t.Errorf("%d places for %d connections", mailer.DefaultPerServer, smtp.DefaultConnections)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkMailer(b *testing.B) {
 	defer r.Close()
 	rig := &rig{t: b, resolver: r}
 	rig.declare(project("acme", k))
-	carrier := mailer.NewTransport(mailer.TransportOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	carrier := smtp.NewTransport(smtp.TransportOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	defer carrier.Close()
 	m, err := mailer.Open(mailer.Options{Ledger: r, Projects: r, Carrier: carrier, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

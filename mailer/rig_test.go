@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -21,7 +22,7 @@ type rig struct {
 	clock     *testClock
 	resolver  *resolver.Resolver
 	ledger    *faultyLedger
-	transport *mailer.Transport
+	transport *smtp.Transport
 	options   mailer.Options
 
 	connections int                                 // to one server; 0: as many as there are places
@@ -68,7 +69,7 @@ func (r *rig) start(store mailer.Ledger) {
 func (r *rig) open(ledger *faultyLedger) {
 	r.t.Helper()
 	r.ledger = ledger
-	r.transport = mailer.NewTransport(mailer.TransportOptions{
+	r.transport = smtp.NewTransport(smtp.TransportOptions{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PerServer: cmp.Or(r.connections, mailer.DefaultPerServer),
 	})
 	r.options.Ledger, r.options.Carrier = r.ledger, r.transport

@@ -7,15 +7,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// waits lie between the first attempts of a mail; from there on they grow by half, up to maxWait (contract http.md 4).
+// waits lie between the first attempts of a mail; after them each wait is half as long again, up to maxWait.
 var waits = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
 }
 
 const maxWait = time.Hour
 
-// waitAfter is how long a mail waits after so many attempts: the schedule, 20 % more or less, so that what failed
-// together does not come back together, or what the server asked for where that is longer.
+// waitAfter is the backoff after so many attempts: the schedule, 20 % more or less, so that mails that failed together do not come back
+// together, or the server's own hint where that is longer.
 func waitAfter(attempts int, hint time.Duration) time.Duration {
 	d := waits[len(waits)-1]
 	if attempts <= len(waits) {

@@ -2,8 +2,13 @@ package mailer
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"time"
 
+	"fingerpost/mailer/message"
+	"fingerpost/mailer/smtp"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -14,12 +19,15 @@ var (
 	errNotConfigured = &catalog.Error{Code: catalog.CodeSMTPNotConfigured, Message: "the project has no active SMTP config"}
 )
 
-// Send accepts a mail, tries once, and says within Options.Budget what came of it (contract http.md 4, A send). The error
-// is a *catalog.Error, and then nothing was accepted. When ctx ends the answer is given as if the budget had ended.
+// The way of a send: Send finds the project; prepare checks, renders and composes; deliver stores the mail and takes it to its first
+// attempt, or to the outbox; try makes the attempt through the Carrier; conclude turns the outcome into the state of the mail; save
+// stores that, and queues what has not reached its end. Queued mail comes back to try through retry (retry.go).
+
+// Send accepts a mail, tries once, and reports within Options.Budget what came of it. The error is a *catalog.Error, and then
+// nothing was accepted. When ctx ends, the answer is given as if the budget had ended.
 //
-// What the contract leaves open: with an SMTP config whose breaker is open the mail is queued at once, without an attempt, and
-// waits for what closes the breaker as those before it do; its entry has the code. A secret that cannot be opened on this node
-// is UNAVAILABLE, and nothing is accepted.
+// Where the breaker of the SMTP config is open, the mail is queued without an attempt, and its entry has the code. A secret that
+// cannot be opened on this node is UNAVAILABLE, and nothing is accepted.
 func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 	if !m.begin() {
 		return Receipt{}, errDraining
@@ -48,8 +56,8 @@ func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 	return m.send(ctx, &s, p)
 }
 
-// A parcel is a mail that has passed all checks.
-type parcel struct {
+// A prepared mail has passed all checks.
+type prepared struct {
 	to   destination
 	log  catalog.MailLog
 	mail catalog.QueuedMail
@@ -57,15 +65,16 @@ type parcel struct {
 }
 
 func (m *Mailer) send(ctx context.Context, s *Send, p *catalog.ProjectConfig) (Receipt, error) {
-	parcel, err := m.pack(s, p)
+	c, err := m.prepare(s, p)
 	if err != nil {
 		return Receipt{}, err
 	}
-	return m.deliver(ctx, parcel)
+	return m.deliver(ctx, c)
 }
 
-// pack makes the mail, with the checks in the contract's order.
-func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
+// prepare makes the mail. The order of the checks decides which error a caller gets: mail switched off, no SMTP config, template and
+// variables, secrets, addresses and texts.
+func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	switch {
 	case !p.Service.MailEnabled && !s.Rehearsal:
 		return nil, errDisabled
@@ -81,24 +90,24 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 		return nil, &catalog.Error{Code: catalog.CodeUnavailable, Message: err.Error()}
 	}
 	now, logID := m.now(), m.options.Ledger.NewMailID()
-	draft := Draft{
+	draft := message.Draft{
 		FromEmail: p.SMTP.FromEmail, FromName: p.SMTP.FromName, ReplyTo: p.SMTP.ReplyTo, ToEmail: s.ToEmail,
 		Subject: rendered.Subject, HTML: rendered.HTML, Text: rendered.Text,
-		MessageID: NewMessageID(logID, p.SMTP.FromEmail), Date: now,
+		MessageID: message.NewMessageID(logID, p.SMTP.FromEmail), Date: now,
 	}
-	message, err := m.composer.compose(draft)
+	message, err := message.Compose(draft)
 	if err != nil {
 		return nil, err
 	}
-	envelope := draft.Envelope()
-	c := &parcel{
+	sender, recipient := draft.Envelope()
+	c := &prepared{
 		to: to,
 		log: catalog.MailLog{
 			ID: logID, ProjectID: p.Project.ID, ProviderType: catalog.ProviderSMTP, ToEmail: s.ToEmail, Subject: rendered.Subject,
 			TemplateCode: s.TemplateCode, MessageID: draft.MessageID, ServiceName: s.ServiceName, CreatedAt: now,
 		},
 		mail: catalog.QueuedMail{
-			LogID: logID, ProjectID: p.Project.ID, From: envelope.From, To: envelope.To,
+			LogID: logID, ProjectID: p.Project.ID, From: sender, To: recipient,
 			ExpiresAt: now.Add(age).Truncate(time.Millisecond), Message: message,
 		},
 	}
@@ -110,15 +119,12 @@ func (m *Mailer) pack(s *Send, p *catalog.ProjectConfig) (*parcel, error) {
 	return c, nil
 }
 
-// now is the moment as the ledger keeps it.
-func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Microsecond) }
-
-// content renders what the mail says, and how long that is worth sending.
-func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r Rendered, age time.Duration, err error) {
+// content renders subject and bodies, and tells how long the mail may be tried.
+func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered, age time.Duration, err error) {
 	if s.TemplateCode == "" {
-		r = Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
+		r = template.Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
 		if r.Text == "" {
-			r.Text = PlainText(r.HTML)
+			r.Text = template.PlainText(r.HTML)
 		}
 		return r, maxAge(nil), nil
 	}
@@ -126,29 +132,33 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r Rendered, age tim
 	if err != nil {
 		return r, 0, err
 	}
-	parsed, err := m.templates.get(t)
+	parsed, err := m.templates.Get(t)
 	if err != nil {
 		return r, 0, err
 	}
-	r, problems := parsed.Render(WithProjectName(s.Variables, p.Project.Name))
+	r, problems := parsed.Render(template.WithProjectName(s.Variables, p.Project.Name))
 	if len(problems) > 0 {
 		return r, 0, &catalog.Error{Code: catalog.CodeValidation, Message: "the template cannot be filled in with these variables", Problems: problems}
 	}
 	return r, maxAge(t), nil
 }
 
-// deliver accepts a mail and tries once. What is not tried within the request is queued: its entry is RETRYING, due at once.
-func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
+// deliver accepts a mail and tries once. A mail that gets no place within the request is queued: its entry is RETRYING, due at once.
+func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	if err := m.admit(c.log.ProjectID); err != nil {
 		return Receipt{}, err
 	}
 	b := m.outbox(c.log.ProjectID)
 	defer m.leaveOutbox(b)
+
+	// A place for the attempt, where one is free soon.
 	a := admission{box: b, config: c.to.fingerprint, size: len(c.mail.Message)}
 	a.kept = b.keepMessage(a.size)
 	defer a.leave()
 	a.ask(ctx, shortly)
 	wait := !a.placed && a.kept && a.refused == nil && ctx.Err() == nil && b.hopeful()
+
+	// The ledger: one batch with the entry, the message and the Idempotency-Key.
 	switch {
 	case a.placed:
 		c.log.Status, c.log.Attempts = catalog.MailSending, 1
@@ -165,6 +175,9 @@ func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 		}
 		return m.replay(there, c.idem.Request)
 	}
+	// From here on the mail is accepted, and nothing fails.
+
+	// The attempt, or the queue.
 	s := &sending{box: b, expires: c.mail.ExpiresAt, log: c.log, done: make(chan struct{})}
 	if wait {
 		m.askOn(ctx, &a, s)
@@ -177,85 +190,8 @@ func (m *Mailer) deliver(ctx context.Context, c *parcel) (Receipt, error) {
 	return m.receipt(s), nil
 }
 
-// askOn goes on asking for a place for a mail that is stored, until ctx ends.
-func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
-	a.ask(ctx, m.options.Budget)
-	if a.placed && m.noteAttempt(s) != nil {
-		a.leavePlace()
-	}
-	if a.placed {
-		return
-	}
-	before := s.log
-	a.queued(&s.log)
-	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
-		s.log = before // which is what the ledger has, and says as much
-	}
-}
-
-// shortly is how long a send waits for a place before it is accepted as PENDING, which costs one more synced write.
-const shortly = time.Second
-
-// An admission is a send's way to a place in an outbox.
-type admission struct {
-	box     *outbox
-	config  fingerprint
-	size    int      // of the message
-	kept    bool     // the message stays in memory; else it is queued
-	placed  bool     // it has a place
-	refused *Outcome // the breaker is open; nil otherwise
-}
-
-// ask waits for a place until ctx ends, or for that long.
-func (a *admission) ask(ctx context.Context, d time.Duration) {
-	if a.box.proceed(a.config) && a.kept {
-		if a.placed = a.box.takePlace(); !a.placed {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			defer a.box.m.clock.AfterFunc(d, cancel)()
-			a.placed = a.box.waitForPlace(ctx)
-		}
-	}
-	// Also where it has opened during the wait.
-	if a.refused = a.box.outlook(a.config); a.refused != nil {
-		a.leavePlace()
-	}
-}
-
-// queued notes in an entry that the mail waits with the others of its project, and why where that is known.
-func (a *admission) queued(log *catalog.MailLog) {
-	log.Status, log.NextAttemptAt = catalog.MailRetrying, log.CreatedAt
-	if a.refused != nil {
-		log.ErrorCode, log.ErrorMessage = a.refused.Code, explain(a.refused)
-	}
-}
-
-// leavePlace gives the place back, if there is one.
-func (a *admission) leavePlace() {
-	if a.placed {
-		a.placed = false
-		a.box.leavePlace()
-	}
-}
-
-// leave gives everything back that it has.
-func (a *admission) leave() {
-	if a.kept {
-		a.kept = false
-		a.box.dropMessage(a.size)
-	}
-	a.leavePlace()
-}
-
-// handOver leaves to an attempt what the admission has: it calls the result once it needs nothing of it any more.
-func (a *admission) handOver() (leave func()) {
-	rest := *a
-	a.kept, a.placed = false, false
-	return rest.leave
-}
-
-// tryWithin makes the attempt of a send, which goes on in the background when ctx ends first.
-func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *parcel, leave func()) {
+// tryWithin makes the attempt of a send. The attempt goes on in the background when ctx ends first.
+func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *prepared, leave func()) {
 	m.gate.inside.Add(1) // allowed while Send itself is inside
 	b := m.outbox(c.log.ProjectID)
 	m.counters.attempts.Add(1)
@@ -272,7 +208,7 @@ func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *parcel, leave fun
 	}
 }
 
-// detach lets a send go while its attempt goes on. From now on the entry says what its caller is told.
+// detach answers a send while its attempt goes on. The entry says from then on that the mail is queued, as the caller is told.
 func (m *Mailer) detach(s *sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,13 +216,124 @@ func (m *Mailer) detach(s *sending) {
 		return
 	}
 	s.answered = true
-	s.log.Status = catalog.MailRetrying // with no time for the next attempt, see underWay
+	s.log.Status = catalog.MailRetrying // without a time for the next attempt, see underWay
 	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
 		s.log.Status = catalog.MailSending // which is what the ledger has
 	}
 }
 
-// receipt says what has become of a mail by now.
+// A sending is a mail whose attempt is under way, or whose outcome is not stored yet.
+type sending struct {
+	box     *outbox
+	expires time.Time
+
+	mu        sync.Mutex      // guards what follows
+	log       catalog.MailLog // what the ledger has, or is to have
+	answered  bool            // no send waits for the outcome: it was answered "queued", or the attempt is a later one
+	concluded bool
+	failed    *catalog.Error // what the send is told, where the mail has failed
+	done      chan struct{}  // closed when the outcome is stored, or cannot be stored; may be nil
+}
+
+// try makes an attempt, which the ledger knows to be under way, and stores the outcome. leave gives the place in the outbox back; it
+// is called as soon as the server has answered.
+func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
+	o := m.options.Carrier.Send(m.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
+	cut := m.attempts.Err() != nil && o.Class == smtp.Temporary
+	if configLevel(&o) {
+		o.Class = smtp.BadConfig
+	}
+	// A mail that was accepted under another sender proves nothing about the sender that the config has now.
+	from, _ := message.Draft{FromEmail: d.from}.Envelope()
+	own := !aboutMail(o.Stage) || mail.From == from
+	if o.Class == smtp.BadConfig && !own && o.Code == smtp.CodeSenderRejected {
+		o.Class = smtp.Permanent // a new sender in the config does not change this mail's
+	}
+	if !cut {
+		s.box.note(d.fingerprint, &o)
+	}
+	leave()
+	// Drain may have given up waiting. The ledger may be closed then, and says that this attempt was under way, which is right.
+	m.ledgerUse.RLock()
+	defer m.ledgerUse.RUnlock()
+	if m.abandoned {
+		return
+	}
+	// Before the send is answered, so that the next send finds the breaker open.
+	opened := o.Class == smtp.BadConfig && own && m.refused(s.box, d.fingerprint, &o)
+	m.conclude(s, &o, cut)
+	if opened {
+		m.lookAgain(s.box)
+	}
+}
+
+// conclude stores the outcome of an attempt. cut says that Drain has cut the attempt off before the server had the mail: it does not
+// count.
+func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := m.clock.Now()
+	log := &s.log
+	if !cut {
+		log.ErrorCode, log.ErrorMessage, log.SMTPCode = o.Code, explain(o), o.SMTPCode
+	}
+	log.NextAttemptAt = time.Time{}
+	switch {
+	case cut:
+		log.Status, log.NextAttemptAt = catalog.MailRetrying, earlier(now, s.expires)
+		log.Attempts--
+	case o.Class == smtp.Accepted:
+		log.Status, log.SentAt = catalog.MailSent, now
+		log.ErrorCode, log.ErrorMessage = "", ""
+		m.counters.sent.Add(1)
+	case o.Class == smtp.Permanent || o.Class == smtp.BadConfig && !s.answered:
+		log.Status = catalog.MailFailed
+		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
+		m.counters.failed.Add(1)
+	default:
+		// Also BadConfig where the caller was told that the mail is queued: it waits for the config to change.
+		log.Status = catalog.MailRetrying
+		if o.Class == smtp.Uncertain {
+			log.Uncertain = true
+			m.counters.uncertain.Add(1)
+		} else {
+			m.counters.retrying.Add(1)
+		}
+		log.NextAttemptAt = earlier(now.Add(waitAfter(log.Attempts, o.RetryIn)).Truncate(time.Millisecond), s.expires)
+	}
+	s.concluded = true
+	m.save(s)
+	if s.done != nil {
+		close(s.done)
+	}
+}
+
+// save writes the entry of a concluded sending, and queues the mail where it has not reached its end. Where the ledger cannot
+// write, tick tries again: a mail that was sent must not be sent a second time because of that. The caller holds s.mu.
+func (m *Mailer) save(s *sending) {
+	err := m.options.Ledger.UpdateMail(&s.log)
+	if gone(err) {
+		m.waiting.add(s.box.project, -1)
+		return
+	}
+	if err != nil {
+		if !unavailable(err) {
+			m.log.Error("what came of an attempt cannot be stored", "project", s.log.ProjectID, "logId", s.log.ID, "error", err)
+		}
+		m.mu.Lock()
+		s.box.users++
+		m.unsaved = append(m.unsaved, s)
+		m.mu.Unlock()
+		return
+	}
+	if s.log.Status.Ended() {
+		m.waiting.add(s.box.project, -1)
+		return
+	}
+	s.box.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
+}
+
+// receipt reports what has become of a mail by now.
 func (m *Mailer) receipt(s *sending) Receipt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,4 +343,22 @@ func (m *Mailer) receipt(s *sending) Receipt {
 		Failed: s.failed,
 		Queued: !s.log.Status.Ended(),
 	}
+}
+
+// now is the time in the precision of the ledger.
+func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Microsecond) }
+
+// explain is an outcome's text for people: what happened, and the server's reply.
+func explain(o *smtp.Outcome) string {
+	if o.Reply == "" {
+		return o.Message
+	}
+	return strings.TrimSuffix(o.Message, ".") + ". The server said: " + o.Reply
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

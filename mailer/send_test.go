@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -172,15 +173,15 @@ func TestRefusedForGood(t *testing.T) {
 	r := newRig(t, project("acme", k))
 	k.answers(func(int, arrival) error { return errRejected })
 	got := r.send(raw("acme"))
-	if got.Failed == nil || got.Failed.Code != mailer.CodeMessageRejected || got.Sent || got.Queued {
+	if got.Failed == nil || got.Failed.Code != smtp.CodeMessageRejected || got.Sent || got.Queued {
 		t.Fatalf("receipt %+v", got)
 	}
-	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.ErrorCode != mailer.CodeMessageRejected || e.SMTPCode != 554 ||
+	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.ErrorCode != smtp.CodeMessageRejected || e.SMTPCode != 554 ||
 		!strings.Contains(e.ErrorMessage, "we do not like it") || !e.NextAttemptAt.IsZero() || !e.SentAt.IsZero() {
 		t.Errorf("entry %+v", e)
 	}
 	k.set(func() { k.answer, k.rcpt = nil, func(string) error { return errNobody } })
-	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != mailer.CodeRecipientRejected || len(got.Failed.Problems) == 0 {
+	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != smtp.CodeRecipientRejected || len(got.Failed.Problems) == 0 {
 		t.Errorf("receipt %+v", got)
 	}
 	r.pass(48 * time.Hour)
@@ -209,7 +210,7 @@ func TestFailedForNowIsRetriedWithTheSameBytes(t *testing.T) {
 	if wait := e.NextAttemptAt.Sub(noon); wait < 4*time.Second || wait > 6*time.Second {
 		t.Errorf("the second attempt comes after %s", wait)
 	}
-	if e.ErrorCode != mailer.CodeTemporary || e.SMTPCode != 451 || e.Uncertain {
+	if e.ErrorCode != smtp.CodeTemporary || e.SMTPCode != 451 || e.Uncertain {
 		t.Errorf("entry %+v", e)
 	}
 	r.reach(e.NextAttemptAt)
@@ -259,7 +260,7 @@ func TestSchedule(t *testing.T) {
 		r.settle()
 	}
 	e := r.entry("acme", id)
-	if e.ErrorCode != mailer.CodeTemporary || !e.NextAttemptAt.IsZero() || r.clock.Now().Before(noon.Add(24*time.Hour)) {
+	if e.ErrorCode != smtp.CodeTemporary || !e.NextAttemptAt.IsZero() || r.clock.Now().Before(noon.Add(24*time.Hour)) {
 		t.Errorf("at %s: %+v", r.clock.Now(), e)
 	}
 	if c := r.Counts(); c.Waiting != 0 {
@@ -333,7 +334,7 @@ func TestUncertainIsMarkedAndSentAgain(t *testing.T) {
 		t.Fatalf("receipt %+v", got)
 	}
 	e := r.waits("acme", got.LogID, 1)
-	if !e.Uncertain || e.ErrorCode != mailer.CodeOutcomeUnknown && e.ErrorCode != mailer.CodeConnectionLost {
+	if !e.Uncertain || e.ErrorCode != smtp.CodeOutcomeUnknown && e.ErrorCode != smtp.CodeConnectionLost {
 		t.Errorf("entry %+v", e)
 	}
 	r.reach(e.NextAttemptAt)
@@ -351,7 +352,7 @@ func TestUnreachableServerAndItsReturn(t *testing.T) {
 	r := newRig(t, p)
 	_ = k.listener.Close()
 	first := r.send(raw("acme"))
-	if e := r.waits("acme", first.LogID, 1); !first.Queued || e.ErrorCode != mailer.CodeConnectionRefused {
+	if e := r.waits("acme", first.LogID, 1); !first.Queued || e.ErrorCode != smtp.CodeConnectionRefused {
 		t.Fatalf("receipt %+v, entry %+v", first, e)
 	}
 	// One probe at a time: the others do not burn attempts.

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
+	gosmtp "github.com/emersion/go-smtp"
 )
 
 // A sink is an SMTP server that does as a test says. It listens on a loopback address in clear text, where credentials
 // are allowed.
 type sink struct {
-	server   *smtp.Server
+	server   *gosmtp.Server
 	listener net.Listener
 
 	mu       sync.Mutex
@@ -50,7 +50,7 @@ func newSink(t testing.TB) *sink {
 
 func newSinkOn(t testing.TB, l net.Listener) *sink {
 	k := &sink{listener: l}
-	k.server = smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+	k.server = gosmtp.NewServer(gosmtp.BackendFunc(func(c *gosmtp.Conn) (gosmtp.Session, error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.dials++
@@ -90,7 +90,7 @@ func (k *sink) count() (dials, logins, offered int) {
 
 type sinkSession struct {
 	*sink
-	conn *smtp.Conn
+	conn *gosmtp.Conn
 	in   bool
 	mail arrival
 	busy bool
@@ -108,16 +108,16 @@ func (s *sinkSession) Auth(string) (sasl.Server, error) {
 			s.login = nil
 		}
 		if username != sinkUser || password != s.password {
-			return smtp.ErrAuthFailed
+			return gosmtp.ErrAuthFailed
 		}
 		s.in = true
 		return nil
 	}), nil
 }
 
-func (s *sinkSession) Mail(from string, _ *smtp.MailOptions) error {
+func (s *sinkSession) Mail(from string, _ *gosmtp.MailOptions) error {
 	if !s.in {
-		return smtp.ErrAuthRequired
+		return gosmtp.ErrAuthRequired
 	}
 	s.mu.Lock()
 	f := s.sender
@@ -143,7 +143,7 @@ func (s *sinkSession) hurry(d int) {
 	s.most = max(s.most, s.sink.busy)
 }
 
-func (s *sinkSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+func (s *sinkSession) Rcpt(to string, _ *gosmtp.RcptOptions) error {
 	s.mail.to = to
 	s.mu.Lock()
 	f := s.rcpt
@@ -184,9 +184,9 @@ func (s *sinkSession) Reset()        { s.hurry(-1) }
 func (s *sinkSession) Logout() error { s.hurry(-1); return nil }
 
 var (
-	errGreylisted = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "come back later"}
-	errRejected   = &smtp.SMTPError{Code: 554, EnhancedCode: smtp.EnhancedCode{5, 6, 0}, Message: "we do not like it"}
-	errNobody     = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+	errGreylisted = &gosmtp.SMTPError{Code: 451, EnhancedCode: gosmtp.EnhancedCode{4, 7, 1}, Message: "come back later"}
+	errRejected   = &gosmtp.SMTPError{Code: 554, EnhancedCode: gosmtp.EnhancedCode{5, 6, 0}, Message: "we do not like it"}
+	errNobody     = &gosmtp.SMTPError{Code: 550, EnhancedCode: gosmtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
 	// errHangUp closes the connection instead of answering.
-	errHangUp = &smtp.SMTPError{Code: 421, Message: "hang up"}
+	errHangUp = &gosmtp.SMTPError{Code: 421, Message: "hang up"}
 )

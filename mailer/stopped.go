@@ -23,7 +23,7 @@ func (m *Mailer) Stopped() (all []Stopped) {
 	for _, b := range m.outboxes {
 		b.mu.Lock()
 		if b.hold != nil {
-			all = append(all, Stopped{b.project, b.hold.code, b.hold.since, b.later.len() + b.ready.len()})
+			all = append(all, Stopped{b.project, b.hold.code, b.hold.since, b.later.Len() + b.ready.Len()})
 		}
 		b.mu.Unlock()
 	}

@@ -6,11 +6,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/mailer/message"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
-// A test is answered within testAnswer (contract http.md 4), the reply to the final dot included. Its SMTP session gets testTime;
-// the rest is for the answer.
+// A test is answered within testAnswer, the reply to the final dot included. Its SMTP session gets testTime; the rest is for the answer.
 const (
 	testAnswer = 15 * time.Second
 	testTime   = testAnswer - time.Second
@@ -37,15 +38,15 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	if len(problems) > 0 {
 		return report, &catalog.Error{Code: catalog.CodeValidation, Message: "the SMTP settings cannot be tried", Problems: problems}
 	}
-	draft := Draft{
+	draft := message.Draft{
 		FromEmail: c.FromEmail, FromName: c.FromName, ReplyTo: c.ReplyTo, ToEmail: t.ToEmail,
 		Subject: "Test of your SMTP settings",
 		Text:    "This mail has come by the SMTP settings that were tested just now. They work.\n\nNobody needs to answer it.\n",
 		HTML:    "<p>This mail has come by the SMTP settings that were tested just now. They work.</p>\n<p>Nobody needs to answer it.</p>\n",
 
-		MessageID: NewMessageID(m.options.Ledger.NewMailID(), c.FromEmail), Date: m.now(),
+		MessageID: message.NewMessageID(m.options.Ledger.NewMailID(), c.FromEmail), Date: m.now(),
 	}
-	message, err := Compose(draft)
+	message, err := message.Compose(draft)
 	if err != nil {
 		return report, err
 	}
@@ -57,13 +58,14 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 		cancel()
 	})()
 	defer context.AfterFunc(m.attempts, cancel)()
-	server := Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
-	o := m.options.Carrier.SendAlone(ctx, server, draft.Envelope(), message)
+	sender, recipient := draft.Envelope()
+	server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
+	o := m.options.Carrier.SendAlone(ctx, server, smtp.Envelope{From: sender, To: recipient}, message)
 	report.Steps = o.Took
-	report.Connected = aboutMail(o.Stage) || o.Class == Accepted
-	report.MailSent = o.Class == Accepted
+	report.Connected = aboutMail(o.Stage) || o.Class == smtp.Accepted
+	report.MailSent = o.Class == smtp.Accepted
 	if !report.MailSent {
-		report.Reply = o.Reply // not in the message, which the contract fixes for what forms look for
+		report.Reply = o.Reply // not in the message, whose text is fixed: forms search it
 		e := &catalog.Error{Code: o.Code, Message: o.Message, Problems: o.Problems}
 		if late.Load() {
 			e.Message += fmt.Sprintf(" The stage %q did not end within the %s of a test.", testStage(&o), testTime)
@@ -90,8 +92,8 @@ func (m *Mailer) works(config fingerprint) {
 }
 
 // testStage names the stage that an attempt ended in. The look-up of the host has a name of its own here.
-func testStage(o *Outcome) string {
-	if o.Stage == StageDial && len(o.Took) > 0 && o.Took[len(o.Took)-1].Name == "dns" {
+func testStage(o *smtp.Outcome) string {
+	if o.Stage == smtp.StageDial && len(o.Took) > 0 && o.Took[len(o.Took)-1].Name == "dns" {
 		return "dns"
 	}
 	return string(o.Stage)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
@@ -38,12 +39,12 @@ func TestSMTPTest(t *testing.T) {
 	}
 	// The message is one that forms can look for: what the server said stands apart.
 	report, e = test("wrong", nil)
-	if e == nil || e.Code != mailer.CodeAuthFailed || report.Connected || report.MailSent || len(e.Problems) != 2 || report.Reply == "" ||
+	if e == nil || e.Code != smtp.CodeAuthFailed || report.Connected || report.MailSent || len(e.Problems) != 2 || report.Reply == "" ||
 		e.Message != "Authentication failed: the SMTP server rejected the username or password (535)" {
 		t.Errorf("report %+v, %v", report, e)
 	}
 	k.set(func() { k.rcpt = func(string) error { return errNobody } })
-	if report, e := test("right", nil); e == nil || e.Code != mailer.CodeRecipientRejected || !report.Connected {
+	if report, e := test("right", nil); e == nil || e.Code != smtp.CodeRecipientRejected || !report.Connected {
 		t.Errorf("report %+v, %v", report, e)
 	}
 	_, e = test("********", func(q *mailer.TestRequest) { q.Config.Host, q.ToEmail = "", "nonsense" })
@@ -58,9 +59,8 @@ func TestSMTPTest(t *testing.T) {
 // TestSMTPTestEndsInTime has a server that takes the message and says nothing then. A mail would wait ten minutes for it;
 // a test has somebody waiting, and is over with its time.
 func TestSMTPTestEndsInTime(t *testing.T) {
-	peer := newScripted(t, nil, script(greet, envelope, message, silence))
+	peer := newMute(t, ".")
 	r := newRig(t)
-	server := peer.server()
 	type result struct {
 		report mailer.TestReport
 		err    error
@@ -68,16 +68,16 @@ func TestSMTPTestEndsInTime(t *testing.T) {
 	ended := make(chan result, 1)
 	go func() {
 		report, err := r.TestSMTP(t.Context(), mailer.TestRequest{
-			Config:  catalog.SMTPConfig{Host: server.Host, Port: server.Port, FromEmail: "hello@acme.example"},
+			Config:  catalog.SMTPConfig{Host: "127.0.0.1", Port: peer.port(), FromEmail: "hello@acme.example"},
 			ToEmail: "me@acme.example",
 		})
 		ended <- result{report, err}
 	}()
-	until(t, "the message is there", func() bool { return strings.Contains(peer.got(), "Subject: ") })
+	until(t, "the message is there", func() bool { return peer.got("\r\n.\r\n") })
 	r.clock.forward(15 * time.Second)
 	got := <-ended
 	var e *catalog.Error
-	if !errors.As(got.err, &e) || e.Code != mailer.CodeOutcomeUnknown || !got.report.Connected || got.report.MailSent {
+	if !errors.As(got.err, &e) || e.Code != smtp.CodeOutcomeUnknown || !got.report.Connected || got.report.MailSent {
 		t.Errorf("report %+v, %v", got.report, got.err)
 	}
 }
@@ -85,36 +85,34 @@ func TestSMTPTestEndsInTime(t *testing.T) {
 // TestSMTPTestNamesTheStage has a server fall silent at each stage: the test ends within 15 s, whatever --mail-budget is, and
 // its message names the stage.
 func TestSMTPTestNamesTheStage(t *testing.T) {
-	heardTLS := func(k *talk) bool { k.note("TLS"); return true }
 	for _, c := range []struct {
 		stage  string
-		script []turn
+		at     string // see mute
 		seen   string // of what the client has sent, before the time is over; "" for nothing
 		change func(*catalog.SMTPConfig)
 		code   catalog.Code
 	}{
-		{"greeting", script(silence), "", nil, mailer.CodeGreetingTimeout},
-		{"ehlo", script("220 hello", hear("EHLO"), silence), "EHLO", nil, mailer.CodeConnectionLost},
-		{"tls", script(part, heardTLS, silence), "TLS", func(s *catalog.SMTPConfig) { s.SSLEnabled = true }, mailer.CodeTLSHandshake},
-		{"starttls", script(greetTLS, hear("STARTTLS"), silence), "STARTTLS", func(s *catalog.SMTPConfig) { s.TLSEnabled = true }, mailer.CodeTLSHandshake},
-		{"auth", script(greetLogin, hear("AUTH"), silence), "AUTH", func(s *catalog.SMTPConfig) { s.Username = testUser }, mailer.CodeConnectionLost},
-		{"mail", script(greet, hear("MAIL"), silence), "MAIL", nil, mailer.CodeConnectionLost},
-		{"rcpt", script(greet, "MAIL -> 250 ok", hear("RCPT"), silence), "RCPT", nil, mailer.CodeConnectionLost},
-		{"data", script(greet, "MAIL -> 250 ok", "RCPT -> 250 ok", hear("DATA"), silence), "DATA", nil, mailer.CodeConnectionLost},
-		{"eod", script(greet, envelope, message, silence), "Subject: ", nil, mailer.CodeOutcomeUnknown},
+		{"greeting", "", "", nil, smtp.CodeGreetingTimeout},
+		{"ehlo", "EHLO", "EHLO", nil, smtp.CodeConnectionLost},
+		{"tls", "", "\x16", func(s *catalog.SMTPConfig) { s.SSLEnabled = true }, smtp.CodeTLSHandshake},
+		{"starttls", "STARTTLS", "STARTTLS", func(s *catalog.SMTPConfig) { s.TLSEnabled = true }, smtp.CodeTLSHandshake},
+		{"auth", "AUTH", "AUTH", func(s *catalog.SMTPConfig) { s.Username = "hello@acme.example" }, smtp.CodeConnectionLost},
+		{"mail", "MAIL", "MAIL", nil, smtp.CodeConnectionLost},
+		{"rcpt", "RCPT", "RCPT", nil, smtp.CodeConnectionLost},
+		{"data", "DATA", "DATA", nil, smtp.CodeConnectionLost},
+		{"eod", ".", "\r\n.\r\n", nil, smtp.CodeOutcomeUnknown},
 	} {
 		t.Run(c.stage, func(t *testing.T) {
-			peer := newScripted(t, nil, c.script)
+			peer := newMute(t, c.at)
 			r := newRig(t)
 			r.options.Budget = time.Minute
 			r.start(r.resolver)
-			server := peer.server()
-			q := mailer.TestRequest{Config: catalog.SMTPConfig{Host: server.Host, Port: server.Port, FromEmail: "hello@acme.example"}, ToEmail: "me@acme.example"}
+			q := mailer.TestRequest{Config: catalog.SMTPConfig{Host: "127.0.0.1", Port: peer.port(), FromEmail: "hello@acme.example"}, ToEmail: "me@acme.example"}
 			if c.change != nil {
 				c.change(&q.Config)
 			}
 			if q.Config.Username != "" {
-				q.Password = testPassword
+				q.Password = "sentinel-Hunter2-pass"
 			}
 			ended := make(chan error, 1)
 			go func() {
@@ -122,8 +120,7 @@ func TestSMTPTestNamesTheStage(t *testing.T) {
 				ended <- err
 			}()
 			until(t, "the server is silent", func() bool {
-				_, open, _ := peer.connections()
-				return open > 0 && strings.Contains(peer.got(), c.seen)
+				return peer.got(c.seen) && (c.stage != "greeting" || strings.Contains(stacks(), "(*attempt).greeting"))
 			})
 			r.clock.forward(15 * time.Second)
 			var err error

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fingerpost/mailer"
+	"fingerpost/mailer/smtp"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -97,7 +98,7 @@ func parseNetwork(text string) (p netip.Prefix, problem string) {
 // A mailService is the mailer and what it works with.
 type mailService struct {
 	mailer  *mailer.Mailer
-	carrier *mailer.Transport
+	carrier *smtp.Transport
 	stop    context.CancelFunc
 	stopped chan struct{} // nothing tells of changes any more
 	closing sync.Once
@@ -108,7 +109,7 @@ type mailService struct {
 func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
-		carrier: mailer.NewTransport(mailer.TransportOptions{Allow: f.allow}),
+		carrier: smtp.NewTransport(smtp.TransportOptions{Allow: f.allow}),
 		stop:    stop, stopped: make(chan struct{}),
 	}
 	disk := &mailDisk{

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/mailer"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -71,7 +71,7 @@ func TestDefaultTemplates(t *testing.T) {
 
 func checkDefaultTemplate(t *testing.T, code string, tmpl *catalog.Template) {
 	t.Helper()
-	parsed, ps := mailer.ParseTemplate(tmpl)
+	parsed, ps := template.Parse(tmpl)
 	if len(ps) > 0 {
 		t.Fatal(code, ps)
 	}
@@ -94,7 +94,7 @@ func checkDefaultTemplate(t *testing.T, code string, tmpl *catalog.Template) {
 		t.Errorf("%s: the code stands in the subject, which the log keeps", code)
 	}
 	for name, value := range vars {
-		for _, text := range []string{got.Text, mailer.PlainText(got.HTML)} {
+		for _, text := range []string{got.Text, template.PlainText(got.HTML)} {
 			if !strings.Contains(text, value) {
 				t.Errorf("%s: %s is not in the text:\n%s", code, name, text)
 			}

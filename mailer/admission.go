@@ -1,0 +1,86 @@
+package mailer
+
+import (
+	"context"
+	"time"
+
+	"fingerpost/mailer/smtp"
+	"fingerpost/resolver/catalog"
+)
+
+// An admission is what a send holds on the way to its attempt: room for its message in memory, and a place in the outbox.
+type admission struct {
+	box     *outbox
+	config  fingerprint
+	size    int           // of the message, in bytes
+	kept    bool          // the message stays in memory; else it is queued
+	placed  bool          // it has a place
+	refused *smtp.Outcome // the breaker is open; nil otherwise
+}
+
+// shortly is how long a send waits for a place before the mail is stored as PENDING, which costs one more synced write.
+const shortly = time.Second
+
+// ask waits for a place until ctx ends, or for d.
+func (a *admission) ask(ctx context.Context, d time.Duration) {
+	if a.box.proceed(a.config) && a.kept {
+		if a.placed = a.box.takePlace(); !a.placed {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer a.box.m.clock.AfterFunc(d, cancel)()
+			a.placed = a.box.waitForPlace(ctx)
+		}
+	}
+	// The breaker may have opened during the wait.
+	if a.refused = a.box.outlook(a.config); a.refused != nil {
+		a.leavePlace()
+	}
+}
+
+// askOn waits for a place for a mail that is stored already, until ctx ends.
+func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
+	a.ask(ctx, m.options.Budget)
+	if a.placed && m.noteAttempt(s) != nil {
+		a.leavePlace()
+	}
+	if a.placed {
+		return
+	}
+	before := s.log
+	a.queued(&s.log)
+	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
+		s.log = before // the ledger still has this, and it means the same
+	}
+}
+
+// queued notes in an entry that the mail is queued, and why, where that is known.
+func (a *admission) queued(log *catalog.MailLog) {
+	log.Status, log.NextAttemptAt = catalog.MailRetrying, log.CreatedAt
+	if a.refused != nil {
+		log.ErrorCode, log.ErrorMessage = a.refused.Code, explain(a.refused)
+	}
+}
+
+// handOver hands what the admission holds to an attempt, which calls leave once it needs none of it any more.
+func (a *admission) handOver() (leave func()) {
+	rest := *a
+	a.kept, a.placed = false, false
+	return rest.leave
+}
+
+// leave gives back what the admission holds.
+func (a *admission) leave() {
+	if a.kept {
+		a.kept = false
+		a.box.dropMessage(a.size)
+	}
+	a.leavePlace()
+}
+
+// leavePlace gives the place back, if there is one.
+func (a *admission) leavePlace() {
+	if a.placed {
+		a.placed = false
+		a.box.leavePlace()
+	}
+}

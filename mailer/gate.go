@@ -1,0 +1,91 @@
+package mailer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A gate admits work until it is closed, and lets Drain wait for the work inside. Work is everything that calls the ledger or the carrier.
+type gate struct {
+	mu     sync.Mutex // guards closed, and that no work enters once it is closed
+	closed chan struct{}
+	inside sync.WaitGroup
+}
+
+// begin announces work that Drain has to wait for; false once it has begun. end goes with it.
+func (m *Mailer) begin() bool {
+	m.gate.mu.Lock()
+	defer m.gate.mu.Unlock()
+	if m.draining() {
+		return false
+	}
+	m.gate.inside.Add(1)
+	return true
+}
+
+func (m *Mailer) end() { m.gate.inside.Done() }
+
+// draining reports whether Drain has begun.
+func (m *Mailer) draining() bool {
+	select {
+	case <-m.gate.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// cutOffPatience is how long attempts that were cut off may take to store that. Attempts that wait for the reply to the final dot are
+// not cut off, see smtp.Transport.Send.
+const cutOffPatience = 5 * time.Second
+
+// Drain accepts no mail any more, begins no attempt, and waits for the attempts under way until ctx ends; then it cuts them off. The
+// next Mailer tries what had reached no server, and takes the rest as uncertain. When Drain returns, the ledger may be closed; an
+// error says that an outcome could not be stored. No mail is lost, with Drain or without.
+func (m *Mailer) Drain(ctx context.Context) error {
+	m.gate.mu.Lock()
+	if m.draining() {
+		m.gate.mu.Unlock()
+		return errors.New("drain mailer: it drains already")
+	}
+	close(m.gate.closed)
+	m.gate.mu.Unlock()
+	m.mu.Lock()
+	for _, stop := range m.stops {
+		stop()
+	}
+	for _, b := range m.outboxes {
+		b.stop()
+	}
+	m.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		m.gate.inside.Wait()
+		close(done)
+	}()
+	defer m.cut()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		m.cut()
+		select {
+		case <-done:
+		case <-time.After(cutOffPatience):
+			m.ledgerUse.Lock()
+			defer m.ledgerUse.Unlock()
+			m.abandoned = true
+			m.log.Warn("mails were handed over whole, and their servers have not said whether they take them", "mails", m.counters.attempts.Load())
+			return nil
+		}
+	}
+	m.saveAll()
+	if m.mu.Lock(); len(m.unsaved) > 0 {
+		defer m.mu.Unlock()
+		return fmt.Errorf("drain mailer: the outcomes of %d attempts could not be stored, and count as uncertain", len(m.unsaved))
+	}
+	m.mu.Unlock()
+	return nil
+}

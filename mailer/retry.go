@@ -1,0 +1,122 @@
+package mailer
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// retry makes the next attempt for a queued mail, or ends the mail. it is its item in the outbox.
+func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
+	mail, log, there, err := m.stored(b.project, it.id)
+	p.weigh(len(mail.Message))
+	switch {
+	case err != nil:
+		m.later(b, it)
+		return
+	case !there: // lost with the store, or ended elsewhere
+		m.waiting.add(b.project, -1)
+		return
+	}
+	s := &sending{box: b, expires: time.UnixMilli(it.expires), log: log, answered: true}
+	if it.expires <= m.clock.Now().UnixMilli() {
+		m.expire(s, it)
+		return
+	}
+	d, wait, err := m.destination(b.project)
+	switch {
+	case err != nil:
+		m.later(b, it)
+	case wait != nil && b.wait(*wait):
+		m.fail(s, it, wait)
+	case wait != nil || !b.proceed(d.fingerprint):
+		b.add(it)
+	case m.noteAttempt(s) != nil:
+		m.later(b, it)
+	default:
+		m.try(s, d, &mail, leave)
+	}
+}
+
+// errHalf is for a mail of which the ledger has only a part so far: it is being salvaged from a damaged store.
+var errHalf = errors.New("a queued mail without its log entry")
+
+// stored reads a mail that has not reached its end. The queue is read first: what it lacks does not exist, while a log entry may be
+// missing for a time.
+func (m *Mailer) stored(project, id int64) (mail catalog.QueuedMail, log catalog.MailLog, there bool, err error) {
+	if mail, there, err = m.options.Ledger.QueuedMail(id); err != nil || !there {
+		return mail, log, false, err
+	}
+	if log, there, err = m.options.Ledger.MailLog(project, id); err == nil && !there {
+		err = errHalf
+	}
+	return mail, log, there && !log.Status.Ended(), err
+}
+
+// noteAttempt stores that an attempt is under way. From then on its outcome is unknown to every other process.
+func (m *Mailer) noteAttempt(s *sending) error {
+	before := s.log
+	s.log.Status, s.log.NextAttemptAt = catalog.MailSending, time.Time{}
+	s.log.Attempts++
+	err := m.options.Ledger.UpdateMail(&s.log)
+	if err != nil {
+		s.log = before
+	}
+	return err
+}
+
+// ledgerPause is how long a mail waits after the ledger has refused to store its attempt.
+const ledgerPause = 5 * time.Second
+
+// later queues a mail again after ledgerPause. Its entry stays as it is.
+func (m *Mailer) later(b *outbox, it item) {
+	it.at = ceilMilli(m.clock.Now().Add(ledgerPause))
+	b.add(it)
+}
+
+// saveAll stores the outcomes that save could not store.
+func (m *Mailer) saveAll() {
+	m.mu.Lock()
+	unsaved := m.unsaved
+	m.unsaved = nil
+	m.mu.Unlock()
+	for _, s := range unsaved {
+		s.mu.Lock()
+		m.save(s)
+		s.mu.Unlock()
+		m.leaveOutbox(s.box)
+	}
+}
+
+// expire ends a mail that was not taken in time.
+func (m *Mailer) expire(s *sending, it item) {
+	s.log.Status, s.log.NextAttemptAt = catalog.MailExpired, time.Time{}
+	if s.log.ErrorCode == "" {
+		if h := s.box.reason(); h != nil {
+			s.log.ErrorCode, s.log.ErrorMessage = h.code, "Not tried in time: "+h.message+"."
+		}
+	}
+	m.endWith(s, it, &m.counters.expired)
+}
+
+// fail ends a mail that nothing can be done about.
+func (m *Mailer) fail(s *sending, it item, why *hold) {
+	s.log.Status, s.log.NextAttemptAt = catalog.MailFailed, time.Time{}
+	s.log.ErrorCode, s.log.ErrorMessage = why.code, why.message
+	if s.log.Attempts > 0 {
+		s.log.ErrorMessage = fmt.Sprintf("%s after %d attempts", why.message, s.log.Attempts)
+	}
+	m.endWith(s, it, &m.counters.failed)
+}
+
+func (m *Mailer) endWith(s *sending, it item, counter *atomic.Uint64) {
+	if err := m.options.Ledger.UpdateMail(&s.log); err != nil && !gone(err) {
+		m.later(s.box, it)
+		return
+	}
+	counter.Add(1)
+	m.waiting.add(s.box.project, -1)
+}

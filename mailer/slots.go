@@ -1,0 +1,104 @@
+package mailer
+
+import (
+	"slices"
+	"sync"
+)
+
+// slots is the semaphore for attempts with queued mail. It bounds them over all projects, together with the bytes of their
+// messages, which are in memory. Projects take turns: an outbox that finds no slot is called in the order of asking. Outboxes
+// whose server fails get half of the slots at most, so that the others find some however many fail.
+type slots struct {
+	mu      sync.Mutex // guards what follows
+	most    int
+	all     load
+	failing load // of all: by outboxes whose server fails
+	queue   []asking
+}
+
+// A load is attempts, and the bytes of their messages.
+type load struct{ attempts, bytes int }
+
+func (l *load) add(attempts, bytes int) {
+	l.attempts += attempts
+	l.bytes += bytes
+}
+
+// An asking is an outbox that found no slot. Each outbox stands in the queue once.
+type asking struct {
+	box     *outbox
+	failing bool // its server fails
+}
+
+// A slot is the right to make one attempt.
+type slot struct {
+	slots   *slots
+	failing bool
+	bytes   int // what the message is counted with
+}
+
+// acquire takes a slot for a message that has yet to be read. Where it returns nil, none is free, and the outbox's run is
+// called once one is.
+func (t *slots) acquire(b *outbox, failing bool) *slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.free(failing) {
+		t.count(failing, 1, maxMessageBytes)
+		return &slot{t, failing, maxMessageBytes}
+	}
+	if !b.asked {
+		b.asked, t.queue = true, append(t.queue, asking{b, failing})
+	}
+	return nil
+}
+
+func (t *slots) free(failing bool) bool {
+	within := func(l load, attempts, bytes int) bool {
+		return l.attempts < attempts && l.bytes+maxMessageBytes <= bytes
+	}
+	return within(t.all, t.most, maxRetryBytes) && (!failing || within(t.failing, max(t.most/2, 1), maxRetryBytes/2))
+}
+
+func (t *slots) count(failing bool, attempts, bytes int) {
+	t.all.add(attempts, bytes)
+	if failing {
+		t.failing.add(attempts, bytes)
+	}
+}
+
+// weigh sets the size of the message once it has been read, which is mostly far below what acquire has counted.
+func (p *slot) weigh(size int) {
+	p.slots.change(p.failing, 0, size-p.bytes)
+	p.bytes = size
+}
+
+// release gives the slot back.
+func (p *slot) release() { p.slots.change(p.failing, -1, -p.bytes) }
+
+func (t *slots) change(failing bool, attempts, bytes int) {
+	t.mu.Lock()
+	t.count(failing, attempts, bytes)
+	t.mu.Unlock()
+	// An outbox that is called may not need the slot any more, and then the next one must be.
+	for b := t.next(); b != nil; b = t.next() {
+		b.run()
+	}
+}
+
+// next takes the first outbox that would find a slot out of the queue.
+func (t *slots) next() *outbox {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	healthy, failing := t.free(false), t.free(true)
+	if !healthy {
+		return nil
+	}
+	i := slices.IndexFunc(t.queue, func(a asking) bool { return failing || !a.failing })
+	if i < 0 {
+		return nil
+	}
+	b := t.queue[i].box
+	t.queue = slices.Delete(t.queue, i, i+1)
+	b.asked = false
+	return b
+}

@@ -1,0 +1,91 @@
+package smtp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// errAddress is the guard's refusal of an address.
+var errAddress = errors.New("the address is not allowed")
+
+// A guard decides where a Transport may connect. It is asked for each address right before the connection, so a second look-up
+// (DNS rebinding) cannot bring in another address.
+type guard struct {
+	allowed []netip.Prefix
+}
+
+// refused are the networks without public mail servers: the special-purpose address registries of IANA
+// (RFC 6890) as of 2026. Of IPv6 everything but global unicast (2000::/3) is refused, which includes the unspecified
+// address, loopback, IPv4-compatible ones, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), discard-only (100::/64), unique
+// local (fc00::/7), link-local (fe80::/10), site-local (fec0::/10), multicast (ff00::/8) and segment routing (5f00::/16).
+var refused = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),       // "this network", unspecified
+	netip.MustParsePrefix("10.0.0.0/8"),      // private
+	netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT
+	netip.MustParsePrefix("127.0.0.0/8"),     // loopback
+	netip.MustParsePrefix("169.254.0.0/16"),  // link-local, and the metadata of clouds
+	netip.MustParsePrefix("172.16.0.0/12"),   // private
+	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
+	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
+	netip.MustParsePrefix("192.88.99.0/24"),  // 6to4 relays
+	netip.MustParsePrefix("192.168.0.0/16"),  // private
+	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
+	netip.MustParsePrefix("198.51.100.0/24"), // documentation
+	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
+	netip.MustParsePrefix("224.0.0.0/4"),     // multicast
+	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
+	netip.MustParsePrefix("::/3"),            // all below 2000::/3
+	netip.MustParsePrefix("4000::/2"),        // and above it
+	netip.MustParsePrefix("8000::/1"),
+	netip.MustParsePrefix("2001::/23"),     // protocol assignments, Teredo, ORCHID
+	netip.MustParsePrefix("2001:db8::/32"), // documentation
+	netip.MustParsePrefix("2002::/16"),     // 6to4
+	netip.MustParsePrefix("3fff::/20"),     // documentation
+}
+
+// Prefixes of IPv6 addresses that carry an IPv4 address.
+var (
+	nat64     = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour = netip.MustParsePrefix("2002::/16")
+)
+
+// newGuard returns a guard that allows these networks too. They may be given in IPv4-mapped form.
+func newGuard(allowed []netip.Prefix) guard {
+	g := guard{allowed: slices.Clone(allowed)}
+	for i, p := range g.allowed {
+		if p.Addr().Is4In6() && p.Bits() >= 96 {
+			g.allowed[i] = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
+	}
+	return g
+}
+
+// check returns an error that is errAddress where address, an IP address with a port, is not to be connected to.
+func (g guard) check(address string) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || !g.allows(ap.Addr()) {
+		return fmt.Errorf("connect to %s: %w", address, errAddress)
+	}
+	return nil
+}
+
+// allows looks at an IPv4-mapped address as the IPv4 address that it is. An address that a
+// translator turns into an IPv4 address must be allowed in both forms: an operator who allows NAT64 does not mean 169.254.169.254
+// behind it.
+func (g guard) allows(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	inside := func(p netip.Prefix) bool { return p.Contains(a) }
+	if !slices.ContainsFunc(g.allowed, inside) && slices.ContainsFunc(refused, inside) {
+		return false
+	}
+	b := a.As16()
+	switch {
+	case nat64.Contains(a):
+		return g.allows(netip.AddrFrom4([4]byte(b[12:])))
+	case sixToFour.Contains(a):
+		return g.allows(netip.AddrFrom4([4]byte(b[2:6])))
+	}
+	return true
+}

@@ -1,0 +1,165 @@
+package smtp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"strings"
+	"time"
+
+	gosmtp "github.com/emersion/go-smtp"
+)
+
+// Limits on one reply.
+const (
+	maxReplyLine  = 4096 // bytes; RFC 5321 4.5.3.1.5 grants 512
+	maxReplyLines = 200
+)
+
+// errNoReply is a line that is no SMTP reply. It does not quote the line: what answers may be anything, and what it says
+// must not reach a caller.
+const errNoReply = textproto.ProtocolError("not an SMTP reply")
+
+// A line is the connection that go-smtp's client gets. It reads the server's replies itself, within the limits, and keeps their
+// texts; the client reads a short line with the code instead. So
+//
+//   - no text of a server reaches an error of the client or of net/textproto, which quote what they cannot understand, and a
+//     reply of many lines costs linear time;
+//   - any code of the right class will do, where the client wants one code;
+//   - the client knows of no extensions. It would add BODY=8BITMIME to MAIL, which some providers refuse, and which a message
+//     of 7 bits does not need;
+//   - nothing waits in the client's buffer: what the server has sent too early is still here to be seen.
+//
+// The methods are for one goroutine at a time.
+type line struct {
+	net.Conn // wire, or TLS over it
+	r        *bufio.Reader
+
+	code    int    // of the last reply
+	text    []byte // of the last reply, without codes, lines joined by LF
+	replies int    // how many were read
+	unread  []byte // what the client reads next
+
+	beforeReply func() // runs before the next reply is read; nil for none
+}
+
+func newLine(c net.Conn) line { return line{Conn: c, r: bufio.NewReaderSize(c, maxReplyLine)} }
+
+// Read gives the client its line for the next reply. The codes are those that the client accepts: go-smtp wants 250 and 354
+// exactly, and goes on with HELO after 500 and 502 alone.
+func (l *line) Read(p []byte) (int, error) {
+	if len(l.unread) == 0 {
+		code, err := l.reply()
+		switch {
+		case err != nil:
+			return 0, err
+		case code/100 == 2:
+			code = 250
+		case code/100 == 3:
+			code = 354
+		case code == 504:
+			code = 502
+		}
+		l.unread = fmt.Appendf(nil, "%d -\r\n", code)
+	}
+	n := copy(p, l.unread)
+	l.unread = l.unread[n:]
+	return n, nil
+}
+
+// SetDeadline does nothing: the stages of an attempt have limits of their own, see wire.within.
+func (l *line) SetDeadline(time.Time) error { return nil }
+
+// Close does nothing: go-smtp closes a connection that greets with a refusal, which is to be told QUIT.
+func (l *line) Close() error { return nil }
+
+// command sends a line and reads the reply to it. The words hold neither CR nor LF.
+func (l *line) command(words ...string) (code int, err error) {
+	if _, err := io.WriteString(l.Conn, strings.Join(words, "")+"\r\n"); err != nil {
+		return 0, err
+	}
+	return l.reply()
+}
+
+// want is command where the reply has to be of one class: 2 for 2xx.
+func (l *line) want(class int, words ...string) error {
+	code, err := l.command(words...)
+	switch {
+	case err != nil:
+		return err
+	case code >= 400:
+		return l.refusal()
+	case code/100 != class:
+		return errNoReply
+	}
+	return nil
+}
+
+// reply reads one reply (RFC 5321 4.2) into code and text. A line that is none is errNoReply, too much is errFlood.
+func (l *line) reply() (code int, err error) {
+	if l.beforeReply != nil {
+		l.beforeReply()
+		l.beforeReply = nil
+	}
+	l.text = l.text[:0]
+	for n := 0; ; n++ {
+		line, err := l.r.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull) || n == maxReplyLines:
+			return 0, errFlood
+		case err != nil:
+			return 0, err
+		}
+		for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+			line = line[:len(line)-1]
+		}
+		code, more, ok := replyLine(line)
+		if !ok {
+			return 0, errNoReply
+		}
+		if n > 0 {
+			l.text = append(l.text, '\n')
+		}
+		l.text = append(l.text, line[min(4, len(line)):]...)
+		if !more {
+			l.code = code
+			l.replies++
+			return code, nil
+		}
+	}
+}
+
+// replyLine takes a line's code, and whether more lines follow.
+func replyLine(line []byte) (code int, more, ok bool) {
+	if len(line) < 3 || line[0] < '2' || line[0] > '5' {
+		return 0, false, false
+	}
+	for _, c := range line[:3] {
+		if c < '0' || c > '9' {
+			return 0, false, false
+		}
+		code = code*10 + int(c-'0')
+	}
+	if len(line) == 3 {
+		return code, false, true
+	}
+	return code, line[3] == '-', line[3] == '-' || line[3] == ' '
+}
+
+// refusal is the last reply as an error.
+func (l *line) refusal() error { return &textproto.Error{Code: l.code, Msg: string(l.text)} }
+
+// answered is what the client's error means: the server's refusal, with its text, or an error of the connection.
+func (l *line) answered(err error) error {
+	var reply *gosmtp.SMTPError
+	switch {
+	case err == nil, !errors.As(err, &reply):
+		return err
+	case l.code >= 400:
+		return l.refusal()
+	}
+	return errNoReply
+}

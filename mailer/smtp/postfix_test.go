@@ -1,0 +1,244 @@
+package smtp_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/mailer/smtp"
+)
+
+// needTools says where programs are. In CI a machine without one is a failure, elsewhere the test is skipped.
+func needTools(t testing.TB, names ...string) (paths []string) {
+	t.Helper()
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if _, there := os.Stat("/usr/sbin/" + name); err != nil && there == nil { // not everybody has sbin in PATH
+			path, err = "/usr/sbin/"+name, nil
+		}
+		switch {
+		case err != nil && os.Getenv("CI") != "":
+			t.Fatal(err)
+		case err != nil:
+			t.Skip("needs a program that is not here: ", err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// needRoot is as needTools.
+func needRoot(t testing.TB) {
+	t.Helper()
+	switch {
+	case os.Geteuid() == 0:
+	case os.Getenv("CI") != "":
+		t.Fatal("needs root")
+	default:
+		t.Skip("needs root")
+	}
+}
+
+// sharedDir is a folder of the test that other users can reach.
+func sharedDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// freePort is a port of loopback that nothing listens on.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func write(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a program to its end.
+func run(t testing.TB, stdin, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", name, err, out)
+	}
+}
+
+// start runs a program until the test ends, and waits for its ports to answer.
+func start(t testing.TB, cmd *exec.Cmd, ports ...int) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			_ = cmd.Process.Kill()
+			<-done
+		}
+	})
+	for _, port := range ports {
+		eventually(t, fmt.Sprintf("%s listens on %d", cmd.Path, port), func() bool {
+			select {
+			case <-done:
+				t.Fatalf("%s has ended: %s", cmd.Path, out.String())
+			default:
+			}
+			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				return false
+			}
+			_ = c.Close()
+			return true
+		})
+	}
+}
+
+// A realServer is a mail server of a distribution. Its ports want a login, but for clear.
+type realServer struct {
+	clear, starttls, implicit int
+	only                      map[string]int // STARTTLS with one way to log in
+	ca                        *testCA
+	mails                     func() []string // those taken, as they are stored
+}
+
+func (r realServer) at(port int) smtp.Server {
+	return smtp.Server{Host: "127.0.0.1", Port: port, CA: r.ca.pem, SSL: port == r.implicit, TLS: port != r.implicit && port != r.clear}
+}
+
+// postfixServices is a master.cf with the listeners, and writes what says how to log in at each.
+func (r realServer) postfixServices(t testing.TB, dir string) string {
+	t.Helper()
+	master, err := os.ReadFile("/etc/postfix/master.cf")
+	if err != nil {
+		master, err = os.ReadFile("/usr/share/postfix/master.cf.dist")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s strings.Builder
+	for line := range strings.Lines(string(master)) { // all but what listens on the network, or runs other programs
+		if f := strings.Fields(line); len(f) == 8 && !strings.ContainsAny(line[:1], "# \t") && f[1] != "inet" && f[7] != "pipe" {
+			f[4] = "n" // chroot
+			s.WriteString(strings.Join(f, " ") + "\n")
+		}
+	}
+	s.WriteString("postlog unix-dgram n - n - 1 postlogd\n")
+	listen := func(port int, options string) {
+		fmt.Fprintf(&s, "127.0.0.1:%d inet n - n - - smtpd %s\n", port, options)
+	}
+	sasl := func(name, mechanisms string) string {
+		write(t, dir+"/sasl/"+name+".conf",
+			fmt.Sprintf("pwcheck_method: auxprop\nauxprop_plugin: sasldb\nmech_list: %s\nsasldb_path: %s/sasldb2\n", mechanisms, dir))
+		return " -o smtpd_sasl_auth_enable=yes -o smtpd_client_restrictions=permit_sasl_authenticated,reject -o smtpd_sasl_path=" + name
+	}
+	listen(r.clear, "")
+	listen(r.starttls, "-o smtpd_tls_security_level=encrypt"+sasl("smtpd", "PLAIN LOGIN"))
+	listen(r.implicit, "-o smtpd_tls_wrappermode=yes"+sasl("smtpd", "PLAIN LOGIN"))
+	for mechanism, port := range r.only {
+		listen(port, "-o smtpd_tls_security_level=encrypt"+sasl("only-"+strings.ToLower(mechanism), mechanism))
+	}
+	return s.String()
+}
+
+// newPostfix starts Debian's Postfix with its own configuration, queue and accounts. It takes mail for peer.example.
+func newPostfix(t testing.TB) realServer {
+	t.Helper()
+	needRoot(t)
+	tools := needTools(t, "postconf", "postfix", "saslpasswd2")
+	daemons, err := exec.Command(tools[0], "-d", "-h", "daemon_directory").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := user.Lookup("postfix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := sharedDir(t)
+	r := realServer{clear: freePort(t), starttls: freePort(t), implicit: freePort(t), ca: newTestCA(t),
+		only: map[string]int{"PLAIN": freePort(t), "LOGIN": freePort(t), "CRAM-MD5": freePort(t)}}
+	cert, key := r.ca.files(t, "127.0.0.1")
+	write(t, dir+"/cert.pem", string(key)+string(cert))
+	write(t, dir+"/main.cf", fmt.Sprintf(`compatibility_level = 3.6
+queue_directory = %[1]s/spool
+data_directory = %[1]s/lib
+maillog_file = %[1]s/mail.log
+maillog_file_prefixes = %[1]s
+myhostname = mail.postfix.example
+mydestination =
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+virtual_mailbox_domains = peer.example
+virtual_mailbox_maps = inline:{ {ann@peer.example = ann/} {grey@peer.example = grey/} }
+virtual_mailbox_base = %[1]s/mail
+virtual_minimum_uid = 1
+virtual_uid_maps = static:%[2]s
+virtual_gid_maps = static:%[3]s
+message_size_limit = 20000
+notify_classes =
+default_transport = discard:
+smtpd_tls_chain_files = %[1]s/cert.pem
+smtpd_sasl_type = cyrus
+smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination
+smtpd_recipient_restrictions = check_recipient_access inline:{ {grey@peer.example = 450 4.2.0 Greylisted, try again in 300 seconds} }
+smtpd_sender_restrictions = check_sender_access inline:{ {forged@acme.example = 553 5.7.1 not yours} }
+`, dir, owner.Uid, owner.Gid))
+	write(t, dir+"/master.cf", r.postfixServices(t, dir))
+	for _, d := range []string{"/lib", "/mail", "/spool"} {
+		if err := os.Mkdir(dir+d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, testPassword, tools[2], "-p", "-c", "-f", dir+"/sasldb2", "-u", "acme.example", "hello")
+	run(t, "", "chown", "postfix", dir+"/lib", dir+"/mail", dir+"/sasldb2")
+	run(t, "", tools[1], "-c", dir, "check")
+	start(t, exec.Command(strings.TrimSpace(string(daemons))+"/master", "-c", dir, "-d"), r.clear, r.starttls, r.implicit)
+	r.mails = func() (all []string) {
+		names, _ := filepath.Glob(dir + "/mail/ann/new/*")
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(b))
+		}
+		return all
+	}
+	t.Cleanup(func() {
+		if b, _ := os.ReadFile(dir + "/mail.log"); t.Failed() {
+			t.Logf("%s", b[max(0, len(b)-4000):])
+		}
+	})
+	return r
+}

@@ -1,0 +1,143 @@
+package smtp
+
+import (
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A verdict is what follows from a reply. This file is the table of SMTP replies.
+type verdict struct {
+	class   Class
+	code    catalog.Code
+	message string
+	fields  []string // of the SMTP config, see advice
+}
+
+// The verdicts of several rows.
+var (
+	authRequired = verdict{BadConfig, CodeAuthRequired, "The server wants a login, and there is no username.", []string{"username"}}
+	tooLarge     = verdict{Permanent, CodeMessageTooLarge, "The message is larger than the server takes.", nil}
+	rejected     = verdict{Permanent, CodeMessageRejected, "The server refuses the message.", nil}
+	temporary    = verdict{Temporary, CodeTemporary, "The server does not take the mail at the moment.", nil}
+	relayDenied  = verdict{BadConfig, CodeRelayDenied, "The server does not pass mail on for this account.", []string{"username"}}
+	protocol     = verdict{Permanent, CodeProtocolError, "The server does not know a command that every SMTP server has.", []string{"host"}}
+)
+
+// advice tells for each field what may be wrong with it.
+var advice = map[string]string{
+	"host":       "the server there refuses to serve",
+	"tlsEnabled": "the server does not do STARTTLS at the moment, or not at all",
+	"username":   "is not what the server wants: it must be that of an account that may send mail to others",
+	"password":   "may be wrong",
+	"fromEmail":  "is not an address that the server lets this account send from",
+	"toEmail":    "the server does not take mail for this address",
+}
+
+// advice is the text for a field, more exact where the code allows it.
+func (v verdict) advice(field string) string {
+	switch {
+	case field == "username" && v.code == CodeAuthFailed:
+		return "may be wrong, or not one that this password is for"
+	case field == "username" && v.code == CodeAuthRequired:
+		return "is needed, with its password: the server takes no mail without a login"
+	}
+	return advice[field]
+}
+
+// aboutRecipient reports an enhanced code that is about the recipient's address (RFC 3463 3.2) or mailbox (3.3).
+func aboutRecipient(enhanced string) bool {
+	return strings.HasPrefix(enhanced, "5.1.") || strings.HasPrefix(enhanced, "5.2.")
+}
+
+// namesRelay tells a refusal to relay from a refusal of the recipient where the enhanced code does not: Exim gives none, others
+// give 5.0.0 or a 5.7.x of their own. This is the one place where the table goes by text, because nothing else differs.
+func namesRelay(text string) bool {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
+	return slices.ContainsFunc(words, func(w string) bool { return w == "relay" || w == "relaying" })
+}
+
+// classifyReply judges a negative reply by its code and, where the table says so, its enhanced code or text.
+func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
+	enhanced, text := a.clean(refusal.Msg)
+	v := a.verdict(refusal.Code, enhanced)
+	if a.stage == StageRcpt && v.code == CodeRecipientRejected && !aboutRecipient(enhanced) && namesRelay(text) {
+		v = relayDenied
+	}
+	out := a.end(v.class, v.code, "%s", v.message)
+	if v.code == CodeAuthFailed { // a fixed text: forms search it
+		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)", refusal.Code)
+	}
+	for _, field := range v.fields {
+		out.Problems.Addf(field, "%s", v.advice(field))
+	}
+	if v.code == CodeAuthRequired && a.session.startTLS && !a.session.secure {
+		out.Problems.Addf("tlsEnabled", "the server offers STARTTLS, and may want that first")
+	}
+	out.SMTPCode, out.Enhanced = refusal.Code, enhanced
+	if !slices.Contains([]Stage{StageGreeting, StageEHLO, StageSTARTTLS}, a.stage) {
+		out.Reply = text
+	}
+	if refusal.Code < 500 {
+		out.RetryIn = retryHint(refusal.Msg)
+	}
+	return out
+}
+
+func (a *attempt) verdict(code int, enhanced string) verdict {
+	anonymous := a.server.Username == "" && (code == 530 || code >= 500 && strings.HasPrefix(enhanced, "5.7."))
+	unknown := code == 500 || code == 502 || code == 503 || code == 504 || code == 555
+	switch a.stage {
+	case StageGreeting, StageEHLO:
+		if code < 500 {
+			return verdict{Temporary, CodeServiceUnavailable, "The server is not available at the moment.", []string{"host"}}
+		}
+		return verdict{Permanent, CodeRejected, "The server refuses to talk to this service.", []string{"host"}}
+	case StageSTARTTLS:
+		if code < 500 {
+			return verdict{Temporary, CodeTLSHandshake, "The server cannot do TLS at the moment.", []string{"tlsEnabled"}}
+		}
+		return verdict{Permanent, CodeSTARTTLSUnavailable, "The server refuses STARTTLS.", []string{"tlsEnabled"}}
+	case StageAuth:
+		switch {
+		case code < 500:
+			return verdict{Temporary, CodeAuthTemporary, "The server cannot check the login at the moment.", nil}
+		case unknown:
+			return verdict{Permanent, CodeAuthUnsupported, "The server does not do the login that it offers.", []string{"username"}}
+		}
+		return verdict{class: BadConfig, code: CodeAuthFailed, fields: []string{"username", "password"}}
+	case StageMail:
+		switch {
+		case code < 500:
+			return temporary
+		case anonymous:
+			return authRequired
+		case code == 552:
+			return tooLarge
+		case unknown:
+			return protocol
+		}
+		return verdict{BadConfig, CodeSenderRejected, "The server refuses the sender.", []string{"fromEmail"}}
+	case StageRcpt:
+		switch {
+		case code < 500:
+			return temporary
+		case anonymous:
+			return authRequired
+		case enhanced == "5.7.1":
+			return relayDenied
+		case unknown:
+			return protocol
+		}
+		return verdict{Permanent, CodeRecipientRejected, "The server refuses the recipient.", []string{"toEmail"}}
+	}
+	switch { // DATA and the final dot
+	case code < 500:
+		return temporary
+	case code == 552 && slices.Contains([]string{"", "5.3.4", "5.2.3"}, enhanced): // else it is about the mailbox or the content
+		return tooLarge
+	}
+	return rejected
+}

@@ -1,0 +1,97 @@
+package smtp
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxReplyText is how many characters of a server's reply are passed on.
+const maxReplyText = 200
+
+// withheld stands for a reply that has a secret in it.
+const withheld = "(withheld: it repeats the password)"
+
+var enhancedCode = regexp.MustCompile(`^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)`)
+
+// clean takes the enhanced status code (RFC 3463) off the lines of a reply, and makes the rest fit for people and logs: one line,
+// printable, not too long. A reply that repeats the password, as it is or in a form that AUTH gives it, is withheld.
+func (a *attempt) clean(reply string) (enhanced, text string) {
+	lines := strings.Split(reply, "\n")
+	for i, line := range lines {
+		if m := enhancedCode.FindStringSubmatch(line); m != nil {
+			enhanced, lines[i] = m[1], line[len(m[0]):]
+		}
+	}
+	joined := strings.ToValidUTF8(strings.Join(lines, " "), "?")
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, joined)
+	text = strings.TrimSpace(text)
+	if repeats(reply, a.server) || repeats(strings.Join(lines, ""), a.server) || repeats(text, a.server) {
+		return enhanced, withheld
+	}
+	n := 0
+	for i := range text {
+		if n++; n > maxReplyText {
+			return enhanced, text[:i]
+		}
+	}
+	return enhanced, text
+}
+
+// repeats reports whether a text contains the password, in clear or in base64, at any position of the answer to AUTH.
+func repeats(text string, server Server) bool {
+	if server.Password == "" || text == "" {
+		return false
+	}
+	if strings.Contains(text, server.Password) || strings.Contains(strings.ToLower(text), strings.ToLower(server.Password)) {
+		return true
+	}
+	for before := range 3 {
+		// Only the base64 characters that the password alone decides, not its neighbours.
+		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + server.Password))
+		encoded = encoded[[...]int{0, 2, 3}[before]:]
+		if (before+len(server.Password))%3 != 0 {
+			encoded = encoded[:len(encoded)-1]
+		}
+		if len(encoded) >= 3 && strings.Contains(text, encoded) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxHint is the longest wait that a server may ask for.
+const maxHint = time.Hour
+
+var (
+	hintWords = regexp.MustCompile(`(?i)\b(?:in|for|after|wait)\s+(\d{1,6})\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`)
+	hintClock = regexp.MustCompile(`\b(?:in|for|after|wait)\s+(\d{1,2}):(\d\d):(\d\d)\b`)
+)
+
+// retryHint is how long a 4xx reply asks to wait ("try again in 300 seconds", "come back in 00:04:59"), at most
+// maxHint; 0 where it does not say. The class of a reply never depends on its text.
+func retryHint(reply string) time.Duration {
+	var d time.Duration
+	if m := hintWords.FindStringSubmatch(reply); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour}[m[2][0]|0x20]
+		d = time.Duration(n) * unit
+	} else if m := hintClock.FindStringSubmatch(reply); m != nil {
+		for i, unit := range []time.Duration{time.Hour, time.Minute, time.Second} {
+			n, _ := strconv.Atoi(m[i+1])
+			d += time.Duration(n) * unit
+		}
+	}
+	return min(d, maxHint)
+}

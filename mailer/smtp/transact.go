@@ -1,0 +1,68 @@
+package smtp
+
+import "time"
+
+// stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
+const stalePatience = 10 * time.Second
+
+// transact hands the mail over: MAIL, RCPT, DATA, the message. Once the final dot is out, a.stage is StageEOD, and the context
+// has no say any more, unless the attempt is alone.
+func (a *attempt) transact(s *session) error {
+	a.session, a.stage = s, StageMail
+	release := s.wire.watch(a.ctx)
+	defer release()
+	if s.maxSize > 0 && int64(len(a.message)) > s.maxSize {
+		return errTooLarge
+	}
+	s.used++
+	patience := a.limits.Command
+	if s.used > 1 {
+		patience = min(patience, stalePatience)
+	}
+	if s.reset {
+		// Not the client's Reset, which says EHLO again afterwards.
+		s.wire.within(patience)
+		if err := s.want(2, "RSET"); err != nil {
+			return err
+		}
+		s.reset = false
+	}
+	s.wire.within(patience)
+	if err := s.answered(s.client.Mail(a.env.From, nil)); err != nil {
+		return err
+	}
+	a.stage = StageRcpt
+	s.wire.within(a.limits.Command)
+	if err := s.answered(s.client.Rcpt(a.env.To, nil)); err != nil {
+		return err
+	}
+	a.stage = StageData
+	s.wire.within(a.limits.Data)
+	body, err := s.client.Data()
+	if err := s.answered(err); err != nil {
+		return err
+	}
+	if s.r.Buffered() > 0 {
+		return errNoReply // what has come before the dot is out is no reply to it
+	}
+	a.stage = StageBody
+	s.wire.within(a.limits.Body)
+	// The client reads the reply in the same call that writes the dot, and only where that was written without an error: until
+	// then the server cannot have taken the mail. After an error the client writes nothing more, so no dot either.
+	s.beforeReply = func() {
+		a.stage = StageEOD
+		if !a.alone {
+			release()
+		}
+		s.wire.within(a.limits.Dot)
+	}
+	if _, err = body.Write(a.message); err == nil {
+		_, err = body.CloseWithResponse()
+	}
+	s.beforeReply = nil
+	if err := s.answered(err); err != nil {
+		return err
+	}
+	a.accepted = string(s.text)
+	return nil
+}

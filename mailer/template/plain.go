@@ -1,0 +1,357 @@
+package template
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+
+	"fingerpost/resolver/catalog"
+)
+
+// PlainText makes plain text of HTML: tags dropped, links as "text (url)", character references decoded, blocks on lines of their own,
+// lists with marks. Comments, styles, scripts and hidden elements are left out. It is "" where nothing is left.
+func PlainText(source string) string {
+	w := &plainWriter{}
+	z := html.NewTokenizer(strings.NewReader(source))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return w.finish()
+		case html.TextToken:
+			w.token(z.Token().Data)
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := z.Token()
+			if t.Data == "noscript" { // shown wherever scripts do not run
+				z.NextIsNotRawText()
+			}
+			w.start(t)
+		case html.EndTagToken:
+			w.end(z.Token().Data)
+		}
+	}
+}
+
+// Placeholders go through PlainText as these with a number between. They are no characters but reserved for a program's
+// own use (Unicode 23.7), so a template has no reason to hold them.
+const (
+	markOpen  = "\uFDD0"
+	markClose = "\uFDD1"
+)
+
+// plainSegments is PlainText for a body with placeholders, so that the work is done once, and values stay as they are
+// whatever stands in them.
+func plainSegments(body []catalog.Segment) (plain []catalog.Segment) {
+	var b strings.Builder
+	first := map[string]int{} // equal placeholders must be equal here, so that a link that shows its own address is seen
+	for i, s := range body {
+		b.WriteString(s.Text)
+		if s.Name == "" {
+			continue
+		}
+		if _, known := first[s.Name]; !known {
+			first[s.Name] = i
+		}
+		b.WriteString(markOpen + strconv.Itoa(first[s.Name]) + markClose)
+	}
+	text := PlainText(b.String())
+	for {
+		before, rest, ok := strings.Cut(text, markOpen)
+		if !ok {
+			break
+		}
+		number, after, _ := strings.Cut(rest, markClose)
+		i, err := strconv.Atoi(number)
+		if err != nil || i < 0 || i >= len(body) || body[i].Name == "" { // the template's own characters
+			plain = append(plain, catalog.Segment{Text: before})
+			text = rest
+			continue
+		}
+		plain = append(plain, catalog.Segment{Text: before, Name: body[i].Name})
+		text = after
+	}
+	if text != "" {
+		plain = append(plain, catalog.Segment{Text: text})
+	}
+	return plain
+}
+
+// A plainWriter makes text of tokens.
+type plainWriter struct {
+	out     strings.Builder
+	breaks  int  // line breaks to write before the next word
+	space   bool // a blank to write before the next word
+	fresh   bool // only a list mark stands on the line
+	pre     int  // open <pre>
+	quoted  int  // open <blockquote>
+	lists   []openList
+	link    openLink
+	unseen  string // the element whose content is not seen, "" for none
+	nesting int    // how many of it are open
+}
+
+// An openList is an open <ul> or <ol>.
+type openList struct {
+	ordered bool
+	items   int
+}
+
+// An openLink is an open <a>.
+type openLink struct {
+	url  string // "" for none
+	from int    // where its text begins in the output
+}
+
+// Blocks: how many line breaks stand before and after.
+var blocks = map[string]int{
+	"p": 2, "h1": 2, "h2": 2, "h3": 2, "h4": 2, "h5": 2, "h6": 2, "blockquote": 2, "pre": 2, "dl": 2, "hr": 2, "ul": 2, "ol": 2, "table": 2,
+	"address": 1, "article": 1, "aside": 1, "body": 1, "caption": 1, "center": 1, "dd": 1, "details": 1, "div": 1, "dt": 1, "fieldset": 1,
+	"figcaption": 1, "figure": 1, "footer": 1, "form": 1, "header": 1, "li": 1, "main": 1, "nav": 1, "section": 1, "summary": 1, "tr": 1,
+}
+
+// unseenElements are elements whose content no reader sees.
+var unseenElements = map[string]bool{
+	"title": true, "style": true, "script": true, "template": true, "iframe": true, "noembed": true, "noframes": true,
+	"object": true, "svg": true, "select": true, "textarea": true,
+}
+
+// void elements have no end tag, so they cannot hide anything.
+var void = map[string]bool{
+	"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true, "link": true, "meta": true,
+	"source": true, "track": true, "wbr": true,
+}
+
+// endedByNext are elements that the next of their kind ends.
+var endedByNext = map[string]bool{"p": true, "li": true, "dt": true, "dd": true, "tr": true, "td": true, "th": true, "option": true}
+
+// maxDepth bounds what lists and quotations add to each line.
+const maxDepth = 8
+
+func (w *plainWriter) start(t html.Token) {
+	name := t.Data
+	if w.unseen != "" {
+		switch {
+		case name != w.unseen:
+			return
+		case !endedByNext[name]:
+			w.nesting++
+			return
+		}
+		w.unseen = ""
+	}
+	if unseenElements[name] || hidden(t.Attr) {
+		if !void[name] {
+			w.breakLine(min(1, blocks[name]))
+			w.unseen, w.nesting = name, 1
+		}
+		return
+	}
+	w.breakLine(blocks[name])
+	switch name {
+	case "br":
+		w.breaks++
+	case "hr":
+		w.word("---")
+		w.breakLine(2)
+	case "td", "th":
+		w.space = true
+	case "img":
+		w.token(attribute(t.Attr, "alt"))
+	case "a":
+		w.endLink()
+		w.link = openLink{linkURL(attribute(t.Attr, "href")), -1}
+	case "pre":
+		w.pre++
+	case "blockquote":
+		w.quoted++
+	case "ul", "ol":
+		if len(w.lists) > 0 {
+			w.breaks = min(w.breaks, 1)
+		}
+		w.lists = append(w.lists, openList{ordered: name == "ol"})
+	case "li":
+		w.item()
+	}
+}
+
+func (w *plainWriter) end(name string) {
+	if w.unseen != "" {
+		if name == w.unseen {
+			if w.nesting--; w.nesting == 0 {
+				w.unseen = ""
+			}
+		}
+		return
+	}
+	switch name {
+	case "a":
+		w.endLink()
+	case "pre":
+		w.pre = max(0, w.pre-1)
+	case "blockquote":
+		w.quoted = max(0, w.quoted-1)
+	case "ul", "ol":
+		w.lists = w.lists[:max(0, len(w.lists)-1)]
+	}
+	n := blocks[name]
+	if (name == "ul" || name == "ol") && len(w.lists) > 0 {
+		n = 1
+	}
+	w.breakLine(n)
+}
+
+func hidden(attrs []html.Attribute) bool {
+	for _, a := range attrs {
+		if a.Key == "hidden" {
+			return true
+		}
+		if a.Key == "style" {
+			style := strings.ToLower(strings.Join(strings.Fields(a.Val), ""))
+			if strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func attribute(attrs []html.Attribute, key string) string {
+	for _, a := range attrs {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// linkURL is what is worth showing of an href.
+func linkURL(href string) string {
+	href = strings.Join(strings.Fields(href), "")
+	scheme, _, _ := strings.Cut(strings.ToLower(href), ":")
+	switch {
+	case strings.HasPrefix(href, markOpen), scheme == "http", scheme == "https", scheme == "mailto", scheme == "tel":
+		return href
+	}
+	return ""
+}
+
+func (w *plainWriter) endLink() {
+	l := w.link
+	w.link = openLink{}
+	if l.url == "" {
+		return
+	}
+	if l.from < 0 { // it has no words
+		w.word(l.url)
+		return
+	}
+	text := strings.TrimSpace(w.out.String()[l.from:])
+	bare := l.url[strings.IndexByte(l.url, ':')+1:]
+	if text == l.url || text == bare || text == strings.TrimPrefix(bare, "//") || text+"/" == strings.TrimPrefix(bare, "//") {
+		return
+	}
+	w.out.WriteString(" (" + l.url + ")") // before what is still to be written: blanks and breaks after the text
+}
+
+// item begins an item of the innermost list.
+func (w *plainWriter) item() {
+	mark := "- "
+	if n := len(w.lists); n > 0 && w.lists[n-1].ordered {
+		w.lists[n-1].items++
+		mark = strconv.Itoa(w.lists[n-1].items) + ". "
+	}
+	w.breaks = max(w.breaks, 1)
+	w.gap(true)
+	w.out.WriteString(mark)
+	w.fresh = true
+}
+
+// breakLine ends the line, and leaves one empty where n is 2.
+func (w *plainWriter) breakLine(n int) {
+	if n > 0 && !w.fresh {
+		w.breaks = max(w.breaks, n)
+	}
+}
+
+// token writes a text node, or the text of an attribute.
+func (w *plainWriter) token(s string) {
+	if w.unseen != "" {
+		return
+	}
+	s = strings.ReplaceAll(s, "\u00a0", " ")
+	if w.pre > 0 {
+		for i, line := range strings.Split(s, "\n") {
+			if i > 0 {
+				w.breaks++
+			}
+			if line != "" {
+				w.word(strings.TrimSuffix(line, "\r"))
+			}
+		}
+		return
+	}
+	for s != "" {
+		rest := strings.TrimLeft(s, " \t\r\n\f")
+		w.space = w.space || len(rest) < len(s)
+		n := strings.IndexAny(rest, " \t\r\n\f")
+		if n < 0 {
+			n = len(rest)
+		}
+		if n > 0 {
+			w.word(rest[:n])
+		}
+		s = rest[n:]
+	}
+}
+
+// word writes something that is seen, after the gap before it.
+func (w *plainWriter) word(s string) {
+	w.gap(false)
+	if w.link.url != "" && w.link.from < 0 {
+		w.link.from = w.out.Len()
+	}
+	w.out.WriteString(s)
+}
+
+// gap writes the breaks or the blank that are due, and what each line begins with. mark says that a list mark follows.
+func (w *plainWriter) gap(mark bool) {
+	switch {
+	case w.out.Len() == 0:
+		w.prefix(mark)
+	case w.breaks > 0:
+		for range min(w.breaks, 2) {
+			w.out.WriteByte('\n')
+		}
+		w.prefix(mark)
+	case w.space && !w.fresh:
+		w.out.WriteByte(' ')
+	}
+	w.breaks, w.space, w.fresh = 0, false, false
+}
+
+func (w *plainWriter) prefix(mark bool) {
+	w.out.WriteString(strings.Repeat("> ", min(w.quoted, maxDepth)))
+	depth := min(len(w.lists), maxDepth)
+	if mark {
+		depth = max(0, depth-1)
+	}
+	w.out.WriteString(strings.Repeat("  ", depth))
+}
+
+func (w *plainWriter) finish() string {
+	w.endLink()
+	s := w.out.String()
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, badInBody) {
+		s = strings.Map(func(r rune) rune {
+			if badInBody(r) {
+				return -1
+			}
+			return r
+		}, s)
+	}
+	if s = strings.TrimSpace(s); s == "" {
+		return ""
+	}
+	return s + "\n"
+}
