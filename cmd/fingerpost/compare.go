@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
 )
 
@@ -42,19 +43,29 @@ type view struct {
 // everything is the view of a store.
 var everything = view{ids: true}
 
+// apiView is the view that every API gives.
+func apiView() view {
+	return view{
+		project: client.Fields(catalog.KindProject), domain: client.Fields(catalog.KindDomain),
+		service: client.Fields(catalog.KindServiceSettings), auth: client.Fields(catalog.KindAuthSettings),
+		smtp: client.Fields(catalog.KindSMTPConfig), template: client.Fields(catalog.KindTemplate),
+	}
+}
+
 // seenBy is the view that the API gives of a project.
-func seenBy(f *found, ids bool) view {
-	v := view{project: projectFields, domain: domainFields, service: serviceFields, auth: authFields, smtp: smtpFields,
-		template: templateFields, ids: ids}
-	if f.flat {
-		v.service, v.auth = slices.Concat(serviceFields, flatServiceFields), slices.Concat(authFields, flatAuthFields)
+func seenBy(f *client.Project, ids bool) view {
+	v := apiView()
+	v.ids = ids
+	if f.Flat {
+		v.service = append(v.service, client.FlatFields(catalog.KindServiceSettings)...)
+		v.auth = append(v.auth, client.FlatFields(catalog.KindAuthSettings)...)
 	}
 	return v
 }
 
 // compareProject says what turns have into want; one of them may be nil. renumbered counts the objects whose uuid or id
 // differ where v does not compare them.
-func compareProject(have *found, want *catalog.ProjectConfig, v view) (changes []change, renumbered int) {
+func compareProject(have *client.Project, want *catalog.ProjectConfig, v view) (changes []change, renumbered int) {
 	c := comparison{view: v}
 	switch {
 	case have == nil:
@@ -118,7 +129,7 @@ func (c *comparison) remove(have *catalog.ProjectConfig) {
 	c.templates(have.Templates, nil, nil)
 }
 
-func (c *comparison) project(have *found, want *catalog.ProjectConfig) {
+func (c *comparison) project(have *client.Project, want *catalog.ProjectConfig) {
 	h, w := &have.Project, &want.Project
 	fields := diffFields(
 		append([]catalog.Field{{Name: "slug", Value: &h.Slug}}, h.Fields()...),
@@ -130,9 +141,9 @@ func (c *comparison) project(have *found, want *catalog.ProjectConfig) {
 		c.settingsIdentity(have.Service.UUID, want.Service.UUID)...))
 	c.note(actionChange, catalog.KindAuthSettings, "", append(diffFields(have.Auth.Fields(), want.Auth.Fields(), c.auth),
 		c.settingsIdentity(have.Auth.UUID, want.Auth.UUID)...))
-	if have.mail {
+	if have.Mail {
 		c.compareSMTP(have.SMTP, want.SMTP)
-		c.templates(have.Templates, want.Templates, have.untold)
+		c.templates(have.Templates, want.Templates, have.Untold)
 	}
 }
 
@@ -238,7 +249,7 @@ func (c *comparison) compareSMTP(have, want *catalog.SMTPConfig) {
 }
 
 // templates compares by code, but for what is not known.
-func (c *comparison) templates(have, want []catalog.Template, unknown untold) {
+func (c *comparison) templates(have, want []catalog.Template, unknown client.Untold) {
 	byCode := map[string]*catalog.Template{}
 	for i := range have {
 		byCode[have[i].Code] = &have[i]

@@ -70,6 +70,13 @@ func newDesired(checked *configsrc.Checked) *desired {
 	return d
 }
 
+// plainMaxAge leaves out what holds anyway.
+func plainMaxAge(t *catalog.Template) {
+	if t.MaxAge == catalog.DefaultMaxAge {
+		t.MaxAge = ""
+	}
+}
+
 // A pair is a project that is on the server, in the files, or both.
 type pair struct {
 	have *catalog.Project

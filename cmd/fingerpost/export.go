@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
@@ -110,7 +111,7 @@ type exported struct {
 // A job is what is to be done for one project.
 type job struct {
 	pair
-	found    *found // nil: it has to be made
+	found    *client.Project // nil: it has to be made
 	changes  []change
 	password string // opened, where it is to be sent
 	sealed   error  // why the password could not be opened
@@ -127,7 +128,7 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 		return err
 	}
 	out.Valid = true
-	r, err := f.connect(t)
+	r, err := f.connect()
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 		return no("%s declares no project, and --delete would remove all that the server has: nothing was sent", dir)
 	}
 	e := &exporter{remote: r, flags: f, want: want, out: &out}
-	if err := e.prepare(ctx, dir); err != nil {
+	if err := e.prepare(ctx, t, dir); err != nil {
 		return err
 	}
 	if len(e.problems) > 0 {
@@ -159,7 +160,7 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 
 // An exporter brings a server to what the files say.
 type exporter struct {
-	remote   *remote
+	remote   *client.Client
 	flags    exportFlags
 	want     *desired
 	out      *exported
@@ -171,25 +172,25 @@ type exporter struct {
 }
 
 // prepare reads the server and finds out what is to be done, and what stands in the way.
-func (e *exporter) prepare(ctx context.Context, dir string) error {
-	haves, err := e.remote.projects(ctx)
+func (e *exporter) prepare(ctx context.Context, t terminal, dir string) error {
+	haves, err := e.remote.Projects(ctx)
 	if err != nil {
 		return err
 	}
 	pairs := pairUp(haves, e.want.projects)
 	owners := owners{}
-	get := func(ctx context.Context, i int) (*found, error) {
+	get := func(ctx context.Context, i int) (*client.Project, error) {
 		if pairs[i].have == nil {
 			return nil, nil
 		}
-		return e.remote.project(ctx, pairs[i].have)
+		return e.remote.Project(ctx, pairs[i].have)
 	}
-	read := e.remote.t.progress("projects read")
+	read := t.progress("projects read")
 	defer read.end()
-	err = inOrder(ctx, e.remote.parallel, len(pairs), get, func(i int, have *found) error {
+	err = client.InOrder(ctx, e.flags.parallel, len(pairs), get, func(i int, have *client.Project) error {
 		read.set(i+1, len(pairs))
 		j := &job{pair: pairs[i], found: have}
-		j.changes, _ = compareProject(have, j.want, apiView)
+		j.changes, _ = compareProject(have, j.want, apiView())
 		if j.want == nil {
 			j.changes = j.changes[:1] // all else goes with its project
 		}
@@ -207,7 +208,7 @@ func (e *exporter) prepare(ctx context.Context, dir string) error {
 		} else {
 			j.found = nil // not needed any more
 		}
-		if have != nil && !have.mail && j.want != nil && mails(j.want) {
+		if have != nil && !have.Mail && j.want != nil && mails(j.want) {
 			e.mailless++
 		}
 		return nil
@@ -225,9 +226,6 @@ func (e *exporter) prepare(ctx context.Context, dir string) error {
 }
 
 func mails(p *catalog.ProjectConfig) bool { return p.SMTP != nil || len(p.Templates) > 0 }
-
-// apiView is what the API can set.
-var apiView = view{project: projectFields, domain: domainFields, service: serviceFields, auth: authFields, smtp: smtpFields, template: templateFields}
 
 // owners tells which project of the server keeps a domain through an export.
 type owners map[string]string
@@ -253,7 +251,7 @@ func (o owners) conflicts(j *job) (problems []string) {
 		}
 		if owner, taken := o[c.Name]; taken && (j.found == nil || owner != j.found.Project.Slug) {
 			problems = append(problems, fmt.Sprintf("domain %s of project %s belongs to project %s on the server, which does not have it in the files: --delete takes it away there",
-				hclfile.Quote(c.Name), hclfile.Quote(j.slug()), hclfile.Quote(printable(owner))))
+				hclfile.Quote(c.Name), hclfile.Quote(j.slug()), hclfile.Quote(client.Printable(owner))))
 		}
 	}
 	return problems
@@ -275,12 +273,12 @@ func (e *exporter) openPasswords(dir string) error {
 		secret := j.want.SMTP.Password
 		j.password, j.sealed = secrets.Open(secret, seal.Context(j.want.Project.UUID, "password"))
 		if j.sealed == nil {
-			e.remote.mail.veil.add(j.password)
+			e.remote.Hide(j.password)
 			continue
 		}
 		j.sealed = fmt.Errorf("the password of smtp_config of project %s cannot be opened: %w (--passwords none sends the rest without)",
 			hclfile.Quote(j.slug()), j.sealed)
-		if e.remote.mailAnswers.Load() {
+		if e.remote.MailAnswers() {
 			e.problems = append(e.problems, j.sealed.Error())
 		}
 	}
@@ -291,8 +289,8 @@ func (e *exporter) openPasswords(dir string) error {
 var destination = []string{"host", "port", "username", "ssl_enabled", "tls_enabled"}
 
 func (e *exporter) needsPassword(j *job) bool {
-	if e.remote.mail == nil || j.want == nil || j.want.SMTP == nil || j.want.SMTP.Password.Source == catalog.SecretNone ||
-		j.found != nil && !j.found.mail || e.flags.passwords == "none" {
+	if !e.remote.MailAsked() || j.want == nil || j.want.SMTP == nil || j.want.SMTP.Password.Source == catalog.SecretNone ||
+		j.found != nil && !j.found.Mail || e.flags.passwords == "none" {
 		return false
 	}
 	if e.flags.passwords == "all" {
@@ -332,10 +330,10 @@ func (e *exporter) unsayable() (out []string) {
 		if auth.Token.JWTSecret.Source != catalog.SecretNone {
 			secrets++
 		}
-		if len(diffFields(builtin.Fields(), auth.Fields(), flatAuthFields)) > 0 {
+		if len(diffFields(builtin.Fields(), auth.Fields(), client.FlatFields(catalog.KindAuthSettings))) > 0 {
 			token++
 		}
-		if plain := catalog.NewServiceSettings(); len(diffFields(plain.Fields(), p.Service.Fields(), flatServiceFields)) > 0 {
+		if plain := catalog.NewServiceSettings(); len(diffFields(plain.Fields(), p.Service.Fields(), client.FlatFields(catalog.KindServiceSettings))) > 0 {
 			service++
 		}
 		if p.SMTP != nil && p.SMTP.CAFile != "" {

@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -32,7 +28,7 @@ func (e *exporter) execute(ctx context.Context, t terminal) error {
 		})
 	}
 	run := func(step func(ctx context.Context, j *job) []action) error {
-		return inOrder(ctx, e.remote.parallel, len(e.jobs),
+		return client.InOrder(ctx, e.flags.parallel, len(e.jobs),
 			func(ctx context.Context, i int) ([]action, error) { return step(ctx, e.jobs[i]), nil },
 			func(i int, actions []action) error {
 				sent.set(i+1, len(e.jobs))
@@ -83,7 +79,7 @@ type sending struct {
 // do makes one change. Its error leaves the later steps of the project alone, where they do not depend on it.
 func (r *sending) do(c change, f func() error) {
 	a := action{change: c, Result: resultDone}
-	var kept *ignoredError
+	var kept *client.IgnoredError
 	err := r.ctx.Err()
 	if err != nil || r.broken {
 		a.Result, a.Error = resultSkipped, "not tried: a step before it failed, or it was interrupted"
@@ -99,50 +95,6 @@ func (r *sending) do(c change, f func() error) {
 	r.actions = append(r.actions, a)
 }
 
-// An ignoredError is a success of the server's after which a field is not as it was sent.
-type ignoredError struct{ fields []string }
-
-func (e *ignoredError) Error() string {
-	return "the server answers success, but does not take over " + strings.Join(e.fields, ", ")
-}
-
-// write sends fields and compares what the server has then.
-func write(ctx context.Context, c *client, method, path string, fields []catalog.Field, names []string, more map[string]any) (row, error) {
-	body := map[string]any{}
-	for k, v := range more {
-		body[k] = v
-	}
-	for _, f := range fields {
-		if slices.Contains(names, f.Name) {
-			body[f.Name] = plainValue(f.Value)
-		}
-	}
-	var x row
-	if _, err := c.call(ctx, method, path, body, &x); err != nil {
-		return nil, err
-	}
-	var kept []string
-	for _, f := range fields {
-		if raw, told := x[f.Name]; told && slices.Contains(names, f.Name) && !sameJSON(raw, f.Value) {
-			kept = append(kept, catalog.Snake(f.Name))
-		}
-	}
-	if kept != nil {
-		return x, &ignoredError{kept}
-	}
-	return x, nil
-}
-
-// sameJSON reports whether a field of an answer is what was sent; some forms of the API write enums in lower case.
-func sameJSON(raw json.RawMessage, sent any) bool {
-	got := reflect.New(reflect.TypeOf(sent).Elem())
-	if json.Unmarshal(raw, got.Interface()) != nil || reflect.DeepEqual(got.Interface(), sent) {
-		return true // what cannot be read is no word on whether it was taken over
-	}
-	a, isText := got.Interface().(*string)
-	return isText && strings.EqualFold(*a, *sent.(*string))
-}
-
 // removals makes what takes away.
 func (e *exporter) removals(ctx context.Context, j *job) []action {
 	r := sending{exporter: e, ctx: ctx, j: j}
@@ -156,25 +108,19 @@ func (e *exporter) removals(ctx context.Context, j *job) []action {
 }
 
 func (r *sending) remove(c change) error {
-	id := r.j.found.Project.ID
-	path, on, again := projectPath(id, ""), r.remote.platform, ""
+	f := r.j.found
+	id := f.Project.ID
 	switch c.Kind {
 	case catalog.KindDomain:
-		at := slices.IndexFunc(r.j.found.Domains, func(d catalog.Domain) bool { return d.Name == c.Name })
-		path = projectPath(id, "/domains/"+strconv.FormatInt(r.j.found.Domains[at].ID, 10))
-		again = "a domain"
+		at := slices.IndexFunc(f.Domains, func(d catalog.Domain) bool { return d.Name == c.Name })
+		return r.remote.DeleteDomain(r.ctx, id, f.Domains[at].ID)
 	case catalog.KindSMTPConfig:
-		path, on, again = mailPath(id, "/smtp-config"), r.remote.mail, "an SMTP config"
+		return r.remote.DeleteSMTP(r.ctx, id)
 	case catalog.KindTemplate:
-		at := slices.IndexFunc(r.j.found.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
-		path, on = mailPath(id, "/templates/"+strconv.FormatInt(r.j.found.Templates[at].ID, 10)), r.remote.mail
-		again = "a template"
+		at := slices.IndexFunc(f.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
+		return r.remote.DeleteTemplate(r.ctx, id, f.Templates[at].ID)
 	}
-	_, err := on.call(r.ctx, http.MethodDelete, path, nil, nil)
-	if absent(err) && again != "" {
-		return fmt.Errorf("the server has no call that removes %s, or it is gone already: %w", again, err)
-	}
-	return err
+	return r.remote.DeleteProject(r.ctx, id)
 }
 
 // rename gives a project of the server its new slug. It comes before all else, since another may wait for the old one.
@@ -199,10 +145,7 @@ func (r *sending) updateProject() {
 }
 
 func (r *sending) putProject(id int64) error {
-	p := &r.j.want.Project
-	fields := append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug})
-	_, err := write(r.ctx, r.remote.platform, http.MethodPut, projectPath(id, ""), fields, projectFields, nil)
-	return err
+	return r.remote.UpdateProject(r.ctx, id, &r.j.want.Project)
 }
 
 // send makes what adds and changes. Settings come before domains: a project is reachable only when it is complete.
@@ -225,8 +168,9 @@ func (e *exporter) send(ctx context.Context, j *job) []action {
 		}
 		return r.actions
 	}
-	r.settings(catalog.KindServiceSettings, "/service-settings", j.want.Service.Fields(), serviceFields)
-	r.settings(catalog.KindAuthSettings, "/auth-settings", j.want.Auth.Fields(), authFields)
+	id := j.found.Project.ID
+	r.settings(catalog.KindServiceSettings, func() error { return e.remote.PutServiceSettings(ctx, id, &j.want.Service) })
+	r.settings(catalog.KindAuthSettings, func() error { return e.remote.PutAuthSettings(ctx, id, &j.want.Auth) })
 	r.mail()
 	r.domains()
 	return r.actions
@@ -234,22 +178,16 @@ func (e *exporter) send(ctx context.Context, j *job) []action {
 
 // create makes the project, and reads back what the server has made of it: the rest is then done as for any other.
 func (r *sending) create() {
-	p := &r.j.want.Project
 	r.do(r.j.changes[0], func() error {
-		fields := append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug})
-		x, err := write(r.ctx, r.remote.platform, http.MethodPost, projectsPath, fields, []string{"name", "slug", "description"}, nil)
+		made, err := r.remote.CreateProject(r.ctx, &r.j.want.Project)
 		if err != nil {
 			return err
 		}
-		made, err := x.project()
+		have, err := r.remote.Project(r.ctx, &made)
 		if err != nil {
 			return err
 		}
-		have, err := r.remote.project(r.ctx, &made)
-		if err != nil {
-			return err
-		}
-		changes, _ := compareProject(have, r.j.want, apiView)
+		changes, _ := compareProject(have, r.j.want, apiView())
 		r.j.found, r.j.changes = have, nil
 		for _, c := range changes {
 			if c.Kind == catalog.KindProject {
@@ -261,7 +199,7 @@ func (r *sending) create() {
 			}
 			r.j.changes = append(r.j.changes, c)
 		}
-		if !have.mail && mails(r.j.want) {
+		if !have.Mail && mails(r.j.want) {
 			r.noMail()
 		}
 		return err
@@ -275,21 +213,17 @@ func (r *sending) noMail() {
 	r.exporter.mailless++
 }
 
-func (r *sending) settings(kind catalog.Kind, rest string, fields []catalog.Field, names []string) {
-	at := slices.IndexFunc(r.j.changes, func(c change) bool { return c.Kind == kind })
-	if at < 0 {
-		return
+// settings sends the settings of one kind, if they differ.
+func (r *sending) settings(kind catalog.Kind, put func() error) {
+	if at := slices.IndexFunc(r.j.changes, func(c change) bool { return c.Kind == kind }); at >= 0 {
+		r.do(r.j.changes[at], put)
 	}
-	r.do(r.j.changes[at], func() error {
-		_, err := write(r.ctx, r.remote.platform, http.MethodPut, projectPath(r.j.found.Project.ID, rest), fields, names, nil)
-		return err
-	})
 }
 
 // mail sends SMTP config and templates.
 func (r *sending) mail() {
 	id, want := r.j.found.Project.ID, r.j.want
-	resend := r.flags.passwords == "all" && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.mail
+	resend := r.flags.passwords == "all" && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.Mail
 	for _, c := range r.j.changes {
 		if c.Action == actionRemove {
 			continue // done before all else
@@ -301,14 +235,11 @@ func (r *sending) mail() {
 		case catalog.KindTemplate:
 			at := slices.IndexFunc(want.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
 			t := want.Templates[at]
-			names := templateFields
-			if !slices.ContainsFunc(c.Fields, func(f fieldChange) bool { return f.Field == "max_age" }) { // the server may not know it
-				names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "maxAge" })
-			}
 			t.MaxAge = t.EffectiveMaxAge()
-			r.do(c, func() error {
-				return r.save(mailPath(id, "/templates"), append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}), names, nil)
-			})
+			if !slices.ContainsFunc(c.Fields, func(f fieldChange) bool { return f.Field == "max_age" }) {
+				t.MaxAge = "" // the server may not know it
+			}
+			r.do(c, func() error { return r.remote.PutTemplate(r.ctx, id, &t) })
 		}
 	}
 	if resend {
@@ -321,20 +252,7 @@ func (r *sending) putSMTP(id int64) error {
 	if r.needsPassword(r.j) && r.j.sealed != nil {
 		return r.j.sealed
 	}
-	var more map[string]any
-	if r.j.password != "" {
-		more = map[string]any{"password": r.j.password}
-	}
-	return r.save(mailPath(id, "/smtp-config"), r.j.want.SMTP.Fields(), smtpFields, more)
-}
-
-// save upserts. The source specification does not say by which method.
-func (r *sending) save(path string, fields []catalog.Field, names []string, more map[string]any) error {
-	_, err := write(r.ctx, r.remote.mail, http.MethodPut, path, fields, names, more)
-	if absent(err) {
-		_, err = write(r.ctx, r.remote.mail, http.MethodPost, path, fields, names, more)
-	}
-	return err
+	return r.remote.PutSMTP(r.ctx, id, r.j.want.SMTP, r.j.password)
 }
 
 // domains changes and adds. Whoever gives up being the primary one comes first: there is one at most.
@@ -352,14 +270,11 @@ func (r *sending) domains() {
 		if at < 0 {
 			continue
 		}
-		method, path := http.MethodPost, projectPath(id, "/domains")
-		if p.have != nil {
-			method, path = http.MethodPut, projectPath(id, "/domains/"+strconv.FormatInt(p.have.ID, 10))
-		}
 		r.do(r.j.changes[at], func() error {
-			_, err := write(r.ctx, r.remote.platform, method, path,
-				append(p.want.Fields(), catalog.Field{Name: "domain", Value: &p.want.Name}), domainFields, nil)
-			return err
+			if p.have == nil {
+				return r.remote.CreateDomain(r.ctx, id, p.want)
+			}
+			return r.remote.UpdateDomain(r.ctx, id, p.have.ID, p.want)
 		})
 	}
 }

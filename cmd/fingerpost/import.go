@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -82,7 +83,7 @@ type importedFile struct {
 }
 
 func runImport(ctx context.Context, t terminal, dir string, f importFlags) error {
-	r, err := f.connect(t)
+	r, err := f.connect()
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func runImport(ctx context.Context, t terminal, dir string, f importFlags) error
 		return err
 	}
 	im := importer{defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{}, owner: map[string]string{}}
-	if err := im.read(ctx, r); err != nil {
+	if err := im.read(ctx, t, r, f.parallel); err != nil {
 		return fmt.Errorf("%w (nothing was written)", err)
 	}
 	if len(im.problems) > 0 {
@@ -290,16 +291,16 @@ func (im *importer) problem(format string, args ...any) {
 }
 
 // read fetches everything and makes the files' contents.
-func (im *importer) read(ctx context.Context, r *remote) error {
-	projects, err := r.projects(ctx)
+func (im *importer) read(ctx context.Context, t terminal, r *client.Client, parallel int) error {
+	projects, err := r.Projects(ctx)
 	if err != nil {
 		return err
 	}
 	pairs := pairUp(projects, nil)
-	get := func(ctx context.Context, i int) (*found, error) { return r.project(ctx, pairs[i].have) }
-	fetched := r.t.progress("projects read")
+	get := func(ctx context.Context, i int) (*client.Project, error) { return r.Project(ctx, pairs[i].have) }
+	fetched := t.progress("projects read")
 	defer fetched.end()
-	err = inOrder(ctx, r.parallel, len(pairs), get, func(i int, f *found) error {
+	err = client.InOrder(ctx, parallel, len(pairs), get, func(i int, f *client.Project) error {
 		fetched.set(i+1, len(pairs))
 		im.cover.add(f)
 		im.project(f)
@@ -312,10 +313,10 @@ func (im *importer) read(ctx context.Context, r *remote) error {
 }
 
 // project makes a project's file, or notes why that cannot be.
-func (im *importer) project(f *found) {
+func (im *importer) project(f *client.Project) {
 	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hclfile.Quote(f.Project.Slug))
 	before := len(im.problems)
-	for _, text := range f.odd {
+	for _, text := range f.Odd {
 		im.problem("%s: %s", who, text)
 	}
 	p := &f.ProjectConfig
@@ -358,7 +359,7 @@ func (im *importer) report(who string, ps catalog.Problems) {
 }
 
 // unsaid lets a project follow the folder's defaults block in what the server did not tell.
-func (im *importer) unsaid(f *found) {
+func (im *importer) unsaid(f *client.Project) {
 	if im.defaults == nil {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -29,7 +30,7 @@ func (im *importer) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who s
 }
 
 // domains settles names and identities. The API tells a domain's id and not its uuid, which nobody sees.
-func (im *importer) domains(who string, f *found) {
+func (im *importer) domains(who string, f *client.Project) {
 	p := &f.ProjectConfig
 	primary := ""
 	for i := range p.Domains {
@@ -60,11 +61,11 @@ func (im *importer) domains(who string, f *found) {
 	})
 }
 
-func (im *importer) templates(who string, f *found) {
+func (im *importer) templates(who string, f *client.Project) {
 	p := &f.ProjectConfig
 	kept := p.Templates[:0]
 	for _, t := range p.Templates {
-		if f.untold.bodies(t.Code) {
+		if f.Untold.Bodies(t.Code) {
 			continue // said by the coverage
 		}
 		im.report(who+": template "+hclfile.Quote(t.Code), t.Validate())
@@ -97,7 +98,7 @@ func sortTemplates(ts []catalog.Template) {
 func (im *importer) shared(ts []catalog.Template) {
 	var kept []catalog.Template
 	for _, t := range ts {
-		if im.cover.untold.bodies(t.Code) {
+		if im.cover.untold.Bodies(t.Code) {
 			continue
 		}
 		im.report("default template "+hclfile.Quote(t.Code), t.Validate())
@@ -116,13 +117,13 @@ func (im *importer) shared(ts []catalog.Template) {
 }
 
 // fillSecrets names a variable for each secret that the project must have and the API does not tell.
-func (im *importer) fillSecrets(f *found) {
+func (im *importer) fillSecrets(f *client.Project) {
 	p := &f.ProjectConfig
 	note := func(block, attr, name string) {
 		im.secrets = append(im.secrets, fmt.Sprintf(`%s.hcl: %s %s = env("%s"): set the variable where the server runs, or put in what "fingerpost secrets seal %s %s" prints`,
 			p.Project.Slug, block, attr, name, p.Project.Slug, attr))
 	}
-	if f.jwtSecret {
+	if f.JWTSecret {
 		name := variable(p.Project.Slug, "JWT_SECRET")
 		p.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("auth_settings", "jwt_secret", name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -145,27 +146,27 @@ func (p *planned) print(t terminal, f planFlags) error {
 
 // compareRemote compares with a running server.
 func (p *planned) compareRemote(ctx context.Context, t terminal, f planFlags, want *desired) error {
-	r, err := f.connect(t)
+	r, err := f.connect()
 	if err != nil {
 		return err
 	}
-	haves, err := r.projects(ctx)
+	haves, err := r.Projects(ctx)
 	if err != nil {
 		return err
 	}
 	pairs := pairUp(haves, want.projects)
 	var c coverage
-	get := func(ctx context.Context, i int) (*found, error) {
+	get := func(ctx context.Context, i int) (*client.Project, error) {
 		if pairs[i].have == nil {
 			return nil, nil
 		}
-		return r.project(ctx, pairs[i].have)
+		return r.Project(ctx, pairs[i].have)
 	}
-	read := r.t.progress("projects read")
+	read := t.progress("projects read")
 	defer read.end()
-	err = inOrder(ctx, r.parallel, len(pairs), get, func(i int, have *found) error {
+	err = client.InOrder(ctx, f.parallel, len(pairs), get, func(i int, have *client.Project) error {
 		read.set(i+1, len(pairs))
-		v := view{project: projectFields, domain: domainFields, auth: authFields, service: serviceFields, smtp: smtpFields, template: templateFields}
+		v := apiView()
 		if have != nil {
 			c.add(have)
 			v = seenBy(have, f.ids)
@@ -179,7 +180,7 @@ func (p *planned) compareRemote(ctx context.Context, t terminal, f planFlags, wa
 		return err
 	}
 	if c.shared != nil {
-		d := comparison{view: view{template: templateFields, ids: f.ids}}
+		d := comparison{view: view{template: client.Fields(catalog.KindTemplate), ids: f.ids}}
 		d.templates(c.shared, want.templates, c.untold)
 		p.Changes = append(p.Changes, d.changes...)
 		p.Renumbered += d.renumbered
@@ -191,27 +192,27 @@ func (p *planned) compareRemote(ctx context.Context, t terminal, f planFlags, wa
 // coverage gathers what a server told of its projects.
 type coverage struct {
 	projects, flatless, mailless int
-	untold                       untold // of the default templates
+	untold                       client.Untold // of the default templates
 	bodiless                     int
 	ageless                      bool               // a template came without maxAge
 	shared                       []catalog.Template // the default templates; nil: unknown
 }
 
-func (c *coverage) add(f *found) {
+func (c *coverage) add(f *client.Project) {
 	c.projects++
-	if !f.flat {
+	if !f.Flat {
 		c.flatless++
 	}
-	if !f.mail {
+	if !f.Mail {
 		c.mailless++
 	} else if c.shared == nil {
-		c.shared, c.untold = slices.Concat(f.shared, []catalog.Template{}), f.untold
+		c.shared, c.untold = slices.Concat(f.Shared, []catalog.Template{}), f.Untold
 		if c.shared == nil {
 			c.shared = []catalog.Template{}
 		}
 	}
-	c.bodiless += f.untold.bodiless()
-	c.ageless = c.ageless || len(f.untold) > 0
+	c.bodiless += f.Untold.Bodiless()
+	c.ageless = c.ageless || len(f.Untold) > 0
 }
 
 // blind says what could not be compared.
@@ -248,7 +249,7 @@ func (p *planned) compareStored(ctx context.Context, dir string, want *desired) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var have *found
+		var have *client.Project
 		if pair.have != nil {
 			config, err := s.Project(pair.have.ID)
 			if err != nil {
@@ -257,7 +258,7 @@ func (p *planned) compareStored(ctx context.Context, dir string, want *desired) 
 			if config.SMTP != nil {
 				config.SMTP.Port = config.SMTP.EffectivePort()
 			}
-			have = &found{ProjectConfig: *config, mail: true}
+			have = &client.Project{ProjectConfig: *config, Mail: true}
 		}
 		changes, _ := compareProject(have, pair.want, everything)
 		p.Changes = append(p.Changes, changes...)
