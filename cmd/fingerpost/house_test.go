@@ -27,9 +27,10 @@ var plan = map[string][]string{
 	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
 		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang",
 		"github.com/golang-jwt/jwt/v5"},
-	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
+	"fingerpost/api/client":         {"fingerpost/resolver/catalog"},
+	"fingerpost/configsrc/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/api/client"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
-		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
+		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/configsrc/transfer", "fingerpost/mailer", "fingerpost/api",
 		"fingerpost/api/client", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", // the floor, and the stores of the bare programs

@@ -1,37 +1,31 @@
-package main
+package transfer
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"fingerpost/api/client"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
-// execute does the jobs: first what takes away, so that names are free; then the slugs that change, one after the other;
-// then all else, several projects at once. An error means that it was interrupted.
-func (e *exporter) execute(ctx context.Context, t terminal) error {
-	sent := t.progress("projects sent")
-	defer sent.end()
-	show := func(actions []action) {
+// Send does the jobs: first what takes away, so that names are free; then the slugs that change, one after the other;
+// then all else, several projects at once. show gets the actions of each project as they are done. An error means that
+// Send was interrupted: what is done stays, and another Export does the rest.
+func (e *Export) Send(ctx context.Context, progress Progress, show func([]Action)) (Exported, error) {
+	err := e.send(ctx, progress, func(actions []Action) {
 		e.out.Actions = append(e.out.Actions, actions...)
-		if e.flags.asJSON {
-			return
-		}
-		sent.above(func() {
-			for _, a := range actions {
-				a.print(t)
-			}
-		})
-	}
-	run := func(step func(ctx context.Context, j *job) []action) error {
-		return client.InOrder(ctx, e.flags.parallel, len(e.jobs),
-			func(ctx context.Context, i int) ([]action, error) { return step(ctx, e.jobs[i]), nil },
-			func(i int, actions []action) error {
-				sent.set(i+1, len(e.jobs))
+		show(actions)
+	})
+	return e.result(), err
+}
+
+func (e *Export) send(ctx context.Context, progress Progress, show func([]Action)) error {
+	run := func(step func(ctx context.Context, j *job) []Action) error {
+		return client.InOrder(ctx, e.options.Parallel, len(e.jobs),
+			func(ctx context.Context, i int) ([]Action, error) { return step(ctx, e.jobs[i]), nil },
+			func(i int, actions []Action) error {
+				progress.set(i+1, len(e.jobs))
 				show(actions)
 				return nil
 			})
@@ -47,7 +41,7 @@ func (e *exporter) execute(ctx context.Context, t terminal) error {
 			show(actions)
 		}
 	}
-	if err := run(e.send); err != nil {
+	if err := run(e.complete); err != nil {
 		return errInterrupted
 	}
 	return nil
@@ -55,51 +49,39 @@ func (e *exporter) execute(ctx context.Context, t terminal) error {
 
 var errInterrupted = errors.New("interrupted")
 
-func (a *action) print(t terminal) {
-	what := a.title()
-	if a.Kind != catalog.KindProject && a.Project != "" {
-		what += " of project " + hclfile.Quote(a.Project)
-	}
-	if a.Result == resultDone {
-		fmt.Fprintf(t.out, "%s %s\n", marks[a.Action], what)
-		return
-	}
-	fmt.Fprintf(t.err, "%s: %s: %s\n", a.Result, what, a.Error)
-}
-
 // A sending is one job under way.
 type sending struct {
-	*exporter
+	*Export
 	ctx     context.Context
 	j       *job
-	actions []action
+	actions []Action
 	broken  bool // nothing can follow
 }
 
 // do makes one change. Its error leaves the later steps of the project alone, where they do not depend on it.
-func (r *sending) do(c change, f func() error) {
-	a := action{change: c, Result: resultDone}
+func (r *sending) do(c Change, f func() error) {
+	a := Action{Change: c, Result: Done}
 	var kept *client.IgnoredError
 	err := r.ctx.Err()
 	if err != nil || r.broken {
-		a.Result, a.Error = resultSkipped, "not tried: a step before it failed, or it was interrupted"
+		a.Result, a.Error = Skipped, "not tried: a step before it failed, or it was interrupted"
 		r.actions = append(r.actions, a)
 		return
 	}
 	switch err = f(); {
 	case errors.As(err, &kept):
-		a.Result, a.Error = resultIgnored, err.Error()
+		a.Result, a.Error = Ignored, err.Error()
 	case err != nil:
-		a.Result, a.Error = resultFailed, err.Error()
+		a.Result, a.Error = Failed, err.Error()
 	}
 	r.actions = append(r.actions, a)
 }
 
 // removals makes what takes away.
-func (e *exporter) removals(ctx context.Context, j *job) []action {
-	r := sending{exporter: e, ctx: ctx, j: j}
+func (e *Export) removals(ctx context.Context, j *job) []Action {
+	r := sending{Export: e, ctx: ctx, j: j}
 	for _, c := range j.changes {
-		if c.Action != actionRemove {
+		if c.Action != Removed {
 			continue
 		}
 		r.do(c, func() error { return r.remove(c) })
@@ -107,7 +89,7 @@ func (e *exporter) removals(ctx context.Context, j *job) []action {
 	return r.actions
 }
 
-func (r *sending) remove(c change) error {
+func (r *sending) remove(c Change) error {
 	f := r.j.found
 	id := f.Project.ID
 	switch c.Kind {
@@ -124,18 +106,18 @@ func (r *sending) remove(c change) error {
 }
 
 // rename gives a project of the server its new slug. It comes before all else, since another may wait for the old one.
-func (e *exporter) rename(ctx context.Context, j *job) []action {
+func (e *Export) rename(ctx context.Context, j *job) []Action {
 	if j.want == nil || j.found == nil || j.found.Project.Slug == j.want.Project.Slug {
 		return nil
 	}
-	r := sending{exporter: e, ctx: ctx, j: j}
+	r := sending{Export: e, ctx: ctx, j: j}
 	r.updateProject()
 	return r.actions
 }
 
 // updateProject sends the project's own fields, if they differ.
 func (r *sending) updateProject() {
-	at := slices.IndexFunc(r.j.changes, func(c change) bool { return c.Kind == catalog.KindProject && c.Action == actionChange })
+	at := slices.IndexFunc(r.j.changes, func(c Change) bool { return c.Kind == catalog.KindProject && c.Action == Changed })
 	if at < 0 {
 		return
 	}
@@ -148,9 +130,9 @@ func (r *sending) putProject(id int64) error {
 	return r.remote.UpdateProject(r.ctx, id, &r.j.want.Project)
 }
 
-// send makes what adds and changes. Settings come before domains: a project is reachable only when it is complete.
-func (e *exporter) send(ctx context.Context, j *job) []action {
-	r := sending{exporter: e, ctx: ctx, j: j}
+// complete makes what adds and changes. Settings come before domains: a project is reachable only when it is complete.
+func (e *Export) complete(ctx context.Context, j *job) []Action {
+	r := sending{Export: e, ctx: ctx, j: j}
 	if j.want == nil {
 		return nil
 	}
@@ -194,8 +176,8 @@ func (r *sending) create() {
 				err = r.putProject(made.ID) // the status, which a new project does not have yet
 				continue
 			}
-			if c.Action == actionChange {
-				c.Action = actionAdd
+			if c.Action == Changed {
+				c.Action = Added
 			}
 			r.j.changes = append(r.j.changes, c)
 		}
@@ -208,14 +190,14 @@ func (r *sending) create() {
 
 // noMail notes a project whose mail half has nowhere to go.
 func (r *sending) noMail() {
-	r.exporter.mu.Lock()
-	defer r.exporter.mu.Unlock()
-	r.exporter.mailless++
+	r.Export.mu.Lock()
+	defer r.Export.mu.Unlock()
+	r.Export.mailless++
 }
 
 // settings sends the settings of one kind, if they differ.
 func (r *sending) settings(kind catalog.Kind, put func() error) {
-	if at := slices.IndexFunc(r.j.changes, func(c change) bool { return c.Kind == kind }); at >= 0 {
+	if at := slices.IndexFunc(r.j.changes, func(c Change) bool { return c.Kind == kind }); at >= 0 {
 		r.do(r.j.changes[at], put)
 	}
 }
@@ -223,9 +205,9 @@ func (r *sending) settings(kind catalog.Kind, put func() error) {
 // mail sends SMTP config and templates.
 func (r *sending) mail() {
 	id, want := r.j.found.Project.ID, r.j.want
-	resend := r.flags.passwords == "all" && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.Mail
+	resend := r.options.Passwords == AllPasswords && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.Mail
 	for _, c := range r.j.changes {
-		if c.Action == actionRemove {
+		if c.Action == Removed {
 			continue // done before all else
 		}
 		switch c.Kind {
@@ -236,14 +218,14 @@ func (r *sending) mail() {
 			at := slices.IndexFunc(want.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
 			t := want.Templates[at]
 			t.MaxAge = t.EffectiveMaxAge()
-			if !slices.ContainsFunc(c.Fields, func(f fieldChange) bool { return f.Field == "max_age" }) {
+			if !slices.ContainsFunc(c.Fields, func(f FieldChange) bool { return f.Field == "max_age" }) {
 				t.MaxAge = "" // the server may not know it
 			}
 			r.do(c, func() error { return r.remote.PutTemplate(r.ctx, id, &t) })
 		}
 	}
 	if resend {
-		c := change{actionChange, catalog.KindSMTPConfig, r.j.slug(), "", []fieldChange{{Field: "password", Secret: true}}}
+		c := Change{Changed, catalog.KindSMTPConfig, r.j.slug(), "", []FieldChange{{Field: "password", Secret: true}}}
 		r.do(c, func() error { return r.putSMTP(id) })
 	}
 }
@@ -264,8 +246,8 @@ func (r *sending) domains() {
 		if p.want == nil {
 			continue
 		}
-		at := slices.IndexFunc(r.j.changes, func(c change) bool {
-			return c.Kind == catalog.KindDomain && c.Name == p.want.Name && c.Action != actionRemove
+		at := slices.IndexFunc(r.j.changes, func(c Change) bool {
+			return c.Kind == catalog.KindDomain && c.Name == p.want.Name && c.Action != Removed
 		})
 		if at < 0 {
 			continue

@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"encoding/json"
@@ -77,7 +77,7 @@ func TestChangesText(t *testing.T) {
 	changes = slices.Concat(changes, keys, compareDefaults(nil, &catalog.Defaults{Auth: &auth}),
 		compareSealing(&catalog.Sealing{Require: true}, &catalog.Sealing{Recipients: []string{"age1x"}, Require: true}))
 	var b strings.Builder
-	if err := writeChanges(&b, changes, false); err != nil {
+	if err := WriteChanges(&b, changes, false); err != nil {
 		t.Fatal(err)
 	}
 	wantText := `  project "acme"
@@ -112,7 +112,7 @@ func TestChangesText(t *testing.T) {
 		t.Errorf("%v %s", err, doc)
 	}
 	b.Reset()
-	if err := writeChanges(&b, changes[:1], true); err != nil || strings.Count(b.String(), "\x1b[33m~") != 2 || strings.Count(b.String(), colourOff) != 2 {
+	if err := WriteChanges(&b, changes[:1], true); err != nil || strings.Count(b.String(), "\x1b[33m~") != 2 || strings.Count(b.String(), colourOff) != 2 {
 		t.Errorf("colours: %q %v", b.String(), err)
 	}
 }
