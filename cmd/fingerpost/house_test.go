@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -90,17 +92,42 @@ func TestImportPlan(t *testing.T) {
 
 // TestTopLevel keeps the top of the tree as its owners fixed it.
 func TestTopLevel(t *testing.T) {
-	out, err := exec.Command("git", "-C", "../..", "ls-files").Output()
-	if err != nil {
-		t.Skip("no git checkout: ", err)
-	}
 	allowed := []string{"cmd", "resolver", "configsrc", "api", "mailer", "projects.d", "bench", "go.mod", "go.sum", "README.md", "LICENSE"}
-	for name := range strings.FieldsSeq(string(out)) {
+	for _, name := range tracked(t) {
 		top, _, _ := strings.Cut(path.Clean(name), "/")
 		if !strings.HasPrefix(top, ".") && !slices.Contains(allowed, top) {
 			t.Errorf("%s does not belong to the top level", top)
 		}
 	}
+}
+
+// TestLinks: what a document of the repository links to exists.
+func TestLinks(t *testing.T) {
+	code := regexp.MustCompile("`[^`\n]*`")
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for _, file := range tracked(t) {
+		if path.Ext(file) != ".md" {
+			continue
+		}
+		b, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(code.ReplaceAll(b, nil), -1) {
+			if _, err := os.Stat(path.Join("../..", path.Dir(file), string(m[1]))); err != nil {
+				t.Errorf("%s links to %s, which does not exist", file, m[1])
+			}
+		}
+	}
+}
+
+// tracked lists the files of the repository.
+func tracked(t *testing.T) []string {
+	out, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("no git checkout: ", err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
 func covered(allowed []string, imp string) bool {
