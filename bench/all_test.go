@@ -22,7 +22,7 @@ func TestSmokeAll(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{allCommand, "-work", filepath.Join(dir, "work"), "-results", results, "-projects", "120", "-domains", "360",
 		"-connections", "8", "-rounds", "3", "-round", "100ms", "-warm-up", "500", "-saves", "6", "-unknown", "2000", "-streams", "20",
-		"-log-entries", "1100", "-waiting", "30", "-sweep", "1,8", "-sizes", "1000,2000", "-clients", "1,4"}, &out, &errs)
+		"-log-entries", "2100", "-waiting", "30", "-sweep", "1,8", "-sizes", "1000,2000", "-clients", "1,4"}, &out, &errs)
 	if code == 2 || code == 3 {
 		t.Fatalf("all = %d:\n%s%s", code, out.String(), errs.String())
 	}

@@ -145,7 +145,6 @@ func (b *bench) switchUnderLoad(ctx context.Context, s *server, r *repository) (
 	}
 	r.branch = to
 	was := quiet.latencies.percentiles(0.5, 0.99, 0.999)
-	late := busy.lateSeconds(5 * was[1])
 	is := busy.latencies.percentiles(0.5, 0.99, 0.999)
 	rep := &report{Parameters: b.parameters(c, nil)}
 	rep.add(
@@ -159,7 +158,6 @@ func (b *bench) switchUnderLoad(ctx context.Context, s *server, r *repository) (
 		alone("answered by the cache", "part of all", busyCache.hitShare()),
 	)
 	rep.note("%d requests a second at random intervals.%s", int(rate), busy.describeFaults())
-	rep.note("%s.", late)
 	if judge.mixed > 0 {
 		rep.note("States were mixed for %.3f s: from the first new answer to the last old one.", judge.mixedFor.Seconds())
 	}

@@ -18,15 +18,18 @@
 // temporary file, fsync, exchange, fsync of the folder, and one Pebble batch without sync. It has as many workers as there
 // are clients, and a folder of its own on the same disk: that of -work.
 //
-// The bare mailer, the baseline of mail, is net/smtp in a process of its own: one synced batch of Pebble for each mail,
-// then MAIL to the final dot, over as many connections as fingerpost has. Both send to the same sink, in this process.
-// Each mail has a mark, and one that was reported as sent and is not at the sink once and whole voids the run. The log
-// that is read has been written by real sends; its store stays in -work, so that -log-entries 1000000 takes its time once.
+// The bare mailer, the baseline of mail, is net/smtp in this process: one synced batch of Pebble for each mail, then MAIL
+// to the final dot, over as many connections as fingerpost has. Both send to the same sink, also in this process. Each
+// mail has a mark; a mail that was reported as sent and is not at the sink once and whole voids the run. The log that is
+// read has been written by real sends; its store stays in -work, so that -log-entries 1000000 takes its time once.
 //
 // Server and load share the machine, so the load is made cheap: one thread, epoll, prebuilt requests, no allocation.
 // Rounds are interleaved, A B A B, and ratios are taken within a round, so that a machine that slows down half-way
 // slows both sides. At a constant rate, latency counts from the moment at which a request was due, not from the moment
 // at which a connection was free: a stall is seen in full.
+//
+// A writeSide writes or sends in rounds: fingerpost, the bare program, the bare mailer, a server on which mail waits.
+// One loop, turns, serves all of them.
 //
 // A command is a function that returns a report: rows, each beside its baseline, and charts. It is listed in commands,
 // by which all, report and the smoke test find it; figures that releases are to be remembered by go into historyColumns.

@@ -46,29 +46,6 @@ func (l *latencies) count() int {
 	return int(l.histogram.TotalCount())
 }
 
-// encode makes bytes of it, for another process to decode; of an empty one none.
-func (l *latencies) encode() ([]byte, error) {
-	if l.histogram == nil {
-		return nil, nil
-	}
-	return l.histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-}
-
-// decodeLatencies reads what encode made.
-func decodeLatencies(b []byte) (l latencies, err error) {
-	if len(b) > 0 {
-		l.histogram, err = hdrhistogram.Decode(b)
-	}
-	return l, err
-}
-
-// reset empties it and keeps the room.
-func (l *latencies) reset() {
-	if l.histogram != nil {
-		l.histogram.Reset()
-	}
-}
-
 // percentiles returns the latencies below which the given parts lie (0.5, 0.99 …; 1 is the longest), by the nearest-rank
 // rule, within the three digits. All are 0 where there are none.
 func (l *latencies) percentiles(parts ...float64) []time.Duration {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -27,8 +26,7 @@ type load struct {
 type loadResult struct {
 	requests  int // answers, good or bad
 	elapsed   time.Duration
-	latencies latencies       // open loop: from the intended moment of sending; closed loop: from the moment of sending
-	seconds   []time.Duration // open loop: the p99 of each second in which answers came
+	latencies latencies // open loop: from the intended moment of sending; closed loop: from the moment of sending
 	faults    [faultKinds]int
 }
 
@@ -84,7 +82,6 @@ func (l load) run(ctx context.Context) (*loadResult, error) {
 	}
 	d := driver{load: l, poller: p, result: new(loadResult)}
 	d.result.latencies.reserve()
-	d.second.reserve()
 	return d.result, d.drive(ctx)
 }
 
@@ -93,8 +90,7 @@ type driver struct {
 	load
 	poller *poller
 	result *loadResult
-	domain []byte    // that is asked for next
-	second latencies // of the second that is not over
+	domain []byte // that is asked for next
 	sent   int
 	began  time.Time
 	last   time.Duration // when the last answer came, since began
@@ -117,7 +113,6 @@ func (d *driver) drive(ctx context.Context) error {
 		busy := len(d.poller.wires) - len(d.free)
 		if !asking && busy == 0 {
 			d.result.elapsed = now
-			d.endSecond()
 			return ctx.Err()
 		}
 		if busy > 0 && now-d.last > stallTime {
@@ -187,12 +182,6 @@ func (d *driver) receive(w *wire, now time.Duration) error {
 	d.last = now
 	d.result.requests++
 	d.result.faults[d.asker.judge(&w.question, a)]++
-	if d.rate > 0 {
-		for len(d.result.seconds) < int(now/time.Second) {
-			d.endSecond()
-		}
-		d.second.add(now - w.due)
-	}
 	d.result.latencies.add(now - w.due)
 	w.in, w.busy = w.in[:0], false
 	d.free = append(d.free, w)
@@ -214,35 +203,4 @@ func (d *driver) broken(w *wire) error {
 		return fmt.Errorf("connect to %s again: %w", d.addr, err)
 	}
 	return nil
-}
-
-// endSecond notes the p99 of a second of an open loop.
-func (d *driver) endSecond() {
-	if d.rate > 0 {
-		d.result.seconds = append(d.result.seconds, d.second.percentiles(0.99)[0])
-		d.second.reset()
-	}
-}
-
-// lateSeconds tells in which seconds of an open loop the p99 was above the limit, and the worst of each stretch.
-func (r *loadResult) lateSeconds(limit time.Duration) string {
-	var text []string
-	late, first, worst := 0, -1, time.Duration(0)
-	for i := 0; i <= len(r.seconds); i++ {
-		var p99 time.Duration
-		if i < len(r.seconds) {
-			p99 = r.seconds[i]
-		}
-		switch {
-		case p99 > limit:
-			if late++; first < 0 {
-				first = i
-			}
-			worst = max(worst, p99)
-		case first >= 0:
-			text = append(text, fmt.Sprintf("%d to %d s (%v)", first, i, worst.Round(time.Millisecond)))
-			first, worst = -1, 0
-		}
-	}
-	return fmt.Sprintf("%d of %d seconds had a p99 above %v: %s", late, len(r.seconds), limit.Round(time.Microsecond), strings.Join(text, ", "))
 }

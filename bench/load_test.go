@@ -71,8 +71,8 @@ func TestLoadCount(t *testing.T) {
 	if err != nil || res.requests != 120 || asked.Load() != 120 || res.failures() != 0 || res.require() != nil {
 		t.Errorf("%+v, %v; %d questions arrived", res, err, asked.Load())
 	}
-	if res.elapsed <= 0 || res.latencies.count() != 120 || len(res.seconds) != 0 {
-		t.Errorf("elapsed %v, %d latencies, %d seconds of a closed loop", res.elapsed, res.latencies.count(), len(res.seconds))
+	if res.elapsed <= 0 || res.latencies.count() != 120 {
+		t.Errorf("elapsed %v, %d latencies of a closed loop", res.elapsed, res.latencies.count())
 	}
 }
 
@@ -138,9 +138,6 @@ func TestOpenLoopCountsFromDue(t *testing.T) {
 	// 150 of 300 are due during the stall, and two thirds of them wait longer than a third of it: more than a fifth of all.
 	if p := res.latencies.percentiles(0.8, 1); p[0] < stall/3 || p[1] < stall*9/10 {
 		t.Errorf("p80 %v, longest %v of %d answers", p[0], p[1], res.latencies.count())
-	}
-	if len(res.seconds) != 1 || res.seconds[0] < stall/2 {
-		t.Errorf("the p99 of each second: %v", res.seconds)
 	}
 	if res.requests < 200 || res.requests > 400 {
 		t.Errorf("%d questions in %v at 500 a second", res.requests, 2*stall)

@@ -50,10 +50,8 @@ func (d *deadServer) close() {
 
 // A waitSide is a server with mail that waits, or without.
 type waitSide struct {
-	server   *server
-	key      string
-	p50, p99 []float64 // ms, a round each
-	cpu      []float64 // µs a mail
+	server *server
+	key    string
 }
 
 // besideDead measures the sends of a healthy project at a constant rate, half of what was reached unless -rate says
@@ -88,7 +86,8 @@ func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report
 	if err := silent.hang(); err != nil {
 		return err
 	}
-	if err := m.waitTurns(ctx, rate, &quiet, &busy); err != nil {
+	f, err := m.waitTurns(ctx, rate, &quiet, &busy)
+	if err != nil {
 		return err
 	}
 	depth, err := busy.server.metric("fingerpost_mail_queue_depth")
@@ -109,9 +108,9 @@ func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report
 	name := func(what string) string { return fmt.Sprintf("%d mails wait for dead servers: %s", m.waiting, what) }
 	rep.Parameters["rate"] = rate
 	rep.add(
-		compared(name("a healthy project's latency p50"), "ms", busy.p50, quiet.p50, "none wait"),
-		compared(name("its latency p99"), "ms", busy.p99, quiet.p99, "none wait").ratioAtMost(1.2),
-		compared(name("its CPU"), "µs/mail", busy.cpu, quiet.cpu, "none wait"),
+		compared(name("a healthy project's latency p50"), "ms", f[1].p50, f[0].p50, "none wait"),
+		compared(name("its latency p99"), "ms", f[1].p99, f[0].p99, "none wait").ratioAtMost(1.2),
+		compared(name("its CPU"), "ms/mail", f[1].cpu, f[0].cpu, "none wait"),
 		beside(name("resident memory"), "MiB", mib(with.now), mib(without.now), "none wait"),
 	)
 	rep.note("A healthy project's sends come at a constant rate (%.0f a second) and count from when they were due. Of those that wait, half have a server that "+
@@ -133,54 +132,26 @@ func (m *mailBench) startWaitSide(ctx context.Context, w *waitSide, name string,
 	return err
 }
 
-// waitTurns lets the sides send by turns, and the one that begins change from round to round.
-func (m *mailBench) waitTurns(ctx context.Context, rate float64, quiet, busy *waitSide) error {
-	sides := []*waitSide{quiet, busy}
+// waitTurns lets the sides send in turn at a rate. The side that waits for its turn is stopped; one that goes on sends some
+// mails first, to be back at its pace.
+func (m *mailBench) waitTurns(ctx context.Context, rate float64, quiet, busy *waitSide) ([]writeFigures, error) {
+	side := func(name string, w, other *waitSide) *writeSide {
+		s := m.served(w.server, w.key, healthySlug)
+		s.name, s.every = name, every(rate)
+		s.begin = func(ctx context.Context) error {
+			if err := errors.Join(other.server.signal(syscall.SIGSTOP), w.server.signal(syscall.SIGCONT)); err != nil {
+				return err
+			}
+			return m.callTimes(ctx, w.server, w.key, min(warmMails, m.load.warmUp), false, healthySlug)
+		}
+		return s
+	}
 	defer func() {
-		for _, s := range sides {
-			_ = s.server.signal(syscall.SIGCONT) // else it could not end; fails where it is gone already
+		for _, w := range []*waitSide{quiet, busy} {
+			_ = w.server.signal(syscall.SIGCONT) // else it could not end; fails where it is gone already
 		}
 	}()
-	for i := range m.load.rounds {
-		for j := range sides {
-			s, other := sides[(i+j)%2], sides[(i+j+1)%2]
-			if err := errors.Join(other.server.signal(syscall.SIGSTOP), s.server.signal(syscall.SIGCONT)); err != nil {
-				return err
-			}
-			if err := m.waitRound(ctx, s, rate); err != nil {
-				return err
-			}
-		}
-		m.say("round %d of %d:  none wait: p50 %.3f ms, p99 %.3f ms  %d wait: p50 %.3f ms, p99 %.3f ms", i+1, m.load.rounds,
-			quiet.p50[i], quiet.p99[i], m.waiting, busy.p50[i], busy.p99[i])
-	}
-	return nil
-}
-
-// waitRound adds a round to a side's figures, after some mails that bring a server that was stopped back to its pace.
-func (m *mailBench) waitRound(ctx context.Context, s *waitSide, rate float64) error {
-	if err := m.callTimes(ctx, s.server, s.key, min(warmMails, m.load.warmUp), false, healthySlug); err != nil {
-		return err
-	}
-	before, err := processCPU(s.server.pid)
-	if err != nil {
-		return err
-	}
-	res, err := m.callFor(ctx, s.server, s.key, healthySlug, m.load.round, every(rate))
-	if err != nil {
-		return err
-	}
-	after, err := processCPU(s.server.pid)
-	if err == nil {
-		err = m.checkMarks()
-	}
-	if err != nil {
-		return err
-	}
-	s.cpu = append(s.cpu, 1000*ms(after-before)/float64(max(1, res.count())))
-	p := res.percentiles(0.5, 0.99)
-	s.p50, s.p99 = append(s.p50, ms(p[0])), append(s.p99, ms(p[1]))
-	return nil
+	return m.turns(ctx, m.load.connections, side("none wait", quiet, busy), side("mails wait", busy, quiet))
 }
 
 // signal is for stopping a server and letting it go on.

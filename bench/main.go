@@ -70,8 +70,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case floorCommand:
 		return exitCode(runFloor(args[1:], os.Stdin, stdout), stderr)
-	case bareMailCommand:
-		return exitCode(runBareMail(args[1:], os.Stdin, stdout), stderr)
 	case allCommand:
 		return measure(ctx, allCommand, commands(), args[1:], stdout, stderr)
 	case "help", "-h", "-help", "--help":

@@ -32,7 +32,6 @@ type options struct {
 
 	changeEvery time.Duration // feed: between two saves
 	writeRate   float64       // write: writes a second while resolve is asked
-	scale       bool          // write: at 1,000 projects, too
 	logEntries  int           // mail: entries of the log that is read
 	waiting     int           // mail: mails that wait for a dead server
 
@@ -116,7 +115,6 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.streams, "streams", o.streams, "feed: subscribers of the change feed")
 	f.DurationVar(&o.changeEvery, "change-every", o.changeEvery, "feed: time between two saves of a file")
 	f.Float64Var(&o.writeRate, "write-rate", o.writeRate, "write: writes a second while resolve is asked")
-	f.BoolVar(&o.scale, "scale", o.scale, "write: compare with 1,000 projects, too")
 	f.IntVar(&o.logEntries, "log-entries", o.logEntries, "mail: entries of the log that is read; those of earlier runs stay")
 	f.IntVar(&o.waiting, "waiting", o.waiting, "mail: mails that wait for a dead server")
 	f.IntVar(&o.unknown, "unknown", o.unknown, "flood: unknown domains that are asked")
@@ -132,8 +130,8 @@ func (o *options) check() error {
 		return errors.New("-saves, -unknown, -streams and -change-every must be positive")
 	case !(o.writeRate > 0 && o.writeRate <= 1e6):
 		return fmt.Errorf("-write-rate is %v, it must be above 0 and at most 1,000,000", o.writeRate)
-	case o.logEntries <= shortLog || o.waiting < 1:
-		return fmt.Errorf("-log-entries must be more than %d, and -waiting positive", shortLog)
+	case o.logEntries <= deepPage*logPage || o.waiting < 1:
+		return fmt.Errorf("-log-entries must be more than %d, and -waiting positive", deepPage*logPage)
 	}
 	for _, n := range o.sizes {
 		if n%scalePerProject != 0 || n < scaleAsked || n/scalePerProject > maxProjects {

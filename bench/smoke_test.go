@@ -344,6 +344,6 @@ func TestUsage(t *testing.T) {
 	f(0, "help")
 	f(2, "write", "-write-rate", "0")
 	f(2, "write", "-projects", "63", "-domains", "63")
-	f(2, "write", "-scale", "-projects", "1000", "-domains", "1000")
+	f(2, "mail", "-log-entries", "2000")
 	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")
 }

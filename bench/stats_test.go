@@ -54,7 +54,7 @@ func TestPercentiles(t *testing.T) {
 	if all.count() != 200 || all.percentiles(0.5)[0] != l.percentiles(0.5)[0] {
 		t.Errorf("merged twice: %d, %v", all.count(), all.percentiles(0.5))
 	}
-	all.reset()
+	all = latencies{}
 	all.add(-time.Second)
 	all.add(100 * time.Hour)
 	if got := all.percentiles(0, 1); all.count() != 2 || got[0] != 0 || got[1].Truncate(time.Minute) != longestLatency {
@@ -217,28 +217,4 @@ func TestNumber(t *testing.T) {
 	f(12.345, "12.3")
 	f(123456.7, "123457")
 	f(-12.345, "-12.3")
-}
-
-// Another process's latencies arrive as they were.
-func TestLatenciesEncode(t *testing.T) {
-	var l latencies
-	for i := range 1000 {
-		l.add(time.Duration(i*i) * time.Microsecond)
-	}
-	for _, want := range []latencies{l, {}} {
-		b, err := want.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := decodeLatencies(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.count() != want.count() || !slices.Equal(got.percentiles(tailParts...), want.percentiles(tailParts...)) {
-			t.Errorf("%d latencies, %v; want %d, %v", got.count(), got.percentiles(tailParts...), want.count(), want.percentiles(tailParts...))
-		}
-	}
-	if _, err := decodeLatencies([]byte("nothing of the kind")); err == nil {
-		t.Error("anything is decoded")
-	}
 }

@@ -13,13 +13,18 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A writeSide is who makes durable writes: fingerpost, or the bare program.
+// A writeSide makes durable writes, or sends mail: fingerpost, or a bare program.
 type writeSide struct {
 	name   string
 	pid    int // whose CPU time counts
 	span   int // the files that are written lie among those of so many first projects, evenly
 	files  *written
 	writer func() (writer, error)
+
+	clients int                             // of a side that writes no files: as many, each with one project; 0: as many as are asked for
+	every   time.Duration                   // see write
+	begin   func(ctx context.Context) error // prepares a round, before it is timed; may be nil
+	check   func() error                    // looks at what a round has done; may be nil
 }
 
 // written are the files of a corpus that writes change.
@@ -73,12 +78,24 @@ const filesPerClient = 16
 
 // own gives each client files that are its own.
 func (s *writeSide) own(clients int) [][]int {
+	if s.clients > 0 {
+		return oneEach(s.clients)
+	}
 	each := min(filesPerClient, s.span/clients)
 	projects := make([]int, clients*each)
 	for i := range projects {
 		projects[i] = i * s.span / len(projects)
 	}
 	return deal(projects, clients)
+}
+
+// oneEach gives each client project 0, for writes that are of no file.
+func oneEach(clients int) [][]int {
+	own := make([][]int, clients)
+	for i := range own {
+		own[i] = []int{0}
+	}
+	return own
 }
 
 // deal hands out projects in turn.
@@ -196,13 +213,18 @@ func (b *bench) turns(ctx context.Context, clients int, sides ...*writeSide) ([]
 
 // writeRound adds one round to a side's figures.
 func (b *bench) writeRound(ctx context.Context, s *writeSide, clients int, f *writeFigures) error {
+	if s.begin != nil {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+	}
 	before, err := processCPU(s.pid)
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, b.load.round)
 	defer cancel()
-	res, err := s.write(limited, s.own(clients), 0)
+	res, err := s.write(limited, s.own(clients), s.every)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
@@ -210,6 +232,9 @@ func (b *bench) writeRound(ctx context.Context, s *writeSide, clients int, f *wr
 		return fmt.Errorf("write to %s: no write within %v", s.name, res.elapsed)
 	}
 	after, err := processCPU(s.pid)
+	if err == nil && s.check != nil {
+		err = s.check()
+	}
 	if err != nil {
 		return err
 	}

@@ -214,15 +214,15 @@ func TestNewestOfEach(t *testing.T) {
 	}
 }
 
-// readmeCommand is the command that README.md recommends, with the script where it stands in this repository.
+// readmeCommand is the command that cmd/fingerpost/README.md recommends, with the script where it stands in this repository.
 func readmeCommand(t testing.TB) string {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
+	b, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile(`(?s)--after-write '([^']+)'`).FindSubmatch(b)
-	if m == nil || !bytes.Contains(b, []byte("](cmd/fingerpost/commit.sh)")) {
+	if m == nil || !bytes.Contains(b, []byte("](commit.sh)")) {
 		t.Fatal("README.md has no example of --after-write with commit.sh")
 	}
 	here, err := filepath.Abs(".")
@@ -232,7 +232,7 @@ func readmeCommand(t testing.TB) string {
 	return strings.Replace(string(m[1]), "/etc/fingerpost/commit.sh", "'"+here+"/commit.sh'", 1)
 }
 
-// TestAfterWriteGit commits with the command of README.md what several clients write, beside a person who has other things
+// TestAfterWriteGit commits with the command of cmd/fingerpost/README.md what several clients write, beside a person who has other things
 // in the works: no write fails, the history has all of it, and the tree is clean.
 func TestAfterWriteGit(t *testing.T) {
 	needGit(t)

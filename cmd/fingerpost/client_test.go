@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -11,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestRetries: a server that asks for it is asked again, for every method; a connection that breaks is tried again but
@@ -169,66 +166,5 @@ func TestMailHasItsOwnAddress(t *testing.T) {
 	}
 	if c := f.with(t, t.TempDir(), "import", "--no-mail"); c.code != exitOK || !strings.Contains(c.err, "not kept: SMTP config and templates of 2 projects") {
 		t.Errorf("%+v", c)
-	}
-}
-
-// TestInOrder holds few results and keeps their order.
-func TestInOrder(t *testing.T) {
-	made := make(chan int, 1000)
-	var used []int
-	get := func(_ context.Context, i int) (int, error) { made <- i; return i * i, nil }
-	err := inOrder(context.Background(), 4, 1000, get, func(i, v int) error {
-		if v != i*i || i != len(used) {
-			t.Fatalf("%d came as number %d with %d", i, len(used), v)
-		}
-		if ahead := len(made) - i; ahead > 4+3 {
-			t.Fatalf("%d results are ahead", ahead)
-		}
-		used = append(used, i)
-		return nil
-	})
-	if err != nil || len(used) != 1000 {
-		t.Error(err, len(used))
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	err = inOrder(ctx, 4, 1000, get2, func(i, _ int) error {
-		if i == 10 {
-			cancel()
-		}
-		return nil
-	})
-	if err != context.Canceled {
-		t.Error(err)
-	}
-}
-
-func get2(context.Context, int) (int, error) { return 0, nil }
-
-// TestRetryAfter reads both forms.
-func TestRetryAfter(t *testing.T) {
-	if d := retryAfter("2"); d != 2*time.Second {
-		t.Error(d)
-	}
-	if d := retryAfter("99999999"); d != maxRetryPause {
-		t.Error(d)
-	}
-	if d := retryAfter(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); d < 50*time.Minute {
-		t.Error(d)
-	}
-	for _, text := range []string{"", "-1", "soon"} {
-		if d := retryAfter(text); d != 0 {
-			t.Errorf("%q: %v", text, d)
-		}
-	}
-}
-
-// TestRefusedText keeps what a server says from acting on the terminal.
-func TestRefusedText(t *testing.T) {
-	e := &refusedError{method: "GET", path: "/x", status: 400, message: "a\x1b[2Jb\u202ec"}
-	if err := json.Unmarshal([]byte(`[{"Field":"f","Message":"g\u0007"}]`), &e.details); err != nil {
-		t.Fatal(err)
-	}
-	if got := e.Error(); strings.ContainsAny(got, "\x1b\u202e\a") || !strings.Contains(got, "; f g") {
-		t.Errorf("%q", got)
 	}
 }

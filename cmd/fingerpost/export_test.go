@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fingerpost/configsrc/transfer"
 )
 
 // exportFiles are what the tests export: all that the two APIs can take, and some that they cannot.
@@ -209,7 +211,7 @@ func TestExportIgnored(t *testing.T) {
 	if c.code != exitNot || !strings.Contains(c.err, "the server ignored 1 action") {
 		t.Errorf("%+v", c)
 	}
-	at := slices.IndexFunc(doc.Actions, func(a action) bool { return a.Result == resultIgnored })
+	at := slices.IndexFunc(doc.Actions, func(a transfer.Action) bool { return a.Result == transfer.Ignored })
 	if at < 0 || doc.Actions[at].Name != "acme" || !strings.Contains(doc.Actions[at].Error, "does not take over status") {
 		t.Errorf("%+v", doc.Actions)
 	}

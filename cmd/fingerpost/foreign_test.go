@@ -89,7 +89,7 @@ func (f *foreign) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		id, _ := strconv.ParseInt(path[3], 10, 64)
 		f.serveMail(w, r, id, path[4:], in)
-	case !strings.HasPrefix(r.URL.Path, projectsPath):
+	case !strings.HasPrefix(r.URL.Path, "/api/platform/projects"):
 		refuse(w, 404, "NOT_FOUND", "no such path")
 	case r.Header.Get("X-PLATFORM-KEY") != foreignKey:
 		refuse(w, 401, "UNAUTHORIZED", "the key "+r.Header.Get("X-PLATFORM-KEY")+" is wrong")

@@ -22,28 +22,28 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// A gateway is a real proxy that runs the README's lines in front of a rig and of an upstream.
+// A gateway is a real proxy that runs the lines of api/README.md in front of a rig and of an upstream.
 type gateway struct {
 	name   string
 	client *http.Client // to the gateway, whatever the URL's host is
 	denied int          // its status for an unknown domain
 }
 
-// snippet is the README's block in a language, with the addresses of the test.
+// snippet is the block of api/README.md in a language, with the addresses of the test.
 func snippet(t *testing.T, language string, replace ...string) string {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
+	b, err := os.ReadFile("../../api/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(b, -1)
 	if len(blocks) != 1 {
-		t.Fatalf("README.md has %d blocks of %s, want one", len(blocks), language)
+		t.Fatalf("api/README.md has %d blocks of %s, want one", len(blocks), language)
 	}
 	text := string(blocks[0][1])
 	for i := 0; i < len(replace); i += 2 {
 		if !strings.Contains(text, replace[i]) {
-			t.Fatalf("the README's %s block lacks %q", language, replace[i])
+			t.Fatalf("the %s block of api/README.md lacks %q", language, replace[i])
 		}
 		text = strings.ReplaceAll(text, replace[i], replace[i+1])
 	}
@@ -155,7 +155,7 @@ func shortDir(t *testing.T) string {
 
 const gatewaySecret = "0123456789abcdef0123456789abcdef"
 
-// TestGateways: the README's lines for nginx auth_request and Caddy forward_auth let good tokens through, with whose they
+// TestGateways: the lines of api/README.md for nginx auth_request and Caddy forward_auth let good tokens through, with whose they
 // are, and nothing else.
 func TestGateways(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, fingerpost, upstream string) gateway{"nginx": startNginx, "caddy": startCaddy} {

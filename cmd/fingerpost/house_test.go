@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,22 +15,24 @@ import (
 // plan is who may import whom. An edge that is not here is a design change, not a detail: it is made here first, with
 // its reason in the commit. "std" is allowed everywhere. A module path allows its packages.
 var plan = map[string][]string{
-	"fingerpost/resolver/catalog":  {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
-	"fingerpost/resolver/store":    {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/resolver":          {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "github.com/dgraph-io/ristretto/v2"},
-	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
-	"fingerpost/configsrc/seal":    {"fingerpost/resolver/catalog", "filippo.io/age"},
-	"fingerpost/configsrc":         {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/mailer":            {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message", "fingerpost/mailer/template"},                                  // x/net/html: reads HTML, to make text of it
-	"fingerpost/api/ops":           {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "github.com/prometheus/client_golang"},
-	"fingerpost/api/events":        {"fingerpost/resolver/catalog", "fingerpost/resolver"},
-	"fingerpost/api":               {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/api/events", "fingerpost/api/ops", "github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5"},
-	"fingerpost/cmd/fingerpost":    {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api", "fingerpost/api/ops", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "fingerpost/mailer/smtp"},
-	"fingerpost/bench":             {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go", "github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks
-	"fingerpost/bench/chart":       {"gonum.org/v1/plot"},
-	"fingerpost/mailer/smtp":       {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
-	"fingerpost/mailer/message":    {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
-	"fingerpost/mailer/template":   {"fingerpost/resolver/catalog", "golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
+	"fingerpost/resolver/catalog":   {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
+	"fingerpost/resolver/store":     {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
+	"fingerpost/resolver":           {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "github.com/dgraph-io/ristretto/v2"},
+	"fingerpost/configsrc/hclfile":  {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
+	"fingerpost/configsrc/seal":     {"fingerpost/resolver/catalog", "filippo.io/age"},
+	"fingerpost/configsrc":          {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
+	"fingerpost/mailer":             {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message", "fingerpost/mailer/template"},                                  // x/net/html: reads HTML, to make text of it
+	"fingerpost/api/ops":            {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "github.com/prometheus/client_golang"},
+	"fingerpost/api/events":         {"fingerpost/resolver/catalog", "fingerpost/resolver"},
+	"fingerpost/api":                {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/api/events", "fingerpost/api/ops", "github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5"},
+	"fingerpost/cmd/fingerpost":     {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api", "fingerpost/api/ops", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "fingerpost/mailer/smtp", "fingerpost/configsrc/transfer", "fingerpost/api/client"},
+	"fingerpost/bench":              {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go", "github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks
+	"fingerpost/bench/chart":        {"gonum.org/v1/plot"},
+	"fingerpost/mailer/smtp":        {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
+	"fingerpost/mailer/message":     {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
+	"fingerpost/mailer/template":    {"fingerpost/resolver/catalog", "golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
+	"fingerpost/api/client":         {"fingerpost/resolver/catalog"},
+	"fingerpost/configsrc/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/api/client"},
 }
 
 // sole are the libraries that one room alone may import, bench's baselines apart.
@@ -86,17 +90,42 @@ func TestImportPlan(t *testing.T) {
 
 // TestTopLevel keeps the top of the tree as its owners fixed it.
 func TestTopLevel(t *testing.T) {
-	out, err := exec.Command("git", "-C", "../..", "ls-files").Output()
-	if err != nil {
-		t.Skip("no git checkout: ", err)
-	}
 	allowed := []string{"cmd", "resolver", "configsrc", "api", "mailer", "projects.d", "bench", "go.mod", "go.sum", "README.md", "LICENSE"}
-	for name := range strings.FieldsSeq(string(out)) {
+	for _, name := range tracked(t) {
 		top, _, _ := strings.Cut(path.Clean(name), "/")
 		if !strings.HasPrefix(top, ".") && !slices.Contains(allowed, top) {
 			t.Errorf("%s does not belong to the top level", top)
 		}
 	}
+}
+
+// TestLinks: what a document of the repository links to exists.
+func TestLinks(t *testing.T) {
+	code := regexp.MustCompile("`[^`\n]*`")
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for _, file := range tracked(t) {
+		if path.Ext(file) != ".md" {
+			continue
+		}
+		b, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(code.ReplaceAll(b, nil), -1) {
+			if _, err := os.Stat(path.Join("../..", path.Dir(file), string(m[1]))); err != nil {
+				t.Errorf("%s links to %s, which does not exist", file, m[1])
+			}
+		}
+	}
+}
+
+// tracked lists the files of the repository.
+func tracked(t *testing.T) []string {
+	out, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("no git checkout: ", err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
 func covered(allowed []string, imp string) bool {

@@ -1,21 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver/catalog"
 )
 
@@ -67,54 +63,88 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
 	return cmd
 }
 
-// imported is what import --json prints.
-type imported struct {
-	Files   []importedFile `json:"files"`
-	Secrets []string       `json:"secrets"` // to be given, by file
-	NotKept []string       `json:"notKept"` // what files cannot say, or the server does not
-	// Problems are why nothing was written.
-	Problems []string `json:"problems"`
-}
-
-type importedFile struct {
-	File   string `json:"file"`
-	Result string `json:"result"` // written, replaced, unchanged
-}
-
 func runImport(ctx context.Context, t terminal, dir string, f importFlags) error {
-	r, err := f.connect(t)
+	im, err := readServer(ctx, t, dir, f)
 	if err != nil {
 		return err
 	}
-	defaults, err := defaultsIn(t, dir)
-	if err != nil {
-		return err
-	}
-	im := importer{defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{}, owner: map[string]string{}}
-	if err := im.read(ctx, r); err != nil {
-		return fmt.Errorf("%w (nothing was written)", err)
-	}
-	if len(im.problems) > 0 {
-		return refuseImport(t, f.asJSON, im.problems)
+	if len(im.Problems) > 0 {
+		return refuseImport(t, f.asJSON, im.Problems)
 	}
 	made, err := makeFolder(dir)
 	if err != nil {
 		return err
 	}
-	out, err := im.write(ctx, t, dir, f)
+	out, err := writeImport(ctx, t, dir, f, im)
 	if err != nil {
 		if made {
 			_ = os.Remove(dir) // stays where something is in it
 		}
 		return err
 	}
-	return out.print(t, f.asJSON)
+	return printImport(t, out, f.asJSON)
+}
+
+func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*transfer.Import, error) {
+	c, err := f.connect()
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := defaultsIn(t, dir)
+	if err != nil {
+		return nil, err
+	}
+	read := t.progress("projects read")
+	defer read.end()
+	im, err := transfer.ReadServer(ctx, c, defaults, configsrc.MaxFileBytes, f.parallel, read.set)
+	if err != nil {
+		return nil, fmt.Errorf("%w (nothing was written)", err)
+	}
+	return im, nil
+}
+
+func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im *transfer.Import) (*transfer.Imported, error) {
+	ds, err := im.Place(dir, folder(dir), f.force)
+	if err != nil {
+		return nil, err
+	}
+	if len(ds) > 0 {
+		if err := ds.WriteText(t.err, colour(t.err)); err != nil {
+			return nil, err
+		}
+	}
+	if len(im.Problems) > 0 {
+		return nil, refuseImport(t, f.asJSON, im.Problems)
+	}
+	// Nothing has been touched up to here.
+	written := t.progress("files written")
+	defer written.end()
+	return im.Write(ctx, folder(dir), written.set)
+}
+
+// A folder is the config folder as package transfer writes into it.
+type folder string
+
+func (f folder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
+	checked, err := configsrc.CheckWith(string(f), files)
+	if err != nil {
+		return nil, err
+	}
+	return checked.Problems, nil
+}
+
+func (f folder) Create(name string, content []byte) error {
+	return configsrc.CreateFile(string(f), name, content)
+}
+
+func (f folder) Edit(name string, edit func(src []byte) ([]byte, error)) error {
+	return configsrc.EditFile(string(f), name, edit)
 }
 
 // refuseImport ends an import before it wrote anything.
 func refuseImport(t terminal, asJSON bool, problems []string) error {
 	if asJSON {
-		none := imported{Files: []importedFile{}, Secrets: []string{}, NotKept: []string{}, Problems: problems}
+		none := transfer.Imported{Files: []transfer.ImportedFile{}, Secrets: []string{}, NotKept: []string{}, Problems: problems}
 		if err := printJSON(t.out, none); err != nil {
 			return err
 		}
@@ -134,7 +164,7 @@ func defaultsIn(t terminal, dir string) (*catalog.Defaults, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDesired(checked).defaults, nil
+	return treeOf(checked).Defaults, nil
 }
 
 // makeFolder reports whether it had to.
@@ -145,110 +175,13 @@ func makeFolder(dir string) (made bool, err error) {
 	return true, os.MkdirAll(dir, 0o755)
 }
 
-// write brings the files into the folder, after a look at all of them.
-func (im *importer) write(ctx context.Context, t terminal, dir string, f importFlags) (*imported, error) {
-	out := &imported{Files: []importedFile{}, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept()), Problems: []string{}}
-	var conflicts []string
-	todo, replaced := map[string][]byte{}, map[string][]byte{}
-	for _, name := range slices.Sorted(maps.Keys(im.files)) {
-		path, result := filepath.Join(dir, name), "written"
-		old, err := os.ReadFile(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return nil, err
-		case bytes.Equal(old, im.files[name]):
-			result = "unchanged"
-		case f.force:
-			result, replaced[name] = "replaced", old
-		default:
-			conflicts = append(conflicts, path+" is there already, with other content (--force replaces it)")
-		}
-		if result != "unchanged" {
-			todo[name] = im.files[name]
-		}
-		out.Files = append(out.Files, importedFile{path, result})
-	}
-	checked, err := configsrc.CheckWith(dir, todo)
-	if err != nil {
-		return nil, err
-	}
-	if checked.Problems.HasErrors() {
-		if err := checked.Problems.WriteText(t.err, colour(t.err)); err != nil {
-			return nil, err
-		}
-		for _, d := range checked.Problems {
-			if d.Severity == hclfile.Error {
-				conflicts = append(conflicts, "with the imported files there would be an error: "+d.File+": "+d.Summary)
-			}
-		}
-	}
-	if len(conflicts) > 0 {
-		return nil, refuseImport(t, f.asJSON, conflicts)
-	}
-	// Nothing has been touched up to here.
-	return out, writeAll(ctx, t, dir, todo, replaced)
-}
-
-// importWriters is how many files are written at once: the disk's syncs are what takes time.
-const importWriters = 8
-
-// writeAll writes the files; those that are replaced must still be what they were.
-func writeAll(ctx context.Context, t terminal, dir string, files, replaced map[string][]byte) error {
-	names := slices.Sorted(maps.Keys(files))
-	next := make(chan string)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	for range importWriters {
-		wg.Go(func() {
-			for name := range next {
-				if err := writeFile(dir, name, files[name], replaced[name]); err != nil {
-					mu.Lock()
-					failed = errors.Join(failed, err)
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	shown := t.progress("files written")
-	defer shown.end()
-	written := 0
-	for _, name := range names {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- name
-		written++
-		shown.set(written, len(names))
-	}
-	close(next)
-	wg.Wait()
-	if failed == nil && written < len(names) {
-		failed = fmt.Errorf("interrupted after %d of %s; each is whole, and the same command writes the others", written, count(len(names), "file"))
-	}
-	return failed
-}
-
-func writeFile(dir, name string, content, old []byte) error {
-	if old == nil {
-		return configsrc.CreateFile(dir, name, content)
-	}
-	return configsrc.EditFile(dir, name, func(src []byte) ([]byte, error) {
-		if !bytes.Equal(src, old) {
-			return nil, fmt.Errorf("replace %s: somebody saved it meanwhile, and it was left as it is", name)
-		}
-		return content, nil
-	})
-}
-
-func (out *imported) print(t terminal, asJSON bool) error {
+func printImport(t terminal, out *transfer.Imported, asJSON bool) error {
 	if asJSON {
 		return printJSON(t.out, out)
 	}
 	changed := 0
 	for _, f := range out.Files {
-		if f.Result != "unchanged" {
+		if f.Result != transfer.Unchanged {
 			changed++
 			fmt.Fprintf(t.out, "%s %s\n", f.Result, f.File)
 		}
@@ -261,130 +194,4 @@ func (out *imported) print(t terminal, asJSON bool) error {
 		fmt.Fprintf(t.err, "to be filled in: %s\n", text)
 	}
 	return nil
-}
-
-func nonNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
-// templatesFile holds the default templates. No slug has an underscore.
-const templatesFile = "_templates.hcl"
-
-// An importer turns what a server has into files.
-type importer struct {
-	defaults *catalog.Defaults // of the folder
-	files    map[string][]byte
-	slugs    map[string]bool
-	owner    map[string]string // domain → slug
-	problems []string
-	secrets  []string
-	cover    coverage
-	foreign  []string // ids that files cannot pin
-}
-
-func (im *importer) problem(format string, args ...any) {
-	im.problems = append(im.problems, fmt.Sprintf(format, args...))
-}
-
-// read fetches everything and makes the files' contents.
-func (im *importer) read(ctx context.Context, r *remote) error {
-	projects, err := r.projects(ctx)
-	if err != nil {
-		return err
-	}
-	pairs := pairUp(projects, nil)
-	get := func(ctx context.Context, i int) (*found, error) { return r.project(ctx, pairs[i].have) }
-	fetched := r.t.progress("projects read")
-	defer fetched.end()
-	err = inOrder(ctx, r.parallel, len(pairs), get, func(i int, f *found) error {
-		fetched.set(i+1, len(pairs))
-		im.cover.add(f)
-		im.project(f)
-		return nil
-	})
-	if err == nil && len(im.cover.shared) > 0 {
-		im.shared(im.cover.shared)
-	}
-	return err
-}
-
-// project makes a project's file, or notes why that cannot be.
-func (im *importer) project(f *found) {
-	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hclfile.Quote(f.Project.Slug))
-	before := len(im.problems)
-	for _, text := range f.odd {
-		im.problem("%s: %s", who, text)
-	}
-	p := &f.ProjectConfig
-	im.report(who, p.Project.Validate())
-	if im.slugs[p.Project.Slug] {
-		im.problem("%s: another project of the server has this slug, too", who)
-	}
-	im.slugs[p.Project.Slug] = true
-	im.identify(p)
-	im.domains(who, f)
-	im.report(who+": auth settings", p.Auth.Validate())
-	im.report(who+": service settings", p.Service.Validate())
-	im.fillSecrets(f)
-	if p.SMTP != nil {
-		im.report(who+": SMTP config", p.SMTP.Validate())
-	}
-	im.templates(who, f)
-	if len(im.problems) > before {
-		return
-	}
-	im.unsaid(f)
-	normalizeTexts(p)
-	content, err := hclfile.WriteProject(p, im.defaults)
-	switch {
-	case err != nil:
-		im.problem("%s: %v", who, err)
-	case len(content) > configsrc.MaxFileBytes:
-		im.problem("%s: its file would have %d bytes, %d are allowed", who, len(content), configsrc.MaxFileBytes)
-	default:
-		im.files[p.Project.Slug+".hcl"] = content
-	}
-}
-
-func (im *importer) report(who string, ps catalog.Problems) {
-	for _, p := range ps {
-		if !p.Warning {
-			im.problem("%s: %s %s", who, p.Path, p.Message)
-		}
-	}
-}
-
-// unsaid lets a project follow the folder's defaults block in what the server did not tell.
-func (im *importer) unsaid(f *found) {
-	if im.defaults == nil {
-		return
-	}
-	follow := func(fields, defaults []catalog.Field, told []string) {
-		for i := range fields {
-			if slices.Contains(told, fields[i].Name) {
-				continue
-			}
-			switch v := fields[i].Value.(type) {
-			case *bool:
-				*v = *defaults[i].Value.(*bool)
-			case *int:
-				*v = *defaults[i].Value.(*int)
-			case *string:
-				*v = *defaults[i].Value.(*string)
-			case **string:
-				*v = *defaults[i].Value.(**string)
-			case *catalog.Secret:
-				if v.Source == catalog.SecretNone {
-					*v = *defaults[i].Value.(*catalog.Secret)
-				}
-			}
-		}
-	}
-	v := seenBy(f, false)
-	service, auth := catalog.NewServiceSettings().Over(im.defaults.Service), catalog.NewAuthSettings().Over(im.defaults.Auth)
-	follow(f.Service.Fields(), service.Fields(), v.service)
-	follow(f.Auth.Fields(), auth.Fields(), v.auth)
 }

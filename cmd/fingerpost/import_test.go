@@ -10,6 +10,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"fingerpost/api/client"
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/transfer"
 )
 
 // stock fills a foreign server with two projects and the mail half.
@@ -147,6 +152,7 @@ func TestImportMailless(t *testing.T) {
 	if c.code != exitOK || !strings.Contains(c.err, "not kept: SMTP config and templates of 200 projects") {
 		t.Errorf("%+v", c)
 	}
+	const enoughMisses = 16 // after so many projects, the client takes the mail API for absent
 	if n := f.asked("GET /api/mail"); n < enoughMisses || n > enoughMisses+2*8 {
 		t.Errorf("%d mail calls", n)
 	}
@@ -198,7 +204,7 @@ func TestImportProblems(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the folder was made")
 	}
-	var doc imported
+	var doc transfer.Imported
 	c = f.with(t, dir, "import", "--json")
 	if err := json.Unmarshal([]byte(c.out), &doc); err != nil || len(doc.Problems) != 9 || doc.Files == nil {
 		t.Errorf("--json: %v %s", err, c.out)
@@ -272,16 +278,38 @@ func TestImportDefaults(t *testing.T) {
 	}
 }
 
-// TestWriteFile replaces nothing but what it was told to.
-func TestWriteFile(t *testing.T) {
-	dir := writeFiles(t, map[string]string{"a.hcl": "old"})
-	if err := writeFile(dir, "a.hcl", []byte("new"), nil); err == nil {
-		t.Error("a file that came meanwhile was replaced")
+// TestImportWritesWhatItPlaced: an import replaces no file that somebody saved after the import had looked at it.
+func TestImportWritesWhatItPlaced(t *testing.T) {
+	f := newForeign(t)
+	f.add(object{"name": "A", "slug": "a"})
+	ctx, at := context.Background(), client.Options{URL: f.URL, Key: foreignKey, Timeout: time.Minute}
+	placed := func(dir string) *transfer.Import {
+		im, err := transfer.ReadServer(ctx, client.New(at), nil, configsrc.MaxFileBytes, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ds, err := im.Place(dir, folder(dir), true); err != nil || len(ds) > 0 || len(im.Problems) > 0 {
+			t.Fatal(ds, err, im.Problems)
+		}
+		return im
 	}
-	if err := writeFile(dir, "a.hcl", []byte("new"), []byte("older")); err == nil || !strings.Contains(err.Error(), "somebody saved it meanwhile") {
+	const old = "project \"a\" {\n  name = \"old\"\n}\n"
+	dir := t.TempDir()
+	im := placed(dir)
+	edited := writeFiles(t, map[string]string{"a.hcl": old})
+	if err := os.Rename(filepath.Join(edited, "a.hcl"), filepath.Join(dir, "a.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := im.Write(ctx, folder(dir), nil); err == nil || read(t, dir, "a.hcl") != old {
+		t.Error("a file that came meanwhile was replaced:", err)
+	}
+	im = placed(dir)
+	edit(t, dir, "a.hcl", "old", "newer")
+	if _, err := im.Write(ctx, folder(dir), nil); err == nil || !strings.Contains(err.Error(), "somebody saved it meanwhile") {
 		t.Error(err)
 	}
-	if err := writeFile(dir, "a.hcl", []byte("new"), []byte("old")); err != nil || read(t, dir, "a.hcl") != "new" {
+	im = placed(dir)
+	if _, err := im.Write(ctx, folder(dir), nil); err != nil || !strings.Contains(read(t, dir, "a.hcl"), `"A"`) {
 		t.Error(err, read(t, dir, "a.hcl"))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
 )
 
@@ -102,11 +102,11 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	r, err := (&remoteFlags{connectFlags: f.connectFlags, mailURL: f.mailURL, mailKey: f.mailKey, parallel: 8}).connect(t)
+	r, err := (&remoteFlags{connectFlags: f.connectFlags, mailURL: f.mailURL, mailKey: f.mailKey, parallel: logParallel}).connect()
 	if err != nil {
 		return err
 	}
-	l := &logReader{remote: r, flags: f, out: t.out, err: t.err}
+	l := &logReader{server: r, flags: f, out: t.out, err: t.err}
 	if err := l.find(ctx); err != nil {
 		return err
 	}
@@ -129,24 +129,8 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 
 // A mailEntry is a row of the mail log, with its project's slug in front.
 type mailEntry struct {
-	Project       string  `json:"project"`
-	ID            int64   `json:"id"`
-	ProjectID     int64   `json:"projectId"`
-	ProviderType  string  `json:"providerType"`
-	ToEmail       string  `json:"toEmail"`
-	Subject       string  `json:"subject"`
-	TemplateCode  *string `json:"templateCode"`
-	Status        string  `json:"status"`
-	ErrorMessage  *string `json:"errorMessage"`
-	CreatedAt     string  `json:"createdAt"`
-	SentAt        *string `json:"sentAt"`
-	Attempts      int     `json:"attempts"`
-	NextAttemptAt *string `json:"nextAttemptAt"`
-	ErrorCode     *string `json:"errorCode"`
-	SMTPCode      *int    `json:"smtpCode"`
-	MessageID     string  `json:"messageId"`
-	Uncertain     bool    `json:"uncertain"`
-	ServiceName   string  `json:"serviceName"`
+	Project string `json:"project"`
+	client.MailEntry
 }
 
 func (e *mailEntry) ended() bool { return catalog.MailStatus(e.Status).Ended() }
@@ -164,11 +148,11 @@ func orEmpty(s *string) string {
 // line is the entry for people. What comes from a mail is printed so that it acts on no terminal.
 func (e *mailEntry) line() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", printable(e.CreatedAt), printable(e.Status), printable(e.Project), printable(e.ToEmail))
+	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", client.Printable(e.CreatedAt), client.Printable(e.Status), client.Printable(e.Project), client.Printable(e.ToEmail))
 	if code := orEmpty(e.TemplateCode); code != "" {
-		fmt.Fprintf(&b, "  %s", printable(code))
+		fmt.Fprintf(&b, "  %s", client.Printable(code))
 	}
-	fmt.Fprintf(&b, "  %s  #%d", printable(strconv.Quote(e.Subject)), e.ID)
+	fmt.Fprintf(&b, "  %s  #%d", client.Printable(strconv.Quote(e.Subject)), e.ID)
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, "  attempt %d", e.Attempts)
 	}
@@ -176,10 +160,10 @@ func (e *mailEntry) line() string {
 		b.WriteString("  uncertain")
 	}
 	if code := orEmpty(e.ErrorCode); code != "" && e.Status != string(catalog.MailSent) {
-		fmt.Fprintf(&b, "  %s: %s", printable(code), printable(orEmpty(e.ErrorMessage)))
+		fmt.Fprintf(&b, "  %s: %s", client.Printable(code), client.Printable(orEmpty(e.ErrorMessage)))
 	}
 	if next := orEmpty(e.NextAttemptAt); next != "" {
-		fmt.Fprintf(&b, "  next %s", printable(next))
+		fmt.Fprintf(&b, "  next %s", client.Printable(next))
 	}
 	return b.String()
 }
@@ -191,7 +175,7 @@ func byTime(a, b mailEntry) int {
 
 // A logReader reads the log of some projects.
 type logReader struct {
-	remote   *remote
+	server   *client.Client
 	flags    logsFlags
 	projects []*loggedProject
 	out, err io.Writer
@@ -219,7 +203,7 @@ func (l *logReader) find(ctx context.Context) error {
 		}
 	}
 	if l.flags.projects == nil {
-		all, err := l.remote.projects(ctx)
+		all, err := l.server.Projects(ctx)
 		for i := range all {
 			add(all[i].ID, all[i].Slug)
 		}
@@ -227,12 +211,11 @@ func (l *logReader) find(ctx context.Context) error {
 	}
 	var unknown []string
 	for _, slug := range l.flags.projects {
-		var x row
-		_, err := l.remote.platform.call(ctx, http.MethodGet, projectsPath+"/by-slug/"+url.PathEscape(slug), nil, &x)
+		p, err := l.server.ProjectBySlug(ctx, slug)
 		switch {
 		case err == nil:
-			add(x.number("id"), slug)
-		case !refusedWith(err, http.StatusNotFound):
+			add(p.ID, slug)
+		case !client.Status(err, http.StatusNotFound):
 			return err
 		case digits.MatchString(slug):
 			id, _ := strconv.ParseInt(slug, 10, 64)
@@ -247,36 +230,29 @@ func (l *logReader) find(ctx context.Context) error {
 	return nil
 }
 
-// query is the filters as parameters. The state is looked at here where a mail is followed through all of them.
-func (l *logReader) query() url.Values {
-	q := url.Values{}
-	set := func(name, v string) {
-		if v != "" {
-			q.Set(name, v)
-		}
-	}
-	set("templateCode", l.flags.template)
-	set("toEmail", l.flags.to)
+// logParallel is how many projects are asked at once.
+const logParallel = 8
+
+// query holds the filters, but for the state: --follow looks at mails in all states.
+func (l *logReader) query() client.LogQuery {
+	q := client.LogQuery{Template: l.flags.template, To: l.flags.to}
 	if l.flags.since != "" {
 		ago, _ := parseLifetime(l.flags.since) // check has looked at it
-		q.Set("from", time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000000"))
+		q.From = time.Now().Add(-ago)
 	}
 	return q
 }
 
 // page reads one page of a project's log.
-func (l *logReader) page(ctx context.Context, p *loggedProject, q url.Values, page, limit int) ([]mailEntry, *pageOf, error) {
-	q.Set("page", strconv.Itoa(page))
-	q.Set("limit", strconv.Itoa(limit))
-	var rows []mailEntry
-	meta, err := l.remote.mail.call(ctx, http.MethodGet, mailPath(p.id, "/logs?"+q.Encode()), nil, &rows)
-	if refusedWith(err, http.StatusNotFound) {
-		return nil, nil, no("project %s has no mail log on this server: %v", strconv.Quote(p.slug), err)
+func (l *logReader) page(ctx context.Context, p *loggedProject, q client.LogQuery) (entries []mailEntry, more bool, err error) {
+	rows, more, err := l.server.MailLog(ctx, p.id, q)
+	if client.Status(err, http.StatusNotFound) {
+		return nil, false, no("project %s has no mail log on this server: %v", strconv.Quote(p.slug), err)
 	}
-	for i := range rows {
-		rows[i].Project = p.slug
+	for _, e := range rows {
+		entries = append(entries, mailEntry{p.slug, e})
 	}
-	return rows, meta, err
+	return entries, more, err
 }
 
 // newest reads the latest entries of all projects, the latest one last. To follow, it reads at least one, in whatever state.
@@ -289,21 +265,20 @@ func (l *logReader) newest(ctx context.Context) ([]mailEntry, error) {
 	get := func(ctx context.Context, i int) (rows []mailEntry, err error) {
 		q := l.query()
 		if l.flags.status != "" && !l.flags.follow {
-			q.Set("status", l.flags.status)
+			q.Status = l.flags.status
 		}
-		for page := 1; len(rows) < most; page++ {
-			more, meta, err := l.page(ctx, l.projects[i], q, page, min(most, pageSize))
-			if err != nil {
+		q.Limit = min(most, client.MaxLogPage)
+		for more := true; more && len(rows) < most; {
+			q.Page++
+			var page []mailEntry
+			if page, more, err = l.page(ctx, l.projects[i], q); err != nil {
 				return nil, err
 			}
-			rows = append(rows, more...)
-			if meta == nil || page >= meta.TotalPages || len(more) == 0 {
-				break
-			}
+			rows = append(rows, page...)
 		}
 		return rows, nil
 	}
-	err := inOrder(ctx, l.remote.parallel, len(l.projects), get, func(i int, rows []mailEntry) error {
+	err := client.InOrder(ctx, logParallel, len(l.projects), get, func(i int, rows []mailEntry) error {
 		l.projects[i].begin(rows)
 		all = append(all, rows...)
 		slices.SortFunc(all, byTime)

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"fingerpost/api/client"
 )
 
 const (
@@ -60,9 +62,9 @@ func (l *logReader) follow(ctx context.Context, newest []mailEntry) error {
 
 // passing reports whether asking again may help: the server cannot be reached, or says that it is not well.
 func passing(err error) bool {
-	var refused *refusedError
+	var refused *client.Error
 	if errors.As(err, &refused) {
-		return refused.status >= http.StatusInternalServerError || refused.status == http.StatusTooManyRequests
+		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
 	}
 	var exit *exitError
 	return !errors.As(err, &exit)
@@ -71,7 +73,7 @@ func passing(err error) bool {
 // round asks each project once and returns what is new, also where it fails.
 func (l *logReader) round(ctx context.Context) (news []mailEntry, err error) {
 	get := func(ctx context.Context, i int) (none struct{}, err error) { return none, l.step(ctx, l.projects[i]) }
-	err = inOrder(ctx, l.remote.parallel, len(l.projects), get, func(int, struct{}) error { return nil })
+	err = client.InOrder(ctx, logParallel, len(l.projects), get, func(int, struct{}) error { return nil })
 	for _, p := range l.projects {
 		news = append(news, p.news...)
 		p.news = nil
@@ -117,16 +119,14 @@ func (l *logReader) step(ctx context.Context, p *loggedProject) error {
 			continue
 		}
 		asked++
-		now := mailEntry{}
-		_, err := l.remote.mail.call(ctx, http.MethodGet, mailPath(p.id, fmt.Sprintf("/logs/%d", id)), nil, &now)
+		now, err := l.server.MailLogEntry(ctx, p.id, id)
 		switch {
-		case refusedWith(err, http.StatusNotFound):
+		case client.Status(err, http.StatusNotFound):
 			delete(p.seen, id) // its retention has ended
 		case err != nil:
 			return err
 		default:
-			now.Project = p.slug
-			note(now)
+			note(mailEntry{p.slug, now})
 		}
 	}
 	p.forget(current)
@@ -142,25 +142,21 @@ func gone(err error) bool {
 // recent reads the entries around and after the latest one that is known.
 func (l *logReader) recent(ctx context.Context, p *loggedProject) (all []mailEntry, err error) {
 	q := l.query()
-	q.Set("sort", "createdAt")
-	q.Set("order", "asc") // what comes meanwhile comes behind
-	if at, err := time.Parse(apiTime, p.last); err == nil {
-		q.Set("from", at.Add(-overlap).Format(apiTime))
+	q.OldestFirst = true // entries that come meanwhile are on the last page
+	q.Limit = client.MaxLogPage
+	if at, err := time.Parse(client.TimeLayout, p.last); err == nil {
+		q.From = at.Add(-overlap)
 	}
-	for page := 1; ; page++ {
-		rows, meta, err := l.page(ctx, p, q, page, pageSize)
-		if err != nil {
+	for more := true; more; {
+		q.Page++
+		var rows []mailEntry
+		if rows, more, err = l.page(ctx, p, q); err != nil {
 			return nil, err
 		}
 		all = append(all, rows...)
-		if meta == nil || page >= meta.TotalPages || len(rows) == 0 {
-			return all, nil
-		}
 	}
+	return all, nil
 }
-
-// apiTime is how the API writes times (contract http.md 1.2).
-const apiTime = "2006-01-02T15:04:05.000000"
 
 // forget drops what has ended and will not be listed again, and bounds the rest.
 func (p *loggedProject) forget(current map[int64]bool) {

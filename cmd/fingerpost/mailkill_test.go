@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"fingerpost/api/client"
 )
 
 // postFile is a project whose mail goes to a sink.
@@ -87,10 +89,10 @@ func (j *mailJob) run(r *rig) {
 func (r *rig) entries(project int64, from time.Time) (all []mailEntry) {
 	r.t.Helper()
 	for page := 1; ; page++ {
-		got := r.mail("GET", fmt.Sprintf("/projects/%d/logs?limit=100&page=%d&order=asc&from=%s", project, page, from.UTC().Format(apiTime)), "all", "")
+		got := r.mail("GET", fmt.Sprintf("/projects/%d/logs?limit=100&page=%d&order=asc&from=%s", project, page, from.UTC().Format(client.TimeLayout)), "all", "")
 		var answer struct {
 			Data []mailEntry
-			Meta pageOf
+			Meta struct{ TotalPages int }
 		}
 		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.status != http.StatusOK {
 			r.t.Fatalf("%d %s: %v", got.status, got.body, err)

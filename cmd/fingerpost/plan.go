@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver"
-	"fingerpost/resolver/catalog"
 )
 
 // planFlags are the flags of plan.
@@ -69,22 +68,20 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 
 // planned is what plan --json prints.
 type planned struct {
-	Valid       bool                `json:"valid"`
-	Changed     bool                `json:"changed"`
-	Against     string              `json:"against"`
-	Summary     tally               `json:"summary"`
-	Changes     []change            `json:"changes"`
-	Renumbered  int                 `json:"renumbered"`
-	NotCompared []string            `json:"notCompared"`
+	Valid   bool           `json:"valid"`
+	Changed bool           `json:"changed"`
+	Against string         `json:"against"`
+	Summary transfer.Tally `json:"summary"`
+	transfer.Plan
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
 func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
-	p := planned{Against: f.data, Changes: []change{}, NotCompared: []string{}, Diagnostics: hclfile.Diagnostics{}}
+	p := planned{Against: f.data, Plan: transfer.NewPlan(), Diagnostics: hclfile.Diagnostics{}}
 	if f.url != "" {
 		p.Against = f.url
 	}
-	want, diags, err := loadDesired(t, dir)
+	want, diags, err := loadTree(t, dir)
 	if errors.Is(err, errInvalid) {
 		return refuseInvalid(t, diags, f.asJSON, func(ds hclfile.Diagnostics) any { p.Diagnostics = ds; return p })
 	}
@@ -93,27 +90,34 @@ func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
 	}
 	p.Valid = true
 	if f.url != "" {
-		err = p.compareRemote(ctx, t, f, want)
+		p.Plan, err = planServer(ctx, t, f, want)
 	} else {
-		err = p.compareStored(ctx, f.data, want)
+		p.Plan, err = planStore(ctx, f.data, want)
 	}
 	if err != nil {
 		return err
 	}
-	p.Summary, p.Changed = tallyOf(p.Changes), len(p.Changes) > 0
+	p.Summary, p.Changed = transfer.TallyOf(p.Changes), len(p.Changes) > 0
 	return p.print(t, f)
 }
 
-// refuseInvalid prints the problems of the files and ends the command.
-func refuseInvalid(t terminal, ds hclfile.Diagnostics, asJSON bool, document func(hclfile.Diagnostics) any) error {
-	if asJSON {
-		if err := printJSON(t.out, document(ds)); err != nil {
-			return err
-		}
-	} else if err := ds.WriteText(t.err, colour(t.err)); err != nil {
-		return err
+func planServer(ctx context.Context, t terminal, f planFlags, want *transfer.Tree) (transfer.Plan, error) {
+	c, err := f.connect()
+	if err != nil {
+		return transfer.Plan{}, err
 	}
-	return errInvalid
+	read := t.progress("projects read")
+	defer read.end()
+	return transfer.PlanServer(ctx, c, want, f.ids, f.parallel, read.set)
+}
+
+func planStore(ctx context.Context, dir string, want *transfer.Tree) (transfer.Plan, error) {
+	s, err := resolver.OpenStored(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return transfer.Plan{}, fmt.Errorf("%w (--data reads the store of a server that does not run; compare with one that runs by --url)", err)
+	}
+	defer s.Close()
+	return transfer.PlanStore(ctx, s, want)
 }
 
 func (p *planned) print(t terminal, f planFlags) error {
@@ -122,7 +126,7 @@ func (p *planned) print(t terminal, f planFlags) error {
 			return err
 		}
 	} else {
-		if err := writeChanges(t.out, p.Changes, colour(t.out)); err != nil {
+		if err := transfer.WriteChanges(t.out, p.Changes, colour(t.out)); err != nil {
 			return err
 		}
 		if p.Changed {
@@ -140,143 +144,5 @@ func (p *planned) print(t terminal, f planFlags) error {
 	if p.Changed {
 		return errNot
 	}
-	return nil
-}
-
-// compareRemote compares with a running server.
-func (p *planned) compareRemote(ctx context.Context, t terminal, f planFlags, want *desired) error {
-	r, err := f.connect(t)
-	if err != nil {
-		return err
-	}
-	haves, err := r.projects(ctx)
-	if err != nil {
-		return err
-	}
-	pairs := pairUp(haves, want.projects)
-	var c coverage
-	get := func(ctx context.Context, i int) (*found, error) {
-		if pairs[i].have == nil {
-			return nil, nil
-		}
-		return r.project(ctx, pairs[i].have)
-	}
-	read := r.t.progress("projects read")
-	defer read.end()
-	err = inOrder(ctx, r.parallel, len(pairs), get, func(i int, have *found) error {
-		read.set(i+1, len(pairs))
-		v := view{project: projectFields, domain: domainFields, auth: authFields, service: serviceFields, smtp: smtpFields, template: templateFields}
-		if have != nil {
-			c.add(have)
-			v = seenBy(have, f.ids)
-		}
-		changes, renumbered := compareProject(have, pairs[i].want, v)
-		p.Changes = append(p.Changes, changes...)
-		p.Renumbered += renumbered
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if c.shared != nil {
-		d := comparison{view: view{template: templateFields, ids: f.ids}}
-		d.templates(c.shared, want.templates, c.untold)
-		p.Changes = append(p.Changes, d.changes...)
-		p.Renumbered += d.renumbered
-	}
-	p.NotCompared = c.blind()
-	return nil
-}
-
-// coverage gathers what a server told of its projects.
-type coverage struct {
-	projects, flatless, mailless int
-	untold                       untold // of the default templates
-	bodiless                     int
-	ageless                      bool               // a template came without maxAge
-	shared                       []catalog.Template // the default templates; nil: unknown
-}
-
-func (c *coverage) add(f *found) {
-	c.projects++
-	if !f.flat {
-		c.flatless++
-	}
-	if !f.mail {
-		c.mailless++
-	} else if c.shared == nil {
-		c.shared, c.untold = slices.Concat(f.shared, []catalog.Template{}), f.untold
-		if c.shared == nil {
-			c.shared = []catalog.Template{}
-		}
-	}
-	c.bodiless += f.untold.bodiless()
-	c.ageless = c.ageless || len(f.untold) > 0
-}
-
-// blind says what could not be compared.
-func (c *coverage) blind() []string {
-	out := []string{"keys, the defaults and sealing blocks, secrets and ca_file: no API tells them"}
-	if c.ageless {
-		out = append(out, "max_age of templates: the server does not tell it")
-	}
-	if c.flatless > 0 {
-		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and audit_retention_days of %s: they show through an active domain of a project that is not suspended, where the server has the flat form of resolve",
-			count(c.flatless, "project")))
-	}
-	if c.mailless > 0 || c.projects == 0 {
-		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless, "project")))
-	}
-	if c.bodiless > 0 {
-		out = append(out, fmt.Sprintf("the bodies of %s: the server has no call that tells them", count(c.bodiless, "template")))
-	}
-	return out
-}
-
-// compareStored compares with the store of a server that does not run.
-func (p *planned) compareStored(ctx context.Context, dir string, want *desired) error {
-	s, err := resolver.OpenStored(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return fmt.Errorf("%w (--data reads the store of a server that does not run; compare with one that runs by --url)", err)
-	}
-	defer s.Close()
-	haves, err := s.Projects()
-	if err != nil {
-		return err
-	}
-	for _, pair := range pairUp(haves, want.projects) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var have *found
-		if pair.have != nil {
-			config, err := s.Project(pair.have.ID)
-			if err != nil {
-				return err
-			}
-			if config.SMTP != nil {
-				config.SMTP.Port = config.SMTP.EffectivePort()
-			}
-			have = &found{ProjectConfig: *config, mail: true}
-		}
-		changes, _ := compareProject(have, pair.want, everything)
-		p.Changes = append(p.Changes, changes...)
-	}
-	return p.compareRest(s, want)
-}
-
-// compareRest compares what stands outside projects.
-func (p *planned) compareRest(s *resolver.Stored, want *desired) error {
-	templates, err1 := s.Templates(0)
-	keys, err2 := s.Keys()
-	defaults, err3 := s.Defaults()
-	sealing, err4 := s.Sealing()
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return err
-	}
-	c := comparison{view: everything}
-	c.templates(templates, want.templates, nil)
-	p.Changes = slices.Concat(p.Changes, c.changes, compareDefaults(defaults, want.defaults), compareKeys(keys, want.keys),
-		compareSealing(sealing, want.sealing))
 	return nil
 }

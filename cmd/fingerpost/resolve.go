@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -28,11 +27,11 @@ func newResolve(t terminal) *cobra.Command {
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			answer := fromFiles(configDir(cmd))
 			if f.url != "" {
-				c, err := f.client()
+				o, err := f.options()
 				if err != nil {
 					return err
 				}
-				answer = fromServer(cmd.Context(), c)
+				answer = fromServer(cmd.Context(), client.New(o))
 			}
 			return resolve(t, args, answer, asJSON)
 		}),
@@ -167,27 +166,20 @@ func matchOrder(host string) []string {
 }
 
 // fromServer asks a running server.
-func fromServer(ctx context.Context, c *client) func(string) (resolution, error) {
+func fromServer(ctx context.Context, c *client.Client) func(string) (resolution, error) {
 	return func(domain string) (resolution, error) {
 		r := resolution{Domain: domain}
-		_, err := c.call(ctx, http.MethodGet, projectsPath+"/resolve?domain="+url.QueryEscape(domain), nil, &r.Data)
-		var refused *refusedError
-		if errors.As(err, &refused) && slices.Contains(notResolved, refused.status) {
-			r.Code, r.Why = refused.code, refused.message
+		answer, err := c.Resolve(ctx, domain)
+		var refused *client.Error
+		if errors.As(err, &refused) && client.Status(err, notResolved...) {
+			r.Code, r.Why = refused.Code, refused.Message
 			return r, nil
 		}
 		if err != nil {
 			return resolution{}, err
 		}
-		var data struct {
-			Project       struct{ Slug string }
-			MatchedDomain struct{ Domain string }
-		}
-		if err := json.Unmarshal(r.Data, &data); err != nil {
-			return resolution{}, fmt.Errorf("read the answer of %s: %w", c.base, err)
-		}
-		r.Found, r.Project, r.Matched = true, data.Project.Slug, data.MatchedDomain.Domain
-		r.Why = fmt.Sprintf("%s matches %q", c.base, r.Matched)
+		r.Found, r.Project, r.Matched, r.Data = true, answer.Slug, answer.Matched, answer.Data
+		r.Why = fmt.Sprintf("%s matches %q", c.URL(), r.Matched)
 		return r, nil
 	}
 }

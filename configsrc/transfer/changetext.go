@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"bufio"
@@ -12,38 +12,13 @@ import (
 
 // marks are how changes begin a line, and colours are for terminals.
 var (
-	marks   = map[string]string{actionAdd: "+", actionChange: "~", actionRemove: "-"}
-	colours = map[string]string{actionAdd: "\x1b[32m", actionChange: "\x1b[33m", actionRemove: "\x1b[31m"}
+	marks   = map[string]string{Added: "+", Changed: "~", Removed: "-"}
+	colours = map[string]string{Added: "\x1b[32m", Changed: "\x1b[33m", Removed: "\x1b[31m"}
 )
 
 const colourOff = "\x1b[0m"
 
-// A tally counts objects by what becomes of them.
-type tally struct {
-	Add    int `json:"add"`
-	Change int `json:"change"`
-	Remove int `json:"remove"`
-}
-
-func tallyOf(changes []change) (t tally) {
-	for i := range changes {
-		switch changes[i].Action {
-		case actionAdd:
-			t.Add++
-		case actionChange:
-			t.Change++
-		case actionRemove:
-			t.Remove++
-		}
-	}
-	return t
-}
-
-func (t tally) String() string {
-	return fmt.Sprintf("%d to add, %d to change, %d to remove", t.Add, t.Change, t.Remove)
-}
-
-// writeChanges prints changes for people. Those of a project follow each other, and stand below its name:
+// WriteChanges prints changes for people. Those of a project follow each other, and stand below its name:
 //
 //	  project "acme"
 //	    ~ name: "Acme Shop" → "Acme Store"
@@ -52,7 +27,7 @@ func (t tally) String() string {
 //	    ~ auth_settings
 //	        ~ jwt_secret: changed (secret)
 //	- project "gone"
-func writeChanges(w io.Writer, changes []change, coloured bool) error {
+func WriteChanges(w io.Writer, changes []Change, coloured bool) error {
 	p := changePrinter{w: bufio.NewWriter(w), coloured: coloured}
 	project := ""
 	for i := range changes {
@@ -60,7 +35,7 @@ func writeChanges(w io.Writer, changes []change, coloured bool) error {
 		switch {
 		case c.Project == "":
 			p.object("", c)
-		case c.Kind == catalog.KindProject && c.Action != actionChange:
+		case c.Kind == catalog.KindProject && c.Action != Changed:
 			p.object("", c)
 		default:
 			if c.Project != project {
@@ -91,30 +66,22 @@ func (p *changePrinter) line(indent, action, text string) {
 	fmt.Fprintf(p.w, "%s%s %s\n", indent, mark, text)
 }
 
-func (p *changePrinter) object(indent string, c *change) {
-	p.line(indent, c.Action, c.title())
+func (p *changePrinter) object(indent string, c *Change) {
+	p.line(indent, c.Action, c.Title())
 	p.fields(indent+"    ", c)
 }
 
-// title names an object as its block begins.
-func (c *change) title() string {
-	if c.Name == "" {
-		return string(c.Kind)
-	}
-	return string(c.Kind) + " " + hclfile.Quote(c.Name)
-}
-
-func (p *changePrinter) fields(indent string, c *change) {
+func (p *changePrinter) fields(indent string, c *Change) {
 	for _, f := range c.Fields {
 		switch {
-		case c.Action == actionAdd && f.Secret:
+		case c.Action == Added && f.Secret:
 			fmt.Fprintf(p.w, "%s%s = (secret)\n", indent, f.Field)
-		case c.Action == actionAdd:
+		case c.Action == Added:
 			fmt.Fprintf(p.w, "%s%s = %s\n", indent, f.Field, shown(f.New))
 		case f.Secret:
-			p.line(indent, actionChange, f.Field+": changed (secret)")
+			p.line(indent, Changed, f.Field+": changed (secret)")
 		default:
-			p.line(indent, actionChange, fmt.Sprintf("%s: %s → %s", f.Field, shown(f.Old), shown(f.New)))
+			p.line(indent, Changed, fmt.Sprintf("%s: %s → %s", f.Field, shown(f.Old), shown(f.New)))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"context"
@@ -17,36 +17,36 @@ func mailPath(project int64, rest string) string {
 }
 
 // mailOf adds SMTP config and templates.
-func (r *remote) mailOf(ctx context.Context, f *found) error {
-	if r.mail == nil || !r.mailAnswers.Load() && r.mailMisses.Load() >= enoughMisses {
+func (c *Client) mailOf(ctx context.Context, f *Project) error {
+	if c.mail == nil || !c.mailAnswers.Load() && c.mailMisses.Load() >= enoughMisses {
 		return nil
 	}
 	id := f.Project.ID
 	var rows []row
-	_, err := r.mail.call(ctx, http.MethodGet, mailPath(id, "/templates"), nil, &rows)
-	if absent(err) {
-		r.mailMisses.Add(1)
+	_, err := c.mail.call(ctx, http.MethodGet, mailPath(id, "/templates"), nil, &rows)
+	if Absent(err) {
+		c.mailMisses.Add(1)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	r.mailAnswers.Store(true)
-	f.mail = true
+	c.mailAnswers.Store(true)
+	f.Mail = true
 	for _, x := range rows {
-		t, shared, err := r.template(ctx, f, x)
+		t, shared, err := c.template(ctx, f, x)
 		switch {
 		case err != nil:
 			return err
 		case shared:
-			f.shared = append(f.shared, t)
+			f.Shared = append(f.Shared, t)
 		default:
 			f.Templates = append(f.Templates, t)
 		}
 	}
 	var x row
-	_, err = r.mail.call(ctx, http.MethodGet, mailPath(id, "/smtp-config"), nil, &x)
-	if absent(err) || err == nil && x == nil {
+	_, err = c.mail.call(ctx, http.MethodGet, mailPath(id, "/smtp-config"), nil, &x)
+	if Absent(err) || err == nil && x == nil {
 		return nil
 	}
 	if err != nil {
@@ -61,17 +61,17 @@ func (r *remote) mailOf(ctx context.Context, f *found) error {
 }
 
 // template reads one template of a list, which comes without its bodies.
-func (r *remote) template(ctx context.Context, f *found, x row) (t catalog.Template, shared bool, err error) {
+func (c *Client) template(ctx context.Context, f *Project, x row) (t catalog.Template, shared bool, err error) {
 	id := f.Project.ID
 	t = catalog.Template{ID: x.number("id"), ProjectID: id, Active: true}
 	path := mailPath(id, "/templates/"+strconv.FormatInt(t.ID, 10))
 	_, html := x["bodyHtml"]
 	if _, text := x["bodyText"]; !html && !text {
 		var full row
-		_, err := r.mail.call(ctx, http.MethodGet, path, nil, &full)
+		_, err := c.mail.call(ctx, http.MethodGet, path, nil, &full)
 		switch {
-		case absent(err): // the source specification has no such call
-			f.untold[x.text("code")] = []string{"bodyHtml", "bodyText"}
+		case Absent(err): // a service may have no such call
+			f.Untold[x.text("code")] = []string{"bodyHtml", "bodyText"}
 		case err != nil:
 			return t, false, err
 		default:
@@ -82,18 +82,13 @@ func (r *remote) template(ctx context.Context, f *found, x row) (t catalog.Templ
 		return t, false, fmt.Errorf("GET %s: %w", path, err)
 	}
 	if _, told := x["maxAge"]; !told {
-		f.untold[t.Code] = append(f.untold[t.Code], "maxAge")
+		f.Untold[t.Code] = append(f.Untold[t.Code], "maxAge")
 	}
-	plainMaxAge(&t)
+	if t.MaxAge == catalog.DefaultMaxAge {
+		t.MaxAge = ""
+	}
 	if shared = x.number("projectId") == 0; shared {
 		t.ProjectID = 0
 	}
 	return t, shared, nil
-}
-
-// plainMaxAge leaves out what holds anyway.
-func plainMaxAge(t *catalog.Template) {
-	if t.MaxAge == catalog.DefaultMaxAge {
-		t.MaxAge = ""
-	}
 }

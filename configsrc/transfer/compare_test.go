@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
 )
 
@@ -68,7 +69,7 @@ func TestChangesText(t *testing.T) {
 	want.SMTP = &catalog.SMTPConfig{Host: "smtp.example", Port: 25, Password: catalog.Secret{Source: catalog.SecretEnv, Ref: "sentinel"}}
 	have.Templates = []catalog.Template{{Code: "A", BodyText: "one\ntwo\n", BodyHTML: strings.Repeat("x", 200)}, {Code: "B"}}
 	want.Templates = []catalog.Template{{Code: "A", BodyText: "one\ntwo\nthree\n", BodyHTML: strings.Repeat("x", 199)}}
-	changes, _ := compareProject(&found{ProjectConfig: *have, mail: true}, want, view{})
+	changes, _ := compareProject(&client.Project{ProjectConfig: *have, Mail: true}, want, view{})
 	keys := compareKeys([]catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{1}, Allow: catalog.MayRead}},
 		[]catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{2}, Allow: catalog.MayRead | catalog.MayWrite, Projects: []string{"acme"}}})
 	auth := catalog.NewAuthSettings()
@@ -76,7 +77,7 @@ func TestChangesText(t *testing.T) {
 	changes = slices.Concat(changes, keys, compareDefaults(nil, &catalog.Defaults{Auth: &auth}),
 		compareSealing(&catalog.Sealing{Require: true}, &catalog.Sealing{Recipients: []string{"age1x"}, Require: true}))
 	var b strings.Builder
-	if err := writeChanges(&b, changes, false); err != nil {
+	if err := WriteChanges(&b, changes, false); err != nil {
 		t.Fatal(err)
 	}
 	wantText := `  project "acme"
@@ -111,7 +112,7 @@ func TestChangesText(t *testing.T) {
 		t.Errorf("%v %s", err, doc)
 	}
 	b.Reset()
-	if err := writeChanges(&b, changes[:1], true); err != nil || strings.Count(b.String(), "\x1b[33m~") != 2 || strings.Count(b.String(), colourOff) != 2 {
+	if err := WriteChanges(&b, changes[:1], true); err != nil || strings.Count(b.String(), "\x1b[33m~") != 2 || strings.Count(b.String(), colourOff) != 2 {
 		t.Errorf("colours: %q %v", b.String(), err)
 	}
 }
@@ -121,7 +122,7 @@ func TestRenumbered(t *testing.T) {
 	have, want := declared("acme", catalog.NewUUID()), declared("acme", catalog.NewUUID())
 	have.Domains = []catalog.Domain{{ID: 5, Name: "a.example", Active: true}}
 	want.Domains = []catalog.Domain{{ID: 6, Name: "a.example", Active: true}}
-	f := &found{ProjectConfig: *have}
+	f := &client.Project{ProjectConfig: *have}
 	changes, n := compareProject(f, want, seenBy(f, false))
 	if len(changes) != 0 || n != 2 {
 		t.Errorf("%+v, %d renumbered", changes, n)

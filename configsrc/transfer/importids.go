@@ -1,16 +1,17 @@
-package main
+package transfer
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
 // identify settles the project's uuid and id as the file will give them.
-func (im *importer) identify(p *catalog.ProjectConfig) {
+func (im *Import) identify(p *catalog.ProjectConfig) {
 	if p.Project.UUID == (catalog.UUID{}) {
 		p.Project.UUID = catalog.DeriveProjectUUID(p.Project.Slug)
 		im.foreign = append(im.foreign, fmt.Sprintf("project %s has no uuid that can be read", hclfile.Quote(p.Project.Slug)))
@@ -19,7 +20,7 @@ func (im *importer) identify(p *catalog.ProjectConfig) {
 }
 
 // pinned is the id that a file can give an object: the server's, where it follows from the uuid or can stand in a line.
-func (im *importer) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who string) int64 {
+func (im *Import) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who string) int64 {
 	derived := catalog.DeriveID(kind, uuid)
 	if id == derived || id >= 1 && id <= catalog.MaxDeclaredID {
 		return id
@@ -29,7 +30,7 @@ func (im *importer) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who s
 }
 
 // domains settles names and identities. The API tells a domain's id and not its uuid, which nobody sees.
-func (im *importer) domains(who string, f *found) {
+func (im *Import) domains(who string, f *client.Project) {
 	p := &f.ProjectConfig
 	primary := ""
 	for i := range p.Domains {
@@ -60,11 +61,11 @@ func (im *importer) domains(who string, f *found) {
 	})
 }
 
-func (im *importer) templates(who string, f *found) {
+func (im *Import) templates(who string, f *client.Project) {
 	p := &f.ProjectConfig
 	kept := p.Templates[:0]
 	for _, t := range p.Templates {
-		if f.untold.bodies(t.Code) {
+		if f.Untold.Bodies(t.Code) {
 			continue // said by the coverage
 		}
 		im.report(who+": template "+hclfile.Quote(t.Code), t.Validate())
@@ -80,7 +81,7 @@ func (im *importer) templates(who string, f *found) {
 	}
 }
 
-func (im *importer) template(t catalog.Template, project catalog.UUID) catalog.Template {
+func (im *Import) template(t catalog.Template, project catalog.UUID) catalog.Template {
 	t.UUID = catalog.DeriveTemplateUUID(project, t.Code)
 	t.ID = im.pinned(catalog.KindTemplate, t.UUID, t.ID, "template "+hclfile.Quote(t.Code))
 	for _, text := range []*string{&t.Name, &t.SubjectTemplate, &t.BodyHTML, &t.BodyText} {
@@ -94,16 +95,16 @@ func sortTemplates(ts []catalog.Template) {
 }
 
 // shared makes the file of the default templates.
-func (im *importer) shared(ts []catalog.Template) {
+func (im *Import) shared(ts []catalog.Template) {
 	var kept []catalog.Template
 	for _, t := range ts {
-		if im.cover.untold.bodies(t.Code) {
+		if im.cover.untold.Bodies(t.Code) {
 			continue
 		}
 		im.report("default template "+hclfile.Quote(t.Code), t.Validate())
 		kept = append(kept, im.template(t, catalog.UUID{}))
 	}
-	if len(im.problems) > 0 || len(kept) == 0 {
+	if len(im.Problems) > 0 || len(kept) == 0 {
 		return
 	}
 	sortTemplates(kept)
@@ -116,13 +117,13 @@ func (im *importer) shared(ts []catalog.Template) {
 }
 
 // fillSecrets names a variable for each secret that the project must have and the API does not tell.
-func (im *importer) fillSecrets(f *found) {
+func (im *Import) fillSecrets(f *client.Project) {
 	p := &f.ProjectConfig
 	note := func(block, attr, name string) {
 		im.secrets = append(im.secrets, fmt.Sprintf(`%s.hcl: %s %s = env("%s"): set the variable where the server runs, or put in what "fingerpost secrets seal %s %s" prints`,
 			p.Project.Slug, block, attr, name, p.Project.Slug, attr))
 	}
-	if f.jwtSecret {
+	if f.JWTSecret {
 		name := variable(p.Project.Slug, "JWT_SECRET")
 		p.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("auth_settings", "jwt_secret", name)
@@ -160,7 +161,7 @@ func normalizeTexts(p *catalog.ProjectConfig) {
 }
 
 // notKept says what the files lack.
-func (im *importer) notKept() []string {
+func (im *Import) notKept() []string {
 	out := slices.Clone(im.foreign)
 	c := &im.cover
 	if c.projects == 0 {

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// MaxParallel is how many calls at once keep their connections for the next ones.
+const MaxParallel = 64
+
+// Options say which service a Client asks. URL, Key and Timeout are needed.
+type Options struct {
+	URL     string // as CleanURL returns it
+	Key     string // a platform key
+	Timeout time.Duration
+	TLS     *tls.Config // nil: the system's
+
+	MailURL string // the mail API, as CleanURL returns it; "" is URL
+	MailKey string // its service token; "" is Key
+	NoMail  bool   // ask no mail API
+}
+
+// A Client makes the calls of the API. Its methods may be called from any number of goroutines.
+type Client struct {
+	platform *service
+	mail     *service // nil: not asked
+
+	nestedOnly  atomic.Bool  // the service lacks the flat form of resolve
+	mailAnswers atomic.Bool  // the mail API has answered for a project
+	mailMisses  atomic.Int32 // the projects for which it did not
+}
+
+// New makes a Client. It opens no connection yet.
+func New(o Options) *Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = MaxParallel
+	if o.TLS != nil {
+		transport.TLSClientConfig = o.TLS
+	}
+	hide := new(veil)
+	hide.add(o.Key)
+	hide.add(o.MailKey)
+	httpClient := &http.Client{
+		Transport: transport, Timeout: o.Timeout,
+		// net/http would take the key along to wherever the redirect leads.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	c := &Client{platform: &service{http: httpClient, base: o.URL, veil: hide, headers: map[string]string{"X-PLATFORM-KEY": o.Key}}}
+	if o.NoMail {
+		return c
+	}
+	if o.MailURL == "" {
+		o.MailURL = o.URL
+	}
+	if o.MailKey == "" {
+		o.MailKey = o.Key
+	}
+	c.mail = &service{http: httpClient, base: o.MailURL, veil: hide,
+		headers: map[string]string{"X-Internal-Service-Token": o.MailKey, "X-Internal-Service-Name": serviceName}}
+	return c
+}
+
+// serviceName is how the mail API knows its caller.
+const serviceName = "fingerpost-cli"
+
+// URL is the service's address without a path.
+func (c *Client) URL() string { return c.platform.base }
+
+// Hide replaces a secret in the texts of all errors from now on: a server may repeat what it was sent.
+func (c *Client) Hide(secret string) { c.platform.veil.add(secret) }
+
+// MailAsked reports whether the mail API is asked at all.
+func (c *Client) MailAsked() bool { return c.mail != nil }
+
+// MailAnswers reports whether the mail API has answered for any project so far.
+func (c *Client) MailAnswers() bool { return c.mailAnswers.Load() }
+
+// CleanURL checks a service's address and cuts off the parts that people copy along. The error's text follows the name
+// of what holds the address.
+func CleanURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", errors.New("must be an address such as https://config.example")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("must not hold a user, a query or a fragment")
+	}
+	base := strings.TrimSuffix(text, "/")
+	for _, service := range []string{"/api/platform", "/api/mail"} {
+		base = strings.TrimSuffix(base, service)
+	}
+	return base, nil
+}

@@ -1,0 +1,70 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// TimeLayout is how the API writes times, which are in UTC.
+const TimeLayout = "2006-01-02T15:04:05.000000"
+
+// MaxLogPage is the most entries that one page of the mail log has.
+const MaxLogPage = pageSize
+
+// A MailEntry is one entry of the mail log.
+type MailEntry struct {
+	ID            int64   `json:"id"`
+	ProjectID     int64   `json:"projectId"`
+	ProviderType  string  `json:"providerType"`
+	ToEmail       string  `json:"toEmail"`
+	Subject       string  `json:"subject"`
+	TemplateCode  *string `json:"templateCode"`
+	Status        string  `json:"status"`
+	ErrorMessage  *string `json:"errorMessage"`
+	CreatedAt     string  `json:"createdAt"`
+	SentAt        *string `json:"sentAt"`
+	Attempts      int     `json:"attempts"`
+	NextAttemptAt *string `json:"nextAttemptAt"`
+	ErrorCode     *string `json:"errorCode"`
+	SMTPCode      *int    `json:"smtpCode"`
+	MessageID     string  `json:"messageId"`
+	Uncertain     bool    `json:"uncertain"`
+	ServiceName   string  `json:"serviceName"`
+}
+
+// A LogQuery says which entries of a project's mail log are read. Empty fields do not filter.
+type LogQuery struct {
+	Template, To, Status string
+	From                 time.Time
+	OldestFirst          bool // else the newest entry comes first
+	Page, Limit          int  // from 1; 1 … MaxLogPage
+}
+
+// MailLog reads one page of a project's mail log. more reports whether there are further pages. A project without a mail
+// log is an *Error with status 404.
+func (c *Client) MailLog(ctx context.Context, project int64, q LogQuery) (entries []MailEntry, more bool, err error) {
+	v := url.Values{"page": {strconv.Itoa(q.Page)}, "limit": {strconv.Itoa(q.Limit)}}
+	for name, value := range map[string]string{"templateCode": q.Template, "toEmail": q.To, "status": q.Status} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if !q.From.IsZero() {
+		v.Set("from", q.From.UTC().Format(TimeLayout))
+	}
+	if q.OldestFirst {
+		v.Set("sort", "createdAt")
+		v.Set("order", "asc")
+	}
+	meta, err := c.mail.call(ctx, http.MethodGet, mailPath(project, "/logs?"+v.Encode()), nil, &entries)
+	return entries, err == nil && meta != nil && q.Page < meta.TotalPages && len(entries) > 0, err
+}
+
+// MailLogEntry reads one entry of a project's mail log. One whose retention has ended is an *Error with status 404.
+func (c *Client) MailLogEntry(ctx context.Context, project, id int64) (e MailEntry, err error) {
+	_, err = c.mail.call(ctx, http.MethodGet, mailPath(project, "/logs/"+strconv.FormatInt(id, 10)), nil, &e)
+	return e, err
+}

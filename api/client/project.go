@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A Project is a project as a server has it, with its settings as they are in force.
+type Project struct {
+	catalog.ProjectConfig
+	// Flat: the settings hold what only the flat form of resolve tells, too.
+	Flat bool
+	// Mail: SMTP config and templates are known. Without it they are empty.
+	Mail bool
+	// JWTSecret: the server has one. It was not kept.
+	JWTSecret bool
+	Untold    Untold
+	// Shared are the default templates, which the server lists with each project.
+	Shared []catalog.Template
+	// Odd says for people what could not be understood.
+	Odd []string
+}
+
+// Untold are the fields of templates that a server does not tell, by code: a service may have no call for the bodies of
+// one, and no maxAge.
+type Untold map[string][]string
+
+// Bodies reports whether the bodies of a template are not told.
+func (u Untold) Bodies(code string) bool { return slices.Contains(u[code], "bodyHtml") }
+
+// Bodiless counts the templates whose bodies are not told.
+func (u Untold) Bodiless() (n int) {
+	for code := range u {
+		if u.Bodies(code) {
+			n++
+		}
+	}
+	return n
+}
+
+const projectsPath = "/api/platform/projects"
+
+func projectPath(id int64, rest string) string {
+	return projectsPath + "/" + strconv.FormatInt(id, 10) + rest
+}
+
+// Projects lists all that the key may see.
+func (c *Client) Projects(ctx context.Context) ([]catalog.Project, error) {
+	rows, err := c.list(ctx, projectsPath)
+	if err != nil {
+		return nil, err
+	}
+	projects := make([]catalog.Project, 0, len(rows))
+	for _, x := range rows {
+		p, err := x.project()
+		if err != nil {
+			return nil, fmt.Errorf("GET %s: %w", projectsPath, err)
+		}
+		projects = append(projects, p)
+	}
+	return projects, nil
+}
+
+// ProjectBySlug finds one project. One that does not exist is an *Error with status 404.
+func (c *Client) ProjectBySlug(ctx context.Context, slug string) (catalog.Project, error) {
+	var x row
+	path := projectsPath + "/by-slug/" + url.PathEscape(slug)
+	if _, err := c.platform.call(ctx, http.MethodGet, path, nil, &x); err != nil {
+		return catalog.Project{}, err
+	}
+	p, err := x.project()
+	if err != nil {
+		err = fmt.Errorf("GET %s: %w", path, err)
+	}
+	return p, err
+}
+
+// Project reads all that belongs to one project of Projects.
+func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, error) {
+	f := &Project{Untold: Untold{}}
+	f.Project = *p
+	f.Service, f.Auth = catalog.NewServiceSettings(), catalog.NewAuthSettings()
+	rows, err := c.list(ctx, projectPath(p.ID, "/domains"))
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range rows {
+		d := catalog.Domain{ID: x.number("id"), ProjectID: p.ID, Active: true}
+		if err := x.fill(append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainFields); err != nil {
+			return nil, fmt.Errorf("GET %s: %w", projectPath(p.ID, "/domains"), err)
+		}
+		if name, err := catalog.ParseDomain(d.Name); err != nil {
+			f.Odd = append(f.Odd, fmt.Sprintf("domain %s %v", Printable(strconv.Quote(d.Name)), err))
+		} else {
+			d.Name = name
+		}
+		f.Domains = append(f.Domains, d)
+	}
+	if err := c.settings(ctx, p.ID, "/service-settings", f.Service.Fields(), serviceFields); err != nil {
+		return nil, err
+	}
+	if err := c.settings(ctx, p.ID, "/auth-settings", f.Auth.Fields(), authFields); err != nil {
+		return nil, err
+	}
+	if err := c.flat(ctx, f); err != nil {
+		return nil, err
+	}
+	return f, c.mailOf(ctx, f)
+}
+
+func (c *Client) settings(ctx context.Context, project int64, rest string, fields []catalog.Field, names []string) error {
+	var x row
+	path := projectPath(project, rest)
+	if _, err := c.platform.call(ctx, http.MethodGet, path, nil, &x); err != nil {
+		return err
+	}
+	if err := x.fill(fields, names); err != nil {
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	return nil
+}
+
+// flat adds what only the flat form of resolve tells. It shows a project through its active domains only, and not while
+// the project is suspended.
+func (c *Client) flat(ctx context.Context, f *Project) error {
+	if c.nestedOnly.Load() || f.Project.Status == catalog.StatusSuspended {
+		return nil
+	}
+	for i := range f.Domains {
+		d := &f.Domains[i]
+		if !d.Active || d.Wildcard() {
+			continue
+		}
+		var x struct {
+			Project                       row
+			AuthSettings, ServiceSettings row
+		}
+		path := projectsPath + "/resolve?form=flat&domain=" + d.Name
+		_, err := c.platform.callAgain(ctx, http.MethodGet, path, nil, &x, http.StatusTooManyRequests)
+		switch {
+		case Status(err, http.StatusServiceUnavailable): // also where the server cannot open the project's secret
+			return nil
+		case Status(err, http.StatusBadRequest):
+			c.nestedOnly.Store(true)
+			return nil
+		case Status(err, http.StatusForbidden, http.StatusNotFound):
+			return nil
+		case err != nil:
+			return err
+		}
+		if _, isFlat := x.AuthSettings["jwtExpiresIn"]; !isFlat {
+			c.nestedOnly.Store(true)
+			return nil
+		}
+		if x.Project.text("slug") != f.Project.Slug {
+			return nil
+		}
+		f.Flat, f.JWTSecret = true, x.AuthSettings.text("jwtSecret") != ""
+		if err = x.AuthSettings.fill(f.Auth.Fields(), flatAuthFields); err == nil {
+			err = x.ServiceSettings.fill(f.Service.Fields(), flatServiceFields)
+		}
+		return err
+	}
+	return nil
+}

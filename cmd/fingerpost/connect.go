@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/api/client"
+)
+
+// connectFlags say which server is asked, and how.
+type connectFlags struct {
+	url, key, caCert string
+	timeout          time.Duration
+}
+
+func (f *connectFlags) add(cmd *cobra.Command, keyMay string) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.url, "url", "", "the server, such as https://config.example or http://127.0.0.1:8080")
+	fl.StringVar(&f.key, "key", "", "a key that may "+keyMay+"; better given as FINGERPOST_KEY, which process lists do not show")
+	fl.StringVar(&f.caCert, "ca-cert", "", "PEM file of a private CA that the server's certificate may come from, too")
+	fl.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long one request may take")
+}
+
+// options checks the flags.
+func (f *connectFlags) options() (o client.Options, err error) {
+	if f.key == "" {
+		return o, usage("--url needs --key (or FINGERPOST_KEY)")
+	}
+	if strings.ContainsAny(f.key, " \t\r\n") {
+		return o, usage("--key holds blanks or line ends: is it the key alone?")
+	}
+	if f.timeout <= 0 {
+		return o, usage("--timeout must be more than 0")
+	}
+	o = client.Options{Key: f.key, Timeout: f.timeout}
+	if o.URL, err = cleanURL("--url", f.url); err != nil {
+		return o, err
+	}
+	if f.caCert != "" {
+		o.TLS, err = trusting(f.caCert)
+	}
+	return o, err
+}
+
+func cleanURL(flag, text string) (string, error) {
+	base, err := client.CleanURL(text)
+	if err != nil {
+		return "", usage("%s %v", flag, err)
+	}
+	return base, nil
+}
+
+// trusting adds the CAs of a file to those of the system.
+func trusting(file string) (*tls.Config, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, no("--ca-cert: %s holds no certificate in PEM form", file)
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+// remoteFlags are the flags of the commands that read or write all that a server has.
+type remoteFlags struct {
+	connectFlags
+	mailURL, mailKey string
+	noMail           bool
+	parallel         int
+}
+
+func (f *remoteFlags) add(cmd *cobra.Command, keyMay string) {
+	f.connectFlags.add(cmd, keyMay)
+	fl := cmd.Flags()
+	fl.StringVar(&f.mailURL, "mail-url", "", "the mail service, where it has another address than --url")
+	fl.StringVar(&f.mailKey, "mail-key", "", "its service token, where that is another than --key; better given as FINGERPOST_MAIL_KEY")
+	fl.BoolVar(&f.noMail, "no-mail", false, "leave SMTP configs and templates out")
+	fl.IntVar(&f.parallel, "parallel", 8, "how many projects are dealt with at once")
+}
+
+// connect makes the client that the flags ask for.
+func (f *remoteFlags) connect() (*client.Client, error) {
+	if f.parallel < 1 || f.parallel > client.MaxParallel {
+		return nil, usage("--parallel must be from 1 to %d", client.MaxParallel)
+	}
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	o.MailKey, o.NoMail = f.mailKey, f.noMail
+	if f.mailURL != "" && !f.noMail {
+		if o.MailURL, err = cleanURL("--mail-url", f.mailURL); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(o), nil
+}
+
+// interruptible returns a context that ends with Ctrl-C or SIGTERM; a second signal ends the process.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

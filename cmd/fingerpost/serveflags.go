@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"fingerpost/configsrc/seal"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	config, data           string
+	listen, mail, ops      string
+	opsAllow               []string
+	tlsCert, tlsKey        string
+	sealKey, secretsDir    string
+	cacheSize, storeCache  string
+	maxDelete              string
+	authIssuer             string
+	logFormat              string
+	afterWrite             string
+	afterLimit             time.Duration
+	readOnly, acceptDelete bool
+	logResolve             bool
+	maxAge, grace          time.Duration
+	drainDelay             time.Duration
+	mailFlags
+}
+
+// parse reads the flags that are not plain.
+func (s *service) parse() (err error) {
+	if s.maxDelete, err = parseShare(s.f.maxDelete); err != nil {
+		return usage("--max-delete: %v", err)
+	}
+	if s.cacheSize, err = parseBytes(s.f.cacheSize); err != nil {
+		return usage("--cache-size: %v", err)
+	}
+	if s.storeCache, err = parseBytes(s.f.storeCache); err != nil {
+		return usage("--store-cache-size: %v", err)
+	}
+	if (s.f.tlsCert == "") != (s.f.tlsKey == "") {
+		return usage("--tls-cert and --tls-key go together")
+	}
+	if s.f.authIssuer == "" {
+		return usage("--auth-issuer must not be empty")
+	}
+	var bad []string
+	if s.opsAllow, bad = parseNetworks("--ops-allow", s.f.opsAllow); bad != nil {
+		return usage("%s", strings.Join(bad, "; "))
+	}
+	if err := s.f.mailFlags.parse(); err != nil {
+		return err
+	}
+	if s.f.afterLimit <= 0 {
+		return usage("--after-write-timeout must be positive")
+	}
+	if s.f.grace < 0 || s.f.maxAge < 0 || s.f.drainDelay < 0 {
+		return usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")
+	}
+	switch s.f.logFormat {
+	case "":
+		s.f.logFormat = "json"
+		if colour(s.t.err) {
+			s.f.logFormat = "text"
+		}
+	case "text", "json":
+	default:
+		return usage("--log-format must be text or json")
+	}
+	var h slog.Handler = slog.NewJSONHandler(logWriter{s}, nil)
+	if s.f.logFormat == "text" {
+		h = slog.NewTextHandler(logWriter{s}, nil)
+	}
+	s.log = slog.New(h)
+	return nil
+}
+
+// A logWriter writes the log's lines to stderr, above the progress of the first load.
+type logWriter struct{ s *service }
+
+func (w logWriter) Write(line []byte) (n int, err error) {
+	w.s.loading.Load().above(func() { n, err = w.s.t.err.Write(line) })
+	return n, err
+}
+
+// parseShare reads 30% or 0.3.
+func parseShare(v string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(v), "%")
+	x, err := strconv.ParseFloat(number, 64)
+	if percent {
+		x /= 100
+	}
+	if err != nil || !(x >= 0 && x <= 1) {
+		return 0, fmt.Errorf("%q must be a share from 0%% to 100%%", v)
+	}
+	return x, nil
+}
+
+// parseBytes reads 256MiB, 1GiB, 64MB or a plain number of bytes.
+func parseBytes(v string) (int64, error) {
+	text, unit := strings.TrimSpace(v), int64(1)
+	for _, u := range []struct {
+		suffix string
+		bytes  int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}} {
+		if rest, ok := strings.CutSuffix(text, u.suffix); ok {
+			text, unit = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n > (1<<40)/unit {
+		return 0, fmt.Errorf("%q must be a size such as 256MiB or 1GiB", v)
+	}
+	return n * unit, nil
+}
+
+// openSealKey opens the identities, if there are any. Only a file that was named must be there.
+func openSealKey(named string) (*seal.Identities, error) {
+	path := named
+	if path == "" {
+		path = defaultSealKey()
+	}
+	ids, err := seal.Load(path)
+	if named == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return ids, err
+}

@@ -1,0 +1,76 @@
+package transfer
+
+import (
+	"fmt"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// What becomes of an object.
+const (
+	Added   = "add"
+	Changed = "change"
+	Removed = "remove"
+)
+
+// A Change is what becomes of one object. Its JSON is that of "plan --json".
+type Change struct {
+	Action  string        `json:"action"`            // add, change, remove
+	Kind    catalog.Kind  `json:"kind"`              // the block's name in the files
+	Project string        `json:"project,omitempty"` // the slug, in the files where they have it
+	Name    string        `json:"name,omitempty"`    // slug, domain, template code or key name
+	Fields  []FieldChange `json:"fields"`            // of what is added: those that differ from what would hold without them
+}
+
+// A FieldChange is what becomes of one field. A secret never has values.
+type FieldChange struct {
+	Field  string `json:"field"` // as files write it
+	Old    any    `json:"old"`
+	New    any    `json:"new"`
+	Secret bool   `json:"secret,omitempty"`
+}
+
+// Title names an object as its block begins.
+func (c *Change) Title() string {
+	if c.Name == "" {
+		return string(c.Kind)
+	}
+	return string(c.Kind) + " " + hclfile.Quote(c.Name)
+}
+
+// Mark is how a line about the change begins: +, ~ or -.
+func (c *Change) Mark() string { return marks[c.Action] }
+
+// A Tally counts objects by what becomes of them.
+type Tally struct {
+	Add    int `json:"add"`
+	Change int `json:"change"`
+	Remove int `json:"remove"`
+}
+
+// TallyOf counts changes.
+func TallyOf(changes []Change) (t Tally) {
+	for i := range changes {
+		switch changes[i].Action {
+		case Added:
+			t.Add++
+		case Changed:
+			t.Change++
+		case Removed:
+			t.Remove++
+		}
+	}
+	return t
+}
+
+func (t Tally) String() string {
+	return fmt.Sprintf("%d to add, %d to change, %d to remove", t.Add, t.Change, t.Remove)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,143 @@
+package transfer
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// compareKeys says what turns the keys of a store into those of the files. A hash counts as a secret.
+func compareKeys(have, want []catalog.Key) []Change {
+	var c comparison
+	byName := map[string]*catalog.Key{}
+	for i := range have {
+		byName[have[i].Name] = &have[i]
+	}
+	for i := range want {
+		w := &want[i]
+		h := byName[w.Name]
+		delete(byName, w.Name)
+		if h == nil {
+			c.note(Added, catalog.KindKey, w.Name, keyFields(&catalog.Key{}, w))
+			continue
+		}
+		c.note(Changed, catalog.KindKey, w.Name, keyFields(h, w))
+	}
+	for i := range have {
+		if byName[have[i].Name] != nil {
+			c.note(Removed, catalog.KindKey, have[i].Name, nil)
+		}
+	}
+	return c.changes
+}
+
+func keyFields(have, want *catalog.Key) (fields []FieldChange) {
+	add := func(name string, old, now any) {
+		if !reflect.DeepEqual(old, now) {
+			fields = append(fields, FieldChange{Field: name, Old: old, New: now})
+		}
+	}
+	add("id", have.ID, want.ID)
+	if have.Hash != want.Hash {
+		fields = append(fields, FieldChange{Field: "hash", Secret: true})
+	}
+	add("allow", strings.Join(have.Allow.Words(), ", "), strings.Join(want.Allow.Words(), ", "))
+	add("projects", slugList(have.Projects), slugList(want.Projects))
+	add("expires_at", moment(have.ExpiresAt), moment(want.ExpiresAt))
+	return fields
+}
+
+// slugList is nil for every project.
+func slugList(slugs []string) any {
+	if slugs == nil {
+		return nil
+	}
+	return strings.Join(slugs, ", ")
+}
+
+func moment(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format("2006-01-02T15:04:05")
+}
+
+// compareDefaults says what becomes of the defaults block. What a block does not say is nil.
+func compareDefaults(have, want *catalog.Defaults) []Change {
+	var fields []FieldChange
+	h, w := partsOf(have), partsOf(want)
+	for i, part := range w {
+		for k := range part.fields {
+			f := FieldChange{Field: part.block + "." + catalog.Snake(part.fields[k].Name)}
+			hadOne, hasOne := h[i].said.Has(k), part.said.Has(k)
+			if !hadOne && !hasOne || hadOne && hasOne && part.fields[k].Same(h[i].fields[k]) {
+				continue
+			}
+			if _, f.Secret = part.fields[k].Value.(*catalog.Secret); !f.Secret {
+				if hadOne {
+					f.Old = plainValue(h[i].fields[k].Value)
+				}
+				if hasOne {
+					f.New = plainValue(part.fields[k].Value)
+				}
+			}
+			fields = append(fields, f)
+		}
+	}
+	return single(catalog.KindDefaults, have != nil, want != nil, fields)
+}
+
+type settingsPart struct {
+	block  string
+	fields []catalog.Field
+	said   catalog.FieldSet
+}
+
+func partsOf(d *catalog.Defaults) [2]settingsPart {
+	service, auth := catalog.NewServiceSettings(), catalog.NewAuthSettings()
+	if d != nil && d.Service != nil {
+		service = *d.Service
+	}
+	if d != nil && d.Auth != nil {
+		auth = *d.Auth
+	}
+	return [2]settingsPart{
+		{string(catalog.KindServiceSettings), service.Fields(), service.Said},
+		{string(catalog.KindAuthSettings), auth.Fields(), auth.Said},
+	}
+}
+
+func compareSealing(have, want *catalog.Sealing) []Change {
+	h, w := catalog.Sealing{}, catalog.Sealing{}
+	if have != nil {
+		h = *have
+	}
+	if want != nil {
+		w = *want
+	}
+	var fields []FieldChange
+	if !slices.Equal(h.Recipients, w.Recipients) {
+		fields = append(fields, FieldChange{Field: "recipients", Old: strings.Join(h.Recipients, ", "), New: strings.Join(w.Recipients, ", ")})
+	}
+	if h.Require != w.Require {
+		fields = append(fields, FieldChange{Field: "require", Old: h.Require, New: w.Require})
+	}
+	return single(catalog.KindSealing, have != nil, want != nil, fields)
+}
+
+// single is the change of a block of which there is one in all files.
+func single(kind catalog.Kind, had, has bool, fields []FieldChange) []Change {
+	var c comparison
+	switch {
+	case had && has:
+		c.note(Changed, kind, "", fields)
+	case has:
+		c.note(Added, kind, "", fields)
+	case had:
+		c.note(Removed, kind, "", nil)
+	}
+	return c.changes
+}

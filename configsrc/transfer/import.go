@@ -1,0 +1,139 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fingerpost/api/client"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// templatesFile holds the default templates. No slug has an underscore.
+const templatesFile = "_templates.hcl"
+
+// An Import is what a server has, as files. ReadServer makes one, Place compares it with the folder, Write writes it.
+type Import struct {
+	// Problems are why nothing can be written.
+	Problems []string
+
+	maxFileBytes int
+	defaults     *catalog.Defaults // of the folder
+	files        map[string][]byte
+	slugs        map[string]bool
+	owner        map[string]string // domain → slug
+	secrets      []string
+	cover        coverage
+	foreign      []string // ids that files cannot pin
+
+	placed         []ImportedFile
+	todo, replaced map[string][]byte // what is to be written, and what it replaces
+}
+
+// ReadServer reads all projects and makes the contents of their files, and of one for the default templates. defaults is
+// the folder's defaults block, or nil: what it says need not be said by projects. No file may be larger than
+// maxFileBytes. The caller looks at Problems.
+func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Defaults, maxFileBytes, parallel int, progress Progress) (*Import, error) {
+	im := &Import{maxFileBytes: maxFileBytes, defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{}, owner: map[string]string{}}
+	projects, err := c.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pairs := pairUp(projects, nil)
+	err = client.InOrder(ctx, parallel, len(pairs), readPairs(c, pairs), func(i int, f *client.Project) error {
+		progress.set(i+1, len(pairs))
+		im.cover.add(f)
+		im.project(f)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(im.cover.shared) > 0 {
+		im.shared(im.cover.shared)
+	}
+	return im, nil
+}
+
+func (im *Import) problem(format string, args ...any) {
+	im.Problems = append(im.Problems, fmt.Sprintf(format, args...))
+}
+
+// project makes a project's file, or notes why that cannot be.
+func (im *Import) project(f *client.Project) {
+	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hclfile.Quote(f.Project.Slug))
+	before := len(im.Problems)
+	for _, text := range f.Odd {
+		im.problem("%s: %s", who, text)
+	}
+	p := &f.ProjectConfig
+	im.report(who, p.Project.Validate())
+	if im.slugs[p.Project.Slug] {
+		im.problem("%s: another project of the server has this slug, too", who)
+	}
+	im.slugs[p.Project.Slug] = true
+	im.identify(p)
+	im.domains(who, f)
+	im.report(who+": auth settings", p.Auth.Validate())
+	im.report(who+": service settings", p.Service.Validate())
+	im.fillSecrets(f)
+	if p.SMTP != nil {
+		im.report(who+": SMTP config", p.SMTP.Validate())
+	}
+	im.templates(who, f)
+	if len(im.Problems) > before {
+		return
+	}
+	im.unsaid(f)
+	normalizeTexts(p)
+	content, err := hclfile.WriteProject(p, im.defaults)
+	switch {
+	case err != nil:
+		im.problem("%s: %v", who, err)
+	case len(content) > im.maxFileBytes:
+		im.problem("%s: its file would have %d bytes, %d are allowed", who, len(content), im.maxFileBytes)
+	default:
+		im.files[p.Project.Slug+".hcl"] = content
+	}
+}
+
+func (im *Import) report(who string, ps catalog.Problems) {
+	for _, p := range ps {
+		if !p.Warning {
+			im.problem("%s: %s %s", who, p.Path, p.Message)
+		}
+	}
+}
+
+// unsaid lets a project follow the folder's defaults block in what the server did not tell.
+func (im *Import) unsaid(f *client.Project) {
+	if im.defaults == nil {
+		return
+	}
+	follow := func(fields, defaults []catalog.Field, told []string) {
+		for i := range fields {
+			if slices.Contains(told, fields[i].Name) {
+				continue
+			}
+			switch v := fields[i].Value.(type) {
+			case *bool:
+				*v = *defaults[i].Value.(*bool)
+			case *int:
+				*v = *defaults[i].Value.(*int)
+			case *string:
+				*v = *defaults[i].Value.(*string)
+			case **string:
+				*v = *defaults[i].Value.(**string)
+			case *catalog.Secret:
+				if v.Source == catalog.SecretNone {
+					*v = *defaults[i].Value.(*catalog.Secret)
+				}
+			}
+		}
+	}
+	v := seenBy(f, false)
+	service, auth := catalog.NewServiceSettings().Over(im.defaults.Service), catalog.NewAuthSettings().Over(im.defaults.Auth)
+	follow(f.Service.Fields(), service.Fields(), v.service)
+	follow(f.Auth.Fields(), auth.Fields(), v.auth)
+}

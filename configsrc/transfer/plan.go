@@ -1,0 +1,128 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"fingerpost/api/client"
+	"fingerpost/resolver/catalog"
+)
+
+// A Plan is what would change if files replaced what a server has. Its JSON is part of "plan --json".
+type Plan struct {
+	Changes     []Change `json:"changes"`
+	Renumbered  int      `json:"renumbered"`  // objects whose uuid or id differ, where these are not compared
+	NotCompared []string `json:"notCompared"` // for people
+}
+
+// NewPlan returns a Plan without changes, whose JSON has empty lists.
+func NewPlan() Plan { return Plan{Changes: []Change{}, NotCompared: []string{}} }
+
+// A Progress is called with how many of how many objects are done. nil: nobody wants to know.
+type Progress func(done, total int)
+
+func (p Progress) set(done, total int) {
+	if p != nil {
+		p(done, total)
+	}
+}
+
+// PlanServer compares want with a running server. parallel is how many projects are read at once. With ids, differing
+// uuids and ids are changes; else they are counted.
+func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, parallel int, progress Progress) (Plan, error) {
+	p := NewPlan()
+	haves, err := c.Projects(ctx)
+	if err != nil {
+		return p, err
+	}
+	pairs := pairUp(haves, want.Projects)
+	var cover coverage
+	err = client.InOrder(ctx, parallel, len(pairs), readPairs(c, pairs), func(i int, have *client.Project) error {
+		progress.set(i+1, len(pairs))
+		v := apiView()
+		if have != nil {
+			cover.add(have)
+			v = seenBy(have, ids)
+		}
+		changes, renumbered := compareProject(have, pairs[i].want, v)
+		p.Changes = append(p.Changes, changes...)
+		p.Renumbered += renumbered
+		return nil
+	})
+	if err != nil {
+		return p, err
+	}
+	if cover.shared != nil {
+		d := comparison{view: view{template: client.Fields(catalog.KindTemplate), ids: ids}}
+		d.templates(cover.shared, want.Templates, cover.untold)
+		p.Changes = append(p.Changes, d.changes...)
+		p.Renumbered += d.renumbered
+	}
+	p.NotCompared = cover.blind()
+	return p, nil
+}
+
+// readPairs reads the project of each pair that the server has.
+func readPairs(c *client.Client, pairs []pair) func(ctx context.Context, i int) (*client.Project, error) {
+	return func(ctx context.Context, i int) (*client.Project, error) {
+		if pairs[i].have == nil {
+			return nil, nil
+		}
+		return c.Project(ctx, pairs[i].have)
+	}
+}
+
+// A Store is what PlanStore compares with; *resolver.Stored is one.
+type Store interface {
+	Projects() ([]catalog.Project, error)
+	Project(id int64) (*catalog.ProjectConfig, error)
+	Templates(project int64) ([]catalog.Template, error)
+	Keys() ([]catalog.Key, error)
+	Defaults() (*catalog.Defaults, error)
+	Sealing() (*catalog.Sealing, error)
+}
+
+// PlanStore compares want with the store of a server that does not run: keys, secrets, uuids and ids included.
+func PlanStore(ctx context.Context, s Store, want *Tree) (Plan, error) {
+	p := NewPlan()
+	haves, err := s.Projects()
+	if err != nil {
+		return p, err
+	}
+	for _, pair := range pairUp(haves, want.Projects) {
+		if err := ctx.Err(); err != nil {
+			return p, err
+		}
+		var have *client.Project
+		if pair.have != nil {
+			config, err := s.Project(pair.have.ID)
+			if err != nil {
+				return p, err
+			}
+			if config.SMTP != nil {
+				config.SMTP.Port = config.SMTP.EffectivePort()
+			}
+			have = &client.Project{ProjectConfig: *config, Mail: true}
+		}
+		changes, _ := compareProject(have, pair.want, everything)
+		p.Changes = append(p.Changes, changes...)
+	}
+	return p, p.compareRest(s, want)
+}
+
+// compareRest compares what stands outside projects.
+func (p *Plan) compareRest(s Store, want *Tree) error {
+	templates, err1 := s.Templates(0)
+	keys, err2 := s.Keys()
+	defaults, err3 := s.Defaults()
+	sealing, err4 := s.Sealing()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
+	}
+	c := comparison{view: everything}
+	c.templates(templates, want.Templates, nil)
+	p.Changes = slices.Concat(p.Changes, c.changes, compareDefaults(defaults, want.Defaults), compareKeys(keys, want.Keys),
+		compareSealing(sealing, want.Sealing))
+	return nil
+}

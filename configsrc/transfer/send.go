@@ -1,0 +1,272 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"fingerpost/api/client"
+	"fingerpost/resolver/catalog"
+)
+
+// Send does the jobs: first what takes away, so that names are free; then the slugs that change, one after the other;
+// then all else, several projects at once. show gets the actions of each project as they are done. An error means that
+// Send was interrupted: what is done stays, and another Export does the rest.
+func (e *Export) Send(ctx context.Context, progress Progress, show func([]Action)) (Exported, error) {
+	err := e.send(ctx, progress, func(actions []Action) {
+		e.out.Actions = append(e.out.Actions, actions...)
+		show(actions)
+	})
+	return e.result(), err
+}
+
+func (e *Export) send(ctx context.Context, progress Progress, show func([]Action)) error {
+	run := func(step func(ctx context.Context, j *job) []Action) error {
+		return client.InOrder(ctx, e.options.Parallel, len(e.jobs),
+			func(ctx context.Context, i int) ([]Action, error) { return step(ctx, e.jobs[i]), nil },
+			func(i int, actions []Action) error {
+				progress.set(i+1, len(e.jobs))
+				show(actions)
+				return nil
+			})
+	}
+	if err := run(e.removals); err != nil {
+		return errInterrupted
+	}
+	for _, j := range e.jobs {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		if actions := e.rename(ctx, j); len(actions) > 0 {
+			show(actions)
+		}
+	}
+	if err := run(e.complete); err != nil {
+		return errInterrupted
+	}
+	return nil
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// A sending is one job under way.
+type sending struct {
+	*Export
+	ctx     context.Context
+	j       *job
+	actions []Action
+	broken  bool // nothing can follow
+}
+
+// do makes one change. Its error leaves the later steps of the project alone, where they do not depend on it.
+func (r *sending) do(c Change, f func() error) {
+	a := Action{Change: c, Result: Done}
+	var kept *client.IgnoredError
+	err := r.ctx.Err()
+	if err != nil || r.broken {
+		a.Result, a.Error = Skipped, "not tried: a step before it failed, or it was interrupted"
+		r.actions = append(r.actions, a)
+		return
+	}
+	switch err = f(); {
+	case errors.As(err, &kept):
+		a.Result, a.Error = Ignored, err.Error()
+	case err != nil:
+		a.Result, a.Error = Failed, err.Error()
+	}
+	r.actions = append(r.actions, a)
+}
+
+// removals makes what takes away.
+func (e *Export) removals(ctx context.Context, j *job) []Action {
+	r := sending{Export: e, ctx: ctx, j: j}
+	for _, c := range j.changes {
+		if c.Action != Removed {
+			continue
+		}
+		r.do(c, func() error { return r.remove(c) })
+	}
+	return r.actions
+}
+
+func (r *sending) remove(c Change) error {
+	f := r.j.found
+	id := f.Project.ID
+	switch c.Kind {
+	case catalog.KindDomain:
+		at := slices.IndexFunc(f.Domains, func(d catalog.Domain) bool { return d.Name == c.Name })
+		return r.remote.DeleteDomain(r.ctx, id, f.Domains[at].ID)
+	case catalog.KindSMTPConfig:
+		return r.remote.DeleteSMTP(r.ctx, id)
+	case catalog.KindTemplate:
+		at := slices.IndexFunc(f.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
+		return r.remote.DeleteTemplate(r.ctx, id, f.Templates[at].ID)
+	}
+	return r.remote.DeleteProject(r.ctx, id)
+}
+
+// rename gives a project of the server its new slug. It comes before all else, since another may wait for the old one.
+func (e *Export) rename(ctx context.Context, j *job) []Action {
+	if j.want == nil || j.found == nil || j.found.Project.Slug == j.want.Project.Slug {
+		return nil
+	}
+	r := sending{Export: e, ctx: ctx, j: j}
+	r.updateProject()
+	return r.actions
+}
+
+// updateProject sends the project's own fields, if they differ.
+func (r *sending) updateProject() {
+	at := slices.IndexFunc(r.j.changes, func(c Change) bool { return c.Kind == catalog.KindProject && c.Action == Changed })
+	if at < 0 {
+		return
+	}
+	c := r.j.changes[at]
+	r.j.changes = slices.Delete(slices.Clone(r.j.changes), at, at+1)
+	r.do(c, func() error { return r.putProject(r.j.found.Project.ID) })
+}
+
+func (r *sending) putProject(id int64) error {
+	return r.remote.UpdateProject(r.ctx, id, &r.j.want.Project)
+}
+
+// complete makes what adds and changes. Settings come before domains: a project is reachable only when it is complete.
+func (e *Export) complete(ctx context.Context, j *job) []Action {
+	r := sending{Export: e, ctx: ctx, j: j}
+	if j.want == nil {
+		return nil
+	}
+	if j.found == nil {
+		r.create()
+	} else {
+		r.updateProject()
+	}
+	if j.found == nil { // it could not be made
+		r.broken = true
+		for _, c := range j.changes {
+			if c.Kind != catalog.KindProject {
+				r.do(c, nil)
+			}
+		}
+		return r.actions
+	}
+	id := j.found.Project.ID
+	r.settings(catalog.KindServiceSettings, func() error { return e.remote.PutServiceSettings(ctx, id, &j.want.Service) })
+	r.settings(catalog.KindAuthSettings, func() error { return e.remote.PutAuthSettings(ctx, id, &j.want.Auth) })
+	r.mail()
+	r.domains()
+	return r.actions
+}
+
+// create makes the project, and reads back what the server has made of it: the rest is then done as for any other.
+func (r *sending) create() {
+	r.do(r.j.changes[0], func() error {
+		made, err := r.remote.CreateProject(r.ctx, &r.j.want.Project)
+		if err != nil {
+			return err
+		}
+		have, err := r.remote.Project(r.ctx, &made)
+		if err != nil {
+			return err
+		}
+		changes, _ := compareProject(have, r.j.want, apiView())
+		r.j.found, r.j.changes = have, nil
+		for _, c := range changes {
+			if c.Kind == catalog.KindProject {
+				err = r.putProject(made.ID) // the status, which a new project does not have yet
+				continue
+			}
+			if c.Action == Changed {
+				c.Action = Added
+			}
+			r.j.changes = append(r.j.changes, c)
+		}
+		if !have.Mail && mails(r.j.want) {
+			r.noMail()
+		}
+		return err
+	})
+}
+
+// noMail notes a project whose mail half has nowhere to go.
+func (r *sending) noMail() {
+	r.Export.mu.Lock()
+	defer r.Export.mu.Unlock()
+	r.Export.mailless++
+}
+
+// settings sends the settings of one kind, if they differ.
+func (r *sending) settings(kind catalog.Kind, put func() error) {
+	if at := slices.IndexFunc(r.j.changes, func(c Change) bool { return c.Kind == kind }); at >= 0 {
+		r.do(r.j.changes[at], put)
+	}
+}
+
+// mail sends SMTP config and templates.
+func (r *sending) mail() {
+	id, want := r.j.found.Project.ID, r.j.want
+	resend := r.options.Passwords == AllPasswords && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.Mail
+	for _, c := range r.j.changes {
+		if c.Action == Removed {
+			continue // done before all else
+		}
+		switch c.Kind {
+		case catalog.KindSMTPConfig:
+			resend = false
+			r.do(c, func() error { return r.putSMTP(id) })
+		case catalog.KindTemplate:
+			at := slices.IndexFunc(want.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
+			t := want.Templates[at]
+			t.MaxAge = t.EffectiveMaxAge()
+			if !slices.ContainsFunc(c.Fields, func(f FieldChange) bool { return f.Field == "max_age" }) {
+				t.MaxAge = "" // the server may not know it
+			}
+			r.do(c, func() error { return r.remote.PutTemplate(r.ctx, id, &t) })
+		}
+	}
+	if resend {
+		c := Change{Changed, catalog.KindSMTPConfig, r.j.slug(), "", []FieldChange{{Field: "password", Secret: true}}}
+		r.do(c, func() error { return r.putSMTP(id) })
+	}
+}
+
+func (r *sending) putSMTP(id int64) error {
+	if r.needsPassword(r.j) && r.j.sealed != nil {
+		return r.j.sealed
+	}
+	return r.remote.PutSMTP(r.ctx, id, r.j.want.SMTP, r.j.password)
+}
+
+// domains changes and adds. Whoever gives up being the primary one comes first: there is one at most.
+func (r *sending) domains() {
+	id := r.j.found.Project.ID
+	pairs := pairDomains(r.j.found.Domains, r.j.want.Domains)
+	slices.SortStableFunc(pairs, func(a, b domainPair) int { return rank(a) - rank(b) })
+	for _, p := range pairs {
+		if p.want == nil {
+			continue
+		}
+		at := slices.IndexFunc(r.j.changes, func(c Change) bool {
+			return c.Kind == catalog.KindDomain && c.Name == p.want.Name && c.Action != Removed
+		})
+		if at < 0 {
+			continue
+		}
+		r.do(r.j.changes[at], func() error {
+			if p.have == nil {
+				return r.remote.CreateDomain(r.ctx, id, p.want)
+			}
+			return r.remote.UpdateDomain(r.ctx, id, p.have.ID, p.want)
+		})
+	}
+}
+
+func rank(p domainPair) int {
+	switch {
+	case p.want == nil || p.have != nil && !p.want.Primary:
+		return 0
+	case p.have != nil:
+		return 1
+	}
+	return 2
+}

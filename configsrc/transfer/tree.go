@@ -1,0 +1,110 @@
+package transfer
+
+import (
+	"cmp"
+	"slices"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A Tree is what the files declare, with the settings of projects as they would be in force.
+type Tree struct {
+	Projects  []*catalog.ProjectConfig // by slug
+	Templates []catalog.Template       // default ones
+	Keys      []catalog.Key
+	Defaults  *catalog.Defaults
+	Sealing   *catalog.Sealing
+}
+
+// NewTree makes a Tree of what files without errors declare. It takes the declarations over and completes them.
+func NewTree(files []*catalog.Declared) *Tree {
+	d := new(Tree)
+	for _, f := range files {
+		d.Templates = append(d.Templates, f.Templates...)
+		d.Keys = append(d.Keys, f.Keys...)
+		if f.Defaults != nil {
+			d.Defaults = f.Defaults
+		}
+		if f.Sealing != nil {
+			d.Sealing = f.Sealing
+		}
+		for k := range f.Projects {
+			d.Projects = append(d.Projects, &f.Projects[k])
+		}
+	}
+	for i := range d.Templates {
+		plainMaxAge(&d.Templates[i])
+	}
+	for _, p := range d.Projects {
+		for i := range p.Templates {
+			plainMaxAge(&p.Templates[i])
+		}
+		if d.Defaults != nil {
+			p.Service, p.Auth = p.Service.Over(d.Defaults.Service), p.Auth.Over(d.Defaults.Auth)
+		}
+		if p.SMTP != nil {
+			p.SMTP.Port = p.SMTP.EffectivePort()
+		}
+	}
+	slices.SortFunc(d.Projects, func(a, b *catalog.ProjectConfig) int { return cmp.Compare(a.Project.Slug, b.Project.Slug) })
+	return d
+}
+
+// plainMaxAge leaves out what holds anyway.
+func plainMaxAge(t *catalog.Template) {
+	if t.MaxAge == catalog.DefaultMaxAge {
+		t.MaxAge = ""
+	}
+}
+
+// A pair is a project that is on the server, in the files, or both.
+type pair struct {
+	have *catalog.Project
+	want *catalog.ProjectConfig
+}
+
+func (p pair) slug() string {
+	if p.want != nil {
+		return p.want.Project.Slug
+	}
+	return p.have.Slug
+}
+
+// pairUp finds the project of the files for each of the server: by uuid, and among those left by slug. The pairs come by
+// slug.
+func pairUp(haves []catalog.Project, wants []*catalog.ProjectConfig) []pair {
+	byUUID, bySlug := map[catalog.UUID]*catalog.ProjectConfig{}, map[string]*catalog.ProjectConfig{}
+	for _, w := range wants {
+		byUUID[w.Project.UUID] = w
+		bySlug[w.Project.Slug] = w
+	}
+	taken := map[*catalog.ProjectConfig]bool{}
+	var pairs []pair
+	var left []*catalog.Project
+	for i := range haves {
+		h := &haves[i]
+		if w := byUUID[h.UUID]; w != nil && !taken[w] {
+			taken[w] = true
+			pairs = append(pairs, pair{h, w})
+		} else {
+			left = append(left, h)
+		}
+	}
+	for _, h := range left {
+		w := bySlug[h.Slug]
+		if taken[w] {
+			w = nil
+		}
+		if w != nil {
+			taken[w] = true
+		}
+		pairs = append(pairs, pair{h, w})
+	}
+	for _, w := range wants {
+		if !taken[w] {
+			pairs = append(pairs, pair{nil, w})
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(a.slug(), b.slug()) })
+	return pairs
+}
