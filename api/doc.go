@@ -1,4 +1,4 @@
-// Package api speaks HTTP (contract http.md): it turns requests into questions to the resolver and answers into the
+// Package api speaks HTTP (api/README.md): it turns requests into questions to the resolver and answers into the
 // envelope, and it keeps bad input and slow or hostile peers away from the rest of the house.
 //
 // A request goes through four layers. A listener (listener.go) admits connections within the caps, closes quiet ones

@@ -88,7 +88,7 @@ func domainTaken() error {
 	return e
 }
 
-// createDomain answers POST /projects/{id}/domains (contract http.md 3.2).
+// createDomain answers POST /projects/{id}/domains (api/README.md, Domains).
 func (s *Server) createDomain(r *request) error {
 	project, err := s.projectOf(r, "id")
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Server) updateDomain(r *request) error {
 	if err := f.readDomain(&trial); err != nil {
 		return err
 	}
-	// Permission comes before If-Match (contract http.md 1.7). It is checked again where the write is committed.
+	// Permission comes before If-Match (api/README.md, Errors). It is checked again where the write is committed.
 	if err := configsrc.MayClaim(s.resolver, r.covers(), project.ID, trial.Name); err != nil {
 		return err
 	}

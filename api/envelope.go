@@ -60,7 +60,7 @@ func (c *clock) at(t time.Time) *secondText {
 // appendDate appends t as the Date field has it.
 func (c *clock) appendDate(dst []byte, t time.Time) []byte { return append(dst, c.at(t).date[:]...) }
 
-// append appends t in UTC with microseconds and no zone (contract http.md 1.2).
+// append appends t in UTC with microseconds and no zone (api/README.md, Answers).
 func (c *clock) append(dst []byte, t time.Time) []byte {
 	dst = append(dst, c.at(t).text[:]...)
 	micros := uint32(t.Nanosecond() / 1000)

@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The codes that only HTTP knows (contract http.md 1.7).
+// The codes that only HTTP knows (api/README.md, Errors).
 const (
 	codeMethodNotAllowed catalog.Code = "METHOD_NOT_ALLOWED"
 	codeTimeout          catalog.Code = "REQUEST_TIMEOUT"
@@ -57,13 +57,13 @@ func statusOf(code catalog.Code) int {
 	return http.StatusInternalServerError
 }
 
-// smtpCodes begin the codes of contract mail-errors.md: what another server has done.
+// smtpCodes begin the codes of mailer/README.md, Failures: what another server has done.
 const smtpCodes = "SMTP_"
 
 // A refusal is a failure that is the same for everyone who meets it.
 type refusal = catalog.Error
 
-// What is wrong with a message's framing. The connection is closed after the answer (contract http.md 1.1).
+// What is wrong with a message's framing. The connection is closed after the answer (api/README.md, Answers).
 var (
 	refuseRequestLine = refuse("the request line must read METHOD SP target SP HTTP/1.1")
 	refuseVersion     = refuse("the HTTP version must be HTTP/1.1 or HTTP/1.0")

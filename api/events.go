@@ -21,7 +21,7 @@ var (
 	refuseStopping   = &refusal{Code: catalog.CodeUnavailable, Message: "the service is shutting down"}
 )
 
-// streamEvents answers GET /events (contract http.md 3.5) with Server-Sent Events, as the WHATWG's HTML standard
+// streamEvents answers GET /events (api/README.md, Change feed) with Server-Sent Events, as the WHATWG's HTML standard
 // describes them. The library is done with the connection then: a subscriber has it.
 func (s *Server) streamEvents(r *request) error {
 	after, resumes, err := lastEventID(&r.ctx.Request.Header)

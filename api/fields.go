@@ -12,7 +12,7 @@ import (
 )
 
 // readOnlyFields are those that answers have and requests need not leave out, so that a client may send back what it
-// read (contract http.md 1.4).
+// read (api/README.md, Requests).
 var readOnlyFields = []string{"id", "uuid", "projectId", "createdAt", "updatedAt"}
 
 // A form is a request's body as it is read into nouns. It gathers all that is wrong.

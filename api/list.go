@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The paging of lists (contract http.md 1.5).
+// The paging of lists (api/README.md, Lists).
 const (
 	defaultPageSize = 10
 	maxPageSize     = 100

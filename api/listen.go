@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Listen opens addr, which is "host:port" for TCP or "unix:/path" (contract cli.md, --listen). A socket that a dead
+// Listen opens addr, which is "host:port" for TCP or "unix:/path" (cmd/fingerpost/README.md, serve). A socket that a dead
 // process has left behind is replaced; one that somebody answers on, and any other kind of file, is an error.
 func Listen(addr string) (net.Listener, error) {
 	path, isUnix := strings.CutPrefix(addr, "unix:")

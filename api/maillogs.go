@@ -16,7 +16,7 @@ var mailLogFields = []string{"id", "projectId", "providerType", "toEmail", "subj
 var mailStatuses = []string{string(catalog.MailPending), string(catalog.MailSending), string(catalog.MailSent),
 	string(catalog.MailRetrying), string(catalog.MailFailed), string(catalog.MailExpired)}
 
-// listMailLogs answers GET /projects/{projectId}/logs (contract http.md 1.5): always paginated, latest first unless asked
+// listMailLogs answers GET /projects/{projectId}/logs (api/README.md, Lists): always paginated, latest first unless asked
 // otherwise.
 func (s *Server) listMailLogs(r *request) error {
 	raw := r.ctx.URI().QueryString()
@@ -50,7 +50,7 @@ func (s *Server) listMailLogs(r *request) error {
 	return nil
 }
 
-// loggedProject is projectOf for the log, which outlives its project (contract http.md 3.1): a key that reaches every project
+// loggedProject is projectOf for the log, which outlives its project (api/README.md, Projects): a key that reaches every project
 // may read on after the deletion.
 func (s *Server) loggedProject(r *request, earlier ...error) (int64, error) {
 	project, err := s.projectOf(r, "projectId", earlier...)

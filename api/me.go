@@ -19,7 +19,7 @@ var (
 	noStore           = []byte("no-store")
 )
 
-// authMe answers GET /api/auth/me (contract http.md 5): whether the bearer token is good for the domain, and whose it is.
+// authMe answers GET /api/auth/me (api/README.md, Tokens): whether the bearer token is good for the domain, and whose it is.
 func (s *Server) authMe(r *request) error {
 	h := &r.ctx.Response.Header
 	h.SetCanonical(headerCacheControl, noStore)

@@ -57,7 +57,7 @@ type AfterWriteStatus struct {
 	LastError string    `json:"error,omitempty"`  // why the last run failed, with the end of its output
 }
 
-// An Ops serves probes, metrics, profiles, the status and the reload commands (contract cli.md, --ops-listen). It asks
+// An Ops serves probes, metrics, profiles, the status and the reload commands (cmd/fingerpost/README.md, serve). It asks
 // for no key: who may ask what is for an opsGuard to say. Safe for concurrent use.
 type Ops struct {
 	server  *Server

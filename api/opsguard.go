@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// An opsGuard decides which requests the ops listener answers (contract cli.md). A page that a browser on this machine has
+// An opsGuard decides which requests the ops listener answers (cmd/fingerpost/README.md). A page that a browser on this machine has
 // open can reach the listener under a name of its own, whose address its owner chooses (DNS rebinding); its Host gives it
 // away. Another machine may read the status, and send commands only if it is in allow. A Unix socket has permissions.
 type opsGuard struct {

@@ -108,7 +108,7 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestOpsGuard: Host × route × peer (contract cli.md). A page in a browser has a Host of its own, whatever address its name
+// TestOpsGuard: Host × route × peer (cmd/fingerpost/README.md). A page in a browser has a Host of its own, whatever address its name
 // stands for.
 func TestOpsGuard(t *testing.T) {
 	hostname, err := os.Hostname()

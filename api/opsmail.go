@@ -60,7 +60,7 @@ func (o *Ops) mailStatus() *mailStatus {
 	return s
 }
 
-// mailMetrics are those of the mail service (contract cli.md).
+// mailMetrics are those of the mail service (cmd/fingerpost/README.md).
 func (o *Ops) mailMetrics(gauge func(name, help string, value func() float64) prometheus.Collector) []prometheus.Collector {
 	return []prometheus.Collector{
 		counters{

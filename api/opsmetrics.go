@@ -5,7 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// registry gathers all metrics (contract cli.md). Each is read when it is asked for.
+// registry gathers all metrics (cmd/fingerpost/README.md). Each is read when it is asked for.
 func (o *Ops) registry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	status := o.config.Status

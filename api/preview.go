@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// previewTemplate answers POST /projects/{projectId}/templates/preview (contract http.md 4): what a stored template, or parts
+// previewTemplate answers POST /projects/{projectId}/templates/preview (mailer/README.md): what a stored template, or parts
 // that the body gives, make of variables. A stored one is the one that a send would take.
 func (s *Server) previewTemplate(r *request) error {
 	project, err := s.projectOf(r, "projectId")

@@ -86,7 +86,7 @@ func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog
 // projectNames are the fields of a request for a project.
 var projectNames = []string{"name", "slug", "description", "status"}
 
-// createProject answers POST /projects (contract http.md 3.1).
+// createProject answers POST /projects (api/README.md, Projects).
 func (s *Server) createProject(r *request) error {
 	if err := r.permit(); err != nil {
 		return err

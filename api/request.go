@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// maxBodyDepth is the deepest nesting of a request body (contract http.md 1.4).
+// maxBodyDepth is the deepest nesting of a request body (api/README.md, Requests).
 const maxBodyDepth = 32
 
 const bodyField = "body"
@@ -24,7 +24,7 @@ type object struct {
 	values map[string]any
 }
 
-// readBody reads and decodes a request's body, which must be a JSON object (contract http.md 1.4). Call it when all that
+// readBody reads and decodes a request's body, which must be a JSON object (api/README.md, Requests). Call it when all that
 // does not need the body has been checked: until then it is not read. The result holds no memory of the request.
 func readBody(ctx *fasthttp.RequestCtx) (*object, error) {
 	if err := checkMediaType(&ctx.Request.Header); err != nil {

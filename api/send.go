@@ -26,7 +26,7 @@ var (
 	refuseTests = &refusal{Code: codeRateLimited, Message: "too many SMTP tests run at this moment; try again later"}
 )
 
-// sendTemplate answers POST /send/template (contract http.md 4).
+// sendTemplate answers POST /send/template (mailer/README.md).
 func (s *Server) sendTemplate(r *request) error {
 	return s.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		f.domain(m)

@@ -40,7 +40,7 @@ var (
 		"inviteOnly", "twoFactorRequired"}
 )
 
-// updateServiceSettings answers PUT /projects/{id}/service-settings (contract http.md 3.4).
+// updateServiceSettings answers PUT /projects/{id}/service-settings (api/README.md, Settings).
 func (s *Server) updateServiceSettings(r *request) error {
 	project, err := s.projectOf(r, "id")
 	if err != nil {

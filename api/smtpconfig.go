@@ -30,7 +30,7 @@ func (s *Server) getSMTPConfig(r *request) error {
 	return nil
 }
 
-// saveSMTPConfig answers POST and PUT of a project's SMTP config, which make it or change it (contract http.md 4).
+// saveSMTPConfig answers POST and PUT of a project's SMTP config, which make it or change it (mailer/README.md).
 func (s *Server) saveSMTPConfig(r *request) error {
 	project, err := s.projectOf(r, "projectId")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // smtpTestNames are the fields of a request that tests SMTP settings.
 var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "toEmail", "sslEnabled", "tlsEnabled"}
 
-// testSMTP answers POST /projects/smtp-config/test (contract mail-errors.md): it tries the settings that the caller gives,
+// testSMTP answers POST /projects/smtp-config/test (mailer/README.md, Failures): it tries the settings that the caller gives,
 // stores nothing of them and uses nothing stored. It concerns no project, so that a key that is bound to some may ask too.
 func (s *Server) testSMTP(r *request) error {
 	if err := r.permit(); err != nil {

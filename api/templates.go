@@ -63,7 +63,7 @@ func (s *Server) getTemplate(r *request) error {
 }
 
 // saveTemplate answers POST and PUT of a project's templates, which make or change the one of the code that the body names
-// (contract http.md 4). A default one of the same code stays as it is.
+// (mailer/README.md). A default one of the same code stays as it is.
 func (s *Server) saveTemplate(r *request) error {
 	project, err := s.projectOf(r, "projectId")
 	if err != nil {

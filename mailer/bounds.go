@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Bounds on the mails that wait (contract http.md 4).
+// Bounds on the mails that wait (mailer/README.md).
 const (
 	DefaultQueue           = 100_000
 	DefaultQueuePerProject = 10_000

@@ -131,8 +131,8 @@ func reached(o *Outcome) bool {
 	return o.Class == Accepted || aboutMail(o.Stage) && o.SMTPCode != 0 && o.SMTPCode != 421
 }
 
-// configLevel reports whether the next mail would fare no better. Contract http.md 4 counts TLS in, of which
-// mail-errors.md says only that the attempt has failed for good; so does what stands in the way of AUTH.
+// configLevel reports whether the next mail would fare no better. It counts TLS in, of
+// which the table in mailer/README.md says only that the attempt has failed for good; so does what stands in the way of AUTH.
 func configLevel(o *Outcome) bool {
 	switch o.Stage {
 	case StageTLS, StageSTARTTLS, StageAuth:

@@ -16,7 +16,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The codes of contract mail-errors.md.
+// The codes of mailer/README.md, Failures.
 const (
 	CodeUnknownHost         catalog.Code = "SMTP_UNKNOWN_HOST"
 	CodeDNSFailure          catalog.Code = "SMTP_DNS_FAILURE"
@@ -48,7 +48,7 @@ const (
 )
 
 // classify says what follows from an error: by the stage, and by its Go type or the server's reply code, by
-// text only where the table says so (contract mail-errors.md, one row after the other).
+// text only where the table says so (mailer/README.md, Failures, one row after the other).
 func (a *attempt) classify(err error) Outcome {
 	var refusal *textproto.Error
 	switch {

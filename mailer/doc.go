@@ -1,5 +1,5 @@
 // Package mailer sends the mail of projects: it renders templates, composes messages, hands them to SMTP servers, and
-// keeps at it until each mail has reached its end (contract http.md 4, mail-errors.md).
+// keeps at it until each mail has reached its end (mailer/README.md).
 //
 // Compose makes messages of drafts: exact bytes that every server takes and every reader understands alike, the same for
 // the same draft, so that a retry sends what the first attempt sent. mailyak builds them; what it leaves open (quoting,

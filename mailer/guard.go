@@ -10,7 +10,7 @@ import (
 // errAddress is the guard's refusal of an address.
 var errAddress = errors.New("the address is not allowed")
 
-// A guard says where a Transport may connect (contract http.md 4, "Where the service may connect"). It is asked for
+// A guard says where a Transport may connect (mailer/README.md, SMTP settings). It is asked for
 // each address right before connecting to it, so that no second look-up can slip another one in.
 type guard struct {
 	allowed []netip.Prefix

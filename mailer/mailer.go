@@ -4,7 +4,7 @@ import "fingerpost/resolver/catalog"
 
 // A Send is one mail that somebody asks for.
 type Send struct {
-	Domain    string // finds the project, see contract http.md 3.3
+	Domain    string // finds the project, see api/README.md, Resolve
 	ProjectID int64  // the project, where Domain is ""
 	ToEmail   string
 

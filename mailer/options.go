@@ -13,7 +13,7 @@ import (
 // is not there, UNAVAILABLE where the store cannot be read. What is returned is the caller's. All methods may be called
 // from any goroutine.
 type Projects interface {
-	// ProjectOfDomain finds a project as resolve does (contract http.md 3.3); also DOMAIN_NOT_VERIFIED and
+	// ProjectOfDomain finds a project as resolve does (api/README.md, Resolve); also DOMAIN_NOT_VERIFIED and
 	// PROJECT_SUSPENDED, and VALIDATION_ERROR on "domain" for what is no host name.
 	ProjectOfDomain(domain string) (projectID int64, err error)
 	// MailProject returns a project without its domains and templates, its settings as they are in force, whatever its

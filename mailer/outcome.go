@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Stage is how far an attempt came (contract mail-errors.md).
+// A Stage is how far an attempt came (mailer/README.md, Failures).
 type Stage string
 
 // The stages of an attempt, in their order.
@@ -27,7 +27,7 @@ const (
 // A Class says what follows from an attempt.
 type Class uint8
 
-// The classes of contract mail-errors.md.
+// The classes of mailer/README.md, Failures.
 const (
 	Accepted  Class = iota // the server has taken the mail
 	Temporary              // try again
@@ -64,7 +64,7 @@ type Server struct {
 	Username string // "" for no AUTH
 	Password string
 	SSL      bool   // TLS from the first byte
-	TLS      bool   // STARTTLS required; see contract http.md 4, TLS, for both
+	TLS      bool   // STARTTLS required; see mailer/README.md, SMTP settings, for both
 	CA       string // PEM of the CAs to trust instead of the system's, "" for those
 }
 

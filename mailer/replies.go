@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A verdict is a row of contract mail-errors.md for a reply.
+// A verdict is a row of mailer/README.md, Failures, for a reply.
 type verdict struct {
 	class   Class
 	code    catalog.Code

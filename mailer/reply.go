@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// maxReplyText is how many characters of a server's reply are passed on (contract mail-errors.md).
+// maxReplyText is how many characters of a server's reply are passed on (mailer/README.md, Failures).
 const maxReplyText = 200
 
 // withheld stands for a reply that has a secret in it.

@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A row is one of contract mail-errors.md, or a case of one, and what has to come of it.
+// A row is one of mailer/README.md, Failures, or a case of one, and what has to come of it.
 type row struct {
 	name   string // the column "Situation"
 	script []turn // of the server

@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// waits lie between the first attempts of a mail; from there on they grow by half, up to maxWait (contract http.md 4).
+// waits lie between the first attempts of a mail; from there on they grow by half, up to maxWait (mailer/README.md).
 var waits = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
 }

@@ -14,7 +14,7 @@ var (
 	errNotConfigured = &catalog.Error{Code: catalog.CodeSMTPNotConfigured, Message: "the project has no active SMTP config"}
 )
 
-// Send accepts a mail, tries once, and says within Options.Budget what came of it (contract http.md 4, A send). The error
+// Send accepts a mail, tries once, and says within Options.Budget what came of it (mailer/README.md, Send). The error
 // is a *catalog.Error, and then nothing was accepted. When ctx ends the answer is given as if the budget had ended.
 //
 // What the contract leaves open: with an SMTP config whose breaker is open the mail is queued at once, without an attempt, and

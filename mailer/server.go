@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A tlsMode says when a connection has to be secure (contract http.md 4, TLS).
+// A tlsMode says when a connection has to be secure (mailer/README.md, SMTP settings).
 type tlsMode uint8
 
 const (

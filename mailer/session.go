@@ -65,7 +65,7 @@ func (a *attempt) step(name string) {
 	a.mark = now
 }
 
-// stepName is what the SMTP test calls a stage (contract http.md 4). The first hello counts to what it comes after.
+// stepName is what the SMTP test calls a stage (mailer/README.md). The first hello counts to what it comes after.
 func (a *attempt) stepName() string {
 	switch a.stage {
 	case StageDial, StageGreeting, StageEHLO:

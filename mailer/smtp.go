@@ -61,7 +61,7 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// A Transport hands mail over to SMTP servers (RFC 5321, 3207, 4954; contract http.md 4, TLS and "Where the service may
+// A Transport hands mail over to SMTP servers (RFC 5321, 3207, 4954; mailer/README.md, SMTP settings, and "Where mail may
 // connect") and keeps connections for the next mail to an equal Server. Its methods may be called from any goroutine.
 type Transport struct {
 	guard    guard

@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A test is answered within testAnswer (contract http.md 4), the reply to the final dot included. Its SMTP session gets testTime;
+// A test is answered within testAnswer (mailer/README.md), the reply to the final dot included. Its SMTP session gets testTime;
 // the rest is for the answer.
 const (
 	testAnswer = 15 * time.Second

@@ -22,7 +22,7 @@ const (
 var errFlood = errors.New("the server says more than any reply needs")
 
 // errNoReply is a line that is no SMTP reply. It does not quote it: who speaks no SMTP may be anything, and what it
-// says is nobody's business (contract http.md 4).
+// says is nobody's business (mailer/README.md).
 const errNoReply = textproto.ProtocolError("not an SMTP reply")
 
 // past is a deadline that has been missed.
