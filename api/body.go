@@ -13,7 +13,7 @@ import (
 
 // The HTTP library never sees a request body: headerReceived tells it that there is none, and a handler that needs the
 // body reads it from the connection, once route, key, permission and path are known to be good. All that is wrong with
-// those is answered without the body (contract http.md 1.7, 2).
+// those is answered without the body (api/README.md, Errors and Keys).
 
 // skippedBody is the longest body that is read and dropped after an answer that did not need it; behind a longer one
 // the connection is closed.

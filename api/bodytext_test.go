@@ -90,7 +90,7 @@ func (d *desk) mail(t *testing.T, method, path, body string) *answer {
 
 // TestBodiesByteForByte saves every text over bodies in quotes, in heredocs and in files of their own, in files with LF and with
 // CRLF, and as those of new templates. What the API was given is what it answers, also once the store is gone and the files are loaded
-// anew (contract http.md 4).
+// anew (mailer/README.md).
 func TestBodiesByteForByte(t *testing.T) {
 	const acme = `project "acme" {
   name = "Acme"

@@ -38,7 +38,7 @@ func (d *desk) declare(t *testing.T, slug, name string, active bool) (id int64) 
 	return int64(number)
 }
 
-// TestClaims is contract http.md 2.2 as a matrix: an exact name or a wildcard, above, below or equal to a record of the same
+// TestClaims is the rule of api/README.md, Keys, as a matrix: an exact name or a wildcard, above, below or equal to a record of the same
 // project, of another one or of none, claimed with the key of one project or with one for every project, by POST and by
 // PUT, and the record may be inactive or its project suspended.
 func TestClaims(t *testing.T) {
@@ -160,7 +160,7 @@ func TestClaimsOfSuffixes(t *testing.T) {
 	}
 }
 
-// TestClaimsOrder: the error order of contract http.md 1.7 around DOMAIN_NOT_ALLOWED.
+// TestClaimsOrder: the order of api/README.md, Errors, around DOMAIN_NOT_ALLOWED.
 func TestClaimsOrder(t *testing.T) {
 	d, keys := newClaimsDesk(t)
 	d.declare(t, "other", "*.order.example", true)

@@ -19,7 +19,7 @@ var announced = map[string]string{
 	"expect":  "Content-Length: 1048576\r\nExpect: 100-continue\r\n",
 }
 
-// What the head alone decides is answered before any byte of the body has come (contract http.md 1.7, 2).
+// What the head alone decides is answered before any byte of the body has come (api/README.md, Errors and Keys).
 func TestRefusedBeforeBody(t *testing.T) {
 	h := start(t, func(o *api.Options) { o.Limits.Read = time.Hour })
 	for _, c := range []struct {

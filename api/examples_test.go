@@ -95,7 +95,7 @@ func TestOpenAPIRefs(t *testing.T) {
 	walk(d.root())
 }
 
-// TestOpenAPICodes: the document's list of codes has every one that this half of contract http.md 1.7 can give, and each of
+// TestOpenAPICodes: the document's list of codes has every one that this half of api/README.md, Errors, can give, and each of
 // them stands in the description of a response.
 func TestOpenAPICodes(t *testing.T) {
 	d := describedAPI(t)

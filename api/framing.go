@@ -4,7 +4,7 @@ import "bytes"
 
 // A headScan checks the head of one request (request line, header lines, empty line) while it arrives and finds out how
 // long the body is. It is stricter than the HTTP library and than RFC 9112 needs: what two parsers might read in two
-// ways is refused, so that no proxy in front can be led to see other messages than this server (contract http.md 1.1).
+// ways is refused, so that no proxy in front can be led to see other messages than this server (api/README.md, Answers).
 //
 // What the library itself refuses (bytes that names and values cannot have, a missing or repeated Host) is left to it.
 type headScan struct {

@@ -15,7 +15,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// told holds a refusal against contract http.md 1.7: no path of the machine in it, and the other texts neither.
+// told holds a refusal against api/README.md, Errors: no path of the machine in it, and the other texts neither.
 func (d *desk) told(t testing.TB, a *answer, secrets ...string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(d.dir)

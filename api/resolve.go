@@ -21,7 +21,7 @@ var (
 	resolveBegin = beginSuccess(nil, "domain resolved")
 )
 
-// resolve answers GET /projects/resolve (contract http.md 3.3). A hit and a 304 allocate nothing; most of them do not
+// resolve answers GET /projects/resolve (api/README.md, Resolve). A hit and a 304 allocate nothing; most of them do not
 // come here, see fastpath.go. It returns the key that asked, nil where there was no good one. c may be nil.
 func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *resolver.Key {
 	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)

@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A route is one call of the API. Order within a request is that of contract http.md 1.7: the key, then the path's ids
+// A route is one call of the API. Order within a request is that of api/README.md, Errors: the key, then the path's ids
 // and the query, then permission, then run.
 type route struct {
 	method  string
@@ -85,7 +85,7 @@ func (r *request) permit() error {
 	return nil
 }
 
-// id reads a path parameter that is a positive decimal integer below 2^53 (contract http.md 1.3).
+// id reads a path parameter that is a positive decimal integer below 2^53 (api/README.md, Requests).
 func (r *request) id(name string) (int64, error) {
 	text, _ := r.ctx.UserValue(name).(string)
 	n, err := strconv.ParseInt(text, 10, 64)

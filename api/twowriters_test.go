@@ -33,7 +33,7 @@ project "globex" {
 }
 `
 
-// TestPeopleWin is the promise of contract files.md 5 that no human save is lost. A person saves a file again and again,
+// TestPeopleWin is the promise of configsrc/README.md, Write-back, that no human save is lost. A person saves a file again and again,
 // in every way that editors have, as fast as a script can, while clients write to the same objects of it, and to another
 // one beside them.
 //

@@ -11,10 +11,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A bareProgram is the baseline of durable writes: for each the system calls that make a file's new content durable,
-// and a batch for a Pebble store that is not synced. No HTTP, no HCL, no checks. Its files are a corpus of its own with the same folders, beside
-// the one that is served, since the server would otherwise take notice. It runs in this process, which has nothing else
-// to do meanwhile. Safe for concurrent use by writers of different projects.
+// A bareProgram is the baseline of durable writes: for each write it makes the system calls that make a file's new content
+// durable, and a batch for a Pebble store that is not synced. No HTTP, no HCL, no checks. Its files are a corpus of its
+// own with the same folders, so that the server does not read them. It runs in this process, which has nothing else to do
+// meanwhile. Safe for concurrent use by writers of different projects.
 type bareProgram struct {
 	corpus *corpus
 	dir    string

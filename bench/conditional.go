@@ -7,7 +7,7 @@ import (
 )
 
 // conditional asks known names as who has their answers already, with the ETags of these, and must be told that nothing has
-// changed. It is asker and protocol of one load, which asks and puts the question by turns.
+// changed. It is asker and protocol of one load, which asks and puts the question in turn.
 type conditional struct {
 	scheduled
 	httpResolve

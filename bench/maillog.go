@@ -19,7 +19,7 @@ const (
 	pageReads  = 200  // of each kind, in a round
 )
 
-// readLog reads pages of a long mail log and of a short one, by turns. The entries are put in by real sends; the store
+// readLog reads pages of a long mail log and of a short one, in turn. The entries are put in by real sends; the store
 // stays, so that a later run has to add what is missing only.
 func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 	c, err := m.config("mail-log")

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// The projects beside each other: one whose server is well, and two whose mail waits.
+// The projects of one server: one whose SMTP server is well, and two whose mail waits.
 const (
 	healthySlug = "healthy"
 	refusedSlug = "refused"
@@ -55,8 +55,8 @@ type waitSide struct {
 }
 
 // besideDead measures the sends of a healthy project at a constant rate, half of what was reached unless -rate says
-// otherwise, by turns on a server on which much mail of other projects waits for servers that are dead, and on one on which
-// none does. Who has not the turn is stopped.
+// otherwise. A server on which much mail of other projects waits for dead SMTP servers and a server without such mail take
+// turns; the one that waits for its turn is stopped.
 func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report) (err error) {
 	rate := m.load.rate
 	if rate == 0 {

@@ -75,7 +75,7 @@ type visibility struct {
 	p50, bareP50 []float64 // ms, a round each
 }
 
-// timeSaves saves random projects one after the other, in the ways of saving by turns, and polls until each save shows.
+// timeSaves saves random projects one after the other, in each way of saving in turn, and polls until each save shows.
 func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report) error {
 	cl, err := dial(s.addr, e.corpus.key)
 	if err != nil {
@@ -197,7 +197,7 @@ func (w *watchedSide) round(ctx context.Context, l load, s *server, a asker) err
 	return nil
 }
 
-// rewriteUnderLoad asks at half load, by turns with nothing else going on and while a file is rewritten every 100 ms.
+// rewriteUnderLoad asks at half load, in turn with nothing else going on and while a file is rewritten every 100 ms.
 func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep *report) error {
 	c := e.corpus
 	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
@@ -253,7 +253,7 @@ func (e *editor) whileRewriting(schedule []uint32, saves *int, f func() error) e
 	return errors.Join(err, saveErr)
 }
 
-// rewrite saves a file of the much-asked projects every 100 ms, in both ways of saving by turns, until stop is set.
+// rewrite saves a file of the much-asked projects every 100 ms, in both ways of saving in turn, until stop is set.
 func (e *editor) rewrite(stop *atomic.Bool, schedule []uint32, saves *int) (err error) {
 	tick := time.NewTicker(rewriteInterval)
 	defer tick.Stop()

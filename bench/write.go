@@ -120,7 +120,7 @@ func toWrite(c *corpus) (*written, error) {
 	return files, nil
 }
 
-// againstBare lets fingerpost and the bare program write by turns, first with many clients, then with one.
+// againstBare lets fingerpost and the bare program write in turn, for each number of clients.
 func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSide) (*report, error) {
 	c := ours.corpus
 	disk, err := fileSystem(c.config)
@@ -182,7 +182,7 @@ func (b *bench) clientCounts() []int {
 
 const (
 	pacedClients = 8  // that share the writes that come in while resolve is asked
-	pacedFiles   = 64 // that they write by turns: much-asked ones
+	pacedFiles   = 64 // that they write in turn: much-asked ones
 )
 
 // resolveWhileWriting asks the same server as fast as it answers, without writes and with writes to it at a constant rate,

@@ -73,7 +73,7 @@ func projectURL(slug string) string {
 	return fmt.Sprintf("/api/platform/projects/%d", catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(slug)))
 }
 
-// filesPerClient is how many files a client writes by turns.
+// filesPerClient is how many files a client writes, one after the other.
 const filesPerClient = 16
 
 // own gives each client files that are its own.
@@ -187,8 +187,8 @@ type writeFigures struct {
 	cpu      []float64 // ms of CPU time a write
 }
 
-// turns lets the sides write by turns, and the one that begins change from round to round, after one round of each that
-// does not count.
+// turns lets the sides write in rounds. Another side begins each round. One round of each side comes first and does not
+// count.
 func (b *bench) turns(ctx context.Context, clients int, sides ...*writeSide) ([]writeFigures, error) {
 	figures := make([]writeFigures, len(sides))
 	for i := -1; i < b.load.rounds; i++ {

@@ -4,7 +4,7 @@
 // reads and decodes what is not as it was, checks the files against each other, and hands what is accepted to the Sink
 // as one catalog.Change, one generation. What is not accepted is quarantined by file and its last good state stays; what
 // may be a half-written state waits for a second look; a look that would take away too much is held back as a whole
-// (contract files.md 2 and 3).
+// (configsrc/README.md, Problems and Reload).
 //
 // The order inside a look is the safety argument: everything that can fail comes first and touches nothing; then the Sink
 // commits; then the table in memory follows. One goroutine looks at a time.

@@ -11,8 +11,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A slugMove is what a write does to a project's slug. The key lists that name it follow in the same write (contract
-// http.md 2.1): their files are exchanged first, the project's file last, so that a list never names a slug that another
+// A slugMove is what a write does to a project's slug. The key lists that name it follow in the same write
+// (api/README.md, Keys): their files are exchanged first, the project's file last, so that a list never names a slug that another
 // project may have meanwhile. What a crash leaves in between is undone by the note, see undo.go.
 type slugMove struct {
 	from, to string   // to is "" where the project is removed

@@ -29,7 +29,7 @@ const lockWait = time.Second
 // EditFile applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
 // file in the same folder, fsynced, exchanged atomically with the old one, and then what came out is compared with what
 // edit had been given. If somebody else has saved in between, their version is put back and edit runs once more on it;
-// a second time gives ErrChanged (contract files.md 5). Mode, owner, ACLs and extended attributes stay; of a symbolic
+// a second time gives ErrChanged (configsrc/README.md, Write-back). Mode, owner, ACLs and extended attributes stay; of a symbolic
 // link the target is replaced. When edit returns its argument's bytes, nothing is written.
 //
 // It is for commands that a person runs: where the system cannot tell whether an editor is writing the file, the file is

@@ -147,7 +147,7 @@ type suspect struct {
 // content at many looks, and is half-written at each of them.
 func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
 
-// secondLook is how long a suspicious state must hold (contract files.md 3).
+// secondLook is how long a suspicious state must hold (configsrc/README.md, Reload).
 const secondLook = 500 * time.Millisecond
 
 // settleAtMost is how long a load or a reload waits for files to settle.

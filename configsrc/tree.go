@@ -16,7 +16,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// MaxFileBytes is the largest config file (contract files.md 1).
+// MaxFileBytes is the largest config file (configsrc/README.md, Language).
 const MaxFileBytes = 1 << 20
 
 // maxBodyFileBytes bounds a file that file() names; the template's own limit, in catalog, is tighter.

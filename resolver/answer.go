@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Form is a shape of the resolve answer (contract http.md 3.3).
+// A Form is a shape of the resolve answer (api/README.md, Resolve).
 type Form uint8
 
 const (

@@ -4,7 +4,7 @@
 // # Resolve
 //
 // The exact record decides; without one, the wildcard with the longest suffix. The most specific match decides alone: an
-// inactive record is not a reason to look further (contract http.md 3.3). An Answer is the JSON of the response's data,
+// inactive record is not a reason to look further (api/README.md, Resolve). An Answer is the JSON of the response's data,
 // encoded once and kept in a cache with a budget in bytes. A hit costs no allocation and takes no lock of this package's.
 // Unknown names have a small cache of their own, so that a flood of random ones neither grows memory nor pushes good
 // entries out.
@@ -27,7 +27,7 @@
 //
 // # The store may go
 //
-// Resolve outlives the store (contract cli.md): when the disk refuses, or the store is damaged or deleted, one in memory
+// Resolve outlives the store (cmd/fingerpost/README.md): when the disk refuses, or the store is damaged or deleted, one in memory
 // takes over, and the way back is looked for; see failover.go.
 //
 // # Mail

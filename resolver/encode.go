@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A precision is how a time is written (contract http.md 1.2).
+// A precision is how a time is written (api/README.md, Answers).
 type precision int
 
 const (
@@ -331,7 +331,7 @@ func encodeMatch(host string, m *match, form Form, secret *string) *Answer {
 const etagLen = 24
 
 // appendETag hashes what was encoded, without the times: they are the store's and start anew with it, while the tag must be
-// the same on every node (contract http.md 1.6). The forms differ in their text, so their tags differ too.
+// the same on every node (api/README.md, Caching). The forms differ in their text, so their tags differ too.
 func (e *encoder) appendETag(dst []byte) []byte {
 	e.timeless = e.timeless[:0]
 	at := 0

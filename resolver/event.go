@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// An EventKind says what has happened (contract http.md 3.5).
+// An EventKind says what has happened (api/README.md, Change feed).
 type EventKind string
 
 // The kinds of events. All but KeysChanged are for callers.

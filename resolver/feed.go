@@ -11,7 +11,7 @@ import (
 // maxFeedBytes bounds the history, in memory.
 const maxFeedBytes = 8 << 20
 
-// A Feed is what has changed of late, in order (contract http.md 3.5). Apply fills it when no answer from before a change
+// A Feed is what has changed of late, in order (api/README.md, Change feed). Apply fills it when no answer from before a change
 // is given any more: who asks again because of an event gets the new answer. Nobody who reads it can hold Apply up. Its
 // methods may be called from any goroutine.
 type Feed struct {

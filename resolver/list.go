@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A Query says which part of a list is wanted and in which order (contract http.md 1.5).
+// A Query says which part of a list is wanted and in which order (api/README.md, Lists).
 type Query struct {
 	Page  int    // from 1; 0 means 1
 	Limit int    // rows a page; 0 means all rows on one page

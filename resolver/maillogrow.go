@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// AppendMailLog appends a mail's log entry as JSON: the specification's fields, then ours (contract http.md 4). Times that
+// AppendMailLog appends a mail's log entry as JSON: the specification's fields, then ours (mailer/README.md). Times that
 // are zero, texts that are "" and a reply code of 0 are null.
 func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e := encoder{b: dst}

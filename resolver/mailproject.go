@@ -87,8 +87,8 @@ func senderCopy(p *catalog.ProjectConfig) *catalog.ProjectConfig {
 	return &c
 }
 
-// MailTemplate returns what a template's code means to a project: its own active one, else the active default one (contract
-// http.md 4). TEMPLATE_INACTIVE where there are inactive ones only, NOT_FOUND where there is none.
+// MailTemplate returns what a template's code means to a project: its own active one, else the active default one
+// (mailer/README.md). TEMPLATE_INACTIVE where there are inactive ones only, NOT_FOUND where there is none.
 func (r *Resolver) MailTemplate(projectID int64, code string) (*catalog.Template, error) {
 	t := new(catalog.Template)
 	var active, found bool

@@ -34,7 +34,7 @@ const (
 	maxOutput = 4 << 10
 )
 
-// An afterWrite runs the command of --after-write (contract files.md 5): one run at a time, for all writes since the
+// An afterWrite runs the command of --after-write (cmd/fingerpost/README.md): one run at a time, for all writes since the
 // last, never in a writer's way. A run that fails is made again, with what has come since, until one succeeds: no write
 // is ever left out, and some may be told twice. Safe for concurrent use; a nil one does nothing.
 type afterWrite struct {

@@ -19,7 +19,7 @@ func domainList(n int) string {
 	return `{"domains":["` + strings.Join(slices.Repeat([]string{"shop.acme.example"}, n), `","`) + `"]}`
 }
 
-// badBatches: every rule of the contract's 1.4 that a body can break.
+// badBatches: every rule of api/README.md, Requests, that a body can break.
 func badBatches(r *rig) {
 	const ok = `"domains":["shop.acme.example"]`
 	for _, body := range []string{

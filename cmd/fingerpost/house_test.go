@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path"
@@ -95,6 +97,35 @@ func TestTopLevel(t *testing.T) {
 		top, _, _ := strings.Cut(path.Clean(name), "/")
 		if !strings.HasPrefix(top, ".") && !slices.Contains(allowed, top) {
 			t.Errorf("%s does not belong to the top level", top)
+		}
+	}
+}
+
+// TestCommentsCite: a document that a comment names exists, in the repository's top folder or next to the file, and has the
+// section that stands behind a comma. A sentence that goes on behind the comma begins in lower case.
+func TestCommentsCite(t *testing.T) {
+	reference := regexp.MustCompile(`([\w./-]*\w\.md)\b(?:, ([A-Z][\w-]*))?`)
+	for _, file := range tracked(t) {
+		if path.Ext(file) != ".go" {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), "../../"+file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range f.Comments {
+			for _, m := range reference.FindAllStringSubmatch(group.Text(), -1) {
+				document, err := os.ReadFile("../../" + m[1])
+				if err != nil {
+					document, err = os.ReadFile(path.Join("../..", path.Dir(file), m[1]))
+				}
+				switch {
+				case err != nil:
+					t.Errorf("a comment in %s cites %s, which does not exist", file, m[1])
+				case m[2] != "" && !regexp.MustCompile(`(?m)^#+ `+m[2]).Match(document):
+					t.Errorf("a comment in %s cites %q of %s, which has no such section", file, m[2], m[1])
+				}
+			}
 		}
 	}
 }

@@ -152,7 +152,7 @@ func canonical(domain string) (string, error) {
 	return string(host), nil
 }
 
-// matchOrder lists the records that may match a host, the deciding one first (contract http.md 3.3).
+// matchOrder lists the records that may match a host, the deciding one first (api/README.md, Resolve).
 func matchOrder(host string) []string {
 	names := []string{host}
 	for rest := []byte(host); ; {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Exit codes (contract cli.md).
+// Exit codes (cmd/fingerpost/README.md).
 const (
 	exitOK     = 0
 	exitNot    = 1 // the thing asked about is not so

@@ -2,7 +2,7 @@
 // touches a disk; the one thing that it asks for, the text behind file("…"), comes through Options.ReadFile.
 //
 // Decode reads one file and reports every problem in it at once, each with its place, its source line and what would
-// be right (contract files.md 1 and 2). It is safe on hostile bytes: size, encoding, nesting and number of foreign
+// be right (configsrc/README.md, Language and Problems). It is safe on hostile bytes: size, encoding, nesting and number of foreign
 // tokens are checked before the recursive parser runs, and values are read off literal syntax nodes only; nothing is ever
 // evaluated. No diagnostic shows a secret.
 //

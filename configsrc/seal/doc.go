@@ -4,7 +4,7 @@
 //
 // A sealed value works only where it was made for. age has no associated data, so the context (the owning project's uuid
 // and the field) is sealed together with the value and compared on Open: nobody who can edit files can move one
-// project's password to a host of his own (contract files.md 5).
+// project's password to a host of his own (configsrc/README.md, Write-back).
 //
 // Errors never quote a secret, sealed or plain, and name paths as they were given. Everything here is safe for
 // concurrent use.

@@ -32,7 +32,7 @@ func TestPairUp(t *testing.T) {
 		}
 		got = append(got, have+want)
 	}
-	// b of the server was renamed to by nobody: its slug goes to the project that was a.
+	// No project was renamed to b of the server: its slug goes to the project that was a.
 	if want := []string{"-a", "ab", "b-", "cc", "d-"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

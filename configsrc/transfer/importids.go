@@ -128,7 +128,7 @@ func (im *Import) fillSecrets(f *client.Project) {
 		p.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("auth_settings", "jwt_secret", name)
 	}
-	if p.SMTP != nil && p.SMTP.Username != "" { // whoever has a name there has a password
+	if p.SMTP != nil && p.SMTP.Username != "" { // a server that asks for a name asks for a password
 		name := variable(p.Project.Slug, "SMTP_PASSWORD")
 		p.SMTP.Password = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("smtp_config", "password", name)

@@ -9,7 +9,7 @@ import (
 )
 
 // OpenPasswords opens the SMTP passwords that are to be sent, by open. A password that cannot be opened is a problem where
-// the mail API is there to take it; where nobody knows yet whether it is, the step itself fails.
+// the mail API is there to take it; where that is not known yet, the step itself fails.
 func (e *Export) OpenPasswords(open func(p *catalog.ProjectConfig) (string, error)) {
 	for _, j := range e.jobs {
 		if !e.needsPassword(j) {

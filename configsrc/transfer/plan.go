@@ -19,7 +19,7 @@ type Plan struct {
 // NewPlan returns a Plan without changes, whose JSON has empty lists.
 func NewPlan() Plan { return Plan{Changes: []Change{}, NotCompared: []string{}} }
 
-// A Progress is called with how many of how many objects are done. nil: nobody wants to know.
+// A Progress is called with how many of how many objects are done. nil is fine.
 type Progress func(done, total int)
 
 func (p Progress) set(done, total int) {

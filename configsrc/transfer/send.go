@@ -77,7 +77,7 @@ func (r *sending) do(c Change, f func() error) {
 	r.actions = append(r.actions, a)
 }
 
-// removals makes what takes away.
+// removals makes the changes that remove.
 func (e *Export) removals(ctx context.Context, j *job) []Action {
 	r := sending{Export: e, ctx: ctx, j: j}
 	for _, c := range j.changes {
@@ -130,7 +130,8 @@ func (r *sending) putProject(id int64) error {
 	return r.remote.UpdateProject(r.ctx, id, &r.j.want.Project)
 }
 
-// complete makes what adds and changes. Settings come before domains: a project is reachable only when it is complete.
+// complete makes the changes that add or change. Settings come before domains: a project is reachable only when it is
+// complete.
 func (e *Export) complete(ctx context.Context, j *job) []Action {
 	r := sending{Export: e, ctx: ctx, j: j}
 	if j.want == nil {
@@ -237,7 +238,7 @@ func (r *sending) putSMTP(id int64) error {
 	return r.remote.PutSMTP(r.ctx, id, r.j.want.SMTP, r.j.password)
 }
 
-// domains changes and adds. Whoever gives up being the primary one comes first: there is one at most.
+// domains changes and adds. The domain that stops being the primary one comes first: a project has one at most.
 func (r *sending) domains() {
 	id := r.j.found.Project.ID
 	pairs := pairDomains(r.j.found.Domains, r.j.want.Domains)

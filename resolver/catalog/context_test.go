@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestPlaceholderContexts: where a placeholder may stand in HTML, however the place is written (contract http.md 4).
+// TestPlaceholderContexts: where a placeholder may stand in HTML, however the place is written (mailer/README.md).
 func TestPlaceholderContexts(t *testing.T) {
 	const fine, link, refused = "fine", "link", "refused"
 	f := func(want, text string) {

@@ -1,6 +1,6 @@
 package catalog
 
-// A Code names a failure for callers (contract http.md 1.7). Only api knows which HTTP status it has.
+// A Code names a failure for callers (api/README.md, Errors). Only api knows which HTTP status it has.
 type Code string
 
 // The codes that both services have.
@@ -25,8 +25,8 @@ const (
 	CodeRateLimited       Code = "RATE_LIMITED"
 )
 
-// The codes of the mail service alone. What an SMTP server does has codes of its own, which begin with SMTP_ (contract
-// mail-errors.md).
+// The codes of the mail service alone. What an SMTP server does has codes of its own, which begin with SMTP_
+// (mailer/README.md, Failures).
 const (
 	CodeMailDisabled        Code = "MAIL_DISABLED"
 	CodeSMTPNotConfigured   Code = "SMTP_NOT_CONFIGURED"

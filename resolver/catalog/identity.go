@@ -131,7 +131,7 @@ func DeriveUUID(kind Kind, project UUID) UUID { return deriveUUID(kind, project.
 // MaxDeclaredID bounds an id that a file gives; derived ids lie above it, from 2^47 to 2^48-1.
 const MaxDeclaredID = 1<<31 - 1
 
-// DeriveID is 2^47 plus the first 47 bits of SHA-256 of "<kind>:<uuid>" (contract files.md 4).
+// DeriveID is 2^47 plus the first 47 bits of SHA-256 of "<kind>:<uuid>" (configsrc/README.md, Identity).
 func DeriveID(kind Kind, u UUID) int64 {
 	sum := sha256.Sum256([]byte(string(kind) + ":" + u.String()))
 	return 1<<47 + int64(binary.BigEndian.Uint64(sum[:8])>>17)

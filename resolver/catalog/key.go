@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Permission is what a key may do (contract http.md 2), as a set of bits.
+// Permission is what a key may do (api/README.md, Keys), as a set of bits.
 type Permission uint8
 
 // The permissions, in the order in which they are printed.

@@ -2,7 +2,7 @@ package catalog
 
 import "time"
 
-// A MailStatus is how far a mail has come (contract http.md 4).
+// A MailStatus is how far a mail has come (mailer/README.md).
 type MailStatus string
 
 // The states of a mail. The last three are ends.
@@ -51,7 +51,7 @@ type QueuedMail struct {
 	Message   []byte // the exact bytes, CRLF lines, not dot-stuffed
 }
 
-// An Idempotency is what is kept of a send that carried an Idempotency-Key, for 24 hours (contract http.md 4).
+// An Idempotency is what is kept of a send that carried an Idempotency-Key, for 24 hours (mailer/README.md).
 type Idempotency struct {
 	ProjectID int64
 	Key       string
@@ -61,7 +61,7 @@ type Idempotency struct {
 	Answer    []byte // the first answer, as its writer encoded it; nil while that runs, or was cut off
 }
 
-// A MailQuery says which log entries of a project are wanted (contract http.md 1.5). Zero values do not filter.
+// A MailQuery says which log entries of a project are wanted (api/README.md, Lists). Zero values do not filter.
 type MailQuery struct {
 	Page, Limit  int    // both from 1
 	Sort         string // a scalar field of the rows; "" means createdAt, then id

@@ -12,7 +12,7 @@ import (
 type Segment struct {
 	Text string // kept byte for byte
 	Name string // the variable whose value stands after Text; "" only at the end of the part, where none does
-	Link bool   // the value begins an address (href, src, action and the like), so it must be a web, mail or telephone one (contract http.md 4)
+	Link bool   // the value begins an address (href, src, action and the like), so it must be a web, mail or telephone one (mailer/README.md)
 }
 
 // ParsePlain takes a subject or a plain text apart. Placeholders are {{name}}, blanks inside allowed; anything else in

@@ -50,7 +50,7 @@ type ProjectConfig struct {
 	Templates []Template
 }
 
-// Limits on a project's fields, in characters (contract http.md 3.1).
+// Limits on a project's fields, in characters (api/README.md, Projects).
 const (
 	MaxNameLen        = 120
 	MaxSlugLen        = 63

@@ -3,7 +3,7 @@ package catalog
 // SecretSource tells where a secret's plain value is to be had.
 type SecretSource uint8
 
-// The ways to give a secret (contract files.md 1).
+// The ways to give a secret (configsrc/README.md, Language).
 const (
 	SecretNone   SecretSource = iota // not given
 	SecretPlain                      // in clear text in the file: a warning, or an error with sealing { require = true }

@@ -122,7 +122,7 @@ func TestServiceOver(t *testing.T) {
 	}
 }
 
-// TestBuiltIn holds the values of contract http.md 3.1 and 3.3.
+// TestBuiltIn holds the values of api/README.md, Projects and Resolve.
 func TestBuiltIn(t *testing.T) {
 	want := catalog.AuthSettings{
 		RegistrationMode: "OPEN",

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An SMTPConfig says how a project's mail is handed over (contract http.md 4).
+// An SMTPConfig says how a project's mail is handed over (mailer/README.md).
 type SMTPConfig struct {
 	ID         int64
 	UUID       UUID

@@ -60,7 +60,7 @@ func (t *Template) Lifetime() time.Duration {
 	return time.Duration(n) * unit
 }
 
-// Limits on templates (contract http.md 4).
+// Limits on templates (mailer/README.md).
 const (
 	MaxBodyBytes    = 512 << 10
 	MaxSubjectBytes = 998 // also of the subject with its values in it

@@ -1,6 +1,6 @@
 // Package store keeps what the files declare, and mail, in Pebble, and is the only package that imports it.
 //
-// What the files declare is derived: they are the truth (contract files.md 4), so a store that is lost, damaged or full is
+// What the files declare is derived: they are the truth (configsrc/README.md, Identity), so a store that is lost, damaged or full is
 // rebuilt from them. Only createdAt and updatedAt, and what is kept of mail, have no other home.
 //
 // # Key layout
