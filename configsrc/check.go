@@ -98,7 +98,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 	candidates := make([]*candidate, len(entries))
 	s := New(Options{Dir: dir})
 	var read atomic.Int64
-	parallel(len(entries), func(i int) {
+	s.parallel(len(entries), func(i int) {
 		if progress != nil {
 			defer func() { progress(int(read.Add(1)), len(entries)) }()
 		}
@@ -117,7 +117,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		row = known.File
 	}
 	j := &judge{
-		table: s.table, candidates: candidates, display: s.display, pace: s.pace(0), row: row,
+		table: s.table, candidates: candidates, display: s.display, row: row,
 		locate: func(p string) (*hclfile.Result, error) {
 			if content, ok := written[p]; ok {
 				r, _ := hclfile.Decode(s.display(p), content, hclfile.Options{})

@@ -27,7 +27,6 @@ func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) err
 type commitment struct {
 	change catalog.Change
 	of     []*candidate // of each file of the change: what the table is going to say
-	refs   [][]catalog.Ref
 	rows   []catalog.FileRow
 }
 
@@ -38,7 +37,7 @@ func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
 }
 
 func (m *commitment) add(c *candidate, f catalog.FileChange) {
-	m.change.Files, m.of, m.refs = append(m.change.Files, f), append(m.of, c), append(m.refs, c.refs)
+	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
 }
 
 // commitPart hands over one change and follows it.
@@ -61,8 +60,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 		case c.gone:
 			m.add(c, catalog.FileChange{Path: c.path})
 		default:
-			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned() || s.overlapping[c.path] > 0), Declared: c.declared, Packed: c.packed, Bytes: c.bytes, Spool: c.spool})
-			c.declared, c.packed, c.bytes, c.refs = nil, nil, nil, nil // the change's alone now
+			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned() || s.overlapping[c.path] > 0), Declared: c.declared, Bytes: c.bytes})
 		}
 	}
 	var gone []string
@@ -71,9 +69,6 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 			change.Partial = true // nothing that is served changes: no new generation
 		}
 		partial = change.Partial
-		if len(change.Files) > bulk && s.live.Load() {
-			change.Rest = s.pace(len(change.Files)).rest
-		}
 		gone = s.goneNames(m)
 		gen, err := s.o.Sink.Apply(change)
 		if err != nil {
@@ -122,11 +117,8 @@ func (s *Source) lastGood(c *candidate) *candidate {
 // follow brings the table in step with what the Sink has committed.
 func (s *Source) follow(m *commitment, found *finding) {
 	change := &m.change
-	now, pace := time.Now(), s.pace(len(change.Files))
+	now := time.Now()
 	for i := range change.Files {
-		if i%64 == 63 {
-			pace.rest()
-		}
 		f := &change.Files[i]
 		if f.Row == nil {
 			s.table.drop(f.Path)

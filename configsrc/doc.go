@@ -25,10 +25,7 @@
 // exchanged first and the config file last, which decides. A note, durable before the first of them is touched, lets the
 // next look put the others back where the last one was not reached (undo.go).
 //
-// A change of many files, such as a git checkout, still comes in as one, and must not cost those who are served their
-// latency on a small machine: the files are decoded in a process of the lowest priority (apart.go), each small piece of
-// the other work is followed by a rest, what waits for the others is packed so that the garbage collector need not go
-// through it, and the Sink rests between the pieces of its work, too.
+// A change of many files, such as a git checkout, comes in as one. The files are decoded on all cores but one.
 //
 // The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
 package configsrc

@@ -81,7 +81,7 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 // examineNew decodes files that nobody has accepted yet, with all cores.
 func (s *Source) examineNew(t *tree, part []entry) []*candidate {
 	cs := make([]*candidate, len(part))
-	parallel(len(part), func(i int) { cs[i] = s.examineAgainst(t, part[i], nil) })
+	s.parallel(len(part), func(i int) { cs[i] = s.examineAgainst(t, part[i], nil) })
 	return present(cs)
 }
 

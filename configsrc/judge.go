@@ -22,7 +22,6 @@ type judge struct {
 	meant      func(project catalog.UUID) bool             // the project is removed on purpose, and under no new slug; nil: none is
 	require    bool                                        // sealing { require = true } is in force
 	removed    map[claim]bool                              // that the note in the Sink names: no loss. nil: none
-	pace       *pacer
 }
 
 // holders are candidates by what they claim and do not have yet: nearly nothing in a change of many files that are there
@@ -65,10 +64,7 @@ func (j *judge) run() {
 		}
 	}
 	j.holders = holders{make(map[claim]*candidate, news), map[claim][]*candidate{}}
-	for i, c := range j.candidates {
-		if i%256 == 255 {
-			j.pace.rest()
-		}
+	for _, c := range j.candidates {
 		for _, cl := range c.claims {
 			if owner := j.table.owner(cl); owner == nil || owner.path != c.path {
 				j.holders.add(cl, c)
@@ -115,10 +111,7 @@ func (j *judge) conflicts() {
 	lost := map[*candidate]bool{}
 	for round := 0; ; round++ {
 		moved := false
-		for i, c := range j.candidates {
-			if i%256 == 255 {
-				j.pace.rest()
-			}
+		for _, c := range j.candidates {
 			if c.gone || c.out() && !lost[c] {
 				continue
 			}
@@ -210,11 +203,8 @@ func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool 
 
 // explain makes the diagnostics of c's conflicts: both places are named.
 func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
-	here, refs := c.positions(j.display(c.path)), c.refs
-	if refs == nil && here != nil && here.Declared != nil { // of what was decoded apart, only the claims are here
-		refs = here.Declared.Refs()
-	}
-	for _, ref := range refs {
+	here := c.positions(j.display(c.path))
+	for _, ref := range c.refs {
 		eachClaim(ref, func(what string, cl claim) {
 			path, conflict := j.keeper(c, cl)
 			if !conflict {

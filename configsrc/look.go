@@ -36,9 +36,7 @@ type candidate struct {
 	stamp    catalog.Stamp
 	bytes    []byte
 	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
-	declared *catalog.Declared // nil when it does not decode, or is packed
-	packed   []byte            // declared as the Sink packs it, among many candidates
-	spool    catalog.Spool     // packed and bytes, where another process has made them
+	declared *catalog.Declared // nil when it does not decode
 	refs     []catalog.Ref     // of what was decoded here
 	objects  int               // how many it declares
 	counts   counts            // and which
@@ -54,7 +52,7 @@ type candidate struct {
 }
 
 // sound reports that the candidate's new state decodes without errors.
-func (c *candidate) sound() bool { return c.declared != nil || c.packed != nil || c.spool.Waits() }
+func (c *candidate) sound() bool { return c.declared != nil }
 
 // out reports that the candidate's new state does not come in, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.waiting }
@@ -89,14 +87,7 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 	}
 	var gone []string
 	if sc.all {
-		count, pace := 0, s.pace(len(s.table.files))
-		err := t.list(s.watchFolder, func(e entry) {
-			if count++; count%64 == 0 {
-				pace.rest()
-			}
-			consider(e)
-		})
-		if err != nil {
+		if err := t.list(s.watchFolder, consider); err != nil {
 			return nil, err
 		}
 		for p, prev := range s.table.files {
@@ -218,20 +209,18 @@ func depsAsKnown(t *tree, deps []catalog.Dep) bool {
 	return true
 }
 
-// examine reads and decodes what stat could not settle: with all cores before the service is ready, else in a way that
-// lets resolve keep its latency.
+// examine reads and decodes what stat could not settle.
 func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
 	start := time.Now()
 	results := make([]*candidate, len(todo))
 	touched := make([]bool, len(todo))
-	one := func(i int) { results[i], touched[i] = s.examineOne(t, todo[i]) }
-	if s.live.Load() {
-		s.examinePaced(ctx, t, todo, func(i int, c *candidate, same bool) { results[i], touched[i] = c, same })
-		if ctx.Err() != nil {
-			return
+	s.parallel(len(todo), func(i int) {
+		if ctx.Err() == nil {
+			results[i], touched[i] = s.examineOne(t, todo[i])
 		}
-	} else {
-		parallel(len(todo), one)
+	})
+	if ctx.Err() != nil {
+		return
 	}
 	for i, c := range results {
 		switch {
@@ -246,28 +235,6 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 		case c != nil:
 			f.candidates = append(f.candidates, c)
 		}
-	}
-}
-
-// examinePaced is examine while somebody waits for answers: many files in a process of their own, else one at a time with
-// pauses.
-func (s *Source) examinePaced(ctx context.Context, t *tree, todo []entry, took func(i int, c *candidate, touched bool)) {
-	pace, many := s.pace(len(todo)), len(todo) > bulk
-	one := func(i int) {
-		pace.begin()
-		c, touched := s.examineOne(t, todo[i])
-		if many && c != nil && c.declared != nil && c.declared.Sealing == nil {
-			c.packed, c.declared = s.o.Sink.Pack(c.declared), nil
-		}
-		took(i, c, touched)
-		pace.rest()
-	}
-	done := 0
-	if many {
-		done = s.examineApart(ctx, t, todo, took, one)
-	}
-	for i := done; i < len(todo) && ctx.Err() == nil; i++ {
-		one(i)
 	}
 }
 
@@ -378,35 +345,15 @@ func (c *candidate) failed(err error) {
 
 // positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
 func (c *candidate) positions(display string) *hclfile.Result {
-	content := c.bytes
-	if c.spool.Waits() {
-		content = nil
-		if b, err := c.spool.Load(nil); err == nil { // else the diagnostic is about the file as a whole
-			content = b[c.spool.Packed:]
-		}
-	}
-	r, _ := hclfile.Decode(display, content, hclfile.Options{})
+	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
 	return r
 }
 
 // warned reports whether there is anything to say about an accepted candidate.
 func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
 
-// claim takes the claims of the new state. They are the caller's, who may use their memory again; where they are those of
-// the accepted state, as nearly always, that one's do for both.
-func (c *candidate) claim(claims []claim) {
-	if c.prev != nil && slices.Equal(c.prev.claims, claims) {
-		c.claims = c.prev.claims
-	} else {
-		c.claims = slices.Clone(claims)
-	}
-}
-
-// claimsAsBefore reports whether the candidate claims what its accepted state does. It may miss that.
-func (c *candidate) claimsAsBefore() bool {
-	was := c.prev.claims
-	return len(c.claims) > 0 && len(c.claims) == len(was) && &c.claims[0] == &was[0]
-}
+// claimsAsBefore reports whether the candidate claims exactly what its accepted state claims.
+func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev.claims) }
 
 // accepted is what the table says of the candidate once the Sink has it.
 func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -31,8 +30,6 @@ type Sink interface {
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the bytes of a file as they were accepted last.
 	LastGood(path string) ([]byte, error)
-	// Pack encodes what a file declares, for FileChange.Packed.
-	Pack(*catalog.Declared) []byte
 	// Pace tells whether somebody reads what is served, so that work in the background takes its time.
 	Pace(on bool)
 	// KeysNaming lists the names of the keys whose lists hold a slug.
@@ -63,10 +60,6 @@ type Options struct {
 	AcceptDeletes bool
 	// ReadOnly keeps the Source from replacing uuid = "new" in the files.
 	ReadOnly bool
-	// Apart makes the command by which a change of many files is decoded in a process of its own: one that calls
-	// DecodeFiles with the folder that it has open as descriptor 3, the spool that is descriptor 4, and its standard input
-	// and output. Nil: it is done in this one.
-	Apart func(ctx context.Context) *exec.Cmd
 	// Problems are of the node itself. The status shows them with those of the files.
 	Problems hclfile.Diagnostics
 	// Disk replaces the system calls of writes, for tests; nil is the disk itself.
@@ -88,7 +81,7 @@ type Options struct {
 // A Source keeps a Sink in step with a folder. Load, then Run; the other methods are safe for concurrent use.
 type Source struct {
 	o    Options
-	live atomic.Bool // somebody reads what is served: bulk work is paced
+	live atomic.Bool // the Sink serves answers: work on many files leaves it a core
 	asks chan ask
 
 	updates chan *update // see write.go
@@ -305,7 +298,6 @@ func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
 		wait:    func(c *candidate) bool { return s.suspicious(c, now) },
 		removed: s.removing,
 		meant:   func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
-		pace:    s.pace(len(candidates)),
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	if !s.o.ReadOnly {
 		_ = s.checkRoom() // for the status; a write asks again
 	}
-	pace := s.sweepPace(ctx)
+	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 // hashSweep reads every known file and tells whose content is not what was accepted, though size, times and inode are.
 func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	out.hash = true
-	pace := s.sweepPace(ctx)
+	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
@@ -106,6 +106,45 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 		pace.rest()
 	}
 	return out
+}
+
+// A sweepPace spreads a sweep over time: after each piece of work it rests sweepAtMost times as long, so that sweeps, which
+// never end, take no noticeable share of a core from requests.
+type sweepPace struct {
+	ctx    context.Context // ends the rests
+	rests  bool
+	began  time.Time
+	piece  time.Time     // when the present piece began
+	rested time.Duration // so far
+}
+
+// sweepWhole is the number of files up to which a sweep needs no rests.
+const sweepWhole = 256
+
+func (s *Source) newSweepPace(ctx context.Context) *sweepPace {
+	now := time.Now()
+	s.known.RLock()
+	defer s.known.RUnlock()
+	return &sweepPace{ctx: ctx, rests: s.live.Load() && len(s.table.files) > sweepWhole, began: now, piece: now}
+}
+
+// worked is the time since the beginning without the rests.
+func (p *sweepPace) worked() time.Duration { return time.Since(p.began) - p.rested }
+
+// rest ends a piece of work. A piece that took over 5 ms was kept waiting itself, so a rest is 1 s at most.
+func (p *sweepPace) rest() {
+	if !p.rests {
+		return
+	}
+	ended := time.Now()
+	timer := time.NewTimer(min((sweepAtMost-1)*ended.Sub(p.piece), time.Second))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
+	p.piece = time.Now()
+	p.rested += p.piece.Sub(ended)
 }
 
 // marks are files by their number in the table. Where a file takes the number of another meanwhile, the one may pass for
@@ -159,7 +198,7 @@ const youngPerSweep = 250
 // grow reads a file with a young stamp, now that it can be trusted, so that no look need do it, for which a save may have
 // to wait; the API may have written thousands. It returns false where the file is not what was accepted. What is too young
 // still, or one too many, waits for the next sweep. A time in the future is never old enough to be trusted.
-func (out *swept) grow(t *tree, f *file, pace *pacer) (same bool) {
+func (out *swept) grow(t *tree, f *file, pace *sweepPace) (same bool) {
 	age := time.Since(touched(f.stamp))
 	if out.read == youngPerSweep || 0 <= age && age < racy {
 		return true

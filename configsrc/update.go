@@ -327,7 +327,7 @@ func (s *Source) admit(u *update) error {
 	}
 	j := &judge{
 		table: s.table, candidates: all, require: s.sealed,
-		row: s.o.Sink.File, pace: s.pace(1),
+		row:     s.o.Sink.File,
 		display: func(path string) string { return path }, // what it says goes to the caller
 		locate:  s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
 	}

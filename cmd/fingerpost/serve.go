@@ -293,7 +293,7 @@ func (s *service) open(ctx context.Context) error {
 	sourceOptions := configsrc.Options{
 		Dir: s.f.config, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
 		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },
-		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx),
+		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete,
 	}
 	opsOptions := api.OpsOptions{Logger: s.log, Version: version(), Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
 	if !loopback(s.opsListener.Addr()) {
