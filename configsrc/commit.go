@@ -45,7 +45,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 	n := len(found.touched) + len(found.candidates)
 	m := &commitment{of: make([]*candidate, 0, n), rows: make([]catalog.FileRow, 0, n)}
 	change := &m.change
-	change.Partial, change.Files = partial, make([]catalog.FileChange, 0, n)
+	change.Files = make([]catalog.FileChange, 0, n)
 	for _, c := range found.touched {
 		m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.prev.warned)})
 	}
@@ -65,19 +65,18 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 	}
 	var gone []string
 	if len(change.Files) > 0 {
-		if len(change.Files) == len(found.touched) {
-			change.Partial = true // nothing that is served changes: no new generation
-		}
-		partial = change.Partial
 		gone = s.goneNames(m)
-		gen, err := s.o.Sink.Apply(change)
+		var gen uint64
+		var err error
+		if partial || len(change.Files) == len(found.touched) { // nothing changes for those who are served
+			err = s.o.Sink.Fill(change)
+		} else if gen, err = s.o.Sink.Apply(change); err == nil {
+			s.setGeneration(gen)
+		}
 		if err != nil {
 			err = fmt.Errorf("store the change: %w", err)
 			s.fail(err)
 			return err
-		}
-		if !partial {
-			s.setGeneration(gen)
 		}
 	}
 	s.known.Lock()

@@ -91,7 +91,7 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 	if !s.sealed || len(plain) == 0 {
 		return nil
 	}
-	m := &commitment{change: catalog.Change{Partial: true}}
+	m := new(commitment)
 	found := finding{candidates: s.examineNew(t, plain)}
 	j := s.judge(t, found.candidates, time.Now())
 	j.wait = nil
@@ -102,7 +102,7 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 		}
 	}
 	gone := s.goneNames(m)
-	if _, err := s.o.Sink.Apply(&m.change); err != nil {
+	if err := s.o.Sink.Fill(&m.change); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
 	s.known.Lock()

@@ -191,7 +191,7 @@ func overlapWarning(in *hclfile.Result, upper *catalog.Domain, lower, slug, file
 // mark notes in the Sink which files have warnings, so that the next start reads them again and has the warnings, too. Where
 // that fails, the next start lacks a warning, and the commit is none the worse.
 func (l *overlapLook) mark() {
-	change := catalog.Change{Partial: true}
+	var change catalog.Change
 	l.s.known.Lock()
 	for path := range l.touched {
 		f := l.s.table.files[path]
@@ -205,7 +205,7 @@ func (l *overlapLook) mark() {
 	}
 	l.s.known.Unlock()
 	if len(change.Files) > 0 {
-		_, _ = l.s.o.Sink.Apply(&change)
+		_ = l.s.o.Sink.Fill(&change)
 	}
 }
 

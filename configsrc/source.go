@@ -22,6 +22,9 @@ const decoderRevision = 2
 type Sink interface {
 	// Apply commits a change as a whole and returns the generation that readers see from then on.
 	Apply(*catalog.Change) (generation uint64, err error)
+	// Fill is Apply without a new generation: for the parts of a first load, which nobody is answered from before the next
+	// Apply, and for rows alone.
+	Fill(*catalog.Change) error
 	// Generation is the newest that Apply has returned, in this process or before it.
 	Generation() uint64
 	// Files yields the file table until yield returns false.
