@@ -13,9 +13,7 @@
 // would judge it, then swapped in atomically, and taken back out where somebody saved in between; the swap is the
 // commit, the Sink follows. Whoever writes prepares and syncs the new content, and clears up in the end; the goroutine that
 // looks has it put in place, all that wait at a time and side by side, so that one sync of each folder and one Apply do for
-// all. While git is at work, writes wait a little (gitlock.go), without a lock of their own. As a write asks the system
-// some fifty times, it does so without what package os does beside (rawfile_linux.go), and remembers for a moment where the
-// folder is (whereabouts.go).
+// all. While git is at work, writes wait a little (gitlock.go), without a lock of their own.
 //
 // A write that is cut off leaves at most a temporary file, and its name says what it is (stray.go): the next look of a
 // node that may write removes it, or gives a person's save that it holds back to its file. Until its end a write has a

@@ -16,14 +16,14 @@ import (
 // lease (fcntl(2), F_SETLEASE) makes them wait. An editor that writes in place would else put the rest of its text into a
 // file that has just been swapped out.
 type hold struct {
-	f    rawFile
+	f    *os.File
 	info os.FileInfo
 }
 
 // holdStill holds a regular file. ErrChanged: somebody has it open for writing, or it is no regular file any more.
 // *unknownWriterError: the kernel does not say whether somebody has.
 func holdStill(name string) (*hold, error) {
-	f, err := openRaw(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := openUnfollowed(name)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, ErrChanged
 	}
@@ -35,7 +35,7 @@ func holdStill(name string) (*hold, error) {
 		err = ErrChanged
 	}
 	if err == nil {
-		_, err = unix.FcntlInt(uintptr(f.fd), unix.F_SETLEASE, unix.F_RDLCK)
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 	}
 	if err == nil {
 		return &hold{f, info}, nil
@@ -75,7 +75,7 @@ func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
 	if err != nil {
 		return cause(err)
 	}
-	lease, err := unix.FcntlInt(uintptr(h.f.fd), unix.F_GETLEASE, 0)
+	lease, err := unix.FcntlInt(h.f.Fd(), unix.F_GETLEASE, 0)
 	if err != nil || lease != unix.F_RDLCK || sha256.Sum256(b) != want {
 		return ErrChanged
 	}

@@ -22,12 +22,12 @@ func swap(a, b string) error {
 // and until the folder is closed or the process is dead. Writers do not keep each other out. Where the file system has
 // no locks, it says nothing.
 func lockFolder(dir string) (io.Closer, error) {
-	f, err := openRaw(dir, os.O_RDONLY, 0)
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(time.Millisecond) {
-		err = unix.Flock(f.fd, unix.LOCK_SH|unix.LOCK_NB)
+		err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return f, nil
 		}
@@ -41,11 +41,11 @@ func lockFolder(dir string) (io.Closer, error) {
 // claimFolder keeps writers out of a folder until it is closed: errFolderLocked where one is at work, and
 // errors.ErrUnsupported where that cannot be told.
 func claimFolder(dir string) (io.Closer, error) {
-	f, err := openRaw(dir, os.O_RDONLY, 0)
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB)
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		return f, nil
 	}

@@ -91,7 +91,6 @@ type Source struct {
 	writers writers
 	writing atomic.Int32 // API writes under way
 	parsed  parsedFiles  // that were written lately
-	where   whereabouts  // of Dir
 	git     gitDesk
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
@@ -154,7 +153,7 @@ func New(o Options) *Source {
 	if o.Disk == nil {
 		o.Disk = OSDisk{}
 	}
-	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), where: whereabouts{dir: o.Dir}, table: newTable()}
+	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s
@@ -261,7 +260,6 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", cause(err)))
 	}
 	defer t.Close()
-	t.known = s.knownPath
 	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
 		return s.firstLoad(ctx, t, start)
 	}

@@ -35,7 +35,6 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		return out
 	}
 	defer t.Close()
-	t.known = s.knownPath
 	seen := s.newMarks()
 	n := 0
 	var closed []string // folders that cannot be listed
@@ -174,16 +173,6 @@ func (s *Source) knownAs(path string) *file {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	return s.table.files[path]
-}
-
-// knownPath returns the table's own text of a path, "" if it has none.
-func (s *Source) knownPath(at []byte) string {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	if f := s.table.files[string(at)]; f != nil {
-		return f.path
-	}
-	return ""
 }
 
 // sameAsKnown reports whether a file is, by stat, as it was accepted.

@@ -44,11 +44,6 @@ type tree struct {
 	root     *os.Root
 	strays   []string        // temporary files that the last list has seen
 	unlisted map[string]bool // folders that it has not listed, with files in them to which links lead
-	// known, if set, returns a path that is kept anyway, "" for one that is not. It must not keep the one that it is given.
-	known func(at []byte) string
-	at    []byte // scratch
-	// dirents is the memory into which openFolder reads.
-	dirents []byte
 }
 
 func openTree(dir string) (*tree, error) {
@@ -59,7 +54,7 @@ func openTree(dir string) (*tree, error) {
 	return &tree{dir: dir, root: root, unlisted: map[string]bool{}}, nil
 }
 
-// lateTree is openTree for whoever may need nothing but read: the folder is opened when the first file is.
+// lateTree is openTree for a caller that only reads files: the folder is opened with the first file.
 func lateTree(dir string) *tree { return &tree{dir: dir} }
 
 // open opens the folder, where that has not been done.
@@ -144,10 +139,10 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	if folder != nil {
 		folder(dir)
 	}
-	names, err := t.readFolder(dir)
+	in, names, err := t.readFolder(dir)
 	switch {
 	case err == nil:
-		defer names.close()
+		defer in.Close()
 	case dir == "":
 		return fmt.Errorf("the config folder cannot be listed: %w", cause(err))
 	case errors.Is(err, fs.ErrNotExist):
@@ -157,18 +152,20 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 		return nil
 	}
 	var folders []string
-	for name, kind, ok := names.next(); ok; name, kind, ok = names.next() {
+	for _, one := range names {
+		name := one.Name()
+		at := path.Join(dir, name)
 		switch {
 		case ignoredName(name):
 			if isTemp(name) {
-				t.strays = append(t.strays, path.Join(dir, name))
+				t.strays = append(t.strays, at)
 			}
 		case isConfigName(name):
-			if e, ok := t.listed(names, dir, name); ok {
-				yield(e)
+			if info, err := in.Lstat(name); !errors.Is(err, fs.ErrNotExist) { // else it is gone since its folder was read
+				yield(t.entryOf(at, info, err))
 			}
-		case kind == fs.ModeDir || kind == fs.ModeIrregular && t.isFolder(path.Join(dir, name)):
-			folders = append(folders, path.Join(dir, name))
+		case one.IsDir():
+			folders = append(folders, at)
 		}
 	}
 	for _, sub := range folders {
@@ -179,46 +176,22 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	return nil
 }
 
-// listed is the entry of a config name in a folder; false for one that is gone since the folder was read.
-func (t *tree) listed(in *folder, dir, name string) (e entry, ok bool) {
-	e.path = t.join(dir, name)
-	if in.regular(name, &e) {
-		e.limit()
-		return e, true
+// readFolder reads the names in a folder at once: names that are read one by one are not those of one moment. The caller
+// closes in, which is the folder.
+func (t *tree) readFolder(dir string) (in *os.Root, names []fs.DirEntry, err error) {
+	if in, err = t.root.OpenRoot(rootName(dir)); err != nil {
+		return nil, nil, err
 	}
-	info, err := t.root.Lstat(filepath.FromSlash(e.path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return e, false
+	f, err := in.Open(".")
+	if err == nil {
+		names, err = f.ReadDir(-1)
+		f.Close()
 	}
-	return t.entryOf(e.path, info, err), true
-}
-
-// join is path.Join of a folder and a name in it. What known has as well is not made anew.
-func (t *tree) join(dir, name string) string {
-	t.at = t.at[:0]
-	if dir != "" {
-		t.at = append(append(t.at, dir...), '/')
-	}
-	t.at = append(t.at, name...)
-	if t.known != nil {
-		if at := t.known(t.at); at != "" {
-			return at
-		}
-	}
-	return string(t.at)
-}
-
-func (t *tree) isFolder(at string) bool {
-	info, err := t.root.Lstat(filepath.FromSlash(at))
-	return err == nil && info.IsDir()
-}
-
-func (t *tree) readFolder(dir string) (*folder, error) {
-	f, err := t.root.Open(rootName(dir))
 	if err != nil {
-		return nil, err
+		in.Close()
+		return nil, nil, err
 	}
-	return t.openFolder(f)
+	return in, names, nil
 }
 
 // stat looks at one path. ok is false when nothing is there; isDir tells a folder that may hold config.
@@ -291,16 +264,16 @@ func (t *tree) noteLink(at string) {
 // links lead that it has seen.
 func (t *tree) temps() []string {
 	for dir := range t.unlisted {
-		names, err := t.readFolder(dir)
+		in, names, err := t.readFolder(dir)
 		if err != nil {
 			continue // what list said about the link says it
 		}
-		for name, _, ok := names.next(); ok; name, _, ok = names.next() {
-			if isTemp(name) {
-				t.strays = append(t.strays, path.Join(dir, name))
+		for _, one := range names {
+			if isTemp(one.Name()) {
+				t.strays = append(t.strays, path.Join(dir, one.Name()))
 			}
 		}
-		names.close()
+		in.Close()
 	}
 	clear(t.unlisted)
 	return t.strays

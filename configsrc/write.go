@@ -240,12 +240,6 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 
 // readTarget reads a file that is going to be replaced. target is its path without links.
 func (s *Source) readTarget(t *tree, path string) (target string, src []byte, stamp catalog.Stamp, info fs.FileInfo, err error) {
-	if root, _, err := s.where.find(); err == nil {
-		target = filepath.Join(root, filepath.FromSlash(path))
-		if src, info, ok := readPlain(target, MaxFileBytes); ok { // nearly always
-			return target, src, stampOf(info, src), info, nil
-		}
-	}
 	if target, err = editTarget(s.o.Dir, path); err != nil {
 		return "", nil, stamp, nil, writeFault("edit "+path, err)
 	}
@@ -314,7 +308,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 		return writeFault("open the config folder", err)
 	}
 	defer t.Close()
-	root, _, err := s.where.find()
+	root, err := filepath.EvalSymlinks(s.o.Dir)
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
