@@ -10,27 +10,6 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// everything declares each kind of object, with what a record may hold and leave out.
-func everything() *catalog.Declared {
-	p := block("full", "full.example", "*.full.example")
-	text := "über alles"
-	service, auth := catalog.NewServiceSettings(), catalog.NewAuthSettings()
-	p.Project.Description = &text
-	p.SMTP = &catalog.SMTPConfig{ID: 9, Host: "smtp.full.example", Port: 587, Password: catalog.Secret{Source: catalog.SecretEnv, Ref: "PW"}}
-	p.Templates = append(p.Templates, template(&p, "WELCOME"))
-	return &catalog.Declared{
-		Projects:  []catalog.ProjectConfig{p, block("empty")},
-		Templates: []catalog.Template{template(nil, "LOGIN_ALERT")},
-		Keys: []catalog.Key{
-			{Name: "all", ID: "AAAAAAAA", Allow: catalog.MayResolve},
-			{Name: "none", ID: "BBBBBBBB", Allow: catalog.MayRead, Projects: []string{}, ExpiresAt: noon.Add(time.Nanosecond)},
-			{Name: "one", ID: "CCCCCCCC", Projects: []string{"full"}},
-		},
-		Defaults: &catalog.Defaults{Service: &service, Auth: &auth},
-		Sealing:  &catalog.Sealing{Recipients: []string{"age1x"}, Require: true},
-	}
-}
-
 // address is how %+v shows a pointer within a struct.
 var address = regexp.MustCompile(`0x[0-9a-f]+`)
 
