@@ -78,7 +78,7 @@ func (OSDisk) ReadFile(name string) ([]byte, error) {
 }
 
 func (OSDisk) Rename(from, to string) error { return os.Rename(from, to) }
-func (OSDisk) Exchange(a, b string) error   { return swap(a, b) }
+func (OSDisk) Exchange(a, b string) error   { return exchangeNames(a, b) }
 func (OSDisk) Link(from, to string) error   { return os.Link(from, to) }
 func (OSDisk) Remove(name string) error     { return os.Remove(name) }
 

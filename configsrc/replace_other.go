@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// swap exchanges two files atomically, where the system can.
-func swap(a, b string) error { return errors.ErrUnsupported }
+// exchangeNames exchanges two files atomically, where the system can.
+func exchangeNames(a, b string) error { return errors.ErrUnsupported }
 
 // lockFolder says that a write is under way in the folder, where that can be said.
 func lockFolder(dir string) (io.Closer, error) { return os.Open(dir) }

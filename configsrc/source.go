@@ -89,6 +89,7 @@ type Source struct {
 
 	updates chan *update // see write.go
 	writers writers
+	folder  Folder       // config files and what is next to them
 	writing atomic.Int32 // API writes under way
 	parsed  parsedFiles  // that were written lately
 	git     gitDesk
@@ -112,8 +113,7 @@ type Source struct {
 	recheck     bool // take up files whose bytes are the same, too
 	reread      bool // this look trusts no stamp
 	confirmed   bool
-	sealed      bool // sealing { require = true } is in force
-	strays      map[string]*stray
+	sealed      bool           // sealing { require = true } is in force
 	removing    map[claim]bool // projects and domains that the note in the Sink names, see removal.go
 
 	mu     sync.Mutex // guards status
@@ -153,7 +153,7 @@ func New(o Options) *Source {
 	if o.Disk == nil {
 		o.Disk = OSDisk{}
 	}
-	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), table: newTable()}
+	s := &Source{o: o, folder: Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s
@@ -191,6 +191,15 @@ func (s *Source) rebuild(ctx context.Context) error {
 func (s *Source) setLive(on bool) {
 	s.live.Store(on)
 	s.o.Sink.Pace(on)
+}
+
+// clearStrays settles what writes that were cut off have left, on a node that may write, and returns the files that change
+// so.
+func (s *Source) clearStrays(paths []string) (changed []string) {
+	if s.o.ReadOnly {
+		return nil
+	}
+	return s.folder.Clear(paths)
 }
 
 // settle is the look of a first load.

@@ -32,42 +32,41 @@ type undoFile struct {
 	New  string `json:"new"`
 }
 
-// noteWrite writes the note of an update that is staged, and returns its name.
-func (s *Source) noteWrite(u *update) (name string, err error) {
-	targets := u.targets()
+// noteSwaps writes the note of several swaps that are staged, in the order in which they are going to be put, and returns its
+// name.
+func noteSwaps(d Disk, swaps []*Swap) (name string, err error) {
+	targets := targetsOf(swaps)
 	dir := filepath.Dir(targets[len(targets)-1])
 	var note undoNote
-	add := func(target, temp string, old, now [32]byte) {
-		var f undoFile
-		f.Name, err = filepath.Rel(dir, target)
-		if err == nil {
-			f.Temp, err = filepath.Rel(dir, temp)
+	for _, w := range swaps {
+		f := undoFile{Old: hex.EncodeToString(w.Old[:]), New: hex.EncodeToString(w.hash[:])}
+		if f.Name, err = filepath.Rel(dir, w.Target); err != nil {
+			return "", err
 		}
-		f.Old, f.New = hex.EncodeToString(old[:]), hex.EncodeToString(now[:])
+		if f.Temp, err = filepath.Rel(dir, w.temp); err != nil {
+			return "", err
+		}
 		note.Files = append(note.Files, f)
-	}
-	for _, b := range u.bodies {
-		if add(b.target, b.temp, b.want, b.stamp.Hash); err != nil {
-			return "", err
-		}
-	}
-	if !u.stays {
-		if add(u.target, u.temp, u.want, u.c.stamp.Hash); err != nil {
-			return "", err
-		}
 	}
 	content, err := json.Marshal(note)
 	if err != nil {
 		return "", err
 	}
-	if name, err = writeNote(u.disk, dir, content); err != nil {
+	if name, err = writeNote(d, dir, content); err != nil {
 		return "", err
 	}
-	if err := syncFoldersOf(u.disk, targets); err != nil {
-		_ = u.disk.Remove(name)
+	if err := syncFoldersOf(d, targets); err != nil {
+		_ = d.Remove(name)
 		return "", err
 	}
 	return name, nil
+}
+
+func targetsOf(swaps []*Swap) (targets []string) {
+	for _, w := range swaps {
+		targets = append(targets, w.Target)
+	}
+	return targets
 }
 
 // syncFoldersOf makes the names of these files durable.
@@ -106,8 +105,8 @@ func writeNote(d Disk, dir string, content []byte) (name string, err error) {
 }
 
 // undo settles a note whose writer is dead, and names the files that it has changed, from the note's folder.
-func (s *Source) undo(name string) (changed []string, err error) {
-	d := s.o.Disk
+func (f *Folder) undo(name string) (changed []string, err error) {
+	d := f.Disk
 	content, err := d.ReadFile(name)
 	if err != nil {
 		return nil, cause(err)
@@ -119,19 +118,19 @@ func (s *Source) undo(name string) (changed []string, err error) {
 	dir := filepath.Dir(name)
 	last := note.Files[len(note.Files)-1]
 	if !last.done(d, dir) {
-		for _, f := range note.Files[:len(note.Files)-1] {
-			target, temp := filepath.Join(dir, f.Name), filepath.Join(dir, f.Temp)
-			if hashOf(d, target) != f.New || hashOf(d, temp) != f.Old {
+		for _, one := range note.Files[:len(note.Files)-1] {
+			target, temp := filepath.Join(dir, one.Name), filepath.Join(dir, one.Temp)
+			if hashOf(d, target) != one.New || hashOf(d, temp) != one.Old {
 				continue // not exchanged; or somebody has saved since, and wins
 			}
 			if err := d.Exchange(temp, target); err != nil {
-				return changed, fmt.Errorf("put %s back: %w", f.Name, err)
+				return changed, fmt.Errorf("put %s back: %w", one.Name, err)
 			}
-			changed = append(changed, filepath.ToSlash(f.Name))
+			changed = append(changed, filepath.ToSlash(one.Name))
 			if err := syncFolder(d, filepath.Dir(target)); err != nil {
 				return changed, err
 			}
-			s.o.Logger.Info("put a file back that a write had changed when it was cut off", "file", target)
+			f.Log.Info("put a file back that a write had changed when it was cut off", "file", target)
 		}
 	}
 	return changed, cause(d.Remove(name))

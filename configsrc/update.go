@@ -3,8 +3,6 @@ package configsrc
 import (
 	"context"
 	"errors"
-	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,13 +17,9 @@ import (
 // goroutine puts it in place, several at a time, so that one Apply and one sync of the folder do for all.
 type update struct {
 	c       *candidate     // the new content, decoded; gone: the file is to be removed
-	want    [32]byte       // hash of the content that it replaces
 	had     map[claim]bool // what the replaced content claims
 	counted []claim        // the projects and domains among it
-	target  string         // the file, links followed
-	kept    string         // what giveBack had to keep beside the file
-	temp    string         // the new content, synced, beside the file; what was there, once it is in place
-	create  bool           // there is no file yet
+	file    Swap           // of the file
 	removes catalog.UUID   // of the project that goes, zero for none
 	project int64          // the id of the project that is written, zero for a new one
 	bodies  []*bodySwap    // the files that change with it
@@ -34,145 +28,56 @@ type update struct {
 	note    string         // of the write of several files, while it is on its way, see undo.go
 	by      Author
 	covers  Coverage
-	disk    Disk
-	lock    io.Closer // on the folder, as long as temp may be there
 	done    chan error
 }
 
-// stage writes the new content beside its file.
-func (u *update) stage(content []byte, like fs.FileInfo) (err error) {
-	if u.lock, err = lockFolder(filepath.Dir(u.target)); err != nil {
-		return u.unstaged(err)
+// stage writes the new contents beside their files.
+func (u *update) stage() (err error) {
+	if err = u.stageBodies(); err == nil && !u.stays {
+		err = u.file.Stage()
 	}
-	if err = u.stageBodies(); err != nil || u.stays {
-		return u.unstaged(err)
+	if err != nil {
+		u.discard()
+		if errors.Is(err, errFolderLocked) {
+			return busy(err.Error())
+		}
+		return writeFault("write "+u.c.path, err)
 	}
-	var info fs.FileInfo
-	if u.create {
-		u.temp, info, err = writeTemp(u.disk, filepath.Dir(u.target), content, nil, "")
-	} else {
-		u.temp, info, err = stageSwap(u.disk, u.target, content, like, u.want)
+	if !u.stays && !u.c.gone {
+		u.c.stamp = stampOf(u.file.Info(), u.file.Content)
 	}
-	if err != nil || u.c.gone {
-		return u.unstaged(err)
-	}
-	u.c.stamp = stampOf(info, content)
 	return nil
-}
-
-// unstaged cleans up where err says that staging failed.
-func (u *update) unstaged(err error) error {
-	if err == nil {
-		return nil
-	}
-	u.discard()
-	if errors.Is(err, errFolderLocked) {
-		return busy(err.Error())
-	}
-	return writeFault("write "+u.c.path, err)
 }
 
 // discard removes what stage wrote, or what put swapped out.
 func (u *update) discard() {
 	if u.note != "" {
-		_ = u.disk.Remove(u.note)
+		_ = u.file.Folder.Disk.Remove(u.note)
 		u.note = ""
 	}
 	for _, b := range u.bodies {
-		b.discard(u.disk)
+		b.file.Discard()
 	}
-	if u.temp != "" {
-		removeSwapped(u.disk, u.temp)
-		u.temp = ""
-	}
-	if u.lock != nil {
-		u.lock.Close()
-		u.lock = nil
-	}
+	u.file.Discard()
 }
 
-// put brings the new content into its place, where the file still has the content that it had been made from. This is
-// the commit.
+// put brings the new content into its place. This is the commit.
 func (u *update) put() error {
-	switch {
-	case u.create:
-		if err := u.disk.Link(u.temp, u.target); err != nil {
-			if errors.Is(err, fs.ErrExist) {
-				return fs.ErrExist
-			}
-			return writeFault("create "+u.c.path, cause(err))
-		}
-		if u.disk.Remove(u.temp) == nil { // else clearStrays does it
-			u.temp = ""
-		}
-		u.c.stamp = renamed(u.c.stamp, u.target)
-		return nil
-	case u.c.gone:
-		return u.remove()
+	if err := u.file.Put(); err != nil {
+		return swapFault(err)
 	}
-	var err error
-	u.kept, err = exchange(u.disk, u.temp, u.target, u.want, u.c.stamp.Hash)
-	if err == nil {
-		u.c.stamp = renamed(u.c.stamp, u.target)
-		return nil
+	if !u.c.gone {
+		u.c.stamp = renamed(u.c.stamp, u.file.Target)
 	}
-	if errors.Is(err, ErrChanged) {
-		return err
-	}
-	if errors.Is(err, errStranded) {
-		u.temp = ""
-	}
-	return writeFault("replace "+u.c.path, err)
+	return nil
 }
 
-// remove takes the file away, unless it is no longer what it was.
-func (u *update) remove() error {
-	old, err := holdAs(u.disk, u.target, u.want)
-	if errors.Is(err, ErrChanged) {
-		return err
+// swapFault says what a caller may know of a Swap that was not put.
+func swapFault(err error) error {
+	if fault, is := errors.AsType[*Fault](err); is {
+		return writeFault(fault.Step, fault.Err)
 	}
-	if err != nil {
-		return writeFault("remove "+u.c.path, err)
-	}
-	defer old.Close()
-	if err := u.disk.Rename(u.target, u.temp); err != nil {
-		return writeFault("remove "+u.c.path, cause(err))
-	}
-	changed := old.check(u.disk, u.temp, u.want)
-	if changed == nil {
-		return nil
-	}
-	backErr := u.disk.Link(u.temp, u.target)
-	if errors.Is(backErr, fs.ErrExist) { // there is a newer save
-		u.kept, backErr = keepBeside(u.disk, u.temp, u.target)
-	}
-	if backErr != nil {
-		u.temp = ""
-		return writeFault("put "+u.c.path+" back after a save in between", errors.Join(cause(backErr), errStranded))
-	}
-	_ = u.disk.Remove(u.temp) // the save has its name again
-	if !errors.Is(changed, ErrChanged) {
-		return writeFault("read what "+u.c.path+" was", changed)
-	}
-	return ErrChanged
-}
-
-// takeBack undoes put, where nobody has saved since.
-func (u *update) takeBack() {
-	var err error
-	switch {
-	case u.create:
-		if info, serr := u.disk.Stat(u.target); serr == nil && inode(info) == u.c.stamp.Inode {
-			err = u.disk.Remove(u.target)
-		}
-	case u.c.gone:
-		err = u.disk.Link(u.temp, u.target)
-	default:
-		u.kept, err = exchange(u.disk, u.temp, u.target, u.c.stamp.Hash, u.want)
-	}
-	if errors.Is(err, errStranded) {
-		u.temp = ""
-	}
+	return err
 }
 
 // submit hands an update over and waits for its end.
@@ -417,6 +322,6 @@ func sideBySide(n int, f func(i int)) {
 
 // takeBack undoes what put did, and ends the update.
 func (s *Source) takeBack(u *update, why error) {
-	s.takeAllBack(u)
+	u.takeAllBack()
 	u.end(why)
 }

@@ -184,7 +184,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
 	if bytes.Equal(out, e.src) && len(e.draft.Bodies()) == 0 {
-		s.parsed.keep(path, u.want, e.decoded.Parsed())
+		s.parsed.keep(path, u.file.Old, e.decoded.Parsed())
 		return nil
 	}
 	made, err := s.fill(u, t, out, e, keySwaps)
@@ -229,7 +229,8 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 	for _, c := range now.claims {
 		had[c] = true
 	}
-	u := &update{target: target, want: stamp.Hash, had: had, counted: now.claims[:now.counts.projects+now.counts.domains], disk: s.o.Disk, done: make(chan error, 1)}
+	u := &update{file: Swap{Folder: &s.folder, Name: path, Target: target, Old: stamp.Hash}, had: had,
+		counted: now.claims[:now.counts.projects+now.counts.domains], done: make(chan error, 1)}
 	sound := now.declared
 	if len(now.diags) > 0 {
 		sound = nil
@@ -287,9 +288,11 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 	}
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
-		return made, u.stage(nil, nil)
+		u.file.Removes = true
+		return made, u.stage()
 	}
-	return made, u.stage(out, e.info)
+	u.file.Content, u.file.Like = out, e.info
+	return made, u.stage()
 }
 
 func (s *Source) isLink(path string) bool {
@@ -316,8 +319,8 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
 	}
-	u := &update{c: c, target: filepath.Join(root, name), create: true, disk: s.o.Disk, done: make(chan error, 1)}
-	if err := u.stage(content, nil); err != nil {
+	u := &update{c: c, done: make(chan error, 1), file: Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
+	if err := u.stage(); err != nil {
 		return err
 	}
 	return s.submit(ctx, u)
