@@ -25,7 +25,7 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 		if err := s.soleUse(e, b); err != nil {
 			return nil, err
 		}
-		target, err := editTarget(s.o.Dir, b.Path)
+		target, err := Target(s.o.Dir, b.Path)
 		if err != nil {
 			return nil, writeFault("edit "+b.Path, err)
 		}
@@ -135,14 +135,14 @@ func (s *Source) putAll(u *update) (err error) {
 	}()
 	swaps, d := u.swaps(), s.o.Disk
 	if len(swaps) > 1 {
-		if u.note, err = noteSwaps(d, swaps); err != nil {
+		if u.note, err = Note(d, swaps); err != nil {
 			return writeFault("write "+u.c.path, err)
 		}
 	}
 	last := len(swaps) - 1
 	for i, b := range u.bodies {
 		if i == last {
-			if err = syncFoldersOf(d, targetsOf(swaps[:last])); err != nil {
+			if err = SyncFolders(d, Targets(swaps[:last])); err != nil {
 				return writeFault("write "+u.c.path, err)
 			}
 		}
@@ -158,7 +158,7 @@ func (s *Source) putAll(u *update) (err error) {
 		}
 		return nil
 	}
-	if err = syncFoldersOf(d, targetsOf(swaps[:last])); err != nil {
+	if err = SyncFolders(d, Targets(swaps[:last])); err != nil {
 		return writeFault("write "+u.c.path, err)
 	}
 	return u.put()
@@ -169,7 +169,7 @@ func (u *update) takeAllBack() {
 	if !u.stays {
 		u.file.TakeBack()
 		if len(u.bodies) > 0 {
-			_ = syncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
+			_ = SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
 		}
 	}
 	u.takeBodiesBack()
@@ -193,4 +193,4 @@ func (u *update) swaps() (all []*Swap) {
 }
 
 // targets are the files that the update writes, links followed.
-func (u *update) targets() []string { return targetsOf(u.swaps()) }
+func (u *update) targets() []string { return Targets(u.swaps()) }

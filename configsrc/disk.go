@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -74,7 +75,7 @@ func (OSDisk) ReadFile(name string) ([]byte, error) {
 	if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, err
 	}
-	return readAll(f, make([]byte, 0, info.Size()+1))
+	return io.ReadAll(f)
 }
 
 func (OSDisk) Rename(from, to string) error { return os.Rename(from, to) }

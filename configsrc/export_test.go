@@ -6,7 +6,7 @@ import "context"
 var StatOf = statOf
 
 // LockFolder says that a write is under way.
-var LockFolder = lockFolder
+var LockFolder = Lock
 
 // Noted reports whether the watch has taken note of a path that no look has answered yet.
 func (s *Source) Noted(path string) bool {

@@ -3,7 +3,6 @@ package configsrc
 import (
 	"crypto/sha256"
 	"errors"
-	"path/filepath"
 )
 
 // holdAs holds a file that has the content with the hash want. ErrChanged: it has another, or somebody is writing it.
@@ -28,15 +27,15 @@ func nobodyWrites(name string) bool {
 	return err == nil
 }
 
-// canAsk returns an *unknownWriterError where the kernel would not tell about writers of target, for which temp, a file of
+// canAsk returns an *UnfitError where the kernel would not tell about writers of target, for which temp, a file of
 // the same owner, is the new content.
 func canAsk(temp, target string) error {
 	h, err := holdStill(temp)
 	if err == nil {
 		h.Close()
 	}
-	if unknown, is := errors.AsType[*unknownWriterError](err); is {
-		return &unknownWriterError{filepath.Base(target), unknown.why}
+	if unfit, is := errors.AsType[*UnfitError](err); is {
+		return unknownWriter(target, unfit.Why)
 	}
 	return nil // nobody but a process that is just being started can have temp open
 }

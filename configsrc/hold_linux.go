@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +20,7 @@ type hold struct {
 }
 
 // holdStill holds a regular file. ErrChanged: somebody has it open for writing, or it is no regular file any more.
-// *unknownWriterError: the kernel does not say whether somebody has.
+// *UnfitError: the kernel does not say whether somebody has.
 func holdStill(name string) (*hold, error) {
 	f, err := openUnfollowed(name)
 	if errors.Is(err, unix.ELOOP) {
@@ -48,7 +47,7 @@ func holdStill(name string) (*hold, error) {
 	if !lease {
 		return nil, err
 	}
-	return nil, &unknownWriterError{filepath.Base(name), whyUnknown(errno, info)}
+	return nil, unknownWriter(name, whyUnknown(errno, info))
 }
 
 // whyUnknown says what keeps the kernel from telling, and what to do about it.
@@ -66,14 +65,14 @@ func whyUnknown(err unix.Errno, info os.FileInfo) string {
 func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
 	info, err := d.Lstat(name)
 	if err != nil {
-		return cause(err)
+		return Cause(err)
 	}
 	if !sameFile(info, h.info) {
 		return ErrChanged
 	}
 	b, err := d.ReadFile(name)
 	if err != nil {
-		return cause(err)
+		return Cause(err)
 	}
 	lease, err := unix.FcntlInt(h.f.Fd(), unix.F_GETLEASE, 0)
 	if err != nil || lease != unix.F_RDLCK || sha256.Sum256(b) != want {

@@ -268,7 +268,7 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 		c.gone = true
 		return c
 	case err != nil:
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+cause(err).Error(), "")}
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+Cause(err).Error(), "")}
 		return c
 	}
 	c.stamp, c.bytes = stamp, b
@@ -338,7 +338,7 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 // failed notes why a file that file() names could not be read, where the disk is at fault and not the files. It may be a
 // file of another project, so its name is left out.
 func (c *candidate) failed(err error) {
-	if c.fault == nil && isDiskFault(err) {
+	if c.fault == nil && IsDiskFault(err) {
 		c.fault = writeFault("read a file that the config file names", err)
 	}
 }
@@ -370,7 +370,7 @@ func linkOrCause(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("there is no such file below the config folder")
 	}
-	if c := cause(err); c != err {
+	if c := Cause(err); c != err {
 		return c
 	}
 	return err

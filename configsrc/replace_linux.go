@@ -18,10 +18,10 @@ func exchangeNames(a, b string) error {
 	return err
 }
 
-// lockFolder says that a write is under way in the folder, to whoever clears strays there, in this process or another,
+// Lock says that a write is under way in the folder, to whoever clears strays there, in this process or another,
 // and until the folder is closed or the process is dead. Writers do not keep each other out. Where the file system has
 // no locks, it says nothing.
-func lockFolder(dir string) (io.Closer, error) {
+func Lock(dir string) (io.Closer, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -33,12 +33,12 @@ func lockFolder(dir string) (io.Closer, error) {
 		}
 		if time.Now().After(deadline) {
 			f.Close()
-			return nil, errFolderLocked
+			return nil, ErrLocked
 		}
 	}
 }
 
-// claimFolder keeps writers out of a folder until it is closed: errFolderLocked where one is at work, and
+// claimFolder keeps writers out of a folder until it is closed: ErrLocked where one is at work, and
 // errors.ErrUnsupported where that cannot be told.
 func claimFolder(dir string) (io.Closer, error) {
 	f, err := os.Open(dir)
@@ -51,7 +51,7 @@ func claimFolder(dir string) (io.Closer, error) {
 	}
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, errFolderLocked
+		return nil, ErrLocked
 	}
 	return nil, errors.ErrUnsupported
 }

@@ -4,5 +4,5 @@ package configsrc
 
 import "errors"
 
-// roomOf is not known here: what the disk refuses, the write itself reports.
-func roomOf(string) (Room, error) { return Room{}, errors.ErrUnsupported }
+// RoomOf is not known here: what the disk refuses, the write itself reports.
+func RoomOf(string) (Room, error) { return Room{}, errors.ErrUnsupported }

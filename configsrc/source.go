@@ -266,7 +266,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	start := time.Now()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
-		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", cause(err)))
+		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", Cause(err)))
 	}
 	defer t.Close()
 	if len(s.table.files) == 0 && sc.all && !s.live.Load() {

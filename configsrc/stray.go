@@ -40,7 +40,7 @@ func swapName(temp, target string, before, after [sha256.Size]byte) string {
 	return filepath.Join(filepath.Dir(temp), fmt.Sprintf("%s-%x-%x-%s.tmp", n, before[:8], after[:8], filepath.Base(target)))
 }
 
-func isTemp(name string) bool {
+func IsTemp(name string) bool {
 	return plainTemp.MatchString(name) || swapTemp.MatchString(name) || undoTemp.MatchString(name)
 }
 
@@ -76,7 +76,7 @@ func (f *Folder) clearSome(paths []string, left map[string]*stray) (changed []st
 		}
 		restored, err := f.clearStray(p, time.Since(left[p].since) > patient)
 		switch {
-		case errors.Is(err, errFolderLocked):
+		case errors.Is(err, ErrLocked):
 			continue // a write is under way; it may be this one's
 		case err == nil:
 			delete(left, p)
@@ -101,16 +101,16 @@ func (f *Folder) clearStray(at string, old bool) (restored []string, err error) 
 		defer folder.Close()
 	case errors.Is(err, errors.ErrUnsupported) && old:
 	case errors.Is(err, errors.ErrUnsupported):
-		return nil, errFolderLocked
+		return nil, ErrLocked
 	default:
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	info, err := os.Lstat(temp)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil // it was a living write's
 	case err != nil:
-		return nil, cause(err)
+		return nil, Cause(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is no regular file")
 	}
@@ -123,7 +123,7 @@ func (f *Folder) clearStray(at string, old bool) (restored []string, err error) 
 	}
 	if idle {
 		if err := f.Disk.Remove(temp); err != nil {
-			return nil, cause(err)
+			return nil, Cause(err)
 		}
 		f.Log.Info("removed what a write left when it was cut off", "file", temp)
 		return nil, nil
@@ -147,12 +147,12 @@ func isIdle(d Disk, temp string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, cause(err)
+		return false, Cause(err)
 	}
 	defer h.Close()
 	content, err := d.ReadFile(temp)
 	if err != nil {
-		return false, cause(err)
+		return false, Cause(err)
 	}
 	holds := hashPrefix(content)
 	return holds == name[2] || holds == name[3], nil
@@ -174,23 +174,23 @@ func (f *Folder) restore(temp, after, target string) (restored string, err error
 	if errors.Is(err, fs.ErrExist) {
 		now, rerr := d.ReadFile(place)
 		if rerr != nil {
-			return "", cause(rerr)
+			return "", Cause(rerr)
 		}
 		if hashPrefix(now) != after {
 			return "", f.setAside(temp, place)
 		}
 		var kept string
-		kept, err = giveBack(d, temp, place, digest(now))
+		kept, err = giveBack(d, temp, place, sha256.Sum256(now))
 		f.tellKept(place, kept)
 	}
 	if err != nil {
-		return "", cause(err)
+		return "", Cause(err)
 	}
 	f.Log.Warn("put a save back that a write had taken away when it was cut off", "file", place)
 	if err := d.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // keepBeside may have done it
-		return target, cause(err)
+		return target, Cause(err)
 	}
-	return target, cause(d.SyncFolder(filepath.Dir(temp)))
+	return target, Cause(d.SyncFolder(filepath.Dir(temp)))
 }
 
 // setAside keeps a save under another name, for a person to decide: the file has been saved once more since.
@@ -213,6 +213,6 @@ func (f *Folder) tellKept(place, kept string) {
 
 // hashPrefix is a content's hash as temporary names have it.
 func hashPrefix(b []byte) string {
-	h := digest(b)
+	h := sha256.Sum256(b)
 	return fmt.Sprintf("%x", h[:8])
 }

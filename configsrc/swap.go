@@ -20,21 +20,12 @@ type Folder struct {
 	strays map[string]*stray // that the last Clear has left
 }
 
-// A Fault is a step of a write that the system has refused. The files are as they were.
-type Fault struct {
-	Step string // such as "replace a.hcl"
-	Err  error
-}
-
-func (f *Fault) Error() string { return f.Step + ": " + f.Err.Error() }
-func (f *Fault) Unwrap() error { return f.Err }
-
 // A Swap puts new content in the place of one file, which people may save at the same time. The calls are Stage, Put, TakeBack
 // where the write fails elsewhere, and Discard. One goroutine at a time may use it.
 type Swap struct {
 	Folder  *Folder
 	Name    string            // the file as messages name it
-	Target  string            // its path without links, see editTarget
+	Target  string            // its path without links, see Target
 	Content []byte            // the new content
 	Like    fs.FileInfo       // of the file that is replaced, whose mode, owner and attributes stay
 	Old     [sha256.Size]byte // hash of the content that is replaced or removed
@@ -52,7 +43,7 @@ type Swap struct {
 func (w *Swap) Stage() (err error) {
 	d := w.Folder.Disk
 	w.hash = sha256.Sum256(w.Content)
-	if w.lock, err = lockFolder(filepath.Dir(w.Target)); err == nil {
+	if w.lock, err = Lock(filepath.Dir(w.Target)); err == nil {
 		if w.Creates {
 			w.temp, w.info, err = writeTemp(d, filepath.Dir(w.Target), w.Content, nil, "")
 		} else {
@@ -89,7 +80,7 @@ func (w *Swap) create() error {
 	if err := d.Link(w.temp, w.Target); errors.Is(err, fs.ErrExist) { // unlike rename, link never replaces
 		return fs.ErrExist
 	} else if err != nil {
-		return &Fault{"create " + w.Name, cause(err)}
+		return &Fault{"create " + w.Name, Cause(err)}
 	}
 	if d.Remove(w.temp) == nil { // else Clear does it
 		w.temp = ""
@@ -120,7 +111,7 @@ func (w *Swap) remove() error {
 	}
 	defer old.Close()
 	if err := d.Rename(w.Target, w.temp); err != nil {
-		return &Fault{"remove " + w.Name, cause(err)}
+		return &Fault{"remove " + w.Name, Cause(err)}
 	}
 	changed := old.check(d, w.temp, w.Old)
 	if changed == nil {
@@ -134,7 +125,7 @@ func (w *Swap) remove() error {
 	}
 	if backErr != nil {
 		w.temp = ""
-		return &Fault{"put " + w.Name + " back after a save in between", errors.Join(cause(backErr), errStranded)}
+		return &Fault{"put " + w.Name + " back after a save in between", errors.Join(Cause(backErr), errStranded)}
 	}
 	_ = d.Remove(w.temp) // the save has its name again
 	if !errors.Is(changed, ErrChanged) {

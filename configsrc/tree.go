@@ -144,11 +144,11 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	case err == nil:
 		defer in.Close()
 	case dir == "":
-		return fmt.Errorf("the config folder cannot be listed: %w", cause(err))
+		return fmt.Errorf("the config folder cannot be listed: %w", Cause(err))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // gone since its parent was read
 	default:
-		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", cause(err)), folder: true})
+		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", Cause(err)), folder: true})
 		return nil
 	}
 	var folders []string
@@ -157,7 +157,7 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 		at := path.Join(dir, name)
 		switch {
 		case ignoredName(name):
-			if isTemp(name) {
+			if IsTemp(name) {
 				t.strays = append(t.strays, at)
 			}
 		case isConfigName(name):
@@ -217,7 +217,7 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 		}
 	}
 	if err != nil {
-		e.err = fmt.Errorf("cannot be read: %w", cause(err))
+		e.err = fmt.Errorf("cannot be read: %w", Cause(err))
 		return e
 	}
 	if e.err = regular(info); e.err != nil {
@@ -269,7 +269,7 @@ func (t *tree) temps() []string {
 			continue // what list said about the link says it
 		}
 		for _, one := range names {
-			if isTemp(one.Name()) {
+			if IsTemp(one.Name()) {
 				t.strays = append(t.strays, path.Join(dir, one.Name()))
 			}
 		}
@@ -286,7 +286,7 @@ func linkError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("is a symbolic link to nothing; remove it, or put back the file that it names")
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("cannot be read: %w", cause(err))
+		return fmt.Errorf("cannot be read: %w", Cause(err))
 	}
 	return errors.New("is a symbolic link that leads out of the config folder; put the file itself into the folder")
 }
@@ -428,20 +428,6 @@ func rootName(dir string) string {
 		return "."
 	}
 	return filepath.FromSlash(dir)
-}
-
-// cause strips the paths that os puts into its errors: messages name the file already, relative to the config folder, and
-// callers must not hear where that is.
-func cause(err error) error {
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		return pe.Err
-	case errors.As(err, &le):
-		return le.Err
-	}
-	return err
 }
 
 func inode(info fs.FileInfo) uint64 {

@@ -1,6 +1,7 @@
 package configsrc
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -32,10 +33,10 @@ type undoFile struct {
 	New  string `json:"new"`
 }
 
-// noteSwaps writes the note of several swaps that are staged, in the order in which they are going to be put, and returns its
+// Note writes the note of several swaps that are staged, in the order in which they are going to be put, and returns its
 // name.
-func noteSwaps(d Disk, swaps []*Swap) (name string, err error) {
-	targets := targetsOf(swaps)
+func Note(d Disk, swaps []*Swap) (name string, err error) {
+	targets := Targets(swaps)
 	dir := filepath.Dir(targets[len(targets)-1])
 	var note undoNote
 	for _, w := range swaps {
@@ -55,22 +56,23 @@ func noteSwaps(d Disk, swaps []*Swap) (name string, err error) {
 	if name, err = writeNote(d, dir, content); err != nil {
 		return "", err
 	}
-	if err := syncFoldersOf(d, targets); err != nil {
+	if err := SyncFolders(d, targets); err != nil {
 		_ = d.Remove(name)
 		return "", err
 	}
 	return name, nil
 }
 
-func targetsOf(swaps []*Swap) (targets []string) {
+// Targets are the paths of the files.
+func Targets(swaps []*Swap) (targets []string) {
 	for _, w := range swaps {
 		targets = append(targets, w.Target)
 	}
 	return targets
 }
 
-// syncFoldersOf makes the names of these files durable.
-func syncFoldersOf(d Disk, files []string) error {
+// SyncFolders makes the names of these files durable.
+func SyncFolders(d Disk, files []string) error {
 	var synced []string
 	for _, name := range files {
 		folder := filepath.Dir(name)
@@ -78,7 +80,7 @@ func syncFoldersOf(d Disk, files []string) error {
 			continue
 		}
 		synced = append(synced, folder)
-		if err := syncFolder(d, folder); err != nil {
+		if err := SyncFolder(d, folder); err != nil {
 			return err
 		}
 	}
@@ -88,7 +90,7 @@ func syncFoldersOf(d Disk, files []string) error {
 func writeNote(d Disk, dir string, content []byte) (name string, err error) {
 	f, err := d.CreateTemp(dir, undoPattern, 0o600)
 	if err != nil {
-		return "", fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	_, err = f.Write(content)
 	if err == nil {
@@ -99,7 +101,7 @@ func writeNote(d Disk, dir string, content []byte) (name string, err error) {
 	}
 	if err != nil {
 		_ = d.Remove(f.Name())
-		return "", fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	return f.Name(), nil
 }
@@ -109,11 +111,11 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 	d := f.Disk
 	content, err := d.ReadFile(name)
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	var note undoNote
 	if json.Unmarshal(content, &note) != nil || len(note.Files) < 2 { // cut off itself: nothing had been touched yet
-		return nil, cause(d.Remove(name))
+		return nil, Cause(d.Remove(name))
 	}
 	dir := filepath.Dir(name)
 	last := note.Files[len(note.Files)-1]
@@ -127,13 +129,13 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 				return changed, fmt.Errorf("put %s back: %w", one.Name, err)
 			}
 			changed = append(changed, filepath.ToSlash(one.Name))
-			if err := syncFolder(d, filepath.Dir(target)); err != nil {
+			if err := SyncFolder(d, filepath.Dir(target)); err != nil {
 				return changed, err
 			}
 			f.Log.Info("put a file back that a write had changed when it was cut off", "file", target)
 		}
 	}
-	return changed, cause(d.Remove(name))
+	return changed, Cause(d.Remove(name))
 }
 
 // done reports whether the exchange of a file has been made, and had not brought out a save that came in between.
@@ -148,6 +150,6 @@ func hashOf(d Disk, name string) string {
 	if err != nil {
 		return ""
 	}
-	sum := digest(b)
+	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

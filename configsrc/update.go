@@ -38,7 +38,7 @@ func (u *update) stage() (err error) {
 	}
 	if err != nil {
 		u.discard()
-		if errors.Is(err, errFolderLocked) {
+		if errors.Is(err, ErrLocked) {
 			return busy(err.Error())
 		}
 		return writeFault("write "+u.c.path, err)
@@ -292,7 +292,7 @@ func (s *Source) place(round []*update, before gitState) []*update {
 		return nil
 	}
 	errs = make([]error, len(folders))
-	sideBySide(len(folders), func(i int) { errs[i] = syncFolder(s.o.Disk, folders[i]) })
+	sideBySide(len(folders), func(i int) { errs[i] = SyncFolder(s.o.Disk, folders[i]) })
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error

@@ -241,7 +241,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 
 // readTarget reads a file that is going to be replaced. target is its path without links.
 func (s *Source) readTarget(t *tree, path string) (target string, src []byte, stamp catalog.Stamp, info fs.FileInfo, err error) {
-	if target, err = editTarget(s.o.Dir, path); err != nil {
+	if target, err = Target(s.o.Dir, path); err != nil {
 		return "", nil, stamp, nil, writeFault("edit "+path, err)
 	}
 	if src, stamp, err = t.read(path, MaxFileBytes); err != nil {
@@ -353,17 +353,14 @@ const tooMuch = "the file has at most 1 MiB, and this change has more than there
 
 // writeFault says what a caller may know of a system call that failed. The original files are as they were.
 func writeFault(step string, err error) error {
-	var unfit *unfitError
-	var unknown *unknownWriterError
+	var unfit *UnfitError
 	switch {
 	case errors.As(err, &unfit):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.path + " cannot be written: " + unfit.why}
-	case errors.As(err, &unknown):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unknown.path + " cannot be written: " + unknown.why}
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.Path + " cannot be written: " + unfit.Why}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + cause(err).Error()}
-	case isDiskFault(err):
-		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + cause(err).Error()}
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + Cause(err).Error()}
+	case IsDiskFault(err):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + Cause(err).Error()}
 	case errors.Is(err, errKeepsChanging):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
 	case errors.Is(err, fs.ErrNotExist):
@@ -372,18 +369,6 @@ func writeFault(step string, err error) error {
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": something else has taken the file's place; try again when the files have been reloaded"}
 	}
 	return fmt.Errorf("%s: %w", step, err)
-}
-
-// diskFaults say nothing of the files and everything of the machine: the disk or the network behind it fails, or something
-// has run out. A later try may succeed.
-var diskFaults = []error{
-	syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.EBADMSG, syscall.ENODATA,
-	syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOTCONN, syscall.EHOSTDOWN,
-	syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
-}
-
-func isDiskFault(err error) bool {
-	return slices.ContainsFunc(diskFaults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
 // inForce is a project with its settings as they are served.
