@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -16,7 +17,7 @@ type bodySwap struct {
 	c     *candidate // what a config file then declares; nil for text
 	path  string     // below the config folder
 	stamp catalog.Stamp
-	file  Swap
+	file  atomicfile.Swap
 }
 
 // bodySwaps reads the files that the draft's bodies stand in and makes their new contents.
@@ -25,7 +26,7 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 		if err := s.soleUse(e, b); err != nil {
 			return nil, err
 		}
-		target, err := Target(s.o.Dir, b.Path)
+		target, err := atomicfile.Target(s.o.Dir, b.Path)
 		if err != nil {
 			return nil, writeFault("edit "+b.Path, err)
 		}
@@ -34,13 +35,13 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 			return nil, writeFault("read "+b.Path, err)
 		}
 		if !e.read(b.Path, stamp.Hash) {
-			return nil, ErrChanged // since the config file was decoded
+			return nil, atomicfile.ErrChanged // since the config file was decoded
 		}
 		info, err := s.o.Disk.Stat(target)
 		if err != nil {
 			return nil, writeFault("edit "+b.Path, err)
 		}
-		swaps = append(swaps, &bodySwap{path: b.Path, file: Swap{Folder: &s.folder, Name: b.Path, Target: target, Content: bodyBytes(now, b.Text), Like: info, Old: stamp.Hash}})
+		swaps = append(swaps, &bodySwap{path: b.Path, file: atomicfile.Swap{Folder: &s.folder, Name: b.Path, Target: target, Content: bodyBytes(now, b.Text), Like: info, Old: stamp.Hash}})
 	}
 	return swaps, nil
 }
@@ -135,14 +136,14 @@ func (s *Source) putAll(u *update) (err error) {
 	}()
 	swaps, d := u.swaps(), s.o.Disk
 	if len(swaps) > 1 {
-		if u.note, err = Note(d, swaps); err != nil {
+		if u.note, err = atomicfile.Note(d, swaps); err != nil {
 			return writeFault("write "+u.c.path, err)
 		}
 	}
 	last := len(swaps) - 1
 	for i, b := range u.bodies {
 		if i == last {
-			if err = SyncFolders(d, Targets(swaps[:last])); err != nil {
+			if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
 				return writeFault("write "+u.c.path, err)
 			}
 		}
@@ -154,11 +155,11 @@ func (s *Source) putAll(u *update) (err error) {
 	u.depend()
 	if u.stays {
 		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || digest(now) != u.file.Old {
-			return ErrChanged
+			return atomicfile.ErrChanged
 		}
 		return nil
 	}
-	if err = SyncFolders(d, Targets(swaps[:last])); err != nil {
+	if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
 		return writeFault("write "+u.c.path, err)
 	}
 	return u.put()
@@ -169,7 +170,7 @@ func (u *update) takeAllBack() {
 	if !u.stays {
 		u.file.TakeBack()
 		if len(u.bodies) > 0 {
-			_ = SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
+			_ = atomicfile.SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
 		}
 	}
 	u.takeBodiesBack()
@@ -182,7 +183,7 @@ func (u *update) takeBodiesBack() {
 }
 
 // swaps are the files that the update writes, in the order in which they are put.
-func (u *update) swaps() (all []*Swap) {
+func (u *update) swaps() (all []*atomicfile.Swap) {
 	for _, b := range u.bodies {
 		all = append(all, &b.file)
 	}
@@ -193,4 +194,4 @@ func (u *update) swaps() (all []*Swap) {
 }
 
 // targets are the files that the update writes, links followed.
-func (u *update) targets() []string { return Targets(u.swaps()) }
+func (u *update) targets() []string { return atomicfile.Targets(u.swaps()) }

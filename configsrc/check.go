@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -73,13 +74,13 @@ func CheckAgainst(dir string, known Known, progress func(done, total int)) (*Che
 
 func check(dir string, written map[string][]byte, known Known, progress func(done, total int)) (*Checked, error) {
 	if info, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("open config folder %s: %w", dir, Cause(err))
+		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("open config folder %s: it is no folder", dir)
 	}
 	t, err := openTree(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open config folder %s: %w", dir, Cause(err))
+		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
 	defer t.Close()
 	var entries []entry

@@ -5,9 +5,6 @@ import "context"
 // StatOf is a stamp without the hash.
 var StatOf = statOf
 
-// LockFolder says that a write is under way.
-var LockFolder = Lock
-
 // Noted reports whether the watch has taken note of a path that no look has answered yet.
 func (s *Source) Noted(path string) bool {
 	s.watch.mu.Lock()

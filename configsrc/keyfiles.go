@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -102,7 +103,7 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 	if !reflect.DeepEqual(&want, c.declared) {
 		return nil, fmt.Errorf("edit %s: %w", path, hclfile.ErrVerify)
 	}
-	return &bodySwap{path: path, c: c, file: Swap{Folder: &s.folder, Name: path, Target: target, Content: out, Like: info, Old: stamp.Hash}}, nil
+	return &bodySwap{path: path, c: c, file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Content: out, Like: info, Old: stamp.Hash}}, nil
 }
 
 // keys are the keys as they are after the move.

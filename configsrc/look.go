@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
@@ -268,7 +269,7 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 		c.gone = true
 		return c
 	case err != nil:
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+Cause(err).Error(), "")}
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
 		return c
 	}
 	c.stamp, c.bytes = stamp, b
@@ -338,7 +339,7 @@ func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Option
 // failed notes why a file that file() names could not be read, where the disk is at fault and not the files. It may be a
 // file of another project, so its name is left out.
 func (c *candidate) failed(err error) {
-	if c.fault == nil && IsDiskFault(err) {
+	if c.fault == nil && atomicfile.IsDiskFault(err) {
 		c.fault = writeFault("read a file that the config file names", err)
 	}
 }
@@ -370,7 +371,7 @@ func linkOrCause(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("there is no such file below the config folder")
 	}
-	if c := Cause(err); c != err {
+	if c := atomicfile.Cause(err); c != err {
 		return c
 	}
 	return err

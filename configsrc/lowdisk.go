@@ -1,13 +1,16 @@
 package configsrc
 
-import "fingerpost/resolver/catalog"
+import (
+	"fingerpost/configsrc/atomicfile"
+	"fingerpost/resolver/catalog"
+)
 
 // checkRoom refuses a write where the disk is nearly full, and keeps the status up to date. A file system that does not
 // tell has room: what it refuses, the write itself reports.
 func (s *Source) checkRoom() error {
 	measure := s.o.Room
 	if measure == nil {
-		measure = RoomOf
+		measure = atomicfile.RoomOf
 	}
 	low := ""
 	if room, err := measure(s.o.Dir); err == nil {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -66,7 +67,7 @@ type Options struct {
 	// Problems are of the node itself. The status shows them with those of the files.
 	Problems hclfile.Diagnostics
 	// Disk replaces the system calls of writes, for tests; nil is the disk itself.
-	Disk Disk
+	Disk atomicfile.Disk
 	// OnProgress, if set, is told during a first load how many of the files have been taken up.
 	OnProgress func(done, total int)
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
@@ -78,7 +79,7 @@ type Options struct {
 	// none can be. See Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
 	// Room measures the file system of a folder; nil asks the system. For tests.
-	Room func(dir string) (Room, error)
+	Room func(dir string) (atomicfile.Room, error)
 }
 
 // A Source keeps a Sink in step with a folder. Load, then Run; the other methods are safe for concurrent use.
@@ -89,9 +90,9 @@ type Source struct {
 
 	updates chan *update // see write.go
 	writers writers
-	folder  Folder       // config files and what is next to them
-	writing atomic.Int32 // API writes under way
-	parsed  parsedFiles  // that were written lately
+	folder  atomicfile.Folder // config files and what is next to them
+	writing atomic.Int32      // API writes under way
+	parsed  parsedFiles       // that were written lately
 	git     gitDesk
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
@@ -151,9 +152,9 @@ const settleAtMost = 10 * time.Second
 // New returns a Source that has not looked yet.
 func New(o Options) *Source {
 	if o.Disk == nil {
-		o.Disk = OSDisk{}
+		o.Disk = atomicfile.OSDisk{}
 	}
-	s := &Source{o: o, folder: Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
+	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s
@@ -266,7 +267,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	start := time.Now()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
-		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", Cause(err)))
+		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
 	}
 	defer t.Close()
 	if len(s.table.files) == 0 && sc.all && !s.live.Load() {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -144,11 +145,11 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	case err == nil:
 		defer in.Close()
 	case dir == "":
-		return fmt.Errorf("the config folder cannot be listed: %w", Cause(err))
+		return fmt.Errorf("the config folder cannot be listed: %w", atomicfile.Cause(err))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // gone since its parent was read
 	default:
-		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", Cause(err)), folder: true})
+		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", atomicfile.Cause(err)), folder: true})
 		return nil
 	}
 	var folders []string
@@ -157,7 +158,7 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 		at := path.Join(dir, name)
 		switch {
 		case ignoredName(name):
-			if IsTemp(name) {
+			if atomicfile.IsTemp(name) {
 				t.strays = append(t.strays, at)
 			}
 		case isConfigName(name):
@@ -217,7 +218,7 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 		}
 	}
 	if err != nil {
-		e.err = fmt.Errorf("cannot be read: %w", Cause(err))
+		e.err = fmt.Errorf("cannot be read: %w", atomicfile.Cause(err))
 		return e
 	}
 	if e.err = regular(info); e.err != nil {
@@ -269,7 +270,7 @@ func (t *tree) temps() []string {
 			continue // what list said about the link says it
 		}
 		for _, one := range names {
-			if IsTemp(one.Name()) {
+			if atomicfile.IsTemp(one.Name()) {
 				t.strays = append(t.strays, path.Join(dir, one.Name()))
 			}
 		}
@@ -286,7 +287,7 @@ func linkError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("is a symbolic link to nothing; remove it, or put back the file that it names")
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("cannot be read: %w", Cause(err))
+		return fmt.Errorf("cannot be read: %w", atomicfile.Cause(err))
 	}
 	return errors.New("is a symbolic link that leads out of the config folder; put the file itself into the folder")
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -16,16 +17,16 @@ import (
 // An update is one file's new content on its way to its place and to the Sink. It is made by whoever writes; the looking
 // goroutine puts it in place, several at a time, so that one Apply and one sync of the folder do for all.
 type update struct {
-	c       *candidate     // the new content, decoded; gone: the file is to be removed
-	had     map[claim]bool // what the replaced content claims
-	counted []claim        // the projects and domains among it
-	file    Swap           // of the file
-	removes catalog.UUID   // of the project that goes, zero for none
-	project int64          // the id of the project that is written, zero for a new one
-	bodies  []*bodySwap    // the files that change with it
-	moves   *slugMove      // nil: the project's slug stays
-	stays   bool           // only those change
-	note    string         // of the write of several files, while it is on its way, see undo.go
+	c       *candidate      // the new content, decoded; gone: the file is to be removed
+	had     map[claim]bool  // what the replaced content claims
+	counted []claim         // the projects and domains among it
+	file    atomicfile.Swap // of the file
+	removes catalog.UUID    // of the project that goes, zero for none
+	project int64           // the id of the project that is written, zero for a new one
+	bodies  []*bodySwap     // the files that change with it
+	moves   *slugMove       // nil: the project's slug stays
+	stays   bool            // only those change
+	note    string          // of the write of several files, while it is on its way, see undo.go
 	by      Author
 	covers  Coverage
 	done    chan error
@@ -38,7 +39,7 @@ func (u *update) stage() (err error) {
 	}
 	if err != nil {
 		u.discard()
-		if errors.Is(err, ErrLocked) {
+		if errors.Is(err, atomicfile.ErrLocked) {
 			return busy(err.Error())
 		}
 		return writeFault("write "+u.c.path, err)
@@ -74,7 +75,7 @@ func (u *update) put() error {
 
 // swapFault says what a caller may know of a Swap that was not put.
 func swapFault(err error) error {
-	if fault, is := errors.AsType[*Fault](err); is {
+	if fault, is := errors.AsType[*atomicfile.Fault](err); is {
 		return writeFault(fault.Step, fault.Err)
 	}
 	return err
@@ -224,7 +225,7 @@ func (u *update) clashes(taken map[claim]bool) bool {
 // admit judges an update as a look would judge the files.
 func (s *Source) admit(u *update) error {
 	if !s.complete(u) {
-		return ErrChanged
+		return atomicfile.ErrChanged
 	}
 	all := u.candidates()
 	for _, c := range all {
@@ -292,7 +293,7 @@ func (s *Source) place(round []*update, before gitState) []*update {
 		return nil
 	}
 	errs = make([]error, len(folders))
-	sideBySide(len(folders), func(i int) { errs[i] = SyncFolder(s.o.Disk, folders[i]) })
+	sideBySide(len(folders), func(i int) { errs[i] = atomicfile.SyncFolder(s.o.Disk, folders[i]) })
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -100,10 +101,10 @@ func (s *Source) retried(ctx context.Context, write func() error) error {
 	}
 	defer s.beginWrite()()
 	err := s.patient(ctx, write)
-	if errors.Is(err, ErrChanged) {
+	if errors.Is(err, atomicfile.ErrChanged) {
 		err = s.patient(ctx, write)
 	}
-	if errors.Is(err, ErrChanged) {
+	if errors.Is(err, atomicfile.ErrChanged) {
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
 	}
 	return err
@@ -229,7 +230,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 	for _, c := range now.claims {
 		had[c] = true
 	}
-	u := &update{file: Swap{Folder: &s.folder, Name: path, Target: target, Old: stamp.Hash}, had: had,
+	u := &update{file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Old: stamp.Hash}, had: had,
 		counted: now.claims[:now.counts.projects+now.counts.domains], done: make(chan error, 1)}
 	sound := now.declared
 	if len(now.diags) > 0 {
@@ -241,7 +242,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 
 // readTarget reads a file that is going to be replaced. target is its path without links.
 func (s *Source) readTarget(t *tree, path string) (target string, src []byte, stamp catalog.Stamp, info fs.FileInfo, err error) {
-	if target, err = Target(s.o.Dir, path); err != nil {
+	if target, err = atomicfile.Target(s.o.Dir, path); err != nil {
 		return "", nil, stamp, nil, writeFault("edit "+path, err)
 	}
 	if src, stamp, err = t.read(path, MaxFileBytes); err != nil {
@@ -319,7 +320,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
 	}
-	u := &update{c: c, done: make(chan error, 1), file: Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
+	u := &update{c: c, done: make(chan error, 1), file: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
 	if err := u.stage(); err != nil {
 		return err
 	}
@@ -353,14 +354,14 @@ const tooMuch = "the file has at most 1 MiB, and this change has more than there
 
 // writeFault says what a caller may know of a system call that failed. The original files are as they were.
 func writeFault(step string, err error) error {
-	var unfit *UnfitError
+	var unfit *atomicfile.UnfitError
 	switch {
 	case errors.As(err, &unfit):
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.Path + " cannot be written: " + unfit.Why}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + Cause(err).Error()}
-	case IsDiskFault(err):
-		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + Cause(err).Error()}
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + atomicfile.Cause(err).Error()}
+	case atomicfile.IsDiskFault(err):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + atomicfile.Cause(err).Error()}
 	case errors.Is(err, errKeepsChanging):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
 	case errors.Is(err, fs.ErrNotExist):

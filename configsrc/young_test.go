@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -96,14 +97,14 @@ func TestRecheckWaits(t *testing.T) {
 }
 
 // An unsyncedDisk is as fast as a disk should be.
-type unsyncedDisk struct{ configsrc.OSDisk }
+type unsyncedDisk struct{ atomicfile.OSDisk }
 
-type unsyncedFile struct{ configsrc.TempFile }
+type unsyncedFile struct{ atomicfile.TempFile }
 
 func (unsyncedDisk) SyncFolder(string) error { return nil }
 func (unsyncedFile) Sync() error             { return nil }
 
-func (d unsyncedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d unsyncedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	f, err := d.OSDisk.CreateTemp(dir, pattern, perm)
 	if err != nil {
 		return nil, err

@@ -18,18 +18,19 @@ var plan = map[string][]string{
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store",
 		"github.com/dgraph-io/ristretto/v2"},
-	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
-	"fingerpost/configsrc/seal":    {"fingerpost/resolver/catalog", "filippo.io/age"},
+	"fingerpost/configsrc/hclfile":    {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
+	"fingerpost/configsrc/seal":       {"fingerpost/resolver/catalog", "filippo.io/age"},
+	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
-		"github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
+		"fingerpost/configsrc/atomicfile", "github.com/fsnotify/fsnotify"},
 	"fingerpost/mailer": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3",
 		"golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
 	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
 		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang",
 		"github.com/golang-jwt/jwt/v5"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
-		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api",
-		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
+		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile", "fingerpost/mailer",
+		"fingerpost/api", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", // the floor, and the stores of the bare programs
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -232,9 +233,9 @@ func writeAll(ctx context.Context, t terminal, dir string, files, replaced map[s
 
 func writeFile(dir, name string, content, old []byte) error {
 	if old == nil {
-		return configsrc.CreateFile(dir, name, content)
+		return atomicfile.Create(dir, name, content)
 	}
-	return configsrc.EditFile(dir, name, func(src []byte) ([]byte, error) {
+	return atomicfile.Edit(dir, name, func(src []byte) ([]byte, error) {
 		if !bytes.Equal(src, old) {
 			return nil, fmt.Errorf("replace %s: somebody saved it meanwhile, and it was left as it is", name)
 		}

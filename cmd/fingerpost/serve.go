@@ -21,6 +21,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
@@ -253,7 +254,7 @@ func openSealKey(named string) (*seal.Identities, error) {
 	return ids, err
 }
 
-// diskKey is the key of a context's configsrc.Disk, with which a test has the service write.
+// diskKey is the key of a context's atomicfile.Disk, with which a test has the service write.
 type diskKey struct{}
 
 // open binds the addresses first, since they tell soonest that another one runs, then opens the store.
@@ -289,7 +290,7 @@ func (s *service) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	disk, _ := ctx.Value(diskKey{}).(configsrc.Disk)
+	disk, _ := ctx.Value(diskKey{}).(atomicfile.Disk)
 	sourceOptions := configsrc.Options{
 		Dir: s.f.config, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
 		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package configsrc
+package atomicfile
 
 import "crypto/sha256"
 

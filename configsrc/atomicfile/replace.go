@@ -1,4 +1,4 @@
-package configsrc
+package atomicfile
 
 import (
 	"bytes"
@@ -16,17 +16,17 @@ import (
 // lockWait is how long a write waits for such a lock: longer than clearing strays takes.
 const lockWait = time.Second
 
-// EditFile applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
+// Edit applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
 // file in the same folder, fsynced, exchanged atomically with the old one, and then what came out is compared with what
 // edit had been given. If somebody else has saved in between, their version is put back and edit runs once more on it;
-// a second time gives ErrChanged (contract files.md 5). Mode, owner, ACLs and extended attributes stay; of a symbolic
+// a second time gives ErrChanged. Mode, owner, ACLs and extended attributes stay; of a symbolic
 // link the target is replaced. When edit returns its argument's bytes, nothing is written.
 //
 // It is for commands that a person runs: where the system cannot tell whether an editor is writing the file, the file is
 // compared once more and then replaced.
 //
 // dir is the config folder, path slash-separated below it. On return without error the file and its folder are synced.
-func EditFile(dir, path string, edit func(src []byte) ([]byte, error)) error {
+func Edit(dir, path string, edit func(src []byte) ([]byte, error)) error {
 	return editFile(OSDisk{}, dir, path, edit, func(d Disk, temp, target string, want, ours [sha256.Size]byte) (string, error) {
 		kept, err := exchange(d, temp, target, want, ours)
 		if isUnknownWriter(err) {
@@ -36,12 +36,12 @@ func EditFile(dir, path string, edit func(src []byte) ([]byte, error)) error {
 	})
 }
 
-// Edit is EditFile for the service: a file of which the system cannot tell whether an editor is writing it is left alone.
+// Edit is Edit for the service: a file of which the system cannot tell whether an editor is writing it is left alone.
 func (f *Folder) Edit(path string, edit func(src []byte) ([]byte, error)) error {
 	return editFile(f.Disk, f.Dir, path, edit, exchange)
 }
 
-// editFile is EditFile with what puts the new content in place: exchange, or something that does more than it.
+// editFile is Edit with what puts the new content in place: exchange, or something that does more than it.
 func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error), swap swapFunc) error {
 	for range 2 {
 		target, err := Target(dir, path)
@@ -57,8 +57,8 @@ func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error), s
 
 type swapFunc func(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error)
 
-// CreateFile writes a new file of the config folder; one that exists is an error wrapping fs.ErrExist.
-func CreateFile(dir, path string, content []byte) error {
+// Create writes a new file of the config folder; one that exists is an error wrapping fs.ErrExist.
+func Create(dir, path string, content []byte) error {
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	lock, err := Lock(filepath.Dir(name))
 	if err != nil {
@@ -77,9 +77,9 @@ func CreateFile(dir, path string, content []byte) error {
 	return SyncFolder(d, filepath.Dir(name))
 }
 
-// MoveFile gives a file of the config folder another name in its folder; a name that is taken is an error wrapping
+// Move gives a file of the config folder another name in its folder; a name that is taken is an error wrapping
 // fs.ErrExist. A reader may see both names for a moment, never none.
-func MoveFile(dir, from, to string) error {
+func Move(dir, from, to string) error {
 	var d OSDisk
 	source, target := filepath.Join(dir, filepath.FromSlash(from)), filepath.Join(dir, filepath.FromSlash(to))
 	if err := d.Link(source, target); err != nil { // unlike rename, never replaces

@@ -1,4 +1,4 @@
-package configsrc
+package atomicfile
 
 import "golang.org/x/sys/unix"
 
