@@ -14,10 +14,10 @@ func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) err
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
-	if !j.anyWaiting() {
+	if !j.anySuspect() {
 		s.removalsDone()
 	}
-	s.release(all && !j.anyWaiting())
+	s.release(all && !j.anySuspect())
 	s.noteSuspects(found, start)
 	s.report(start, "reloaded")
 	return nil
@@ -51,7 +51,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 	}
 	for _, c := range found.candidates {
 		switch {
-		case c.rejected && !c.waiting && !s.live.Load():
+		case c.rejected && !c.suspect && !s.live.Load():
 			if old := s.lastGood(c); old != nil {
 				m.add(old, catalog.FileChange{Path: old.path, Row: m.row(old, old.warned()), Declared: old.declared, Bytes: old.bytes})
 			}
@@ -89,7 +89,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 // lastGood takes up what a quarantined file declared last, where the Sink does not have it in the form that it needs:
 // after a change of the decoder, or while a lost store is filled anew. What others claim meanwhile is theirs.
 func (s *Source) lastGood(c *candidate) *candidate {
-	if c.prev != nil && !s.recheck {
+	if c.prev != nil && !s.redecode {
 		return nil
 	}
 	b, err := s.o.Sink.LastGood(c.path)
@@ -135,24 +135,11 @@ func (s *Source) follow(m *commitment, found *finding) {
 	}
 	for _, c := range found.candidates {
 		switch {
-		case c.waiting:
+		case c.suspect:
 		case c.rejected:
-			s.quarantine(c)
+			s.noteQuarantined(c)
 		default:
 			s.accept(c)
-		}
-	}
-}
-
-// noteSuspects remembers what waits for its second look, from when it was seen first.
-func (s *Source) noteSuspects(found *finding, now time.Time) {
-	for _, c := range found.candidates {
-		if !c.waiting {
-			delete(s.suspects, c.path)
-			continue
-		}
-		if x, ok := s.suspects[c.path]; !ok || !x.is(c) {
-			s.suspects[c.path] = suspect{c.sign(), c.stamp, now}
 		}
 	}
 }

@@ -29,5 +29,5 @@ func (s *Source) StatSweep(ctx context.Context) error {
 	})
 }
 
-// Young reports whether a file's stamp cannot be trusted yet.
-func (s *Source) Young(path string) bool { return s.knownAs(path).young.Load() }
+// Racy reports whether a file's stamp cannot be trusted yet.
+func (s *Source) Racy(path string) bool { return s.knownAs(path).racy.Load() }

@@ -94,7 +94,7 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 	m := new(commitment)
 	found := finding{candidates: s.examineNew(t, plain)}
 	j := s.judge(t, found.candidates, time.Now())
-	j.wait = nil
+	j.suspicious = nil
 	j.run()
 	for _, c := range found.candidates {
 		if c.rejected {

@@ -18,7 +18,7 @@ type judge struct {
 	row        func(path string) (*catalog.FileRow, error) // the accepted row of a file
 	display    func(path string) string                    // a path as messages name it
 	locate     func(path string) (*hclfile.Result, error)  // decodes a file as it is on disk, for positions
-	wait       func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
+	suspicious func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
 	meant      func(project catalog.UUID) bool             // the project is removed on purpose, and under no new slug; nil: none is
 	require    bool                                        // sealing { require = true } is in force
 	removed    map[claim]bool                              // that the note in the Sink names: no loss. nil: none
@@ -289,12 +289,12 @@ func sharesClaim(a, b catalog.Ref) bool {
 
 // second sets aside what must be seen twice. It reports whether it set anything aside.
 func (j *judge) second() (moved bool) {
-	if j.wait == nil {
+	if j.suspicious == nil {
 		return false
 	}
 	for _, c := range j.candidates {
-		if !c.waiting && j.wait(c) {
-			c.waiting, moved = true, true
+		if !c.suspect && j.suspicious(c) {
+			c.suspect, moved = true, true
 		}
 	}
 	return moved
@@ -325,7 +325,7 @@ func (j *judge) loss() (n counts, removed []claim) {
 		if j.removed[cl] || j.claimant(c, cl, func(h *candidate) bool { return !h.rejected }) {
 			return 0
 		}
-		if !c.waiting {
+		if !c.suspect {
 			removed = append(removed, cl)
 		}
 		return 1
@@ -344,9 +344,9 @@ func (j *judge) loss() (n counts, removed []claim) {
 	return n, removed
 }
 
-// anyWaiting reports whether some candidate needs a second look.
-func (j *judge) anyWaiting() bool {
-	return slices.ContainsFunc(j.candidates, func(c *candidate) bool { return c.waiting })
+// anySuspect reports whether some candidate needs a second look.
+func (j *judge) anySuspect() bool {
+	return slices.ContainsFunc(j.candidates, func(c *candidate) bool { return c.suspect })
 }
 
 // lostToBroken holds a removal back while a file that was broken in the same look names what is removed: the block may

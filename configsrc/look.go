@@ -22,18 +22,18 @@ type scope struct {
 	all   bool     // every file; else only paths
 	hash  bool     // read and hash every file, whatever its size and time say
 	paths []string // slash-separated, below the folder: files, folders or what file() names
-	// named are those of paths that nobody is known to have written into: there is a file under a name, as every write of
-	// ours puts it there. Such a file is another one by its stamp, or none.
-	named map[string]bool
+	// replaced are those of paths into which no event tells of a write: the file was put there whole, under its name, as
+	// our own writes do. Its stamp tells whether it is the accepted one, even if that is racy.
+	replaced map[string]bool
 }
 
 // A candidate is a file that is not as it was accepted, with what a look makes of it.
 type candidate struct {
 	path     string
 	prev     *file        // as it was accepted; nil: never
-	known    *quarantined // it is as broken as it was
+	refused  *quarantined // it is as broken as it was
 	gone     bool
-	touched  bool // the content is as it was; only the stamp is another, or was too young to be trusted
+	touched  bool // the content is as it was; only the stamp is another, or was racy
 	stamp    catalog.Stamp
 	bytes    []byte
 	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
@@ -49,14 +49,14 @@ type candidate struct {
 	plain    bool                // holds a clear-text secret
 	fresh    []string            // slugs of projects with uuid = "new"
 	rejected bool
-	waiting  bool // needs a second look
+	suspect  bool // needs a second look
 }
 
 // sound reports that the candidate's new state decodes without errors.
 func (c *candidate) sound() bool { return c.declared != nil }
 
 // out reports that the candidate's new state does not come in, so that the old one stays.
-func (c *candidate) out() bool { return c.rejected || c.waiting }
+func (c *candidate) out() bool { return c.rejected || c.suspect }
 
 // A finding is what gathering found.
 type finding struct {
@@ -69,7 +69,7 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 	var f finding
 	var todo []entry
 	s.lookNo++
-	s.reread = sc.hash
+	s.byHash = sc.hash
 	consider := func(e entry) {
 		if e.folder {
 			s.keepBelow(e.path)
@@ -136,21 +136,21 @@ func (s *Source) keepBelow(dir string) {
 // forgetAbsent drops quarantined files that were never accepted and are not there any more. Quarantined files that are
 // there always are in todo.
 func (s *Source) forgetAbsent(todo []entry) {
-	there := make(map[string]bool, len(s.bad))
+	there := make(map[string]bool, len(s.quarantine))
 	for i := range todo {
-		if s.bad[todo[i].path] != nil {
+		if s.quarantine[todo[i].path] != nil {
 			there[todo[i].path] = true
 		}
 	}
-	for p := range s.bad {
+	for p := range s.quarantine {
 		if s.table.files[p] == nil && !there[p] {
 			s.unquarantine(p)
 		}
 	}
 }
 
-// manyBad is how many quarantined files are tried again with every event; more than that wait for the sweep.
-const manyBad = 200
+// manyQuarantined is how many quarantined files are tried again with every event; more than that wait for the sweep.
+const manyQuarantined = 200
 
 // expand adds to paths what has to be looked at with them: the users of a file that file() names, and what was
 // quarantined or waits, since the change may be what it waits for.
@@ -162,8 +162,8 @@ func (s *Source) expand(paths []string) []string {
 			set[f.path] = true
 		}
 	}
-	if len(s.bad) <= manyBad {
-		for p := range s.bad {
+	if len(s.quarantine) <= manyQuarantined {
+		for p := range s.quarantine {
 			set[p] = true
 		}
 	}
@@ -180,13 +180,16 @@ func (s *Source) expand(paths []string) []string {
 
 // isUnchanged decides by stat alone.
 func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
-	if prev == nil || sc.hash || prev.young.Load() && (s.recheck || !sc.named[e.path]) || e.err != nil || s.bad[e.path] != nil || !e.stat.SameStat(prev.stamp) {
+	switch s.stateOf(e.path) {
+	case pathAccepted:
+	case pathRacy:
+		if s.redecode || !sc.replaced[e.path] {
+			return false
+		}
+	default: // of a suspect that is what it was again, only reading it tells
 		return false
 	}
-	if _, suspect := s.suspects[e.path]; suspect {
-		return false // it may be one that only its content gave away; if it is what it was again, that shows by reading it
-	}
-	return depsUnchanged(t, prev.deps)
+	return !sc.hash && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
 func depsUnchanged(t *tree, deps []catalog.Dep) bool {
@@ -226,8 +229,8 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 	for i, c := range results {
 		switch {
 		case touched[i]:
-			if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was young
-				c.prev.young.Store(fresh(c.stamp, start))
+			if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was racy
+				c.prev.racy.Store(isRacy(c.stamp, start))
 			} else {
 				f.touched = append(f.touched, c)
 			}
@@ -242,8 +245,8 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 // examineOne reads one file; touched tells that its content is as it was. It only reads the Source, so that several
 // may run at once.
 func (s *Source) examineOne(t *tree, e entry) (c *candidate, touched bool) {
-	if bad := s.bad[e.path]; bad != nil && bad.broken != nil && !s.reread && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
-		return &candidate{path: e.path, prev: s.table.files[e.path], known: bad, diags: bad.broken}, false
+	if bad := s.quarantine[e.path]; bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
+		return &candidate{path: e.path, prev: s.table.files[e.path], refused: bad, diags: bad.broken}, false
 	}
 	c = s.examineAgainst(t, e, s.table.files[e.path])
 	return c, c != nil && c.touched
@@ -273,7 +276,7 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 		return c
 	}
 	c.stamp, c.bytes = stamp, b
-	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.recheck && (!s.reread || depsAsKnown(t, prev.deps)) {
+	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.redecode && (!s.byHash || depsAsKnown(t, prev.deps)) {
 		c.deps, c.touched = prev.deps, true
 		return c
 	}
@@ -350,6 +353,19 @@ func (c *candidate) positions(display string) *hclfile.Result {
 	return r
 }
 
+// locate decodes a file as it is on disk now.
+func locate(t *tree, display, path string) (*hclfile.Result, error) {
+	b, _, err := t.read(path, MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	r, _ := hclfile.Decode(display, b, hclfile.Options{})
+	if r == nil {
+		return nil, errors.New("does not decode")
+	}
+	return r, nil
+}
+
 // warned reports whether there is anything to say about an accepted candidate.
 func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
 
@@ -360,7 +376,7 @@ func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev
 func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
 	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
 		claims: c.claims, objects: c.objects, counts: c.counts}
-	f.young.Store(fresh(row.Stamp, now))
+	f.racy.Store(isRacy(row.Stamp, now))
 	if c.touched {
 		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
 	}

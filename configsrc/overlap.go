@@ -78,7 +78,7 @@ func (s *Source) noteOverlaps(m *commitment, gone []string) {
 func (l *overlapLook) file(c *candidate) {
 	s := l.s
 	// A row that comes from the Sink has no hash where the file had warnings, which are to be found again.
-	anew := c.prev == nil || s.recheck || c.prev.stamp.Hash == [32]byte{}
+	anew := c.prev == nil || s.redecode || c.prev.stamp.Hash == [32]byte{}
 	if !anew && s.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
 		return
 	}

@@ -8,20 +8,20 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// quarantine keeps a file's new content out; its last good state stays in the Sink. The log tells of it once, not with
+// noteQuarantined keeps a file's new content out; its last good state stays in the Sink. The log tells of it once, not with
 // every look.
-func (s *Source) quarantine(c *candidate) {
+func (s *Source) noteQuarantined(c *candidate) {
 	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
 	diags.Sort()
-	old := s.bad[c.path]
+	old := s.quarantine[c.path]
 	now := &quarantined{sign: c.sign(), diags: diags}
 	switch {
-	case c.known != nil:
-		now.broken, now.stamp, now.deps = c.known.broken, c.known.stamp, c.known.deps
-	case !c.sound() && c.bytes != nil && !fresh(c.stamp, time.Now()):
+	case c.refused != nil:
+		now.broken, now.stamp, now.deps = c.refused.broken, c.refused.stamp, c.refused.deps
+	case !c.sound() && c.bytes != nil && !isRacy(c.stamp, time.Now()):
 		now.broken, now.stamp, now.deps = c.diags, c.stamp, c.deps
 	}
-	s.bad[c.path] = now
+	s.quarantine[c.path] = now
 	if old != nil && old.sign == c.sign() && sameDiagnostics(old.diags, diags) {
 		return
 	}
@@ -37,15 +37,15 @@ func (s *Source) quarantine(c *candidate) {
 func (s *Source) unquarantine(path string) {
 	s.known.Lock()
 	defer s.known.Unlock()
-	delete(s.bad, path)
+	delete(s.quarantine, path)
 }
 
 // accept notes that a file came in, with its warnings.
 func (s *Source) accept(c *candidate) {
-	if s.bad[c.path] != nil && s.bad[c.path].diags.HasErrors() {
+	if s.quarantine[c.path] != nil && s.quarantine[c.path].diags.HasErrors() {
 		s.o.Logger.Info("config file is good again", "file", s.display(c.path))
 	}
-	delete(s.bad, c.path)
+	delete(s.quarantine, c.path)
 	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
 	if len(diags) == 0 || c.gone {
 		delete(s.warnings, c.path)
@@ -99,8 +99,8 @@ func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int
 }
 
 func (s *Source) badDiagnostics() map[string]hclfile.Diagnostics {
-	m := make(map[string]hclfile.Diagnostics, len(s.bad))
-	for p, q := range s.bad {
+	m := make(map[string]hclfile.Diagnostics, len(s.quarantine))
+	for p, q := range s.quarantine {
 		m[p] = q.diags
 	}
 	return m

@@ -97,10 +97,10 @@ type Source struct {
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
 	// writes them, so that it reads without it.
-	known sync.RWMutex
-	table *table
-	bad   map[string]*quarantined
-	watch *watch // nil: the timer alone looks
+	known      sync.RWMutex
+	table      *table
+	quarantine map[string]*quarantined
+	watch      *watch // nil: the timer alone looks
 
 	// Below: only the goroutine that looks.
 	lookNo   uint64
@@ -111,8 +111,8 @@ type Source struct {
 	overlapping map[string]int           // how many of overlaps a file has
 	unknown     map[string]*unknownSlugs // by file
 	suspects    map[string]suspect
-	recheck     bool // take up files whose bytes are the same, too
-	reread      bool // this look trusts no stamp
+	redecode    bool // the decoder is another one: decode every file anew, also with the same bytes
+	byHash      bool // this look trusts no stamp
 	confirmed   bool
 	sealed      bool           // sealing { require = true } is in force
 	removing    map[claim]bool // projects and domains that the note in the Sink names, see removal.go
@@ -120,31 +120,6 @@ type Source struct {
 	mu     sync.Mutex // guards status
 	status Status
 }
-
-// A quarantined file's new content is not served; what it declared last in a good state is.
-type quarantined struct {
-	sign  string // of the state that was refused
-	diags hclfile.Diagnostics
-	// broken are the problems of the file by itself: as long as it has this stamp and its dependencies have theirs, there is
-	// no need to parse it again. Empty where its problem is with other files, or cannot be told by a stamp.
-	broken hclfile.Diagnostics
-	stamp  catalog.Stamp
-	deps   []catalog.Dep
-}
-
-// A suspect may be a half-written state: it needs a second look.
-type suspect struct {
-	sign  string
-	stamp catalog.Stamp
-	since time.Time
-}
-
-// is reports whether a candidate is the suspect, untouched: a file that is cut and written again and again has the same
-// content at many looks, and is half-written at each of them.
-func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
-
-// secondLook is how long a suspicious state must hold (contract files.md 3).
-const secondLook = 500 * time.Millisecond
 
 // settleAtMost is how long a load or a reload waits for files to settle.
 const settleAtMost = 10 * time.Second
@@ -178,7 +153,7 @@ func (s *Source) Load(ctx context.Context) error {
 func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.bad, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, map[string]hclfile.Diagnostics{}
+	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, map[string]hclfile.Diagnostics{}
 	s.overlaps, s.overlapping = map[string]overlap{}, map[string]int{}
 }
 
@@ -214,7 +189,7 @@ func (s *Source) settle(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	s.recheck = false
+	s.redecode = false
 	return s.o.Sink.SetDecoderRevision(decoderRevision)
 }
 
@@ -244,10 +219,10 @@ func (s *Source) loadTable() error {
 	if err != nil {
 		return fmt.Errorf("read the decoder revision: %w", err)
 	}
-	s.recheck = revision != decoderRevision
+	s.redecode = revision != decoderRevision
 	now := time.Now()
 	err = s.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.put(fileOf(path, row, s.recheck || row.Warned || fresh(row.Stamp, now)))
+		s.table.put(fileOf(path, row, s.redecode || row.Warned || isRacy(row.Stamp, now)))
 		return true
 	})
 	if err != nil {
@@ -303,62 +278,11 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
 	return &judge{
 		table: s.table, candidates: candidates, require: s.sealed,
-		row:     s.o.Sink.File,
-		display: s.display,
-		locate:  func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
-		wait:    func(c *candidate) bool { return s.suspicious(c, now) },
-		removed: s.removing,
-		meant:   func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
+		row:        s.o.Sink.File,
+		display:    s.display,
+		locate:     func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
+		suspicious: func(c *candidate) bool { return s.suspicious(c, now) },
+		removed:    s.removing,
+		meant:      func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
 	}
-}
-
-// suspicious says whether a candidate must be seen twice: what is newly broken, empty, shorter by an object or gone may
-// be a file between two system calls of its writer.
-func (s *Source) suspicious(c *candidate, now time.Time) bool {
-	if b := s.bad[c.path]; b != nil && b.sign == c.sign() && c.rejected {
-		return false // known to be bad
-	}
-	odd := c.gone || c.rejected || c.prev != nil && c.objects < c.prev.objects
-	if !odd {
-		return false
-	}
-	first, known := s.suspects[c.path]
-	return !known || !first.is(c) || now.Sub(first.since) < secondLook
-}
-
-// sign tells one state of a file from another.
-func (c *candidate) sign() string {
-	switch {
-	case c.known != nil:
-		return c.known.sign
-	case c.gone:
-		return "gone"
-	case c.bytes == nil && len(c.diags) > 0:
-		return c.diags[0].Summary
-	}
-	return string(c.stamp.Hash[:])
-}
-
-// due is when the oldest suspect may be looked at again.
-func (s *Source) due() time.Time {
-	var first time.Time
-	for _, x := range s.suspects {
-		if at := x.since.Add(secondLook); first.IsZero() || at.Before(first) {
-			first = at
-		}
-	}
-	return first
-}
-
-// locate decodes a file as it is on disk now.
-func locate(t *tree, display, path string) (*hclfile.Result, error) {
-	b, _, err := t.read(path, MaxFileBytes)
-	if err != nil {
-		return nil, err
-	}
-	r, _ := hclfile.Decode(display, b, hclfile.Options{})
-	if r == nil {
-		return nil, errors.New("does not decode")
-	}
-	return r, nil
 }

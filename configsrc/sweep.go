@@ -12,15 +12,15 @@ import (
 // A swept is what a sweep found: hints, like those of events.
 type swept struct {
 	scope
-	read  int           // files, for their young stamps
-	grown []*file       // of these, have the content that was accepted, at a time when their stamps can be trusted
-	temps []string      // temporary files
-	stale bool          // some watch is not on the folder that is there now
-	cost  time.Duration // without the pauses
-	hash  bool
+	read     int           // files, for their racy stamps
+	outlived []*file       // of these, have the content that was accepted, at a time when their stamps can be trusted
+	temps    []string      // temporary files
+	stale    bool          // some watch is not on the folder that is there now
+	cost     time.Duration // without the pauses
+	hash     bool
 }
 
-// sweep compares the whole folder with the table by stat, and by content where a stamp was too young, and tells what is
+// sweep compares the whole folder with the table by stat, and by content where a stamp is racy, and tells what is
 // not the same. It runs beside the looks, in small steps with pauses, so that a save is never kept waiting; what it finds, a
 // look judges.
 func (s *Source) sweep(ctx context.Context) (out swept) {
@@ -53,7 +53,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		if prev != nil {
 			seen.mark(prev.number)
 		}
-		if !sameAsKnown(t, prev, e) || prev.young.Load() && !out.grow(t, prev, pace) {
+		if !sameAsKnown(t, prev, e) || prev.racy.Load() && !out.readRacy(t, prev, pace) {
 			out.paths = append(out.paths, e.path)
 		}
 		if n++; n%32 == 0 {
@@ -72,7 +72,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 			out.paths = append(out.paths, p)
 		}
 	}
-	for p := range s.bad {
+	for p := range s.quarantine {
 		out.paths = append(out.paths, p)
 	}
 	s.known.RUnlock()
@@ -180,16 +180,16 @@ func sameAsKnown(t *tree, prev *file, e entry) bool {
 	return prev != nil && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
-// youngPerSweep is how many files a sweep reads at most because their stamps were young: few enough for it to take little
+// racyPerSweep is how many files a sweep reads at most because their stamps are racy: few enough for it to take little
 // longer than without.
-const youngPerSweep = 250
+const racyPerSweep = 250
 
-// grow reads a file with a young stamp, now that it can be trusted, so that no look need do it, for which a save may have
-// to wait; the API may have written thousands. It returns false where the file is not what was accepted. What is too young
-// still, or one too many, waits for the next sweep. A time in the future is never old enough to be trusted.
-func (out *swept) grow(t *tree, f *file, pace *sweepPace) (same bool) {
+// readRacy reads a file with a racy stamp, now that the stamp can be trusted, so that no look has to, which a save may have
+// to wait for: the API may have written thousands of files. It returns false if the file is not what was accepted. What is
+// still too young, or exceeds racyPerSweep, is left to the next sweep. A time in the future is never old enough.
+func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
 	age := time.Since(touched(f.stamp))
-	if out.read == youngPerSweep || 0 <= age && age < racy {
+	if out.read == racyPerSweep || 0 <= age && age < racyFor {
 		return true
 	}
 	out.read++
@@ -198,8 +198,8 @@ func (out *swept) grow(t *tree, f *file, pace *sweepPace) (same bool) {
 	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
 		return false
 	}
-	if age >= racy {
-		out.grown = append(out.grown, f)
+	if age >= racyFor {
+		out.outlived = append(out.outlived, f)
 	}
 	return true
 }

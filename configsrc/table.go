@@ -87,9 +87,8 @@ type file struct {
 	claims  []claim // as claimsOf orders them
 	objects int
 	counts  counts
-	// young: stamp was fresh when it was taken, so that only the hash tells whether the file is the same; or the file has to be
-	// decoded anew, see Source.recheck. It changes outside of Source.known.
-	young  atomic.Bool
+	// racy: only the content tells whether the file is the accepted one, see pathState. It changes without Source.known.
+	racy   atomic.Bool
 	warned bool   // decoding gave warnings
 	seen   uint64 // the last full look that found it
 }
@@ -151,10 +150,10 @@ func (t *table) number(f *file) {
 }
 
 // fileOf is the entry of a row that a Sink has.
-func fileOf(path string, row *catalog.FileRow, young bool) *file {
+func fileOf(path string, row *catalog.FileRow, racy bool) *file {
 	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
 		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
-	f.young.Store(young)
+	f.racy.Store(racy)
 	return f
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
@@ -22,9 +21,6 @@ const MaxFileBytes = 1 << 20
 
 // maxBodyFileBytes bounds a file that file() names; the template's own limit, in catalog, is tighter.
 const maxBodyFileBytes = 1 << 20
-
-// racy is how long after a write the file system may still give an unchanged time to a further one.
-const racy = 50 * time.Millisecond
 
 // isConfigName reports whether a file name is one of config: .hcl, not hidden, not an editor's leftover.
 func isConfigName(name string) bool {
@@ -411,17 +407,6 @@ func readAll(r io.Reader, b []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-// fresh reports a stamp so young that a further write might not show in it.
-func fresh(s catalog.Stamp, now time.Time) bool { return now.Sub(touched(s)) < racy }
-
-// touched is the later of a stamp's times.
-func touched(s catalog.Stamp) time.Time {
-	if s.Changed.After(s.ModTime) {
-		return s.Changed
-	}
-	return s.ModTime
 }
 
 func rootName(dir string) string {

@@ -342,7 +342,7 @@ func (s *Source) fileOf(c claim) (path string, ok bool) {
 func (s *Source) brokenFile(path string, covers Coverage) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	if bad := s.bad[path]; bad != nil {
+	if bad := s.quarantine[path]; bad != nil {
 		return s.invalidFile(bad.diags, covers)
 	}
 	return nil

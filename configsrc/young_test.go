@@ -66,7 +66,7 @@ func TestWriteIsAppliedOnce(t *testing.T) {
 		must(t, n.source.Reload(n.ctx))
 		n.until("the stamp can be trusted", func() bool {
 			must(t, n.source.StatSweep(n.ctx))
-			return !n.source.Young("a.hcl")
+			return !n.source.Racy("a.hcl")
 		})
 		if after, _ := sink.count(); after != before+1 {
 			t.Errorf("write %d: %d changes of what is served", i, after-before)
@@ -134,7 +134,7 @@ func TestSweepReadsTheYoung(t *testing.T) {
 		must(t, os.Remove(outside))
 		n.until("the sweep has read it", func() bool {
 			must(t, n.source.StatSweep(n.ctx))
-			return n.name("acme.example") == want || !n.source.Young("a.hcl")
+			return n.name("acme.example") == want || !n.source.Racy("a.hcl")
 		})
 		if n.name("acme.example") == want {
 			return
