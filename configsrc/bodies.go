@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"path/filepath"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
@@ -124,74 +123,3 @@ func (u *update) depend() {
 		}
 	}
 }
-
-// putAll brings all files of an update into their places: texts and key lists first, the project's file last, and none of
-// them where one cannot be had. Where the update is of several files, a note says so as long as they are on their way, see
-// undo.go.
-func (s *Source) putAll(u *update) (err error) {
-	defer func() {
-		if err != nil {
-			u.takeBodiesBack()
-		}
-	}()
-	swaps, d := u.swaps(), s.o.Disk
-	if len(swaps) > 1 {
-		if u.note, err = atomicfile.Note(d, swaps); err != nil {
-			return writeFault("write "+u.c.path, err)
-		}
-	}
-	last := len(swaps) - 1
-	for i, b := range u.bodies {
-		if i == last {
-			if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
-				return writeFault("write "+u.c.path, err)
-			}
-		}
-		if err = b.file.Put(); err != nil {
-			return swapFault(err)
-		}
-		b.stamp = renamed(b.stamp, b.file.Target)
-	}
-	u.depend()
-	if u.stays {
-		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || digest(now) != u.file.Old {
-			return atomicfile.ErrChanged
-		}
-		return nil
-	}
-	if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
-		return writeFault("write "+u.c.path, err)
-	}
-	return u.put()
-}
-
-// takeAllBack undoes putAll.
-func (u *update) takeAllBack() {
-	if !u.stays {
-		u.file.TakeBack()
-		if len(u.bodies) > 0 {
-			_ = atomicfile.SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
-		}
-	}
-	u.takeBodiesBack()
-}
-
-func (u *update) takeBodiesBack() {
-	for _, b := range u.bodies {
-		b.file.TakeBack()
-	}
-}
-
-// swaps are the files that the update writes, in the order in which they are put.
-func (u *update) swaps() (all []*atomicfile.Swap) {
-	for _, b := range u.bodies {
-		all = append(all, &b.file)
-	}
-	if !u.stays {
-		all = append(all, &u.file)
-	}
-	return all
-}
-
-// targets are the files that the update writes, links followed.
-func (u *update) targets() []string { return atomicfile.Targets(u.swaps()) }

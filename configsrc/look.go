@@ -13,7 +13,6 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
 
@@ -27,41 +26,60 @@ type scope struct {
 	replaced map[string]bool
 }
 
-// A candidate is a file that is not as it was accepted, with what a look makes of it.
-type candidate struct {
-	path     string
-	prev     *file        // as it was accepted; nil: never
-	refused  *quarantined // it is as broken as it was
-	gone     bool
-	touched  bool // the content is as it was; only the stamp is another, or was racy
-	stamp    catalog.Stamp
-	bytes    []byte
-	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
-	declared *catalog.Declared // nil when it does not decode
-	refs     []catalog.Ref     // of what was decoded here
-	objects  int               // how many it declares
-	counts   counts            // and which
-	claims   []claim           // of the accepted state itself, where they are the same
-	deps     []catalog.Dep
-	diags    hclfile.Diagnostics // of the file itself
-	fault    error               // of the disk, from reading what file() names: why there are diags
-	cross    hclfile.Diagnostics // of the file among the others
-	plain    bool                // holds a clear-text secret
-	fresh    []string            // slugs of projects with uuid = "new"
-	rejected bool
-	suspect  bool // needs a second look
-}
-
-// sound reports that the candidate's new state decodes without errors.
-func (c *candidate) sound() bool { return c.declared != nil }
-
-// out reports that the candidate's new state does not come in, so that the old one stays.
-func (c *candidate) out() bool { return c.rejected || c.suspect }
-
 // A finding is what gathering found.
 type finding struct {
 	candidates []*candidate // sorted by path
 	touched    []*candidate // same content under another time or inode: only the row is new
+}
+
+// look looks once at what sc names and commits what it accepts. An error means that nothing was changed.
+func (s *Source) look(ctx context.Context, sc scope) error {
+	start := time.Now()
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
+	}
+	defer t.Close()
+	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
+		return s.firstLoad(ctx, t, start)
+	}
+	if s.heldNow() {
+		sc.all = true // what is held is judged whole, or it would come in by pieces
+	}
+	found, err := s.gather(ctx, t, sc)
+	if err == nil && sc.all && len(s.clearStrays(t.temps())) > 0 {
+		found, err = s.gather(ctx, t, sc)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return s.holdTree(err.Error())
+	}
+	s.nameNew(t, found.candidates)
+	j := s.judge(t, found.candidates, start)
+	j.run()
+	loss, removed := j.loss()
+	if !s.confirmed {
+		if held, err := s.brake(found, j, loss, start); held {
+			return err
+		}
+	}
+	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without
+	return s.commit(found, j, start, sc.all)
+}
+
+// judge makes the judge of a live look.
+func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
+	return &judge{
+		table: s.table, candidates: candidates, require: s.sealed,
+		row:        s.o.Sink.File,
+		display:    s.display,
+		locate:     func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
+		suspicious: func(c *candidate) bool { return s.suspicious(c, now) },
+		removed:    s.removing,
+		meant:      func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
+	}
 }
 
 // gather finds what is not as it was. An error means that the folder could not be listed, and nothing may be concluded.
@@ -133,25 +151,6 @@ func (s *Source) keepBelow(dir string) {
 	}
 }
 
-// forgetAbsent drops quarantined files that were never accepted and are not there any more. Quarantined files that are
-// there always are in todo.
-func (s *Source) forgetAbsent(todo []entry) {
-	there := make(map[string]bool, len(s.quarantine))
-	for i := range todo {
-		if s.quarantine[todo[i].path] != nil {
-			there[todo[i].path] = true
-		}
-	}
-	for p := range s.quarantine {
-		if s.table.files[p] == nil && !there[p] {
-			s.unquarantine(p)
-		}
-	}
-}
-
-// manyQuarantined is how many quarantined files are tried again with every event; more than that wait for the sweep.
-const manyQuarantined = 200
-
 // expand adds to paths what has to be looked at with them: the users of a file that file() names, and what was
 // quarantined or waits, since the change may be what it waits for.
 func (s *Source) expand(paths []string) []string {
@@ -190,27 +189,6 @@ func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
 		return false
 	}
 	return !sc.hash && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
-}
-
-func depsUnchanged(t *tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		info, err := t.statFile(d.Path)
-		if err != nil || !statOf(info).SameStat(d.Stamp) {
-			return false
-		}
-	}
-	return true
-}
-
-// depsAsKnown reports whether what a file takes text from has the content that was read.
-func depsAsKnown(t *tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		_, stamp, err := t.readNamed(d.Path, maxBodyFileBytes)
-		if err != nil || stamp.Hash != d.Stamp.Hash {
-			return false
-		}
-	}
-	return true
 }
 
 // examine reads and decodes what stat could not settle.
@@ -284,111 +262,111 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	return c
 }
 
-// decode fills in what the bytes say. The result is for those who edit or point into them: it is too large to be kept for
-// every file.
-func (c *candidate) decode(display string, t *tree) *hclfile.Result {
-	return c.decodeBy(display, t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
-		return hclfile.Decode(display, c.bytes, o)
-	})
+// commit hands the accepted candidates to the Sink. Everything that can fail has been done; here is the line.
+func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) error {
+	j.holders = holders{} // as large as the change, and done with
+	if err := s.commitPart(found, false); err != nil {
+		return err
+	}
+	if !j.anySuspect() {
+		s.removalsDone()
+	}
+	s.release(all && !j.anySuspect())
+	s.noteSuspects(found, start)
+	s.report(start, "reloaded")
+	return nil
 }
 
-// decodeBy is decode by what does for hclfile.Decode of the bytes.
-func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Options) (*hclfile.Result, hclfile.Diagnostics)) *hclfile.Result {
-	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
-	r, diags := decode(hclfile.Options{ReadFile: func(p string) ([]byte, error) {
-		asked[p] = true
-		if b, ok := c.bodies[p]; ok {
-			return b, nil
+// A commitment is a change on its way to the Sink.
+type commitment struct {
+	change catalog.Change
+	of     []*candidate // of each file of the change: what the table is going to say
+	rows   []catalog.FileRow
+}
+
+// row keeps a row, in one piece of memory with the others.
+func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
+	m.rows = append(m.rows, catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned})
+	return &m.rows[len(m.rows)-1]
+}
+
+func (m *commitment) add(c *candidate, f catalog.FileChange) {
+	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
+}
+
+// commitPart hands over one change and follows it.
+func (s *Source) commitPart(found *finding, partial bool) error {
+	n := len(found.touched) + len(found.candidates)
+	m := &commitment{of: make([]*candidate, 0, n), rows: make([]catalog.FileRow, 0, n)}
+	change := &m.change
+	change.Files = make([]catalog.FileChange, 0, n)
+	for _, c := range found.touched {
+		m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.prev.warned)})
+	}
+	for _, c := range found.candidates {
+		switch {
+		case c.rejected && !c.suspect && !s.live.Load():
+			if old := s.lastGood(c); old != nil {
+				m.add(old, catalog.FileChange{Path: old.path, Row: m.row(old, old.warned()), Declared: old.declared, Bytes: old.bytes})
+			}
+		case c.out():
+		case c.gone && c.prev == nil:
+		case c.gone:
+			m.add(c, catalog.FileChange{Path: c.path})
+		default:
+			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned() || s.overlapping[c.path] > 0), Declared: c.declared, Bytes: c.bytes})
 		}
-		b, stamp, err := t.readNamed(p, maxBodyFileBytes)
+	}
+	var gone []string
+	if len(change.Files) > 0 {
+		gone = s.goneNames(m)
+		var gen uint64
+		var err error
+		if partial || len(change.Files) == len(found.touched) { // nothing changes for those who are served
+			err = s.o.Sink.Fill(change)
+		} else if gen, err = s.o.Sink.Apply(change); err == nil {
+			s.setGeneration(gen)
+		}
 		if err != nil {
-			c.failed(err)
-			return nil, linkOrCause(err)
-		}
-		stamps[p] = stamp
-		return b, nil
-	}})
-	c.diags = diags
-	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
-	for _, p := range r.Deps {
-		stamp, ok := stamps[p]
-		if !ok && !asked[p] { // a ca_file: nobody has read it yet
-			var err error
-			if _, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
-				c.failed(err)
-				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
-			}
-		}
-		c.deps = append(c.deps, catalog.Dep{Path: p, Stamp: stamp})
-	}
-	if sealing := r.Declared.Sealing; sealing != nil {
-		for _, recipient := range sealing.Recipients {
-			if err := seal.CheckRecipient(recipient); err != nil {
-				c.diags = append(c.diags, r.Diagnose(catalog.Ref{Kind: catalog.KindSealing}, hclfile.Error,
-					fmt.Sprintf("recipient %q is no age X25519 recipient: %v", recipient, err), "\"fingerpost secrets keygen\" prints one"))
-			}
+			err = fmt.Errorf("store the change: %w", err)
+			s.fail(err)
+			return err
 		}
 	}
-	if c.diags.HasErrors() {
-		return r
-	}
-	c.declared = r.Declared
-	c.refs = r.Declared.Refs()
-	c.objects, c.counts = len(c.refs), countRefs(c.refs)
-	c.claims = claimsOf(c.refs)
-	return r
+	s.known.Lock()
+	s.follow(m, found)
+	s.known.Unlock()
+	s.noteOverlaps(m, gone)
+	return nil
 }
 
-// failed notes why a file that file() names could not be read, where the disk is at fault and not the files. It may be a
-// file of another project, so its name is left out.
-func (c *candidate) failed(err error) {
-	if c.fault == nil && atomicfile.IsDiskFault(err) {
-		c.fault = writeFault("read a file that the config file names", err)
+// follow brings the table in step with what the Sink has committed.
+func (s *Source) follow(m *commitment, found *finding) {
+	change := &m.change
+	now := time.Now()
+	for i := range change.Files {
+		f := &change.Files[i]
+		if f.Row == nil {
+			s.table.drop(f.Path)
+			continue
+		}
+		is := m.of[i].accepted(f.Row, now)
+		is.seen = s.lookNo
+		s.table.put(is)
+		if f.Declared != nil && f.Declared.Sealing != nil {
+			s.sealed = f.Declared.Sealing.Require
+		}
 	}
-}
-
-// positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
-func (c *candidate) positions(display string) *hclfile.Result {
-	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
-	return r
-}
-
-// locate decodes a file as it is on disk now.
-func locate(t *tree, display, path string) (*hclfile.Result, error) {
-	b, _, err := t.read(path, MaxFileBytes)
-	if err != nil {
-		return nil, err
+	if len(change.Files) > 0 && s.sealed && s.table.owner(claimOf(string(catalog.KindSealing))) == nil {
+		s.sealed = false
 	}
-	r, _ := hclfile.Decode(display, b, hclfile.Options{})
-	if r == nil {
-		return nil, errors.New("does not decode")
+	for _, c := range found.candidates {
+		switch {
+		case c.suspect:
+		case c.rejected:
+			s.noteQuarantined(c)
+		default:
+			s.accept(c)
+		}
 	}
-	return r, nil
-}
-
-// warned reports whether there is anything to say about an accepted candidate.
-func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
-
-// claimsAsBefore reports whether the candidate claims exactly what its accepted state claims.
-func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev.claims) }
-
-// accepted is what the table says of the candidate once the Sink has it.
-func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
-	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
-		claims: c.claims, objects: c.objects, counts: c.counts}
-	f.racy.Store(isRacy(row.Stamp, now))
-	if c.touched {
-		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
-	}
-	return f
-}
-
-func linkOrCause(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("there is no such file below the config folder")
-	}
-	if c := atomicfile.Cause(err); c != err {
-		return c
-	}
-	return err
 }

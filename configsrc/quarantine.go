@@ -1,11 +1,12 @@
 package configsrc
 
 import (
+	"crypto/sha256"
+	"sort"
 	"time"
 
-	"sort"
-
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
 )
 
 // noteQuarantined keeps a file's new content out; its last good state stays in the Sink. The log tells of it once, not with
@@ -104,4 +105,50 @@ func (s *Source) badDiagnostics() map[string]hclfile.Diagnostics {
 		m[p] = q.diags
 	}
 	return m
+}
+
+// forgetAbsent drops quarantined files that were never accepted and are not there any more. Quarantined files that are
+// there always are in todo.
+func (s *Source) forgetAbsent(todo []entry) {
+	there := make(map[string]bool, len(s.quarantine))
+	for i := range todo {
+		if s.quarantine[todo[i].path] != nil {
+			there[todo[i].path] = true
+		}
+	}
+	for p := range s.quarantine {
+		if s.table.files[p] == nil && !there[p] {
+			s.unquarantine(p)
+		}
+	}
+}
+
+// manyQuarantined is how many quarantined files are tried again with every event; more than that wait for the sweep.
+const manyQuarantined = 200
+
+// lastGood takes up what a quarantined file declared last, where the Sink does not have it in the form that it needs:
+// after a change of the decoder, or while a lost store is filled anew. What others claim meanwhile is theirs.
+func (s *Source) lastGood(c *candidate) *candidate {
+	if c.prev != nil && !s.redecode {
+		return nil
+	}
+	b, err := s.o.Sink.LastGood(c.path)
+	if err != nil || b == nil {
+		return nil
+	}
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return nil
+	}
+	defer t.Close()
+	old := &candidate{path: c.path, prev: c.prev, bytes: b, stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
+	if old.decode(s.display(c.path), t); old.declared == nil {
+		return nil
+	}
+	for _, cl := range old.claims {
+		if owner := s.table.owner(cl); owner != nil && owner.path != c.path {
+			return nil
+		}
+	}
+	return old
 }

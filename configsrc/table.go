@@ -225,3 +225,24 @@ func (t *table) drop(path string) {
 	t.unuse(f)
 	t.subtract(f)
 }
+
+func depsUnchanged(t *tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		info, err := t.statFile(d.Path)
+		if err != nil || !statOf(info).SameStat(d.Stamp) {
+			return false
+		}
+	}
+	return true
+}
+
+// depsAsKnown reports whether what a file takes text from has the content that was read.
+func depsAsKnown(t *tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		_, stamp, err := t.readNamed(d.Path, maxBodyFileBytes)
+		if err != nil || stamp.Hash != d.Stamp.Hash {
+			return false
+		}
+	}
+	return true
+}

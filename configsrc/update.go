@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -60,25 +59,6 @@ func (u *update) discard() {
 		b.file.Discard()
 	}
 	u.file.Discard()
-}
-
-// put brings the new content into its place. This is the commit.
-func (u *update) put() error {
-	if err := u.file.Put(); err != nil {
-		return swapFault(err)
-	}
-	if !u.c.gone {
-		u.c.stamp = renamed(u.c.stamp, u.file.Target)
-	}
-	return nil
-}
-
-// swapFault says what a caller may know of a Swap that was not put.
-func swapFault(err error) error {
-	if fault, is := errors.AsType[*atomicfile.Fault](err); is {
-		return writeFault(fault.Step, fault.Err)
-	}
-	return err
 }
 
 // submit hands an update over and waits for its end.
@@ -181,47 +161,6 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	return later
 }
 
-// clashes reports whether an update before it in the round has to do with the same objects, or with a domain above or below
-// one that it claims, and notes its own.
-func (u *update) clashes(taken map[claim]bool) bool {
-	for name := range u.newDomains() {
-		if suffix, wildcard := strings.CutPrefix(name, "*."); wildcard && taken[aboveClaim(suffix)] {
-			return true
-		}
-		for wildcard := range wildcardsAbove(name) {
-			if taken[domainClaim(wildcard)] {
-				return true
-			}
-		}
-	}
-	for _, x := range u.candidates() {
-		for _, c := range x.claims {
-			if taken[c] {
-				return true
-			}
-		}
-	}
-	for c := range u.had {
-		if taken[c] {
-			return true
-		}
-	}
-	for _, x := range u.candidates() {
-		for _, c := range x.claims {
-			taken[c] = true
-		}
-	}
-	for c := range u.had {
-		taken[c] = true
-	}
-	for name := range u.newDomains() {
-		for wildcard := range wildcardsAbove(name) {
-			taken[aboveClaim(wildcard[len("*."):])] = true
-		}
-	}
-	return false
-}
-
 // admit judges an update as a look would judge the files.
 func (s *Source) admit(u *update) error {
 	if !s.complete(u) {
@@ -309,6 +248,102 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	return durable
 }
 
+// putAll brings all files of an update into their places: texts and key lists first, the project's file last, and none of
+// them where one cannot be had. Where the update is of several files, a note says so as long as they are on their way, see
+// undo.go.
+func (s *Source) putAll(u *update) (err error) {
+	defer func() {
+		if err != nil {
+			u.takeBodiesBack()
+		}
+	}()
+	swaps, d := u.swaps(), s.o.Disk
+	if len(swaps) > 1 {
+		if u.note, err = atomicfile.Note(d, swaps); err != nil {
+			return writeFault("write "+u.c.path, err)
+		}
+	}
+	last := len(swaps) - 1
+	for i, b := range u.bodies {
+		if i == last {
+			if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
+				return writeFault("write "+u.c.path, err)
+			}
+		}
+		if err = b.file.Put(); err != nil {
+			return swapFault(err)
+		}
+		b.stamp = renamed(b.stamp, b.file.Target)
+	}
+	u.depend()
+	if u.stays {
+		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || digest(now) != u.file.Old {
+			return atomicfile.ErrChanged
+		}
+		return nil
+	}
+	if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
+		return writeFault("write "+u.c.path, err)
+	}
+	return u.put()
+}
+
+// takeAllBack undoes putAll.
+func (u *update) takeAllBack() {
+	if !u.stays {
+		u.file.TakeBack()
+		if len(u.bodies) > 0 {
+			_ = atomicfile.SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
+		}
+	}
+	u.takeBodiesBack()
+}
+
+func (u *update) takeBodiesBack() {
+	for _, b := range u.bodies {
+		b.file.TakeBack()
+	}
+}
+
+// swaps are the files that the update writes, in the order in which they are put.
+func (u *update) swaps() (all []*atomicfile.Swap) {
+	for _, b := range u.bodies {
+		all = append(all, &b.file)
+	}
+	if !u.stays {
+		all = append(all, &u.file)
+	}
+	return all
+}
+
+// targets are the files that the update writes, links followed.
+func (u *update) targets() []string { return atomicfile.Targets(u.swaps()) }
+
+// put brings the new content into its place. This is the commit.
+func (u *update) put() error {
+	if err := u.file.Put(); err != nil {
+		return swapFault(err)
+	}
+	if !u.c.gone {
+		u.c.stamp = renamed(u.c.stamp, u.file.Target)
+	}
+	return nil
+}
+
+// takeBack undoes what put did, and ends the update.
+func (s *Source) takeBack(u *update, why error) {
+	u.takeAllBack()
+	u.end(why)
+}
+
+// swapFault says what a caller may know of a Swap that was not put.
+func swapFault(err error) error {
+	if fault, is := errors.AsType[*atomicfile.Fault](err); is {
+		return writeFault(fault.Step, fault.Err)
+	}
+	return err
+}
+
 // sideBySide runs f(0) … f(n-1), which mostly wait for the disk, at the same time.
 func sideBySide(n int, f func(i int)) {
 	var wg sync.WaitGroup
@@ -319,10 +354,4 @@ func sideBySide(n int, f func(i int)) {
 		f(0)
 	}
 	wg.Wait()
-}
-
-// takeBack undoes what put did, and ends the update.
-func (s *Source) takeBack(u *update, why error) {
-	u.takeAllBack()
-	u.end(why)
 }
