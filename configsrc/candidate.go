@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A candidate is a file that is not as it was accepted, with what a look makes of it.
+// A candidate is a file that differs from its accepted state, with what a look or a write makes of it.
 type candidate struct {
 	path     string
 	prev     *file        // as it was accepted; nil: never

@@ -17,7 +17,7 @@ type Names interface {
 	ProjectByID(id int64) (*catalog.Project, error)
 }
 
-// MayClaim reports whether a key that is limited to projects may declare name in the project (contract http.md 2.2): nil, or
+// MayClaim reports whether a key that is limited to projects may declare name in the project: nil, or
 // DOMAIN_NOT_ALLOWED. A name that somebody has already passes: whether that is a conflict the write itself decides.
 func MayClaim(names Names, covers Coverage, project int64, name string) error {
 	if covers == nil {

@@ -12,9 +12,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A slugMove is what a write does to a project's slug. The key lists that name it follow in the same write (contract
-// http.md 2.1): their files are exchanged first, the project's file last, so that a list never names a slug that another
-// project may have meanwhile. What a crash leaves in between is undone by the note, see undo.go.
+// A slugMove is what a write does to a project's slug. The key lists that name the slug follow in the same write: their
+// files are exchanged first and the project's file last, so that a list never names a slug that another project may have
+// meanwhile. After a crash in between, the note of the write undoes it (atomicfile.Note).
 type slugMove struct {
 	from, to string   // to is "" where the project is removed
 	files    []string // that were looked at for keys, the project's own file apart

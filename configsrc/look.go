@@ -32,7 +32,8 @@ type finding struct {
 	touched    []*candidate // same content under another time or inode: only the row is new
 }
 
-// look looks once at what sc names and commits what it accepts. An error means that nothing was changed.
+// look is one reload, from top to bottom: gather what has changed, judge it, commit what is accepted. An error means that
+// nothing was changed.
 func (s *Source) look(ctx context.Context, sc scope) error {
 	start := time.Now()
 	t, err := openTree(s.o.Dir)
@@ -44,7 +45,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.firstLoad(ctx, t, start)
 	}
 	if s.heldNow() {
-		sc.all = true // what is held is judged whole, or it would come in by pieces
+		sc.all = true // otherwise a held change would come in piece by piece
 	}
 	found, err := s.gather(ctx, t, sc)
 	if err == nil && sc.all && len(s.clearStrays(t.temps())) > 0 {
@@ -65,7 +66,8 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 			return err
 		}
 	}
-	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without
+	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
+	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has changed either. ----
 	return s.commit(found, j, start, sc.all)
 }
 
@@ -262,9 +264,9 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	return c
 }
 
-// commit hands the accepted candidates to the Sink. Everything that can fail has been done; here is the line.
+// commit hands the accepted candidates to the Sink and brings the table and the status in step.
 func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) error {
-	j.holders = holders{} // as large as the change, and done with
+	j.holders = holders{} // as large as the change, and no longer needed
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
@@ -277,14 +279,14 @@ func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) err
 	return nil
 }
 
-// A commitment is a change on its way to the Sink.
+// A commitment is a change for the Sink, with the candidates that it is made of.
 type commitment struct {
 	change catalog.Change
-	of     []*candidate // of each file of the change: what the table is going to say
+	of     []*candidate // of[i] is what the table will say of change.Files[i]
 	rows   []catalog.FileRow
 }
 
-// row keeps a row, in one piece of memory with the others.
+// row adds a row. All rows of a change are one allocation.
 func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
 	m.rows = append(m.rows, catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned})
 	return &m.rows[len(m.rows)-1]
@@ -294,7 +296,7 @@ func (m *commitment) add(c *candidate, f catalog.FileChange) {
 	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
 }
 
-// commitPart hands over one change and follows it.
+// commitPart applies one change and brings the table in step with it. partial: it is a part of a first load.
 func (s *Source) commitPart(found *finding, partial bool) error {
 	n := len(found.touched) + len(found.candidates)
 	m := &commitment{of: make([]*candidate, 0, n), rows: make([]catalog.FileRow, 0, n)}
@@ -322,7 +324,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 		gone = s.goneNames(m)
 		var gen uint64
 		var err error
-		if partial || len(change.Files) == len(found.touched) { // nothing changes for those who are served
+		if partial || len(change.Files) == len(found.touched) { // no answer changes
 			err = s.o.Sink.Fill(change)
 		} else if gen, err = s.o.Sink.Apply(change); err == nil {
 			s.setGeneration(gen)
@@ -340,7 +342,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 	return nil
 }
 
-// follow brings the table in step with what the Sink has committed.
+// follow brings the table in step with what the Sink has committed. It cannot fail.
 func (s *Source) follow(m *commitment, found *finding) {
 	change := &m.change
 	now := time.Now()

@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// People may declare a wildcard of one project above a name of another (contract http.md 2.2), and are warned of it: mostly it
+// People may declare a wildcard of one project above a name of another, and are warned of it: mostly it
 // is a mistake. There is one warning for a wildcard, in its file, which shows one of the names below it. It is kept up after
 // each commit, in proportion to the names that the commit has changed.
 

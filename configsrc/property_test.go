@@ -31,7 +31,7 @@ var (
 // editsPerWorld is how many edits go into one folder before the next is begun.
 const editsPerWorld = 250
 
-// TestRandomWrites is the promise of contract files.md 5 by the number: random writes of projects, domains, settings, SMTP configs
+// TestRandomWrites is the promise to the files of people, by the number: random writes of projects, domains, settings, SMTP configs
 // and templates in folders that many hands have written, through a Source with real files and a real store. After each write every comment
 // that did not stand with what was removed is there, the lines that are not concerned are the same bytes, other files
 // are untouched, and the store says what was asked for; every hundred writes, and at the end of a folder, a fresh load says

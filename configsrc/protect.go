@@ -21,7 +21,7 @@ func ownMail(want *catalog.ProjectConfig) {
 
 // protect turns a new password, which a change hands over in clear text, into what may stand in the file. One that says
 // the same as the file does leaves it alone. What a person has written as an expression stays: a different password, or
-// none, is FIELD_IS_EXPRESSION there (contract files.md 5).
+// none, is FIELD_IS_EXPRESSION there.
 func (s *Source) protect(e *edit, have, want *catalog.ProjectConfig) error {
 	var old catalog.Secret
 	if have.SMTP != nil {

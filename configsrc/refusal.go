@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// What a caller is told of a write that is refused (contract http.md 1.7). Files are named relative to the config folder,
+// What a caller is told of a write that is refused. Files are named relative to the config folder,
 // since an answer must not tell where that is on the machine. A key that is limited to projects is not told what the files
 // say beyond its own: neither who has a name that is taken, nor what is wrong in a line of a file, which may be another
 // project's.

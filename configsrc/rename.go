@@ -8,7 +8,7 @@ import (
 )
 
 // renames holds files in which a project seems to have got a new slug without a uuid line: it would come in as another
-// project, under other ids, and the old one would go (contract files.md 4). Both the file with the new slug and the one
+// project, under other ids, and the old one would go. Both the file with the new slug and the one
 // that loses the old are held, with the line to add.
 func (j *judge) renames() (moved bool) {
 	lost := j.lostProjects()

@@ -22,9 +22,9 @@ import (
 //	                 with another file's                            changes: accepted. The file goes: suspect, then unknown
 //
 // A racy stamp is so young that a further write may leave it as it is (as in git's index), or belongs to a file that has to be
-// decoded anew: with another decoder revision, or because it gave warnings in the process before. A stamp that is racy is
-// trusted all the same for a path that events name without a write into it: such a file was put there whole, under its name
-// (scope.replaced), and another one has another inode.
+// decoded anew: with another decoder revision, or because it gave warnings in the process before. A racy stamp
+// is trusted in one case: events name the path, and none of them is a write into the file. Such a file was put there whole,
+// under its name (scope.replaced), and a further one has another inode.
 //
 // The brake is no state of a path: it holds a look back as a whole, and then no path moves (brake.go).
 type pathState int
@@ -79,7 +79,7 @@ type suspect struct {
 // content at many looks, and is half-written at each of them.
 func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
 
-// secondLook is how long a suspicious state must hold (contract files.md 3).
+// secondLook is how long a suspicious state must hold.
 const secondLook = 500 * time.Millisecond
 
 // suspicious says whether a candidate must be seen twice: what is newly broken, empty, shorter by an object or gone may

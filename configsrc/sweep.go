@@ -21,8 +21,7 @@ type swept struct {
 }
 
 // sweep compares the whole folder with the table by stat, and by content where a stamp is racy, and tells what is
-// not the same. It runs beside the looks, in small steps with pauses, so that a save is never kept waiting; what it finds, a
-// look judges.
+// not the same. It runs in a goroutine of its own, in small steps with pauses; a look judges what it finds.
 func (s *Source) sweep(ctx context.Context) (out swept) {
 	if !s.o.ReadOnly {
 		_ = s.checkRoom() // for the status; a write asks again

@@ -15,7 +15,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// MaxFileBytes is the largest config file (contract files.md 1).
+// MaxFileBytes is the largest config file.
 const MaxFileBytes = 1 << 20
 
 // isConfigName reports whether a file name is one of config: .hcl, not hidden, not an editor's leftover.
@@ -29,7 +29,7 @@ func ignoredName(name string) bool {
 		strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
-// A tree is the config folder as one look sees it: opened anew each time, since a link above it may have been swapped.
+// A tree is the config folder as one look sees it. Each look opens it again, since a link above it may have been swapped.
 type tree struct {
 	dir      string
 	root     *os.Root

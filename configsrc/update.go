@@ -13,8 +13,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An update is one file's new content on its way to its place and to the Sink. It is made by whoever writes; the looking
-// goroutine puts it in place, several at a time, so that one Apply and one sync of the folder do for all.
+// An update is one write: the new content of a file, and of further files that change with it, on its way to its place and
+// to the Sink. The writer makes and stages it, submit hands it to the goroutine that looks, and that goroutine puts a round
+// of updates in place: one sync of each folder and one Apply for all of them.
 type update struct {
 	c       *candidate      // the new content, decoded; gone: the file is to be removed
 	had     map[claim]bool  // what the replaced content claims
@@ -31,7 +32,7 @@ type update struct {
 	done    chan error
 }
 
-// stage writes the new contents beside their files.
+// stage writes the new contents next to their files.
 func (u *update) stage() (err error) {
 	if err = u.stageBodies(); err == nil && !u.stays {
 		err = u.file.Stage()
@@ -61,13 +62,13 @@ func (u *update) discard() {
 	u.file.Discard()
 }
 
-// submit hands an update over and waits for its end.
+// submit hands an update to the goroutine that looks and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	u.by, _ = ctx.Value(authorKey{}).(Author)
 	u.covers = coverageOf(ctx)
 	select {
 	case s.updates <- u:
-		// From here on only its end tells what became of it.
+		// The update may be committed now, whatever becomes of ctx: only its end tells.
 		err := <-u.done
 		u.discard()
 		return err
@@ -112,10 +113,10 @@ func (s *Source) refuse(updates []*update, err error) {
 	}
 }
 
-// end tells the writer, whose the update is again.
+// end gives the update back to its writer.
 func (u *update) end(err error) { u.done <- err }
 
-// writeRound commits those updates that do not depend on each other, and returns the others.
+// writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
 	git := s.gitNow()
 	if git.working() {
@@ -135,7 +136,9 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		}
 		round = append(round, u)
 	}
-	if round = s.place(s.noteRound(round), git); len(round) == 0 {
+	round = s.noteRound(round)
+	// ---- Up to here no file has changed. place exchanges the files or puts them all back; what it returns is committed. ----
+	if round = s.place(round, git); len(round) == 0 {
 		s.removalsDone()
 		return later
 	}
@@ -143,7 +146,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.candidates()...)
 	}
-	// The files are the truth: what the Sink refuses here it takes up with the next look.
+	// The files are the truth: if the Sink refuses the change, it gets it with the next look.
 	err := s.commitPart(found, false)
 	if err == nil {
 		s.removalsDone()
@@ -206,8 +209,8 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 	return locate(t, s.display(path), path)
 }
 
-// place puts the contents in place and makes that durable, and returns the updates for which it went well: none where git
-// is no longer as it was before. It may have looked at the files by then and be about to write over what is in them now.
+// place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git has
+// started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new ones.
 func (s *Source) place(round []*update, before gitState) []*update {
 	errs := make([]error, len(round))
 	sideBySide(len(round), func(i int) { errs[i] = s.putAll(round[i]) })
@@ -248,9 +251,9 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	return durable
 }
 
-// putAll brings all files of an update into their places: texts and key lists first, the project's file last, and none of
-// them where one cannot be had. Where the update is of several files, a note says so as long as they are on their way, see
-// undo.go.
+// putAll exchanges all files of an update: texts and key lists first, the project's file last. If one of them cannot be
+// exchanged, the others are put back. If there are several, a note that is durable before the first exchange lets the next
+// look finish the way back after a crash (atomicfile.Note).
 func (s *Source) putAll(u *update) (err error) {
 	defer func() {
 		if err != nil {
@@ -344,7 +347,7 @@ func swapFault(err error) error {
 	return err
 }
 
-// sideBySide runs f(0) … f(n-1), which mostly wait for the disk, at the same time.
+// sideBySide runs f(0) … f(n-1) at the same time: they mostly wait for the disk.
 func sideBySide(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// The times of contract files.md 3.
+// When a look follows an event, and how often the sweeps run.
 const (
 	quiet       = 25 * time.Millisecond // without an event before a look
 	quietAtMost = time.Second           // from the first event, however many follow

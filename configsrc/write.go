@@ -17,7 +17,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The three writes below change what the files declare, and the Sink with them (contract files.md 5). When one returns
+// The three writes below change what the files declare, and the Sink with them. When one returns
 // nil, the change is in its file, file and folder are synced, and the Sink serves it. Any error means that nothing was
 // changed; those that a caller is meant to see are *catalog.Error, others are faults of ours or of the machine. Run must
 // be running. They may be called from any goroutine: writes to different files run side by side, those to one file one
@@ -94,7 +94,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 	return err
 }
 
-// retried gives a write that lost against a save at the same time a second chance, and no third (contract files.md 5).
+// retried gives a write that lost against a save at the same time a second chance, and no third.
 func (s *Source) retried(ctx context.Context, write func() error) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -338,7 +338,7 @@ func (s *Source) fileOf(c claim) (path string, ok bool) {
 	return f.path, true
 }
 
-// brokenFile is why nothing can be written beside a quarantined file of the same name.
+// brokenFile is why no file of this name can be created: one that is quarantined has it.
 func (s *Source) brokenFile(path string, covers Coverage) error {
 	s.known.RLock()
 	defer s.known.RUnlock()

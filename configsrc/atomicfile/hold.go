@@ -18,7 +18,7 @@ func holdAs(d Disk, name string, want [sha256.Size]byte) (*hold, error) {
 	return h, nil
 }
 
-// nobodyWrites reports whether it is certain that nobody has a file open for writing.
+// nobodyWrites reports whether nobody is known to have a file open for writing; false if the system does not tell.
 func nobodyWrites(name string) bool {
 	h, err := holdStill(name)
 	if err == nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A hold is a file that nobody has open for writing, and that nobody can open for writing until it is closed: a read
-// lease (fcntl(2), F_SETLEASE) makes them wait. An editor that writes in place would else put the rest of its text into a
-// file that has just been swapped out.
+// A hold is a read lease on a file (fcntl(2), F_SETLEASE): nobody has the file open for writing, and who opens it for writing
+// waits until the hold is closed. Without the lease an editor that writes in place could write the rest of its text into a
+// file that has just been exchanged.
 type hold struct {
 	f    *os.File
 	info os.FileInfo
@@ -90,9 +90,9 @@ func sameFile(a, b os.FileInfo) bool {
 // Close lets others write.
 func (h *hold) Close() error { return h.f.Close() }
 
-// keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs among them, and takes away
-// those that it has got from its folder. What both have got from the kernel alike, such as a security label, is left
-// alone. An error says which one cannot be kept.
+// keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs among them, and removes those that
+// its folder has given it. Attributes that are equal in both, such as a security label, stay as they are. An error says
+// which attribute cannot be kept.
 func keepAttributes(name, like string) error {
 	want, err := attributes(like)
 	if err != nil {

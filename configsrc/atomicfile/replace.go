@@ -258,10 +258,10 @@ func stageSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 	return name, info, err
 }
 
-// exchange swaps temp, which has the hash ours, and target, unless target no longer has the content with the hash want or
-// somebody has it open for writing. The kernel keeps everybody from opening it for writing until that is settled, so the
-// only save that can come in between is one that puts another file in its place, and only between the look at the file
-// and the swap. That one is swapped back. kept is as giveBack returns it.
+// exchange swaps temp, which has the hash ours, and target, unless target has other content than that with the hash want, or
+// somebody has it open for writing. A lease keeps writers out until the end, so only a save that puts another file in its
+// place can come in between, and only between the check and the swap. That save is swapped back. kept is as giveBack
+// returns it.
 func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error) {
 	old, err := holdAs(d, target, want)
 	if err != nil {
@@ -286,10 +286,9 @@ func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept s
 	return kept, fmt.Errorf("read what %s was: %w", filepath.Base(target), changed)
 }
 
-// giveBack swaps again what a swap has brought into temp, where it had put what has the hash ours. Where somebody saves
-// in between once more, it is that save which stays, and the one before, which need not be in it (somebody may have added
-// a line to what stood there for a moment), is kept beside the file, under the name kept. An error leaves somebody's save
-// in temp.
+// giveBack swaps back a save that a swap has brought into temp, in exchange for the content with the hash ours. If somebody
+// saves once more in between, that later save stays in the file. The earlier one need not be part of it (its writer may have
+// seen our content), so it is kept next to the file, under the name kept. After an error temp holds a save.
 func giveBack(d Disk, temp, target string, ours [sha256.Size]byte) (kept string, err error) {
 	there, known := ours, true // in target
 	for round := range maxGiveBack {
@@ -305,7 +304,7 @@ func giveBack(d Disk, temp, target string, ours [sha256.Size]byte) (kept string,
 		if round == 0 && as && nobodyWrites(temp) {
 			return "", nil
 		}
-		if round > 0 && as { // whoever still writes to it writes to what is kept
+		if round > 0 && as { // a program that still writes into it writes into what is kept
 			return keepBeside(d, temp, target)
 		}
 		there, known = sha256.Sum256(in), inErr == nil
@@ -327,8 +326,8 @@ func keepBeside(d Disk, temp, target string) (kept string, err error) {
 // maxGiveBack is far more saves than there can be between so many swaps.
 const maxGiveBack = 100
 
-// replaceChecked is for systems that do not tell about writers, or cannot exchange: there a save between the two steps
-// would be lost, so they are kept as close as they can be.
+// replaceChecked compares and renames. It is for systems that do not tell about writers or cannot exchange: a save between
+// the two steps is lost, so nothing stands between them.
 func replaceChecked(d Disk, temp, target string, want [sha256.Size]byte) error {
 	now, err := d.ReadFile(target)
 	if IsDiskFault(err) {

@@ -18,9 +18,9 @@ func exchangeNames(a, b string) error {
 	return err
 }
 
-// Lock says that a write is under way in the folder, to whoever clears strays there, in this process or another,
-// and until the folder is closed or the process is dead. Writers do not keep each other out. Where the file system has
-// no locks, it says nothing.
+// Lock takes a shared lock on a folder (flock(2)), which says that a write is under way there, until it is closed or the
+// process is dead. Clear respects it, in this process and in others; writers do not keep each other out. On a file system
+// without locks it says nothing.
 func Lock(dir string) (io.Closer, error) {
 	f, err := os.Open(dir)
 	if err != nil {

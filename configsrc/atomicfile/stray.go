@@ -203,7 +203,7 @@ func (f *Folder) setAside(temp, place string) error {
 	return nil
 }
 
-// tellKept logs that a save is kept beside its file, where one is.
+// tellKept logs that a save is kept next to its file, if kept names one.
 func (f *Folder) tellKept(place, kept string) {
 	if kept != "" {
 		f.Log.Error("a save came in while a write was under way, and another one right after it: the later one is in the file, the earlier one is kept beside it",

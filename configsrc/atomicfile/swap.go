@@ -20,8 +20,8 @@ type Folder struct {
 	strays map[string]*stray // that the last Clear has left
 }
 
-// A Swap puts new content in the place of one file, which people may save at the same time. The calls are Stage, Put, TakeBack
-// where the write fails elsewhere, and Discard. One goroutine at a time may use it.
+// A Swap replaces, creates or removes one file, which people may save at the same time. The calls are Stage, Put, perhaps
+// TakeBack because the write has failed elsewhere, and Discard. One goroutine at a time may use it.
 type Swap struct {
 	Folder  *Folder
 	Name    string            // the file as messages name it
@@ -59,9 +59,9 @@ func (w *Swap) Stage() (err error) {
 // Info is what the disk says of the new content, once it is staged.
 func (w *Swap) Info() fs.FileInfo { return w.info }
 
-// Put brings the new content into its place, where the file still has the content with the hash Old and nobody is writing
-// it: else ErrChanged, or fs.ErrExist for a file that was to be created. Any other error is a *Fault. The caller syncs the
-// folder.
+// Put brings the new content into its place, provided that the file still has the content with the hash Old and nobody is
+// writing it: otherwise ErrChanged, or fs.ErrExist for a file that was to be created. Any other error is a *Fault. The caller
+// syncs the folder.
 func (w *Swap) Put() (err error) {
 	switch {
 	case w.Creates:

@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// A write that changes several files, a config file and bodies that it takes by file(), is there whole or not at all, also
-// after a crash. The last of its files decides: as long as that one is as it was, the others are put back. What that
-// takes is in a note beside that file, durable before the first file is touched, and gone before the write ends. The other
-// files are durable before the last is exchanged, or a power cut might leave that one alone:
+// A write that changes several files takes effect as a whole or not at all, also after a crash. The last file decides: as long
+// as it is as it was, Clear puts the others back. What that takes is in a note next to the last file. The note is durable
+// before the first file is exchanged and goes before the write ends. The other files are durable before the last is
+// exchanged; otherwise a power cut could leave the last one alone:
 //
 //	.fingerpost-<n>-undo.tmp    JSON: an undoNote
 const undoPattern = ".fingerpost-*-undo.tmp"
