@@ -1,14 +1,12 @@
-package configsrc_test
+package atomicfile_test
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"fingerpost/configsrc/atomicfile"
 )
@@ -49,21 +47,11 @@ func onlyFiles(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not happen", what)
-		}
-	}
-}
-
 func appendText(text string) func([]byte) ([]byte, error) {
 	return func(src []byte) ([]byte, error) { return append(src, text...), nil }
 }
 
-func TestEditFileKeepsModeAndLinks(t *testing.T) {
+func TestEditKeepsModeAndLinks(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
 	if err := os.Chmod(name, 0o640); err != nil {
@@ -87,7 +75,7 @@ func TestEditFileKeepsModeAndLinks(t *testing.T) {
 	onlyFiles(t, dir, "a.hcl", "link.hcl")
 }
 
-func TestEditFilePeopleWin(t *testing.T) {
+func TestEditPeopleWin(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "base\n")
 	saves := []string{"person one\n", "person two\n"}
@@ -114,7 +102,7 @@ func TestEditFilePeopleWin(t *testing.T) {
 	onlyFiles(t, dir, "a.hcl")
 }
 
-func TestEditFileRefuses(t *testing.T) {
+func TestEditRefuses(t *testing.T) {
 	dir := t.TempDir()
 	outside := write(t, filepath.Join(t.TempDir(), "outside.hcl"), "x\n")
 	if err := os.Symlink(outside, filepath.Join(dir, "out.hcl")); err != nil {
@@ -145,7 +133,7 @@ func TestEditFileRefuses(t *testing.T) {
 	}
 }
 
-func TestCreateFileNeverReplaces(t *testing.T) {
+func TestCreateNeverReplaces(t *testing.T) {
 	dir := t.TempDir()
 	if err := atomicfile.Create(dir, "a.hcl", []byte("one\n")); err != nil {
 		t.Fatal(err)
