@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 )
 
 // An inode is a file's content, and whether a power cut leaves it.
@@ -26,7 +26,7 @@ type names map[string]*inode
 // of a file that was not synced anything or nothing, of the changes of a folder since its last sync as many as the
 // journal has got to, the first ones first.
 type crashDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	root string // with links followed
 	// What to do wrong, to show that it is found out.
 	noFileSync, noFolderSync, plainRename bool
@@ -90,7 +90,7 @@ func (d *crashDisk) change(name string, f func(n names)) {
 	d.history[dir] = append(d.history[dir], next)
 }
 
-func (d *crashDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (f configsrc.TempFile, err error) {
+func (d *crashDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (f atomicfile.TempFile, err error) {
 	node := new(inode)
 	err = d.step("create", func() (err error) { f, err = d.OSDisk.CreateTemp(dir, pattern, perm); return err }, func() {
 		d.change(f.Name(), func(n names) { n[filepath.Base(f.Name())] = node })
@@ -103,7 +103,7 @@ func (d *crashDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (f configs
 
 // A crashTemp is a temporary file of a crashDisk.
 type crashTemp struct {
-	configsrc.TempFile
+	atomicfile.TempFile
 	d    *crashDisk
 	node *inode
 }

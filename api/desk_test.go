@@ -14,6 +14,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -26,8 +27,8 @@ type desk struct {
 	*house
 	dir   string
 	key   string
-	seal  string         // the file with the identity that opens what is sealed
-	disk  configsrc.Disk // for writes; nil: the disk
+	seal  string          // the file with the identity that opens what is sealed
+	disk  atomicfile.Disk // for writes; nil: the disk
 	store resolver.Options
 
 	source *configsrc.Source

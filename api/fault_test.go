@@ -14,13 +14,13 @@ import (
 	"syscall"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
 // A faultDisk is the disk, with steps that fail.
 type faultDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	mu    sync.Mutex                     // guards what follows
 	fails func(step string, n int) error // n counts the steps from 0; nil: none
 	steps []string
@@ -50,7 +50,7 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-func (d *faultDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d *faultDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	if err := d.step("create"); err != nil {
 		return nil, pathError("open", dir, err)
 	}
@@ -109,7 +109,7 @@ func (d *faultDisk) SyncFolder(dir string) error {
 
 // A faultTemp is a temporary file of a faultDisk.
 type faultTemp struct {
-	configsrc.TempFile
+	atomicfile.TempFile
 	d *faultDisk
 }
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -158,7 +158,7 @@ func TestRefusalsOfBrokenFiles(t *testing.T) {
 
 // A brokenDisk refuses one kind of call with an error that has absolute paths, as those of package os do.
 type brokenDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	call atomic.Pointer[string]
 	with atomic.Pointer[error]
 }
@@ -177,7 +177,7 @@ func (d *brokenDisk) link(call, from, to string) error {
 	return nil
 }
 
-func (d *brokenDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d *brokenDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	if err := d.refuses("create", "open", dir); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -67,7 +67,7 @@ func TestEditKeepsAttributes(t *testing.T) {
 	for _, name := range []string{with, without} {
 		before, err := os.Stat(name)
 		must(t, err)
-		must(t, configsrc.EditFile(dir, filepath.Base(name), appendText("two\n")))
+		must(t, atomicfile.Edit(dir, filepath.Base(name), appendText("two\n")))
 		if after, err := os.Stat(name); err != nil || after.Mode() != before.Mode() || read(t, name) != "one\ntwo\n" {
 			t.Errorf("%s: %v %v, was %v", name, after.Mode(), err, before.Mode())
 		}

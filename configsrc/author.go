@@ -45,7 +45,7 @@ func (s *Source) tell(round []*update) {
 	if s.o.OnWrite == nil || len(round) == 0 {
 		return
 	}
-	root, _, err := s.where.find()
+	root, err := filepath.EvalSymlinks(s.o.Dir)
 	written := make([]Written, 0, len(round))
 	for _, u := range round {
 		for _, target := range u.targets() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 )
 
 // An editor that writes in place may be between two system calls: its file is not swapped away under it.
@@ -20,7 +20,7 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := configsrc.EditFile(dir, "a.hcl", appendText("two\n")); !errors.Is(err, configsrc.ErrChanged) {
+	if err := atomicfile.Edit(dir, "a.hcl", appendText("two\n")); !errors.Is(err, atomicfile.ErrChanged) {
 		t.Errorf("while somebody writes: %v, want ErrChanged", err)
 	}
 	if _, err := editor.WriteString("theirs\n"); err != nil {
@@ -32,7 +32,7 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 	if got := read(t, name); got != "one\ntheirs\n" {
 		t.Errorf("their text is gone: %q", got)
 	}
-	if err := configsrc.EditFile(dir, "a.hcl", appendText("two\n")); err != nil {
+	if err := atomicfile.Edit(dir, "a.hcl", appendText("two\n")); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, name); got != "one\ntheirs\ntwo\n" {
@@ -52,17 +52,17 @@ func TestLockedFolder(t *testing.T) {
 		return f
 	}
 	f := lock()
-	if err := configsrc.EditFile(dir, "a.hcl", appendText("two\n")); err == nil || !strings.Contains(err.Error(), "locked") {
+	if err := atomicfile.Edit(dir, "a.hcl", appendText("two\n")); err == nil || !strings.Contains(err.Error(), "locked") {
 		t.Errorf("an edit of a locked folder: %v", err)
 	}
-	if err := configsrc.CreateFile(dir, "b.hcl", []byte("b\n")); err == nil || !strings.Contains(err.Error(), "locked") {
+	if err := atomicfile.Create(dir, "b.hcl", []byte("b\n")); err == nil || !strings.Contains(err.Error(), "locked") {
 		t.Errorf("a new file in a locked folder: %v", err)
 	}
 	onlyFiles(t, dir, "a.hcl")
 	must(t, f.Close())
 	f = lock()
 	time.AfterFunc(20*time.Millisecond, func() { f.Close() })
-	must(t, configsrc.EditFile(dir, "a.hcl", appendText("two\n")))
+	must(t, atomicfile.Edit(dir, "a.hcl", appendText("two\n")))
 	if got := read(t, name); got != "one\ntwo\n" {
 		t.Errorf("it holds %q", got)
 	}

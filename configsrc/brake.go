@@ -19,10 +19,10 @@ func (s *Source) brake(found *finding, j *judge, loss counts, start time.Time) (
 	if !empty && !s.tooMuch(loss) {
 		return false, nil
 	}
-	waiting := j.anyWaiting()
+	suspect := j.anySuspect()
 	s.noteSuspects(found, start)
 	switch {
-	case waiting: // held already or not, it is too early to say
+	case suspect: // held already or not, it is too early to say
 		return true, nil
 	case empty:
 		return true, s.holdTree("the config folder has no config files")

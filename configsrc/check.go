@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -73,13 +74,13 @@ func CheckAgainst(dir string, known Known, progress func(done, total int)) (*Che
 
 func check(dir string, written map[string][]byte, known Known, progress func(done, total int)) (*Checked, error) {
 	if info, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("open config folder %s: %w", dir, cause(err))
+		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("open config folder %s: it is no folder", dir)
 	}
 	t, err := openTree(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open config folder %s: %w", dir, cause(err))
+		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
 	defer t.Close()
 	var entries []entry
@@ -98,7 +99,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 	candidates := make([]*candidate, len(entries))
 	s := New(Options{Dir: dir})
 	var read atomic.Int64
-	parallel(len(entries), func(i int) {
+	s.parallel(len(entries), func(i int) {
 		if progress != nil {
 			defer func() { progress(int(read.Add(1)), len(entries)) }()
 		}
@@ -117,7 +118,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		row = known.File
 	}
 	j := &judge{
-		table: s.table, candidates: candidates, display: s.display, pace: s.pace(0), row: row,
+		table: s.table, candidates: candidates, display: s.display, row: row,
 		locate: func(p string) (*hclfile.Result, error) {
 			if content, ok := written[p]; ok {
 				r, _ := hclfile.Decode(s.display(p), content, hclfile.Options{})

@@ -114,3 +114,44 @@ func (u *update) newDomains() func(yield func(name string) bool) {
 		}
 	}
 }
+
+// clashes reports whether an update before it in the round has to do with the same objects, or with a domain above or below
+// one that it claims, and notes its own.
+func (u *update) clashes(taken map[claim]bool) bool {
+	for name := range u.newDomains() {
+		if suffix, wildcard := strings.CutPrefix(name, "*."); wildcard && taken[aboveClaim(suffix)] {
+			return true
+		}
+		for wildcard := range wildcardsAbove(name) {
+			if taken[domainClaim(wildcard)] {
+				return true
+			}
+		}
+	}
+	for _, x := range u.candidates() {
+		for _, c := range x.claims {
+			if taken[c] {
+				return true
+			}
+		}
+	}
+	for c := range u.had {
+		if taken[c] {
+			return true
+		}
+	}
+	for _, x := range u.candidates() {
+		for _, c := range x.claims {
+			taken[c] = true
+		}
+	}
+	for c := range u.had {
+		taken[c] = true
+	}
+	for name := range u.newDomains() {
+		for wildcard := range wildcardsAbove(name) {
+			taken[aboveClaim(wildcard[len("*."):])] = true
+		}
+	}
+	return false
+}

@@ -1,34 +1,24 @@
-// Package configsrc is the write side: it turns a folder of HCL files into changes of the catalog, and keeps looking.
+// Package configsrc is the write side: it turns a folder of HCL files into changes of the catalog, keeps them in step, and
+// writes API changes back into the files.
 //
-// A Source owns one folder. Events, a timer and callers only ever say "look": a look lists or stats what was named,
-// reads and decodes what is not as it was, checks the files against each other, and hands what is accepted to the Sink
-// as one catalog.Change, one generation. What is not accepted is quarantined by file and its last good state stays; what
-// may be a half-written state waits for a second look; a look that would take away too much is held back as a whole
-// (configsrc/README.md, Problems and Reload).
+// A Source owns one folder. Events, a timer and callers only name paths; a look (look.go) lists or stats these paths, reads
+// and decodes what has changed, judges the files against each other (judge.go), and hands what it accepts to the Sink as one
+// catalog.Change. It promises that one bad file never takes another one down: a file with an error is quarantined and its
+// last good state stays, a state that may be half-written waits for a second look (states.go has every state of a path),
+// and a look that would remove too much is held back as a whole until someone confirms it (brake.go).
 //
-// The order inside a look is the safety argument: everything that can fail comes first and touches nothing; then the Sink
-// commits; then the table in memory follows. One goroutine looks at a time.
+// A write (write.go) edits the content that is on the disk at that moment, decodes and judges the result as a look does, and
+// stages it. The goroutine that looks puts the staged files of all waiting writes in place (update.go), with one sync of
+// each folder and one Apply for all of them. The exchange of the file is the commit; the Sink follows. Package atomicfile
+// does the exchange, puts back a save that came in between, and clears up after a crash. While git is at work in the
+// folder, writes wait up to two seconds (gitlock.go).
 //
-// Writes go the same way (write.go, update.go): an edit of what is on disk at that moment is decoded and judged as a look
-// would judge it, then swapped in atomically, and taken back out where somebody saved in between; the swap is the
-// commit, the Sink follows. Whoever writes prepares and syncs the new content, and clears up in the end; the goroutine that
-// looks has it put in place, all that wait at a time and side by side, so that one sync of each folder and one Apply do for
-// all. While git is at work, writes wait a little (gitlock.go), without a lock of their own. As a write asks the system
-// some fifty times, it does so without what package os does beside (rawfile_linux.go), and remembers for a moment where the
-// folder is (whereabouts.go).
+// In a look and in a write everything that can fail comes first and changes nothing that is served. One goroutine looks and
+// commits: Load, then Run. All other methods may be called from any goroutine.
 //
-// A write that is cut off leaves at most a temporary file, and its name says what it is (stray.go): the next look of a
-// node that may write removes it, or gives a person's save that it holds back to its file. Until its end a write has a
-// lock on the folder, which ends with its process, so that no living write is mistaken for one that was cut off.
+// A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one (parallel.go).
 //
-// A write may change the files that a template takes its bodies from together with the config file (bodies.go): they are
-// exchanged first and the config file last, which decides. A note, durable before the first of them is touched, lets the
-// next look put the others back where the last one was not reached (undo.go).
-//
-// A change of many files, such as a git checkout, still comes in as one, and must not cost those who are served their
-// latency on a small machine: the files are decoded in a process of the lowest priority (apart.go), each small piece of
-// the other work is followed by a rest, what waits for the others is packed so that the garbage collector need not go
-// through it, and the Sink rests between the pieces of its work, too.
-//
-// The file language is documented in README.md beside this file; hclfile decodes it, seal opens sealed values.
+// The package needs a folder on a local file system; on others it finds changes by the timer alone, and refuses writes where
+// the system cannot tell whether an editor has a file open. It does not know HTTP, does not run git, and does not keep what
+// it has accepted: that is the Sink's. README.md describes the file language; hclfile decodes it, seal opens sealed values.
 package configsrc

@@ -5,9 +5,6 @@ import "context"
 // StatOf is a stamp without the hash.
 var StatOf = statOf
 
-// LockFolder says that a write is under way.
-var LockFolder = lockFolder
-
 // Noted reports whether the watch has taken note of a path that no look has answered yet.
 func (s *Source) Noted(path string) bool {
 	s.watch.mu.Lock()
@@ -32,5 +29,5 @@ func (s *Source) StatSweep(ctx context.Context) error {
 	})
 }
 
-// Young reports whether a file's stamp cannot be trusted yet.
-func (s *Source) Young(path string) bool { return s.knownAs(path).young.Load() }
+// Racy reports whether a file's stamp cannot be trusted yet.
+func (s *Source) Racy(path string) bool { return s.knownAs(path).racy.Load() }

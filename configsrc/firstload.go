@@ -81,7 +81,7 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 // examineNew decodes files that nobody has accepted yet, with all cores.
 func (s *Source) examineNew(t *tree, part []entry) []*candidate {
 	cs := make([]*candidate, len(part))
-	parallel(len(part), func(i int) { cs[i] = s.examineAgainst(t, part[i], nil) })
+	s.parallel(len(part), func(i int) { cs[i] = s.examineAgainst(t, part[i], nil) })
 	return present(cs)
 }
 
@@ -91,10 +91,10 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 	if !s.sealed || len(plain) == 0 {
 		return nil
 	}
-	m := &commitment{change: catalog.Change{Partial: true}}
+	m := new(commitment)
 	found := finding{candidates: s.examineNew(t, plain)}
 	j := s.judge(t, found.candidates, time.Now())
-	j.wait = nil
+	j.suspicious = nil
 	j.run()
 	for _, c := range found.candidates {
 		if c.rejected {
@@ -102,7 +102,7 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 		}
 	}
 	gone := s.goneNames(m)
-	if _, err := s.o.Sink.Apply(&m.change); err != nil {
+	if err := s.o.Sink.Fill(&m.change); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
 	s.known.Lock()

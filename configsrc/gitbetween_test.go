@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
 // A gitDisk lets something happen right behind the step that puts a write in its place, when the write has looked for
 // git's lock and found none.
 type gitDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	then atomic.Pointer[func()] // once
 }
 

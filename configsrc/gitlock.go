@@ -108,7 +108,7 @@ func (d *gitDesk) look(folder string, touched int64) (unfinished string) {
 		return d.unfinished
 	}
 	for _, m := range gitMarks {
-		if _, there := lookAt(filepath.Join(folder, m.name)); there {
+		if _, err := os.Lstat(filepath.Join(folder, m.name)); err == nil {
 			unfinished = m.of
 		}
 	}
@@ -125,9 +125,9 @@ func (s *Source) gitNow() (now gitState) {
 		return now
 	}
 	now.locked = gitLocked(git)
-	if folder, ok := lookAt(git); ok {
-		now.touched = folder.moved
-		now.unfinished = s.git.look(git, folder.moved)
+	if folder, err := os.Lstat(git); err == nil {
+		now.touched = folder.ModTime().UnixNano()
+		now.unfinished = s.git.look(git, now.touched)
 	}
 	return now
 }
@@ -146,21 +146,25 @@ func (s *Source) gitBusy() bool {
 }
 
 func gitLocked(git string) bool {
-	_, locked := lookAt(filepath.Join(git, "index.lock"))
-	return locked
+	_, err := os.Lstat(filepath.Join(git, "index.lock"))
+	return err == nil
 }
 
 // gitFolder is where the index of the checkout is that the folder, links followed, is part of, "" for none.
 func (s *Source) gitFolder() string {
-	_, above, err := s.where.find()
+	root, err := filepath.EvalSymlinks(s.o.Dir)
 	if err != nil {
 		return ""
 	}
-	for _, git := range above {
-		switch there, ok := lookAt(git); {
-		case ok && there.dir:
+	if root, err = filepath.Abs(root); err != nil {
+		return ""
+	}
+	for {
+		git := filepath.Join(root, ".git")
+		switch there, err := os.Lstat(git); {
+		case err == nil && there.IsDir():
 			return git
-		case ok: // a worktree or submodule: "gitdir: <path>"
+		case err == nil: // a worktree or submodule: "gitdir: <path>"
 			b, err := os.ReadFile(git)
 			line, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
 			if err != nil || !ok {
@@ -169,8 +173,12 @@ func (s *Source) gitFolder() string {
 			if filepath.IsAbs(line) {
 				return line
 			}
-			return filepath.Join(filepath.Dir(git), line)
+			return filepath.Join(root, line)
 		}
+		up := filepath.Dir(root)
+		if up == root {
+			return ""
+		}
+		root = up
 	}
-	return ""
 }

@@ -18,11 +18,10 @@ type judge struct {
 	row        func(path string) (*catalog.FileRow, error) // the accepted row of a file
 	display    func(path string) string                    // a path as messages name it
 	locate     func(path string) (*hclfile.Result, error)  // decodes a file as it is on disk, for positions
-	wait       func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
+	suspicious func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
 	meant      func(project catalog.UUID) bool             // the project is removed on purpose, and under no new slug; nil: none is
 	require    bool                                        // sealing { require = true } is in force
 	removed    map[claim]bool                              // that the note in the Sink names: no loss. nil: none
-	pace       *pacer
 }
 
 // holders are candidates by what they claim and do not have yet: nearly nothing in a change of many files that are there
@@ -65,10 +64,7 @@ func (j *judge) run() {
 		}
 	}
 	j.holders = holders{make(map[claim]*candidate, news), map[claim][]*candidate{}}
-	for i, c := range j.candidates {
-		if i%256 == 255 {
-			j.pace.rest()
-		}
+	for _, c := range j.candidates {
 		for _, cl := range c.claims {
 			if owner := j.table.owner(cl); owner == nil || owner.path != c.path {
 				j.holders.add(cl, c)
@@ -115,10 +111,7 @@ func (j *judge) conflicts() {
 	lost := map[*candidate]bool{}
 	for round := 0; ; round++ {
 		moved := false
-		for i, c := range j.candidates {
-			if i%256 == 255 {
-				j.pace.rest()
-			}
+		for _, c := range j.candidates {
 			if c.gone || c.out() && !lost[c] {
 				continue
 			}
@@ -210,11 +203,8 @@ func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool 
 
 // explain makes the diagnostics of c's conflicts: both places are named.
 func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
-	here, refs := c.positions(j.display(c.path)), c.refs
-	if refs == nil && here != nil && here.Declared != nil { // of what was decoded apart, only the claims are here
-		refs = here.Declared.Refs()
-	}
-	for _, ref := range refs {
+	here := c.positions(j.display(c.path))
+	for _, ref := range c.refs {
 		eachClaim(ref, func(what string, cl claim) {
 			path, conflict := j.keeper(c, cl)
 			if !conflict {
@@ -299,12 +289,12 @@ func sharesClaim(a, b catalog.Ref) bool {
 
 // second sets aside what must be seen twice. It reports whether it set anything aside.
 func (j *judge) second() (moved bool) {
-	if j.wait == nil {
+	if j.suspicious == nil {
 		return false
 	}
 	for _, c := range j.candidates {
-		if !c.waiting && j.wait(c) {
-			c.waiting, moved = true, true
+		if !c.suspect && j.suspicious(c) {
+			c.suspect, moved = true, true
 		}
 	}
 	return moved
@@ -335,7 +325,7 @@ func (j *judge) loss() (n counts, removed []claim) {
 		if j.removed[cl] || j.claimant(c, cl, func(h *candidate) bool { return !h.rejected }) {
 			return 0
 		}
-		if !c.waiting {
+		if !c.suspect {
 			removed = append(removed, cl)
 		}
 		return 1
@@ -354,9 +344,9 @@ func (j *judge) loss() (n counts, removed []claim) {
 	return n, removed
 }
 
-// anyWaiting reports whether some candidate needs a second look.
-func (j *judge) anyWaiting() bool {
-	return slices.ContainsFunc(j.candidates, func(c *candidate) bool { return c.waiting })
+// anySuspect reports whether some candidate needs a second look.
+func (j *judge) anySuspect() bool {
+	return slices.ContainsFunc(j.candidates, func(c *candidate) bool { return c.suspect })
 }
 
 // lostToBroken holds a removal back while a file that was broken in the same look names what is removed: the block may

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
-// A slugMove is what a write does to a project's slug. The key lists that name it follow in the same write
-// (api/README.md, Keys): their files are exchanged first, the project's file last, so that a list never names a slug that another
-// project may have meanwhile. What a crash leaves in between is undone by the note, see undo.go.
+// A slugMove is what a write does to a project's slug. The key lists that name the slug follow in the same write: their
+// files are exchanged first and the project's file last, so that a list never names a slug that another project may have
+// meanwhile. After a crash in between, the note of the write undoes it (atomicfile.Note).
 type slugMove struct {
 	from, to string   // to is "" where the project is removed
 	files    []string // that were looked at for keys, the project's own file apart
@@ -102,7 +103,7 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 	if !reflect.DeepEqual(&want, c.declared) {
 		return nil, fmt.Errorf("edit %s: %w", path, hclfile.ErrVerify)
 	}
-	return &bodySwap{path: path, target: target, content: out, like: info, want: stamp.Hash, c: c}, nil
+	return &bodySwap{path: path, c: c, file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Content: out, Like: info, Old: stamp.Hash}}, nil
 }
 
 // keys are the keys as they are after the move.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -83,7 +84,7 @@ func TestSlugMoveDies(t *testing.T) {
 				alive := left.Load() >= 0
 				end()
 
-				r, s, end := openDying(t, dir, configsrc.OSDisk{})
+				r, s, end := openDying(t, dir, atomicfile.OSDisk{})
 				got := folder(t, dir)
 				switch fmt.Sprint(got) {
 				case fmt.Sprint(c.after):
@@ -165,11 +166,11 @@ func TestUnknownSlugIsTold(t *testing.T) {
 
 // A hookedDisk calls before in front of each step of a write.
 type hookedDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	before func()
 }
 
-func (d hookedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d hookedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	d.before()
 	return d.OSDisk.CreateTemp(dir, pattern, perm)
 }

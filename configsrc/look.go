@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
 
@@ -21,43 +21,10 @@ type scope struct {
 	all   bool     // every file; else only paths
 	hash  bool     // read and hash every file, whatever its size and time say
 	paths []string // slash-separated, below the folder: files, folders or what file() names
-	// named are those of paths that nobody is known to have written into: there is a file under a name, as every write of
-	// ours puts it there. Such a file is another one by its stamp, or none.
-	named map[string]bool
+	// replaced are those of paths into which no event tells of a write: the file was put there whole, under its name, as
+	// our own writes do. Its stamp tells whether it is the accepted one, even if that is racy.
+	replaced map[string]bool
 }
-
-// A candidate is a file that is not as it was accepted, with what a look makes of it.
-type candidate struct {
-	path     string
-	prev     *file        // as it was accepted; nil: never
-	known    *quarantined // it is as broken as it was
-	gone     bool
-	touched  bool // the content is as it was; only the stamp is another, or was too young to be trusted
-	stamp    catalog.Stamp
-	bytes    []byte
-	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
-	declared *catalog.Declared // nil when it does not decode, or is packed
-	packed   []byte            // declared as the Sink packs it, among many candidates
-	spool    catalog.Spool     // packed and bytes, where another process has made them
-	refs     []catalog.Ref     // of what was decoded here
-	objects  int               // how many it declares
-	counts   counts            // and which
-	claims   []claim           // of the accepted state itself, where they are the same
-	deps     []catalog.Dep
-	diags    hclfile.Diagnostics // of the file itself
-	fault    error               // of the disk, from reading what file() names: why there are diags
-	cross    hclfile.Diagnostics // of the file among the others
-	plain    bool                // holds a clear-text secret
-	fresh    []string            // slugs of projects with uuid = "new"
-	rejected bool
-	waiting  bool // needs a second look
-}
-
-// sound reports that the candidate's new state decodes without errors.
-func (c *candidate) sound() bool { return c.declared != nil || c.packed != nil || c.spool.Waits() }
-
-// out reports that the candidate's new state does not come in, so that the old one stays.
-func (c *candidate) out() bool { return c.rejected || c.waiting }
 
 // A finding is what gathering found.
 type finding struct {
@@ -65,12 +32,64 @@ type finding struct {
 	touched    []*candidate // same content under another time or inode: only the row is new
 }
 
+// look is one reload, from top to bottom: gather what has changed, judge it, commit what is accepted. An error means that
+// nothing was changed.
+func (s *Source) look(ctx context.Context, sc scope) error {
+	start := time.Now()
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
+	}
+	defer t.Close()
+	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
+		return s.firstLoad(ctx, t, start)
+	}
+	if s.heldNow() {
+		sc.all = true // otherwise a held change would come in piece by piece
+	}
+	found, err := s.gather(ctx, t, sc)
+	if err == nil && sc.all && len(s.clearStrays(t.temps())) > 0 {
+		found, err = s.gather(ctx, t, sc)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return s.holdTree(err.Error())
+	}
+	s.nameNew(t, found.candidates)
+	j := s.judge(t, found.candidates, start)
+	j.run()
+	loss, removed := j.loss()
+	if !s.confirmed {
+		if held, err := s.brake(found, j, loss, start); held {
+			return err
+		}
+	}
+	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
+	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has changed either. ----
+	return s.commit(found, j, start, sc.all)
+}
+
+// judge makes the judge of a live look.
+func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
+	return &judge{
+		table: s.table, candidates: candidates, require: s.sealed,
+		row:        s.o.Sink.File,
+		display:    s.display,
+		locate:     func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
+		suspicious: func(c *candidate) bool { return s.suspicious(c, now) },
+		removed:    s.removing,
+		meant:      func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
+	}
+}
+
 // gather finds what is not as it was. An error means that the folder could not be listed, and nothing may be concluded.
 func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error) {
 	var f finding
 	var todo []entry
 	s.lookNo++
-	s.reread = sc.hash
+	s.byHash = sc.hash
 	consider := func(e entry) {
 		if e.folder {
 			s.keepBelow(e.path)
@@ -89,14 +108,7 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 	}
 	var gone []string
 	if sc.all {
-		count, pace := 0, s.pace(len(s.table.files))
-		err := t.list(s.watchFolder, func(e entry) {
-			if count++; count%64 == 0 {
-				pace.rest()
-			}
-			consider(e)
-		})
-		if err != nil {
+		if err := t.list(s.watchFolder, consider); err != nil {
 			return nil, err
 		}
 		for p, prev := range s.table.files {
@@ -141,25 +153,6 @@ func (s *Source) keepBelow(dir string) {
 	}
 }
 
-// forgetAbsent drops quarantined files that were never accepted and are not there any more. Quarantined files that are
-// there always are in todo.
-func (s *Source) forgetAbsent(todo []entry) {
-	there := make(map[string]bool, len(s.bad))
-	for i := range todo {
-		if s.bad[todo[i].path] != nil {
-			there[todo[i].path] = true
-		}
-	}
-	for p := range s.bad {
-		if s.table.files[p] == nil && !there[p] {
-			s.unquarantine(p)
-		}
-	}
-}
-
-// manyBad is how many quarantined files are tried again with every event; more than that wait for the sweep.
-const manyBad = 200
-
 // expand adds to paths what has to be looked at with them: the users of a file that file() names, and what was
 // quarantined or waits, since the change may be what it waits for.
 func (s *Source) expand(paths []string) []string {
@@ -170,8 +163,8 @@ func (s *Source) expand(paths []string) []string {
 			set[f.path] = true
 		}
 	}
-	if len(s.bad) <= manyBad {
-		for p := range s.bad {
+	if len(s.quarantine) <= manyQuarantined {
+		for p := range s.quarantine {
 			set[p] = true
 		}
 	}
@@ -188,56 +181,36 @@ func (s *Source) expand(paths []string) []string {
 
 // isUnchanged decides by stat alone.
 func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
-	if prev == nil || sc.hash || prev.young.Load() && (s.recheck || !sc.named[e.path]) || e.err != nil || s.bad[e.path] != nil || !e.stat.SameStat(prev.stamp) {
+	switch s.stateOf(e.path) {
+	case pathAccepted:
+	case pathRacy:
+		if s.redecode || !sc.replaced[e.path] {
+			return false
+		}
+	default: // of a suspect that is what it was again, only reading it tells
 		return false
 	}
-	if _, suspect := s.suspects[e.path]; suspect {
-		return false // it may be one that only its content gave away; if it is what it was again, that shows by reading it
-	}
-	return depsUnchanged(t, prev.deps)
+	return !sc.hash && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
-func depsUnchanged(t *tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		info, err := t.statFile(d.Path)
-		if err != nil || !statOf(info).SameStat(d.Stamp) {
-			return false
-		}
-	}
-	return true
-}
-
-// depsAsKnown reports whether what a file takes text from has the content that was read.
-func depsAsKnown(t *tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		_, stamp, err := t.readNamed(d.Path, maxBodyFileBytes)
-		if err != nil || stamp.Hash != d.Stamp.Hash {
-			return false
-		}
-	}
-	return true
-}
-
-// examine reads and decodes what stat could not settle: with all cores before the service is ready, else in a way that
-// lets resolve keep its latency.
+// examine reads and decodes what stat could not settle.
 func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
 	start := time.Now()
 	results := make([]*candidate, len(todo))
 	touched := make([]bool, len(todo))
-	one := func(i int) { results[i], touched[i] = s.examineOne(t, todo[i]) }
-	if s.live.Load() {
-		s.examinePaced(ctx, t, todo, func(i int, c *candidate, same bool) { results[i], touched[i] = c, same })
-		if ctx.Err() != nil {
-			return
+	s.parallel(len(todo), func(i int) {
+		if ctx.Err() == nil {
+			results[i], touched[i] = s.examineOne(t, todo[i])
 		}
-	} else {
-		parallel(len(todo), one)
+	})
+	if ctx.Err() != nil {
+		return
 	}
 	for i, c := range results {
 		switch {
 		case touched[i]:
-			if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was young
-				c.prev.young.Store(fresh(c.stamp, start))
+			if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was racy
+				c.prev.racy.Store(isRacy(c.stamp, start))
 			} else {
 				f.touched = append(f.touched, c)
 			}
@@ -249,33 +222,11 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 	}
 }
 
-// examinePaced is examine while somebody waits for answers: many files in a process of their own, else one at a time with
-// pauses.
-func (s *Source) examinePaced(ctx context.Context, t *tree, todo []entry, took func(i int, c *candidate, touched bool)) {
-	pace, many := s.pace(len(todo)), len(todo) > bulk
-	one := func(i int) {
-		pace.begin()
-		c, touched := s.examineOne(t, todo[i])
-		if many && c != nil && c.declared != nil && c.declared.Sealing == nil {
-			c.packed, c.declared = s.o.Sink.Pack(c.declared), nil
-		}
-		took(i, c, touched)
-		pace.rest()
-	}
-	done := 0
-	if many {
-		done = s.examineApart(ctx, t, todo, took, one)
-	}
-	for i := done; i < len(todo) && ctx.Err() == nil; i++ {
-		one(i)
-	}
-}
-
 // examineOne reads one file; touched tells that its content is as it was. It only reads the Source, so that several
 // may run at once.
 func (s *Source) examineOne(t *tree, e entry) (c *candidate, touched bool) {
-	if bad := s.bad[e.path]; bad != nil && bad.broken != nil && !s.reread && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
-		return &candidate{path: e.path, prev: s.table.files[e.path], known: bad, diags: bad.broken}, false
+	if bad := s.quarantine[e.path]; bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
+		return &candidate{path: e.path, prev: s.table.files[e.path], refused: bad, diags: bad.broken}, false
 	}
 	c = s.examineAgainst(t, e, s.table.files[e.path])
 	return c, c != nil && c.touched
@@ -301,11 +252,11 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 		c.gone = true
 		return c
 	case err != nil:
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+cause(err).Error(), "")}
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
 		return c
 	}
 	c.stamp, c.bytes = stamp, b
-	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.recheck && (!s.reread || depsAsKnown(t, prev.deps)) {
+	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.redecode && (!s.byHash || depsAsKnown(t, prev.deps)) {
 		c.deps, c.touched = prev.deps, true
 		return c
 	}
@@ -313,118 +264,111 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	return c
 }
 
-// decode fills in what the bytes say. The result is for those who edit or point into them: it is too large to be kept for
-// every file.
-func (c *candidate) decode(display string, t *tree) *hclfile.Result {
-	return c.decodeBy(display, t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
-		return hclfile.Decode(display, c.bytes, o)
-	})
+// commit hands the accepted candidates to the Sink and brings the table and the status in step.
+func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) error {
+	j.holders = holders{} // as large as the change, and no longer needed
+	if err := s.commitPart(found, false); err != nil {
+		return err
+	}
+	if !j.anySuspect() {
+		s.removalsDone()
+	}
+	s.release(all && !j.anySuspect())
+	s.noteSuspects(found, start)
+	s.report(start, "reloaded")
+	return nil
 }
 
-// decodeBy is decode by what does for hclfile.Decode of the bytes.
-func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Options) (*hclfile.Result, hclfile.Diagnostics)) *hclfile.Result {
-	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
-	r, diags := decode(hclfile.Options{ReadFile: func(p string) ([]byte, error) {
-		asked[p] = true
-		if b, ok := c.bodies[p]; ok {
-			return b, nil
+// A commitment is a change for the Sink, with the candidates that it is made of.
+type commitment struct {
+	change catalog.Change
+	of     []*candidate // of[i] is what the table will say of change.Files[i]
+	rows   []catalog.FileRow
+}
+
+// row adds a row. All rows of a change are one allocation.
+func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
+	m.rows = append(m.rows, catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned})
+	return &m.rows[len(m.rows)-1]
+}
+
+func (m *commitment) add(c *candidate, f catalog.FileChange) {
+	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
+}
+
+// commitPart applies one change and brings the table in step with it. partial: it is a part of a first load.
+func (s *Source) commitPart(found *finding, partial bool) error {
+	n := len(found.touched) + len(found.candidates)
+	m := &commitment{of: make([]*candidate, 0, n), rows: make([]catalog.FileRow, 0, n)}
+	change := &m.change
+	change.Files = make([]catalog.FileChange, 0, n)
+	for _, c := range found.touched {
+		m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.prev.warned)})
+	}
+	for _, c := range found.candidates {
+		switch {
+		case c.rejected && !c.suspect && !s.live.Load():
+			if old := s.lastGood(c); old != nil {
+				m.add(old, catalog.FileChange{Path: old.path, Row: m.row(old, old.warned()), Declared: old.declared, Bytes: old.bytes})
+			}
+		case c.out():
+		case c.gone && c.prev == nil:
+		case c.gone:
+			m.add(c, catalog.FileChange{Path: c.path})
+		default:
+			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned() || s.overlapping[c.path] > 0), Declared: c.declared, Bytes: c.bytes})
 		}
-		b, stamp, err := t.readNamed(p, maxBodyFileBytes)
+	}
+	var gone []string
+	if len(change.Files) > 0 {
+		gone = s.goneNames(m)
+		var gen uint64
+		var err error
+		if partial || len(change.Files) == len(found.touched) { // no answer changes
+			err = s.o.Sink.Fill(change)
+		} else if gen, err = s.o.Sink.Apply(change); err == nil {
+			s.setGeneration(gen)
+		}
 		if err != nil {
-			c.failed(err)
-			return nil, linkOrCause(err)
-		}
-		stamps[p] = stamp
-		return b, nil
-	}})
-	c.diags = diags
-	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
-	for _, p := range r.Deps {
-		stamp, ok := stamps[p]
-		if !ok && !asked[p] { // a ca_file: nobody has read it yet
-			var err error
-			if _, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
-				c.failed(err)
-				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
-			}
-		}
-		c.deps = append(c.deps, catalog.Dep{Path: p, Stamp: stamp})
-	}
-	if sealing := r.Declared.Sealing; sealing != nil {
-		for _, recipient := range sealing.Recipients {
-			if err := seal.CheckRecipient(recipient); err != nil {
-				c.diags = append(c.diags, r.Diagnose(catalog.Ref{Kind: catalog.KindSealing}, hclfile.Error,
-					fmt.Sprintf("recipient %q is no age X25519 recipient: %v", recipient, err), "\"fingerpost secrets keygen\" prints one"))
-			}
+			err = fmt.Errorf("store the change: %w", err)
+			s.fail(err)
+			return err
 		}
 	}
-	if c.diags.HasErrors() {
-		return r
-	}
-	c.declared = r.Declared
-	c.refs = r.Declared.Refs()
-	c.objects, c.counts = len(c.refs), countRefs(c.refs)
-	c.claims = claimsOf(c.refs)
-	return r
+	s.known.Lock()
+	s.follow(m, found)
+	s.known.Unlock()
+	s.noteOverlaps(m, gone)
+	return nil
 }
 
-// failed notes why a file that file() names could not be read, where the disk is at fault and not the files. It may be a
-// file of another project, so its name is left out.
-func (c *candidate) failed(err error) {
-	if c.fault == nil && isDiskFault(err) {
-		c.fault = writeFault("read a file that the config file names", err)
-	}
-}
-
-// positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
-func (c *candidate) positions(display string) *hclfile.Result {
-	content := c.bytes
-	if c.spool.Waits() {
-		content = nil
-		if b, err := c.spool.Load(nil); err == nil { // else the diagnostic is about the file as a whole
-			content = b[c.spool.Packed:]
+// follow brings the table in step with what the Sink has committed. It cannot fail.
+func (s *Source) follow(m *commitment, found *finding) {
+	change := &m.change
+	now := time.Now()
+	for i := range change.Files {
+		f := &change.Files[i]
+		if f.Row == nil {
+			s.table.drop(f.Path)
+			continue
+		}
+		is := m.of[i].accepted(f.Row, now)
+		is.seen = s.lookNo
+		s.table.put(is)
+		if f.Declared != nil && f.Declared.Sealing != nil {
+			s.sealed = f.Declared.Sealing.Require
 		}
 	}
-	r, _ := hclfile.Decode(display, content, hclfile.Options{})
-	return r
-}
-
-// warned reports whether there is anything to say about an accepted candidate.
-func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
-
-// claim takes the claims of the new state. They are the caller's, who may use their memory again; where they are those of
-// the accepted state, as nearly always, that one's do for both.
-func (c *candidate) claim(claims []claim) {
-	if c.prev != nil && slices.Equal(c.prev.claims, claims) {
-		c.claims = c.prev.claims
-	} else {
-		c.claims = slices.Clone(claims)
+	if len(change.Files) > 0 && s.sealed && s.table.owner(claimOf(string(catalog.KindSealing))) == nil {
+		s.sealed = false
 	}
-}
-
-// claimsAsBefore reports whether the candidate claims what its accepted state does. It may miss that.
-func (c *candidate) claimsAsBefore() bool {
-	was := c.prev.claims
-	return len(c.claims) > 0 && len(c.claims) == len(was) && &c.claims[0] == &was[0]
-}
-
-// accepted is what the table says of the candidate once the Sink has it.
-func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
-	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
-		claims: c.claims, objects: c.objects, counts: c.counts}
-	f.young.Store(fresh(row.Stamp, now))
-	if c.touched {
-		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
+	for _, c := range found.candidates {
+		switch {
+		case c.suspect:
+		case c.rejected:
+			s.noteQuarantined(c)
+		default:
+			s.accept(c)
+		}
 	}
-	return f
-}
-
-func linkOrCause(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("there is no such file below the config folder")
-	}
-	if c := cause(err); c != err {
-		return c
-	}
-	return err
 }

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -116,7 +116,7 @@ func TestAsService(t *testing.T) {
 	if dir == "" {
 		t.Skip("the other tests here start it")
 	}
-	_, s, end := openDying(t, dir, configsrc.OSDisk{})
+	_, s, end := openDying(t, dir, atomicfile.OSDisk{})
 	defer end()
 	lines := bufio.NewScanner(os.Stdin)
 	for n := 0; lines.Scan(); n++ {

@@ -53,13 +53,9 @@ func (s *Source) goneNames(m *commitment) (names []string) {
 // noteOverlaps brings the warnings in step with a commit that table and Sink have. gone is what goneNames listed before it.
 func (s *Source) noteOverlaps(m *commitment, gone []string) {
 	l := overlapLook{s: s, stale: map[string]bool{}, touched: map[string]bool{}}
-	pace := s.pace(len(m.of))
 	for i, c := range m.of {
-		if i%64 == 63 {
-			pace.rest()
-		}
 		if m.change.Files[i].Row != nil && !c.touched {
-			l.file(c, m.refs[i])
+			l.file(c)
 		}
 	}
 	for _, name := range gone {
@@ -74,25 +70,17 @@ func (s *Source) noteOverlaps(m *commitment, gone []string) {
 	}
 	for wildcard := range l.stale {
 		l.lookBelow(wildcard)
-		pace.rest()
 	}
 	l.mark()
 }
 
-// file looks at a file that the commit has changed. refs are nil where only the Sink has them.
-func (l *overlapLook) file(c *candidate, refs []catalog.Ref) {
+// file looks at a file that the commit has changed.
+func (l *overlapLook) file(c *candidate) {
 	s := l.s
 	// A row that comes from the Sink has no hash where the file had warnings, which are to be found again.
-	anew := c.prev == nil || s.recheck || c.prev.stamp.Hash == [32]byte{}
+	anew := c.prev == nil || s.redecode || c.prev.stamp.Hash == [32]byte{}
 	if !anew && s.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
 		return
-	}
-	if refs == nil && c.counts.domains > 0 {
-		row, err := s.o.Sink.File(c.path)
-		if err != nil {
-			return
-		}
-		refs = row.Refs
 	}
 	had := map[claim]bool{}
 	if !anew {
@@ -100,7 +88,7 @@ func (l *overlapLook) file(c *candidate, refs []catalog.Ref) {
 			had[cl] = true
 		}
 	}
-	for _, ref := range refs {
+	for _, ref := range c.refs {
 		if ref.Kind != catalog.KindDomain {
 			continue
 		}
@@ -203,7 +191,7 @@ func overlapWarning(in *hclfile.Result, upper *catalog.Domain, lower, slug, file
 // mark notes in the Sink which files have warnings, so that the next start reads them again and has the warnings, too. Where
 // that fails, the next start lacks a warning, and the commit is none the worse.
 func (l *overlapLook) mark() {
-	change := catalog.Change{Partial: true}
+	var change catalog.Change
 	l.s.known.Lock()
 	for path := range l.touched {
 		f := l.s.table.files[path]
@@ -217,7 +205,7 @@ func (l *overlapLook) mark() {
 	}
 	l.s.known.Unlock()
 	if len(change.Files) > 0 {
-		_, _ = l.s.o.Sink.Apply(&change)
+		_ = l.s.o.Sink.Fill(&change)
 	}
 }
 

@@ -1,27 +1,28 @@
 package configsrc
 
 import (
+	"crypto/sha256"
+	"sort"
 	"time"
 
-	"sort"
-
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
 )
 
-// quarantine keeps a file's new content out; its last good state stays in the Sink. The log tells of it once, not with
+// noteQuarantined keeps a file's new content out; its last good state stays in the Sink. The log tells of it once, not with
 // every look.
-func (s *Source) quarantine(c *candidate) {
+func (s *Source) noteQuarantined(c *candidate) {
 	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
 	diags.Sort()
-	old := s.bad[c.path]
+	old := s.quarantine[c.path]
 	now := &quarantined{sign: c.sign(), diags: diags}
 	switch {
-	case c.known != nil:
-		now.broken, now.stamp, now.deps = c.known.broken, c.known.stamp, c.known.deps
-	case !c.sound() && c.bytes != nil && !fresh(c.stamp, time.Now()):
+	case c.refused != nil:
+		now.broken, now.stamp, now.deps = c.refused.broken, c.refused.stamp, c.refused.deps
+	case !c.sound() && c.bytes != nil && !isRacy(c.stamp, time.Now()):
 		now.broken, now.stamp, now.deps = c.diags, c.stamp, c.deps
 	}
-	s.bad[c.path] = now
+	s.quarantine[c.path] = now
 	if old != nil && old.sign == c.sign() && sameDiagnostics(old.diags, diags) {
 		return
 	}
@@ -37,15 +38,15 @@ func (s *Source) quarantine(c *candidate) {
 func (s *Source) unquarantine(path string) {
 	s.known.Lock()
 	defer s.known.Unlock()
-	delete(s.bad, path)
+	delete(s.quarantine, path)
 }
 
 // accept notes that a file came in, with its warnings.
 func (s *Source) accept(c *candidate) {
-	if s.bad[c.path] != nil && s.bad[c.path].diags.HasErrors() {
+	if s.quarantine[c.path] != nil && s.quarantine[c.path].diags.HasErrors() {
 		s.o.Logger.Info("config file is good again", "file", s.display(c.path))
 	}
-	delete(s.bad, c.path)
+	delete(s.quarantine, c.path)
 	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
 	if len(diags) == 0 || c.gone {
 		delete(s.warnings, c.path)
@@ -99,9 +100,55 @@ func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int
 }
 
 func (s *Source) badDiagnostics() map[string]hclfile.Diagnostics {
-	m := make(map[string]hclfile.Diagnostics, len(s.bad))
-	for p, q := range s.bad {
+	m := make(map[string]hclfile.Diagnostics, len(s.quarantine))
+	for p, q := range s.quarantine {
 		m[p] = q.diags
 	}
 	return m
+}
+
+// forgetAbsent drops quarantined files that were never accepted and are not there any more. Quarantined files that are
+// there always are in todo.
+func (s *Source) forgetAbsent(todo []entry) {
+	there := make(map[string]bool, len(s.quarantine))
+	for i := range todo {
+		if s.quarantine[todo[i].path] != nil {
+			there[todo[i].path] = true
+		}
+	}
+	for p := range s.quarantine {
+		if s.table.files[p] == nil && !there[p] {
+			s.unquarantine(p)
+		}
+	}
+}
+
+// manyQuarantined is how many quarantined files are tried again with every event; more than that wait for the sweep.
+const manyQuarantined = 200
+
+// lastGood takes up what a quarantined file declared last, where the Sink does not have it in the form that it needs:
+// after a change of the decoder, or while a lost store is filled anew. What others claim meanwhile is theirs.
+func (s *Source) lastGood(c *candidate) *candidate {
+	if c.prev != nil && !s.redecode {
+		return nil
+	}
+	b, err := s.o.Sink.LastGood(c.path)
+	if err != nil || b == nil {
+		return nil
+	}
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return nil
+	}
+	defer t.Close()
+	old := &candidate{path: c.path, prev: c.prev, bytes: b, stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
+	if old.decode(s.display(c.path), t); old.declared == nil {
+		return nil
+	}
+	for _, cl := range old.claims {
+		if owner := s.table.owner(cl); owner != nil && owner.path != c.path {
+			return nil
+		}
+	}
+	return old
 }

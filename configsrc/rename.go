@@ -119,7 +119,7 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 		if len(c.fresh) == 0 || c.diags.HasErrors() {
 			continue
 		}
-		err := editFile(s.o.Disk, s.o.Dir, c.path, func(src []byte) ([]byte, error) {
+		err := s.folder.Edit(c.path, func(src []byte) ([]byte, error) {
 			var err error
 			for _, slug := range c.fresh {
 				expr := hclfile.Quote(catalog.NewUUID().String())
@@ -128,7 +128,7 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 				}
 			}
 			return src, nil
-		}, exchange)
+		})
 		if err != nil {
 			s.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", s.display(c.path), "error", err)
 			continue

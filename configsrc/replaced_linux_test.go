@@ -10,13 +10,13 @@ import (
 	"syscall"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
 // A meddlingDisk has somebody do something to the files right before one step of a write, and counts the exchanges.
 type meddlingDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	before    string
 	meddle    func()
 	exchanges atomic.Int32
@@ -29,7 +29,7 @@ func (d *meddlingDisk) step(name string) {
 	}
 }
 
-func (d *meddlingDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d *meddlingDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	d.step("create")
 	return d.OSDisk.CreateTemp(dir, pattern, perm)
 }

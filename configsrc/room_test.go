@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -37,18 +38,18 @@ func (s *safeBuffer) String() string {
 // TestRoom: every kind of write is refused while there is too little room, and goes through as soon as there is enough.
 func TestRoom(t *testing.T) {
 	const large, enough = 1 << 40, 16 << 20
-	var room atomic.Pointer[configsrc.Room] // nil: the file system does not tell
+	var room atomic.Pointer[atomicfile.Room] // nil: the file system does not tell
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
 	log := new(safeBuffer)
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	r, err := resolver.Open(resolver.Options{Logger: logger})
 	must(t, err)
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: logger, MaxDelete: 1, Room: func(at string) (configsrc.Room, error) {
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: logger, MaxDelete: 1, Room: func(at string) (atomicfile.Room, error) {
 		if now := room.Load(); now != nil && at == dir {
 			return *now, nil
 		}
-		return configsrc.Room{}, errors.ErrUnsupported
+		return atomicfile.Room{}, errors.ErrUnsupported
 	}})
 	must(t, s.Load(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +60,7 @@ func TestRoom(t *testing.T) {
 		running.Wait()
 		must(t, r.Close())
 	}()
-	refused := func(is configsrc.Room, says string) {
+	refused := func(is atomicfile.Room, says string) {
 		t.Helper()
 		room.Store(&is)
 		before := read(t, file)
@@ -83,7 +84,7 @@ func TestRoom(t *testing.T) {
 		onlyFiles(t, dir, "a.hcl")
 	}
 	n := 0
-	goes := func(is *configsrc.Room) {
+	goes := func(is *atomicfile.Room) {
 		t.Helper()
 		room.Store(is)
 		n++
@@ -92,15 +93,15 @@ func TestRoom(t *testing.T) {
 		}
 	}
 	goes(nil)
-	goes(&configsrc.Room{Bytes: large, FreeBytes: enough, Inodes: 1 << 20, FreeInodes: 64})
-	goes(&configsrc.Room{Bytes: large, FreeBytes: enough}) // no inodes are counted
-	goes(&configsrc.Room{Bytes: 1 << 20, FreeBytes: 1<<20/10 + 1, Inodes: 100, FreeInodes: 10})
-	refused(configsrc.Room{Bytes: large, FreeBytes: enough - 1}, "16777 kB free, 16777 kB are kept")
-	refused(configsrc.Room{Bytes: large, FreeBytes: 3_000_000}, "3000 kB free")
-	goes(&configsrc.Room{Bytes: large, FreeBytes: large})
-	refused(configsrc.Room{Bytes: large, FreeBytes: large, Inodes: 1 << 20, FreeInodes: 63}, "63 inodes free, 64 are kept")
-	refused(configsrc.Room{Bytes: 1 << 20, FreeBytes: 1<<20/10 - 1}, "104 kB free, 104 kB are kept")
-	refused(configsrc.Room{Bytes: large, FreeBytes: large, Inodes: 100, FreeInodes: 9}, "9 inodes free, 10 are kept")
+	goes(&atomicfile.Room{Bytes: large, FreeBytes: enough, Inodes: 1 << 20, FreeInodes: 64})
+	goes(&atomicfile.Room{Bytes: large, FreeBytes: enough}) // no inodes are counted
+	goes(&atomicfile.Room{Bytes: 1 << 20, FreeBytes: 1<<20/10 + 1, Inodes: 100, FreeInodes: 10})
+	refused(atomicfile.Room{Bytes: large, FreeBytes: enough - 1}, "16777 kB free, 16777 kB are kept")
+	refused(atomicfile.Room{Bytes: large, FreeBytes: 3_000_000}, "3000 kB free")
+	goes(&atomicfile.Room{Bytes: large, FreeBytes: large})
+	refused(atomicfile.Room{Bytes: large, FreeBytes: large, Inodes: 1 << 20, FreeInodes: 63}, "63 inodes free, 64 are kept")
+	refused(atomicfile.Room{Bytes: 1 << 20, FreeBytes: 1<<20/10 - 1}, "104 kB free, 104 kB are kept")
+	refused(atomicfile.Room{Bytes: large, FreeBytes: large, Inodes: 100, FreeInodes: 9}, "9 inodes free, 10 are kept")
 	goes(nil)
 	if text := log.String(); strings.Count(text, "too little room") != 2 || strings.Count(text, "has room again") != 2 {
 		t.Errorf("log:\n%s", text)

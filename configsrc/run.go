@@ -164,9 +164,9 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 		return
 	}
 	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, sweepAtMost*found.cost))
-	if !s.recheck { // else what is young is to be decoded anew
-		for _, f := range found.grown {
-			f.young.Store(false) // of the table, or of nobody
+	if !s.redecode { // else what is racy has to be decoded anew
+		for _, f := range found.outlived {
+			f.racy.Store(false) // of the table, or of nobody
 		}
 	}
 	if moved := s.watch != nil && s.watch.moved(); s.watch == nil || found.stale || moved {

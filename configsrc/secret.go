@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
@@ -63,7 +64,7 @@ func (s *Secrets) readFile(name string) (string, error) {
 			break // there is something of this name, and another file is not meant
 		}
 	}
-	return "", fmt.Errorf("read secret file %s: %w", name, cause(err))
+	return "", fmt.Errorf("read secret file %s: %w", name, atomicfile.Cause(err))
 }
 
 // readBelow reads a file below a folder. It opens regular files only: a FIFO would keep the opening goroutine waiting.

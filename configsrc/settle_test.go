@@ -67,7 +67,7 @@ func TestSavedWithTimeSetBack(t *testing.T) {
 	n := newNode(t, dir, nodeOptions{})
 	n.until("the stamp can be trusted", func() bool {
 		must(t, n.source.StatSweep(n.ctx))
-		return !n.source.Young("acme.hcl")
+		return !n.source.Racy("acme.hcl")
 	})
 	unseen(t, file, named("acme", "Name 2", "acme.example"))
 	must(t, n.source.StatSweep(n.ctx))
@@ -84,7 +84,7 @@ func TestNewFileIsAppliedOnce(t *testing.T) {
 	must(t, n.source.Reload(n.ctx))
 	n.until("the stamp can be trusted", func() bool {
 		must(t, n.source.StatSweep(n.ctx))
-		return !n.source.Young("other.hcl")
+		return !n.source.Racy("other.hcl")
 	})
 	if after, _ := sink.count(); after != before+1 {
 		t.Errorf("%d changes for one write", after-before)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -23,6 +23,9 @@ const decoderRevision = 2
 type Sink interface {
 	// Apply commits a change as a whole and returns the generation that readers see from then on.
 	Apply(*catalog.Change) (generation uint64, err error)
+	// Fill is Apply without a new generation: for the parts of a first load, which nobody is answered from before the next
+	// Apply, and for rows alone.
+	Fill(*catalog.Change) error
 	// Generation is the newest that Apply has returned, in this process or before it.
 	Generation() uint64
 	// Files yields the file table until yield returns false.
@@ -31,8 +34,6 @@ type Sink interface {
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the bytes of a file as they were accepted last.
 	LastGood(path string) ([]byte, error)
-	// Pack encodes what a file declares, for FileChange.Packed.
-	Pack(*catalog.Declared) []byte
 	// Pace tells whether somebody reads what is served, so that work in the background takes its time.
 	Pace(on bool)
 	// KeysNaming lists the names of the keys whose lists hold a slug.
@@ -63,14 +64,10 @@ type Options struct {
 	AcceptDeletes bool
 	// ReadOnly keeps the Source from replacing uuid = "new" in the files.
 	ReadOnly bool
-	// Apart makes the command by which a change of many files is decoded in a process of its own: one that calls
-	// DecodeFiles with the folder that it has open as descriptor 3, the spool that is descriptor 4, and its standard input
-	// and output. Nil: it is done in this one.
-	Apart func(ctx context.Context) *exec.Cmd
 	// Problems are of the node itself. The status shows them with those of the files.
 	Problems hclfile.Diagnostics
 	// Disk replaces the system calls of writes, for tests; nil is the disk itself.
-	Disk Disk
+	Disk atomicfile.Disk
 	// OnProgress, if set, is told during a first load how many of the files have been taken up.
 	OnProgress func(done, total int)
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
@@ -82,28 +79,28 @@ type Options struct {
 	// none can be. See Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
 	// Room measures the file system of a folder; nil asks the system. For tests.
-	Room func(dir string) (Room, error)
+	Room func(dir string) (atomicfile.Room, error)
 }
 
 // A Source keeps a Sink in step with a folder. Load, then Run; the other methods are safe for concurrent use.
 type Source struct {
 	o    Options
-	live atomic.Bool // somebody reads what is served: bulk work is paced
+	live atomic.Bool // the Sink serves answers: work on many files leaves it a core
 	asks chan ask
 
 	updates chan *update // see write.go
 	writers writers
-	writing atomic.Int32 // API writes under way
-	parsed  parsedFiles  // that were written lately
-	where   whereabouts  // of Dir
+	folder  atomicfile.Folder // config files and what is next to them
+	writing atomic.Int32      // API writes under way
+	parsed  parsedFiles       // that were written lately
 	git     gitDesk
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone
 	// writes them, so that it reads without it.
-	known sync.RWMutex
-	table *table
-	bad   map[string]*quarantined
-	watch *watch // nil: the timer alone looks
+	known      sync.RWMutex
+	table      *table
+	quarantine map[string]*quarantined
+	watch      *watch // nil: the timer alone looks
 
 	// Below: only the goroutine that looks.
 	lookNo   uint64
@@ -114,41 +111,15 @@ type Source struct {
 	overlapping map[string]int           // how many of overlaps a file has
 	unknown     map[string]*unknownSlugs // by file
 	suspects    map[string]suspect
-	recheck     bool // take up files whose bytes are the same, too
-	reread      bool // this look trusts no stamp
+	redecode    bool // the decoder is another one: decode every file anew, also with the same bytes
+	byHash      bool // this look trusts no stamp
 	confirmed   bool
-	sealed      bool // sealing { require = true } is in force
-	strays      map[string]*stray
+	sealed      bool           // sealing { require = true } is in force
 	removing    map[claim]bool // projects and domains that the note in the Sink names, see removal.go
 
 	mu     sync.Mutex // guards status
 	status Status
 }
-
-// A quarantined file's new content is not served; what it declared last in a good state is.
-type quarantined struct {
-	sign  string // of the state that was refused
-	diags hclfile.Diagnostics
-	// broken are the problems of the file by itself: as long as it has this stamp and its dependencies have theirs, there is
-	// no need to parse it again. Empty where its problem is with other files, or cannot be told by a stamp.
-	broken hclfile.Diagnostics
-	stamp  catalog.Stamp
-	deps   []catalog.Dep
-}
-
-// A suspect may be a half-written state: it needs a second look.
-type suspect struct {
-	sign  string
-	stamp catalog.Stamp
-	since time.Time
-}
-
-// is reports whether a candidate is the suspect, untouched: a file that is cut and written again and again has the same
-// content at many looks, and is half-written at each of them.
-func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
-
-// secondLook is how long a suspicious state must hold (configsrc/README.md, Reload).
-const secondLook = 500 * time.Millisecond
 
 // settleAtMost is how long a load or a reload waits for files to settle.
 const settleAtMost = 10 * time.Second
@@ -156,9 +127,9 @@ const settleAtMost = 10 * time.Second
 // New returns a Source that has not looked yet.
 func New(o Options) *Source {
 	if o.Disk == nil {
-		o.Disk = OSDisk{}
+		o.Disk = atomicfile.OSDisk{}
 	}
-	s := &Source{o: o, asks: make(chan ask), updates: make(chan *update), where: whereabouts{dir: o.Dir}, table: newTable()}
+	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s
@@ -182,7 +153,7 @@ func (s *Source) Load(ctx context.Context) error {
 func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.bad, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, map[string]hclfile.Diagnostics{}
+	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, map[string]hclfile.Diagnostics{}
 	s.overlaps, s.overlapping = map[string]overlap{}, map[string]int{}
 }
 
@@ -198,6 +169,15 @@ func (s *Source) setLive(on bool) {
 	s.o.Sink.Pace(on)
 }
 
+// clearStrays settles what writes that were cut off have left, on a node that may write, and returns the files that change
+// so.
+func (s *Source) clearStrays(paths []string) (changed []string) {
+	if s.o.ReadOnly {
+		return nil
+	}
+	return s.folder.Clear(paths)
+}
+
 // settle is the look of a first load.
 func (s *Source) settle(ctx context.Context) error {
 	s.confirmed = s.confirmed || s.o.AcceptDeletes
@@ -209,7 +189,7 @@ func (s *Source) settle(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	s.recheck = false
+	s.redecode = false
 	return s.o.Sink.SetDecoderRevision(decoderRevision)
 }
 
@@ -239,10 +219,10 @@ func (s *Source) loadTable() error {
 	if err != nil {
 		return fmt.Errorf("read the decoder revision: %w", err)
 	}
-	s.recheck = revision != decoderRevision
+	s.redecode = revision != decoderRevision
 	now := time.Now()
 	err = s.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.put(fileOf(path, row, s.recheck || row.Warned || fresh(row.Stamp, now)))
+		s.table.put(fileOf(path, row, s.redecode || row.Warned || isRacy(row.Stamp, now)))
 		return true
 	})
 	if err != nil {
@@ -255,107 +235,4 @@ func (s *Source) loadTable() error {
 		s.sealed = sealing.Require
 	}
 	return nil
-}
-
-// look looks once at what sc names and commits what it accepts. An error means that nothing was changed.
-func (s *Source) look(ctx context.Context, sc scope) error {
-	start := time.Now()
-	t, err := openTree(s.o.Dir)
-	if err != nil {
-		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", cause(err)))
-	}
-	defer t.Close()
-	t.known = s.knownPath
-	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
-		return s.firstLoad(ctx, t, start)
-	}
-	if s.heldNow() {
-		sc.all = true // what is held is judged whole, or it would come in by pieces
-	}
-	found, err := s.gather(ctx, t, sc)
-	if err == nil && sc.all && len(s.clearStrays(t.temps())) > 0 {
-		found, err = s.gather(ctx, t, sc)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return s.holdTree(err.Error())
-	}
-	s.nameNew(t, found.candidates)
-	j := s.judge(t, found.candidates, start)
-	j.run()
-	loss, removed := j.loss()
-	if !s.confirmed {
-		if held, err := s.brake(found, j, loss, start); held {
-			return err
-		}
-	}
-	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without
-	return s.commit(found, j, start, sc.all)
-}
-
-// judge makes the judge of a live look.
-func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
-	return &judge{
-		table: s.table, candidates: candidates, require: s.sealed,
-		row:     s.o.Sink.File,
-		display: s.display,
-		locate:  func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
-		wait:    func(c *candidate) bool { return s.suspicious(c, now) },
-		removed: s.removing,
-		meant:   func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
-		pace:    s.pace(len(candidates)),
-	}
-}
-
-// suspicious says whether a candidate must be seen twice: what is newly broken, empty, shorter by an object or gone may
-// be a file between two system calls of its writer.
-func (s *Source) suspicious(c *candidate, now time.Time) bool {
-	if b := s.bad[c.path]; b != nil && b.sign == c.sign() && c.rejected {
-		return false // known to be bad
-	}
-	odd := c.gone || c.rejected || c.prev != nil && c.objects < c.prev.objects
-	if !odd {
-		return false
-	}
-	first, known := s.suspects[c.path]
-	return !known || !first.is(c) || now.Sub(first.since) < secondLook
-}
-
-// sign tells one state of a file from another.
-func (c *candidate) sign() string {
-	switch {
-	case c.known != nil:
-		return c.known.sign
-	case c.gone:
-		return "gone"
-	case c.bytes == nil && len(c.diags) > 0:
-		return c.diags[0].Summary
-	}
-	return string(c.stamp.Hash[:])
-}
-
-// due is when the oldest suspect may be looked at again.
-func (s *Source) due() time.Time {
-	var first time.Time
-	for _, x := range s.suspects {
-		if at := x.since.Add(secondLook); first.IsZero() || at.Before(first) {
-			first = at
-		}
-	}
-	return first
-}
-
-// locate decodes a file as it is on disk now.
-func locate(t *tree, display, path string) (*hclfile.Result, error) {
-	b, _, err := t.read(path, MaxFileBytes)
-	if err != nil {
-		return nil, err
-	}
-	r, _ := hclfile.Decode(display, b, hclfile.Options{})
-	if r == nil {
-		return nil, errors.New("does not decode")
-	}
-	return r, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -35,7 +36,7 @@ type nodeOptions struct {
 	readOnly bool
 	accept   bool
 	loadOnly bool // no Run
-	disk     configsrc.Disk
+	disk     atomicfile.Disk
 	resolver *resolver.Resolver // somebody else's, who closes it; nil: one of its own
 	sink     configsrc.Sink     // nil: the resolver
 }

@@ -75,7 +75,7 @@ func (s *Source) report(start time.Time, word string) {
 	st.LastSuccess = st.LastReload
 	st.Files, st.Projects, st.Domains = len(s.table.files), s.table.total.projects, s.table.total.domains
 	st.Problems, st.Errors, st.Warnings = problems, errors, warnings
-	st.Quarantined, st.Error = len(s.bad), ""
+	st.Quarantined, st.Error = len(s.quarantine), ""
 	switch {
 	case st.Held != nil:
 		st.State = StateHeld

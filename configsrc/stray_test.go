@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 )
 
 // strayName is the name of a temporary file that was to change places with target.
@@ -147,7 +148,7 @@ func TestStraysWhileRunning(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), strayNew)
 	n := newNode(t, dir, nodeOptions{})
-	unlock, err := configsrc.LockFolder(dir) // as a write does
+	unlock, err := atomicfile.Lock(dir) // as a write does
 	must(t, err)
 	write(t, filepath.Join(dir, ".fingerpost-1.tmp"), "half")
 	write(t, filepath.Join(dir, strayName("acme.hcl", strayOld, strayNew)), strayHuman)
@@ -193,7 +194,7 @@ func TestLongName(t *testing.T) {
 	long := strings.Repeat("x", 191) // and .hcl
 	for name, ok := range map[string]bool{long[1:] + ".hcl": true, long + ".hcl": false} {
 		write(t, filepath.Join(dir, name), "one\n")
-		err := configsrc.EditFile(dir, name, appendText("two\n"))
+		err := atomicfile.Edit(dir, name, appendText("two\n"))
 		if ok && err != nil || !ok && (err == nil || !strings.Contains(err.Error(), "rename it")) {
 			t.Errorf("%d bytes: %v", len(name), err)
 		}

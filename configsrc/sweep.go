@@ -12,22 +12,21 @@ import (
 // A swept is what a sweep found: hints, like those of events.
 type swept struct {
 	scope
-	read  int           // files, for their young stamps
-	grown []*file       // of these, have the content that was accepted, at a time when their stamps can be trusted
-	temps []string      // temporary files
-	stale bool          // some watch is not on the folder that is there now
-	cost  time.Duration // without the pauses
-	hash  bool
+	read     int           // files, for their racy stamps
+	outlived []*file       // of these, have the content that was accepted, at a time when their stamps can be trusted
+	temps    []string      // temporary files
+	stale    bool          // some watch is not on the folder that is there now
+	cost     time.Duration // without the pauses
+	hash     bool
 }
 
-// sweep compares the whole folder with the table by stat, and by content where a stamp was too young, and tells what is
-// not the same. It runs beside the looks, in small steps with pauses, so that a save is never kept waiting; what it finds, a
-// look judges.
+// sweep compares the whole folder with the table by stat, and by content where a stamp is racy, and tells what is
+// not the same. It runs in a goroutine of its own, in small steps with pauses; a look judges what it finds.
 func (s *Source) sweep(ctx context.Context) (out swept) {
 	if !s.o.ReadOnly {
 		_ = s.checkRoom() // for the status; a write asks again
 	}
-	pace := s.sweepPace(ctx)
+	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
@@ -35,7 +34,6 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		return out
 	}
 	defer t.Close()
-	t.known = s.knownPath
 	seen := s.newMarks()
 	n := 0
 	var closed []string // folders that cannot be listed
@@ -54,7 +52,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		if prev != nil {
 			seen.mark(prev.number)
 		}
-		if !sameAsKnown(t, prev, e) || prev.young.Load() && !out.grow(t, prev, pace) {
+		if !sameAsKnown(t, prev, e) || prev.racy.Load() && !out.readRacy(t, prev, pace) {
 			out.paths = append(out.paths, e.path)
 		}
 		if n++; n%32 == 0 {
@@ -73,7 +71,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 			out.paths = append(out.paths, p)
 		}
 	}
-	for p := range s.bad {
+	for p := range s.quarantine {
 		out.paths = append(out.paths, p)
 	}
 	s.known.RUnlock()
@@ -86,7 +84,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 // hashSweep reads every known file and tells whose content is not what was accepted, though size, times and inode are.
 func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	out.hash = true
-	pace := s.sweepPace(ctx)
+	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
@@ -106,6 +104,45 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 		pace.rest()
 	}
 	return out
+}
+
+// A sweepPace spreads a sweep over time: after each piece of work it rests sweepAtMost times as long, so that sweeps, which
+// never end, take no noticeable share of a core from requests.
+type sweepPace struct {
+	ctx    context.Context // ends the rests
+	rests  bool
+	began  time.Time
+	piece  time.Time     // when the present piece began
+	rested time.Duration // so far
+}
+
+// sweepWhole is the number of files up to which a sweep needs no rests.
+const sweepWhole = 256
+
+func (s *Source) newSweepPace(ctx context.Context) *sweepPace {
+	now := time.Now()
+	s.known.RLock()
+	defer s.known.RUnlock()
+	return &sweepPace{ctx: ctx, rests: s.live.Load() && len(s.table.files) > sweepWhole, began: now, piece: now}
+}
+
+// worked is the time since the beginning without the rests.
+func (p *sweepPace) worked() time.Duration { return time.Since(p.began) - p.rested }
+
+// rest ends a piece of work. A piece that took over 5 ms was kept waiting itself, so a rest is 1 s at most.
+func (p *sweepPace) rest() {
+	if !p.rests {
+		return
+	}
+	ended := time.Now()
+	timer := time.NewTimer(min((sweepAtMost-1)*ended.Sub(p.piece), time.Second))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
+	p.piece = time.Now()
+	p.rested += p.piece.Sub(ended)
 }
 
 // marks are files by their number in the table. Where a file takes the number of another meanwhile, the one may pass for
@@ -137,31 +174,21 @@ func (s *Source) knownAs(path string) *file {
 	return s.table.files[path]
 }
 
-// knownPath returns the table's own text of a path, "" if it has none.
-func (s *Source) knownPath(at []byte) string {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	if f := s.table.files[string(at)]; f != nil {
-		return f.path
-	}
-	return ""
-}
-
 // sameAsKnown reports whether a file is, by stat, as it was accepted.
 func sameAsKnown(t *tree, prev *file, e entry) bool {
 	return prev != nil && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
-// youngPerSweep is how many files a sweep reads at most because their stamps were young: few enough for it to take little
+// racyPerSweep is how many files a sweep reads at most because their stamps are racy: few enough for it to take little
 // longer than without.
-const youngPerSweep = 250
+const racyPerSweep = 250
 
-// grow reads a file with a young stamp, now that it can be trusted, so that no look need do it, for which a save may have
-// to wait; the API may have written thousands. It returns false where the file is not what was accepted. What is too young
-// still, or one too many, waits for the next sweep. A time in the future is never old enough to be trusted.
-func (out *swept) grow(t *tree, f *file, pace *pacer) (same bool) {
+// readRacy reads a file with a racy stamp, now that the stamp can be trusted, so that no look has to, which a save may have
+// to wait for: the API may have written thousands of files. It returns false if the file is not what was accepted. What is
+// still too young, or exceeds racyPerSweep, is left to the next sweep. A time in the future is never old enough.
+func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
 	age := time.Since(touched(f.stamp))
-	if out.read == youngPerSweep || 0 <= age && age < racy {
+	if out.read == racyPerSweep || 0 <= age && age < racyFor {
 		return true
 	}
 	out.read++
@@ -170,8 +197,8 @@ func (out *swept) grow(t *tree, f *file, pace *pacer) (same bool) {
 	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
 		return false
 	}
-	if age >= racy {
-		out.grown = append(out.grown, f)
+	if age >= racyFor {
+		out.outlived = append(out.outlived, f)
 	}
 	return true
 }

@@ -87,9 +87,8 @@ type file struct {
 	claims  []claim // as claimsOf orders them
 	objects int
 	counts  counts
-	// young: stamp was fresh when it was taken, so that only the hash tells whether the file is the same; or the file has to be
-	// decoded anew, see Source.recheck. It changes outside of Source.known.
-	young  atomic.Bool
+	// racy: only the content tells whether the file is the accepted one, see pathState. It changes without Source.known.
+	racy   atomic.Bool
 	warned bool   // decoding gave warnings
 	seen   uint64 // the last full look that found it
 }
@@ -151,10 +150,10 @@ func (t *table) number(f *file) {
 }
 
 // fileOf is the entry of a row that a Sink has.
-func fileOf(path string, row *catalog.FileRow, young bool) *file {
+func fileOf(path string, row *catalog.FileRow, racy bool) *file {
 	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
 		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
-	f.young.Store(young)
+	f.racy.Store(racy)
 	return f
 }
 
@@ -225,4 +224,25 @@ func (t *table) drop(path string) {
 	t.free = append(t.free, f.number)
 	t.unuse(f)
 	t.subtract(f)
+}
+
+func depsUnchanged(t *tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		info, err := t.statFile(d.Path)
+		if err != nil || !statOf(info).SameStat(d.Stamp) {
+			return false
+		}
+	}
+	return true
+}
+
+// depsAsKnown reports whether what a file takes text from has the content that was read.
+func depsAsKnown(t *tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		_, stamp, err := t.readNamed(d.Path, maxBodyFileBytes)
+		if err != nil || stamp.Hash != d.Stamp.Hash {
+			return false
+		}
+	}
+	return true
 }

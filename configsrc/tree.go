@@ -3,7 +3,6 @@ package configsrc
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -11,19 +10,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
 
 // MaxFileBytes is the largest config file (configsrc/README.md, Language).
 const MaxFileBytes = 1 << 20
-
-// maxBodyFileBytes bounds a file that file() names; the template's own limit, in catalog, is tighter.
-const maxBodyFileBytes = 1 << 20
-
-// racy is how long after a write the file system may still give an unchanged time to a further one.
-const racy = 50 * time.Millisecond
 
 // isConfigName reports whether a file name is one of config: .hcl, not hidden, not an editor's leftover.
 func isConfigName(name string) bool {
@@ -36,19 +29,12 @@ func ignoredName(name string) bool {
 		strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
-var errKeepsChanging = errors.New("keeps changing while it is read")
-
-// A tree is the config folder as one look sees it: opened anew each time, since a link above it may have been swapped.
+// A tree is the config folder as one look sees it. Each look opens it again, since a link above it may have been swapped.
 type tree struct {
 	dir      string
 	root     *os.Root
 	strays   []string        // temporary files that the last list has seen
 	unlisted map[string]bool // folders that it has not listed, with files in them to which links lead
-	// known, if set, returns a path that is kept anyway, "" for one that is not. It must not keep the one that it is given.
-	known func(at []byte) string
-	at    []byte // scratch
-	// dirents is the memory into which openFolder reads.
-	dirents []byte
 }
 
 func openTree(dir string) (*tree, error) {
@@ -59,7 +45,7 @@ func openTree(dir string) (*tree, error) {
 	return &tree{dir: dir, root: root, unlisted: map[string]bool{}}, nil
 }
 
-// lateTree is openTree for whoever may need nothing but read: the folder is opened when the first file is.
+// lateTree is openTree for a caller that only reads files: the folder is opened with the first file.
 func lateTree(dir string) *tree { return &tree{dir: dir} }
 
 // open opens the folder, where that has not been done.
@@ -144,31 +130,33 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	if folder != nil {
 		folder(dir)
 	}
-	names, err := t.readFolder(dir)
+	in, names, err := t.readFolder(dir)
 	switch {
 	case err == nil:
-		defer names.close()
+		defer in.Close()
 	case dir == "":
-		return fmt.Errorf("the config folder cannot be listed: %w", cause(err))
+		return fmt.Errorf("the config folder cannot be listed: %w", atomicfile.Cause(err))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // gone since its parent was read
 	default:
-		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", cause(err)), folder: true})
+		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", atomicfile.Cause(err)), folder: true})
 		return nil
 	}
 	var folders []string
-	for name, kind, ok := names.next(); ok; name, kind, ok = names.next() {
+	for _, one := range names {
+		name := one.Name()
+		at := path.Join(dir, name)
 		switch {
 		case ignoredName(name):
-			if isTemp(name) {
-				t.strays = append(t.strays, path.Join(dir, name))
+			if atomicfile.IsTemp(name) {
+				t.strays = append(t.strays, at)
 			}
 		case isConfigName(name):
-			if e, ok := t.listed(names, dir, name); ok {
-				yield(e)
+			if info, err := in.Lstat(name); !errors.Is(err, fs.ErrNotExist) { // else it is gone since its folder was read
+				yield(t.entryOf(at, info, err))
 			}
-		case kind == fs.ModeDir || kind == fs.ModeIrregular && t.isFolder(path.Join(dir, name)):
-			folders = append(folders, path.Join(dir, name))
+		case one.IsDir():
+			folders = append(folders, at)
 		}
 	}
 	for _, sub := range folders {
@@ -179,46 +167,22 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	return nil
 }
 
-// listed is the entry of a config name in a folder; false for one that is gone since the folder was read.
-func (t *tree) listed(in *folder, dir, name string) (e entry, ok bool) {
-	e.path = t.join(dir, name)
-	if in.regular(name, &e) {
-		e.limit()
-		return e, true
+// readFolder reads the names in a folder at once: names that are read one by one are not those of one moment. The caller
+// closes in, which is the folder.
+func (t *tree) readFolder(dir string) (in *os.Root, names []fs.DirEntry, err error) {
+	if in, err = t.root.OpenRoot(rootName(dir)); err != nil {
+		return nil, nil, err
 	}
-	info, err := t.root.Lstat(filepath.FromSlash(e.path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return e, false
+	f, err := in.Open(".")
+	if err == nil {
+		names, err = f.ReadDir(-1)
+		f.Close()
 	}
-	return t.entryOf(e.path, info, err), true
-}
-
-// join is path.Join of a folder and a name in it. What known has as well is not made anew.
-func (t *tree) join(dir, name string) string {
-	t.at = t.at[:0]
-	if dir != "" {
-		t.at = append(append(t.at, dir...), '/')
-	}
-	t.at = append(t.at, name...)
-	if t.known != nil {
-		if at := t.known(t.at); at != "" {
-			return at
-		}
-	}
-	return string(t.at)
-}
-
-func (t *tree) isFolder(at string) bool {
-	info, err := t.root.Lstat(filepath.FromSlash(at))
-	return err == nil && info.IsDir()
-}
-
-func (t *tree) readFolder(dir string) (*folder, error) {
-	f, err := t.root.Open(rootName(dir))
 	if err != nil {
-		return nil, err
+		in.Close()
+		return nil, nil, err
 	}
-	return t.openFolder(f)
+	return in, names, nil
 }
 
 // stat looks at one path. ok is false when nothing is there; isDir tells a folder that may hold config.
@@ -244,7 +208,7 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 		}
 	}
 	if err != nil {
-		e.err = fmt.Errorf("cannot be read: %w", cause(err))
+		e.err = fmt.Errorf("cannot be read: %w", atomicfile.Cause(err))
 		return e
 	}
 	if e.err = regular(info); e.err != nil {
@@ -291,16 +255,16 @@ func (t *tree) noteLink(at string) {
 // links lead that it has seen.
 func (t *tree) temps() []string {
 	for dir := range t.unlisted {
-		names, err := t.readFolder(dir)
+		in, names, err := t.readFolder(dir)
 		if err != nil {
 			continue // what list said about the link says it
 		}
-		for name, _, ok := names.next(); ok; name, _, ok = names.next() {
-			if isTemp(name) {
-				t.strays = append(t.strays, path.Join(dir, name))
+		for _, one := range names {
+			if atomicfile.IsTemp(one.Name()) {
+				t.strays = append(t.strays, path.Join(dir, one.Name()))
 			}
 		}
-		names.close()
+		in.Close()
 	}
 	clear(t.unlisted)
 	return t.strays
@@ -313,141 +277,9 @@ func linkError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("is a symbolic link to nothing; remove it, or put back the file that it names")
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("cannot be read: %w", cause(err))
+		return fmt.Errorf("cannot be read: %w", atomicfile.Cause(err))
 	}
 	return errors.New("is a symbolic link that leads out of the config folder; put the file itself into the folder")
-}
-
-func regular(info fs.FileInfo) error {
-	switch m := info.Mode(); {
-	case m.IsRegular():
-		return nil
-	case m.IsDir():
-		return errors.New("is a folder; only regular files are read")
-	case m&fs.ModeNamedPipe != 0:
-		return errors.New("is a FIFO; only regular files are read")
-	case m&fs.ModeSocket != 0:
-		return errors.New("is a socket; only regular files are read")
-	}
-	return errors.New("is a device or special file; only regular files are read")
-}
-
-// readNamed is read for a file that file() or ca_file names. No list has told what it is, so it is looked at before it is
-// opened: to open a device may do something, and to open a FIFO lets its writer go on.
-func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	if err := t.open(); err != nil {
-		return nil, catalog.Stamp{}, err
-	}
-	info, err := t.statFile(at)
-	if err == nil {
-		err = regular(info)
-	}
-	if err != nil {
-		return nil, catalog.Stamp{}, err
-	}
-	return t.read(at, limit)
-}
-
-// read returns a file's bytes and the stamp that belongs to them: when size, time or inode move while it is read, it is
-// read again. A file that does not hold still for five tries is an error, and so a matter of the next look.
-func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	if err := t.open(); err != nil {
-		return nil, catalog.Stamp{}, err
-	}
-	for range 5 {
-		b, stamp, moved, err := t.readOnce(at, limit)
-		if err != nil || !moved {
-			return b, stamp, err
-		}
-	}
-	return nil, catalog.Stamp{}, errKeepsChanging
-}
-
-func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, moved bool, err error) {
-	// Without O_NONBLOCK a FIFO put in the file's place would block the open for ever.
-	var f *os.File
-	err = t.follow(at, func(name string) (err error) {
-		f, err = t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		return err
-	})
-	if err != nil {
-		return nil, stamp, false, err
-	}
-	defer f.Close()
-	before, err := f.Stat()
-	if err != nil {
-		return nil, stamp, false, err
-	}
-	if err := regular(before); err != nil {
-		return nil, stamp, false, err
-	}
-	if before.Size() > limit {
-		return nil, stamp, false, fmt.Errorf("is %d bytes long; at most 1 MiB (%d bytes) is allowed", before.Size(), limit)
-	}
-	b = make([]byte, 0, before.Size()+1)
-	if b, err = readAll(io.LimitReader(f, limit+1), b); err != nil {
-		return nil, stamp, false, err
-	}
-	after, err := t.statFile(at)
-	if err != nil {
-		return nil, stamp, false, err
-	}
-	stamp = stampOf(after, b)
-	return b, stamp, !statOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size, nil
-}
-
-// stampOf is the stamp of a file that is like this and has these bytes.
-func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
-	s := statOf(info)
-	s.Hash = digest(content)
-	return s
-}
-
-// statOf is a stamp without the hash.
-func statOf(info fs.FileInfo) catalog.Stamp {
-	return catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Changed: changed(info), Inode: inode(info)}
-}
-
-// renamed is the stamp of a file that has got the name at after it was read: to give it one changes the inode. Where the file
-// is not the same in all else, the stamp is left as it is, and a look finds the difference.
-func renamed(s catalog.Stamp, at string) catalog.Stamp {
-	info, err := os.Lstat(at)
-	if err != nil {
-		return s
-	}
-	now := s
-	if now.Changed = changed(info); !now.SameStat(statOf(info)) {
-		return s
-	}
-	return now
-}
-
-// readAll is io.ReadAll into a buffer that was made large enough.
-func readAll(r io.Reader, b []byte) ([]byte, error) {
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-// fresh reports a stamp so young that a further write might not show in it.
-func fresh(s catalog.Stamp, now time.Time) bool { return now.Sub(touched(s)) < racy }
-
-// touched is the later of a stamp's times.
-func touched(s catalog.Stamp) time.Time {
-	if s.Changed.After(s.ModTime) {
-		return s.Changed
-	}
-	return s.ModTime
 }
 
 func rootName(dir string) string {
@@ -455,25 +287,4 @@ func rootName(dir string) string {
 		return "."
 	}
 	return filepath.FromSlash(dir)
-}
-
-// cause strips the paths that os puts into its errors: messages name the file already, relative to the config folder, and
-// callers must not hear where that is.
-func cause(err error) error {
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		return pe.Err
-	case errors.As(err, &le):
-		return le.Err
-	}
-	return err
-}
-
-func inode(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Ino
-	}
-	return 0
 }

@@ -14,13 +14,14 @@ import (
 	"testing"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
 // A dyingDisk works for so many steps and then for none any more, as the disk of a process that is killed.
 type dyingDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	left *atomic.Int64
 }
 
@@ -33,7 +34,7 @@ func (d dyingDisk) step() error {
 	return nil
 }
 
-func (d dyingDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d dyingDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	if err := d.step(); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (d dyingDisk) alive(f func() error) error {
 
 // A dyingFile writes half of its content where it dies.
 type dyingFile struct {
-	configsrc.TempFile
+	atomicfile.TempFile
 	disk dyingDisk
 }
 
@@ -116,7 +117,7 @@ func TestWriteOfSeveralFilesDies(t *testing.T) {
 			alive := left.Load() >= 0
 			end()
 
-			fresh, _, end := openDying(t, dir, configsrc.OSDisk{})
+			fresh, _, end := openDying(t, dir, atomicfile.OSDisk{})
 			want := after
 			if bodiesOnly {
 				want = map[string]string{"acme.hcl": before["acme.hcl"], "mail/a.html": after["mail/a.html"], "text/a.txt": after["text/a.txt"]}
@@ -176,7 +177,7 @@ func TestSavedAfterWriteDied(t *testing.T) {
 		}
 	}
 	put(t, filepath.Join(dir, "a.txt"), "by hand\n")
-	r, _, end := openDying(t, dir, configsrc.OSDisk{})
+	r, _, end := openDying(t, dir, atomicfile.OSDisk{})
 	defer end()
 	p, err := r.ProjectBySlug("acme")
 	if err != nil {
@@ -187,7 +188,7 @@ func TestSavedAfterWriteDied(t *testing.T) {
 	}
 }
 
-func openDying(t *testing.T, dir string, disk configsrc.Disk) (*resolver.Resolver, *configsrc.Source, func()) {
+func openDying(t *testing.T, dir string, disk atomicfile.Disk) (*resolver.Resolver, *configsrc.Source, func()) {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})

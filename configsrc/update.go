@@ -3,185 +3,72 @@ package configsrc
 import (
 	"context"
 	"errors"
-	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
-// An update is one file's new content on its way to its place and to the Sink. It is made by whoever writes; the looking
-// goroutine puts it in place, several at a time, so that one Apply and one sync of the folder do for all.
+// An update is one write: the new content of a file, and of further files that change with it, on its way to its place and
+// to the Sink. The writer makes and stages it, submit hands it to the goroutine that looks, and that goroutine puts a round
+// of updates in place: one sync of each folder and one Apply for all of them.
 type update struct {
-	c       *candidate     // the new content, decoded; gone: the file is to be removed
-	want    [32]byte       // hash of the content that it replaces
-	had     map[claim]bool // what the replaced content claims
-	counted []claim        // the projects and domains among it
-	target  string         // the file, links followed
-	kept    string         // what giveBack had to keep beside the file
-	temp    string         // the new content, synced, beside the file; what was there, once it is in place
-	create  bool           // there is no file yet
-	removes catalog.UUID   // of the project that goes, zero for none
-	project int64          // the id of the project that is written, zero for a new one
-	bodies  []*bodySwap    // the files that change with it
-	moves   *slugMove      // nil: the project's slug stays
-	stays   bool           // only those change
-	note    string         // of the write of several files, while it is on its way, see undo.go
+	c       *candidate      // the new content, decoded; gone: the file is to be removed
+	had     map[claim]bool  // what the replaced content claims
+	counted []claim         // the projects and domains among it
+	file    atomicfile.Swap // of the file
+	removes catalog.UUID    // of the project that goes, zero for none
+	project int64           // the id of the project that is written, zero for a new one
+	bodies  []*bodySwap     // the files that change with it
+	moves   *slugMove       // nil: the project's slug stays
+	stays   bool            // only those change
+	note    string          // of the write of several files, while it is on its way, see undo.go
 	by      Author
 	covers  Coverage
-	disk    Disk
-	lock    io.Closer // on the folder, as long as temp may be there
 	done    chan error
 }
 
-// stage writes the new content beside its file.
-func (u *update) stage(content []byte, like fs.FileInfo) (err error) {
-	if u.lock, err = lockFolder(filepath.Dir(u.target)); err != nil {
-		return u.unstaged(err)
+// stage writes the new contents next to their files.
+func (u *update) stage() (err error) {
+	if err = u.stageBodies(); err == nil && !u.stays {
+		err = u.file.Stage()
 	}
-	if err = u.stageBodies(); err != nil || u.stays {
-		return u.unstaged(err)
+	if err != nil {
+		u.discard()
+		if errors.Is(err, atomicfile.ErrLocked) {
+			return busy(err.Error())
+		}
+		return writeFault("write "+u.c.path, err)
 	}
-	var info fs.FileInfo
-	if u.create {
-		u.temp, info, err = writeTemp(u.disk, filepath.Dir(u.target), content, nil, "")
-	} else {
-		u.temp, info, err = stageSwap(u.disk, u.target, content, like, u.want)
+	if !u.stays && !u.c.gone {
+		u.c.stamp = stampOf(u.file.Info(), u.file.Content)
 	}
-	if err != nil || u.c.gone {
-		return u.unstaged(err)
-	}
-	u.c.stamp = stampOf(info, content)
 	return nil
-}
-
-// unstaged cleans up where err says that staging failed.
-func (u *update) unstaged(err error) error {
-	if err == nil {
-		return nil
-	}
-	u.discard()
-	if errors.Is(err, errFolderLocked) {
-		return busy(err.Error())
-	}
-	return writeFault("write "+u.c.path, err)
 }
 
 // discard removes what stage wrote, or what put swapped out.
 func (u *update) discard() {
 	if u.note != "" {
-		_ = u.disk.Remove(u.note)
+		_ = u.file.Folder.Disk.Remove(u.note)
 		u.note = ""
 	}
 	for _, b := range u.bodies {
-		b.discard(u.disk)
+		b.file.Discard()
 	}
-	if u.temp != "" {
-		removeSwapped(u.disk, u.temp)
-		u.temp = ""
-	}
-	if u.lock != nil {
-		u.lock.Close()
-		u.lock = nil
-	}
+	u.file.Discard()
 }
 
-// put brings the new content into its place, where the file still has the content that it had been made from. This is
-// the commit.
-func (u *update) put() error {
-	switch {
-	case u.create:
-		if err := u.disk.Link(u.temp, u.target); err != nil {
-			if errors.Is(err, fs.ErrExist) {
-				return fs.ErrExist
-			}
-			return writeFault("create "+u.c.path, cause(err))
-		}
-		if u.disk.Remove(u.temp) == nil { // else clearStrays does it
-			u.temp = ""
-		}
-		u.c.stamp = renamed(u.c.stamp, u.target)
-		return nil
-	case u.c.gone:
-		return u.remove()
-	}
-	var err error
-	u.kept, err = exchange(u.disk, u.temp, u.target, u.want, u.c.stamp.Hash)
-	if err == nil {
-		u.c.stamp = renamed(u.c.stamp, u.target)
-		return nil
-	}
-	if errors.Is(err, ErrChanged) {
-		return err
-	}
-	if errors.Is(err, errStranded) {
-		u.temp = ""
-	}
-	return writeFault("replace "+u.c.path, err)
-}
-
-// remove takes the file away, unless it is no longer what it was.
-func (u *update) remove() error {
-	old, err := holdAs(u.disk, u.target, u.want)
-	if errors.Is(err, ErrChanged) {
-		return err
-	}
-	if err != nil {
-		return writeFault("remove "+u.c.path, err)
-	}
-	defer old.Close()
-	if err := u.disk.Rename(u.target, u.temp); err != nil {
-		return writeFault("remove "+u.c.path, cause(err))
-	}
-	changed := old.check(u.disk, u.temp, u.want)
-	if changed == nil {
-		return nil
-	}
-	backErr := u.disk.Link(u.temp, u.target)
-	if errors.Is(backErr, fs.ErrExist) { // there is a newer save
-		u.kept, backErr = keepBeside(u.disk, u.temp, u.target)
-	}
-	if backErr != nil {
-		u.temp = ""
-		return writeFault("put "+u.c.path+" back after a save in between", errors.Join(cause(backErr), errStranded))
-	}
-	_ = u.disk.Remove(u.temp) // the save has its name again
-	if !errors.Is(changed, ErrChanged) {
-		return writeFault("read what "+u.c.path+" was", changed)
-	}
-	return ErrChanged
-}
-
-// takeBack undoes put, where nobody has saved since.
-func (u *update) takeBack() {
-	var err error
-	switch {
-	case u.create:
-		if info, serr := u.disk.Stat(u.target); serr == nil && inode(info) == u.c.stamp.Inode {
-			err = u.disk.Remove(u.target)
-		}
-	case u.c.gone:
-		err = u.disk.Link(u.temp, u.target)
-	default:
-		u.kept, err = exchange(u.disk, u.temp, u.target, u.c.stamp.Hash, u.want)
-	}
-	if errors.Is(err, errStranded) {
-		u.temp = ""
-	}
-}
-
-// submit hands an update over and waits for its end.
+// submit hands an update to the goroutine that looks and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	u.by, _ = ctx.Value(authorKey{}).(Author)
 	u.covers = coverageOf(ctx)
 	select {
 	case s.updates <- u:
-		// From here on only its end tells what became of it.
+		// The update may be committed now, whatever becomes of ctx: only its end tells.
 		err := <-u.done
 		u.discard()
 		return err
@@ -226,10 +113,10 @@ func (s *Source) refuse(updates []*update, err error) {
 	}
 }
 
-// end tells the writer, whose the update is again.
+// end gives the update back to its writer.
 func (u *update) end(err error) { u.done <- err }
 
-// writeRound commits those updates that do not depend on each other, and returns the others.
+// writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
 	git := s.gitNow()
 	if git.working() {
@@ -249,7 +136,9 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		}
 		round = append(round, u)
 	}
-	if round = s.place(s.noteRound(round), git); len(round) == 0 {
+	round = s.noteRound(round)
+	// ---- Up to here no file has changed. place exchanges the files or puts them all back; what it returns is committed. ----
+	if round = s.place(round, git); len(round) == 0 {
 		s.removalsDone()
 		return later
 	}
@@ -257,7 +146,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.candidates()...)
 	}
-	// The files are the truth: what the Sink refuses here it takes up with the next look.
+	// The files are the truth: if the Sink refuses the change, it gets it with the next look.
 	err := s.commitPart(found, false)
 	if err == nil {
 		s.removalsDone()
@@ -275,51 +164,10 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	return later
 }
 
-// clashes reports whether an update before it in the round has to do with the same objects, or with a domain above or below
-// one that it claims, and notes its own.
-func (u *update) clashes(taken map[claim]bool) bool {
-	for name := range u.newDomains() {
-		if suffix, wildcard := strings.CutPrefix(name, "*."); wildcard && taken[aboveClaim(suffix)] {
-			return true
-		}
-		for wildcard := range wildcardsAbove(name) {
-			if taken[domainClaim(wildcard)] {
-				return true
-			}
-		}
-	}
-	for _, x := range u.candidates() {
-		for _, c := range x.claims {
-			if taken[c] {
-				return true
-			}
-		}
-	}
-	for c := range u.had {
-		if taken[c] {
-			return true
-		}
-	}
-	for _, x := range u.candidates() {
-		for _, c := range x.claims {
-			taken[c] = true
-		}
-	}
-	for c := range u.had {
-		taken[c] = true
-	}
-	for name := range u.newDomains() {
-		for wildcard := range wildcardsAbove(name) {
-			taken[aboveClaim(wildcard[len("*."):])] = true
-		}
-	}
-	return false
-}
-
 // admit judges an update as a look would judge the files.
 func (s *Source) admit(u *update) error {
 	if !s.complete(u) {
-		return ErrChanged
+		return atomicfile.ErrChanged
 	}
 	all := u.candidates()
 	for _, c := range all {
@@ -327,7 +175,7 @@ func (s *Source) admit(u *update) error {
 	}
 	j := &judge{
 		table: s.table, candidates: all, require: s.sealed,
-		row: s.o.Sink.File, pace: s.pace(1),
+		row:     s.o.Sink.File,
 		display: func(path string) string { return path }, // what it says goes to the caller
 		locate:  s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
 	}
@@ -361,8 +209,8 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 	return locate(t, s.display(path), path)
 }
 
-// place puts the contents in place and makes that durable, and returns the updates for which it went well: none where git
-// is no longer as it was before. It may have looked at the files by then and be about to write over what is in them now.
+// place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git has
+// started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new ones.
 func (s *Source) place(round []*update, before gitState) []*update {
 	errs := make([]error, len(round))
 	sideBySide(len(round), func(i int) { errs[i] = s.putAll(round[i]) })
@@ -387,7 +235,7 @@ func (s *Source) place(round []*update, before gitState) []*update {
 		return nil
 	}
 	errs = make([]error, len(folders))
-	sideBySide(len(folders), func(i int) { errs[i] = syncFolder(s.o.Disk, folders[i]) })
+	sideBySide(len(folders), func(i int) { errs[i] = atomicfile.SyncFolder(s.o.Disk, folders[i]) })
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error
@@ -403,7 +251,103 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	return durable
 }
 
-// sideBySide runs f(0) … f(n-1), which mostly wait for the disk, at the same time.
+// putAll exchanges all files of an update: texts and key lists first, the project's file last. If one of them cannot be
+// exchanged, the others are put back. If there are several, a note that is durable before the first exchange lets the next
+// look finish the way back after a crash (atomicfile.Note).
+func (s *Source) putAll(u *update) (err error) {
+	defer func() {
+		if err != nil {
+			u.takeBodiesBack()
+		}
+	}()
+	swaps, d := u.swaps(), s.o.Disk
+	if len(swaps) > 1 {
+		if u.note, err = atomicfile.Note(d, swaps); err != nil {
+			return writeFault("write "+u.c.path, err)
+		}
+	}
+	last := len(swaps) - 1
+	for i, b := range u.bodies {
+		if i == last {
+			if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
+				return writeFault("write "+u.c.path, err)
+			}
+		}
+		if err = b.file.Put(); err != nil {
+			return swapFault(err)
+		}
+		b.stamp = renamed(b.stamp, b.file.Target)
+	}
+	u.depend()
+	if u.stays {
+		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || digest(now) != u.file.Old {
+			return atomicfile.ErrChanged
+		}
+		return nil
+	}
+	if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
+		return writeFault("write "+u.c.path, err)
+	}
+	return u.put()
+}
+
+// takeAllBack undoes putAll.
+func (u *update) takeAllBack() {
+	if !u.stays {
+		u.file.TakeBack()
+		if len(u.bodies) > 0 {
+			_ = atomicfile.SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
+		}
+	}
+	u.takeBodiesBack()
+}
+
+func (u *update) takeBodiesBack() {
+	for _, b := range u.bodies {
+		b.file.TakeBack()
+	}
+}
+
+// swaps are the files that the update writes, in the order in which they are put.
+func (u *update) swaps() (all []*atomicfile.Swap) {
+	for _, b := range u.bodies {
+		all = append(all, &b.file)
+	}
+	if !u.stays {
+		all = append(all, &u.file)
+	}
+	return all
+}
+
+// targets are the files that the update writes, links followed.
+func (u *update) targets() []string { return atomicfile.Targets(u.swaps()) }
+
+// put brings the new content into its place. This is the commit.
+func (u *update) put() error {
+	if err := u.file.Put(); err != nil {
+		return swapFault(err)
+	}
+	if !u.c.gone {
+		u.c.stamp = renamed(u.c.stamp, u.file.Target)
+	}
+	return nil
+}
+
+// takeBack undoes what put did, and ends the update.
+func (s *Source) takeBack(u *update, why error) {
+	u.takeAllBack()
+	u.end(why)
+}
+
+// swapFault says what a caller may know of a Swap that was not put.
+func swapFault(err error) error {
+	if fault, is := errors.AsType[*atomicfile.Fault](err); is {
+		return writeFault(fault.Step, fault.Err)
+	}
+	return err
+}
+
+// sideBySide runs f(0) … f(n-1) at the same time: they mostly wait for the disk.
 func sideBySide(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
@@ -413,10 +357,4 @@ func sideBySide(n int, f func(i int)) {
 		f(0)
 	}
 	wg.Wait()
-}
-
-// takeBack undoes what put did, and ends the update.
-func (s *Source) takeBack(u *update, why error) {
-	s.takeAllBack(u)
-	u.end(why)
 }

@@ -211,15 +211,15 @@ func (w *watch) wake() {
 func (w *watch) take() (sc scope, stale bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sc = scope{all: w.all, paths: make([]string, 0, len(w.paths)), named: make(map[string]bool, len(w.paths))}
+	sc = scope{all: w.all, paths: make([]string, 0, len(w.paths)), replaced: make(map[string]bool, len(w.paths))}
 	for p, written := range w.paths {
 		sc.paths = append(sc.paths, p)
 		if !written {
-			sc.named[p] = true
+			sc.replaced[p] = true
 		}
 	}
 	if w.all { // then not all writes have been noted
-		sc.named = nil
+		sc.replaced = nil
 	}
 	stale = w.stale
 	w.paths, w.all, w.stale = map[string]bool{}, false, false

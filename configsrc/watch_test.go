@@ -35,10 +35,10 @@ func TestNamed(t *testing.T) {
 				w.note(dir, fsnotify.Event{Name: filepath.Join(dir, filepath.FromSlash(e.name)), Op: e.op})
 			}
 			sc, _ := w.take()
-			if got := slices.Sorted(maps.Keys(sc.named)); !slices.Equal(got, c.named) || (sc.named == nil) != c.nobody {
-				t.Errorf("named %v, want %v", sc.named, c.named)
+			if got := slices.Sorted(maps.Keys(sc.replaced)); !slices.Equal(got, c.named) || (sc.replaced == nil) != c.nobody {
+				t.Errorf("named %v, want %v", sc.replaced, c.named)
 			}
-			if sc, _ := w.take(); len(sc.paths)+len(sc.named) > 0 || sc.all {
+			if sc, _ := w.take(); len(sc.paths)+len(sc.replaced) > 0 || sc.all {
 				t.Errorf("taken twice: %+v", sc)
 			}
 		})

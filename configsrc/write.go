@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -100,10 +101,10 @@ func (s *Source) retried(ctx context.Context, write func() error) error {
 	}
 	defer s.beginWrite()()
 	err := s.patient(ctx, write)
-	if errors.Is(err, ErrChanged) {
+	if errors.Is(err, atomicfile.ErrChanged) {
 		err = s.patient(ctx, write)
 	}
-	if errors.Is(err, ErrChanged) {
+	if errors.Is(err, atomicfile.ErrChanged) {
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
 	}
 	return err
@@ -184,7 +185,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
 	if bytes.Equal(out, e.src) && len(e.draft.Bodies()) == 0 {
-		s.parsed.keep(path, u.want, e.decoded.Parsed())
+		s.parsed.keep(path, u.file.Old, e.decoded.Parsed())
 		return nil
 	}
 	made, err := s.fill(u, t, out, e, keySwaps)
@@ -229,7 +230,8 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 	for _, c := range now.claims {
 		had[c] = true
 	}
-	u := &update{target: target, want: stamp.Hash, had: had, counted: now.claims[:now.counts.projects+now.counts.domains], disk: s.o.Disk, done: make(chan error, 1)}
+	u := &update{file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Old: stamp.Hash}, had: had,
+		counted: now.claims[:now.counts.projects+now.counts.domains], done: make(chan error, 1)}
 	sound := now.declared
 	if len(now.diags) > 0 {
 		sound = nil
@@ -240,13 +242,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 
 // readTarget reads a file that is going to be replaced. target is its path without links.
 func (s *Source) readTarget(t *tree, path string) (target string, src []byte, stamp catalog.Stamp, info fs.FileInfo, err error) {
-	if root, _, err := s.where.find(); err == nil {
-		target = filepath.Join(root, filepath.FromSlash(path))
-		if src, info, ok := readPlain(target, MaxFileBytes); ok { // nearly always
-			return target, src, stampOf(info, src), info, nil
-		}
-	}
-	if target, err = editTarget(s.o.Dir, path); err != nil {
+	if target, err = atomicfile.Target(s.o.Dir, path); err != nil {
 		return "", nil, stamp, nil, writeFault("edit "+path, err)
 	}
 	if src, stamp, err = t.read(path, MaxFileBytes); err != nil {
@@ -293,9 +289,11 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 	}
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
-		return made, u.stage(nil, nil)
+		u.file.Removes = true
+		return made, u.stage()
 	}
-	return made, u.stage(out, e.info)
+	u.file.Content, u.file.Like = out, e.info
+	return made, u.stage()
 }
 
 func (s *Source) isLink(path string) bool {
@@ -314,7 +312,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 		return writeFault("open the config folder", err)
 	}
 	defer t.Close()
-	root, _, err := s.where.find()
+	root, err := filepath.EvalSymlinks(s.o.Dir)
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
@@ -322,8 +320,8 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
 	}
-	u := &update{c: c, target: filepath.Join(root, name), create: true, disk: s.o.Disk, done: make(chan error, 1)}
-	if err := u.stage(content, nil); err != nil {
+	u := &update{c: c, done: make(chan error, 1), file: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
+	if err := u.stage(); err != nil {
 		return err
 	}
 	return s.submit(ctx, u)
@@ -340,11 +338,11 @@ func (s *Source) fileOf(c claim) (path string, ok bool) {
 	return f.path, true
 }
 
-// brokenFile is why nothing can be written beside a quarantined file of the same name.
+// brokenFile is why no file of this name can be created: one that is quarantined has it.
 func (s *Source) brokenFile(path string, covers Coverage) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	if bad := s.bad[path]; bad != nil {
+	if bad := s.quarantine[path]; bad != nil {
 		return s.invalidFile(bad.diags, covers)
 	}
 	return nil
@@ -356,17 +354,14 @@ const tooMuch = "the file has at most 1 MiB, and this change has more than there
 
 // writeFault says what a caller may know of a system call that failed. The original files are as they were.
 func writeFault(step string, err error) error {
-	var unfit *unfitError
-	var unknown *unknownWriterError
+	var unfit *atomicfile.UnfitError
 	switch {
 	case errors.As(err, &unfit):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.path + " cannot be written: " + unfit.why}
-	case errors.As(err, &unknown):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unknown.path + " cannot be written: " + unknown.why}
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.Path + " cannot be written: " + unfit.Why}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + cause(err).Error()}
-	case isDiskFault(err):
-		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + cause(err).Error()}
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + atomicfile.Cause(err).Error()}
+	case atomicfile.IsDiskFault(err):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + atomicfile.Cause(err).Error()}
 	case errors.Is(err, errKeepsChanging):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
 	case errors.Is(err, fs.ErrNotExist):
@@ -375,18 +370,6 @@ func writeFault(step string, err error) error {
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": something else has taken the file's place; try again when the files have been reloaded"}
 	}
 	return fmt.Errorf("%s: %w", step, err)
-}
-
-// diskFaults say nothing of the files and everything of the machine: the disk or the network behind it fails, or something
-// has run out. A later try may succeed.
-var diskFaults = []error{
-	syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.EBADMSG, syscall.ENODATA,
-	syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOTCONN, syscall.EHOSTDOWN,
-	syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
-}
-
-func isDiskFault(err error) bool {
-	return slices.ContainsFunc(diskFaults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
 // inForce is a project with its settings as they are served.

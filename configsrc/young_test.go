@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -65,7 +66,7 @@ func TestWriteIsAppliedOnce(t *testing.T) {
 		must(t, n.source.Reload(n.ctx))
 		n.until("the stamp can be trusted", func() bool {
 			must(t, n.source.StatSweep(n.ctx))
-			return !n.source.Young("a.hcl")
+			return !n.source.Racy("a.hcl")
 		})
 		if after, _ := sink.count(); after != before+1 {
 			t.Errorf("write %d: %d changes of what is served", i, after-before)
@@ -96,14 +97,14 @@ func TestRecheckWaits(t *testing.T) {
 }
 
 // An unsyncedDisk is as fast as a disk should be.
-type unsyncedDisk struct{ configsrc.OSDisk }
+type unsyncedDisk struct{ atomicfile.OSDisk }
 
-type unsyncedFile struct{ configsrc.TempFile }
+type unsyncedFile struct{ atomicfile.TempFile }
 
 func (unsyncedDisk) SyncFolder(string) error { return nil }
 func (unsyncedFile) Sync() error             { return nil }
 
-func (d unsyncedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d unsyncedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	f, err := d.OSDisk.CreateTemp(dir, pattern, perm)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func TestSweepReadsTheYoung(t *testing.T) {
 		must(t, os.Remove(outside))
 		n.until("the sweep has read it", func() bool {
 			must(t, n.source.StatSweep(n.ctx))
-			return n.name("acme.example") == want || !n.source.Young("a.hcl")
+			return n.name("acme.example") == want || !n.source.Racy("a.hcl")
 		})
 		if n.name("acme.example") == want {
 			return

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"errors"
+	"time"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -12,32 +13,59 @@ import (
 func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 	r.applying.Lock()
 	defer r.applying.Unlock()
+	effect, err := r.apply(c, (*store.Store).Apply)
+	if err != nil {
+		return 0, err
+	}
+	r.tell(c, effect)
+	return effect.Generation, nil
+}
+
+// Fill is Apply without a new generation: for all but the last part of a first load, which nobody is answered from, and
+// for rows alone.
+func (r *Resolver) Fill(c *catalog.Change) error {
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	effect, err := r.apply(c, (*store.Store).Fill)
+	if err != nil {
+		return err
+	}
+	if len(effect.Projects)+len(effect.Domains) > 0 || effect.Many || effect.Defaults || effect.Keys {
+		r.feed.unsure = true
+	}
+	return nil
+}
+
+// An applier is store.Store.Apply or Fill.
+type applier func(*store.Store, *catalog.Change, time.Time, func(next *store.Preview)) (*store.Effect, error)
+
+// apply commits a change to the store that takes writes, or to the one that takes over. The caller holds applying.
+func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error) {
 	for {
 		st := r.writes.Load()
-		effect, err := r.applyTo(st, c)
+		effect, err := r.applyTo(st, c, apply)
 		if err == nil {
-			r.tell(c, effect)
-			return effect.Generation, nil
+			return effect, nil
 		}
 		if effect != nil {
 			r.feed.unsure = true // it is committed all the same
 		}
 		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrDamaged) {
-			return 0, err
+			return nil, err
 		}
 		// The store that failed may have the change already, and the one that takes over has it from there.
 		r.feed.unsure = true
 		if r.takeOver(st) != nil {
-			return 0, readError(err)
+			return nil, readError(err)
 		}
 	}
 }
 
 // applyTo follows the order that the proof in stamps needs.
-func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, error) {
+func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*store.Effect, error) {
 	var prepared []*Answer
 	began := false
-	effect, err := st.Apply(c, r.options.Now(), func(next *store.Preview) {
+	effect, err := apply(st, c, r.options.Now(), func(next *store.Preview) {
 		if next != nil && st == r.reads.Load() {
 			prepared = r.prepare(next)
 		}
@@ -56,12 +84,8 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 		err = r.settle(st)
 		r.unsettled = err != nil // then the next change tries again, or the store that takes over
 	}
-	rest := c.Rest
-	if rest == nil {
-		rest = func() {}
-	}
 	if prepared != nil {
-		_ = st.Warm(rest) // what cannot be read now fails who asks for it
+		_ = st.Warm(func() {}) // what cannot be read now fails who asks for it
 	}
 	r.stamps.raise(effect, r.hashName)
 	if effect.Defaults {
@@ -70,7 +94,7 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 	r.getReady(prepared)
 	r.endChange()
 	r.dropChangedSecrets(effect)
-	r.place(prepared, rest)
+	r.place(prepared)
 	return effect, err
 }
 
@@ -90,9 +114,6 @@ func (r *Resolver) endChange() {
 		_ = m.Close() // who reads at the moment hears of errors itself
 	}
 }
-
-// Pack encodes what a file declares, for a Change that takes long to gather: FileChange.Packed.
-func (r *Resolver) Pack(d *catalog.Declared) []byte { return store.Pack(d) }
 
 // Pace tells whether somebody waits for answers: then what the store does in the background takes its time.
 func (r *Resolver) Pace(on bool) {

@@ -36,13 +36,16 @@ func big(b *testing.B, o resolver.Options) *resolver.Resolver {
 	r := open(b, o)
 	const part = 1000
 	for start := 0; start < benchProjects; start += part {
-		c := &catalog.Change{Partial: start+part < benchProjects}
+		c := new(catalog.Change)
 		for i := range part {
 			c.Files = append(c.Files, benchFile(start+i))
 		}
-		if _, err := r.Apply(c); err != nil {
+		if err := r.Fill(c); err != nil {
 			b.Fatal(err)
 		}
+	}
+	if _, err := r.Apply(new(catalog.Change)); err != nil {
+		b.Fatal(err)
 	}
 	return r
 }

@@ -149,10 +149,7 @@ func everything(revision uint64) []*Event {
 // more. The caller holds applying.
 func (r *Resolver) tell(c *catalog.Change, e *store.Effect) {
 	f := &r.feed
-	if c.Partial || r.reads.Load() != r.writes.Load() { // nobody is answered from it yet
-		if c.Partial && len(e.Projects)+len(e.Domains) == 0 && !e.Many && !e.Defaults && !e.Keys {
-			return
-		}
+	if r.reads.Load() != r.writes.Load() { // nobody is answered from it yet
 		f.unsure = true
 		return
 	}

@@ -237,7 +237,7 @@ func TestMassChangeIsOneReset(t *testing.T) {
 	// A first load comes in parts, of which only the last counts.
 	empty := open(t, resolver.Options{})
 	cursor, _ = empty.Events().Newest()
-	if _, err := empty.Apply(&catalog.Change{Partial: true, Files: []catalog.FileChange{file("a.hcl", block("a", "a.example"))}}); err != nil {
+	if err := empty.Fill(&catalog.Change{Files: []catalog.FileChange{file("a.hcl", block("a", "a.example"))}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := next(&cursor); got != "" {

@@ -15,10 +15,7 @@ func (r *Resolver) prepare(next *store.Preview) (prepared []*Answer) {
 	b := &building{r: r}
 	busiest := r.front.busiest(maxPrepared)
 	prepared = make([]*Answer, 0, len(busiest))
-	for i, had := range busiest {
-		if i%4 == 3 {
-			next.Rest()
-		}
+	for _, had := range busiest {
 		b.host, b.form = had.host, had.form
 		// All wildcards are tried, since the change may bring the first one. What cannot be built now is built when it is asked for.
 		if b.read(next, true, r.settledDefaults) != nil || !b.found {
@@ -58,19 +55,13 @@ func (r *Resolver) getReady(prepared []*Answer) {
 }
 
 // place puts what is ready into the cache. That takes a while, so it serves from where it is until then.
-func (r *Resolver) place(prepared []*Answer, rest func()) {
-	for i, a := range prepared {
-		if i%placeTurn == placeTurn-1 {
-			rest()
-		}
+func (r *Resolver) place(prepared []*Answer) {
+	for _, a := range prepared {
 		r.front.put(cacheKey(a.hash, a.form), a)
 		r.keep(a)
 	}
 	r.ready.Store(nil)
 }
-
-// placeTurn answers are put into the cache before a rest.
-const placeTurn = 64
 
 // isReady returns the prepared answer to host, if there is one and the change that it was made for has ended.
 func (r *Resolver) isReady(key uint64, host []byte, form Form) *Answer {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 )
 
 // mainThatDies is main for a server that is killed by itself before the step of a write that $DIES numbers, from 1 for
@@ -21,13 +21,13 @@ func mainThatDies() {
 	if n, err := strconv.Atoi(d.leaveOut); err == nil {
 		d.at = int64(n)
 	}
-	ctx := context.WithValue(context.Background(), diskKey{}, configsrc.Disk(d))
+	ctx := context.WithValue(context.Background(), diskKey{}, atomicfile.Disk(d))
 	os.Exit(runContext(ctx, os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // A deathDisk is the disk, with an end before one of its steps.
 type deathDisk struct {
-	configsrc.OSDisk
+	atomicfile.OSDisk
 	at       int64 // 0: never
 	leaveOut string
 	writing  atomic.Bool // the first write has begun
@@ -44,7 +44,7 @@ func (d *deathDisk) step(name string) bool {
 	return !strings.Contains(d.leaveOut, name)
 }
 
-func (d *deathDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (configsrc.TempFile, error) {
+func (d *deathDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfile.TempFile, error) {
 	d.writing.Store(true)
 	d.step("create")
 	f, err := d.OSDisk.CreateTemp(dir, pattern, perm)
@@ -98,7 +98,7 @@ func (d *deathDisk) SyncFolder(dir string) error {
 
 // A deathTemp is a temporary file of a deathDisk.
 type deathTemp struct {
-	configsrc.TempFile
+	atomicfile.TempFile
 	d *deathDisk
 }
 

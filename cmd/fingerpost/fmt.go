@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 )
 
@@ -65,7 +65,7 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 			fmt.Fprintln(t.out, name)
 		}
 		if !check && !showDiff {
-			err := configsrc.EditFile(filepath.Dir(name), filepath.Base(name), func(src []byte) ([]byte, error) {
+			err := atomicfile.Edit(filepath.Dir(name), filepath.Base(name), func(src []byte) ([]byte, error) {
 				out, diags := hclfile.Format(src)
 				if diags.HasErrors() {
 					return nil, fmt.Errorf("format %s: %s", name, diags[0].Summary)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver/catalog"
@@ -134,11 +135,11 @@ func (f folder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
 }
 
 func (f folder) Create(name string, content []byte) error {
-	return configsrc.CreateFile(string(f), name, content)
+	return atomicfile.Create(string(f), name, content)
 }
 
 func (f folder) Edit(name string, edit func(src []byte) ([]byte, error)) error {
-	return configsrc.EditFile(string(f), name, edit)
+	return atomicfile.Edit(string(f), name, edit)
 }
 
 // refuseImport ends an import before it wrote anything.

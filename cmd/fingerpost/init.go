@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 )
 
 // The folder that init writes: commented, valid, formatted, and without a key, since each installation makes its own.
@@ -83,7 +83,7 @@ func writeNew(t terminal, dir, name string, content []byte) error {
 		fmt.Fprintf(t.err, "%s exists and was left alone\n", path)
 		return nil
 	}
-	if err := configsrc.CreateFile(dir, filepath.ToSlash(name), content); err != nil {
+	if err := atomicfile.Create(dir, filepath.ToSlash(name), content); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(t.out, path)

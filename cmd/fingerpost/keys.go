@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -223,9 +224,9 @@ func quoteList(words []string) string {
 // addBlock appends a block to a file, which is made where there is none.
 func addBlock(dir, path, block string) error {
 	if _, err := os.Lstat(filepath.Join(dir, path)); errors.Is(err, fs.ErrNotExist) {
-		return configsrc.CreateFile(dir, path, []byte(block))
+		return atomicfile.Create(dir, path, []byte(block))
 	}
-	return configsrc.EditFile(dir, path, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, block) })
+	return atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, block) })
 }
 
 func printKey(t terminal, k catalog.Key, text, file string, asJSON bool) error {
@@ -313,7 +314,7 @@ func newKeysRevoke(t terminal) *cobra.Command {
 			if k == nil {
 				return no("there is no key %q in %s", args[0], dir)
 			}
-			err = configsrc.EditFile(dir, k.file.Path, func(src []byte) ([]byte, error) {
+			err = atomicfile.Edit(dir, k.file.Path, func(src []byte) ([]byte, error) {
 				return hclfile.RemoveBlock(src, "key", k.Name)
 			})
 			if err != nil {
@@ -371,7 +372,7 @@ func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool)
 		return no("key %q has expired, and the new one would have with it: revoke it and create another", name)
 	}
 	oldName := rotated.ReplaceAllString(name, "") + "-" + old.ID
-	err = configsrc.EditFile(dir, old.file.Path, func(src []byte) ([]byte, error) {
+	err = atomicfile.Edit(dir, old.file.Path, func(src []byte) ([]byte, error) {
 		src, err := hclfile.SetAttribute(src, hclfile.BlockPath{"key", name}, "expires_at",
 			hclfile.Quote(expires.UTC().Format("2006-01-02T15:04:05")))
 		if err != nil {

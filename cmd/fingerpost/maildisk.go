@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 )
 
 // What sends leave free on the disk that mail is stored on: keptForMail, which has room for what Pebble has in memory and its log of
@@ -51,7 +51,7 @@ func (d *mailDisk) low() string {
 	if d.is != "" {
 		extra += roomAgain
 	}
-	d.measured, d.is = now, configsrc.LowDisk(d.dir, keptForMail, extra)
+	d.measured, d.is = now, atomicfile.LowDisk(d.dir, keptForMail, extra)
 	if d.is != "" && waiting <= d.most/2 && d.most > 0 && !d.reclaiming {
 		d.most, d.reclaiming = waiting, true
 		go func() {

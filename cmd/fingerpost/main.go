@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	os.Exit(runContext(withApart(context.Background()), os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(runContext(context.Background(), os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -65,7 +66,7 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 	note := ""
 	if path.Base(file.Path) == from+".hcl" {
 		moved := path.Join(path.Dir(file.Path), to+".hcl")
-		switch err := configsrc.MoveFile(dir, file.Path, moved); {
+		switch err := atomicfile.Move(dir, file.Path, moved); {
 		case err == nil:
 			changed[slices.Index(changed, file.Path)] = moved
 		case errors.Is(err, fs.ErrExist):

@@ -107,7 +107,7 @@ func newRoot(t terminal) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
-	root.AddCommand(newServe(t), newDecodeFiles(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t), newInit(t),
+	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t), newInit(t),
 		newReload(t), newLogs(t), newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newDocs(t), newVersion(t))
 	completeValues(root)
 	return root

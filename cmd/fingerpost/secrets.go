@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
@@ -94,7 +95,7 @@ func addRecipient(dir string, checked *configsrc.Checked, recipient string) (whe
 			continue
 		}
 		list := quoteList(append(f.Declared.Sealing.Recipients, recipient))
-		return f.Display, configsrc.EditFile(dir, f.Path, func(src []byte) ([]byte, error) {
+		return f.Display, atomicfile.Edit(dir, f.Path, func(src []byte) ([]byte, error) {
 			return hclfile.SetAttribute(src, hclfile.BlockPath{"sealing"}, "recipients", list)
 		})
 	}
@@ -219,7 +220,7 @@ func reseal(t terminal, dir, keyFile string) error {
 		}
 	}
 	for path, list := range edits {
-		err := configsrc.EditFile(dir, path, func(src []byte) ([]byte, error) {
+		err := atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) {
 			for _, e := range list {
 				var err error
 				if src, err = hclfile.SetAttribute(src, e.at, e.attr, e.expr); err != nil {

@@ -19,6 +19,7 @@ import (
 	"fingerpost/api"
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 )
@@ -129,7 +130,7 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	return err
 }
 
-// diskKey is the key of a context's configsrc.Disk, with which a test has the service write.
+// diskKey is the key of a context's atomicfile.Disk, with which a test has the service write.
 type diskKey struct{}
 
 // open binds the addresses first, since they tell soonest that another one runs, then opens the store.
@@ -165,11 +166,11 @@ func (s *service) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	disk, _ := ctx.Value(diskKey{}).(configsrc.Disk)
+	disk, _ := ctx.Value(diskKey{}).(atomicfile.Disk)
 	sourceOptions := configsrc.Options{
 		Dir: s.f.config, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
 		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },
-		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete, Apart: apartOf(ctx),
+		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete,
 	}
 	opsOptions := ops.Options{Logger: s.log, Version: version(), Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
 	if !loopback(s.opsListener.Addr()) {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"io"
 	"slices"
 	"time"
 )
@@ -148,38 +147,8 @@ type FileChange struct {
 	// file was touched). Nil without a Row: the file is gone, and so is what it declared, unless another file of the
 	// same Change declares it.
 	Declared *Declared
-	Packed   []byte // stands for a Declared that the Sink has packed
 	Bytes    []byte // the accepted content, kept as the file's last good state; goes with Declared
-	Spool    Spool  // stands for Packed and Bytes in a large change
 }
 
-// A Spool is where a packed declaration and the content that it was made of wait, one behind the other. The zero value
-// says that they do not.
-type Spool struct {
-	From          io.ReaderAt
-	At            int64
-	Packed, Bytes int // lengths
-}
-
-// Waits reports whether there is anything.
-func (s *Spool) Waits() bool { return s.From != nil }
-
-// Load reads it, the declaration first, into buf where that is large enough.
-func (s *Spool) Load(buf []byte) ([]byte, error) {
-	n := s.Packed + s.Bytes
-	buf = slices.Grow(buf[:0], n)[:n]
-	if _, err := s.From.ReadAt(buf, s.At); err != nil && !(err == io.EOF && n == 0) {
-		return buf[:0], err
-	}
-	return buf, nil
-}
-
-// A Change is what one look at the files found: one batch, one generation.
-type Change struct {
-	Files []FileChange
-	// Partial marks all but the last part of a first load into an empty store, which nobody reads yet: it takes no
-	// generation of its own.
-	Partial bool
-	// Rest, if set, is called between small pieces of the work that needs no lock of readers, and may take its time.
-	Rest func()
-}
+// A Change is what one look at the files found: one batch.
+type Change struct{ Files []FileChange }

@@ -70,16 +70,25 @@ type DomainEffect struct {
 // change; not at all where it comes to nothing. A large change gives it a Preview, and may take its time there; else
 // next is nil.
 //
-// A Partial change takes no generation. After ErrUnavailable or ErrDamaged nothing more can be written and the change
-// may or may not be visible; any other error means that nothing was done.
+// After ErrUnavailable or ErrDamaged nothing more can be written and the change may or may not be visible; any other
+// error means that nothing was done.
 func (s *Store) Apply(c *catalog.Change, now time.Time, committing func(next *Preview)) (*Effect, error) {
+	return s.apply(c, now, 1, committing)
+}
+
+// Fill is Apply without a new generation: for all but the last part of a first load, and for rows alone.
+func (s *Store) Fill(c *catalog.Change, now time.Time, committing func(next *Preview)) (*Effect, error) {
+	return s.apply(c, now, 0, committing)
+}
+
+func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, committing func(next *Preview)) (*Effect, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.fence.cause(); err != nil {
 		return nil, fmt.Errorf("apply a change: %w", err)
 	}
 	for i := range c.Files {
-		if f := &c.Files[i]; declares(f) && f.Row == nil {
+		if f := &c.Files[i]; f.Declared != nil && f.Row == nil {
 			return nil, fmt.Errorf("apply a change: %s declares objects but has no row", f.Path)
 		}
 	}
@@ -93,9 +102,8 @@ func (s *Store) Apply(c *catalog.Change, now time.Time, committing func(next *Pr
 		if err := w.change(c); err != nil {
 			return errors.Join(err, w.b.Close())
 		}
-		w.effect.Generation = s.generation.Load()
-		if !c.Partial {
-			w.effect.Generation++
+		w.effect.Generation = s.generation.Load() + generations
+		if generations > 0 {
 			w.set(keyGeneration, binary.AppendUvarint(nil, w.effect.Generation))
 		}
 		w.set(keyCounts, appendCounts(nil, w.counts))
@@ -123,7 +131,7 @@ func (s *Store) output(c *catalog.Change) (output, error) {
 	if size < bulkBytes || s.dir == "" { // in memory, tables would only be one more copy
 		return s.db.NewBatchWithSize(size), nil
 	}
-	return s.newBulk(c.Rest)
+	return s.newBulk()
 }
 
 func (s *Store) commitOutput(o output, committing func(next *Preview)) error {
@@ -153,7 +161,7 @@ type writer struct {
 	released map[string]struct{}
 
 	own    []byte        // the record of the project that was declared last
-	packed []byte        // what content or refs returned last
+	packed []byte        // what pack or refs returned last
 	former []catalog.Ref // scratch of keepFormer
 
 	key, index, old, rec []byte // scratch
@@ -202,15 +210,6 @@ func (w *writer) load(key []byte) ([]byte, error) {
 	return w.old, closer.Close()
 }
 
-// filesPerTurn files take a fraction of a millisecond.
-const filesPerTurn = 4
-
-func (w *writer) rest(c *catalog.Change, i int) {
-	if i%filesPerTurn == filesPerTurn-1 && c.Rest != nil {
-		c.Rest()
-	}
-}
-
 func (w *writer) change(c *catalog.Change) error {
 	if err := w.gather(c); err != nil {
 		return err
@@ -219,7 +218,6 @@ func (w *writer) change(c *catalog.Change) error {
 		if err := w.file(&c.Files[i]); err != nil {
 			return fmt.Errorf("%s: %w", c.Files[i].Path, err)
 		}
-		w.rest(c, i)
 	}
 	for _, former := range w.before {
 		if !former.kept {
@@ -237,20 +235,16 @@ func (w *writer) file(f *catalog.FileChange) error {
 		w.delete(w.fileKey(prefixFile, f))
 		w.delete(w.fileKey(prefixBytes, f))
 		return nil
-	case !declares(f):
+	case f.Declared == nil:
 		return w.touch(f)
 	}
-	packed, content, err := w.content(f)
-	if err != nil {
-		return err
-	}
-	refs, objects, err := unpack(packed)
+	refs, objects, err := unpack(w.pack(f.Declared))
 	if err != nil {
 		return err
 	}
 	w.rec = appendRow(w.rec[:0], f.Row, refs)
 	w.set(w.fileKey(prefixFile, f), w.rec)
-	w.set(w.fileKey(prefixBytes, f), content)
+	w.set(w.fileKey(prefixBytes, f), f.Bytes)
 	return w.declare(objects)
 }
 

@@ -332,13 +332,12 @@ func TestPinnedDomainMovesBetweenProjects(t *testing.T) {
 	}
 }
 
-func TestPartialTakesNoGeneration(t *testing.T) {
+func TestFillTakesNoGeneration(t *testing.T) {
 	s := open(t, "", store.Options{})
 	c := change(file("a.hcl", declare(block("a", "a.example"))))
-	c.Partial = true
-	e, err := s.Apply(c, noon, func(*store.Preview) {})
+	e, err := s.Fill(c, noon, func(*store.Preview) {})
 	if err != nil || e.Generation != 0 || s.Generation() != 0 {
-		t.Errorf("partial: %+v, %v", e, err)
+		t.Errorf("fill: %+v, %v", e, err)
 	}
 	if e := apply(t, s, noon, file("b.hcl", declare(block("b")))); e.Generation != 1 {
 		t.Errorf("generation %d, want 1", e.Generation)

@@ -20,8 +20,8 @@ func batchBytes(c *catalog.Change) int {
 	n := 0
 	for i := range c.Files {
 		f := &c.Files[i]
-		n += perFile + len(f.Bytes) + f.Spool.Bytes
-		if n += (len(f.Packed) + f.Spool.Packed) * 5 / 4; f.Declared == nil { // with the keys, and what indices repeat
+		n += perFile + len(f.Bytes)
+		if f.Declared == nil {
 			continue
 		}
 		for j := range f.Declared.Projects {

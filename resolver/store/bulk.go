@@ -31,11 +31,10 @@ const bulkBytes = 32 << 20
 // A bulk makes tables of a change, which Pebble then takes in at one go. A batch of that size would be in memory three
 // times over, in the log and in the way of every read for seconds, just when all that is cached has to be read anew.
 // Values go to a file as they come, keys stay in memory; they are sorted in small pieces, and the tables are written by
-// merging these. It stops for a rest after each small piece of work where the change says so.
+// merging these.
 type bulk struct {
-	s    *Store
-	dir  string
-	rest func()
+	s   *Store
+	dir string
 
 	spool   vfs.File // the values, one behind the other
 	pending []byte   // the end of it, not written yet
@@ -53,7 +52,6 @@ type bulk struct {
 const (
 	bulkChunk = 1 << 20
 	bulkPiece = 4096 // rows: sorted in about a millisecond
-	bulkTurn  = 32   // rows that are written before a rest
 )
 
 // A bulkRow is one key: 24 bytes without a pointer, since there are millions.
@@ -71,13 +69,10 @@ var errLongKey = errors.New("a key of more than 64 KiB")
 // bulkDir is where a bulk grows. What a process that was killed has left there goes when the store is opened.
 func (s *Store) bulkDir() string { return filepath.Join(s.dirName(), "bulk") }
 
-// newBulk begins a bulk. rest may be nil; it may be called by two goroutines at a time where the disk fails.
-func (s *Store) newBulk(rest func()) (*bulk, error) {
-	if rest == nil {
-		rest = func() {}
-	}
+// newBulk begins a bulk.
+func (s *Store) newBulk() (*bulk, error) {
 	s.bulks.Wait()
-	b := &bulk{s: s, dir: s.bulkDir(), rest: rest}
+	b := &bulk{s: s, dir: s.bulkDir()}
 	spool := make(chan vfs.File, 1)
 	err := s.guarded(func() error {
 		if err := s.fs.RemoveAll(b.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -195,11 +190,7 @@ func (b *bulk) tables() (err error) {
 		n += len(p)
 	}
 	b.sorted = make([]bulkRow, 0, n)
-	n = 0
 	err = b.merge(func(r *bulkRow) error {
-		if n++; n%bulkTurn == 0 {
-			b.rest()
-		}
 		b.sorted = append(b.sorted, *r)
 		if w != nil && w.Raw().EstimatedSize() >= tableBytes {
 			full := w

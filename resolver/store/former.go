@@ -12,7 +12,6 @@ import (
 func (w *writer) gather(c *catalog.Change) error {
 	w.before = make(map[objectID]*formerRef)
 	for i := range c.Files {
-		w.rest(c, i)
 		if err := w.gatherFile(&c.Files[i]); err != nil {
 			return err
 		}
@@ -26,23 +25,17 @@ func (w *writer) gather(c *catalog.Change) error {
 // eachRefs calls f with the refs of each file that declares something.
 func (w *writer) eachRefs(c *catalog.Change, f func(refs []byte) error) error {
 	for i := range c.Files {
-		if !declares(&c.Files[i]) {
-			continue
-		}
-		w.rest(c, i)
-		refs, err := w.refs(&c.Files[i])
-		if err != nil {
-			return err
-		}
-		if err := f(refs); err != nil {
-			return err
+		if d := c.Files[i].Declared; d != nil {
+			if err := f(w.refs(d)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 func (w *writer) gatherFile(f *catalog.FileChange) error {
-	if f.Row != nil && !declares(f) {
+	if f.Row != nil && f.Declared == nil {
 		return nil
 	}
 	w.key = appendTextKey(w.key[:0], prefixFile, f.Path)
@@ -54,12 +47,12 @@ func (w *writer) gatherFile(f *catalog.FileChange) error {
 	if err != nil {
 		return err
 	}
-	if f.Row == nil {
+	if f.Declared == nil {
 		return w.lose(old, nil)
 	}
-	present, err := w.refs(f)
-	if err != nil || bytes.Equal(old, present) {
-		return err
+	present := w.refs(f.Declared)
+	if bytes.Equal(old, present) {
+		return nil
 	}
 	return w.lose(old, present)
 }

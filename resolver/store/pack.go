@@ -3,25 +3,17 @@ package store
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"fingerpost/resolver/catalog"
 )
 
 // What a file declares is packed into one piece of memory: its refs as its row has them, with their length before them, and
 // the records of its objects as they are stored, each with its length before it. Apply works on packed declarations
-// alone, so that nothing of a large change has to be decoded to be stored.
+// alone: it compares records with those that are stored, byte by byte.
 //
 // The objects come in the order of declare.
 
-// Pack encodes what a file declares, for a Change that is gathered over a long time: Apply takes it for the Declared that
-// it was made of. It is several times smaller, and one piece of memory without pointers, so that the garbage collector
-// need not look at a hundred thousand declarations again and again. It is not kept anywhere: its form may change.
-func Pack(d *catalog.Declared) []byte {
-	packed := appendPacked(nil, d)
-	return append(make([]byte, 0, len(packed)), packed...)
-}
-
+// appendPacked appends what a file declares.
 func appendPacked(dst []byte, d *catalog.Declared) []byte {
 	e := encoder{dst}
 	e.record(func(b []byte) []byte { return appendRefs(b, d) })
@@ -91,44 +83,15 @@ func unpack(packed []byte) (refs, objects []byte, err error) {
 	return refs, packed[len(packed)-len(d.s):], nil
 }
 
-// isPacked reports whether a file of a change has its declaration packed.
-func isPacked(f *catalog.FileChange) bool { return f.Packed != nil || f.Spool.Waits() }
-
-// declares reports whether a file of a change declares anything anew.
-func declares(f *catalog.FileChange) bool { return f.Declared != nil || isPacked(f) }
-
-// content is what a file of a change declares, packed, and its bytes. Both are valid until the next call of content or
-// refs.
-func (w *writer) content(f *catalog.FileChange) (packed, bytes []byte, err error) {
-	switch {
-	case f.Declared != nil:
-		w.packed = appendPacked(w.packed[:0], f.Declared)
-		return w.packed, f.Bytes, nil
-	case f.Packed != nil:
-		return f.Packed, f.Bytes, nil
-	}
-	w.packed, err = f.Spool.Load(w.packed)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read what waited: %w", err)
-	}
-	return w.packed[:f.Spool.Packed], w.packed[f.Spool.Packed:], nil
+// pack packs what a file declares. The result is valid until the next call of pack or refs.
+func (w *writer) pack(d *catalog.Declared) []byte {
+	w.packed = appendPacked(w.packed[:0], d)
+	return w.packed
 }
 
-// refs are those of what a file of a change declares, as its row has them: valid as long as those of content.
-func (w *writer) refs(f *catalog.FileChange) (refs []byte, err error) {
-	switch {
-	case f.Declared != nil:
-		w.packed = appendRefs(w.packed[:0], f.Declared)
-		return w.packed, nil
-	case f.Packed != nil:
-		refs, _, err = unpack(f.Packed)
-		return refs, err
-	}
-	waiting := f.Spool
-	waiting.Bytes = 0
-	if w.packed, err = waiting.Load(w.packed); err != nil {
-		return nil, fmt.Errorf("read what waited: %w", err)
-	}
-	refs, _, err = unpack(w.packed)
-	return refs, err
+// refs encodes the refs of what a file declares, as its row has them. The result is valid until the next call of pack or
+// refs.
+func (w *writer) refs(d *catalog.Declared) []byte {
+	w.packed = appendRefs(w.packed[:0], d)
+	return w.packed
 }

@@ -62,6 +62,3 @@ func (p *Preview) Project(dst *catalog.ProjectConfig, id int64) (found bool, err
 	d := borrowingDecoder(value, recordVersion)
 	return true, d.projectConfig(dst, id)
 }
-
-// Rest lets others work for a while, as the change wants it.
-func (p *Preview) Rest() { p.bulk.rest() }

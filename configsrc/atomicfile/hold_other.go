@@ -1,17 +1,14 @@
 //go:build !linux
 
-package configsrc
+package atomicfile
 
-import (
-	"crypto/sha256"
-	"path/filepath"
-)
+import "crypto/sha256"
 
 type hold struct{}
 
 // holdStill is for systems that tell whether somebody has a file open for writing.
 func holdStill(name string) (*hold, error) {
-	return nil, &unknownWriterError{filepath.Base(name), "this system does not tell whether an editor is writing it: run the service on Linux"}
+	return nil, unknownWriter(name, "this system does not tell whether an editor is writing it: run the service on Linux")
 }
 
 func (*hold) check(Disk, string, [sha256.Size]byte) error { return ErrChanged }

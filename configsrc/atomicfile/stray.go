@@ -1,4 +1,4 @@
-package configsrc
+package atomicfile
 
 import (
 	"crypto/sha256"
@@ -40,7 +40,7 @@ func swapName(temp, target string, before, after [sha256.Size]byte) string {
 	return filepath.Join(filepath.Dir(temp), fmt.Sprintf("%s-%x-%x-%s.tmp", n, before[:8], after[:8], filepath.Base(target)))
 }
 
-func isTemp(name string) bool {
+func IsTemp(name string) bool {
 	return plainTemp.MatchString(name) || swapTemp.MatchString(name) || undoTemp.MatchString(name)
 }
 
@@ -53,40 +53,36 @@ type stray struct {
 	told  bool      // the log says why it stays
 }
 
-// clearStrays settles the temporary files at the paths, those of writes under way apart: it removes them, and gives a
-// save that one holds back to its file. It returns the files that it has changed so. Only the goroutine that looks calls
-// it, on a node that may write.
-func (s *Source) clearStrays(paths []string) (changed []string) {
-	if s.o.ReadOnly {
-		return nil
-	}
+// Clear settles the temporary files at the paths, those of writes under way apart: it removes them, and gives a
+// save that one holds back to its file. It returns the files that it has changed so. paths are slash-separated, below Dir.
+func (f *Folder) Clear(paths []string) (changed []string) {
 	left := make(map[string]*stray, len(paths))
 	notes := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !undoTemp.MatchString(path.Base(p)) })
 	rest := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return undoTemp.MatchString(path.Base(p)) })
-	changed = s.clearSome(notes, left)
+	changed = f.clearSome(notes, left)
 	if len(left) == 0 { // else the others may be what a note needs
-		changed = append(changed, s.clearSome(rest, left)...)
+		changed = append(changed, f.clearSome(rest, left)...)
 	}
-	s.strays = left
+	f.strays = left
 	return changed
 }
 
 // clearSome settles those at the paths, and puts into left what could not be settled.
-func (s *Source) clearSome(paths []string, left map[string]*stray) (changed []string) {
+func (f *Folder) clearSome(paths []string, left map[string]*stray) (changed []string) {
 	for _, p := range paths {
-		left[p] = s.strays[p]
+		left[p] = f.strays[p]
 		if left[p] == nil {
 			left[p] = &stray{since: time.Now()}
 		}
-		restored, err := s.clearStray(p, time.Since(left[p].since) > patient)
+		restored, err := f.clearStray(p, time.Since(left[p].since) > patient)
 		switch {
-		case errors.Is(err, errFolderLocked):
+		case errors.Is(err, ErrLocked):
 			continue // a write is under way; it may be this one's
 		case err == nil:
 			delete(left, p)
 		case !left[p].told:
 			left[p].told = true
-			s.o.Logger.Warn("a temporary file that a write left when it was cut off stays for now", "file", s.display(p), "error", err)
+			f.Log.Warn("a temporary file that a write left when it was cut off stays for now", "file", filepath.Join(f.Dir, filepath.FromSlash(p)), "error", err)
 		}
 		for _, name := range restored {
 			changed = append(changed, path.Join(path.Dir(p), name))
@@ -97,43 +93,43 @@ func (s *Source) clearSome(paths []string, left map[string]*stray) (changed []st
 
 // clearStray settles one, and names the files that it has changed, from its folder. old says that the file has been there
 // for so long that no writer can be alive.
-func (s *Source) clearStray(at string, old bool) (restored []string, err error) {
-	temp := s.display(at)
+func (f *Folder) clearStray(at string, old bool) (restored []string, err error) {
+	temp := filepath.Join(f.Dir, filepath.FromSlash(at))
 	folder, err := claimFolder(filepath.Dir(temp))
 	switch {
 	case err == nil:
 		defer folder.Close()
 	case errors.Is(err, errors.ErrUnsupported) && old:
 	case errors.Is(err, errors.ErrUnsupported):
-		return nil, errFolderLocked
+		return nil, ErrLocked
 	default:
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	info, err := os.Lstat(temp)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil // it was a living write's
 	case err != nil:
-		return nil, cause(err)
+		return nil, Cause(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is no regular file")
 	}
 	if undoTemp.MatchString(filepath.Base(temp)) {
-		return s.undo(temp)
+		return f.undo(temp)
 	}
-	idle, err := isIdle(s.o.Disk, temp)
+	idle, err := isIdle(f.Disk, temp)
 	if err != nil {
 		return nil, err
 	}
 	if idle {
-		if err := s.o.Disk.Remove(temp); err != nil {
-			return nil, cause(err)
+		if err := f.Disk.Remove(temp); err != nil {
+			return nil, Cause(err)
 		}
-		s.o.Logger.Info("removed what a write left when it was cut off", "file", temp)
+		f.Log.Info("removed what a write left when it was cut off", "file", temp)
 		return nil, nil
 	}
 	name := swapTemp.FindStringSubmatch(filepath.Base(temp))
-	back, err := s.restore(temp, name[3], name[4])
+	back, err := f.restore(temp, name[3], name[4])
 	if back != "" {
 		restored = []string{back}
 	}
@@ -151,72 +147,72 @@ func isIdle(d Disk, temp string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, cause(err)
+		return false, Cause(err)
 	}
 	defer h.Close()
 	content, err := d.ReadFile(temp)
 	if err != nil {
-		return false, cause(err)
+		return false, Cause(err)
 	}
 	holds := hashPrefix(content)
 	return holds == name[2] || holds == name[3], nil
 }
 
 // removeSwapped removes the temporary file of a write that has ended. One into which an editor has saved in spite of all
-// precautions, since it was about to open the file when that was swapped out, stays for clearStrays to give back.
+// precautions, since it was about to open the file when that was swapped out, stays for Clear to give back.
 func removeSwapped(d Disk, temp string) {
 	if idle, err := isIdle(OSDisk{}, temp); idle || err != nil { // no step of the write, whose answer is settled
-		_ = d.Remove(temp) // what stays behind, clearStrays finds
+		_ = d.Remove(temp) // what stays behind, Clear finds
 	}
 }
 
 // restore gives the save in temp back to the file of the name target, which a write had filled with what has the hash
 // after, and had then been cut off.
-func (s *Source) restore(temp, after, target string) (restored string, err error) {
-	d, place := s.o.Disk, filepath.Join(filepath.Dir(temp), target)
+func (f *Folder) restore(temp, after, target string) (restored string, err error) {
+	d, place := f.Disk, filepath.Join(filepath.Dir(temp), target)
 	err = d.Link(temp, place) // a removal; or a person has removed the file since, who then will again
 	if errors.Is(err, fs.ErrExist) {
 		now, rerr := d.ReadFile(place)
 		if rerr != nil {
-			return "", cause(rerr)
+			return "", Cause(rerr)
 		}
 		if hashPrefix(now) != after {
-			return "", s.setAside(temp, place)
+			return "", f.setAside(temp, place)
 		}
 		var kept string
-		kept, err = giveBack(d, temp, place, digest(now))
-		s.tellKept(place, kept)
+		kept, err = giveBack(d, temp, place, sha256.Sum256(now))
+		f.tellKept(place, kept)
 	}
 	if err != nil {
-		return "", cause(err)
+		return "", Cause(err)
 	}
-	s.o.Logger.Warn("put a save back that a write had taken away when it was cut off", "file", place)
+	f.Log.Warn("put a save back that a write had taken away when it was cut off", "file", place)
 	if err := d.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // keepBeside may have done it
-		return target, cause(err)
+		return target, Cause(err)
 	}
-	return target, cause(d.SyncFolder(filepath.Dir(temp)))
+	return target, Cause(d.SyncFolder(filepath.Dir(temp)))
 }
 
 // setAside keeps a save under another name, for a person to decide: the file has been saved once more since.
-func (s *Source) setAside(temp, place string) error {
-	kept, err := keepBeside(s.o.Disk, temp, place)
+func (f *Folder) setAside(temp, place string) error {
+	kept, err := keepBeside(f.Disk, temp, place)
 	if err != nil {
 		return err
 	}
-	s.tellKept(place, kept)
+	f.tellKept(place, kept)
 	return nil
 }
 
-// tellKept logs that a save is kept beside its file, where one is.
-func (s *Source) tellKept(place, kept string) {
+// tellKept logs that a save is kept next to its file, if kept names one.
+func (f *Folder) tellKept(place, kept string) {
 	if kept != "" {
-		s.o.Logger.Error("a save came in while a write was under way, and another one right after it: the later one is in the file, the earlier one is kept beside it",
+		f.Log.Error("a save came in while a write was under way, and another one right after it: the later one is in the file, the earlier one is kept beside it",
 			"file", place, "kept", kept)
 	}
 }
 
 // hashPrefix is a content's hash as temporary names have it.
 func hashPrefix(b []byte) string {
-	h := digest(b)
+	h := sha256.Sum256(b)
 	return fmt.Sprintf("%x", h[:8])
 }

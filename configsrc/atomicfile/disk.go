@@ -1,8 +1,15 @@
-package configsrc
+package atomicfile
 
 import (
+	"errors"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 )
 
 // A Disk is what a write asks of the file system, one step a method, so that tests can stop, break or record each
@@ -41,14 +48,51 @@ type TempFile interface {
 type OSDisk struct{}
 
 func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error) {
-	return createTemp(dir, pattern, perm)
+	prefix, suffix, _ := strings.Cut(pattern, "*")
+	for try := 0; ; try++ {
+		name := filepath.Join(dir, prefix+strconv.FormatUint(uint64(rand.Uint32()), 10)+suffix)
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrExist) || try > 10_000 {
+			return nil, err
+		}
+	}
 }
 
 func (OSDisk) Stat(name string) (fs.FileInfo, error)  { return os.Stat(name) }
 func (OSDisk) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
-func (OSDisk) ReadFile(name string) ([]byte, error)   { return readFile(name) }
-func (OSDisk) Rename(from, to string) error           { return rename(from, to) }
-func (OSDisk) Exchange(a, b string) error             { return swap(a, b) }
-func (OSDisk) Link(from, to string) error             { return os.Link(from, to) }
-func (OSDisk) Remove(name string) error               { return remove(name) }
-func (OSDisk) SyncFolder(dir string) error            { return syncDir(dir) }
+
+// ReadFile is os.ReadFile that follows no link and reads nothing of a FIFO: an exchange may bring out either.
+func (OSDisk) ReadFile(name string) ([]byte, error) {
+	f, err := openUnfollowed(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+func (OSDisk) Rename(from, to string) error { return os.Rename(from, to) }
+func (OSDisk) Exchange(a, b string) error   { return exchangeNames(a, b) }
+func (OSDisk) Link(from, to string) error   { return os.Link(from, to) }
+func (OSDisk) Remove(name string) error     { return os.Remove(name) }
+
+func (OSDisk) SyncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// openUnfollowed opens a file for reading unless it is a link. A FIFO opens at once, whether or not it has a writer.
+func openUnfollowed(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+}

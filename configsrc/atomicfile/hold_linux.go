@@ -1,4 +1,4 @@
-package configsrc
+package atomicfile
 
 import (
 	"bytes"
@@ -6,24 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// A hold is a file that nobody has open for writing, and that nobody can open for writing until it is closed: a read
-// lease (fcntl(2), F_SETLEASE) makes them wait. An editor that writes in place would else put the rest of its text into a
-// file that has just been swapped out.
+// A hold is a read lease on a file (fcntl(2), F_SETLEASE): nobody has the file open for writing, and who opens it for writing
+// waits until the hold is closed. Without the lease an editor that writes in place could write the rest of its text into a
+// file that has just been exchanged.
 type hold struct {
-	f    rawFile
+	f    *os.File
 	info os.FileInfo
 }
 
 // holdStill holds a regular file. ErrChanged: somebody has it open for writing, or it is no regular file any more.
-// *unknownWriterError: the kernel does not say whether somebody has.
+// *UnfitError: the kernel does not say whether somebody has.
 func holdStill(name string) (*hold, error) {
-	f, err := openRaw(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := openUnfollowed(name)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, ErrChanged
 	}
@@ -35,7 +34,7 @@ func holdStill(name string) (*hold, error) {
 		err = ErrChanged
 	}
 	if err == nil {
-		_, err = unix.FcntlInt(uintptr(f.fd), unix.F_SETLEASE, unix.F_RDLCK)
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 	}
 	if err == nil {
 		return &hold{f, info}, nil
@@ -48,7 +47,7 @@ func holdStill(name string) (*hold, error) {
 	if !lease {
 		return nil, err
 	}
-	return nil, &unknownWriterError{filepath.Base(name), whyUnknown(errno, info)}
+	return nil, unknownWriter(name, whyUnknown(errno, info))
 }
 
 // whyUnknown says what keeps the kernel from telling, and what to do about it.
@@ -66,16 +65,16 @@ func whyUnknown(err unix.Errno, info os.FileInfo) string {
 func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
 	info, err := d.Lstat(name)
 	if err != nil {
-		return cause(err)
+		return Cause(err)
 	}
 	if !sameFile(info, h.info) {
 		return ErrChanged
 	}
 	b, err := d.ReadFile(name)
 	if err != nil {
-		return cause(err)
+		return Cause(err)
 	}
-	lease, err := unix.FcntlInt(uintptr(h.f.fd), unix.F_GETLEASE, 0)
+	lease, err := unix.FcntlInt(h.f.Fd(), unix.F_GETLEASE, 0)
 	if err != nil || lease != unix.F_RDLCK || sha256.Sum256(b) != want {
 		return ErrChanged
 	}
@@ -91,9 +90,9 @@ func sameFile(a, b os.FileInfo) bool {
 // Close lets others write.
 func (h *hold) Close() error { return h.f.Close() }
 
-// keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs among them, and takes away
-// those that it has got from its folder. What both have got from the kernel alike, such as a security label, is left
-// alone. An error says which one cannot be kept.
+// keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs among them, and removes those that
+// its folder has given it. Attributes that are equal in both, such as a security label, stay as they are. An error says
+// which attribute cannot be kept.
 func keepAttributes(name, like string) error {
 	want, err := attributes(like)
 	if err != nil {

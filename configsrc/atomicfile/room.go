@@ -1,10 +1,6 @@
-package configsrc
+package atomicfile
 
-import (
-	"fmt"
-
-	"fingerpost/resolver/catalog"
-)
+import "fmt"
 
 // What API writes leave free on the config folder's file system: an editor that saves onto a full disk cuts the file that
 // it had, and git stops half-way. Of a small file system it is a tenth.
@@ -19,6 +15,9 @@ type Room struct {
 	Bytes, FreeBytes   uint64
 	Inodes, FreeInodes uint64 // 0 inodes: they are made as they are needed
 }
+
+// Low says what API writes find too little of, "" where there is enough.
+func (r Room) Low() string { return r.low(keptBytes, keptShare, 0) }
 
 // low says what there is too little of, "" where there is enough: so many bytes are to be left, or a share of a smaller file
 // system, and in any case as many as extra has.
@@ -35,38 +34,9 @@ func (r Room) low(keptBytes, share, extra uint64) string {
 // LowDisk says what the file system of a folder has too little of, where keep bytes, or a quarter of a smaller one, and extra
 // bytes are to be left free; "" where there is enough, or the file system does not tell.
 func LowDisk(dir string, keep, extra uint64) string {
-	room, err := roomOf(dir)
+	room, err := RoomOf(dir)
 	if err != nil {
 		return ""
 	}
 	return room.low(keep, 4, extra)
-}
-
-// checkRoom refuses a write where the disk is nearly full, and keeps the status up to date. A file system that does not
-// tell has room: what it refuses, the write itself reports.
-func (s *Source) checkRoom() error {
-	measure := s.o.Room
-	if measure == nil {
-		measure = roomOf
-	}
-	low := ""
-	if room, err := measure(s.o.Dir); err == nil {
-		if low = room.low(keptBytes, keptShare, 0); low != "" {
-			low += " for people's saves and git"
-		}
-	}
-	s.mu.Lock()
-	before := s.status.LowDisk
-	s.status.LowDisk = low
-	s.mu.Unlock()
-	switch {
-	case low != "" && before == "":
-		s.o.Logger.Warn("too little room on the disk of the config folder: API writes are refused, all else goes on", "room", low)
-	case low == "" && before != "":
-		s.o.Logger.Info("the disk of the config folder has room again: API writes go on")
-	}
-	if low == "" {
-		return nil
-	}
-	return &catalog.Error{Code: catalog.CodeUnavailable, Message: "too little room on the disk of the config folder: " + low}
 }

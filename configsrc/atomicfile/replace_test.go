@@ -1,16 +1,14 @@
-package configsrc_test
+package atomicfile_test
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 )
 
 func write(t *testing.T, name, content string) string {
@@ -49,21 +47,11 @@ func onlyFiles(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not happen", what)
-		}
-	}
-}
-
 func appendText(text string) func([]byte) ([]byte, error) {
 	return func(src []byte) ([]byte, error) { return append(src, text...), nil }
 }
 
-func TestEditFileKeepsModeAndLinks(t *testing.T) {
+func TestEditKeepsModeAndLinks(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
 	if err := os.Chmod(name, 0o640); err != nil {
@@ -72,7 +60,7 @@ func TestEditFileKeepsModeAndLinks(t *testing.T) {
 	if err := os.Symlink("a.hcl", filepath.Join(dir, "link.hcl")); err != nil {
 		t.Fatal(err)
 	}
-	if err := configsrc.EditFile(dir, "link.hcl", appendText("two\n")); err != nil {
+	if err := atomicfile.Edit(dir, "link.hcl", appendText("two\n")); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, name); got != "one\ntwo\n" {
@@ -87,7 +75,7 @@ func TestEditFileKeepsModeAndLinks(t *testing.T) {
 	onlyFiles(t, dir, "a.hcl", "link.hcl")
 }
 
-func TestEditFilePeopleWin(t *testing.T) {
+func TestEditPeopleWin(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "base\n")
 	saves := []string{"person one\n", "person two\n"}
@@ -98,14 +86,14 @@ func TestEditFilePeopleWin(t *testing.T) {
 		}
 		return append(src, "edit\n"...), nil
 	}
-	if err := configsrc.EditFile(dir, "a.hcl", edit); !errors.Is(err, configsrc.ErrChanged) {
+	if err := atomicfile.Edit(dir, "a.hcl", edit); !errors.Is(err, atomicfile.ErrChanged) {
 		t.Fatalf("two saves in between: %v", err)
 	}
 	if got := read(t, name); got != "person two\n" {
 		t.Errorf("a human save was lost: %q", got)
 	}
 	saves = []string{"person three\n"}
-	if err := configsrc.EditFile(dir, "a.hcl", edit); err != nil {
+	if err := atomicfile.Edit(dir, "a.hcl", edit); err != nil {
 		t.Fatalf("one save in between: %v", err)
 	}
 	if got := read(t, name); got != "person three\nedit\n" {
@@ -114,7 +102,7 @@ func TestEditFilePeopleWin(t *testing.T) {
 	onlyFiles(t, dir, "a.hcl")
 }
 
-func TestEditFileRefuses(t *testing.T) {
+func TestEditRefuses(t *testing.T) {
 	dir := t.TempDir()
 	outside := write(t, filepath.Join(t.TempDir(), "outside.hcl"), "x\n")
 	if err := os.Symlink(outside, filepath.Join(dir, "out.hcl")); err != nil {
@@ -131,13 +119,13 @@ func TestEditFileRefuses(t *testing.T) {
 	for path, want := range map[string]string{
 		"out.hcl": "leads out", "hard.hcl": "hard links", "folder.hcl": "no regular file", "absent.hcl": "no such file",
 	} {
-		if err := configsrc.EditFile(dir, path, never); err == nil || !strings.Contains(err.Error(), want) {
+		if err := atomicfile.Edit(dir, path, never); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error about %q", path, err, want)
 		}
 	}
 	refused := errors.New("refused")
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
-	if err := configsrc.EditFile(dir, "a.hcl", func([]byte) ([]byte, error) { return nil, refused }); !errors.Is(err, refused) {
+	if err := atomicfile.Edit(dir, "a.hcl", func([]byte) ([]byte, error) { return nil, refused }); !errors.Is(err, refused) {
 		t.Errorf("the edit's own error: %v", err)
 	}
 	if read(t, name) != "one\n" || read(t, outside) != "x\n" {
@@ -145,12 +133,12 @@ func TestEditFileRefuses(t *testing.T) {
 	}
 }
 
-func TestCreateFileNeverReplaces(t *testing.T) {
+func TestCreateNeverReplaces(t *testing.T) {
 	dir := t.TempDir()
-	if err := configsrc.CreateFile(dir, "a.hcl", []byte("one\n")); err != nil {
+	if err := atomicfile.Create(dir, "a.hcl", []byte("one\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := configsrc.CreateFile(dir, "a.hcl", []byte("two\n")); !errors.Is(err, fs.ErrExist) {
+	if err := atomicfile.Create(dir, "a.hcl", []byte("two\n")); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("creating it again: %v", err)
 	}
 	if got := read(t, filepath.Join(dir, "a.hcl")); got != "one\n" {

@@ -1,4 +1,4 @@
-package configsrc
+package atomicfile
 
 import (
 	"bytes"
@@ -13,20 +13,10 @@ import (
 	"time"
 )
 
-// ErrChanged is returned by EditFile when somebody else kept writing the file.
-var ErrChanged = errors.New("the file was changed by somebody else at the same time")
-
-// errStranded: a save that came in between could not be put back. It is in the temporary file, which must stay until
-// clearStrays gives it back.
-var errStranded = errors.New("the save will be put back as soon as the disk allows it")
-
-// errFolderLocked: somebody holds a lock on the folder that keeps writers out.
-var errFolderLocked = errors.New("another process keeps the folder locked")
-
 // lockWait is how long a write waits for such a lock: longer than clearing strays takes.
 const lockWait = time.Second
 
-// EditFile applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
+// Edit applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
 // file in the same folder, fsynced, exchanged atomically with the old one, and then what came out is compared with what
 // edit had been given. If somebody else has saved in between, their version is put back and edit runs once more on it;
 // a second time gives ErrChanged (configsrc/README.md, Write-back). Mode, owner, ACLs and extended attributes stay; of a symbolic
@@ -36,20 +26,25 @@ const lockWait = time.Second
 // compared once more and then replaced.
 //
 // dir is the config folder, path slash-separated below it. On return without error the file and its folder are synced.
-func EditFile(dir, path string, edit func(src []byte) ([]byte, error)) error {
+func Edit(dir, path string, edit func(src []byte) ([]byte, error)) error {
 	return editFile(OSDisk{}, dir, path, edit, func(d Disk, temp, target string, want, ours [sha256.Size]byte) (string, error) {
 		kept, err := exchange(d, temp, target, want, ours)
-		if _, unknown := errors.AsType[*unknownWriterError](err); unknown {
+		if isUnknownWriter(err) {
 			return "", replaceChecked(d, temp, target, want)
 		}
 		return kept, err
 	})
 }
 
-// editFile is EditFile with what puts the new content in place: exchange, or something that does more than it.
+// Edit is Edit for the service: a file of which the system cannot tell whether an editor is writing it is left alone.
+func (f *Folder) Edit(path string, edit func(src []byte) ([]byte, error)) error {
+	return editFile(f.Disk, f.Dir, path, edit, exchange)
+}
+
+// editFile is Edit with what puts the new content in place: exchange, or something that does more than it.
 func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error), swap swapFunc) error {
 	for range 2 {
-		target, err := editTarget(dir, path)
+		target, err := Target(dir, path)
 		if err != nil {
 			return err
 		}
@@ -62,12 +57,12 @@ func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error), s
 
 type swapFunc func(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error)
 
-// CreateFile writes a new file of the config folder; one that exists is an error wrapping fs.ErrExist.
-func CreateFile(dir, path string, content []byte) error {
+// Create writes a new file of the config folder; one that exists is an error wrapping fs.ErrExist.
+func Create(dir, path string, content []byte) error {
 	name := filepath.Join(dir, filepath.FromSlash(path))
-	lock, err := lockFolder(filepath.Dir(name))
+	lock, err := Lock(filepath.Dir(name))
 	if err != nil {
-		return fmt.Errorf("write into the config folder: %w", cause(err))
+		return fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	defer lock.Close()
 	var d OSDisk
@@ -77,61 +72,51 @@ func CreateFile(dir, path string, content []byte) error {
 	}
 	defer d.Remove(temp)
 	if err := d.Link(temp, name); err != nil { // unlike rename, never replaces
-		return fmt.Errorf("create %s: %w", path, cause(err))
+		return fmt.Errorf("create %s: %w", path, Cause(err))
 	}
-	return syncFolder(d, filepath.Dir(name))
+	return SyncFolder(d, filepath.Dir(name))
 }
 
-// MoveFile gives a file of the config folder another name in its folder; a name that is taken is an error wrapping
+// Move gives a file of the config folder another name in its folder; a name that is taken is an error wrapping
 // fs.ErrExist. A reader may see both names for a moment, never none.
-func MoveFile(dir, from, to string) error {
+func Move(dir, from, to string) error {
 	var d OSDisk
 	source, target := filepath.Join(dir, filepath.FromSlash(from)), filepath.Join(dir, filepath.FromSlash(to))
 	if err := d.Link(source, target); err != nil { // unlike rename, never replaces
-		return fmt.Errorf("rename %s: %w", from, cause(err))
+		return fmt.Errorf("rename %s: %w", from, Cause(err))
 	}
 	if err := d.Remove(source); err != nil {
-		return fmt.Errorf("rename %s: %w", from, cause(err))
+		return fmt.Errorf("rename %s: %w", from, Cause(err))
 	}
-	return syncFolder(d, filepath.Dir(target))
+	return SyncFolder(d, filepath.Dir(target))
 }
 
-// An unfitError says why a file is not written to, whatever its content is.
-type unfitError struct{ path, why string }
-
-func (e *unfitError) Error() string { return "edit " + e.path + ": " + e.why }
-
-// An unknownWriterError says why the system cannot tell whether somebody is writing a file, or keep such a save.
-type unknownWriterError unfitError
-
-func (e *unknownWriterError) Error() string { return (*unfitError)(e).Error() }
-
-// editTarget follows links inside the folder and refuses what must not be replaced.
-func editTarget(dir, path string) (string, error) {
+// Target follows links inside the folder and refuses what must not be replaced.
+func Target(dir, path string) (string, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", fmt.Errorf("open config folder: %w", cause(err))
+		return "", fmt.Errorf("open config folder: %w", Cause(err))
 	}
 	name := filepath.Join(root, filepath.FromSlash(path))
 	target, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		if _, serr := os.Stat(name); errors.Is(serr, syscall.ELOOP) { // EvalSymlinks has a text for it only
-			return "", &unfitError{path, "it is a symbolic link that leads back to itself"}
+			return "", &UnfitError{Path: path, Why: "it is a symbolic link that leads back to itself"}
 		}
-		return "", fmt.Errorf("open %s: %w", path, cause(err))
+		return "", fmt.Errorf("open %s: %w", path, Cause(err))
 	}
 	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return "", &unfitError{path, "it is a link that leads out of the config folder; put the file itself into the folder"}
+		return "", &UnfitError{Path: path, Why: "it is a link that leads out of the config folder; put the file itself into the folder"}
 	}
 	info, err := os.Lstat(target)
 	if err != nil {
-		return "", fmt.Errorf("open %s: %w", path, cause(err))
+		return "", fmt.Errorf("open %s: %w", path, Cause(err))
 	}
 	if !info.Mode().IsRegular() {
-		return "", &unfitError{path, "it is no regular file"}
+		return "", &UnfitError{Path: path, Why: "it is no regular file"}
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-		return "", &unfitError{path, fmt.Sprintf("it has %d hard links, and replacing it would part them; leave it one name", st.Nlink)}
+		return "", &UnfitError{Path: path, Why: fmt.Sprintf("it has %d hard links, and replacing it would part them; leave it one name", st.Nlink)}
 	}
 	return target, nil
 }
@@ -139,19 +124,19 @@ func editTarget(dir, path string) (string, error) {
 func editOnce(d Disk, target string, edit func([]byte) ([]byte, error), swap swapFunc) error {
 	info, err := d.Stat(target)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", filepath.Base(target), cause(err))
+		return fmt.Errorf("open %s: %w", filepath.Base(target), Cause(err))
 	}
 	src, err := d.ReadFile(target)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", filepath.Base(target), cause(err))
+		return fmt.Errorf("read %s: %w", filepath.Base(target), Cause(err))
 	}
 	out, err := edit(bytes.Clone(src))
 	if err != nil || bytes.Equal(out, src) {
 		return err
 	}
-	lock, err := lockFolder(filepath.Dir(target))
+	lock, err := Lock(filepath.Dir(target))
 	if err != nil {
-		return fmt.Errorf("write into the config folder: %w", cause(err))
+		return fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	defer lock.Close()
 	temp, _, err := writeSwap(d, target, out, info, sha256.Sum256(src))
@@ -166,11 +151,11 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error), swap swa
 	if err != nil {
 		return err
 	}
-	return syncFolder(d, filepath.Dir(target))
+	return SyncFolder(d, filepath.Dir(target))
 }
 
 // writeTemp writes and syncs a temporary file. Where it is to replace the file target, like tells of that one, and mode,
-// owner, ACLs and extended attributes are as there; an *unfitError where one of them cannot be kept. info is what the
+// owner, ACLs and extended attributes are as there; an *UnfitError where one of them cannot be kept. info is what the
 // disk says of the new file.
 func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target string) (name string, info fs.FileInfo, err error) {
 	mode := fs.FileMode(0o644)
@@ -179,18 +164,18 @@ func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target stri
 	}
 	f, err := d.CreateTemp(dir, tempPattern, mode)
 	if err != nil {
-		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	defer func() {
 		if cerr := f.Close(); err == nil && cerr != nil {
-			err = fmt.Errorf("write into the config folder: %w", cause(cerr))
+			err = fmt.Errorf("write into the config folder: %w", Cause(cerr))
 		}
 		if err != nil {
 			_ = d.Remove(f.Name())
 		}
 	}()
 	if _, err := f.Write(content); err != nil {
-		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	if like != nil {
 		err := keepOwner(f, like)
@@ -198,25 +183,25 @@ func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target stri
 			err = keepAttributes(f.Name(), target)
 		}
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
-			return "", nil, &unfitError{filepath.Base(target), err.Error()}
+			return "", nil, &UnfitError{Path: filepath.Base(target), Why: err.Error()}
 		}
 		if err != nil {
 			return "", nil, fmt.Errorf("write into the config folder: %w", err)
 		}
 	}
 	if info, err = f.Stat(); err != nil {
-		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	if info.Mode().Perm() != mode {
 		if err := f.Chmod(mode); err != nil {
-			return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+			return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))
 		}
 	}
 	if err := f.Sync(); err != nil {
-		return "", nil, fmt.Errorf("sync the new file: %w", cause(err))
+		return "", nil, fmt.Errorf("sync the new file: %w", Cause(err))
 	}
 	if info, err = f.Stat(); err != nil { // there are file systems that settle the time only now
-		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	return f.Name(), info, nil
 }
@@ -238,7 +223,7 @@ func keepOwner(f TempFile, like fs.FileInfo) error {
 			what = fmt.Sprintf("group, gid %d,", want.Gid)
 		}
 		return fmt.Errorf("its %s cannot be kept: %w; chown it to the service's user and group (%d:%d), or give the service CAP_CHOWN and CAP_LEASE",
-			what, cause(err), is.Uid, is.Gid)
+			what, Cause(err), is.Uid, is.Gid)
 	}
 	return nil
 }
@@ -257,7 +242,7 @@ func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 	name = swapName(temp, target, old, sha256.Sum256(content))
 	if err := d.Rename(temp, name); err != nil {
 		_ = d.Remove(temp)
-		return "", nil, fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	return name, info, nil
 }
@@ -273,10 +258,10 @@ func stageSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 	return name, info, err
 }
 
-// exchange swaps temp, which has the hash ours, and target, unless target no longer has the content with the hash want or
-// somebody has it open for writing. The kernel keeps everybody from opening it for writing until that is settled, so the
-// only save that can come in between is one that puts another file in its place, and only between the look at the file
-// and the swap. That one is swapped back. kept is as giveBack returns it.
+// exchange swaps temp, which has the hash ours, and target, unless target has other content than that with the hash want, or
+// somebody has it open for writing. A lease keeps writers out until the end, so only a save that puts another file in its
+// place can come in between, and only between the check and the swap. That save is swapped back. kept is as giveBack
+// returns it.
 func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error) {
 	old, err := holdAs(d, target, want)
 	if err != nil {
@@ -284,7 +269,7 @@ func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept s
 	}
 	defer old.Close()
 	if err := d.Exchange(temp, target); errors.Is(err, errors.ErrUnsupported) {
-		return "", &unknownWriterError{filepath.Base(target), "its file system cannot exchange two files in one step"}
+		return "", unknownWriter(target, "its file system cannot exchange two files in one step")
 	} else if err != nil {
 		return "", fmt.Errorf("replace %s: %w", filepath.Base(target), err)
 	}
@@ -301,10 +286,9 @@ func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept s
 	return kept, fmt.Errorf("read what %s was: %w", filepath.Base(target), changed)
 }
 
-// giveBack swaps again what a swap has brought into temp, where it had put what has the hash ours. Where somebody saves
-// in between once more, it is that save which stays, and the one before, which need not be in it (somebody may have added
-// a line to what stood there for a moment), is kept beside the file, under the name kept. An error leaves somebody's save
-// in temp.
+// giveBack swaps back a save that a swap has brought into temp, in exchange for the content with the hash ours. If somebody
+// saves once more in between, that later save stays in the file. The earlier one need not be part of it (its writer may have
+// seen our content), so it is kept next to the file, under the name kept. After an error temp holds a save.
 func giveBack(d Disk, temp, target string, ours [sha256.Size]byte) (kept string, err error) {
 	there, known := ours, true // in target
 	for round := range maxGiveBack {
@@ -314,13 +298,13 @@ func giveBack(d Disk, temp, target string, ours [sha256.Size]byte) (kept string,
 		}
 		out, err := d.ReadFile(temp)
 		if err != nil {
-			return "", cause(err)
+			return "", Cause(err)
 		}
 		as := !known || sha256.Sum256(out) == there
 		if round == 0 && as && nobodyWrites(temp) {
 			return "", nil
 		}
-		if round > 0 && as { // whoever still writes to it writes to what is kept
+		if round > 0 && as { // a program that still writes into it writes into what is kept
 			return keepBeside(d, temp, target)
 		}
 		there, known = sha256.Sum256(in), inErr == nil
@@ -333,7 +317,7 @@ func keepBeside(d Disk, temp, target string) (kept string, err error) {
 	n, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(temp), ".fingerpost-"), "-")
 	kept = fmt.Sprintf("%s.%s~", target, strings.TrimSuffix(n, ".tmp"))
 	if err := d.Link(temp, kept); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", cause(err)
+		return "", Cause(err)
 	}
 	_ = d.Remove(temp) // where that fails, clearStrays does it all once more
 	return kept, nil
@@ -342,26 +326,26 @@ func keepBeside(d Disk, temp, target string) (kept string, err error) {
 // maxGiveBack is far more saves than there can be between so many swaps.
 const maxGiveBack = 100
 
-// replaceChecked is for systems that do not tell about writers, or cannot exchange: there a save between the two steps
-// would be lost, so they are kept as close as they can be.
+// replaceChecked compares and renames. It is for systems that do not tell about writers or cannot exchange: a save between
+// the two steps is lost, so nothing stands between them.
 func replaceChecked(d Disk, temp, target string, want [sha256.Size]byte) error {
 	now, err := d.ReadFile(target)
-	if isDiskFault(err) {
-		return fmt.Errorf("read %s: %w", filepath.Base(target), cause(err))
+	if IsDiskFault(err) {
+		return fmt.Errorf("read %s: %w", filepath.Base(target), Cause(err))
 	}
 	if err != nil || sha256.Sum256(now) != want {
 		return ErrChanged
 	}
 	if err := d.Rename(temp, target); err != nil {
-		return fmt.Errorf("replace %s: %w", filepath.Base(target), cause(err))
+		return fmt.Errorf("replace %s: %w", filepath.Base(target), Cause(err))
 	}
 	return nil
 }
 
-// syncFolder makes a rename or a removal in dir durable.
-func syncFolder(d Disk, dir string) error {
+// SyncFolder makes a rename or a removal in dir durable.
+func SyncFolder(d Disk, dir string) error {
 	if err := d.SyncFolder(dir); err != nil {
-		return fmt.Errorf("sync the config folder: %w", cause(err))
+		return fmt.Errorf("sync the config folder: %w", Cause(err))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
-package configsrc
+package atomicfile
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -9,10 +10,10 @@ import (
 	"slices"
 )
 
-// A write that changes several files, a config file and bodies that it takes by file(), is there whole or not at all, also
-// after a crash. The last of its files decides: as long as that one is as it was, the others are put back. What that
-// takes is in a note beside that file, durable before the first file is touched, and gone before the write ends. The other
-// files are durable before the last is exchanged, or a power cut might leave that one alone:
+// A write that changes several files takes effect as a whole or not at all, also after a crash. The last file decides: as long
+// as it is as it was, Clear puts the others back. What that takes is in a note next to the last file. The note is durable
+// before the first file is exchanged and goes before the write ends. The other files are durable before the last is
+// exchanged; otherwise a power cut could leave the last one alone:
 //
 //	.fingerpost-<n>-undo.tmp    JSON: an undoNote
 const undoPattern = ".fingerpost-*-undo.tmp"
@@ -32,46 +33,46 @@ type undoFile struct {
 	New  string `json:"new"`
 }
 
-// noteWrite writes the note of an update that is staged, and returns its name.
-func (s *Source) noteWrite(u *update) (name string, err error) {
-	targets := u.targets()
+// Note writes the note of several swaps that are staged, in the order in which they are going to be put, and returns its
+// name.
+func Note(d Disk, swaps []*Swap) (name string, err error) {
+	targets := Targets(swaps)
 	dir := filepath.Dir(targets[len(targets)-1])
 	var note undoNote
-	add := func(target, temp string, old, now [32]byte) {
-		var f undoFile
-		f.Name, err = filepath.Rel(dir, target)
-		if err == nil {
-			f.Temp, err = filepath.Rel(dir, temp)
+	for _, w := range swaps {
+		f := undoFile{Old: hex.EncodeToString(w.Old[:]), New: hex.EncodeToString(w.hash[:])}
+		if f.Name, err = filepath.Rel(dir, w.Target); err != nil {
+			return "", err
 		}
-		f.Old, f.New = hex.EncodeToString(old[:]), hex.EncodeToString(now[:])
+		if f.Temp, err = filepath.Rel(dir, w.temp); err != nil {
+			return "", err
+		}
 		note.Files = append(note.Files, f)
-	}
-	for _, b := range u.bodies {
-		if add(b.target, b.temp, b.want, b.stamp.Hash); err != nil {
-			return "", err
-		}
-	}
-	if !u.stays {
-		if add(u.target, u.temp, u.want, u.c.stamp.Hash); err != nil {
-			return "", err
-		}
 	}
 	content, err := json.Marshal(note)
 	if err != nil {
 		return "", err
 	}
-	if name, err = writeNote(u.disk, dir, content); err != nil {
+	if name, err = writeNote(d, dir, content); err != nil {
 		return "", err
 	}
-	if err := syncFoldersOf(u.disk, targets); err != nil {
-		_ = u.disk.Remove(name)
+	if err := SyncFolders(d, targets); err != nil {
+		_ = d.Remove(name)
 		return "", err
 	}
 	return name, nil
 }
 
-// syncFoldersOf makes the names of these files durable.
-func syncFoldersOf(d Disk, files []string) error {
+// Targets are the paths of the files.
+func Targets(swaps []*Swap) (targets []string) {
+	for _, w := range swaps {
+		targets = append(targets, w.Target)
+	}
+	return targets
+}
+
+// SyncFolders makes the names of these files durable.
+func SyncFolders(d Disk, files []string) error {
 	var synced []string
 	for _, name := range files {
 		folder := filepath.Dir(name)
@@ -79,7 +80,7 @@ func syncFoldersOf(d Disk, files []string) error {
 			continue
 		}
 		synced = append(synced, folder)
-		if err := syncFolder(d, folder); err != nil {
+		if err := SyncFolder(d, folder); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func syncFoldersOf(d Disk, files []string) error {
 func writeNote(d Disk, dir string, content []byte) (name string, err error) {
 	f, err := d.CreateTemp(dir, undoPattern, 0o600)
 	if err != nil {
-		return "", fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	_, err = f.Write(content)
 	if err == nil {
@@ -100,41 +101,41 @@ func writeNote(d Disk, dir string, content []byte) (name string, err error) {
 	}
 	if err != nil {
 		_ = d.Remove(f.Name())
-		return "", fmt.Errorf("write into the config folder: %w", cause(err))
+		return "", fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	return f.Name(), nil
 }
 
 // undo settles a note whose writer is dead, and names the files that it has changed, from the note's folder.
-func (s *Source) undo(name string) (changed []string, err error) {
-	d := s.o.Disk
+func (f *Folder) undo(name string) (changed []string, err error) {
+	d := f.Disk
 	content, err := d.ReadFile(name)
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	var note undoNote
 	if json.Unmarshal(content, &note) != nil || len(note.Files) < 2 { // cut off itself: nothing had been touched yet
-		return nil, cause(d.Remove(name))
+		return nil, Cause(d.Remove(name))
 	}
 	dir := filepath.Dir(name)
 	last := note.Files[len(note.Files)-1]
 	if !last.done(d, dir) {
-		for _, f := range note.Files[:len(note.Files)-1] {
-			target, temp := filepath.Join(dir, f.Name), filepath.Join(dir, f.Temp)
-			if hashOf(d, target) != f.New || hashOf(d, temp) != f.Old {
+		for _, one := range note.Files[:len(note.Files)-1] {
+			target, temp := filepath.Join(dir, one.Name), filepath.Join(dir, one.Temp)
+			if hashOf(d, target) != one.New || hashOf(d, temp) != one.Old {
 				continue // not exchanged; or somebody has saved since, and wins
 			}
 			if err := d.Exchange(temp, target); err != nil {
-				return changed, fmt.Errorf("put %s back: %w", f.Name, err)
+				return changed, fmt.Errorf("put %s back: %w", one.Name, err)
 			}
-			changed = append(changed, filepath.ToSlash(f.Name))
-			if err := syncFolder(d, filepath.Dir(target)); err != nil {
+			changed = append(changed, filepath.ToSlash(one.Name))
+			if err := SyncFolder(d, filepath.Dir(target)); err != nil {
 				return changed, err
 			}
-			s.o.Logger.Info("put a file back that a write had changed when it was cut off", "file", target)
+			f.Log.Info("put a file back that a write had changed when it was cut off", "file", target)
 		}
 	}
-	return changed, cause(d.Remove(name))
+	return changed, Cause(d.Remove(name))
 }
 
 // done reports whether the exchange of a file has been made, and had not brought out a save that came in between.
@@ -149,6 +150,6 @@ func hashOf(d Disk, name string) string {
 	if err != nil {
 		return ""
 	}
-	sum := digest(b)
+	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

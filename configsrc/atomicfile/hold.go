@@ -1,9 +1,8 @@
-package configsrc
+package atomicfile
 
 import (
 	"crypto/sha256"
 	"errors"
-	"path/filepath"
 )
 
 // holdAs holds a file that has the content with the hash want. ErrChanged: it has another, or somebody is writing it.
@@ -19,7 +18,7 @@ func holdAs(d Disk, name string, want [sha256.Size]byte) (*hold, error) {
 	return h, nil
 }
 
-// nobodyWrites reports whether it is certain that nobody has a file open for writing.
+// nobodyWrites reports whether nobody is known to have a file open for writing; false if the system does not tell.
 func nobodyWrites(name string) bool {
 	h, err := holdStill(name)
 	if err == nil {
@@ -28,15 +27,15 @@ func nobodyWrites(name string) bool {
 	return err == nil
 }
 
-// canAsk returns an *unknownWriterError where the kernel would not tell about writers of target, for which temp, a file of
+// canAsk returns an *UnfitError where the kernel would not tell about writers of target, for which temp, a file of
 // the same owner, is the new content.
 func canAsk(temp, target string) error {
 	h, err := holdStill(temp)
 	if err == nil {
 		h.Close()
 	}
-	if unknown, is := errors.AsType[*unknownWriterError](err); is {
-		return &unknownWriterError{filepath.Base(target), unknown.why}
+	if unfit, is := errors.AsType[*UnfitError](err); is {
+		return unknownWriter(target, unfit.Why)
 	}
 	return nil // nobody but a process that is just being started can have temp open
 }

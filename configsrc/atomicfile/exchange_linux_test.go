@@ -1,4 +1,4 @@
-package configsrc
+package atomicfile
 
 import (
 	"crypto/sha256"

@@ -1,7 +1,6 @@
 package configsrc
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestListFindsEachName lists folders of more names than one read brings, among them what is not config, links and names
+// TestListFindsEachName lists a folder of thousands of names, among them what is not config, links and names
 // of the greatest length.
 func TestListFindsEachName(t *testing.T) {
 	dir := t.TempDir()
@@ -61,56 +60,5 @@ func TestListFindsEachName(t *testing.T) {
 				t.Errorf("%s: there %v, to be read %v", name, there, ok)
 			}
 		}
-	}
-}
-
-// TestListIsLean holds a list to what one of a hundred thousand files can afford.
-func TestListIsLean(t *testing.T) {
-	const files = 1000
-	dir := t.TempDir()
-	known := map[string]string{}
-	for i := range files {
-		name := fmt.Sprintf("p%04d.hcl", i)
-		known[name] = name
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tr, err := openTree(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	tr.known = func(at []byte) string { return known[string(at)] }
-	allocs := testing.AllocsPerRun(3, func() {
-		n := 0
-		if err := tr.list(nil, func(entry) { n++ }); err != nil || n != files {
-			t.Errorf("%d files, %v", n, err)
-		}
-	})
-	if allocs > 1.1*files {
-		t.Errorf("%v allocations for %d files, want one each", allocs, files)
-	}
-}
-
-// TestNamesOfAnyLength: there are file systems whose names are longer than 255 bytes.
-func TestNamesOfAnyLength(t *testing.T) {
-	want := []string{"a.hcl", strings.Repeat("設", 100) + ".hcl", strings.Repeat("x", 255), "b.hcl"}
-	var entries []byte
-	for _, name := range want {
-		length := (direntName + len(name) + 1 + 7) / 8 * 8
-		entry := make([]byte, length)
-		binary.NativeEndian.PutUint16(entry[direntLength:], uint16(length))
-		entry[direntType] = 8 // a regular file
-		copy(entry[direntName:], name)
-		entries = append(entries, entry...)
-	}
-	d := &folder{names: [][]byte{namesIn(entries)}}
-	var got []string
-	for name, _, ok := d.next(); ok; name, _, ok = d.next() {
-		got = append(got, name)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

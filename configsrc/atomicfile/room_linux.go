@@ -1,9 +1,9 @@
-package configsrc
+package atomicfile
 
 import "golang.org/x/sys/unix"
 
-// roomOf asks the file system that dir is on.
-func roomOf(dir string) (Room, error) {
+// RoomOf asks the file system that dir is on.
+func RoomOf(dir string) (Room, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return Room{}, err

@@ -1,4 +1,4 @@
-package configsrc
+package atomicfile
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swap exchanges two files atomically.
-func swap(a, b string) error {
+// exchangeNames exchanges two files atomically.
+func exchangeNames(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
 		return errors.ErrUnsupported
@@ -18,40 +18,40 @@ func swap(a, b string) error {
 	return err
 }
 
-// lockFolder says that a write is under way in the folder, to whoever clears strays there, in this process or another,
-// and until the folder is closed or the process is dead. Writers do not keep each other out. Where the file system has
-// no locks, it says nothing.
-func lockFolder(dir string) (io.Closer, error) {
-	f, err := openRaw(dir, os.O_RDONLY, 0)
+// Lock takes a shared lock on a folder (flock(2)), which says that a write is under way there, until it is closed or the
+// process is dead. Clear respects it, in this process and in others; writers do not keep each other out. On a file system
+// without locks it says nothing.
+func Lock(dir string) (io.Closer, error) {
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(time.Millisecond) {
-		err = unix.Flock(f.fd, unix.LOCK_SH|unix.LOCK_NB)
+		err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return f, nil
 		}
 		if time.Now().After(deadline) {
 			f.Close()
-			return nil, errFolderLocked
+			return nil, ErrLocked
 		}
 	}
 }
 
-// claimFolder keeps writers out of a folder until it is closed: errFolderLocked where one is at work, and
+// claimFolder keeps writers out of a folder until it is closed: ErrLocked where one is at work, and
 // errors.ErrUnsupported where that cannot be told.
 func claimFolder(dir string) (io.Closer, error) {
-	f, err := openRaw(dir, os.O_RDONLY, 0)
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB)
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		return f, nil
 	}
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, errFolderLocked
+		return nil, ErrLocked
 	}
 	return nil, errors.ErrUnsupported
 }

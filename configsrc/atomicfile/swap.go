@@ -1,0 +1,170 @@
+package atomicfile
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+)
+
+// A Folder is a folder, with what is below it, in which files are replaced. Its fields must not change; one goroutine at a
+// time may call Clear.
+type Folder struct {
+	Dir  string
+	Disk Disk
+	Log  *slog.Logger
+
+	strays map[string]*stray // that the last Clear has left
+}
+
+// A Swap replaces, creates or removes one file, which people may save at the same time. The calls are Stage, Put, perhaps
+// TakeBack because the write has failed elsewhere, and Discard. One goroutine at a time may use it.
+type Swap struct {
+	Folder  *Folder
+	Name    string            // the file as messages name it
+	Target  string            // its path without links, see Target
+	Content []byte            // the new content
+	Like    fs.FileInfo       // of the file that is replaced, whose mode, owner and attributes stay
+	Old     [sha256.Size]byte // hash of the content that is replaced or removed
+	Creates bool              // there is no such file yet
+	Removes bool              // the file goes
+
+	temp   string // holds the new content, synced; after Put what was in the file
+	info   fs.FileInfo
+	hash   [sha256.Size]byte // of Content
+	placed bool
+	lock   io.Closer // on the folder, as long as temp may be there
+}
+
+// Stage writes the new content next to the file and syncs it. Nothing live is touched. After an error nothing is left.
+func (w *Swap) Stage() (err error) {
+	d := w.Folder.Disk
+	w.hash = sha256.Sum256(w.Content)
+	if w.lock, err = Lock(filepath.Dir(w.Target)); err == nil {
+		if w.Creates {
+			w.temp, w.info, err = writeTemp(d, filepath.Dir(w.Target), w.Content, nil, "")
+		} else {
+			w.temp, w.info, err = stageSwap(d, w.Target, w.Content, w.Like, w.Old)
+		}
+	}
+	if err != nil {
+		w.Discard()
+	}
+	return err
+}
+
+// Info is what the disk says of the new content, once it is staged.
+func (w *Swap) Info() fs.FileInfo { return w.info }
+
+// Put brings the new content into its place, provided that the file still has the content with the hash Old and nobody is
+// writing it: otherwise ErrChanged, or fs.ErrExist for a file that was to be created. Any other error is a *Fault. The caller
+// syncs the folder.
+func (w *Swap) Put() (err error) {
+	switch {
+	case w.Creates:
+		err = w.create()
+	case w.Removes:
+		err = w.remove()
+	default:
+		err = w.replace()
+	}
+	w.placed = err == nil
+	return err
+}
+
+func (w *Swap) create() error {
+	d := w.Folder.Disk
+	if err := d.Link(w.temp, w.Target); errors.Is(err, fs.ErrExist) { // unlike rename, link never replaces
+		return fs.ErrExist
+	} else if err != nil {
+		return &Fault{"create " + w.Name, Cause(err)}
+	}
+	if d.Remove(w.temp) == nil { // else Clear does it
+		w.temp = ""
+	}
+	return nil
+}
+
+func (w *Swap) replace() error {
+	kept, err := exchange(w.Folder.Disk, w.temp, w.Target, w.Old, w.hash)
+	w.Folder.tellKept(w.Target, kept)
+	if err == nil || errors.Is(err, ErrChanged) {
+		return err
+	}
+	if errors.Is(err, errStranded) {
+		w.temp = ""
+	}
+	return &Fault{"replace " + w.Name, err}
+}
+
+func (w *Swap) remove() error {
+	d := w.Folder.Disk
+	old, err := holdAs(d, w.Target, w.Old)
+	if errors.Is(err, ErrChanged) {
+		return err
+	}
+	if err != nil {
+		return &Fault{"remove " + w.Name, err}
+	}
+	defer old.Close()
+	if err := d.Rename(w.Target, w.temp); err != nil {
+		return &Fault{"remove " + w.Name, Cause(err)}
+	}
+	changed := old.check(d, w.temp, w.Old)
+	if changed == nil {
+		return nil
+	}
+	backErr := d.Link(w.temp, w.Target)
+	if errors.Is(backErr, fs.ErrExist) { // there is a newer save
+		var kept string
+		kept, backErr = keepBeside(d, w.temp, w.Target)
+		w.Folder.tellKept(w.Target, kept)
+	}
+	if backErr != nil {
+		w.temp = ""
+		return &Fault{"put " + w.Name + " back after a save in between", errors.Join(Cause(backErr), errStranded)}
+	}
+	_ = d.Remove(w.temp) // the save has its name again
+	if !errors.Is(changed, ErrChanged) {
+		return &Fault{"read what " + w.Name + " was", changed}
+	}
+	return ErrChanged
+}
+
+// TakeBack undoes Put, unless somebody has saved the file since.
+func (w *Swap) TakeBack() {
+	if !w.placed {
+		return
+	}
+	w.placed = false
+	d := w.Folder.Disk
+	switch {
+	case w.Creates:
+		if info, err := d.Stat(w.Target); err == nil && os.SameFile(info, w.info) {
+			_ = d.Remove(w.Target)
+		}
+	case w.Removes:
+		_ = d.Link(w.temp, w.Target)
+	default:
+		kept, err := exchange(d, w.temp, w.Target, w.hash, w.Old)
+		w.Folder.tellKept(w.Target, kept)
+		if errors.Is(err, errStranded) {
+			w.temp = ""
+		}
+	}
+}
+
+// Discard removes what Stage wrote, or what Put has taken out, and lets go of the folder.
+func (w *Swap) Discard() {
+	if w.temp != "" {
+		removeSwapped(w.Folder.Disk, w.temp)
+		w.temp = ""
+	}
+	if w.lock != nil {
+		w.lock.Close()
+		w.lock = nil
+	}
+}

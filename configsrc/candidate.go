@@ -1,0 +1,154 @@
+package configsrc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
+)
+
+// A candidate is a file that differs from its accepted state, with what a look or a write makes of it.
+type candidate struct {
+	path     string
+	prev     *file        // as it was accepted; nil: never
+	refused  *quarantined // it is as broken as it was
+	gone     bool
+	touched  bool // the content is as it was; only the stamp is another, or was racy
+	stamp    catalog.Stamp
+	bytes    []byte
+	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
+	declared *catalog.Declared // nil when it does not decode
+	refs     []catalog.Ref     // of what was decoded here
+	objects  int               // how many it declares
+	counts   counts            // and which
+	claims   []claim           // of the accepted state itself, where they are the same
+	deps     []catalog.Dep
+	diags    hclfile.Diagnostics // of the file itself
+	fault    error               // of the disk, from reading what file() names: why there are diags
+	cross    hclfile.Diagnostics // of the file among the others
+	plain    bool                // holds a clear-text secret
+	fresh    []string            // slugs of projects with uuid = "new"
+	rejected bool
+	suspect  bool // needs a second look
+}
+
+// sound reports that the candidate's new state decodes without errors.
+func (c *candidate) sound() bool { return c.declared != nil }
+
+// out reports that the candidate's new state does not come in, so that the old one stays.
+func (c *candidate) out() bool { return c.rejected || c.suspect }
+
+// decode fills in what the bytes say. The result is for those who edit or point into them: it is too large to be kept for
+// every file.
+func (c *candidate) decode(display string, t *tree) *hclfile.Result {
+	return c.decodeBy(display, t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
+		return hclfile.Decode(display, c.bytes, o)
+	})
+}
+
+// decodeBy is decode by what does for hclfile.Decode of the bytes.
+func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Options) (*hclfile.Result, hclfile.Diagnostics)) *hclfile.Result {
+	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
+	r, diags := decode(hclfile.Options{ReadFile: func(p string) ([]byte, error) {
+		asked[p] = true
+		if b, ok := c.bodies[p]; ok {
+			return b, nil
+		}
+		b, stamp, err := t.readNamed(p, maxBodyFileBytes)
+		if err != nil {
+			c.failed(err)
+			return nil, linkOrCause(err)
+		}
+		stamps[p] = stamp
+		return b, nil
+	}})
+	c.diags = diags
+	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
+	for _, p := range r.Deps {
+		stamp, ok := stamps[p]
+		if !ok && !asked[p] { // a ca_file: nobody has read it yet
+			var err error
+			if _, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
+				c.failed(err)
+				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
+			}
+		}
+		c.deps = append(c.deps, catalog.Dep{Path: p, Stamp: stamp})
+	}
+	if sealing := r.Declared.Sealing; sealing != nil {
+		for _, recipient := range sealing.Recipients {
+			if err := seal.CheckRecipient(recipient); err != nil {
+				c.diags = append(c.diags, r.Diagnose(catalog.Ref{Kind: catalog.KindSealing}, hclfile.Error,
+					fmt.Sprintf("recipient %q is no age X25519 recipient: %v", recipient, err), "\"fingerpost secrets keygen\" prints one"))
+			}
+		}
+	}
+	if c.diags.HasErrors() {
+		return r
+	}
+	c.declared = r.Declared
+	c.refs = r.Declared.Refs()
+	c.objects, c.counts = len(c.refs), countRefs(c.refs)
+	c.claims = claimsOf(c.refs)
+	return r
+}
+
+// failed notes why a file that file() names could not be read, where the disk is at fault and not the files. It may be a
+// file of another project, so its name is left out.
+func (c *candidate) failed(err error) {
+	if c.fault == nil && atomicfile.IsDiskFault(err) {
+		c.fault = writeFault("read a file that the config file names", err)
+	}
+}
+
+// positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
+func (c *candidate) positions(display string) *hclfile.Result {
+	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
+	return r
+}
+
+// locate decodes a file as it is on disk now.
+func locate(t *tree, display, path string) (*hclfile.Result, error) {
+	b, _, err := t.read(path, MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	r, _ := hclfile.Decode(display, b, hclfile.Options{})
+	if r == nil {
+		return nil, errors.New("does not decode")
+	}
+	return r, nil
+}
+
+// warned reports whether there is anything to say about an accepted candidate.
+func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
+
+// claimsAsBefore reports whether the candidate claims exactly what its accepted state claims.
+func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev.claims) }
+
+// accepted is what the table says of the candidate once the Sink has it.
+func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
+	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
+		claims: c.claims, objects: c.objects, counts: c.counts}
+	f.racy.Store(isRacy(row.Stamp, now))
+	if c.touched {
+		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
+	}
+	return f
+}
+
+func linkOrCause(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("there is no such file below the config folder")
+	}
+	if c := atomicfile.Cause(err); c != err {
+		return c
+	}
+	return err
+}

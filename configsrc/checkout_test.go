@@ -1,0 +1,32 @@
+package configsrc
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCheckoutBehindALink: the checkout is that of the folder that a link leads to now.
+func TestCheckoutBehindALink(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(top, "current")
+	s := &Source{o: Options{Dir: filepath.Join(link, "projects.d")}}
+	for _, release := range []string{"one", "two"} {
+		want := filepath.Join(top, release, ".git")
+		for _, dir := range []string{want, filepath.Join(top, release, "projects.d")} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = os.Remove(link)
+		if err := os.Symlink(filepath.Join(top, release), link); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.gitFolder(); got != want {
+			t.Errorf("%q, want %s", got, want)
+		}
+	}
+}

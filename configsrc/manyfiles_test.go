@@ -1,0 +1,86 @@
+package configsrc_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestManyFilesAtOnce changes hundreds of files in one reload: all come in but those with an error of their own, and each
+// error is told.
+func TestManyFilesAtOnce(t *testing.T) {
+	const files = 400
+	dir := manyProjects(t, files)
+	n := newNode(t, dir, nodeOptions{data: filepath.Join(t.TempDir(), "store")})
+	for i := range files {
+		slug := fmt.Sprintf("p%02d", i)
+		text := named(slug, "second", slug+".example")
+		switch i {
+		case 17:
+			text = strings.Replace(text, "{", "{\n  nonsense = true\n", 1)
+		case 18:
+			text = strings.Replace(text, "project", "# a comment\nproject", 1)
+		case 19: // takes a name that another has
+			text = named(slug, "second", "p20.example")
+		}
+		write(t, filepath.Join(dir, slug+".hcl"), text)
+	}
+	must(t, n.source.Reload(n.ctx))
+	for i := range files {
+		want := "second"
+		if i == 17 || i == 19 {
+			want = fmt.Sprintf("p%02d", i)
+		}
+		if got := n.name(fmt.Sprintf("p%02d.example", i)); got != want {
+			t.Errorf("p%02d.example is %q, want %q", i, got, want)
+		}
+	}
+	n.problem("p17.hcl", "nonsense")
+	n.problem("p19.hcl", "p20.example")
+}
+
+// TestConflictsOfManyFiles: each conflict of a copied folder of many files is told with both places.
+func TestConflictsOfManyFiles(t *testing.T) {
+	const files = 400
+	dir := manyProjects(t, files)
+	n := newNode(t, dir, nodeOptions{data: filepath.Join(t.TempDir(), "store")})
+	for i := range files {
+		slug := fmt.Sprintf("p%02d", i)
+		write(t, filepath.Join(dir, "copy", slug+".hcl"), project(slug, slug+".example"))
+	}
+	must(t, n.source.Reload(n.ctx))
+	status := n.source.Status()
+	told := map[string]bool{}
+	for _, d := range status.Problems {
+		if strings.Contains(d.Summary, "is declared in") {
+			told[d.File] = true
+		}
+	}
+	if status.Quarantined != files || len(told) == 0 || status.Errors < files {
+		t.Errorf("%d files are quarantined, with %d errors, of which %d files are named; want %d", status.Quarantined, status.Errors, len(told), files)
+	}
+}
+
+// TestReloadReadsBodiesOfManyFiles: a reload that is asked for reads the texts that file() names again, whatever their
+// stamps say.
+func TestReloadReadsBodiesOfManyFiles(t *testing.T) {
+	dir := manyProjects(t, 400)
+	body := func(text string) string { return "<p>" + text + " {{userName}}</p>" }
+	write(t, filepath.Join(dir, "mail.html"), body("one"))
+	write(t, filepath.Join(dir, "p17.hcl"), "project \"p17\" {\n  name = \"p17\"\n  domain \"p17.example\" {}\n"+
+		"  template \"T\" {\n    name = \"T\"\n    subject_template = \"Hello\"\n    body_html = file(\"mail.html\")\n  }\n}\n")
+	outside := filepath.Join(t.TempDir(), "link")
+	must(t, os.Link(filepath.Join(dir, "mail.html"), outside))
+	n := newNode(t, dir, nodeOptions{})
+	unseen(t, outside, body("two"))
+	must(t, n.source.Reload(n.ctx))
+	p, err := n.resolver.ProjectBySlug("p17")
+	must(t, err)
+	found, err := n.resolver.OwnTemplate(p.ID, "T")
+	must(t, err)
+	if found.BodyHTML != body("two") {
+		t.Errorf("the body is %q", found.BodyHTML)
+	}
+}

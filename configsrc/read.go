@@ -1,0 +1,145 @@
+package configsrc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"fingerpost/resolver/catalog"
+)
+
+// maxBodyFileBytes bounds a file that file() names; the template's own limit, in catalog, is tighter.
+const maxBodyFileBytes = 1 << 20
+
+var errKeepsChanging = errors.New("keeps changing while it is read")
+
+// readNamed is read for a file that file() or ca_file names. No list has told what it is, so it is looked at before it is
+// opened: to open a device may do something, and to open a FIFO lets its writer go on.
+func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	if err := t.open(); err != nil {
+		return nil, catalog.Stamp{}, err
+	}
+	info, err := t.statFile(at)
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, catalog.Stamp{}, err
+	}
+	return t.read(at, limit)
+}
+
+// read returns a file's bytes and the stamp that belongs to them: when size, time or inode move while it is read, it is
+// read again. A file that does not hold still for five tries is an error, and so a matter of the next look.
+func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	if err := t.open(); err != nil {
+		return nil, catalog.Stamp{}, err
+	}
+	for range 5 {
+		b, stamp, moved, err := t.readOnce(at, limit)
+		if err != nil || !moved {
+			return b, stamp, err
+		}
+	}
+	return nil, catalog.Stamp{}, errKeepsChanging
+}
+
+func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, moved bool, err error) {
+	// Without O_NONBLOCK a FIFO put in the file's place would block the open for ever.
+	var f *os.File
+	err = t.follow(at, func(name string) (err error) {
+		f, err = t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		return err
+	})
+	if err != nil {
+		return nil, stamp, false, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		return nil, stamp, false, err
+	}
+	if err := regular(before); err != nil {
+		return nil, stamp, false, err
+	}
+	if before.Size() > limit {
+		return nil, stamp, false, fmt.Errorf("is %d bytes long; at most 1 MiB (%d bytes) is allowed", before.Size(), limit)
+	}
+	b = make([]byte, 0, before.Size()+1)
+	if b, err = readAll(io.LimitReader(f, limit+1), b); err != nil {
+		return nil, stamp, false, err
+	}
+	after, err := t.statFile(at)
+	if err != nil {
+		return nil, stamp, false, err
+	}
+	stamp = stampOf(after, b)
+	return b, stamp, !statOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size, nil
+}
+
+// stampOf is the stamp of a file that is like this and has these bytes.
+func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
+	s := statOf(info)
+	s.Hash = digest(content)
+	return s
+}
+
+// statOf is a stamp without the hash.
+func statOf(info fs.FileInfo) catalog.Stamp {
+	return catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Changed: changed(info), Inode: inode(info)}
+}
+
+// renamed is the stamp of a file that has got the name at after it was read: to give it one changes the inode. Where the file
+// is not the same in all else, the stamp is left as it is, and a look finds the difference.
+func renamed(s catalog.Stamp, at string) catalog.Stamp {
+	info, err := os.Lstat(at)
+	if err != nil {
+		return s
+	}
+	now := s
+	if now.Changed = changed(info); !now.SameStat(statOf(info)) {
+		return s
+	}
+	return now
+}
+
+// readAll is io.ReadAll into a buffer that was made large enough.
+func readAll(r io.Reader, b []byte) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func regular(info fs.FileInfo) error {
+	switch m := info.Mode(); {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		return errors.New("is a folder; only regular files are read")
+	case m&fs.ModeNamedPipe != 0:
+		return errors.New("is a FIFO; only regular files are read")
+	case m&fs.ModeSocket != 0:
+		return errors.New("is a socket; only regular files are read")
+	}
+	return errors.New("is a device or special file; only regular files are read")
+}
+
+func inode(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
+}
