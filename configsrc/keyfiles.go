@@ -90,7 +90,7 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
 	c := &candidate{path: path, bytes: out, stamp: stamp}
-	after := c.decodeBy(s.display(path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) { return draft.Decode(out, o) })
+	after := c.decode(s.display(path), t)
 	if c.declared == nil {
 		return nil, s.wouldBreak(c.diags, covers)
 	}

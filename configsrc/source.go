@@ -94,7 +94,6 @@ type Source struct {
 	updates chan *update // see write.go
 	writers writers
 	writing atomic.Int32 // API writes under way
-	parsed  parsedFiles  // that were written lately
 	where   whereabouts  // of Dir
 	git     gitDesk
 

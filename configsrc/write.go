@@ -131,7 +131,6 @@ type edit struct {
 	info         fs.FileInfo            // of the file that had it
 	deps         []catalog.Dep          // of src
 	declared     *catalog.Declared      // by src
-	sound        *catalog.Declared      // the same, where src gives no warnings either
 	draft        *hclfile.Draft         // of src
 	decoded      *hclfile.Result        // src
 	at           int                    // of the project in it
@@ -184,20 +183,12 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
 	if bytes.Equal(out, e.src) && len(e.draft.Bodies()) == 0 {
-		s.parsed.keep(path, u.want, e.decoded.Parsed())
 		return nil
 	}
-	made, err := s.fill(u, t, out, e, keySwaps)
-	if err != nil {
+	if err := s.fill(u, t, out, e, keySwaps); err != nil {
 		return err
 	}
-	if err := s.submit(ctx, u); err != nil {
-		return err
-	}
-	if !u.c.gone {
-		s.parsed.keep(path, u.c.stamp.Hash, made)
-	}
-	return nil
+	return s.submit(ctx, u)
 }
 
 // openEdit reads the file that declares a project.
@@ -207,13 +198,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 		return nil, nil, err
 	}
 	now := &candidate{path: path, bytes: src, stamp: stamp}
-	decode := func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
-		return hclfile.Decode(s.display(path), src, o)
-	}
-	if p := s.parsed.take(path, stamp.Hash); p != nil {
-		decode = p.Decode
-	}
-	decoded := now.decodeBy(s.display(path), t, decode)
+	decoded := now.decode(s.display(path), t)
 	switch {
 	case now.fault != nil:
 		return nil, nil, now.fault
@@ -230,11 +215,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 		had[c] = true
 	}
 	u := &update{target: target, want: stamp.Hash, had: had, counted: now.claims[:now.counts.projects+now.counts.domains], disk: s.o.Disk, done: make(chan error, 1)}
-	sound := now.declared
-	if len(now.diags) > 0 {
-		sound = nil
-	}
-	return &edit{covers: covers, path: path, target: target, sound: sound, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
+	return &edit{covers: covers, path: path, target: target, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
 		draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
 }
 
@@ -258,34 +239,30 @@ func (s *Source) readTarget(t *tree, path string) (target string, src []byte, st
 	return target, src, stamp, info, nil
 }
 
-// fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
-// disk under another name. It returns what the next edit of it can go by.
-func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodySwap) (*hclfile.Parsed, error) {
+// fill decodes the new content as a reload does, checks that it says what is meant and nothing else, and writes it to a
+// temporary file.
+func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodySwap) error {
 	swaps, err := s.bodySwaps(t, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
-	decoded := c.decodeBy(s.display(e.path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
-		o.Sound = e.sound
-		return e.draft.Decode(out, o)
-	})
+	decoded := c.decode(s.display(e.path), t)
 	switch {
 	case c.fault != nil:
-		return nil, c.fault
+		return c.fault
 	case c.declared == nil:
 		if err := e.clash(); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, s.wouldBreak(c.diags, e.covers)
+		return s.wouldBreak(c.diags, e.covers)
 	}
 	if err := e.draft.Verify(decoded); err != nil {
-		return nil, fmt.Errorf("edit %s: %w", e.path, err)
+		return fmt.Errorf("edit %s: %w", e.path, err)
 	}
 	if !e.expect(c.declared) {
-		return nil, fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
+		return fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
 	}
-	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
 	u.c, u.bodies, u.stays, u.moves = c, append(swaps, keySwaps...), bytes.Equal(out, e.src), e.moves
 	u.project = e.project().Project.ID
 	if e.removes {
@@ -293,9 +270,9 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 	}
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
-		return made, u.stage(nil, nil)
+		return u.stage(nil, nil)
 	}
-	return made, u.stage(out, e.info)
+	return u.stage(out, e.info)
 }
 
 func (s *Source) isLink(path string) bool {

@@ -15,28 +15,6 @@ type Options struct {
 	// ReadFile reads a template body that file("path") names. The path is slash-separated, below the config folder and
 	// already checked to be local. Nil: such bodies are left empty and the call is only checked for its form.
 	ReadFile func(path string) ([]byte, error)
-	// Sound is what the file has declared before, where that came without any diagnostic: a template that is the same as
-	// one in it is not checked again. May be nil. It is only read. For Draft.Decode it is what the Draft's source declares.
-	Sound *catalog.Declared
-}
-
-// sound reports that t was checked before.
-func (o *Options) sound(t *catalog.Template) bool {
-	if o.Sound == nil || t.BodyHTML == "" && t.BodyText == "" { // of those it counts where they stand
-		return false
-	}
-	in := o.Sound.Templates
-	for i := range o.Sound.Projects {
-		if p := &o.Sound.Projects[i]; t.ProjectID != 0 && p.Project.ID == t.ProjectID {
-			in = p.Templates
-		}
-	}
-	for i := range in {
-		if in[i] == *t {
-			return true
-		}
-	}
-	return false
 }
 
 // A Result is one decoded file.
@@ -93,13 +71,8 @@ func newResult(s *source) *Result {
 
 // decode reads the tree.
 func (s *source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
-	return s.decodeAfter(nil, sound, syntax, o)
-}
-
-// decodeAfter is decode of what edits have made of a file that said something before; nil: nothing is known of it.
-func (s *source) decodeAfter(before *earlier, sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
 	res := newResult(s)
-	d := &decoder{source: s, o: o, before: before, res: res, sound: sound, first: map[claim]hcl.Range{}}
+	d := &decoder{source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
 	d.file()
 	d.diags = slices.Concat(d.diags, syntax, s.guardKeys())
 	slices.Sort(res.Deps)
@@ -126,75 +99,17 @@ func (r *Result) Position(ref catalog.Ref) Pos { return position(r.places[keyOf(
 // HasUUID reports whether the block of ref has a uuid line.
 func (r *Result) HasUUID(ref catalog.Ref) bool { return r.places[keyOf(ref)].uuid }
 
-// A Parsed is a file that was decoded without errors, to be decoded again for less work: it shares nothing that can be
-// changed with what was decoded from it. It is for one goroutine at a time.
-type Parsed struct {
-	source *source
-	result *Result // of the next Decode; nil: it has to be made
-}
-
-// Parsed keeps what r was decoded from, without errors.
-func (r *Result) Parsed() *Parsed {
-	r.source.lexed = nil // large, and of little use once all edits have been made
-	return &Parsed{source: r.source}
-}
-
-// ParsedWhole is Parsed that keeps a copy of what the file declares, too, where that is for good: ds, which came with r,
-// are none, and no other file has a part in it. Nothing of r may have been changed.
-func (r *Result) ParsedWhole(ds Diagnostics) *Parsed {
-	p := r.Parsed()
-	if len(ds) == 0 && len(r.Deps) == 0 {
-		whole := *r
-		whole.Declared = r.Declared.Clone()
-		p.result = &whole
-	}
-	return p
-}
-
-// Decode is what the function Decode would make of the file, with the path that it was given.
-func (p *Parsed) Decode(o Options) (*Result, Diagnostics) {
-	if r := p.result; r != nil {
-		p.result = nil // the caller's alone
-		return r, nil
-	}
-	return p.source.decode(len(p.source.src)+1, nil, o)
-}
-
-// Size is about how many bytes of memory p takes, rather more than less.
-func (p *Parsed) Size() int { return 2*len(p.source.src) + treeSize(p.source.body) }
-
-// treeSize counts nodes, which is nearly all that there is: their structs, maps and, with what was decoded, strings.
-func treeSize(body *hclsyntax.Body) int {
-	const block, attribute, part = 1000, 500, 150
-	size := attribute * len(body.Attributes)
-	for _, a := range body.Attributes {
-		switch e := a.Expr.(type) {
-		case *hclsyntax.TemplateExpr:
-			size += part * len(e.Parts)
-		case *hclsyntax.TupleConsExpr:
-			size += attribute * len(e.Exprs)
-		case *hclsyntax.FunctionCallExpr:
-			size += attribute * len(e.Args)
-		}
-	}
-	for _, b := range body.Blocks {
-		size += block + treeSize(b.Body)
-	}
-	return size
-}
-
 // A claim is something that one file may say only once.
 type claim struct{ kind, name string }
 
 // A decoder walks one file's syntax tree.
 type decoder struct {
 	*source
-	o      Options
-	before *earlier // what the file said; may be nil
-	res    *Result
-	diags  Diagnostics
-	sound  int // bytes that the parser understood; nothing is said about later ones
-	first  map[claim]hcl.Range
+	o     Options
+	res   *Result
+	diags Diagnostics
+	sound int // bytes that the parser understood; nothing is said about later ones
+	first map[claim]hcl.Range
 }
 
 func (d *decoder) add(severity Severity, rule string, rng hcl.Range, summary, detail string) {
@@ -242,13 +157,13 @@ func (d *decoder) file() {
 		}
 		d.unknownAttribute(attr, fileSchema)
 	}
-	for i, block := range d.body.Blocks {
+	for _, block := range d.body.Blocks {
 		if block.Body == nil || d.full() {
 			continue
 		}
 		switch block.Type {
 		case "project":
-			d.project(block, d.before.keeper(i, len(d.res.Declared.Projects)))
+			d.project(block)
 		case "template":
 			t := d.template(block, nil)
 			d.res.Declared.Templates = append(d.res.Declared.Templates, t)

@@ -8,9 +8,7 @@
 //
 // The edits (AppendBlock, InsertBlock, RemoveBlock, SetAttribute, RemoveAttribute, RenameLabel, and a Draft, which takes
 // many for one parse) splice bytes by source range: whatever they are not about stays as it is, byte for byte. Each result
-// is parsed and compared with what was meant, so that a mistake here becomes an error and not a damaged file. Of the
-// result only the lines that were edited are parsed where that gives the tree that a parse of the whole would give, see
-// parseEdited; Parsed keeps a tree for the next edit of the same bytes.
+// is parsed and compared with what was meant, so that a mistake here becomes an error and not a damaged file.
 //
-// All functions are pure and safe for concurrent use; a Result, its Declared, a Parsed and a Draft are for one owner.
+// All functions are pure and safe for concurrent use; a Result, its Declared and a Draft are for one owner.
 package hclfile

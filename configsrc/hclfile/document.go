@@ -130,6 +130,37 @@ func (doc *document) nextLine(at int) (end int, ok bool) {
 	return len(doc.src), false
 }
 
+// skipLine goes from where something has ended over blanks and comments, as the lexer does, to behind the line's end. ok
+// is false where it comes upon anything else, or upon the end of the file; end is where, then.
+func (s *source) skipLine(at int) (end int, ok bool) {
+	for at < len(s.src) {
+		rest := s.src[at:]
+		switch {
+		case rest[0] == ' ' || rest[0] == '\t':
+			at++
+		case rest[0] == '\n':
+			return at + 1, true
+		case bytes.HasPrefix(rest, []byte("\r\n")):
+			return at + 2, true
+		case rest[0] == '#' || bytes.HasPrefix(rest, []byte("//")):
+			n := bytes.IndexByte(rest, '\n')
+			if n < 0 {
+				return len(s.src), false
+			}
+			return at + n + 1, true
+		case bytes.HasPrefix(rest, []byte("/*")):
+			n := bytes.Index(rest[2:], []byte("*/"))
+			if n < 0 {
+				return at, false
+			}
+			at += n + 4
+		default:
+			return at, false
+		}
+	}
+	return at, false
+}
+
 // oneLine reports whether a block's content stands on the line of its opening brace.
 func (doc *document) oneLine(block *hclsyntax.Block) bool {
 	_, ends := doc.skipLine(block.OpenBraceRange.End.Byte)

@@ -20,7 +20,6 @@ type Draft struct {
 
 	bodies  []BodyEdit // see Bodies
 	splices []splice   // made by Bytes: sorted, apart
-	edited  *region    // made by Decode: what all splices are in, nil where that is not known
 }
 
 // A splice is src[from:to] with text in its place.
@@ -100,18 +99,6 @@ func (d *Draft) Bytes() ([]byte, error) {
 	return d.format(append(out, d.src[at:]...)), nil
 }
 
-// Decode is what the function Decode makes of src, which Bytes has returned, for less work: what was not edited is not
-// parsed again, nor decoded where o.Sound tells what it says.
-func (d *Draft) Decode(src []byte, o Options) (*Result, Diagnostics) {
-	if s := (&source{path: d.path, src: src}); d.parseEdited(s) {
-		if r, ds := s.decodeAfter(d.earlier(o.Sound), len(src)+1, nil, o); !ds.HasErrors() {
-			return r, ds
-		}
-		d.edited = nil
-	}
-	return Decode(d.path, src, o)
-}
-
 // moved is where the byte that stands at src[at] stands in the result.
 func (d *Draft) moved(at int) int { return d.movedBehind(at+1) - 1 }
 
@@ -133,15 +120,11 @@ func (d *Draft) made() ([]byte, error) {
 	if err != nil || bytes.Equal(out, d.src) {
 		return out, err
 	}
-	after := &source{path: d.path, src: out}
-	if !d.parseEdited(after) {
-		whole, err := openDocument(out)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrVerify, err)
-		}
-		after = whole.source
+	after, err := openDocument(out)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrVerify, err)
 	}
-	if err := d.verify(after); err != nil {
+	if err := d.verify(after.source); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -57,7 +57,6 @@ func (s *source) guard() Diagnostics {
 	if d, bad := s.guardTokenCount(s.tokens()); bad {
 		return Diagnostics{d}
 	}
-	s.counted = true
 	return nil
 }
 

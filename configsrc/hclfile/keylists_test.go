@@ -39,7 +39,7 @@ func replaceInKeys(t *testing.T, src []byte, old, now string) []byte {
 	if err != nil {
 		t.Fatalf("%v in %s", err, src)
 	}
-	after, ds := d.Decode(out, hclfile.Options{})
+	after, ds := hclfile.Decode("keys.hcl", out, hclfile.Options{})
 	if ds.HasErrors() {
 		t.Fatalf("%v in\n%s\nfrom\n%s", ds, out, src)
 	}

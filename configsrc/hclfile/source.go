@@ -20,8 +20,6 @@ type source struct {
 	broken bool
 	// hostile says that the file is not worth lexing as a whole.
 	hostile bool
-	// counted says that the guard has counted the tokens, of which there may be more than roughlyFlat lets pass.
-	counted bool
 
 	once    sync.Once
 	secrets []span // sorted, apart; see secretSpans

@@ -36,9 +36,7 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	var written identity
 	c := d.attributes(block, templateSchema, append(fields, written.fields()...))
 	t.UUID, t.ID = d.identify(c, catalog.KindTemplate, written, catalog.DeriveTemplateUUID(project, code), "")
-	if !d.o.sound(&t) {
-		d.validated(c, d.templateProblems(c, &t, html.file || text.file), "code")
-	}
+	d.validated(c, d.templateProblems(c, &t, html.file || text.file), "code")
 	if code != "" {
 		d.onceTemplate(code, in, block)
 	}

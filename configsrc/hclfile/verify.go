@@ -218,9 +218,6 @@ func (d *Draft) bringsComments() bool {
 
 // commented is the stretch of the source in which comments may come or go.
 func (d *Draft) commented(touched map[*hclsyntax.Block]bool) (from, to int) {
-	if d.edited != nil {
-		return d.edited.from.Byte, d.edited.to.Byte
-	}
 	from, to = len(d.src), 0
 	for i, b := range d.body.Blocks {
 		if !touched[b] {
@@ -248,9 +245,5 @@ func (d *Draft) commented(touched map[*hclsyntax.Block]bool) (from, to int) {
 
 // tokensOf are the tokens that begin in src[from:to], where from is between two of them. Their lines are not told.
 func (d *Draft) tokensOf(from, to int) hclsyntax.Tokens {
-	if d.lexed != nil || d.edited == nil {
-		return d.tokens()[d.after(from):d.after(to)]
-	}
-	tokens, _ := hclsyntax.LexConfig(d.src[from:to], "", hcl.Pos{Line: 1, Column: 1, Byte: from})
-	return tokens
+	return d.tokens()[d.after(from):d.after(to)]
 }
