@@ -247,7 +247,7 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 		return err
 	}
 	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
-	decoded := c.decode(s.display(e.path), t)
+	c.decode(s.display(e.path), t)
 	switch {
 	case c.fault != nil:
 		return c.fault
@@ -256,9 +256,6 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 			return err
 		}
 		return s.wouldBreak(c.diags, e.covers)
-	}
-	if err := e.draft.Verify(decoded); err != nil {
-		return fmt.Errorf("edit %s: %w", e.path, err)
 	}
 	if !e.expect(c.declared) {
 		return fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)

@@ -100,13 +100,10 @@ func (d *Draft) Bytes() ([]byte, error) {
 }
 
 // moved is where the byte that stands at src[at] stands in the result.
-func (d *Draft) moved(at int) int { return d.movedBehind(at+1) - 1 }
-
-// movedBehind is where the byte before src[at] ends in the result.
-func (d *Draft) movedBehind(at int) int {
+func (d *Draft) moved(at int) int {
 	to := at
 	for _, s := range d.splices {
-		if s.from >= at {
+		if s.from > at {
 			break
 		}
 		to += len(s.text) - (s.to - s.from)
@@ -120,11 +117,7 @@ func (d *Draft) made() ([]byte, error) {
 	if err != nil || bytes.Equal(out, d.src) {
 		return out, err
 	}
-	after, err := openDocument(out)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrVerify, err)
-	}
-	if err := d.verify(after.source); err != nil {
+	if err := d.prove(out); err != nil {
 		return nil, err
 	}
 	return out, nil

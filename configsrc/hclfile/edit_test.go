@@ -82,6 +82,8 @@ func TestSetAttribute(t *testing.T) {
 		"template \"a\" {\n  name = \"A\"\n  body_text = trimsuffix(<<-EOT\n    one\n      two\n  EOT\n  , \"\\n\")\n}\n")
 	f("flat heredoc", "template \"a\" {\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", hclfile.Literal("  one\n  two\n"),
 		"template \"a\" {\n  name      = \"A\"\n  body_text = <<EOT\n  one\n  two\nEOT\n}\n")
+	f("heredoc next to a comment in parentheses", "template \"a\" {\n  body_text = ( /* why */ \"x\")\n}\n", path{"template", "a"}, "body_text", heredoc,
+		"template \"a\" {\n  body_text = (/* why */ (<<-EOT\n    one\n    two\n  EOT\n  ))\n}\n")
 	f("same text", "template \"a\" {\n  body_text = <<EOT\none\nEOT\n}\n", path{"template", "a"}, "body_text", `"one\n"`,
 		"template \"a\" {\n  body_text = <<EOT\none\nEOT\n}\n")
 	f("no attributes but a comment that lies", "sealing {\n  # recipients = []\n}\n", path{"sealing"}, "recipients", `["x"]`,

@@ -60,3 +60,6 @@ func drafted(src []byte, steps []Step) (*Draft, error) {
 	}
 	return d, nil
 }
+
+// Prove proves the bytes that an edit has made, see prove.
+func (d *Draft) Prove(out []byte) error { return d.prove(out) }

@@ -14,7 +14,6 @@ type model struct {
 	says     map[string]string
 	count    map[string]int // of blocks with the same type and labels in the same place
 	comments []string
-	still    map[*hclsyntax.Block]bool // whose content need not be compared; may be nil
 }
 
 // sep cannot stand in a file.
@@ -51,9 +50,7 @@ func (s *source) addBody(m *model, body *hclsyntax.Body, path string) {
 }
 
 func (s *source) addBlock(m *model, b *hclsyntax.Block, path string) {
-	if key := m.block(path, b.Type, b.Labels); !m.still[b] {
-		s.addBody(m, b.Body, key)
-	}
+	s.addBody(m, b.Body, m.block(path, b.Type, b.Labels))
 }
 
 func blockKey(path, typ string, labels []string) string {

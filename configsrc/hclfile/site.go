@@ -184,8 +184,11 @@ func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string
 	if !ok {
 		text = value.indented(indent, s.d.step(s.block))
 	}
-	if !strings.Contains(text, "\n") {
-		rng = unparen(attr.Expr).Range() // what else stands in the parentheses stays
+	// Comments in the parentheses around a value stay.
+	if inner := unparen(attr.Expr).Range(); !strings.Contains(text, "\n") ||
+		mayComment(s.d.src[rng.Start.Byte:inner.Start.Byte]) || mayComment(s.d.src[inner.End.Byte:rng.End.Byte]) {
+		more = more || rng != inner
+		rng = inner
 	}
 	if more && (value.endsInHeredoc || ok && !strings.HasSuffix(text, ")")) {
 		text = "(" + text + "\n" + indent + ")" // nothing may follow the heredoc's last line, not even a comment

@@ -2,8 +2,8 @@ package hclfile
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -42,7 +42,6 @@ func (d *Draft) format(out []byte) []byte {
 	if len(edits) == 0 {
 		return out
 	}
-	d.splices = d.withEdits(out, edits)
 	return applied(out, edits, 0)
 }
 
@@ -80,6 +79,17 @@ func (d *Draft) runs() (all []span) {
 	}
 	flush()
 	return joinSpans(all)
+}
+
+// touched are the file's own blocks in which something is edited.
+func (d *Draft) touched() map[*hclsyntax.Block]bool {
+	all := map[*hclsyntax.Block]bool{}
+	for _, s := range d.order {
+		at := s.block.TypeRange.Start.Byte
+		i := sort.Search(len(d.body.Blocks), func(i int) bool { return d.body.Blocks[i].TypeRange.Start.Byte > at })
+		all[d.body.Blocks[i-1]] = true
+	}
+	return all
 }
 
 func hasBlankLine(text []byte) bool {
@@ -172,58 +182,4 @@ func applied(text []byte, edits []lineEdit, base int) (out []byte) {
 		at = e.to - base
 	}
 	return append(out, text[at:]...)
-}
-
-// withEdits are the splices that make the edited file and then the edits in it.
-func (d *Draft) withEdits(out []byte, edits []lineEdit) (all []splice) {
-	type change struct{ out, src span }
-	var changes []change
-	grown := 0
-	for _, s := range d.splices {
-		from := s.from + grown
-		changes = append(changes, change{span{from, from + len(s.text)}, span{s.from, s.to}})
-		grown += len(s.text) - (s.to - s.from)
-	}
-	back := func(at int, behind bool) int { // from out to the source; of no use inside a splice
-		src := at
-		for _, c := range changes[:len(d.splices)] {
-			if c.out.to < at || c.out.to == at && behind {
-				src = at - c.out.to + c.src.to
-			}
-		}
-		return src
-	}
-	for _, e := range edits {
-		changes = append(changes, change{span{e.from, e.to}, span{back(e.from, false), back(e.to, true)}})
-	}
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(a.out.from-b.out.from, a.out.to-b.out.to) })
-	var merged []change
-	for _, c := range changes {
-		n := len(merged) - 1
-		if n < 0 || c.out.from > merged[n].out.to {
-			merged = append(merged, c)
-			continue
-		}
-		m := &merged[n]
-		if c.out.from == m.out.from {
-			m.src.from = min(m.src.from, c.src.from)
-		}
-		if c.out.to > m.out.to {
-			m.src.to = c.src.to
-		} else if c.out.to == m.out.to {
-			m.src.to = max(m.src.to, c.src.to)
-		}
-		m.out.to = max(m.out.to, c.out.to)
-	}
-	for _, m := range merged {
-		var inside []lineEdit
-		for _, e := range edits {
-			if e.from >= m.out.from && e.to <= m.out.to {
-				inside = append(inside, e)
-			}
-		}
-		text := applied(out[m.out.from:m.out.to], inside, m.out.from)
-		all = append(all, splice{m.src.from, m.src.to, string(text)})
-	}
-	return all
 }

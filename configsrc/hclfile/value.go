@@ -45,6 +45,16 @@ func parseExpression(name, text string) (*expression, error) {
 	return e, nil
 }
 
+// mayComment reports whether there may be a comment in a text; it may be wrong about texts that have none.
+func mayComment(text []byte) bool {
+	for i, c := range text {
+		if c == '#' || c == '/' && i+1 < len(text) && (text[i+1] == '/' || text[i+1] == '*') {
+			return true
+		}
+	}
+	return false
+}
+
 // indented is the expression's text with its further lines indented, the text of a heredoc by one step more. Lines of a
 // heredoc that keeps its indentation stay.
 func (e *expression) indented(indent, step string) string {
