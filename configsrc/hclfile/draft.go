@@ -18,8 +18,7 @@ type Draft struct {
 	table *lineTable // nil as long as nobody needs it
 	tail  *blocks    // what comes to the end of the file, nil: nothing
 
-	bodies  []BodyEdit // see Bodies
-	splices []splice   // made by Bytes: sorted, apart
+	bodies []BodyEdit // see Bodies
 }
 
 // A splice is src[from:to] with text in its place.
@@ -72,43 +71,32 @@ func (d *Draft) lines() *lineTable {
 
 // Bytes is the file with all edits made: the source itself where there are none.
 func (d *Draft) Bytes() ([]byte, error) {
-	d.splices = nil
+	var splices []splice
 	for _, s := range d.order {
-		d.splices = append(d.splices, s.splices()...)
+		splices = append(splices, s.splices()...)
 	}
 	if d.table != nil {
-		d.splices = append(d.splices, d.table.splices()...)
+		splices = append(splices, d.table.splices()...)
 	}
-	if d.tail != nil {
-		d.splices = append(d.splices, splice{len(d.src), len(d.src), d.lineEnding(d.tailLead() + d.tail.trimmed())})
+	if len(splices) == 0 && d.tail == nil {
+		return d.src, nil
 	}
 	// Where two meet, what was noted first comes first, and what is put in comes before what is taken out.
-	slices.SortStableFunc(d.splices, func(a, b splice) int { return a.from - b.from })
+	slices.SortStableFunc(splices, func(a, b splice) int { return a.from - b.from })
 	var out []byte
 	at := 0
-	for _, s := range d.splices {
+	for _, s := range splices {
 		if s.from < at {
 			return nil, fmt.Errorf("%w: two edits of the same bytes", ErrVerify)
 		}
 		out = append(append(out, d.src[at:s.from]...), s.text...)
 		at = s.to
 	}
-	if at == 0 && len(out) == 0 {
-		return d.src, nil
+	out = d.format(append(out, d.src[at:]...), splices)
+	if d.tail != nil {
+		out = append(out, d.lineEnding(d.tailLead()+d.tail.trimmed())...)
 	}
-	return d.format(append(out, d.src[at:]...)), nil
-}
-
-// moved is where the byte that stands at src[at] stands in the result.
-func (d *Draft) moved(at int) int {
-	to := at
-	for _, s := range d.splices {
-		if s.from > at {
-			break
-		}
-		to += len(s.text) - (s.to - s.from)
-	}
-	return to
+	return out, nil
 }
 
 // made is the result, proved.

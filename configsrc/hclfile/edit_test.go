@@ -155,6 +155,10 @@ func TestRemoveBlock(t *testing.T) {
 	f("comment of another", "key \"a\" {} # about a\nkey \"b\" {}\n", "key \"a\" {} # about a\n", "key", "b")
 	f("nested", "project \"p\" {\n  name = \"P\"\n\n  domain \"a.example\" {}\n  # old\n  domain \"B.example\" {\n    active = false\n  }\n}\n",
 		"project \"p\" {\n  name = \"P\"\n\n  domain \"a.example\" {}\n}\n", "project", "p", "domain", "b.example")
+	f("the longest of aligned lines", "project \"p\" {\n  name = \"P\"\n\n  domain \"a.example\" {}      # a\n  domain \"longer.example\" {} # b\n  domain \"c.example\" {}      # c\n}\n",
+		"project \"p\" {\n  name = \"P\"\n\n  domain \"a.example\" {} # a\n  domain \"c.example\" {} # c\n}\n", "project", "p", "domain", "longer.example")
+	f("where nothing is formatted", "project \"p\" {\n  name =   \"P\"\n\n  domain \"a.example\" {}   # a\n  domain \"b.example\" {} # b\n}\n",
+		"project \"p\" {\n  name =   \"P\"\n\n  domain \"a.example\" {}   # a\n}\n", "project", "p", "domain", "b.example")
 	f("nested, after a blank line", "project \"p\" {\n  name = \"P\"\n\n  domain \"a.example\" {}\n}\n", "project \"p\" {\n  name = \"P\"\n}\n", "project", "p", "domain", "a.example")
 	f("text that looks like a comment", "template \"t\" {\n  body_text = <<E\n# no\nE\n}\nkey \"b\" {}\n", "template \"t\" {\n  body_text = <<E\n# no\nE\n}\n", "key", "b")
 }
