@@ -59,7 +59,7 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 func layout(out []byte, window []layoutLine, before []byte) []byte {
 	text := out[window[0].from:window[len(window)-1].to]
 	formatted := formatLines(window[0].open, text)
-	if bytes.Equal(formatted, text) || !sameTokens(formatted, text) {
+	if bytes.Equal(formatted, text) || bytes.Contains(text, []byte("<<")) && !SameTokens(formatted, text) {
 		return text
 	}
 	if bytes.Equal(formatLines(window[0].open, before), before) {
@@ -94,16 +94,6 @@ func formatLines(open []int, text []byte) []byte {
 		formatted = formatted[bytes.IndexByte(formatted, '\n')+1:]
 	}
 	return formatted
-}
-
-// sameTokens reports whether two texts differ in white space between tokens alone. In a heredoc, white space is content.
-func sameTokens(a, b []byte) bool {
-	if !bytes.Contains(b, []byte("<<")) {
-		return true
-	}
-	x, _ := hclsyntax.LexConfig(a, "", hcl.InitialPos)
-	y, _ := hclsyntax.LexConfig(b, "", hcl.InitialPos)
-	return slices.EqualFunc(x, y, func(a, b hclsyntax.Token) bool { return a.Type == b.Type && bytes.Equal(a.Bytes, b.Bytes) })
 }
 
 // stretch is the part of the source that formatting an edit may change: the file's own blocks that hold the splices, and
