@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -79,7 +79,7 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 	if was.declared == nil {
 		return nil, s.invalidFile(was.diags, covers)
 	}
-	draft := hclfile.NewDraft(decoded)
+	draft := hcledit.NewDraft(decoded)
 	if found, err := draft.ReplaceInKeys(m.from, m.to); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	} else if !found {
@@ -96,7 +96,7 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 	want := *was.declared
 	want.Keys = m.keys(want.Keys)
 	if !reflect.DeepEqual(&want, c.declared) {
-		return nil, fmt.Errorf("edit %s: %w", path, hclfile.ErrVerify)
+		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	return &bodySwap{path: path, target: target, content: out, like: info, want: stamp.Hash, c: c}, nil
 }

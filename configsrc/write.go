@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -73,7 +74,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		return err
 	}
 	defer s.beginWrite()()
-	content, err := hclfile.NewProject(p)
+	content, err := hcledit.NewProject(p)
 	if err != nil {
 		return fmt.Errorf("write project %s: %w", p.Slug, err)
 	}
@@ -131,7 +132,7 @@ type edit struct {
 	info         fs.FileInfo            // of the file that had it
 	deps         []catalog.Dep          // of src
 	declared     *catalog.Declared      // by src
-	draft        *hclfile.Draft         // of src
+	draft        *hcledit.Draft         // of src
 	decoded      *hclfile.Result        // src
 	at           int                    // of the project in it
 	want         *catalog.ProjectConfig // what the project is to be; nil where it goes
@@ -169,7 +170,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 	if err != nil {
 		return err
 	}
-	if err := rewrite(e); errors.Is(err, hclfile.ErrLimit) {
+	if err := rewrite(e); errors.Is(err, hcledit.ErrLimit) {
 		return &catalog.Error{Code: catalog.CodeFileInvalid, Message: path + ": " + tooMuch}
 	} else if err != nil {
 		return err
@@ -216,7 +217,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 	}
 	u := &update{target: target, want: stamp.Hash, had: had, counted: now.claims[:now.counts.projects+now.counts.domains], disk: s.o.Disk, done: make(chan error, 1)}
 	return &edit{covers: covers, path: path, target: target, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
-		draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
+		draft: hcledit.NewDraft(decoded), decoded: decoded, at: at}, u, nil
 }
 
 // readTarget reads a file that is going to be replaced. target is its path without links.
@@ -258,7 +259,7 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 		return s.wouldBreak(c.diags, e.covers)
 	}
 	if !e.expect(c.declared) {
-		return fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
+		return fmt.Errorf("edit %s: %w", e.path, hcledit.ErrVerify)
 	}
 	u.c, u.bodies, u.stays, u.moves = c, append(swaps, keySwaps...), bytes.Equal(out, e.src), e.moves
 	u.project = e.project().Project.ID
@@ -324,7 +325,7 @@ func (s *Source) brokenFile(path string, covers Coverage) error {
 	return nil
 }
 
-// tooMuch says what to do about a text that a config file cannot hold (hclfile.ErrLimit).
+// tooMuch says what to do about a text that a config file cannot hold (hcledit.ErrLimit).
 const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written with its escapes: " +
 	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
 

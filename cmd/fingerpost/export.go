@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
@@ -253,7 +254,7 @@ func (o owners) conflicts(j *job) (problems []string) {
 		}
 		if owner, taken := o[c.Name]; taken && (j.found == nil || owner != j.found.Project.Slug) {
 			problems = append(problems, fmt.Sprintf("domain %s of project %s belongs to project %s on the server, which does not have it in the files: --delete takes it away there",
-				hclfile.Quote(c.Name), hclfile.Quote(j.slug()), hclfile.Quote(printable(owner))))
+				hcledit.Quote(c.Name), hcledit.Quote(j.slug()), hcledit.Quote(printable(owner))))
 		}
 	}
 	return problems
@@ -279,7 +280,7 @@ func (e *exporter) openPasswords(dir string) error {
 			continue
 		}
 		j.sealed = fmt.Errorf("the password of smtp_config of project %s cannot be opened: %w (--passwords none sends the rest without)",
-			hclfile.Quote(j.slug()), j.sealed)
+			hcledit.Quote(j.slug()), j.sealed)
 		if e.remote.mailAnswers.Load() {
 			e.problems = append(e.problems, j.sealed.Error())
 		}
@@ -403,7 +404,7 @@ func (e *exporter) print(t terminal) {
 	for _, c := range e.out.OnlyOnServer {
 		what := c.title()
 		if c.Kind != catalog.KindProject {
-			what += " of project " + hclfile.Quote(c.Project)
+			what += " of project " + hcledit.Quote(c.Project)
 		}
 		fmt.Fprintf(t.err, "only on the server, left alone: %s\n", what)
 	}

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -62,7 +62,7 @@ var errInterrupted = errors.New("interrupted")
 func (a *action) print(t terminal) {
 	what := a.title()
 	if a.Kind != catalog.KindProject && a.Project != "" {
-		what += " of project " + hclfile.Quote(a.Project)
+		what += " of project " + hcledit.Quote(a.Project)
 	}
 	if a.Result == resultDone {
 		fmt.Fprintf(t.out, "%s %s\n", marks[a.Action], what)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -313,7 +314,7 @@ func (im *importer) read(ctx context.Context, r *remote) error {
 
 // project makes a project's file, or notes why that cannot be.
 func (im *importer) project(f *found) {
-	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hclfile.Quote(f.Project.Slug))
+	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hcledit.Quote(f.Project.Slug))
 	before := len(im.problems)
 	for _, text := range f.odd {
 		im.problem("%s: %s", who, text)
@@ -338,7 +339,7 @@ func (im *importer) project(f *found) {
 	}
 	im.unsaid(f)
 	normalizeTexts(p)
-	content, err := hclfile.WriteProject(p, im.defaults)
+	content, err := hcledit.WriteProject(p, im.defaults)
 	switch {
 	case err != nil:
 		im.problem("%s: %v", who, err)

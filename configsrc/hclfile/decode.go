@@ -29,7 +29,7 @@ type Result struct {
 	// replaced.
 	NewUUIDs []string
 
-	source *source
+	source *Source
 	places map[refKey]place
 }
 
@@ -57,7 +57,7 @@ type place struct {
 // diagnostics, never panics and takes time in proportion to the size of src; src must not change afterwards.
 // The Result is never nil.
 func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
-	s := &source{path: path, src: src}
+	s := &Source{path: path, src: src}
 	if ds := s.guard(); len(ds) > 0 {
 		return newResult(s), ds.capped()
 	}
@@ -65,14 +65,14 @@ func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
 	return s.decode(sound, syntax, o)
 }
 
-func newResult(s *source) *Result {
+func newResult(s *Source) *Result {
 	return &Result{Declared: &catalog.Declared{}, source: s, places: map[refKey]place{}}
 }
 
 // decode reads the tree.
-func (s *source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
+func (s *Source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
 	res := newResult(s)
-	d := &decoder{source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
+	d := &decoder{Source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
 	d.file()
 	d.diags = slices.Concat(d.diags, syntax, s.guardKeys())
 	slices.Sort(res.Deps)
@@ -80,6 +80,9 @@ func (s *source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diag
 	d.withoutKeys()
 	return res, d.diags.capped()
 }
+
+// Source is the file that was decoded.
+func (r *Result) Source() *Source { return r.source }
 
 // Diagnose makes a diagnostic at the definition of ref, found by Kind, Name and (but for projects) ProjectID. What this
 // file does not declare is reported on the file as a whole.
@@ -104,7 +107,7 @@ type claim struct{ kind, name string }
 
 // A decoder walks one file's syntax tree.
 type decoder struct {
-	*source
+	*Source
 	o     Options
 	res   *Result
 	diags Diagnostics
@@ -151,7 +154,7 @@ func (d *decoder) place(kind catalog.Kind, name string, project int64, block *hc
 
 // file walks the top level.
 func (d *decoder) file() {
-	for _, attr := range inOrder(d.body.Attributes) {
+	for _, attr := range InOrder(d.body.Attributes) {
 		if d.full() {
 			break
 		}

@@ -13,7 +13,7 @@ import (
 // order mark; the line endings stay as they are. What does not parse is refused with its problems, whose File is
 // empty; what parses but makes no sense is formatted all the same. The values and comments stay exactly the same.
 func Format(src []byte) ([]byte, Diagnostics) {
-	s := &source{src: src}
+	s := &Source{src: src}
 	ds := s.guard()
 	if len(ds) == 0 {
 		_, ds = s.parse()

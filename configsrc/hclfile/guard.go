@@ -25,11 +25,14 @@ const (
 // melding estimates the bytes moved for one text of so many pieces (lines, escapes) and bytes.
 func melding(pieces, size int) int { return 8*pieces*pieces + pieces*size/2 }
 
+// Heavy reports whether text of so many pieces would take up more than a quarter of what the guard lets pass in a file.
+func Heavy(pieces int, s string) bool { return melding(pieces, len(s)) > maxMelding/4 }
+
 // bom is the UTF-8 byte order mark, which some editors write.
 var bom = []byte("\xef\xbb\xbf")
 
 // guard finds what must not reach the parser, or would only make it babble. An empty answer means: go on.
-func (s *source) guard() Diagnostics {
+func (s *Source) guard() Diagnostics {
 	if len(s.src) > MaxFileBytes {
 		return Diagnostics{FileProblem(s.path, "the file is larger than 1 MiB",
 			"split it: any number of files is read; long mail bodies can stand in files of their own, see file()")}
@@ -51,10 +54,10 @@ func (s *source) guard() Diagnostics {
 	if d, bad := s.guardTokenStarts(); bad {
 		return Diagnostics{d}
 	}
-	if d, bad := s.guardTokens(s.tokens()); bad {
+	if d, bad := s.guardTokens(s.Tokens()); bad {
 		return Diagnostics{d}
 	}
-	if d, bad := s.guardTokenCount(s.tokens()); bad {
+	if d, bad := s.guardTokenCount(s.Tokens()); bad {
 		return Diagnostics{d}
 	}
 	return nil
@@ -64,7 +67,7 @@ func (s *source) guard() Diagnostics {
 const probeBytes = 64 << 10
 
 // probe is the tokens of the first lines.
-func (s *source) probe() hclsyntax.Tokens {
+func (s *Source) probe() hclsyntax.Tokens {
 	end := 1 + bytes.LastIndexByte(s.src[:probeBytes], '\n')
 	if end == 0 {
 		end = s.runeStart(probeBytes, 0)
@@ -74,7 +77,7 @@ func (s *source) probe() hclsyntax.Tokens {
 }
 
 // guardEncoding refuses what is no UTF-8 text.
-func (s *source) guardEncoding() (Diagnostic, bool) {
+func (s *Source) guardEncoding() (Diagnostic, bool) {
 	problem := func(at int, summary, detail string) (Diagnostic, bool) {
 		s.broken, s.hostile = true, true
 		d := s.diagnostic(Error, s.rangeAt(at, at+1), summary, detail)
@@ -102,7 +105,7 @@ func (s *source) guardEncoding() (Diagnostic, bool) {
 }
 
 // guardConflict finds what git leaves in a file that it could not merge, also inside heredocs, where it would be mailed.
-func (s *source) guardConflict() (Diagnostic, bool) {
+func (s *Source) guardConflict() (Diagnostic, bool) {
 	if !bytes.Contains(s.src, []byte("<<<<<<< ")) {
 		return Diagnostic{}, false
 	}
@@ -126,7 +129,7 @@ func (s *source) guardConflict() (Diagnostic, bool) {
 }
 
 // guardKeys reports every full key in the file.
-func (s *source) guardKeys() (ds Diagnostics) {
+func (s *Source) guardKeys() (ds Diagnostics) {
 	for from := 0; len(ds) < maxDiagnostics; {
 		start, end := catalog.FindKeyText(s.src[from:])
 		if start < 0 {
@@ -207,7 +210,7 @@ type census struct {
 }
 
 // guardTokens refuses nesting, foreign tokens, numbers and texts beyond the limits. The lexer does not recurse.
-func (s *source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
+func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 	s.broken, s.hostile = true, true // for the snippet
 	var c census
 	for i := range tokens {

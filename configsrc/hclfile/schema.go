@@ -69,6 +69,12 @@ func schemaOf(typ string) *schema {
 	return nil
 }
 
+// HasLabel reports whether blocks of a type have a label.
+func HasLabel(typ string) bool {
+	s := schemaOf(typ)
+	return s != nil && s.label != ""
+}
+
 // parents lists the blocks that a block type may stand in, as people would say it.
 func parents(typ string) string {
 	words := ""

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A source is the bytes of one file and what is needed to quote from them.
-type source struct {
+// A Source is the bytes of one file and what is needed to quote from them.
+type Source struct {
 	path string
 	src  []byte
 	body *hclsyntax.Body // nil as long as nothing was parsed
@@ -26,12 +26,33 @@ type source struct {
 	lexed   hclsyntax.Tokens
 }
 
-// tokens are those of the whole file. Lexing takes as long as parsing, so they are kept.
-func (s *source) tokens() hclsyntax.Tokens {
+// Parse reads the syntax of a file that is going to be edited. The Source is nil where the file is beyond the limits.
+func Parse(src []byte) (*Source, Diagnostics) {
+	s := &Source{path: "config", src: src}
+	if ds := s.guard(); len(ds) > 0 {
+		return nil, ds
+	}
+	_, ds := s.parse()
+	return s, ds
+}
+
+// Bytes is the file.
+func (s *Source) Bytes() []byte { return s.src }
+
+// Body is the syntax tree.
+func (s *Source) Body() *hclsyntax.Body { return s.body }
+
+// Tokens are those of the whole file. Lexing takes as long as parsing, so they are kept.
+func (s *Source) Tokens() hclsyntax.Tokens {
 	if s.lexed == nil {
 		s.lexed, _ = hclsyntax.LexConfig(s.src, s.path, hcl.InitialPos)
 	}
 	return s.lexed
+}
+
+// EndsLine reports whether a token ends a line. Comments that begin with # or // hold their line's end.
+func EndsLine(tok hclsyntax.Token) bool {
+	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte{'\n'})
 }
 
 // A span is a range of bytes, the end exclusive.
@@ -44,7 +65,7 @@ const redacted = "(redacted)"
 const maxSnippet = 200
 
 // diagnostic makes a Diagnostic for a range of s.
-func (s *source) diagnostic(severity Severity, rng hcl.Range, summary, detail string) Diagnostic {
+func (s *Source) diagnostic(severity Severity, rng hcl.Range, summary, detail string) Diagnostic {
 	if rng.End.Byte < rng.Start.Byte || rng.End.Byte > len(s.src) { // of a node that the parser did not finish
 		rng.End = rng.Start
 	}
@@ -59,12 +80,12 @@ func (s *source) diagnostic(severity Severity, rng hcl.Range, summary, detail st
 func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
 
 // at names a place as WriteText does, for a detail that points elsewhere.
-func (s *source) at(rng hcl.Range) string {
+func (s *Source) at(rng hcl.Range) string {
 	return fmt.Sprintf("%s:%d:%d", s.path, rng.Start.Line, rng.Start.Column)
 }
 
-// text is the source text of a range.
-func (s *source) text(rng hcl.Range) string {
+// Text is the source text of a range.
+func (s *Source) Text(rng hcl.Range) string {
 	from, to := clamp(rng.Start.Byte, len(s.src)), clamp(rng.End.Byte, len(s.src))
 	if from >= to {
 		return ""
@@ -73,7 +94,7 @@ func (s *source) text(rng hcl.Range) string {
 }
 
 // rangeAt makes the range of src[from:to], for places that no syntax node gives.
-func (s *source) rangeAt(from, to int) hcl.Range {
+func (s *Source) rangeAt(from, to int) hcl.Range {
 	start := s.posAt(from)
 	end := start
 	if to > from {
@@ -82,7 +103,7 @@ func (s *source) rangeAt(from, to int) hcl.Range {
 	return hcl.Range{Filename: s.path, Start: start, End: end}
 }
 
-func (s *source) posAt(at int) hcl.Pos {
+func (s *Source) posAt(at int) hcl.Pos {
 	at = clamp(at, len(s.src))
 	start := s.lineStart(at)
 	pos := hcl.Pos{Line: 1 + bytes.Count(s.src[:start], []byte{'\n'}), Column: 1, Byte: at}
@@ -97,10 +118,10 @@ func (s *source) posAt(at int) hcl.Pos {
 	return pos
 }
 
-func (s *source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.src[:at], '\n') }
+func (s *Source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.src[:at], '\n') }
 
 // lineEnd is where the line that at is on ends, before its line feed.
-func (s *source) lineEnd(at int) int {
+func (s *Source) lineEnd(at int) int {
 	if n := bytes.IndexByte(s.src[at:], '\n'); n >= 0 {
 		return at + n
 	}
@@ -108,7 +129,7 @@ func (s *source) lineEnd(at int) int {
 }
 
 // snippet shows the line of src[from] and where in it from and to are.
-func (s *source) snippet(from, to int) (string, [2]int) {
+func (s *Source) snippet(from, to int) (string, [2]int) {
 	from = clamp(from, len(s.src))
 	lineStart, lineEnd := s.lineStart(from), s.lineEnd(from)
 	if lineStart == 0 && bytes.HasPrefix(s.src, bom) {
@@ -163,7 +184,7 @@ func (s *source) snippet(from, to int) (string, [2]int) {
 }
 
 // runeStart moves at back to the first byte of a character, not before low.
-func (s *source) runeStart(at, low int) int {
+func (s *Source) runeStart(at, low int) int {
 	for at > low && at < len(s.src) && !utf8.RuneStart(s.src[at]) {
 		at--
 	}

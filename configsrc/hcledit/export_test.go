@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 // A Step is one edit, for tests that make several both ways: one after the other, and noted in one Draft.
 type Step struct {

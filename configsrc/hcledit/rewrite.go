@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"fmt"
@@ -6,13 +6,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
-
-// NormalText is s as a file would give it back: in Unicode's normal form C, with bytes that are no UTF-8 as U+FFFD.
-func NormalText(s string) string { return cty.NormalizeString(strings.ToValidUTF8(s, "\ufffd")) }
 
 // NewProject is the text of a project block as a person would begin it, formatted, for a file of its own: what differs
 // from what a block without a line would say, and the uuid, which a project that the API makes always has.
@@ -161,7 +158,7 @@ func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 		delete(left, was.UUID)
 		switch {
 		case block == nil:
-			r.do(fmt.Errorf("%w: domain %s", ErrNoBlock, quoted(was.Name)))
+			r.do(fmt.Errorf("%w: domain %s", ErrNoBlock, hclfile.Quoted(was.Name)))
 		case now == nil:
 			r.d.remove(block)
 		case now.Name != was.Name || now.Primary != was.Primary || now.Active != was.Active:
@@ -236,9 +233,9 @@ func formatted(header string, lines []string) ([]byte, error) {
 		lines[i] = indentLines(line, "  ", false) // the formatter leaves heredocs as they are
 	}
 	text := []byte(header + " {\n" + strings.Join(lines, "\n") + "\n}\n")
-	out, ds := Format(text)
+	out, ds := hclfile.Format(text)
 	if ds.HasErrors() {
-		if limits := (&source{src: text}).guard(); len(limits) > 0 {
+		if s, limits := hclfile.Parse(text); s == nil {
 			return nil, fmt.Errorf("%w: %s", ErrLimit, limits[0].Summary)
 		}
 		return nil, fmt.Errorf("%w: %s", ErrVerify, ds[0].Summary)
@@ -272,5 +269,5 @@ func fieldText(value any) (expr string, set bool) {
 			return "sealed(" + Quote(v.Ref) + ")", true
 		}
 	}
-	panic(fmt.Sprintf("hclfile: a field of type %T is written: impossible, nobody writes a secret in clear text", value))
+	panic(fmt.Sprintf("hcledit: a field of type %T is written: impossible, nobody writes a secret in clear text", value))
 }

@@ -1,10 +1,12 @@
-package hclfile
+package hcledit
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // An Attribute is what stands in a file for one name.
@@ -12,8 +14,8 @@ type Attribute struct {
 	// Call is the function that gives the value: "env", "file", "sealed" or "trimsuffix", "?" for what is no literal at
 	// all, and "" for a plain literal. Text by trimsuffix may be overwritten as a literal may.
 	Call string
-	Text string // the expression as it is written; may hold a secret
-	Pos  Pos    // of the expression
+	Text string      // the expression as it is written; may hold a secret
+	Pos  hclfile.Pos // of the expression
 }
 
 // FindAttribute looks at one attribute. ok is false when the block is there and the attribute is not; a missing block is
@@ -31,13 +33,19 @@ func FindAttribute(src []byte, at BlockPath, name string) (a Attribute, ok bool,
 	if attr == nil {
 		return a, false, nil
 	}
-	a = Attribute{Text: doc.text(attr.Expr.Range()), Pos: position(attr.Expr.Range().Start)}
-	if call, isCall := unparen(attr.Expr).(*hclsyntax.FunctionCallExpr); isCall {
+	a = Attribute{Text: doc.Text(attr.Expr.Range()), Pos: position(attr.Expr)}
+	if call, isCall := hclfile.Unparen(attr.Expr).(*hclsyntax.FunctionCallExpr); isCall {
 		a.Call = call.Name
 	} else if !doc.isLiteral(attr.Expr) {
 		a.Call = "?"
 	}
 	return a, true, nil
+}
+
+// position is where an expression begins.
+func position(e hclsyntax.Expression) hclfile.Pos {
+	p := e.Range().Start
+	return hclfile.Pos{Line: p.Line, Column: p.Column, Byte: p.Byte}
 }
 
 // SetAttribute gives an attribute a new value: expr is HCL, as Quote, Literal or a caller's own hand writes it. Where

@@ -1,11 +1,13 @@
-package hclfile_test
+package hcledit_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -112,7 +114,7 @@ func rewrite(src []byte, slug string, change func(p *catalog.ProjectConfig)) ([]
 	want := old
 	want.Domains = slices.Clone(old.Domains)
 	change(&want)
-	d := hclfile.NewDraft(r)
+	d := hcledit.NewDraft(r)
 	if err := d.RewriteProject(&old, &want); err != nil {
 		return nil, err
 	}
@@ -124,4 +126,17 @@ func rewrite(src []byte, slug string, change func(p *catalog.ProjectConfig)) ([]
 		return nil, fmt.Errorf("after: %v", ds)
 	}
 	return out, nil
+}
+
+func BenchmarkSetAttribute(b *testing.B) {
+	src, err := os.ReadFile("../hclfile/testdata/good/acme.hcl")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := hcledit.SetAttribute(src, hcledit.BlockPath{"project", "acme"}, "name", `"Other"`); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

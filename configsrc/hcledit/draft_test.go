@@ -1,4 +1,4 @@
-package hclfile_test
+package hcledit_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 )
 
@@ -27,7 +28,7 @@ func TestDraftIsEditsInTurn(t *testing.T) {
 				t.Fatalf("%d: %+v: %v\n%s", i, step, err, one)
 			}
 		}
-		all, err := hclfile.Together(src, steps)
+		all, err := hcledit.Together(src, steps)
 		if !formatted(src) { // an edit formats its block, by which the next one indents
 			one, all = noBlanks(one), noBlanks(all)
 		}
@@ -38,21 +39,21 @@ func TestDraftIsEditsInTurn(t *testing.T) {
 }
 
 // steps are edits of one file's projects in the order in which RewriteProject makes them.
-func (s *scribble) steps(src []byte) (steps []hclfile.Step) {
+func (s *scribble) steps(src []byte) (steps []hcledit.Step) {
 	r, _ := hclfile.Decode("s.hcl", src, hclfile.Options{})
 	for _, p := range r.Declared.Projects {
 		at := path{"project", p.Project.Slug}
 		add := func(op string, at path, name, text string) {
-			steps = append(steps, hclfile.Step{Op: op, At: at, Name: name, Text: text})
+			steps = append(steps, hcledit.Step{Op: op, At: at, Name: name, Text: text})
 		}
 		sometimes := func(f func()) {
 			if s.IntN(2) == 0 {
 				f()
 			}
 		}
-		sometimes(func() { add("set", at, "name", hclfile.Literal(s.pick("x", "a\nb", "other"))) })
+		sometimes(func() { add("set", at, "name", hcledit.Literal(s.pick("x", "a\nb", "other"))) })
 		if s.IntN(3) > 0 {
-			add("set", at, "description", hclfile.Literal(s.pick("x", "a\nb\n", "y z")))
+			add("set", at, "description", hcledit.Literal(s.pick("x", "a\nb\n", "y z")))
 		} else if p.Project.Description != nil {
 			add("unset", at, "description", "")
 		}
@@ -65,7 +66,7 @@ func (s *scribble) steps(src []byte) (steps []hclfile.Step) {
 		}
 		for _, d := range p.Domains {
 			domain := append(slices.Clone(at), "domain", d.Name)
-			if slices.ContainsFunc(steps, func(x hclfile.Step) bool { return x.Op == "remove" && slices.Equal(x.At, domain) }) {
+			if slices.ContainsFunc(steps, func(x hcledit.Step) bool { return x.Op == "remove" && slices.Equal(x.At, domain) }) {
 				continue
 			}
 			sometimes(func() { add("set", domain, "active", s.pick("true", "false")) })

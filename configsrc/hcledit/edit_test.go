@@ -1,18 +1,18 @@
-package hclfile_test
+package hcledit_test
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 )
 
-type path = hclfile.BlockPath
+type path = hcledit.BlockPath
 
 // edited asserts the result of an edit, in LF, in CRLF and with a byte order mark.
 func edited(t *testing.T, name, before, after string, edit func(src []byte) ([]byte, error)) {
@@ -37,7 +37,7 @@ func edited(t *testing.T, name, before, after string, edit func(src []byte) ([]b
 func TestSetAttribute(t *testing.T) {
 	f := func(name, before string, at path, attr, expr, after string) {
 		t.Helper()
-		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hclfile.SetAttribute(src, at, attr, expr) })
+		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hcledit.SetAttribute(src, at, attr, expr) })
 	}
 	p := path{"project", "a"}
 	f("replace", "project \"a\" {\n\tname   =  \"A\"   # why\n}\n", p, "name", `"B"`, "project \"a\" {\n  name = \"B\" # why\n}\n")
@@ -78,9 +78,9 @@ func TestSetAttribute(t *testing.T) {
 		"template \"a\" {\n  body_text = (<<T\none\ntwo\nT\n  ) # why\n}\n")
 	f("the marker occurs", "template \"a\" {\n  body_text = <<T\none\nT\n}\n", path{"template", "a"}, "body_text", `"one\nT\n"`,
 		"template \"a\" {\n  body_text = <<T2\none\nT\nT2\n}\n")
-	f("trimsuffix", "template \"a\" {\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", hclfile.Literal("one\n  two"),
+	f("trimsuffix", "template \"a\" {\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", hcledit.Literal("one\n  two"),
 		"template \"a\" {\n  name = \"A\"\n  body_text = trimsuffix(<<-EOT\n    one\n      two\n  EOT\n  , \"\\n\")\n}\n")
-	f("flat heredoc", "template \"a\" {\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", hclfile.Literal("  one\n  two\n"),
+	f("flat heredoc", "template \"a\" {\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", hcledit.Literal("  one\n  two\n"),
 		"template \"a\" {\n  name      = \"A\"\n  body_text = <<EOT\n  one\n  two\nEOT\n}\n")
 	f("heredoc next to a comment in parentheses", "template \"a\" {\n  body_text = ( /* why */ \"x\")\n}\n", path{"template", "a"}, "body_text", heredoc,
 		"template \"a\" {\n  body_text = (/* why */ (<<-EOT\n    one\n    two\n  EOT\n  ))\n}\n")
@@ -96,7 +96,7 @@ func TestSetAttribute(t *testing.T) {
 func TestRemoveAttribute(t *testing.T) {
 	f := func(name, before string, at path, attr, after string) {
 		t.Helper()
-		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hclfile.RemoveAttribute(src, at, attr) })
+		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hcledit.RemoveAttribute(src, at, attr) })
 	}
 	p := path{"project", "a"}
 	f("line", "project \"a\" {\n  # name\n  name = \"A\" # n\n  id = 1\n}\n", p, "name", "project \"a\" {\n  # name\n  id = 1\n}\n")
@@ -112,7 +112,7 @@ func TestRemoveAttribute(t *testing.T) {
 func TestAppendAndInsertBlock(t *testing.T) {
 	f := func(name, before, block, after string) {
 		t.Helper()
-		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, block) })
+		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, block) })
 	}
 	const key = "key \"k\" {\n  id = \"abcdef\"\n}\n"
 	f("empty", "", key, key)
@@ -126,7 +126,7 @@ func TestAppendAndInsertBlock(t *testing.T) {
 
 	g := func(name, before string, at path, block, after string) {
 		t.Helper()
-		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hclfile.InsertBlock(src, at, block) })
+		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hcledit.InsertBlock(src, at, block) })
 	}
 	p := path{"project", "a"}
 	g("one line", "project \"a\" {\n  name = \"A\"\n}\n", p, `domain "b.example" {}`, "project \"a\" {\n  name = \"A\"\n\n  domain \"b.example\" {}\n}\n")
@@ -142,7 +142,7 @@ func TestAppendAndInsertBlock(t *testing.T) {
 func TestRemoveBlock(t *testing.T) {
 	f := func(name, before, after string, at ...string) {
 		t.Helper()
-		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hclfile.RemoveBlock(src, at[0], at[1:]...) })
+		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hcledit.RemoveBlock(src, at[0], at[1:]...) })
 	}
 	f("only one", "key \"a\" {}\n", "", "key", "a")
 	f("with its comment", "# head\n\n# about a\n# more\nkey \"a\" {} # x\n\nkey \"b\" {}\n", "# head\n\nkey \"b\" {}\n", "key", "a")
@@ -166,7 +166,7 @@ func TestRemoveBlock(t *testing.T) {
 func TestRenameLabel(t *testing.T) {
 	f := func(name, before, after, label string, at ...string) {
 		t.Helper()
-		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hclfile.RenameLabel(src, at, label) })
+		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hcledit.RenameLabel(src, at, label) })
 	}
 	f("slug", "project /* x */ \"a\" { # y\n  name = \"A\"\n}\n", "project /* x */ \"b\" { # y\n  name = \"A\"\n}\n", "b", "project", "a")
 	f("bare", "project a {}\n", "project \"b\" {}\n", "b", "project", "a")
@@ -185,24 +185,24 @@ func TestEditRefusals(t *testing.T) {
 		}
 	}
 	set := func(expr string, at ...string) func([]byte) ([]byte, error) {
-		return func(src []byte) ([]byte, error) { return hclfile.SetAttribute(src, at, "name", expr) }
+		return func(src []byte) ([]byte, error) { return hcledit.SetAttribute(src, at, "name", expr) }
 	}
-	f(hclfile.ErrNoBlock, set(`"x"`, "project", "c"))
-	f(hclfile.ErrNoBlock, set(`"x"`))
-	f(hclfile.ErrNoBlock, set(`"x"`, "project"))
-	f(hclfile.ErrNoBlock, set(`"x"`, "project", "a", "smtp_config"))
-	f(hclfile.ErrNoBlock, set(`"x"`, "key", "k"))
+	f(hcledit.ErrNoBlock, set(`"x"`, "project", "c"))
+	f(hcledit.ErrNoBlock, set(`"x"`))
+	f(hcledit.ErrNoBlock, set(`"x"`, "project"))
+	f(hcledit.ErrNoBlock, set(`"x"`, "project", "a", "smtp_config"))
+	f(hcledit.ErrNoBlock, set(`"x"`, "key", "k"))
 	for _, expr := range []string{"", `"x`, "\"x\"\nstatus = \"ACTIVE\"", "1 # c", "<<E\nx\n", "]", "1 }", `"x" }` + "\nkey \"z\" {"} {
-		f(hclfile.ErrVerify, set(expr, "project", "a"))
+		f(hcledit.ErrVerify, set(expr, "project", "a"))
 	}
-	f(hclfile.ErrVerify, func(src []byte) ([]byte, error) { return hclfile.SetAttribute(src, path{"project", "a"}, "a b", "1") })
-	f(hclfile.ErrExists, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, `project "a" {}`) })
-	f(hclfile.ErrExists, func(src []byte) ([]byte, error) { return hclfile.RenameLabel(src, path{"project", "a"}, "b") })
-	f(hclfile.ErrVerify, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, "name = 1") })
-	f(hclfile.ErrVerify, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, "project {") })
-	f(hclfile.ErrVerify, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, "# nothing") })
-	f(hclfile.ErrBroken, func([]byte) ([]byte, error) { return hclfile.AppendBlock([]byte("project {"), "key \"z\" {}") })
-	f(hclfile.ErrNoBlock, func(src []byte) ([]byte, error) { return hclfile.RemoveBlock(src, "key", "z") })
+	f(hcledit.ErrVerify, func(src []byte) ([]byte, error) { return hcledit.SetAttribute(src, path{"project", "a"}, "a b", "1") })
+	f(hcledit.ErrExists, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, `project "a" {}`) })
+	f(hcledit.ErrExists, func(src []byte) ([]byte, error) { return hcledit.RenameLabel(src, path{"project", "a"}, "b") })
+	f(hcledit.ErrVerify, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, "name = 1") })
+	f(hcledit.ErrVerify, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, "project {") })
+	f(hcledit.ErrVerify, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, "# nothing") })
+	f(hcledit.ErrBroken, func([]byte) ([]byte, error) { return hcledit.AppendBlock([]byte("project {"), "key \"z\" {}") })
+	f(hcledit.ErrNoBlock, func(src []byte) ([]byte, error) { return hcledit.RemoveBlock(src, "key", "z") })
 }
 
 // TestFindAttribute tells literals from calls and from what is no literal.
@@ -210,7 +210,7 @@ func TestFindAttribute(t *testing.T) {
 	src := []byte("project \"a\" {\n  name = \"A\"\n  status = var.x\n  smtp_config {\n    password = env(\"X\")\n    host = trimsuffix(<<E\nh\nE\n, \"\\n\")\n  }\n}\n")
 	f := func(want string, ok bool, name string, at ...string) {
 		t.Helper()
-		a, found, err := hclfile.FindAttribute(src, at, name)
+		a, found, err := hcledit.FindAttribute(src, at, name)
 		if got := fmt.Sprintf("%s %d:%d", a.Call, a.Pos.Line, a.Pos.Column); err != nil || found != ok || got != want {
 			t.Errorf("%s: %s, %v, %v", name, got, found, err)
 		}
@@ -220,7 +220,7 @@ func TestFindAttribute(t *testing.T) {
 	f("env 5:16", true, "password", "project", "a", "smtp_config")
 	f("trimsuffix 6:12", true, "host", "project", "a", "smtp_config")
 	f(" 0:0", false, "port", "project", "a", "smtp_config")
-	if _, _, err := hclfile.FindAttribute(src, path{"key", "x"}, "id"); !errors.Is(err, hclfile.ErrNoBlock) {
+	if _, _, err := hcledit.FindAttribute(src, path{"key", "x"}, "id"); !errors.Is(err, hcledit.ErrNoBlock) {
 		t.Error(err)
 	}
 }
@@ -235,10 +235,10 @@ func TestLiteralRoundTrip(t *testing.T) {
 			b.WriteString(parts[rnd.IntN(len(parts))])
 		}
 		want := b.String()
-		for what, write := range map[string]func(string) string{"Quote": hclfile.Quote, "Literal": hclfile.Literal} {
+		for what, write := range map[string]func(string) string{"Quote": hcledit.Quote, "Literal": hcledit.Literal} {
 			for _, eol := range []string{"\n", "\r\n"} {
 				src := []byte(strings.ReplaceAll("template \"T\" {\n  name = \"T\"\n  subject_template = \"s\"\n}\n", "\n", eol))
-				src, err := hclfile.SetAttribute(src, path{"template", "T"}, "body_text", write(want))
+				src, err := hcledit.SetAttribute(src, path{"template", "T"}, "body_text", write(want))
 				if err != nil {
 					t.Fatalf("%d, %s: %q: %v", i, what, want, err)
 				}
@@ -248,35 +248,5 @@ func TestLiteralRoundTrip(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestFormat formats to a fixed point that says the same, and refuses what does not parse.
-func TestFormat(t *testing.T) {
-	f := func(before, after string) {
-		t.Helper()
-		got, ds := hclfile.Format([]byte(before))
-		if ds.HasErrors() || string(got) != after {
-			t.Errorf("%q\n got %q\nwant %q\n%s", before, got, after, text(ds))
-		}
-	}
-	f("", "")
-	f("\n\n", "")
-	f("project /* x */ \"a\"   {\nname=\"A\" # n\ndescription=\"D\"\n}\n\n\n", "project /* x */ \"a\" {\n  name        = \"A\" # n\n  description = \"D\"\n}\n")
-	f("\xef\xbb\xbfdefaults {\r\n\tservice_settings {}\r\n}", "defaults {\r\n  service_settings {}\r\n}\r\n")
-	f("template \"t\" {\n body_text=<<E\n x  y\nE\n}", "template \"t\" {\n  body_text = <<E\n x  y\nE\n}\n")
-	if _, ds := hclfile.Format([]byte("project {")); !ds.HasErrors() {
-		t.Error("a broken file is formatted")
-	}
-	for _, name := range []string{"acme.hcl", "plain.hcl", "identity.hcl", "comment.hcl"} {
-		src, err := os.ReadFile("testdata/good/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		once, ds := hclfile.Format(src)
-		if ds.HasErrors() {
-			t.Fatal(text(ds))
-		}
-		f(string(once), string(once))
 	}
 }

@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // A heredoc is a way to write text of several lines.
@@ -62,11 +64,11 @@ func hasLine(s, word string) bool {
 // inFormOf writes text of several lines as the heredoc that it replaces is written, so that the diff shows the lines that
 // changed and no others. ok is false where there is no such heredoc or the text would not read back.
 func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text string, ok bool) {
-	s, isString := strings.CutPrefix(value.canonical(value.expr), "string ")
-	if call, isCall := unparen(old).(*hclsyntax.FunctionCallExpr); isCall && len(call.Args) == 2 {
-		old = unparen(call.Args[0])
+	s, isString := strings.CutPrefix(value.Canonical(value.expr), "string ")
+	if call, isCall := hclfile.Unparen(old).(*hclsyntax.FunctionCallExpr); isCall && len(call.Args) == 2 {
+		old = hclfile.Unparen(call.Args[0])
 	}
-	old = unparen(old)
+	old = hclfile.Unparen(old)
 	// A carriage return would be read as part of a line end, or become one in another checkout.
 	if !isString || !strings.Contains(s, "\n") || strings.Contains(s, "\r") || !doc.isHeredoc(old) || !fitsHeredoc(s) {
 		return "", false
@@ -77,7 +79,7 @@ func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text
 
 // heredocAt tells how the heredoc that begins at a byte is written.
 func (doc *document) heredocAt(at int) heredoc {
-	tokens := doc.tokens()[doc.after(at):]
+	tokens := doc.Tokens()[doc.after(at):]
 	open := strings.TrimSpace(string(tokens[0].Bytes))
 	h := heredoc{flush: strings.HasPrefix(open, "<<-"), marker: strings.TrimLeft(open, "<-")}
 	end := len(doc.src)
@@ -99,4 +101,9 @@ func (doc *document) heredocAt(at int) heredoc {
 		}
 	}
 	return h
+}
+
+func (doc *document) isHeredoc(e hclsyntax.Expression) bool {
+	t, ok := e.(*hclsyntax.TemplateExpr)
+	return ok && bytes.HasPrefix(doc.src[t.SrcRange.Start.Byte:], []byte("<"))
 }

@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -7,11 +7,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // An expression is a value that is to be written.
 type expression struct {
-	*source
+	*hclfile.Source
 	expr          hclsyntax.Expression
 	endsInHeredoc bool
 }
@@ -19,7 +21,7 @@ type expression struct {
 // parseExpression reads the text of a value, which must be one expression without comments.
 func parseExpression(name, text string) (*expression, error) {
 	if !hclsyntax.ValidIdentifier(name) {
-		return nil, fmt.Errorf("%w: %s is no attribute name", ErrVerify, quoted(name))
+		return nil, fmt.Errorf("%w: %s is no attribute name", ErrVerify, hclfile.Quoted(name))
 	}
 	text = strings.ReplaceAll(strings.TrimRight(text, " \t\r\n"), "\r\n", "\n")
 	doc, err := openDocument([]byte("x = " + text + "\n"))
@@ -30,16 +32,16 @@ func parseExpression(name, text string) (*expression, error) {
 	if attr == nil || len(doc.body.Attributes) != 1 || len(doc.body.Blocks) != 0 {
 		return nil, fmt.Errorf("%w: the value of %s is no single expression", ErrVerify, name)
 	}
-	e := &expression{source: doc.source, expr: attr.Expr}
+	e := &expression{Source: doc.Source, expr: attr.Expr}
 	if !mayComment(doc.src) && !strings.Contains(text, "<<") {
 		return e, nil
 	}
-	for i, tok := range doc.tokens() {
+	for i, tok := range doc.Tokens() {
 		if tok.Type == hclsyntax.TokenComment {
 			return nil, fmt.Errorf("%w: the value of %s holds a comment", ErrVerify, name)
 		}
 		if tok.Type == hclsyntax.TokenCHeredoc {
-			e.endsInHeredoc = i+1 < len(doc.tokens()) && tok.Range.End.Byte == attr.Expr.Range().End.Byte
+			e.endsInHeredoc = i+1 < len(doc.Tokens()) && tok.Range.End.Byte == attr.Expr.Range().End.Byte
 		}
 	}
 	return e, nil
@@ -58,13 +60,13 @@ func mayComment(text []byte) bool {
 // indented is the expression's text with its further lines indented, the text of a heredoc by one step more. Lines of a
 // heredoc that keeps its indentation stay.
 func (e *expression) indented(indent, step string) string {
-	text := e.text(e.expr.Range())
+	text := e.Text(e.expr.Range())
 	if !strings.Contains(text, "\n") {
 		return text
 	}
-	if s, ok := strings.CutPrefix(e.canonical(e.expr), "string "); ok && strings.Contains(text, "<<-") {
+	if s, ok := strings.CutPrefix(e.Canonical(e.expr), "string "); ok && strings.Contains(text, "<<-") {
 		again := heredocForm(step).write(s)
-		if other, err := parseExpression("x", again); err == nil && other.canonical(other.expr) == "string "+s {
+		if other, err := parseExpression("x", again); err == nil && other.Canonical(other.expr) == "string "+s {
 			text = again
 		}
 	}
@@ -72,7 +74,7 @@ func (e *expression) indented(indent, step string) string {
 		return text
 	}
 	moved := indentLines(text, indent, false)
-	if again, err := parseExpression("x", moved); err == nil && again.canonical(again.expr) == e.canonical(e.expr) {
+	if again, err := parseExpression("x", moved); err == nil && again.Canonical(again.expr) == e.Canonical(e.expr) {
 		return moved
 	}
 	return text
@@ -83,6 +85,7 @@ func (e *expression) indented(indent, step string) string {
 func indentLines(text, indent string, first bool) string {
 	src := []byte(text)
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
+	type span struct{ from, to int }
 	var fixed []span // bytes whose line beginnings are content
 	for i, tok := range tokens {
 		if tok.Type == hclsyntax.TokenOHeredoc && !bytes.HasPrefix(tok.Bytes, []byte("<<-")) {

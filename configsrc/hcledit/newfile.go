@@ -1,9 +1,10 @@
-package hclfile
+package hcledit
 
 import (
 	"fmt"
 	"strings"
 
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -49,7 +50,7 @@ func WriteProject(p *catalog.ProjectConfig, defaults *catalog.Defaults) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	res, ds := Decode("", out, Options{})
+	res, ds := hclfile.Decode("", out, hclfile.Options{})
 	if ds.HasErrors() || len(res.Declared.Projects) != 1 || !saysProject(&res.Declared.Projects[0], p, defaults) {
 		return nil, fmt.Errorf("%w: the new project", ErrVerify)
 	}
@@ -66,7 +67,7 @@ func WriteTemplates(ts []catalog.Template) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, ds := Decode("", out, Options{})
+	res, ds := hclfile.Decode("", out, hclfile.Options{})
 	if ds.HasErrors() || !sameTemplates(res.Declared.Templates, ts) {
 		return nil, fmt.Errorf("%w: the new templates", ErrVerify)
 	}
@@ -126,7 +127,7 @@ func (w *blockWriter) file() ([]byte, error) {
 	if w.depth != "" {
 		w.text.WriteString("}\n")
 	}
-	out, ds := Format([]byte(w.text.String()))
+	out, ds := hclfile.Format([]byte(w.text.String()))
 	if ds.HasErrors() {
 		return nil, fmt.Errorf("%w: %s", ErrVerify, ds[0].Summary)
 	}

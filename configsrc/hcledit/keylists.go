@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/configsrc/hclfile"
 )
 
 // ReplaceInKeys puts the slug now in the place of old in the projects list of every key of the file, or takes old out
@@ -14,14 +14,14 @@ import (
 // line. It reports whether any list names old.
 func (d *Draft) ReplaceInKeys(old, now string) (found bool, err error) {
 	for _, block := range d.body.Blocks {
-		if block.Type != keySchema.typ {
+		if block.Type != "key" {
 			continue
 		}
 		attr := block.Body.Attributes["projects"]
 		if attr == nil {
 			continue
 		}
-		if list, ok := unparen(attr.Expr).(*hclsyntax.TupleConsExpr); ok {
+		if list, ok := hclfile.Unparen(attr.Expr).(*hclsyntax.TupleConsExpr); ok {
 			named, err := d.replaceInList(block, attr, list, old, now)
 			if err != nil {
 				return false, err
@@ -38,8 +38,8 @@ func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute,
 	rest := 0
 	for _, e := range list.Exprs {
 		switch {
-		case d.canonical(e) != "string "+old:
-			rest, want = rest+1, append(want, d.text(e.Range()))
+		case d.Canonical(e) != "string "+old:
+			rest, want = rest+1, append(want, d.Text(e.Range()))
 		case now != "":
 			match, want = append(match, e), append(want, Quote(now))
 		default:
@@ -62,7 +62,7 @@ func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute,
 		s.parts = map[*hclsyntax.Attribute][]splice{}
 	}
 	whole := list.Range()
-	text := d.text(whole)
+	text := d.Text(whole)
 	parts := []splice{}
 	switch {
 	case now != "":
@@ -85,10 +85,10 @@ func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute,
 func (d *Draft) takeOut(e hclsyntax.Expression) []splice {
 	from, to := e.Range().Start.Byte, e.Range().End.Byte
 	at := d.after(to)
-	for d.tokens()[at].Type == hclsyntax.TokenComment || d.tokens()[at].Type == hclsyntax.TokenNewline {
+	for d.Tokens()[at].Type == hclsyntax.TokenComment || d.Tokens()[at].Type == hclsyntax.TokenNewline {
 		at++
 	}
-	comma := d.tokens()[at]
+	comma := d.Tokens()[at]
 	if comma.Type != hclsyntax.TokenComma {
 		comma.Range.Start.Byte, comma.Range.End.Byte = to, to // the last element has none
 	}
@@ -109,25 +109,4 @@ func (d *Draft) takeOut(e hclsyntax.Expression) []splice {
 		return []splice{{from: from, to: end}}
 	}
 	return []splice{{from: from, to: to}, {from: comma.Range.Start.Byte, to: end}}
-}
-
-// DiagnoseKeySlug makes a warning about a slug in a key's list. It points at the list's element, as far as there is one.
-func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
-	if r.source.body != nil {
-		for _, block := range r.source.body.Blocks {
-			if block.Type != keySchema.typ || len(block.Labels) != 1 || block.Labels[0] != key || block.Body.Attributes["projects"] == nil {
-				continue
-			}
-			list, _ := unparen(block.Body.Attributes["projects"].Expr).(*hclsyntax.TupleConsExpr)
-			if list == nil {
-				continue
-			}
-			for _, e := range list.Exprs {
-				if r.source.canonical(e) == "string "+slug {
-					return r.source.diagnostic(Warning, e.Range(), summary, detail)
-				}
-			}
-		}
-	}
-	return r.Diagnose(catalog.Ref{Kind: catalog.KindKey, Name: key}, Warning, summary, detail)
 }

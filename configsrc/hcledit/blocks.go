@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -53,7 +53,7 @@ func (b *blocks) stepped(step string) string {
 type heredocText struct{ from, to, common int }
 
 func (b *blocks) heredocs() (all []heredocText) {
-	for _, tok := range b.tokens() {
+	for _, tok := range b.Tokens() {
 		switch tok.Type {
 		case hclsyntax.TokenOHeredoc:
 			all = append(all, heredocText{from: tok.Range.End.Byte, common: -1})

@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -25,6 +26,9 @@ var (
 	ErrLimit = errors.New("a config file cannot hold this")
 )
 
+// bom is the UTF-8 byte order mark, which some editors write.
+var bom = []byte("\xef\xbb\xbf")
+
 // A BlockPath leads to a block: type and label of each block on the way, such as {"key", "checkout"} or
 // {"project", "acme", "auth_settings"}. A domain is found by its canonical name, however its label is written.
 type BlockPath []string
@@ -34,25 +38,26 @@ func (p BlockPath) String() string { return strings.Join(p, " ") }
 
 // A document is a sound file that is about to be edited.
 type document struct {
-	*source
-	eol string // the file's line ending
+	*hclfile.Source
+	src  []byte
+	body *hclsyntax.Body
+	eol  string // the file's line ending
 }
 
 func openDocument(src []byte) (*document, error) {
-	s := &source{path: "config", src: src}
-	ds := s.guard()
-	if len(ds) > 0 {
+	s, ds := hclfile.Parse(src)
+	switch {
+	case s == nil:
 		return nil, fmt.Errorf("%w: %w: line %d: %s", ErrBroken, ErrLimit, ds[0].Start.Line, ds[0].Summary)
-	}
-	if _, ds = s.parse(); len(ds) > 0 {
+	case len(ds) > 0:
 		return nil, fmt.Errorf("%w: line %d: %s", ErrBroken, ds[0].Start.Line, ds[0].Summary)
 	}
 	return newDocument(s), nil
 }
 
-func newDocument(s *source) *document {
-	doc := &document{source: s, eol: "\n"}
-	if at := bytes.IndexByte(s.src, '\n'); at > 0 && s.src[at-1] == '\r' {
+func newDocument(s *hclfile.Source) *document {
+	doc := &document{Source: s, src: s.Bytes(), body: s.Body(), eol: "\n"}
+	if at := bytes.IndexByte(doc.src, '\n'); at > 0 && doc.src[at-1] == '\r' {
 		doc.eol = "\r\n"
 	}
 	return doc
@@ -67,7 +72,7 @@ func (doc *document) find(at BlockPath) (*hclsyntax.Block, error) {
 		}
 		typ, labels := rest[0], rest[1:]
 		n := 0
-		if s := schemaOf(typ); s != nil && s.label != "" {
+		if hclfile.HasLabel(typ) {
 			n = 1
 		}
 		if len(labels) < n {
@@ -108,12 +113,7 @@ func sameLabels(typ string, have, want []string) bool {
 
 // after is the index of the first token that begins at or after a byte.
 func (doc *document) after(at int) int {
-	return sort.Search(len(doc.tokens()), func(i int) bool { return doc.tokens()[i].Range.Start.Byte >= at })
-}
-
-// breaks reports whether a token ends a line. Comments that begin with # or // hold their line's end.
-func breaks(tok hclsyntax.Token) bool {
-	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte{'\n'})
+	return sort.Search(len(doc.Tokens()), func(i int) bool { return doc.Tokens()[i].Range.Start.Byte >= at })
 }
 
 // nextLine is where the line that src[at] is on ends, after its line feed, seen by the lexer: a line feed in a comment
@@ -122,8 +122,8 @@ func (doc *document) nextLine(at int) (end int, ok bool) {
 	if end, ok = doc.skipLine(at); ok || end == len(doc.src) {
 		return end, ok
 	}
-	for _, tok := range doc.tokens()[doc.after(at):] {
-		if breaks(tok) {
+	for _, tok := range doc.Tokens()[doc.after(at):] {
+		if hclfile.EndsLine(tok) {
 			return tok.Range.End.Byte, true
 		}
 	}
@@ -132,9 +132,9 @@ func (doc *document) nextLine(at int) (end int, ok bool) {
 
 // skipLine goes from where something has ended over blanks and comments, as the lexer does, to behind the line's end. ok
 // is false where it comes upon anything else, or upon the end of the file; end is where, then.
-func (s *source) skipLine(at int) (end int, ok bool) {
-	for at < len(s.src) {
-		rest := s.src[at:]
+func (doc *document) skipLine(at int) (end int, ok bool) {
+	for at < len(doc.src) {
+		rest := doc.src[at:]
 		switch {
 		case rest[0] == ' ' || rest[0] == '\t':
 			at++
@@ -145,7 +145,7 @@ func (s *source) skipLine(at int) (end int, ok bool) {
 		case rest[0] == '#' || bytes.HasPrefix(rest, []byte("//")):
 			n := bytes.IndexByte(rest, '\n')
 			if n < 0 {
-				return len(s.src), false
+				return len(doc.src), false
 			}
 			return at + n + 1, true
 		case bytes.HasPrefix(rest, []byte("/*")):
@@ -166,6 +166,9 @@ func (doc *document) oneLine(block *hclsyntax.Block) bool {
 	_, ends := doc.skipLine(block.OpenBraceRange.End.Byte)
 	return !ends
 }
+
+// lineStart is where the line of src[at] begins.
+func (doc *document) lineStart(at int) int { return 1 + bytes.LastIndexByte(doc.src[:at], '\n') }
 
 // indentAt is the white space that the line of src[at] begins with.
 func (doc *document) indentAt(at int) string {

@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ const sep = "\x00"
 
 func newModel() *model { return &model{says: map[string]string{}, count: map[string]int{}} }
 
-func (s *source) model() *model {
+func (doc *document) model() *model {
 	m := newModel()
-	s.addBody(m, s.body, "")
-	m.addComments(s.tokens())
+	doc.addBody(m, doc.body, "")
+	m.addComments(doc.Tokens())
 	return m
 }
 
@@ -40,17 +40,17 @@ func (m *model) addComment(tok hclsyntax.Token) {
 	m.comments = append(m.comments, strings.ReplaceAll(string(bytes.TrimSpace(tok.Bytes)), "\r\n", "\n"))
 }
 
-func (s *source) addBody(m *model, body *hclsyntax.Body, path string) {
+func (doc *document) addBody(m *model, body *hclsyntax.Body, path string) {
 	for name, attr := range body.Attributes {
-		m.says[attributeKey(path, name)] = s.canonical(attr.Expr)
+		m.says[attributeKey(path, name)] = doc.Canonical(attr.Expr)
 	}
 	for _, b := range body.Blocks {
-		s.addBlock(m, b, path)
+		doc.addBlock(m, b, path)
 	}
 }
 
-func (s *source) addBlock(m *model, b *hclsyntax.Block, path string) {
-	s.addBody(m, b.Body, m.block(path, b.Type, b.Labels))
+func (doc *document) addBlock(m *model, b *hclsyntax.Block, path string) {
+	doc.addBody(m, b.Body, m.block(path, b.Type, b.Labels))
 }
 
 func blockKey(path, typ string, labels []string) string {
@@ -69,40 +69,7 @@ func (m *model) block(path, typ string, labels []string) string {
 
 func attributeKey(block, name string) string { return block + sep + "=" + name }
 
-// canonical is an expression's value with its kind, or, for what this language does not know, its text.
-func (s *source) canonical(e hclsyntax.Expression) string {
-	e = unparen(e)
-	switch e := e.(type) {
-	case *hclsyntax.TupleConsExpr:
-		out := "list"
-		for _, item := range e.Exprs {
-			out += sep + strconv.Quote(s.canonical(item))
-		}
-		return out
-	case *hclsyntax.FunctionCallExpr:
-		if text, ok := trimmedText(s, e); ok {
-			return "string " + text
-		}
-		out := "call " + e.Name
-		for _, arg := range e.Args {
-			out += sep + strconv.Quote(s.canonical(arg))
-		}
-		return out
-	}
-	switch v, ok := s.literal(e); {
-	case ok && v.text != nil:
-		return "string " + *v.text
-	case ok && v.boolean != nil:
-		return "bool " + strconv.FormatBool(*v.boolean)
-	case ok && v.number != nil: // by its text: printing a number can take for ever
-		return "number " + strings.Join(strings.Fields(s.text(e.Range())), "")
-	case ok:
-		return "null"
-	}
-	return "text " + strings.ReplaceAll(s.text(e.Range()), "\r\n", "\n")
-}
-
 // isLiteral reports whether an expression holds its value in itself, so that equal values may keep their spelling.
-func (s *source) isLiteral(e hclsyntax.Expression) bool {
-	return !strings.HasPrefix(s.canonical(e), "text ")
+func (doc *document) isLiteral(e hclsyntax.Expression) bool {
+	return !strings.HasPrefix(doc.Canonical(e), "text ")
 }

@@ -1,10 +1,12 @@
-package hclfile
+package hcledit
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -14,7 +16,7 @@ type BodyEdit struct {
 	Text string
 	// Where names the attribute, as in `body_html of template "WELCOME"`, and Pos is where it stands.
 	Where string
-	Pos   Pos
+	Pos   hclfile.Pos
 	// Shared: something else in the same config file takes its text from there, too, and would change with it.
 	Shared bool
 }
@@ -24,12 +26,12 @@ type BodyEdit struct {
 func (d *Draft) Bodies() []BodyEdit { return d.bodies }
 
 // Place is where the value of an attribute stands. ok is false where the block or the attribute is not there.
-func (d *Draft) Place(at BlockPath, name string) (pos Pos, ok bool) {
+func (d *Draft) Place(at BlockPath, name string) (pos hclfile.Pos, ok bool) {
 	block, err := d.find(at)
 	if err != nil || block.Body.Attributes[name] == nil {
-		return Pos{}, false
+		return hclfile.Pos{}, false
 	}
-	return position(block.Body.Attributes[name].Expr.Range().Start), true
+	return position(block.Body.Attributes[name].Expr), true
 }
 
 // BodyFile is the path that a template's attribute takes its text from by file(), "" where it does not.
@@ -43,19 +45,24 @@ func (d *Draft) BodyFile(project, code, attr string) string {
 }
 
 // bodyPath reads file("path").
-func (doc *document) bodyPath(block *hclsyntax.Block, name string) (path string, at Pos) {
+func (doc *document) bodyPath(block *hclsyntax.Block, name string) (path string, at hclfile.Pos) {
 	attr := block.Body.Attributes[name]
 	if attr == nil {
 		return "", at
 	}
-	call, ok := unparen(attr.Expr).(*hclsyntax.FunctionCallExpr)
+	call, ok := hclfile.Unparen(attr.Expr).(*hclsyntax.FunctionCallExpr)
 	if !ok || call.Name != "file" || len(call.Args) != 1 {
 		return "", at
 	}
-	if v, ok := doc.literal(call.Args[0]); ok && v.text != nil {
-		return *v.text, position(attr.Expr.Range().Start)
+	if text, ok := doc.stringOf(call.Args[0]); ok {
+		return text, position(attr.Expr)
 	}
 	return "", at
+}
+
+// stringOf is the text of a string; ok is false for any other expression.
+func (doc *document) stringOf(e hclsyntax.Expression) (text string, ok bool) {
+	return strings.CutPrefix(doc.Canonical(e), "string ")
 }
 
 // uses counts the attributes that name a file.
@@ -64,7 +71,7 @@ func (doc *document) uses(body *hclsyntax.Body, path string) (n int) {
 		for name, attr := range b.Body.Attributes {
 			if named, _ := doc.bodyPath(b, name); named == path {
 				n++
-			} else if v, ok := doc.literal(attr.Expr); ok && name == "ca_file" && v.text != nil && *v.text == path {
+			} else if text, ok := doc.stringOf(attr.Expr); ok && name == "ca_file" && text == path {
 				n++
 			}
 		}
@@ -113,7 +120,7 @@ func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
 		delete(left, was.Code)
 		switch {
 		case block == nil:
-			r.do(fmt.Errorf("%w: template %s", ErrNoBlock, quoted(was.Code)))
+			r.do(fmt.Errorf("%w: template %s", ErrNoBlock, hclfile.Quoted(was.Code)))
 		case now == nil:
 			r.d.remove(block)
 		case !catalog.SameFields(was.Fields(), now.Fields()):
@@ -143,7 +150,7 @@ func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template)
 			continue
 		}
 		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: body.now, Pos: at,
-			Where: body.attr + " of template " + quoted(want.Code), Shared: r.d.uses(r.d.body, path) > 1})
+			Where: body.attr + " of template " + hclfile.Quoted(want.Code), Shared: r.d.uses(r.d.body, path) > 1})
 		*body.was = body.now
 	}
 	if !catalog.SameFields(before.Fields(), want.Fields()) {

@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // A layoutLine is a line of the edited file as the formatter sees one: a heredoc or a comment of several lines is part of the
@@ -59,7 +61,7 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 func layout(out []byte, window []layoutLine, before []byte) []byte {
 	text := out[window[0].from:window[len(window)-1].to]
 	formatted := formatLines(window[0].open, text)
-	if bytes.Equal(formatted, text) || bytes.Contains(text, []byte("<<")) && !SameTokens(formatted, text) {
+	if bytes.Equal(formatted, text) || bytes.Contains(text, []byte("<<")) && !hclfile.SameTokens(formatted, text) {
 		return text
 	}
 	if bytes.Equal(formatLines(window[0].open, before), before) {
@@ -144,7 +146,7 @@ func layoutLines(out []byte, from int) (lines []layoutLine) {
 	tokens, _ := hclsyntax.LexConfig(out[from:], "", hcl.Pos{Line: 1, Column: 1, Byte: from})
 	var open []int
 	for len(tokens) > 0 {
-		n := 1 + slices.IndexFunc(tokens, breaks)
+		n := 1 + slices.IndexFunc(tokens, hclfile.EndsLine)
 		if n == 0 {
 			n = len(tokens)
 		}

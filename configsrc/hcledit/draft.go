@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // A Draft is a sound file with edits that are on their way. They are noted against the one parse of the file and made all
@@ -28,7 +30,7 @@ type splice struct {
 }
 
 // NewDraft begins edits of a file that was decoded without errors. It keeps the Result's source.
-func NewDraft(r *Result) *Draft { return newDraft(newDocument(r.source)) }
+func NewDraft(r *hclfile.Result) *Draft { return newDraft(newDocument(r.Source())) }
 
 func openDraft(src []byte) (*Draft, error) {
 	doc, err := openDocument(src)

@@ -1,4 +1,4 @@
-package hclfile_test
+package hcledit_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 )
 
@@ -27,7 +28,7 @@ func replaceInKeys(t *testing.T, src []byte, old, now string) []byte {
 	if ds.HasErrors() {
 		t.Fatalf("%v in %s", ds, src)
 	}
-	d := hclfile.NewDraft(r)
+	d := hcledit.NewDraft(r)
 	found, err := d.ReplaceInKeys(old, now)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,11 @@
-package hclfile
+package hcledit
 
 import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // Quote writes a string as an HCL literal in double quotes. Bytes that are no UTF-8 become U+FFFD. The parser gives back
@@ -29,7 +31,7 @@ func quote(s string, flat bool) string {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case unsafeRune(r, s[i:]) && r != utf8.RuneError && (r < 0x80 || !flat):
+		case hclfile.Unprintable(r, s[i:]) && r != utf8.RuneError && (r < 0x80 || !flat):
 			if r > 0xffff {
 				fmt.Fprintf(&b, `\U%08x`, r)
 			} else {
@@ -74,10 +76,10 @@ func Literal(s string) string {
 }
 
 func literal(s string) string {
-	if heavy(escapes(s), s) {
+	if hclfile.Heavy(escapes(s), s) {
 		return quote(s, true)
 	}
-	if !strings.Contains(s, "\n") || !fitsHeredoc(s) || looksConflicting(s) || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && unsafeRune(r, string(r)) }) {
+	if !strings.Contains(s, "\n") || !fitsHeredoc(s) || looksConflicting(s) || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && hclfile.Unprintable(r, string(r)) }) {
 		return Quote(s)
 	}
 	for _, indent := range []string{"  ", ""} {
@@ -91,14 +93,11 @@ func literal(s string) string {
 // says reports whether an expression's text reads back as s.
 func says(text, s string) bool {
 	e, err := parseExpression("x", text)
-	return err == nil && e.canonical(e.expr) == "string "+s
+	return err == nil && e.Canonical(e.expr) == "string "+s
 }
 
 // escapes is how many pieces the lexer makes of s at its $ and %.
 func escapes(s string) int { return 2 * (strings.Count(s, "$") + strings.Count(s, "%")) }
 
 // fitsHeredoc reports whether the lines of s can be those of a heredoc.
-func fitsHeredoc(s string) bool { return !heavy(strings.Count(s, "\n")+escapes(s), s) }
-
-// heavy reports whether text of so many pieces would take up more than a quarter of what the guard lets pass in a file.
-func heavy(pieces int, s string) bool { return melding(pieces, len(s)) > maxMelding/4 }
+func fitsHeredoc(s string) bool { return !hclfile.Heavy(strings.Count(s, "\n")+escapes(s), s) }

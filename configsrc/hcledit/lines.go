@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func (doc *document) lines() *lineTable {
 		t.starts = append(t.starts, len(doc.src))
 	}
 	t.kind, t.gone = make([]int, len(t.starts)-1), make([]bool, len(t.starts)-1)
-	for _, tok := range doc.tokens() {
+	for _, tok := range doc.Tokens() {
 		t.add(tok)
 	}
 	return t

@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // prove checks the result of an edit: parsed as a whole, it has the values, blocks and comments that the source had, apart
@@ -19,7 +21,7 @@ func (d *Draft) prove(out []byte) error {
 	want, got := d.wanted(), after.model()
 	for _, key := range want.fresh {
 		if want.count[key] > 1 {
-			return fmt.Errorf("%w: %s", ErrExists, quoted(strings.TrimPrefix(key[strings.LastIndex(key, sep):], sep)))
+			return fmt.Errorf("%w: %s", ErrExists, hclfile.Quoted(strings.TrimPrefix(key[strings.LastIndex(key, sep):], sep)))
 		}
 	}
 	if !maps.Equal(got.says, want.says) {
@@ -42,7 +44,7 @@ type wantedModel struct {
 func (d *Draft) wanted() *wantedModel {
 	w := &wantedModel{model: newModel()}
 	for name, attr := range d.body.Attributes {
-		w.says[attributeKey("", name)] = d.canonical(attr.Expr)
+		w.says[attributeKey("", name)] = d.Canonical(attr.Expr)
 	}
 	for _, b := range d.body.Blocks {
 		d.addWanted(w, b, "")
@@ -50,7 +52,7 @@ func (d *Draft) wanted() *wantedModel {
 	if d.tail != nil {
 		w.addNew(d.tail, "")
 	}
-	for _, tok := range d.tokens() {
+	for _, tok := range d.Tokens() {
 		if tok.Type == hclsyntax.TokenComment && !(d.table != nil && d.table.gone[d.table.of(tok.Range.Start.Byte)]) {
 			w.addComment(tok)
 		}
@@ -78,13 +80,13 @@ func (d *Draft) addWanted(w *wantedModel, b *hclsyntax.Block, path string) {
 		value, changed := s.values[attr]
 		switch {
 		case !changed:
-			w.says[attributeKey(key, name)] = d.canonical(attr.Expr)
+			w.says[attributeKey(key, name)] = d.Canonical(attr.Expr)
 		case value != nil:
-			w.says[attributeKey(key, name)] = value.canonical(value.expr)
+			w.says[attributeKey(key, name)] = value.Canonical(value.expr)
 		}
 	}
 	for _, a := range s.added {
-		w.says[attributeKey(key, a.name)] = a.value.canonical(a.value.expr)
+		w.says[attributeKey(key, a.name)] = a.value.Canonical(a.value.expr)
 	}
 	for _, inner := range b.Body.Blocks {
 		d.addWanted(w, inner, key)
@@ -100,5 +102,5 @@ func (w *wantedModel) addNew(b *blocks, path string) {
 		w.fresh = append(w.fresh, blockKey(path, block.Type, block.Labels))
 		b.addBlock(w.model, block, path)
 	}
-	w.addComments(b.tokens())
+	w.addComments(b.Tokens())
 }

@@ -1,4 +1,4 @@
-package hclfile_test
+package hcledit_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -111,13 +112,13 @@ func TestWriteProject(t *testing.T) {
 			auth.Token.JWTSecret = catalog.Secret{}
 			defaults = &catalog.Defaults{Auth: &auth, Service: &service}
 		}
-		out, err := hclfile.WriteProject(p, defaults)
+		out, err := hcledit.WriteProject(p, defaults)
 		if err != nil {
 			t.Fatalf("%d: %v\n%+v", i, err, p)
 		}
 		canonical(t, out)
 		ts := []catalog.Template{a.template("A", catalog.UUID{}), a.template("B", catalog.UUID{})}
-		if out, err = hclfile.WriteTemplates(ts); err != nil {
+		if out, err = hcledit.WriteTemplates(ts); err != nil {
 			t.Fatalf("%d: %v\n%+v", i, err, ts)
 		}
 		canonical(t, out)
@@ -144,7 +145,7 @@ func TestWriteProjectByHand(t *testing.T) {
 		UUID: catalog.DeriveTemplateUUID(p.Project.UUID, "WELCOME")}
 	w.ID = catalog.DeriveID(catalog.KindTemplate, w.UUID)
 	p.Templates = []catalog.Template{w}
-	out, err := hclfile.WriteProject(p, nil)
+	out, err := hcledit.WriteProject(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestWriteProjectByHand(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}
 	p.Project.Name = strings.Repeat("e\u0301", 3)
-	if _, err := hclfile.WriteProject(p, nil); !errors.Is(err, hclfile.ErrVerify) {
+	if _, err := hcledit.WriteProject(p, nil); !errors.Is(err, hcledit.ErrVerify) {
 		t.Errorf("a text that a file gives back otherwise: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package hclfile
+package hcledit
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // A site is a block with edits that are on their way.
@@ -43,7 +45,7 @@ func (s *site) set(name, expr string) error {
 		s.added = append(s.added, addition{name, value})
 		return nil
 	}
-	if s.d.isLiteral(attr.Expr) && s.d.canonical(attr.Expr) == value.canonical(value.expr) {
+	if s.d.isLiteral(attr.Expr) && s.d.Canonical(attr.Expr) == value.Canonical(value.expr) {
 		delete(s.values, attr) // it says so already
 		return nil
 	}
@@ -81,7 +83,7 @@ func (s *site) goes(attr *hclsyntax.Attribute) bool {
 
 // attributes are those that are there and stay, in order.
 func (s *site) attributes() []*hclsyntax.Attribute {
-	return slices.DeleteFunc(inOrder(s.block.Body.Attributes), s.goes)
+	return slices.DeleteFunc(hclfile.InOrder(s.block.Body.Attributes), s.goes)
 }
 
 // splices are the edits inside the block and of its label. Lines that go are not among them.
@@ -119,10 +121,10 @@ func (s *site) splices() (all []splice) {
 	}
 	if len(s.blocks) > 0 {
 		i := s.d.after(s.block.CloseBraceRange.Start.Byte) - 1
-		for i > 0 && !breaks(s.d.tokens()[i]) { // a comment on the brace's line
+		for i > 0 && !hclfile.EndsLine(s.d.Tokens()[i]) { // a comment on the brace's line
 			i--
 		}
-		at := s.d.tokens()[i].Range.End.Byte
+		at := s.d.Tokens()[i].Range.End.Byte
 		lines := s.d.lines()
 		above := lines.above(lines.of(at))
 		all = append(all, splice{at, at, s.insertions(s.d.innerIndent(s.block), lines.is(above, lineBlank) || !s.keepsAny())})
@@ -157,7 +159,7 @@ func (s *site) lineSplices() []splice {
 			}
 			continue
 		}
-		opens = opens || strings.Contains(value.text(value.expr.Range()), "\n")
+		opens = opens || strings.Contains(value.Text(value.expr.Range()), "\n")
 		v := s.value(attr, value, indent, strings.TrimSpace(src(to, shut)) != "")
 		if !opens {
 			return []splice{v}
@@ -185,7 +187,7 @@ func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string
 		text = value.indented(indent, s.d.step(s.block))
 	}
 	// Comments in the parentheses around a value stay.
-	if inner := unparen(attr.Expr).Range(); !strings.Contains(text, "\n") ||
+	if inner := hclfile.Unparen(attr.Expr).Range(); !strings.Contains(text, "\n") ||
 		mayComment(s.d.src[rng.Start.Byte:inner.Start.Byte]) || mayComment(s.d.src[inner.End.Byte:rng.End.Byte]) {
 		more = more || rng != inner
 		rng = inner

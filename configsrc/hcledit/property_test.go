@@ -1,4 +1,4 @@
-package hclfile_test
+package hcledit_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 
@@ -160,24 +161,24 @@ func (s *scribble) edit(src []byte, at path) (after []byte, what string, err err
 		case name == "expires_at":
 			value = `"2030-01-01T00:00:00"`
 		case strings.HasPrefix(name, "body") && s.IntN(2) == 0:
-			value = hclfile.Literal(s.pick("a\nb\n", "a\n\n  b", " a\n b\n", "EOT\nx\n"))
+			value = hcledit.Literal(s.pick("a\nb\n", "a\n\n  b", " a\n b\n", "EOT\nx\n"))
 		}
-		after, err = hclfile.SetAttribute(src, at, name, value)
+		after, err = hcledit.SetAttribute(src, at, name, value)
 		return after, "set", err
 	case 2:
-		after, err = hclfile.AppendBlock(src, fmt.Sprintf("# new\nkey \"n%d\" {\n  id    = \"n%08d\"\n  hash  = \"sha256:%s\"\n  allow = [\"read\"]\n}", s.Int64(), s.IntN(1e8), strings.Repeat("1b", 32)))
+		after, err = hcledit.AppendBlock(src, fmt.Sprintf("# new\nkey \"n%d\" {\n  id    = \"n%08d\"\n  hash  = \"sha256:%s\"\n  allow = [\"read\"]\n}", s.Int64(), s.IntN(1e8), strings.Repeat("1b", 32)))
 		return after, "append", err
 	case 3:
 		if typ == "domain" {
-			after, err = hclfile.RenameLabel(src, at, fmt.Sprintf("r%d.example", s.IntN(1e9)))
+			after, err = hcledit.RenameLabel(src, at, fmt.Sprintf("r%d.example", s.IntN(1e9)))
 			return after, "rename", err
 		}
 		if typ == "project" {
-			after, err = hclfile.InsertBlock(src, at, fmt.Sprintf("domain \"i%d.example\" {}", s.IntN(1e9)))
+			after, err = hcledit.InsertBlock(src, at, fmt.Sprintf("domain \"i%d.example\" {}", s.IntN(1e9)))
 			return after, "insert", err
 		}
 	}
-	after, err = hclfile.RemoveBlock(src, at[0], at[1:]...)
+	after, err = hcledit.RemoveBlock(src, at[0], at[1:]...)
 	return after, "remove", err
 }
 

@@ -1,4 +1,4 @@
-package hclfile_test
+package hcledit_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -20,7 +21,7 @@ func sayBody(t *testing.T, body, eol string) {
 	t.Helper()
 	read := func(how string, src []byte, err error) {
 		t.Helper()
-		if errors.Is(err, hclfile.ErrLimit) && len(body) > 100_000 {
+		if errors.Is(err, hcledit.ErrLimit) && len(body) > 100_000 {
 			return
 		}
 		if err != nil {
@@ -32,12 +33,12 @@ func sayBody(t *testing.T, body, eol string) {
 		}
 	}
 	u := catalog.DeriveTemplateUUID(catalog.UUID{}, "A")
-	src, err := hclfile.WriteTemplates([]catalog.Template{{ID: catalog.DeriveID(catalog.KindTemplate, u), UUID: u, Code: "A", Name: "A",
+	src, err := hcledit.WriteTemplates([]catalog.Template{{ID: catalog.DeriveID(catalog.KindTemplate, u), UUID: u, Code: "A", Name: "A",
 		SubjectTemplate: "s", BodyText: body, Active: true}})
 	read("new", src, err)
 	for how, old := range map[string]string{"quoted": `"old"`, "heredoc": "<<-EOT\n    old\n    text\n  EOT", "kept heredoc": "<<EOT\nold\nEOT"} {
 		file := strings.ReplaceAll("template \"A\" {\n  name = \"A\"\n  subject_template = \"s\"\n  body_text = "+old+"\n}\n", "\n", eol)
-		src, err := hclfile.SetAttribute([]byte(file), hclfile.BlockPath{"template", "A"}, "body_text", hclfile.Literal(body))
+		src, err := hcledit.SetAttribute([]byte(file), hcledit.BlockPath{"template", "A"}, "body_text", hcledit.Literal(body))
 		read("over "+how, src, err)
 	}
 }
