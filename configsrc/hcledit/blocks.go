@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// blocks is text that is to be put into a file.
+// blocks is the text of new blocks.
 type blocks struct{ *document }
 
 // parseBlocks reads text that must hold blocks and comments only.
@@ -27,8 +27,8 @@ func parseBlocks(text string) (*blocks, error) {
 
 func (b *blocks) trimmed() string { return string(b.src) }
 
-// stepped is the text with its levels, of two blanks each, indented by step. Of the text of a heredoc only what <<- takes
-// off is such a level.
+// stepped is the text with step in the place of each level of two blanks. In a heredoc only the indentation that <<- takes
+// off counts as levels.
 func (b *blocks) stepped(step string) string {
 	if step == "  " {
 		return b.trimmed()
@@ -49,7 +49,7 @@ func (b *blocks) stepped(step string) string {
 	return out.String()
 }
 
-// A heredocText is where the lines of a heredoc's text stand, and how many blanks begin each of them that <<- takes off.
+// A heredocText is the range of a heredoc's text, and the number of blanks that <<- takes off each line.
 type heredocText struct{ from, to, common int }
 
 func (b *blocks) heredocs() (all []heredocText) {
@@ -75,7 +75,7 @@ func (b *blocks) heredocs() (all []heredocText) {
 	return all
 }
 
-// saidBy reports whether text says the same.
+// saidBy reports whether text has the same blocks and values.
 func (b *blocks) saidBy(text string) bool {
 	other, err := openDocument([]byte(text))
 	return err == nil && maps.Equal(other.model().says, b.model().says)

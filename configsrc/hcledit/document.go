@@ -14,15 +14,15 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Why an edit cannot be made. In no case has anything been changed.
+// The reasons why an edit fails. A failed edit returns no bytes.
 var (
 	ErrBroken  = errors.New("the file does not parse")
 	ErrNoBlock = errors.New("there is no such block")
 	ErrExists  = errors.New("there is such a block already")
-	// ErrVerify means that the edited bytes do not say exactly what was meant: a mistake in this package, or text that
-	// was handed in and does not fit.
+	// ErrVerify means that the edited file does not say exactly what was meant: a bug in this package, or text from the
+	// caller that is not what the function takes.
 	ErrVerify = errors.New("the edited file would not say what was meant")
-	// ErrLimit means that what is to be written is beyond the limits of a config file, whatever else stands in it.
+	// ErrLimit means that the text is beyond the limits of a config file, whatever else stands in the file.
 	ErrLimit = errors.New("a config file cannot hold this")
 )
 
@@ -36,7 +36,7 @@ type BlockPath []string
 // String is the path as it stands in files.
 func (p BlockPath) String() string { return strings.Join(p, " ") }
 
-// A document is a sound file that is about to be edited.
+// A document is a file without errors, and what edits need to know of its layout.
 type document struct {
 	*hclfile.Source
 	src  []byte
@@ -63,7 +63,7 @@ func newDocument(s *hclfile.Source) *document {
 	return doc
 }
 
-// find returns the block at the end of a path. Of several that match none is taken.
+// find returns the block at the end of a path. It is an error if several blocks match.
 func (doc *document) find(at BlockPath) (*hclsyntax.Block, error) {
 	body, rest := doc.body, []string(at)
 	for {
@@ -116,8 +116,8 @@ func (doc *document) after(at int) int {
 	return sort.Search(len(doc.Tokens()), func(i int) bool { return doc.Tokens()[i].Range.Start.Byte >= at })
 }
 
-// nextLine is where the line that src[at] is on ends, after its line feed, seen by the lexer: a line feed in a comment
-// or heredoc is none. ok is false at the end of a file without a final line feed.
+// nextLine is the offset of the line after the one of src[at], as the lexer counts lines: a line feed inside a comment or
+// heredoc does not end one. ok is false at the end of a file without a final line feed.
 func (doc *document) nextLine(at int) (end int, ok bool) {
 	if end, ok = doc.skipLine(at); ok || end == len(doc.src) {
 		return end, ok
@@ -130,8 +130,8 @@ func (doc *document) nextLine(at int) (end int, ok bool) {
 	return len(doc.src), false
 }
 
-// skipLine goes from where something has ended over blanks and comments, as the lexer does, to behind the line's end. ok
-// is false where it comes upon anything else, or upon the end of the file; end is where, then.
+// skipLine skips blanks and comments from at on, as the lexer does, and the line end behind them. ok is false where it finds
+// anything else, or the end of the file; end is that offset then.
 func (doc *document) skipLine(at int) (end int, ok bool) {
 	for at < len(doc.src) {
 		rest := doc.src[at:]
@@ -183,7 +183,7 @@ func (doc *document) indentAt(at int) string {
 	return string(doc.src[start:end])
 }
 
-// innerIndent is how things inside a block are indented: as its own content is, else by the step of the file.
+// innerIndent is the indentation of a block's content: that of the first item in it, else one step more than the block.
 func (doc *document) innerIndent(block *hclsyntax.Block) string {
 	if !doc.oneLine(block) {
 		if at, ok := firstItem(block.Body); ok {
@@ -193,8 +193,8 @@ func (doc *document) innerIndent(block *hclsyntax.Block) string {
 	return doc.indentAt(block.TypeRange.Start.Byte) + doc.step(block)
 }
 
-// step is one level of indentation where a block stands: as its own content shows it, else as it stands itself in the
-// block around it, else as the first block of the file that shows one.
+// step is one level of indentation: as the block's content shows it, else the blocks around it, else the first block of the
+// file that shows one, else two blanks.
 func (doc *document) step(block *hclsyntax.Block) string {
 	for b := block; b != nil; b = parentOf(doc.body, b) {
 		if step := doc.shows(b); step != "" {
@@ -209,7 +209,7 @@ func (doc *document) step(block *hclsyntax.Block) string {
 	return "  "
 }
 
-// shows is how much deeper a block's content stands than the block, "" where that cannot be seen.
+// shows is the indentation of a block's content relative to the block; "" for an empty block and one on one line.
 func (doc *document) shows(b *hclsyntax.Block) string {
 	at, ok := firstItem(b.Body)
 	if !ok || doc.oneLine(b) {
@@ -222,7 +222,7 @@ func (doc *document) shows(b *hclsyntax.Block) string {
 	return inner
 }
 
-// parentOf is the block around another one, nil for one of the file's own.
+// parentOf is the block that holds another one; nil for a top-level block.
 func parentOf(body *hclsyntax.Body, block *hclsyntax.Block) *hclsyntax.Block {
 	for _, b := range body.Blocks {
 		if slices.Contains(b.Body.Blocks, block) {
@@ -250,7 +250,7 @@ func firstItem(body *hclsyntax.Body) (at int, ok bool) {
 	return at, ok
 }
 
-// lineEnding gives text that was written with LF the file's line ending.
+// lineEnding converts text to the file's line ending.
 func (doc *document) lineEnding(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if doc.eol != "\n" {

@@ -10,26 +10,26 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A Draft is a sound file with edits that are on their way. They are noted against the one parse of the file and made all
-// together by Bytes, each as if those before it had been made; Verify then proves the result with the one parse of it.
-// However many edits there are, the file is parsed no oftener. A Draft is for one goroutine.
+// A Draft collects edits of one file. Each edit is noted against the one parse of the file; Bytes makes them all. The result
+// is the same as if the edits were made one after the other. The caller decodes the result and checks that it says what was
+// meant. A Draft is for one goroutine.
 type Draft struct {
 	*document
 	sites map[*hclsyntax.Block]*site
-	order []*site    // as they were begun
-	table *lineTable // nil as long as nobody needs it
-	tail  *blocks    // what comes to the end of the file, nil: nothing
+	order []*site    // the values of sites, in the order in which they were first edited
+	table *lineTable // made by lines when it is first needed
+	tail  *blocks    // blocks to append to the file; nil: none
 
 	bodies []BodyEdit // see Bodies
 }
 
-// A splice is src[from:to] with text in its place.
+// A splice replaces src[from:to] by text.
 type splice struct {
 	from, to int
 	text     string
 }
 
-// NewDraft begins edits of a file that was decoded without errors. It keeps the Result's source.
+// NewDraft starts a Draft of a file that was decoded without errors. It keeps the Result's source.
 func NewDraft(r *hclfile.Result) *Draft { return newDraft(newDocument(r.Source())) }
 
 func openDraft(src []byte) (*Draft, error) {
@@ -44,7 +44,7 @@ func newDraft(doc *document) *Draft {
 	return &Draft{document: doc, sites: map[*hclsyntax.Block]*site{}}
 }
 
-// site is what is going to happen to a block.
+// site returns the noted edits of a block, for adding to them.
 func (d *Draft) site(block *hclsyntax.Block) *site {
 	s := d.sites[block]
 	if s == nil {
@@ -63,7 +63,7 @@ func (d *Draft) findSite(at BlockPath) (*site, error) {
 	return d.site(block), nil
 }
 
-// lines is the table of the file's lines, which knows those that go.
+// lines returns the line table, in which removed lines are marked.
 func (d *Draft) lines() *lineTable {
 	if d.table == nil {
 		d.table = d.document.lines()
@@ -71,7 +71,7 @@ func (d *Draft) lines() *lineTable {
 	return d.table
 }
 
-// Bytes is the file with all edits made: the source itself where there are none.
+// Bytes returns the file with all edits made, formatted around them; the source itself where there are no edits.
 func (d *Draft) Bytes() ([]byte, error) {
 	var splices []splice
 	for _, s := range d.order {
@@ -83,7 +83,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 	if len(splices) == 0 && d.tail == nil {
 		return d.src, nil
 	}
-	// Where two meet, what was noted first comes first, and what is put in comes before what is taken out.
+	// At the same offset, splices keep the order in which they were noted; removed lines were added last.
 	slices.SortStableFunc(splices, func(a, b splice) int { return a.from - b.from })
 	var out []byte
 	at := 0
@@ -101,7 +101,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 	return out, nil
 }
 
-// made is the result, proved.
+// made returns the result after proving it.
 func (d *Draft) made() ([]byte, error) {
 	out, err := d.Bytes()
 	if err != nil || bytes.Equal(out, d.src) {
@@ -113,7 +113,7 @@ func (d *Draft) made() ([]byte, error) {
 	return out, nil
 }
 
-// tailLead is what stands between the file and what comes to its end: the end of its last line, and a blank one.
+// tailLead is the text between the file and the appended blocks: the missing line feed, if any, and a blank line.
 func (d *Draft) tailLead() (lead string) {
 	body := bytes.TrimPrefix(d.src, bom)
 	if len(body) == 0 {
@@ -149,7 +149,7 @@ func (d *Draft) remove(block *hclsyntax.Block) {
 			break
 		}
 	}
-	// A comment behind the closing brace goes too, as far down as it reaches.
+	// A comment behind the closing brace goes too, with all its lines.
 	end, _ := d.nextLine(block.CloseBraceRange.End.Byte)
 	lines.remove(top, lines.of(end-1)+1)
 }

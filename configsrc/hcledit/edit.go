@@ -9,17 +9,16 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// An Attribute is what stands in a file for one name.
+// An Attribute is one attribute as it is written in a file.
 type Attribute struct {
-	// Call is the function that gives the value: "env", "file", "sealed" or "trimsuffix", "?" for what is no literal at
-	// all, and "" for a plain literal. Text by trimsuffix may be overwritten as a literal may.
+	// Call is the function that gives the value: "env", "file", "sealed" or "trimsuffix"; "" for a plain literal, "?" for any
+	// other expression. A trimsuffix call may be overwritten like a literal.
 	Call string
 	Text string      // the expression as it is written; may hold a secret
 	Pos  hclfile.Pos // of the expression
 }
 
-// FindAttribute looks at one attribute. ok is false when the block is there and the attribute is not; a missing block is
-// ErrNoBlock.
+// FindAttribute reads one attribute. ok is false when the block lacks the attribute; a missing block is ErrNoBlock.
 func FindAttribute(src []byte, at BlockPath, name string) (a Attribute, ok bool, err error) {
 	doc, err := openDocument(src)
 	if err != nil {
@@ -48,15 +47,14 @@ func position(e hclsyntax.Expression) hclfile.Pos {
 	return hclfile.Pos{Line: p.Line, Column: p.Column, Byte: p.Byte}
 }
 
-// SetAttribute gives an attribute a new value: expr is HCL, as Quote, Literal or a caller's own hand writes it. Where
-// the attribute stands already, only the bytes of its value change, and none at all if it says the same already;
-// otherwise it comes on a line of its own after the block's last attribute. A block on one line is opened up first
-// where that is needed.
+// SetAttribute gives an attribute a new value. expr is HCL, such as Quote and Literal return. If the attribute is there, only
+// the bytes of its value change, and none if it has this value already. A new attribute gets a line of its own after the
+// block's last attribute; a block on one line is opened up first where needed.
 func SetAttribute(src []byte, at BlockPath, name, expr string) ([]byte, error) {
 	return editBlock(src, at, func(s *site) error { return s.set(name, expr) })
 }
 
-// RemoveAttribute takes an attribute out, with its line. What is not there needs no removing.
+// RemoveAttribute removes an attribute with its line. If the attribute is not there, the file stays as it is.
 func RemoveAttribute(src []byte, at BlockPath, name string) ([]byte, error) {
 	return editBlock(src, at, func(s *site) error {
 		s.unset(name)
@@ -80,8 +78,8 @@ func (s *site) rename(label string) error {
 	return nil
 }
 
-// AppendBlock puts a top-level block at the end of the file, after a blank line and in the file's line ending. The text
-// is one block or several, written with LF and without indentation.
+// AppendBlock adds top-level blocks at the end of the file, after a blank line and in the file's line ending. The text is
+// one block or several, with LF and without indentation.
 func AppendBlock(src []byte, text string) ([]byte, error) {
 	d, err := openDraft(src)
 	if err != nil {
@@ -93,8 +91,8 @@ func AppendBlock(src []byte, text string) ([]byte, error) {
 	return d.made()
 }
 
-// InsertBlock puts a block into another one, before its closing brace and after a blank line, indented as its siblings
-// are. The text is written with LF and without indentation.
+// InsertBlock adds a block inside another one, before its closing brace and after a blank line, indented like its siblings.
+// The text has LF and no indentation.
 func InsertBlock(src []byte, at BlockPath, text string) ([]byte, error) {
 	return editBlock(src, at, func(s *site) error { return s.insert(text) })
 }
@@ -108,9 +106,8 @@ func (s *site) insert(text string) error {
 	return nil
 }
 
-// RemoveBlock takes a block out, with the comment directly above it, but not with a comment that the file begins with,
-// and with one of the blank lines around it. After the type come the labels, and then, for a block inside others, types
-// and labels further in: RemoveBlock(src, "project", "acme", "domain", "old.acme.example").
+// RemoveBlock removes a block, the comment directly above it (unless the file begins with that comment) and one of the blank
+// lines around it. typ and labels are a BlockPath: RemoveBlock(src, "project", "acme", "domain", "old.acme.example").
 func RemoveBlock(src []byte, typ string, labels ...string) ([]byte, error) {
 	return editBlock(src, slices.Concat(BlockPath{typ}, labels), func(s *site) error {
 		s.d.remove(s.block)

@@ -2,14 +2,15 @@ package hcledit_test
 
 import (
 	"strings"
+	"testing"
 
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 )
 
-// rounds is how often a random test goes round.
+// rounds is the number of rounds of a random test: a tenth under the race detector and with -short.
 func rounds(n int) int {
-	if hcledit.UnderRace {
+	if hcledit.UnderRace || testing.Short() {
 		return n / 10
 	}
 	return n

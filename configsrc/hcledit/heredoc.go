@@ -10,7 +10,7 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A heredoc is a way to write text of several lines.
+// A heredoc is the form of a heredoc without its text.
 type heredoc struct {
 	flush  bool   // <<-, which takes common indentation off
 	marker string // "EOT"
@@ -18,12 +18,13 @@ type heredoc struct {
 	end    string // before the last marker
 }
 
-// heredocForm is the form of new text: flush with this indentation, or, with none, the form that keeps indentation.
+// heredocForm is the form of new text: <<- with this indentation, or << without one.
 func heredocForm(indent string) heredoc {
 	return heredoc{flush: indent != "", marker: "EOT", indent: indent}
 }
 
-// write writes s, with trimsuffix() around it if it has no final line feed. A marker that occurs in s gets a number.
+// write returns s in this form, with trimsuffix() around it if s has no final line feed. A marker that occurs in s gets a
+// number.
 func (h heredoc) write(s string) string {
 	begin, end := "<<", ""
 	if h.flush {
@@ -61,15 +62,15 @@ func hasLine(s, word string) bool {
 	return false
 }
 
-// inFormOf writes text of several lines as the heredoc that it replaces is written, so that the diff shows the lines that
-// changed and no others. ok is false where there is no such heredoc or the text would not read back.
+// inFormOf returns text of several lines in the form of the heredoc that it replaces. The diff then shows only the lines that
+// changed. ok is false where the old value is no heredoc or the new text would not read back.
 func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text string, ok bool) {
 	s, isString := strings.CutPrefix(value.Canonical(value.expr), "string ")
 	if call, isCall := hclfile.Unparen(old).(*hclsyntax.FunctionCallExpr); isCall && len(call.Args) == 2 {
 		old = hclfile.Unparen(call.Args[0])
 	}
 	old = hclfile.Unparen(old)
-	// A carriage return would be read as part of a line end, or become one in another checkout.
+	// A carriage return would be read as part of a line ending, or become one in another checkout.
 	if !isString || !strings.Contains(s, "\n") || strings.Contains(s, "\r") || !doc.isHeredoc(old) || !fitsHeredoc(s) {
 		return "", false
 	}
@@ -77,7 +78,7 @@ func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text
 	return text, says(text, s)
 }
 
-// heredocAt tells how the heredoc that begins at a byte is written.
+// heredocAt is the form of the heredoc that begins at src[at].
 func (doc *document) heredocAt(at int) heredoc {
 	tokens := doc.Tokens()[doc.after(at):]
 	open := strings.TrimSpace(string(tokens[0].Bytes))

@@ -9,9 +9,9 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// ReplaceInKeys puts the slug now in the place of old in the projects list of every key of the file, or takes old out
-// where now is "". Other elements, comments and line breaks stay; an element that has its line to itself goes with that
-// line. It reports whether any list names old.
+// ReplaceInKeys replaces the slug old by now in the projects list of every key of the file; it removes old where now is "".
+// Other elements, comments and line breaks stay. An element on a line of its own is removed with that line. found says that
+// some list names old.
 func (d *Draft) ReplaceInKeys(old, now string) (found bool, err error) {
 	for _, block := range d.body.Blocks {
 		if block.Type != "key" {
@@ -80,8 +80,8 @@ func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute,
 	return true, nil
 }
 
-// takeOut removes one element of a list of several lines, with the comma behind it: by its lines, which the line table
-// notes, where they hold nothing else.
+// takeOut removes one element of a list of several lines, with the comma behind it. Lines that hold nothing else are removed
+// in the line table.
 func (d *Draft) takeOut(e hclsyntax.Expression) []splice {
 	from, to := e.Range().Start.Byte, e.Range().End.Byte
 	at := d.after(to)

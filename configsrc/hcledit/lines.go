@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// What a line holds.
+// The kinds of lines.
 const (
 	lineBlank   = iota
 	lineComment // nothing but comments, none of which began behind something else
@@ -16,11 +16,11 @@ const (
 	lineCode
 )
 
-// lineTable tells what each line of a document holds, by its tokens.
+// A lineTable has the kind of each line of a document, and which lines are removed.
 type lineTable struct {
 	starts []int // where each line begins; one more for the end of the file
 	kind   []int
-	gone   []bool // lines that are going to be taken out
+	gone   []bool // removed lines
 }
 
 func (doc *document) lines() *lineTable {
@@ -80,8 +80,8 @@ func (t *lineTable) of(at int) int {
 	return max(0, sort.Search(len(t.starts), func(i int) bool { return t.starts[i] > at })-1)
 }
 
-// remove takes out the lines from top to before next, and a blank line with them, where two would meet or one would stand
-// against a brace or an end of the file.
+// remove marks the lines from top to before next as removed. It also removes a blank line next to them where two blank lines
+// would meet, or one would be next to a brace or an end of the file.
 func (t *lineTable) remove(top, next int) {
 	for i := top; i < next; i++ {
 		t.gone[i] = true
@@ -113,7 +113,7 @@ func (t *lineTable) below(i int) int {
 // is reports whether a line is there and of this kind.
 func (t *lineTable) is(i, kind int) bool { return i >= 0 && i < len(t.kind) && t.kind[i] == kind }
 
-// splices are the lines that go.
+// splices are the removed lines.
 func (t *lineTable) splices() (all []splice) {
 	for i := 0; i < len(t.gone); i++ {
 		if first := i; t.gone[i] {
@@ -124,7 +124,7 @@ func (t *lineTable) splices() (all []splice) {
 	return all
 }
 
-// header reports whether a run of comments that begins at line i is the head of the file.
+// header reports whether the comments that begin at line i are the first thing in the file.
 func (t *lineTable) header(i int) bool {
 	if !t.is(i, lineComment) {
 		return false

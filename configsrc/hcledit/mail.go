@@ -17,12 +17,12 @@ type BodyEdit struct {
 	// Where names the attribute, as in `body_html of template "WELCOME"`, and Pos is where it stands.
 	Where string
 	Pos   hclfile.Pos
-	// Shared: something else in the same config file takes its text from there, too, and would change with it.
+	// Shared says that another attribute of the same config file takes its text from this file and would change with it.
 	Shared bool
 }
 
-// Bodies are the files that have to change with what Bytes returns, in the order in which the edits were noted. They are
-// the caller's to write; the config file says the same before and after.
+// Bodies are the files that have to change together with the config file, in the order in which the edits were noted. The
+// caller writes them; the config file names the same files before and after.
 func (d *Draft) Bodies() []BodyEdit { return d.bodies }
 
 // Place is where the value of an attribute stands. ok is false where the block or the attribute is not there.
@@ -80,7 +80,7 @@ func (doc *document) uses(body *hclsyntax.Body, path string) (n int) {
 	return n
 }
 
-// smtp makes, changes or takes out the smtp_config block.
+// smtp adds, changes or removes the smtp_config block.
 func (r *rewriter) smtp(old, want *catalog.SMTPConfig) {
 	const typ = "smtp_config"
 	block := r.inner(typ)
@@ -102,7 +102,7 @@ func (r *rewriter) smtp(old, want *catalog.SMTPConfig) {
 	}
 }
 
-// templates takes out what is gone, changes what is there, and adds what is new. They are told by their codes.
+// templates removes, changes and adds template blocks. A template is identified by its code.
 func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
 	blocks := make(map[string]*hclsyntax.Block, len(old.Templates))
 	for _, b := range r.project.block.Body.Blocks {
@@ -134,7 +134,7 @@ func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
 	}
 }
 
-// template changes a block. A body that stands in a file of its own stays there.
+// template changes a template block. A body in a file of its own stays there.
 func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template) {
 	before := *old
 	for _, body := range []struct {
@@ -158,7 +158,7 @@ func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template)
 	}
 }
 
-// optional is fields for nouns in which an empty text and a port of 0 say that there is none, so that the line goes.
+// optional is fields for nouns in which an empty text and a port of 0 mean that there is none: the line is removed then.
 func (r *rewriter) optional(s *site, old, want []catalog.Field) {
 	for i, f := range want {
 		if f.Same(old[i]) {
@@ -179,7 +179,7 @@ func (r *rewriter) optional(s *site, old, want []catalog.Field) {
 	}
 }
 
-// insert puts a new block into the project's.
+// insert adds a new block to the project.
 func (r *rewriter) insert(header string, lines []string) {
 	text, err := formatted(header, lines)
 	r.do(err)

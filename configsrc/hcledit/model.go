@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A model is all that a file says, flat: a key for each block and attribute, and an attribute's value in a form that
-// spelling does not change. It is what an edit is checked against.
+// A model is the content of a file, flat: a key for each block and attribute, the attribute's value in canonical form, which
+// does not depend on its spelling, and the comments.
 type model struct {
 	says     map[string]string
 	count    map[string]int // of blocks with the same type and labels in the same place
@@ -57,7 +57,7 @@ func blockKey(path, typ string, labels []string) string {
 	return path + sep + "{" + typ + sep + strings.Join(labels, sep)
 }
 
-// block notes a block and gives its key: its number is in it where there is one like it already.
+// block adds a block and returns its key. The key of a second block with the same type and labels has a number.
 func (m *model) block(path, typ string, labels []string) string {
 	key := blockKey(path, typ, labels)
 	if m.count[key]++; m.count[key] > 1 {
@@ -69,7 +69,7 @@ func (m *model) block(path, typ string, labels []string) string {
 
 func attributeKey(block, name string) string { return block + sep + "=" + name }
 
-// isLiteral reports whether an expression holds its value in itself, so that equal values may keep their spelling.
+// isLiteral reports whether an expression is of the language. If its value equals the new one, it keeps its spelling.
 func (doc *document) isLiteral(e hclsyntax.Expression) bool {
 	return !strings.HasPrefix(doc.Canonical(e), "text ")
 }

@@ -8,12 +8,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// WriteProject is the text of a file that declares p and nothing else, in canonical form: what differs from what a block
-// without the line would say, given the defaults block of its folder (nil: none), and the uuid and id lines that p's
-// identities need. p is as it is in force. Secrets must be none or expressions. An error wrapping ErrVerify means that no
-// file says this, for instance because a text is not in Unicode's normal form C (see NormalText).
+// WriteProject returns a file that declares p and nothing else, in canonical form. It writes the fields that differ from what
+// holds without a line, given the folder's defaults block (nil: none), and the uuid and id lines that p's identities need.
+// The settings of p are those in force. Secrets must be absent or expressions. An error wrapping ErrVerify means that no
+// file can say this, for instance because a text is not in Unicode's normal form C (see hclfile.NormalText).
 //
-// Settings and SMTP config have derived identities, whatever p says.
+// Settings and SMTP config get derived identities, whatever p has.
 func WriteProject(p *catalog.ProjectConfig, defaults *catalog.Defaults) ([]byte, error) {
 	plain := catalog.Project{Status: catalog.StatusDraft}
 	var w blockWriter
@@ -57,7 +57,7 @@ func WriteProject(p *catalog.ProjectConfig, defaults *catalog.Defaults) ([]byte,
 	return out, nil
 }
 
-// WriteTemplates is the text of a file that declares these default templates and nothing else, see WriteProject.
+// WriteTemplates returns a file that declares these default templates and nothing else, see WriteProject.
 func WriteTemplates(ts []catalog.Template) ([]byte, error) {
 	var w blockWriter
 	for i := range ts {
@@ -80,7 +80,7 @@ func templateLines(t *catalog.Template, project catalog.UUID) []string {
 		identityLines(catalog.KindTemplate, t.UUID, t.ID, catalog.DeriveTemplateUUID(project, t.Code))...)
 }
 
-// A blockWriter puts the text of a file together: blocks on one level, or one open block with blocks in it.
+// A blockWriter builds the text of a file: blocks on one level, or one open block with blocks in it.
 type blockWriter struct {
 	text  strings.Builder
 	depth string // the indentation of the open block's inside
@@ -97,7 +97,7 @@ func (w *blockWriter) open(header string, lines []string) {
 	w.begun = len(lines) > 0
 }
 
-// block writes a block after a blank line; one that says nothing is left out.
+// block writes a block after a blank line. A block without lines is left out.
 func (w *blockWriter) block(header string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -134,7 +134,7 @@ func (w *blockWriter) file() ([]byte, error) {
 	return out, nil
 }
 
-// saysProject reports whether a project as it was decoded comes to want.
+// saysProject reports whether a decoded project, over the defaults, equals want.
 func saysProject(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) bool {
 	service, auth := got.Service, got.Auth
 	if defaults != nil {

@@ -8,12 +8,12 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// Quote writes a string as an HCL literal in double quotes. Bytes that are no UTF-8 become U+FFFD. The parser gives back
-// the string in Unicode's normal form C.
+// Quote returns a string as an HCL literal in double quotes. Invalid UTF-8 becomes U+FFFD. Parsing it returns the string in
+// Unicode's normal form C.
 func Quote(s string) string { return quote(s, false) }
 
-// quote is Quote. Flat text is one token for the lexer, which begins a new one at every $ and %: these are written \u0024 and \u0025.
-// Characters beyond ASCII stand as they are.
+// quote is Quote. With flat, $ and % are written \u0024 and \u0025, because the lexer begins a new token at each of them, and
+// characters beyond ASCII are not escaped.
 func quote(s string, flat bool) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	var b strings.Builder
@@ -51,13 +51,13 @@ func quote(s string, flat bool) string {
 	return b.String()
 }
 
-// looksConflicting reports text in which a heredoc's lines would be taken for what git leaves where it cannot merge.
+// looksConflicting reports whether the lines of a heredoc with this text look like a merge conflict of git.
 func looksConflicting(s string) bool { return strings.Contains("\n"+s, "\n<<<<<<< ") }
 
-// Literal writes a string as a person would: in double quotes, or, for text of several lines, as a heredoc: <<- with its
-// text indented, else <<, with trimsuffix() around it where the text has no final newline. The first of these that reads
-// back as exactly s is taken; in the end quotes hold anything. Text of which the parser would need too long so, or which
-// would take much more room in the file than it has, is written in the shortest way that it can be read in.
+// Literal returns a string as a person would write it: in double quotes, or, for text of several lines, as a heredoc. The
+// heredoc is <<- with its text indented, else <<, with trimsuffix() around it where the text has no final newline. The first
+// form that reads back as exactly s is used; quotes always do. Text that would be slow to parse in that form, or much longer
+// than s, gets the shortest form.
 func Literal(s string) string {
 	text := literal(s)
 	if len(text) <= len(s)+len(s)/2+1000 {
@@ -96,7 +96,7 @@ func says(text, s string) bool {
 	return err == nil && e.Canonical(e.expr) == "string "+s
 }
 
-// escapes is how many pieces the lexer makes of s at its $ and %.
+// escapes is the number of pieces that the lexer makes of s at $ and %.
 func escapes(s string) int { return 2 * (strings.Count(s, "$") + strings.Count(s, "%")) }
 
 // fitsHeredoc reports whether the lines of s can be those of a heredoc.

@@ -11,18 +11,17 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// NewProject is the text of a project block as a person would begin it, formatted, for a file of its own: what differs
-// from what a block without a line would say, and the uuid, which a project that the API makes always has.
+// NewProject returns a file with a new project block: the fields that differ from those of an empty block, and the uuid. A
+// project that the API creates always has a uuid line.
 func NewProject(p *catalog.Project) ([]byte, error) {
 	plain := catalog.Project{Status: catalog.StatusDraft}
 	lines := append(changedFields(plain.Fields(), p.Fields()), "uuid = "+Quote(p.UUID.String()))
 	return formatted("project "+Quote(p.Slug), lines)
 }
 
-// RewriteProject changes the block of the project that the file declares as old, so that it says want, and leaves all else
-// as it is. Both are as they are in force: their settings are those of the block over the defaults. Domains are told by
-// their UUIDs, templates by their codes. What the file means afterwards is the caller's to check; bodies that stand in files
-// of their own are the caller's to write, see Bodies.
+// RewriteProject notes the edits that turn the block of old into want. The settings of both are those in force: the block's
+// over the defaults. A domain is identified by its UUID, a template by its code. The caller checks what the result says, and
+// writes template bodies in files of their own, see Bodies.
 func (d *Draft) RewriteProject(old, want *catalog.ProjectConfig) error {
 	block, err := d.find(BlockPath{"project", old.Project.Slug})
 	if err != nil {
@@ -41,7 +40,7 @@ func (d *Draft) RewriteProject(old, want *catalog.ProjectConfig) error {
 	return r.err
 }
 
-// RemoveProject takes a project's block out, see RemoveBlock.
+// RemoveProject notes that a project's block is removed, see RemoveBlock.
 func (d *Draft) RemoveProject(slug string) error {
 	block, err := d.find(BlockPath{"project", slug})
 	if err != nil {
@@ -51,7 +50,7 @@ func (d *Draft) RemoveProject(slug string) error {
 	return nil
 }
 
-// A rewriter notes edits one after the other; the first that fails is its error, and the last.
+// A rewriter notes edits one after the other. err is the error of the first edit that failed.
 type rewriter struct {
 	d       *Draft
 	project *site
@@ -78,8 +77,8 @@ func (r *rewriter) fields(s *site, old, want []catalog.Field) {
 	}
 }
 
-// rename gives a block another label. The identity of its object stays: where the block has no such line, it gets one
-// with the uuid, which would follow from the label otherwise.
+// rename gives a block another label. The object keeps its identity: a block without a uuid line gets one, because the uuid
+// would be derived from the new label otherwise.
 func (r *rewriter) rename(s *site, old, want string, uuid catalog.UUID) {
 	if old == want {
 		return
@@ -90,7 +89,7 @@ func (r *rewriter) rename(s *site, old, want string, uuid catalog.UUID) {
 	r.do(s.rename(want))
 }
 
-// settings sets the attributes of a settings block, which is made where there is none.
+// settings sets the attributes of a settings block. It adds the block where there is none.
 func (r *rewriter) settings(typ string, old, want []catalog.Field) {
 	lines := changedFields(old, want)
 	if len(lines) == 0 {
@@ -107,7 +106,7 @@ func (r *rewriter) settings(typ string, old, want []catalog.Field) {
 	}
 }
 
-// inner is the block of a type of which the project has one, nil where it has none.
+// inner is the project's block of a type; nil where it has none.
 func (r *rewriter) inner(typ string) *hclsyntax.Block {
 	for _, b := range r.project.block.Body.Blocks {
 		if b.Type == typ {
@@ -117,8 +116,8 @@ func (r *rewriter) inner(typ string) *hclsyntax.Block {
 	return nil
 }
 
-// auth is settings for auth_settings, where two flags follow a written registration_mode (see followMode), as they will
-// once it is written: only what does not follow from it is written, too.
+// auth is settings for auth_settings. Two of its flags follow a written registration_mode unless they are written too, as in
+// the decoder: they are written only where they differ from what follows.
 func (r *rewriter) auth(old, want *catalog.ProjectConfig) {
 	const typ = "auth_settings"
 	if old.Auth.Same(&want.Auth) {
@@ -138,7 +137,7 @@ func (r *rewriter) auth(old, want *catalog.ProjectConfig) {
 	r.settings(typ, before.Fields(), want.Auth.Fields())
 }
 
-// domains takes out what is gone, renames and changes what is there, and adds what is new.
+// domains removes, renames, changes and adds domain blocks.
 func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 	blocks := make(map[string]*hclsyntax.Block, len(old.Domains)) // by canonical name
 	for _, b := range r.project.block.Body.Blocks {
@@ -174,7 +173,7 @@ func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 	}
 }
 
-// addDomain puts a new domain's block in.
+// addDomain adds a domain block.
 func (r *rewriter) addDomain(d *catalog.Domain, project catalog.UUID) {
 	text, err := domainBlock(d, project)
 	if err != nil {
@@ -185,7 +184,7 @@ func (r *rewriter) addDomain(d *catalog.Domain, project catalog.UUID) {
 	}
 }
 
-// domainBlock writes a domain as a person would: on one line as long as it says one thing at most.
+// domainBlock is the text of a domain block: on one line if it has at most one attribute.
 func domainBlock(d *catalog.Domain, project catalog.UUID) (string, error) {
 	plain := catalog.Domain{Active: true}
 	lines := changedFields(plain.Fields(), d.Fields())
@@ -201,7 +200,7 @@ func domainBlock(d *catalog.Domain, project catalog.UUID) (string, error) {
 	return string(block), err
 }
 
-// identityLines pin a uuid and an id that do not follow from what is declared. An id of 0 is one that nobody knows yet.
+// identityLines are the lines for a uuid and an id that are not the derived ones. An id of 0 is not known yet.
 func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catalog.UUID) (lines []string) {
 	if uuid != derived {
 		lines = append(lines, "uuid = "+Quote(uuid.String()))
@@ -212,7 +211,7 @@ func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catal
 	return lines
 }
 
-// changedFields are the attributes of a new block: those whose values differ from what would hold without them.
+// changedFields are the attributes of a new block: the fields that differ from what holds without a line.
 func changedFields(old, want []catalog.Field) (lines []string) {
 	for i, f := range want {
 		if f.Same(old[i]) {
@@ -243,7 +242,7 @@ func formatted(header string, lines []string) ([]byte, error) {
 	return out, nil
 }
 
-// fieldText is a field's value as HCL; set is false for null, which a file says by leaving the line out.
+// fieldText is a field's value as HCL. set is false for null, for which no line is written.
 func fieldText(value any) (expr string, set bool) {
 	switch v := value.(type) {
 	case *bool:
@@ -269,5 +268,5 @@ func fieldText(value any) (expr string, set bool) {
 			return "sealed(" + Quote(v.Ref) + ")", true
 		}
 	}
-	panic(fmt.Sprintf("hcledit: a field of type %T is written: impossible, nobody writes a secret in clear text", value))
+	panic(fmt.Sprintf("hcledit: a field of type %T is written: impossible, secrets in clear text are sealed before", value))
 }

@@ -10,16 +10,16 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A site is a block with edits that are on their way.
+// A site is a block with the edits that are noted for it.
 type site struct {
 	d       *Draft
 	block   *hclsyntax.Block
-	oneLine bool // as it stands
+	oneLine bool // in the source
 
 	gone   bool
-	label  *string                              // the new one
-	values map[*hclsyntax.Attribute]*expression // new ones of attributes that are there; nil: the attribute goes
-	parts  map[*hclsyntax.Attribute][]splice    // how a new value comes about where it is not written as a whole
+	label  *string                              // the new label; nil: it stays
+	values map[*hclsyntax.Attribute]*expression // new values of present attributes; nil: the attribute is removed
+	parts  map[*hclsyntax.Attribute][]splice    // splices that make the new value, where it is not replaced as a whole
 	added  []addition
 	blocks []*blocks
 }
@@ -30,7 +30,7 @@ type addition struct {
 	value *expression
 }
 
-// set gives an attribute its value, by a value's text.
+// set notes a new value of an attribute, given as HCL.
 func (s *site) set(name, expr string) error {
 	value, err := parseExpression(name, expr)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *site) replace(attr *hclsyntax.Attribute, value *expression) {
 	s.values[attr] = value
 }
 
-// unset takes an attribute out.
+// unset notes that an attribute is removed.
 func (s *site) unset(name string) {
 	attr := s.block.Body.Attributes[name]
 	if attr == nil {
@@ -75,18 +75,18 @@ func (s *site) unset(name string) {
 	lines.remove(lines.of(attr.NameRange.Start.Byte), lines.of(end-1)+1)
 }
 
-// goes reports whether an attribute is going to be taken out.
+// goes reports whether an attribute is removed.
 func (s *site) goes(attr *hclsyntax.Attribute) bool {
 	value, changed := s.values[attr]
 	return changed && value == nil
 }
 
-// attributes are those that are there and stay, in order.
+// attributes are the present attributes that stay, in order.
 func (s *site) attributes() []*hclsyntax.Attribute {
 	return slices.DeleteFunc(hclfile.InOrder(s.block.Body.Attributes), s.goes)
 }
 
-// splices are the edits inside the block and of its label. Lines that go are not among them.
+// splices are the edits inside the block and of its label. Removed lines are in the line table instead.
 func (s *site) splices() (all []splice) {
 	if s.gone {
 		return nil
@@ -143,7 +143,7 @@ func (s *site) keepsAny() bool {
 	})
 }
 
-// lineSplices are the edits inside a block on one line, which is opened up where it has to hold more than that.
+// lineSplices are the edits inside a block on one line. The block is opened up if it gets more than its one attribute.
 func (s *site) lineSplices() []splice {
 	src := func(from, to int) string { return string(s.d.src[from:to]) }
 	open, shut := s.block.OpenBraceRange.End.Byte, s.block.CloseBraceRange.Start.Byte
@@ -179,7 +179,7 @@ func (s *site) lineSplices() []splice {
 	return []splice{{open, shut, inner}}
 }
 
-// value changes the bytes of a value. more says that something follows it on its line.
+// value is the splice of a new value. more says that something follows the old one on its line.
 func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string, more bool) splice {
 	rng := attr.Expr.Range()
 	text, ok := s.d.inFormOf(attr.Expr, value)
@@ -214,8 +214,8 @@ func (s *site) additions(indent string) string {
 	return s.d.lineEnding(b.String())
 }
 
-// columns tells how far the equals signs of the last two attributes stand from the beginnings of their names, by which new
-// ones are aligned as the formatter does it; -1 for one that does not stand directly above the next.
+// columns are the distances from name to equals sign of the last two attributes. New attributes are aligned by them; -1 says
+// that the first of the two is not directly above the second.
 func (s *site) columns() (columns []int) {
 	attrs := s.attributes()
 	for i, a := range attrs[max(0, len(attrs)-2):] {
@@ -227,7 +227,7 @@ func (s *site) columns() (columns []int) {
 	return columns
 }
 
-// insertions are the new blocks, each after a blank line, but for the first of all where bare says so.
+// insertions is the text of the new blocks, each after a blank line. bare leaves out the first blank line.
 func (s *site) insertions(indent string, bare bool) string {
 	var b strings.Builder
 	for i, block := range s.blocks {

@@ -11,7 +11,7 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// An expression is a value that is to be written.
+// An expression is a new value, parsed.
 type expression struct {
 	*hclfile.Source
 	expr          hclsyntax.Expression
@@ -47,7 +47,7 @@ func parseExpression(name, text string) (*expression, error) {
 	return e, nil
 }
 
-// mayComment reports whether there may be a comment in a text; it may be wrong about texts that have none.
+// mayComment reports whether a text may hold a comment. It is true for some texts that hold none.
 func mayComment(text []byte) bool {
 	for i, c := range text {
 		if c == '#' || c == '/' && i+1 < len(text) && (text[i+1] == '/' || text[i+1] == '*') {
@@ -57,8 +57,8 @@ func mayComment(text []byte) bool {
 	return false
 }
 
-// indented is the expression's text with its further lines indented, the text of a heredoc by one step more. Lines of a
-// heredoc that keeps its indentation stay.
+// indented is the expression's text with all lines but the first indented, and the text of a <<- heredoc by one step more.
+// The text of a << heredoc stays as it is.
 func (e *expression) indented(indent, step string) string {
 	text := e.Text(e.expr.Range())
 	if !strings.Contains(text, "\n") {

@@ -19,14 +19,13 @@ type Options struct {
 
 // A Result is one decoded file.
 type Result struct {
-	// Declared is what the file declares, as far as it could be read; to be trusted only without errors.
+	// Declared is what the file declares, as far as it could be read. It is complete only if there are no errors.
 	Declared *catalog.Declared
 	// Deps are the paths of template bodies by file() and of ca_file, below the config folder, sorted, each once.
 	Deps []string
 	// PlainSecret says that a secret stands in the file in clear text.
 	PlainSecret bool
-	// NewUUIDs are the slugs of the projects that say uuid = "new": they have the derived identity until the line is
-	// replaced.
+	// NewUUIDs are the slugs of the projects with uuid = "new". They have the derived identity until the line is replaced.
 	NewUUIDs []string
 
 	source *Source
@@ -53,9 +52,8 @@ type place struct {
 	uuid   bool      // there is a uuid line
 }
 
-// Decode reads one config file. The path names it in diagnostics and may be anything. It never fails otherwise than by
-// diagnostics, never panics and takes time in proportion to the size of src; src must not change afterwards.
-// The Result is never nil.
+// Decode reads one config file. The path is for diagnostics only. All problems are diagnostics; Decode never panics, and the
+// Result is never nil. Its time is proportional to the size of src. src must not change afterwards.
 func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
 	s := &Source{path: path, src: src}
 	if ds := s.guard(); len(ds) > 0 {
@@ -102,7 +100,7 @@ func (r *Result) Position(ref catalog.Ref) Pos { return position(r.places[keyOf(
 // HasUUID reports whether the block of ref has a uuid line.
 func (r *Result) HasUUID(ref catalog.Ref) bool { return r.places[keyOf(ref)].uuid }
 
-// A claim is something that one file may say only once.
+// A claim is something that a file may declare once.
 type claim struct{ kind, name string }
 
 // A decoder walks one file's syntax tree.
@@ -124,7 +122,7 @@ func (d *decoder) add(severity Severity, rule string, rng hcl.Range, summary, de
 	d.diags = append(d.diags, diag)
 }
 
-// full reports that there are more problems than will be shown. It bounds the work that a file can make.
+// full reports whether there are more problems than are shown. It bounds the work on one file.
 func (d *decoder) full() bool { return len(d.diags) > 2*maxDiagnostics }
 
 func (d *decoder) errorf(rng hcl.Range, summary, detail string, args ...any) {
@@ -135,7 +133,7 @@ func (d *decoder) warn(rule string, rng hcl.Range, summary, detail string) {
 	d.add(Warning, rule, rng, summary, detail)
 }
 
-// once reports a second one of something that there may be one of.
+// once adds a diagnostic for the second claim of the same thing.
 func (d *decoder) once(c claim, rng hcl.Range, summary, hint string) {
 	if first, taken := d.first[c]; taken {
 		d.errorf(rng, summary, "%s", joinLines("the first is at "+d.at(first), hint))
@@ -182,7 +180,7 @@ func (d *decoder) file() {
 	}
 }
 
-// withoutKeys makes sure that no text quotes a full key, which can stand anywhere, in a label too.
+// withoutKeys redacts full API keys in all texts: a key can stand anywhere in a file, also in a label.
 func (d *decoder) withoutKeys() {
 	for i := range d.diags {
 		diag := &d.diags[i]

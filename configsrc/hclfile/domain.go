@@ -33,7 +33,7 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	d.addDomain(block, &dom, sound)
 }
 
-// addDomain adds a domain to the project, and reports what it may not have with the others. sound says that it has a name.
+// addDomain adds a domain to the project and reports conflicts with the others. sound says that its name is valid.
 func (d *projectDecoder) addDomain(block *hclsyntax.Block, dom *catalog.Domain, sound bool) {
 	rng := block.TypeRange
 	if len(block.LabelRanges) > 0 {

@@ -11,7 +11,7 @@ import (
 
 // Format returns a file in canonical form: two blanks a level, equals signs aligned, one line feed at the end, no byte
 // order mark; the line endings stay as they are. What does not parse is refused with its problems, whose File is
-// empty; what parses but makes no sense is formatted all the same. The values and comments stay exactly the same.
+// empty; what parses is formatted, also where Decode finds problems. The values and comments stay exactly the same.
 func Format(src []byte) ([]byte, Diagnostics) {
 	s := &Source{src: src}
 	ds := s.guard()

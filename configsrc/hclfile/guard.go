@@ -25,13 +25,13 @@ const (
 // melding estimates the bytes moved for one text of so many pieces (lines, escapes) and bytes.
 func melding(pieces, size int) int { return 8*pieces*pieces + pieces*size/2 }
 
-// Heavy reports whether text of so many pieces would take up more than a quarter of what the guard lets pass in a file.
+// Heavy reports whether a text of so many pieces takes more than a quarter of the parse time that the guard allows a file.
 func Heavy(pieces int, s string) bool { return melding(pieces, len(s)) > maxMelding/4 }
 
 // bom is the UTF-8 byte order mark, which some editors write.
 var bom = []byte("\xef\xbb\xbf")
 
-// guard finds what must not reach the parser, or would only make it babble. An empty answer means: go on.
+// guard refuses what must not reach the parser, or would only give misleading errors. Without diagnostics, parse.
 func (s *Source) guard() Diagnostics {
 	if len(s.src) > MaxFileBytes {
 		return Diagnostics{FileProblem(s.path, "the file is larger than 1 MiB",
@@ -104,7 +104,7 @@ func (s *Source) guardEncoding() (Diagnostic, bool) {
 	return problem(at, "the file is not valid UTF-8", "save it as UTF-8; this byte belongs to another encoding")
 }
 
-// guardConflict finds what git leaves in a file that it could not merge, also inside heredocs, where it would be mailed.
+// guardConflict refuses conflict markers of git, also inside heredocs, whose text would be mailed.
 func (s *Source) guardConflict() (Diagnostic, bool) {
 	if !bytes.Contains(s.src, []byte("<<<<<<< ")) {
 		return Diagnostic{}, false
@@ -218,7 +218,7 @@ func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 		c.count(tok, i > 0 && tokens[i-1].Type == hclsyntax.TokenMinus)
 		switch {
 		case c.unclosed != nil && (c.depth > maxDepth || c.foreign > maxForeign):
-			// All after it was read the wrong way round.
+			// The lexer took all text after the quote for code.
 			return s.unclosedText(*c.unclosed), true
 		case c.depth > maxDepth:
 			return s.diagnostic(Error, tok.Range, "brackets and templates are nested too deeply",

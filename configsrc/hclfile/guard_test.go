@@ -16,9 +16,9 @@ import (
 // one does not fail the test, and far below what evaluating or overflowing would take.
 const slow = time.Minute
 
-// rounds is how often a random test goes round.
+// rounds is the number of rounds of a random test: a tenth under the race detector and with -short.
 func rounds(n int) int {
-	if hclfile.UnderRace {
+	if hclfile.UnderRace || testing.Short() {
 		return n / 10
 	}
 	return n

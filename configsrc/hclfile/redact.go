@@ -60,8 +60,8 @@ func (s *Source) secretSpans() []span {
 	return s.secrets
 }
 
-// Redact returns a file with "(redacted)" in the place of all that no snippet would show, for showing it to people or
-// logs. The lines stay where they are.
+// Redact returns a file with "(redacted)" in the place of everything that snippets hide, to show it to people or to log it.
+// Line numbers stay the same.
 func Redact(src []byte) []byte {
 	s := &Source{src: src}
 	if ds := s.guard(); len(ds) == 0 {
@@ -188,7 +188,7 @@ func (s *Source) lineSecrets(found []span) []span {
 const maxOpenHeredocs = 20
 
 // secretInLine returns where the value of the first secret in the line may begin, or -1. In a sound file it takes an
-// equals sign or colon after the name; in a broken one the name itself is enough, so that prose may suffer.
+// equals sign or colon after the name; in a broken one the name alone is enough, even in prose.
 func (s *Source) secretInLine(line []byte) int {
 	for _, m := range secretWord.FindAllIndex(line, -1) {
 		name := string(line[m[0]:m[1]])

@@ -11,14 +11,14 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A Source is the bytes of one file and what is needed to quote from them.
+// A Source is one file: its bytes, syntax tree and tokens, and the ranges of its secrets. It is for one goroutine at a time.
 type Source struct {
 	path string
 	src  []byte
 	body *hclsyntax.Body // nil as long as nothing was parsed
-	// broken says that body is not all of the file, so that secrets are looked for by line and token as well.
+	// broken says that the tree lacks parts of the file. Secrets are then searched by line and token as well.
 	broken bool
-	// hostile says that the file is not worth lexing as a whole.
+	// hostile says that the file must not be lexed as a whole.
 	hostile bool
 
 	once    sync.Once
@@ -42,7 +42,7 @@ func (s *Source) Bytes() []byte { return s.src }
 // Body is the syntax tree.
 func (s *Source) Body() *hclsyntax.Body { return s.body }
 
-// Tokens are those of the whole file. Lexing takes as long as parsing, so they are kept.
+// Tokens are the tokens of the whole file. They are cached, because lexing takes as long as parsing.
 func (s *Source) Tokens() hclsyntax.Tokens {
 	if s.lexed == nil {
 		s.lexed, _ = hclsyntax.LexConfig(s.src, s.path, hcl.InitialPos)
@@ -50,7 +50,7 @@ func (s *Source) Tokens() hclsyntax.Tokens {
 	return s.lexed
 }
 
-// EndsLine reports whether a token ends a line. Comments that begin with # or // hold their line's end.
+// EndsLine reports whether a token ends a line: a newline, or a comment that begins with # or //, which includes its newline.
 func EndsLine(tok hclsyntax.Token) bool {
 	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte{'\n'})
 }
@@ -58,7 +58,7 @@ func EndsLine(tok hclsyntax.Token) bool {
 // A span is a range of bytes, the end exclusive.
 type span struct{ from, to int }
 
-// redacted is what stands in a snippet for a secret.
+// redacted replaces a secret in a snippet.
 const redacted = "(redacted)"
 
 // maxSnippet bounds the bytes of a line that a snippet shows.
@@ -79,7 +79,7 @@ func (s *Source) diagnostic(severity Severity, rng hcl.Range, summary, detail st
 
 func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
 
-// at names a place as WriteText does, for a detail that points elsewhere.
+// at is a position as WriteText prints it, for a detail that points elsewhere.
 func (s *Source) at(rng hcl.Range) string {
 	return fmt.Sprintf("%s:%d:%d", s.path, rng.Start.Line, rng.Start.Column)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// parse fills s.body with what the parser made out, as far as it got, and returns its complaints, one for each cause.
-// sound is the number of bytes before the first line that it could not read: only about those can more be said.
+// parse sets s.body to the tree, as far as the parser got, and returns one diagnostic for each cause. sound is the number of
+// bytes before the first line that the parser could not read. The decoder reports problems in these bytes only.
 func (s *Source) parse() (sound int, ds Diagnostics) {
 	defer func() {
 		if recover() != nil { // a fault of the parser's must not take the service down
@@ -55,8 +55,8 @@ func (s *Source) parse() (sound int, ds Diagnostics) {
 	return sound, ds
 }
 
-// unclosed finds the beginning of a string or heredoc that has no end: the parser complains at the end of the line or
-// of the file, which helps nobody.
+// unclosed finds the beginning of a string or heredoc that has no end. The parser reports the end of the line or of the file
+// instead, where there is nothing to mend.
 func (s *Source) unclosed(d *hcl.Diagnostic, rng hcl.Range) (diag Diagnostic, ok bool) {
 	if !slices.Contains(swallowing[:unclosedTexts], d.Summary) {
 		return diag, false
@@ -93,7 +93,7 @@ func (s *Source) unclosedText(begin hclsyntax.Token) Diagnostic {
 
 const attributeRedefined = "Attribute redefined"
 
-// swallowing are the parser's complaints after which all others are about text that was read the wrong way round.
+// swallowing are the errors of the parser after which it takes text for code and code for text: later errors mean nothing.
 var swallowing = []string{
 	"Invalid multi-line string", "Unterminated template string", "Unterminated string literal",
 	"Unclosed configuration block", "Unclosed configuration body", "Unclosed template interpolation sequence",
@@ -109,7 +109,7 @@ func subject(d *hcl.Diagnostic) hcl.Range {
 	return *d.Subject
 }
 
-// syntaxError puts the parser's words into the house's form. Some quote the source, so none is used about a secret.
+// syntaxError makes a diagnostic of a parser's error. Its detail may quote the source, so it is dropped next to a secret.
 func (s *Source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
 	detail := d.Detail
 	if s.hidden(rng) {

@@ -45,7 +45,7 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	return t
 }
 
-// templateProblems is Validate without what it cannot know: that a body stands in another file, or was reported already.
+// templateProblems is Validate without the missing body where the body is in another file or was reported already.
 func (d *decoder) templateProblems(c *content, t *catalog.Template, elsewhere bool) catalog.Problems {
 	_, html := c.schema.attribute("bodyHtml")
 	_, text := c.schema.attribute("bodyText")

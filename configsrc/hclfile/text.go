@@ -88,7 +88,7 @@ func width(r rune) int {
 	return 1
 }
 
-// printable escapes what would act on a terminal or deceive a reader: control characters but for line feeds and tabs,
+// printable escapes what a terminal would execute or a reader be deceived by: control characters except line feeds and tabs,
 // directional overrides, and bytes that are no UTF-8.
 func printable(s string) string {
 	clean := true
