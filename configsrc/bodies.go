@@ -6,7 +6,7 @@ import (
 	"path"
 
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -47,7 +47,7 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 
 // soleUse refuses to write a file that other templates take text from, too: they would change with it. Nor is a config
 // file written as text.
-func (s *Source) soleUse(e *edit, b hclfile.BodyEdit) error {
+func (s *Source) soleUse(e *edit, b hcledit.BodyEdit) error {
 	s.known.RLock()
 	elsewhere := len(s.table.users[b.Path])
 	if f := s.table.files[e.path]; s.table.users[b.Path][f] {

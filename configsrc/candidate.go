@@ -44,18 +44,11 @@ func (c *candidate) sound() bool { return c.declared != nil }
 // out reports that the candidate's new state does not come in, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.suspect }
 
-// decode fills in what the bytes say. The result is for those who edit or point into them: it is too large to be kept for
-// every file.
+// decode fills in what the bytes say. The Result is for callers that edit the bytes or point into them; it is too large to
+// be kept for every file.
 func (c *candidate) decode(display string, t *tree) *hclfile.Result {
-	return c.decodeBy(display, t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
-		return hclfile.Decode(display, c.bytes, o)
-	})
-}
-
-// decodeBy is decode by what does for hclfile.Decode of the bytes.
-func (c *candidate) decodeBy(display string, t *tree, decode func(hclfile.Options) (*hclfile.Result, hclfile.Diagnostics)) *hclfile.Result {
 	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
-	r, diags := decode(hclfile.Options{ReadFile: func(p string) ([]byte, error) {
+	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: func(p string) ([]byte, error) {
 		asked[p] = true
 		if b, ok := c.bodies[p]; ok {
 			return b, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -80,7 +80,7 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 	if was.declared == nil {
 		return nil, s.invalidFile(was.diags, covers)
 	}
-	draft := hclfile.NewDraft(decoded)
+	draft := hcledit.NewDraft(decoded)
 	if found, err := draft.ReplaceInKeys(m.from, m.to); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	} else if !found {
@@ -91,17 +91,13 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
 	c := &candidate{path: path, bytes: out, stamp: stamp}
-	after := c.decodeBy(s.display(path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) { return draft.Decode(out, o) })
-	if c.declared == nil {
+	if c.decode(s.display(path), t); c.declared == nil {
 		return nil, s.wouldBreak(c.diags, covers)
-	}
-	if err := draft.Verify(after); err != nil {
-		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
 	want := *was.declared
 	want.Keys = m.keys(want.Keys)
 	if !reflect.DeepEqual(&want, c.declared) {
-		return nil, fmt.Errorf("edit %s: %w", path, hclfile.ErrVerify)
+		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	return &bodySwap{path: path, c: c, file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Content: out, Like: info, Old: stamp.Hash}}, nil
 }

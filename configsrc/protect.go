@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
@@ -80,7 +81,7 @@ func (s *Source) says(secret catalog.Secret, context, plain string) bool {
 }
 
 func (s *Source) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
-	pos, _ := e.draft.Place(hclfile.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
+	pos, _ := e.draft.Place(hcledit.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
 	err := &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place first",
 		e.path, pos.Line, pos.Column, old, why)}
 	err.Problems.Addf("password", "is an expression in the file")

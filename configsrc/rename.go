@@ -3,6 +3,7 @@ package configsrc
 import (
 	"fmt"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -122,8 +123,8 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 		err := s.folder.Edit(c.path, func(src []byte) ([]byte, error) {
 			var err error
 			for _, slug := range c.fresh {
-				expr := hclfile.Quote(catalog.NewUUID().String())
-				if src, err = hclfile.SetAttribute(src, hclfile.BlockPath{"project", slug}, "uuid", expr); err != nil {
+				expr := hcledit.Quote(catalog.NewUUID().String())
+				if src, err = hcledit.SetAttribute(src, hcledit.BlockPath{"project", slug}, "uuid", expr); err != nil {
 					return nil, err
 				}
 			}

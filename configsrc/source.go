@@ -92,7 +92,6 @@ type Source struct {
 	writers writers
 	folder  atomicfile.Folder // config files and what is next to them
 	writing atomic.Int32      // API writes under way
-	parsed  parsedFiles       // that were written lately
 	git     gitDesk
 
 	// known guards table, bad and watch for the sweep, which reads them. The goroutine that looks (Load, then Run) alone

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -74,7 +75,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		return err
 	}
 	defer s.beginWrite()()
-	content, err := hclfile.NewProject(p)
+	content, err := hcledit.NewProject(p)
 	if err != nil {
 		return fmt.Errorf("write project %s: %w", p.Slug, err)
 	}
@@ -132,8 +133,7 @@ type edit struct {
 	info         fs.FileInfo            // of the file that had it
 	deps         []catalog.Dep          // of src
 	declared     *catalog.Declared      // by src
-	sound        *catalog.Declared      // the same, where src gives no warnings either
-	draft        *hclfile.Draft         // of src
+	draft        *hcledit.Draft         // of src
 	decoded      *hclfile.Result        // src
 	at           int                    // of the project in it
 	want         *catalog.ProjectConfig // what the project is to be; nil where it goes
@@ -171,7 +171,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 	if err != nil {
 		return err
 	}
-	if err := rewrite(e); errors.Is(err, hclfile.ErrLimit) {
+	if err := rewrite(e); errors.Is(err, hcledit.ErrLimit) {
 		return &catalog.Error{Code: catalog.CodeFileInvalid, Message: path + ": " + tooMuch}
 	} else if err != nil {
 		return err
@@ -185,20 +185,12 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
 	if bytes.Equal(out, e.src) && len(e.draft.Bodies()) == 0 {
-		s.parsed.keep(path, u.file.Old, e.decoded.Parsed())
 		return nil
 	}
-	made, err := s.fill(u, t, out, e, keySwaps)
-	if err != nil {
+	if err := s.fill(u, t, out, e, keySwaps); err != nil {
 		return err
 	}
-	if err := s.submit(ctx, u); err != nil {
-		return err
-	}
-	if !u.c.gone {
-		s.parsed.keep(path, u.c.stamp.Hash, made)
-	}
-	return nil
+	return s.submit(ctx, u)
 }
 
 // openEdit reads the file that declares a project.
@@ -208,13 +200,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 		return nil, nil, err
 	}
 	now := &candidate{path: path, bytes: src, stamp: stamp}
-	decode := func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
-		return hclfile.Decode(s.display(path), src, o)
-	}
-	if p := s.parsed.take(path, stamp.Hash); p != nil {
-		decode = p.Decode
-	}
-	decoded := now.decodeBy(s.display(path), t, decode)
+	decoded := now.decode(s.display(path), t)
 	switch {
 	case now.fault != nil:
 		return nil, nil, now.fault
@@ -232,12 +218,8 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 	}
 	u := &update{file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Old: stamp.Hash}, had: had,
 		counted: now.claims[:now.counts.projects+now.counts.domains], done: make(chan error, 1)}
-	sound := now.declared
-	if len(now.diags) > 0 {
-		sound = nil
-	}
-	return &edit{covers: covers, path: path, target: target, sound: sound, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
-		draft: hclfile.NewDraft(decoded), decoded: decoded, at: at}, u, nil
+	return &edit{covers: covers, path: path, target: target, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
+		draft: hcledit.NewDraft(decoded), decoded: decoded, at: at}, u, nil
 }
 
 // readTarget reads a file that is going to be replaced. target is its path without links.
@@ -254,34 +236,27 @@ func (s *Source) readTarget(t *tree, path string) (target string, src []byte, st
 	return target, src, stamp, info, nil
 }
 
-// fill decodes the new content as a reload would, checks that it says what is meant and nothing else, and puts it on the
-// disk under another name. It returns what the next edit of it can go by.
-func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodySwap) (*hclfile.Parsed, error) {
+// fill decodes the new content as a reload does, checks that it says what is meant and nothing else, and writes it to a
+// temporary file.
+func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodySwap) error {
 	swaps, err := s.bodySwaps(t, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
-	decoded := c.decodeBy(s.display(e.path), t, func(o hclfile.Options) (*hclfile.Result, hclfile.Diagnostics) {
-		o.Sound = e.sound
-		return e.draft.Decode(out, o)
-	})
+	c.decode(s.display(e.path), t)
 	switch {
 	case c.fault != nil:
-		return nil, c.fault
+		return c.fault
 	case c.declared == nil:
 		if err := e.clash(); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, s.wouldBreak(c.diags, e.covers)
-	}
-	if err := e.draft.Verify(decoded); err != nil {
-		return nil, fmt.Errorf("edit %s: %w", e.path, err)
+		return s.wouldBreak(c.diags, e.covers)
 	}
 	if !e.expect(c.declared) {
-		return nil, fmt.Errorf("edit %s: %w", e.path, hclfile.ErrVerify)
+		return fmt.Errorf("edit %s: %w", e.path, hcledit.ErrVerify)
 	}
-	made := decoded.ParsedWhole(c.diags) // now: what c declares is going to be the Sink's
 	u.c, u.bodies, u.stays, u.moves = c, append(swaps, keySwaps...), bytes.Equal(out, e.src), e.moves
 	u.project = e.project().Project.ID
 	if e.removes {
@@ -290,10 +265,10 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
 		*c = candidate{path: e.path, gone: true}
 		u.file.Removes = true
-		return made, u.stage()
+		return u.stage()
 	}
 	u.file.Content, u.file.Like = out, e.info
-	return made, u.stage()
+	return u.stage()
 }
 
 func (s *Source) isLink(path string) bool {
@@ -348,7 +323,7 @@ func (s *Source) brokenFile(path string, covers Coverage) error {
 	return nil
 }
 
-// tooMuch says what to do about a text that a config file cannot hold (hclfile.ErrLimit).
+// tooMuch says what to do about a text that a config file cannot hold (hcledit.ErrLimit).
 const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written with its escapes: " +
 	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
 

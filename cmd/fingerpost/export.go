@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/configsrc/transfer"
@@ -166,7 +167,7 @@ func send(ctx context.Context, t terminal, f exportFlags, e *transfer.Export) (t
 func printAction(t terminal, a *transfer.Action) {
 	what := a.Title()
 	if a.Kind != catalog.KindProject && a.Project != "" {
-		what += " of project " + hclfile.Quote(a.Project)
+		what += " of project " + hcledit.Quote(a.Project)
 	}
 	if a.Result == transfer.Done {
 		fmt.Fprintf(t.out, "%s %s\n", a.Mark(), what)
@@ -219,7 +220,7 @@ func (out *exported) print(t terminal) {
 	for _, c := range out.OnlyOnServer {
 		what := c.Title()
 		if c.Kind != catalog.KindProject {
-			what += " of project " + hclfile.Quote(c.Project)
+			what += " of project " + hcledit.Quote(c.Project)
 		}
 		fmt.Fprintf(t.err, "only on the server, left alone: %s\n", what)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -195,15 +196,15 @@ func newKey(k *catalog.Key) (text string, err error) {
 func keyBlock(k catalog.Key, text string) string {
 	var b strings.Builder
 	attr := func(name, value string) { fmt.Fprintf(&b, "  %s = %s\n", name, value) }
-	fmt.Fprintf(&b, "key %s {\n", hclfile.Quote(k.Name))
-	attr("id  ", hclfile.Quote(k.ID))
-	attr("hash", hclfile.Quote(catalog.HashKeyText(text)))
+	fmt.Fprintf(&b, "key %s {\n", hcledit.Quote(k.Name))
+	attr("id  ", hcledit.Quote(k.ID))
+	attr("hash", hcledit.Quote(catalog.HashKeyText(text)))
 	attr("allow", quoteList(k.Allow.Words()))
 	if k.Projects != nil {
 		attr("projects", quoteList(k.Projects))
 	}
 	if !k.ExpiresAt.IsZero() {
-		attr("expires_at", hclfile.Quote(k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")))
+		attr("expires_at", hcledit.Quote(k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")))
 	}
 	b.WriteString("}\n")
 	out, diags := hclfile.Format([]byte(b.String()))
@@ -216,7 +217,7 @@ func keyBlock(k catalog.Key, text string) string {
 func quoteList(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = hclfile.Quote(w)
+		quoted[i] = hcledit.Quote(w)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
@@ -226,7 +227,7 @@ func addBlock(dir, path, block string) error {
 	if _, err := os.Lstat(filepath.Join(dir, path)); errors.Is(err, fs.ErrNotExist) {
 		return atomicfile.Create(dir, path, []byte(block))
 	}
-	return atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) { return hclfile.AppendBlock(src, block) })
+	return atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, block) })
 }
 
 func printKey(t terminal, k catalog.Key, text, file string, asJSON bool) error {
@@ -315,7 +316,7 @@ func newKeysRevoke(t terminal) *cobra.Command {
 				return no("there is no key %q in %s", args[0], dir)
 			}
 			err = atomicfile.Edit(dir, k.file.Path, func(src []byte) ([]byte, error) {
-				return hclfile.RemoveBlock(src, "key", k.Name)
+				return hcledit.RemoveBlock(src, "key", k.Name)
 			})
 			if err != nil {
 				return err
@@ -373,15 +374,15 @@ func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool)
 	}
 	oldName := rotated.ReplaceAllString(name, "") + "-" + old.ID
 	err = atomicfile.Edit(dir, old.file.Path, func(src []byte) ([]byte, error) {
-		src, err := hclfile.SetAttribute(src, hclfile.BlockPath{"key", name}, "expires_at",
-			hclfile.Quote(expires.UTC().Format("2006-01-02T15:04:05")))
+		src, err := hcledit.SetAttribute(src, hcledit.BlockPath{"key", name}, "expires_at",
+			hcledit.Quote(expires.UTC().Format("2006-01-02T15:04:05")))
 		if err != nil {
 			return nil, err
 		}
-		if src, err = hclfile.RenameLabel(src, hclfile.BlockPath{"key", name}, oldName); err != nil {
+		if src, err = hcledit.RenameLabel(src, hcledit.BlockPath{"key", name}, oldName); err != nil {
 			return nil, err
 		}
-		return hclfile.AppendBlock(src, keyBlock(k, text))
+		return hcledit.AppendBlock(src, keyBlock(k, text))
 	})
 	if err != nil {
 		return err

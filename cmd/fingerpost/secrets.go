@@ -14,7 +14,7 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
@@ -96,7 +96,7 @@ func addRecipient(dir string, checked *configsrc.Checked, recipient string) (whe
 		}
 		list := quoteList(append(f.Declared.Sealing.Recipients, recipient))
 		return f.Display, atomicfile.Edit(dir, f.Path, func(src []byte) ([]byte, error) {
-			return hclfile.SetAttribute(src, hclfile.BlockPath{"sealing"}, "recipients", list)
+			return hcledit.SetAttribute(src, hcledit.BlockPath{"sealing"}, "recipients", list)
 		})
 	}
 	block := "# Who can open sealed values; a service opens them with --seal-key.\nsealing {\n  recipients = " + quoteList([]string{recipient}) + "\n}\n"
@@ -140,7 +140,7 @@ func sealValue(t terminal, dir, slug, field string) error {
 		return err
 	}
 	fmt.Fprintf(t.err, "put this into the %s block of project %q:\n", at.block, slug)
-	_, err = fmt.Fprintf(t.out, "%s = sealed(%s)\n", at.attr, hclfile.Quote(sealed))
+	_, err = fmt.Fprintf(t.out, "%s = sealed(%s)\n", at.attr, hcledit.Quote(sealed))
 	return err
 }
 
@@ -194,7 +194,7 @@ func reseal(t terminal, dir, keyFile string) error {
 		return err
 	}
 	type edit struct {
-		at   hclfile.BlockPath
+		at   hcledit.BlockPath
 		attr string
 		expr string
 	}
@@ -213,8 +213,8 @@ func reseal(t terminal, dir, keyFile string) error {
 				if err != nil {
 					return err
 				}
-				edits[f.Path] = append(edits[f.Path], edit{hclfile.BlockPath{"project", p.Project.Slug, s.block}, s.attr,
-					"sealed(" + hclfile.Quote(sealed) + ")"})
+				edits[f.Path] = append(edits[f.Path], edit{hcledit.BlockPath{"project", p.Project.Slug, s.block}, s.attr,
+					"sealed(" + hcledit.Quote(sealed) + ")"})
 				n++
 			}
 		}
@@ -223,7 +223,7 @@ func reseal(t terminal, dir, keyFile string) error {
 		err := atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) {
 			for _, e := range list {
 				var err error
-				if src, err = hclfile.SetAttribute(src, e.at, e.attr, e.expr); err != nil {
+				if src, err = hcledit.SetAttribute(src, e.at, e.attr, e.expr); err != nil {
 					return nil, err
 				}
 			}

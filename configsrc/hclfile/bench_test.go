@@ -23,16 +23,3 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkSetAttribute(b *testing.B) {
-	src, err := os.ReadFile("testdata/good/acme.hcl")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := hclfile.SetAttribute(src, hclfile.BlockPath{"project", "acme"}, "name", `"Other"`); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

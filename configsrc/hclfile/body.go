@@ -31,7 +31,7 @@ func (c *content) wrote(i int) bool { return i >= 0 && (c.said.Has(i) || c.bad.H
 // attributes reads a block's attributes into fields, which go with schema.attrs by index.
 func (d *decoder) attributes(block *hclsyntax.Block, s *schema, fields []catalog.Field) *content {
 	c := &content{block: block, schema: s}
-	for _, attr := range inOrder(block.Body.Attributes) {
+	for _, attr := range InOrder(block.Body.Attributes) {
 		i := slices.Index(s.attrs, attr.Name)
 		switch {
 		case i < 0:
@@ -47,8 +47,8 @@ func (d *decoder) attributes(block *hclsyntax.Block, s *schema, fields []catalog
 	return c
 }
 
-// inOrder sorts by place: the parser keeps a map.
-func inOrder(attrs hclsyntax.Attributes) []*hclsyntax.Attribute {
+// InOrder sorts by place: the parser keeps a map.
+func InOrder(attrs hclsyntax.Attributes) []*hclsyntax.Attribute {
 	sorted := make([]*hclsyntax.Attribute, 0, len(attrs))
 	for _, a := range attrs {
 		if a != nil {
@@ -96,7 +96,7 @@ func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
 
 // stringValue reads a literal string, a heredoc, or one in trimsuffix().
 func (d *decoder) stringValue(name string, expr hclsyntax.Expression, want string) (string, bool) {
-	if call, ok := unparen(expr).(*hclsyntax.FunctionCallExpr); ok && call.Name == "trimsuffix" {
+	if call, ok := Unparen(expr).(*hclsyntax.FunctionCallExpr); ok && call.Name == "trimsuffix" {
 		return d.trimmed(call)
 	}
 	v, ok := d.literal(expr)
@@ -129,7 +129,7 @@ func (d *decoder) intValue(attr *hclsyntax.Attribute, to *int) bool {
 		d.errorf(attr.Expr.Range(), attr.Name+": the number is too large", "")
 		return false
 	case accuracy != big.Exact:
-		d.errorf(attr.Expr.Range(), "attribute "+quoted(attr.Name)+" wants a whole number, found a fraction", "")
+		d.errorf(attr.Expr.Range(), "attribute "+Quoted(attr.Name)+" wants a whole number, found a fraction", "")
 		return false
 	}
 	*to = int(n)
@@ -137,7 +137,7 @@ func (d *decoder) intValue(attr *hclsyntax.Attribute, to *int) bool {
 }
 
 func (d *decoder) listValue(attr *hclsyntax.Attribute, to *list) bool {
-	tuple, ok := unparen(attr.Expr).(*hclsyntax.TupleConsExpr)
+	tuple, ok := Unparen(attr.Expr).(*hclsyntax.TupleConsExpr)
 	if !ok {
 		d.mismatch(attr.Name, attr.Expr, wantList)
 		return false
@@ -159,7 +159,7 @@ func (d *decoder) listValue(attr *hclsyntax.Attribute, to *list) bool {
 func (d *decoder) unknownAttribute(attr *hclsyntax.Attribute, s *schema) {
 	detail := ""
 	if slices.Contains(s.blocks, attr.Name) {
-		detail = quoted(attr.Name) + " is a block: write " + schemaOf(attr.Name).sample + " … }, without an equals sign"
+		detail = Quoted(attr.Name) + " is a block: write " + schemaOf(attr.Name).sample + " … }, without an equals sign"
 	} else if detail = didYouMean(attr.Name, s.attrs); detail == "" {
 		if where := owners(attr.Name); where != "" {
 			detail = "it belongs into " + where
@@ -169,14 +169,14 @@ func (d *decoder) unknownAttribute(attr *hclsyntax.Attribute, s *schema) {
 			detail = "a " + orFile(s.typ) + " has " + strings.Join(s.attrs, ", ")
 		}
 	}
-	d.errorf(attr.NameRange, "unknown attribute "+quoted(attr.Name), "%s", detail)
+	d.errorf(attr.NameRange, "unknown attribute "+Quoted(attr.Name), "%s", detail)
 }
 
 // unknownBlock reports a block that cannot stand in one of schema s.
 func (d *decoder) unknownBlock(block *hclsyntax.Block, s *schema) {
-	summary, detail := "unknown block "+quoted(block.Type), ""
+	summary, detail := "unknown block "+Quoted(block.Type), ""
 	if slices.Contains(s.attrs, block.Type) {
-		detail = quoted(block.Type) + " is an attribute: write " + block.Type + " = …"
+		detail = Quoted(block.Type) + " is an attribute: write " + block.Type + " = …"
 	} else if where := parents(block.Type); where != "" {
 		summary = "a " + block.Type + " block cannot stand here"
 		detail = "it stands " + where
@@ -241,7 +241,7 @@ func (d *decoder) validated(c *content, ps catalog.Problems, label string) {
 			}
 			d.add(severity, "", rng, name+": "+message, "")
 		case i >= 0:
-			d.atHeader(c, severity, "attribute "+quoted(name)+" is missing", name+" "+p.Message)
+			d.atHeader(c, severity, "attribute "+Quoted(name)+" is missing", name+" "+p.Message)
 		case p.Path == label && len(c.block.LabelRanges) > 0:
 			d.add(severity, "", c.block.LabelRanges[0], label+": "+p.Message, "")
 		case p.Path == label && label != "": // the label is missing, which was said
@@ -264,10 +264,10 @@ func (d *decoder) inside(e hclsyntax.Expression, p catalog.Problem) (rng hcl.Ran
 	if p.End == 0 {
 		return rng, false
 	}
-	if call, ok := unparen(e).(*hclsyntax.FunctionCallExpr); ok && len(call.Args) == 2 { // trimsuffix
+	if call, ok := Unparen(e).(*hclsyntax.FunctionCallExpr); ok && len(call.Args) == 2 { // trimsuffix
 		e = call.Args[0]
 	}
-	t, ok := unparen(e).(*hclsyntax.TemplateExpr)
+	t, ok := Unparen(e).(*hclsyntax.TemplateExpr)
 	if !ok {
 		return rng, false
 	}

@@ -31,10 +31,10 @@ func (d *decoder) misplacedCall(attr string, call *hclsyntax.FunctionCallExpr) {
 			return
 		}
 		detail := "there are trimsuffix, env, file and sealed; " + literalsOnly
-		d.errorf(call.NameRange, "unknown function "+quoted(call.Name), "%s", joinLines(didYouMean(call.Name, functions), detail))
+		d.errorf(call.NameRange, "unknown function "+Quoted(call.Name), "%s", joinLines(didYouMean(call.Name, functions), detail))
 		return
 	}
-	d.errorf(call.Range(), call.Name+"() cannot stand here: attribute "+quoted(attr), "%s", use)
+	d.errorf(call.Range(), call.Name+"() cannot stand here: attribute "+Quoted(attr), "%s", use)
 }
 
 // argument returns the one literal string that env, file and sealed take.
@@ -45,7 +45,7 @@ func (d *decoder) argument(call *hclsyntax.FunctionCallExpr) (string, bool) {
 	}
 	v, ok := d.literal(call.Args[0])
 	if !ok || v.text == nil {
-		if t, isTemplate := unparen(call.Args[0]).(*hclsyntax.TemplateExpr); isTemplate {
+		if t, isTemplate := Unparen(call.Args[0]).(*hclsyntax.TemplateExpr); isTemplate {
 			d.interpolation(t)
 			return "", false
 		}
@@ -61,11 +61,11 @@ func (d *decoder) trimmed(call *hclsyntax.FunctionCallExpr) (string, bool) {
 		d.errorf(call.Range(), `trimsuffix() takes a heredoc and "\n"`, "%s", functionUse[call.Name])
 		return "", false
 	}
-	text, ok := trimmedText(d.source, call)
+	text, ok := trimmedText(d.Source, call)
 	if ok {
 		return text, true
 	}
-	if t, isTemplate := unparen(call.Args[0]).(*hclsyntax.TemplateExpr); isTemplate {
+	if t, isTemplate := Unparen(call.Args[0]).(*hclsyntax.TemplateExpr); isTemplate {
 		if _, plain := d.literalText(t); !plain {
 			d.interpolation(t)
 			return "", false
@@ -76,11 +76,11 @@ func (d *decoder) trimmed(call *hclsyntax.FunctionCallExpr) (string, bool) {
 }
 
 // trimmedText is the value of a well-formed trimsuffix call.
-func trimmedText(s *source, call *hclsyntax.FunctionCallExpr) (string, bool) {
+func trimmedText(s *Source, call *hclsyntax.FunctionCallExpr) (string, bool) {
 	if call.Name != "trimsuffix" || len(call.Args) != 2 || call.ExpandFinal {
 		return "", false
 	}
-	heredoc := unparen(call.Args[0])
+	heredoc := Unparen(call.Args[0])
 	text, ok := s.literal(heredoc)
 	suffix, ok2 := s.literal(call.Args[1])
 	if !ok || !ok2 || text.text == nil || suffix.text == nil || *suffix.text != "\n" || !s.isHeredoc(heredoc) {
@@ -93,7 +93,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secret reads a password or jwt_secret.
 func (d *decoder) secret(attr *hclsyntax.Attribute, to *catalog.Secret) bool {
-	expr := unparen(attr.Expr)
+	expr := Unparen(attr.Expr)
 	call, isCall := expr.(*hclsyntax.FunctionCallExpr)
 	if isCall && call.Name != "trimsuffix" {
 		return d.secretCall(attr.Name, call, to)

@@ -149,7 +149,7 @@ func readGood(t testing.TB, name string) (*hclfile.Result, []byte) {
 	return r, src
 }
 
-// TestDecodeExample reads the contract's example and compares every value.
+// TestDecodeExample reads an example of every block and compares every value.
 func TestDecodeExample(t *testing.T) {
 	r, _ := readGood(t, "acme.hcl")
 	d := r.Declared

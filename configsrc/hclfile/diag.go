@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Severity tells whether a file with such a Diagnostic can be served.
+// Severity says whether a file with such a Diagnostic can be served.
 type Severity string
 
 // The severities, as they stand in JSON.
@@ -67,7 +67,7 @@ func FileProblem(path, summary, detail string) Diagnostic {
 	return Diagnostic{Severity: Error, Summary: printable(summary), Detail: printable(detail), File: path}
 }
 
-// maxDiagnostics bounds what one file can report. A file that is broken everywhere is not read to the end by anyone.
+// maxDiagnostics bounds what one file can report. More would help no reader.
 const maxDiagnostics = 100
 
 // capped sorts ds and cuts it down to maxDiagnostics and one line that says how many more there are.

@@ -1,16 +1,22 @@
-// Package hclfile is the codec of the config files: bytes to catalog nouns, and small edits of the bytes. It never
-// touches a disk; the one thing that it asks for, the text behind file("…"), comes through Options.ReadFile.
+// Package hclfile reads the config files: bytes to catalog nouns, and diagnostics about the bytes.
 //
-// Decode reads one file and reports every problem in it at once, each with its place, its source line and what would
-// be right (configsrc/README.md, Language and Problems). It is safe on hostile bytes: size, encoding, nesting and number of foreign
-// tokens are checked before the recursive parser runs, and values are read off literal syntax nodes only; nothing is ever
-// evaluated. No diagnostic shows a secret.
+// Decode reads one file and reports every problem in it at once, each with its position, its source line and what would be
+// right (configsrc/README.md). One decoder serves validate, a reload and an API write. Format is the canonical layout that
+// "fingerpost fmt" writes. Redact returns a file without its secrets.
 //
-// The edits (AppendBlock, InsertBlock, RemoveBlock, SetAttribute, RemoveAttribute, RenameLabel, and a Draft, which takes
-// many for one parse) splice bytes by source range: whatever they are not about stays as it is, byte for byte. Each result
-// is parsed and compared with what was meant, so that a mistake here becomes an error and not a damaged file. Of the
-// result only the lines that were edited are parsed where that gives the tree that a parse of the whole would give, see
-// parseEdited; Parsed keeps a tree for the next edit of the same bytes.
+// Hostile bytes are safe to read. Size, encoding, nesting, tokens and the length of texts are checked before the recursive
+// parser runs, because an overflow of its stack ends the process. Values are read off literal syntax nodes; nothing is ever
+// evaluated, because 22 bytes of an expression can keep a core busy for half a minute. No diagnostic shows a secret.
 //
-// All functions are pure and safe for concurrent use; a Result, its Declared, a Parsed and a Draft are for one owner.
+// The package never touches a disk. Template bodies that a file takes by file("…") come through Options.ReadFile.
+//
+// Package hcledit edits what this package reads. For it there are Parse and Result.Source, which give a Source (bytes,
+// tokens, syntax tree and the canonical form of values), and the small rules that both share: HasLabel, InOrder, Unparen,
+// EndsLine, SameTokens, Heavy, Unprintable and Quoted. These two packages alone import hcl.
+//
+// What hclfile does not do: it does not compare files with each other (package configsrc does), apply the defaults block, or
+// open sealed values.
+//
+// All functions are pure and safe for concurrent use. A Result and its Declared belong to one owner; a Source caches its
+// tokens and is for one goroutine at a time.
 package hclfile

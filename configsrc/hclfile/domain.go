@@ -17,10 +17,10 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 		} else {
 			name, sound = canonical, true
 			if mixed := catalog.MixedScript(name); mixed != "" {
-				d.warn("", rng, "the label "+quoted(mixed)+" mixes scripts", "names like this are made to be mistaken for others; is it the one that you mean?")
+				d.warn("", rng, "the label "+Quoted(mixed)+" mixes scripts", "names like this are made to be mistaken for others; is it the one that you mean?")
 			}
 			if _, listed := catalog.PublicSuffix(name); listed {
-				d.warn("", rng, "domain "+quoted(name)+" is a public suffix, or a wildcard directly below one",
+				d.warn("", rng, "domain "+Quoted(name)+" is a public suffix, or a wildcard directly below one",
 					"names of many owners lie below it (publicsuffix.org); is it the one that you mean?")
 			}
 		}
@@ -33,21 +33,21 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	d.addDomain(block, &dom, sound)
 }
 
-// addDomain adds a domain to the project, and reports what it may not have with the others. sound says that it has a name.
+// addDomain adds a domain to the project and reports conflicts with the others. sound says that its name is valid.
 func (d *projectDecoder) addDomain(block *hclsyntax.Block, dom *catalog.Domain, sound bool) {
 	rng := block.TypeRange
 	if len(block.LabelRanges) > 0 {
 		rng = block.LabelRanges[0]
 	}
 	if sound {
-		d.once(claim{"domain", dom.Name}, rng, "domain "+quoted(dom.Name)+" is declared twice", "a domain belongs to one project, and stands in it once")
+		d.once(claim{"domain", dom.Name}, rng, "domain "+Quoted(dom.Name)+" is declared twice", "a domain belongs to one project, and stands in it once")
 	}
 	if dom.Primary {
 		if d.primary.Start.Line == 0 {
 			d.primary = rng
 		} else {
 			d.errorf(block.Body.Attributes["primary"].Range(), "a project has one primary domain at most",
-				"the first is %s at %s", d.text(d.primary), d.at(d.primary))
+				"the first is %s at %s", d.Text(d.primary), d.at(d.primary))
 		}
 	}
 	d.place(catalog.KindDomain, dom.Name, dom.ProjectID, block)

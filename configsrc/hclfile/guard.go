@@ -25,11 +25,14 @@ const (
 // melding estimates the bytes moved for one text of so many pieces (lines, escapes) and bytes.
 func melding(pieces, size int) int { return 8*pieces*pieces + pieces*size/2 }
 
+// Heavy reports whether a text of so many pieces takes more than a quarter of the parse time that the guard allows a file.
+func Heavy(pieces int, s string) bool { return melding(pieces, len(s)) > maxMelding/4 }
+
 // bom is the UTF-8 byte order mark, which some editors write.
 var bom = []byte("\xef\xbb\xbf")
 
-// guard finds what must not reach the parser, or would only make it babble. An empty answer means: go on.
-func (s *source) guard() Diagnostics {
+// guard refuses what must not reach the parser, or would only give misleading errors. Without diagnostics, parse.
+func (s *Source) guard() Diagnostics {
 	if len(s.src) > MaxFileBytes {
 		return Diagnostics{FileProblem(s.path, "the file is larger than 1 MiB",
 			"split it: any number of files is read; long mail bodies can stand in files of their own, see file()")}
@@ -51,13 +54,12 @@ func (s *source) guard() Diagnostics {
 	if d, bad := s.guardTokenStarts(); bad {
 		return Diagnostics{d}
 	}
-	if d, bad := s.guardTokens(s.tokens()); bad {
+	if d, bad := s.guardTokens(s.Tokens()); bad {
 		return Diagnostics{d}
 	}
-	if d, bad := s.guardTokenCount(s.tokens()); bad {
+	if d, bad := s.guardTokenCount(s.Tokens()); bad {
 		return Diagnostics{d}
 	}
-	s.counted = true
 	return nil
 }
 
@@ -65,7 +67,7 @@ func (s *source) guard() Diagnostics {
 const probeBytes = 64 << 10
 
 // probe is the tokens of the first lines.
-func (s *source) probe() hclsyntax.Tokens {
+func (s *Source) probe() hclsyntax.Tokens {
 	end := 1 + bytes.LastIndexByte(s.src[:probeBytes], '\n')
 	if end == 0 {
 		end = s.runeStart(probeBytes, 0)
@@ -75,7 +77,7 @@ func (s *source) probe() hclsyntax.Tokens {
 }
 
 // guardEncoding refuses what is no UTF-8 text.
-func (s *source) guardEncoding() (Diagnostic, bool) {
+func (s *Source) guardEncoding() (Diagnostic, bool) {
 	problem := func(at int, summary, detail string) (Diagnostic, bool) {
 		s.broken, s.hostile = true, true
 		d := s.diagnostic(Error, s.rangeAt(at, at+1), summary, detail)
@@ -102,8 +104,8 @@ func (s *source) guardEncoding() (Diagnostic, bool) {
 	return problem(at, "the file is not valid UTF-8", "save it as UTF-8; this byte belongs to another encoding")
 }
 
-// guardConflict finds what git leaves in a file that it could not merge, also inside heredocs, where it would be mailed.
-func (s *source) guardConflict() (Diagnostic, bool) {
+// guardConflict refuses conflict markers of git, also inside heredocs, whose text would be mailed.
+func (s *Source) guardConflict() (Diagnostic, bool) {
 	if !bytes.Contains(s.src, []byte("<<<<<<< ")) {
 		return Diagnostic{}, false
 	}
@@ -127,7 +129,7 @@ func (s *source) guardConflict() (Diagnostic, bool) {
 }
 
 // guardKeys reports every full key in the file.
-func (s *source) guardKeys() (ds Diagnostics) {
+func (s *Source) guardKeys() (ds Diagnostics) {
 	for from := 0; len(ds) < maxDiagnostics; {
 		start, end := catalog.FindKeyText(s.src[from:])
 		if start < 0 {
@@ -208,7 +210,7 @@ type census struct {
 }
 
 // guardTokens refuses nesting, foreign tokens, numbers and texts beyond the limits. The lexer does not recurse.
-func (s *source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
+func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 	s.broken, s.hostile = true, true // for the snippet
 	var c census
 	for i := range tokens {
@@ -216,7 +218,7 @@ func (s *source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 		c.count(tok, i > 0 && tokens[i-1].Type == hclsyntax.TokenMinus)
 		switch {
 		case c.unclosed != nil && (c.depth > maxDepth || c.foreign > maxForeign):
-			// All after it was read the wrong way round.
+			// The lexer took all text after the quote for code.
 			return s.unclosedText(*c.unclosed), true
 		case c.depth > maxDepth:
 			return s.diagnostic(Error, tok.Range, "brackets and templates are nested too deeply",

@@ -19,10 +19,10 @@ func (i *identity) fields() []catalog.Field {
 	return []catalog.Field{{Name: "uuid", Value: &i.uuid}, {Name: "id", Value: &i.id}}
 }
 
-// newUUID is what a person writes to say that a renamed slug is meant as a new project.
+// newUUID in a uuid line means that a renamed slug is a new project.
 const newUUID = "new"
 
-// identify returns the uuid and id in force: the written ones, else those that follow from what is declared. slug is the
+// identify returns the uuid and id in force: the written ones, else the derived ones. slug is the
 // project's for projects, where "new" is allowed, and "" for all else.
 func (d *decoder) identify(c *content, kind catalog.Kind, written identity, derived catalog.UUID, slug string) (catalog.UUID, int64) {
 	uuid := derived

@@ -25,7 +25,7 @@ func (d *decoder) key(block *hclsyntax.Block) {
 	d.keyExpiry(c, &k, expires)
 	d.validated(c, keyProblems(&k, c), "name")
 	if name != "" {
-		d.once(claim{"key", name}, rng, "key "+quoted(name)+" is declared twice", "")
+		d.once(claim{"key", name}, rng, "key "+Quoted(name)+" is declared twice", "")
 	}
 	if c.says("id") {
 		d.once(claim{"key id", k.ID}, block.Body.Attributes["id"].Expr.Range(), "two keys have the same id", "the id is part of the key's text, so one of the two can never match")
@@ -96,4 +96,25 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 		return
 	}
 	k.ExpiresAt = t
+}
+
+// DiagnoseKeySlug makes a warning about a slug in a key's list. It points at the list's element, as far as there is one.
+func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
+	if r.source.body != nil {
+		for _, block := range r.source.body.Blocks {
+			if block.Type != keySchema.typ || len(block.Labels) != 1 || block.Labels[0] != key || block.Body.Attributes["projects"] == nil {
+				continue
+			}
+			list, _ := Unparen(block.Body.Attributes["projects"].Expr).(*hclsyntax.TupleConsExpr)
+			if list == nil {
+				continue
+			}
+			for _, e := range list.Exprs {
+				if r.source.Canonical(e) == "string "+slug {
+					return r.source.diagnostic(Warning, e.Range(), summary, detail)
+				}
+			}
+		}
+	}
+	return r.Diagnose(catalog.Ref{Kind: catalog.KindKey, Name: key}, Warning, summary, detail)
 }

@@ -21,8 +21,8 @@ type value struct {
 	boolean *bool
 }
 
-// unparen takes parentheses off. They nest no deeper than maxDepth.
-func unparen(e hclsyntax.Expression) hclsyntax.Expression {
+// Unparen takes parentheses off. They nest no deeper than maxDepth.
+func Unparen(e hclsyntax.Expression) hclsyntax.Expression {
 	for {
 		p, ok := e.(*hclsyntax.ParenthesesExpr)
 		if !ok {
@@ -34,8 +34,8 @@ func unparen(e hclsyntax.Expression) hclsyntax.Expression {
 
 // literal reads a node that is a literal by its kind. Nothing is evaluated: 22 bytes of an expression can keep a core
 // busy for half a minute.
-func (s *source) literal(e hclsyntax.Expression) (v value, ok bool) {
-	switch e := unparen(e).(type) {
+func (s *Source) literal(e hclsyntax.Expression) (v value, ok bool) {
+	switch e := Unparen(e).(type) {
 	case *hclsyntax.TemplateExpr:
 		text, ok := s.literalText(e)
 		return value{text: &text}, ok
@@ -75,7 +75,7 @@ func literalValue(v cty.Value) (value, bool) {
 
 // literalText joins a template's parts if all of them are plain text. The lines of a heredoc end as the file's do; they
 // are read as LF, so that a checkout with CRLF says the same.
-func (s *source) literalText(e *hclsyntax.TemplateExpr) (string, bool) {
+func (s *Source) literalText(e *hclsyntax.TemplateExpr) (string, bool) {
 	part := func(e hclsyntax.Expression) (string, bool) {
 		l, ok := e.(*hclsyntax.LiteralValueExpr)
 		if !ok || !l.Val.IsKnown() || l.Val.IsNull() || l.Val.Type() != cty.String {
@@ -98,21 +98,57 @@ func (s *source) literalText(e *hclsyntax.TemplateExpr) (string, bool) {
 	return s.newlines(e, b.String()), true
 }
 
-func (s *source) newlines(e hclsyntax.Expression, text string) string {
+func (s *Source) newlines(e hclsyntax.Expression, text string) string {
 	if s.isHeredoc(e) && strings.IndexByte(text, '\r') >= 0 {
 		return strings.ReplaceAll(text, "\r\n", "\n")
 	}
 	return text
 }
 
-func (s *source) isHeredoc(e hclsyntax.Expression) bool {
+func (s *Source) isHeredoc(e hclsyntax.Expression) bool {
 	t, ok := e.(*hclsyntax.TemplateExpr)
 	return ok && t.SrcRange.Start.Byte < len(s.src) && s.src[t.SrcRange.Start.Byte] == '<'
 }
 
+// sep separates the parts of a list or call in its canonical form. It cannot stand in a file.
+const sep = "\x00"
+
+// Canonical is an expression's value with its kind, or, for what this language does not know, its text.
+func (s *Source) Canonical(e hclsyntax.Expression) string {
+	e = Unparen(e)
+	switch e := e.(type) {
+	case *hclsyntax.TupleConsExpr:
+		out := "list"
+		for _, item := range e.Exprs {
+			out += sep + strconv.Quote(s.Canonical(item))
+		}
+		return out
+	case *hclsyntax.FunctionCallExpr:
+		if text, ok := trimmedText(s, e); ok {
+			return "string " + text
+		}
+		out := "call " + e.Name
+		for _, arg := range e.Args {
+			out += sep + strconv.Quote(s.Canonical(arg))
+		}
+		return out
+	}
+	switch v, ok := s.literal(e); {
+	case ok && v.text != nil:
+		return "string " + *v.text
+	case ok && v.boolean != nil:
+		return "bool " + strconv.FormatBool(*v.boolean)
+	case ok && v.number != nil: // by its text: printing a number can take for ever
+		return "number " + strings.Join(strings.Fields(s.Text(e.Range())), "")
+	case ok:
+		return "null"
+	}
+	return "text " + strings.ReplaceAll(s.Text(e.Range()), "\r\n", "\n")
+}
+
 // found names what an expression is, for "found …".
 func found(e hclsyntax.Expression) string {
-	switch e := unparen(e).(type) {
+	switch e := Unparen(e).(type) {
 	case *hclsyntax.TemplateExpr:
 		return "a string"
 	case *hclsyntax.LiteralValueExpr:
@@ -146,7 +182,7 @@ func found(e hclsyntax.Expression) string {
 func (d *decoder) mismatch(attr string, e hclsyntax.Expression, want string) {
 	rng := e.Range()
 	detail := ""
-	switch e := unparen(e).(type) {
+	switch e := Unparen(e).(type) {
 	case *hclsyntax.TemplateExpr:
 		if _, ok := d.literalText(e); !ok {
 			d.interpolation(e)
@@ -178,7 +214,7 @@ func (d *decoder) mismatch(attr string, e hclsyntax.Expression, want string) {
 		d.errorf(rng, literalsOnly, "write the value itself: %s", want)
 		return
 	}
-	d.errorf(rng, "attribute "+quoted(attr)+" wants "+want+", found "+found(e), "%s", detail)
+	d.errorf(rng, "attribute "+Quoted(attr)+" wants "+want+", found "+found(e), "%s", detail)
 }
 
 // What the kinds of values are called.
@@ -225,7 +261,7 @@ func (d *decoder) reference(attr string, e *hclsyntax.ScopeTraversalExpr, want s
 	if len(e.Traversal) == 1 && want != wantInt && want != wantBool {
 		detail = "if a string is meant, write it in double quotes"
 	}
-	d.errorf(e.Range(), "attribute "+quoted(attr)+" wants "+want+", found a reference", "%s", joinLines(literalsOnly, detail))
+	d.errorf(e.Range(), "attribute "+Quoted(attr)+" wants "+want+", found a reference", "%s", joinLines(literalsOnly, detail))
 }
 
 func joinLines(lines ...string) string {
@@ -238,10 +274,13 @@ func joinLines(lines ...string) string {
 	return strings.Join(kept, "\n")
 }
 
-// quoted puts a name that came out of a file into quotes, escaped and short.
-func quoted(s string) string {
+// Quoted puts a name that came out of a file into quotes, escaped and short.
+func Quoted(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}
 	return strconv.Quote(s)
 }
+
+// NormalText is s as a file would give it back: in Unicode's normal form C, with bytes that are no UTF-8 as U+FFFD.
+func NormalText(s string) string { return cty.NormalizeString(strings.ToValidUTF8(s, "\ufffd")) }

@@ -8,7 +8,7 @@ import (
 )
 
 // project reads one project block with all that stands in it.
-func (d *decoder) project(block *hclsyntax.Block, before keeper) {
+func (d *decoder) project(block *hclsyntax.Block) {
 	slug, slugRange := d.label(block, projectSchema)
 	config := catalog.ProjectConfig{
 		Project: catalog.Project{Slug: slug, Status: catalog.StatusDraft},
@@ -21,17 +21,14 @@ func (d *decoder) project(block *hclsyntax.Block, before keeper) {
 	p.UUID, p.ID = d.identify(c, catalog.KindProject, written, catalog.DeriveProjectUUID(slug), slug)
 	d.validated(c, p.Validate(), "slug")
 	if slug != "" {
-		d.once(claim{"project", slug}, slugRange, "project "+quoted(slug)+" is declared twice", "a slug belongs to one project")
+		d.once(claim{"project", slug}, slugRange, "project "+Quoted(slug)+" is declared twice", "a slug belongs to one project")
 	}
 	d.place(catalog.KindProject, slug, 0, block)
 
 	inner := projectDecoder{decoder: d, config: &config, once1: map[string]hcl.Range{}, codes: map[string]hcl.Range{}}
 	inner.settleIdentities()
-	for i, b := range block.Body.Blocks {
-		if b.Body == nil {
-			continue
-		}
-		if was, domain := before.kept(i, len(block.Body.Blocks)); !inner.keep(b, was, domain) {
+	for _, b := range block.Body.Blocks {
+		if b.Body != nil {
 			inner.block(b)
 		}
 	}

@@ -37,7 +37,7 @@ func secretName(name string) bool {
 
 // secretSpans are the bytes of s that must not be shown, sorted and apart. The syntax tree is exact but may be missing
 // or wrong in a broken file, so the lines are searched as well, and there more rather than less is taken out.
-func (s *source) secretSpans() []span {
+func (s *Source) secretSpans() []span {
 	s.once.Do(func() {
 		var found []span
 		if s.body != nil {
@@ -60,10 +60,10 @@ func (s *source) secretSpans() []span {
 	return s.secrets
 }
 
-// Redact returns a file with "(redacted)" in the place of all that no snippet would show, for showing it to people or
-// logs. The lines stay where they are.
+// Redact returns a file with "(redacted)" in the place of everything that snippets hide, to show it to people or to log it.
+// Line numbers stay the same.
 func Redact(src []byte) []byte {
-	s := &source{src: src}
+	s := &Source{src: src}
 	if ds := s.guard(); len(ds) == 0 {
 		s.parse()
 	}
@@ -78,7 +78,7 @@ func Redact(src []byte) []byte {
 }
 
 // hidden reports whether a range touches a secret.
-func (s *source) hidden(rng hcl.Range) bool {
+func (s *Source) hidden(rng hcl.Range) bool {
 	return slices.ContainsFunc(s.secretSpans(), func(x span) bool {
 		return rng.Start.Byte < x.to && max(rng.End.Byte, rng.Start.Byte+1) > x.from
 	})
@@ -120,8 +120,8 @@ func treeSecrets(body *hclsyntax.Body, found []span) []span {
 }
 
 // tokenSecrets adds what stands between the equals sign after a secret's name and the end of that statement.
-func (s *source) tokenSecrets(found []span) []span {
-	tokens := s.tokens()
+func (s *Source) tokenSecrets(found []span) []span {
+	tokens := s.Tokens()
 	depth, open, start := 0, -1, 0
 	for i, tok := range tokens {
 		switch tok.Type {
@@ -139,7 +139,7 @@ func (s *source) tokenSecrets(found []span) []span {
 				}
 			}
 		}
-		if open >= 0 && (breaks(tok) && depth <= open || tok.Type == hclsyntax.TokenEOF) {
+		if open >= 0 && (EndsLine(tok) && depth <= open || tok.Type == hclsyntax.TokenEOF) {
 			found = append(found, span{start, tok.Range.End.Byte})
 			open = -1
 		}
@@ -150,7 +150,7 @@ func (s *source) tokenSecrets(found []span) []span {
 var heredocMark = regexp.MustCompile(`<<-?([\pL\pN_-]+)`)
 
 // lineSecrets goes by lines alone, for what the lexer cannot see through: quotes that are not closed, comments.
-func (s *source) lineSecrets(found []span) []span {
+func (s *Source) lineSecrets(found []span) []span {
 	var until []string // terminators of heredocs that belong to secrets, and did not come yet
 	tail := 0          // lines that still belong to a value with an open quote or bracket
 	for at := 0; at < len(s.src); {
@@ -188,8 +188,8 @@ func (s *source) lineSecrets(found []span) []span {
 const maxOpenHeredocs = 20
 
 // secretInLine returns where the value of the first secret in the line may begin, or -1. In a sound file it takes an
-// equals sign or colon after the name; in a broken one the name itself is enough, so that prose may suffer.
-func (s *source) secretInLine(line []byte) int {
+// equals sign or colon after the name; in a broken one the name alone is enough, even in prose.
+func (s *Source) secretInLine(line []byte) int {
 	for _, m := range secretWord.FindAllIndex(line, -1) {
 		name := string(line[m[0]:m[1]])
 		if !secretName(name) {

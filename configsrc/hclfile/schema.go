@@ -25,7 +25,7 @@ func newSchema(typ, label, sample string, fields []catalog.Field, more ...string
 	return s
 }
 
-// The blocks of the language. They are read only.
+// The blocks of the language. They are never changed.
 var (
 	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "sealing"}}
 
@@ -40,7 +40,7 @@ var (
 	keySchema      = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
 	sealingSchema  = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 
-	// Settings in the defaults block are nobody's, so they have no identity.
+	// Settings in the defaults block have no identity.
 	defaultServiceSchema = newSchema("service_settings", "", "service_settings {", new(catalog.ServiceSettings).Fields())
 	defaultAuthSchema    = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields())
 
@@ -67,6 +67,12 @@ func schemaOf(typ string) *schema {
 		}
 	}
 	return nil
+}
+
+// HasLabel reports whether blocks of a type have a label.
+func HasLabel(typ string) bool {
+	s := schemaOf(typ)
+	return s != nil && s.label != ""
 }
 
 // parents lists the blocks that a block type may stand in, as people would say it.

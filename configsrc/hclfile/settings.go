@@ -53,7 +53,7 @@ func (d *decoder) authBlock(block *hclsyntax.Block, schema *schema, a *catalog.A
 }
 
 // followMode lets approval_required and invite_only follow a written registration_mode where they are not written
-// themselves, as in a PUT (api/README.md, Settings). They then count as said, so that the defaults block does not undo it.
+// themselves, as in a PUT of the API. They then count as written, and the defaults block does not override them.
 func (d *decoder) followMode(c *content, a *catalog.AuthSettings) {
 	if !c.says("registration_mode") {
 		return

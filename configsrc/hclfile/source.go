@@ -11,42 +11,61 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A source is the bytes of one file and what is needed to quote from them.
-type source struct {
+// A Source is one file: its bytes, syntax tree and tokens, and the ranges of its secrets. It is for one goroutine at a time.
+type Source struct {
 	path string
 	src  []byte
 	body *hclsyntax.Body // nil as long as nothing was parsed
-	// broken says that body is not all of the file, so that secrets are looked for by line and token as well.
+	// broken says that the tree lacks parts of the file. Secrets are then searched by line and token as well.
 	broken bool
-	// hostile says that the file is not worth lexing as a whole.
+	// hostile says that the file must not be lexed as a whole.
 	hostile bool
-	// counted says that the guard has counted the tokens, of which there may be more than roughlyFlat lets pass.
-	counted bool
 
 	once    sync.Once
 	secrets []span // sorted, apart; see secretSpans
 	lexed   hclsyntax.Tokens
 }
 
-// tokens are those of the whole file. Lexing takes as long as parsing, so they are kept.
-func (s *source) tokens() hclsyntax.Tokens {
+// Parse reads the syntax of a file that is going to be edited. The Source is nil where the file is beyond the limits.
+func Parse(src []byte) (*Source, Diagnostics) {
+	s := &Source{path: "config", src: src}
+	if ds := s.guard(); len(ds) > 0 {
+		return nil, ds
+	}
+	_, ds := s.parse()
+	return s, ds
+}
+
+// Bytes is the file.
+func (s *Source) Bytes() []byte { return s.src }
+
+// Body is the syntax tree.
+func (s *Source) Body() *hclsyntax.Body { return s.body }
+
+// Tokens are the tokens of the whole file. They are cached, because lexing takes as long as parsing.
+func (s *Source) Tokens() hclsyntax.Tokens {
 	if s.lexed == nil {
 		s.lexed, _ = hclsyntax.LexConfig(s.src, s.path, hcl.InitialPos)
 	}
 	return s.lexed
 }
 
+// EndsLine reports whether a token ends a line: a newline, or a comment that begins with # or //, which includes its newline.
+func EndsLine(tok hclsyntax.Token) bool {
+	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte{'\n'})
+}
+
 // A span is a range of bytes, the end exclusive.
 type span struct{ from, to int }
 
-// redacted is what stands in a snippet for a secret.
+// redacted replaces a secret in a snippet.
 const redacted = "(redacted)"
 
 // maxSnippet bounds the bytes of a line that a snippet shows.
 const maxSnippet = 200
 
 // diagnostic makes a Diagnostic for a range of s.
-func (s *source) diagnostic(severity Severity, rng hcl.Range, summary, detail string) Diagnostic {
+func (s *Source) diagnostic(severity Severity, rng hcl.Range, summary, detail string) Diagnostic {
 	if rng.End.Byte < rng.Start.Byte || rng.End.Byte > len(s.src) { // of a node that the parser did not finish
 		rng.End = rng.Start
 	}
@@ -60,13 +79,13 @@ func (s *source) diagnostic(severity Severity, rng hcl.Range, summary, detail st
 
 func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
 
-// at names a place as WriteText does, for a detail that points elsewhere.
-func (s *source) at(rng hcl.Range) string {
+// at is a position as WriteText prints it, for a detail that points elsewhere.
+func (s *Source) at(rng hcl.Range) string {
 	return fmt.Sprintf("%s:%d:%d", s.path, rng.Start.Line, rng.Start.Column)
 }
 
-// text is the source text of a range.
-func (s *source) text(rng hcl.Range) string {
+// Text is the source text of a range.
+func (s *Source) Text(rng hcl.Range) string {
 	from, to := clamp(rng.Start.Byte, len(s.src)), clamp(rng.End.Byte, len(s.src))
 	if from >= to {
 		return ""
@@ -75,7 +94,7 @@ func (s *source) text(rng hcl.Range) string {
 }
 
 // rangeAt makes the range of src[from:to], for places that no syntax node gives.
-func (s *source) rangeAt(from, to int) hcl.Range {
+func (s *Source) rangeAt(from, to int) hcl.Range {
 	start := s.posAt(from)
 	end := start
 	if to > from {
@@ -84,7 +103,7 @@ func (s *source) rangeAt(from, to int) hcl.Range {
 	return hcl.Range{Filename: s.path, Start: start, End: end}
 }
 
-func (s *source) posAt(at int) hcl.Pos {
+func (s *Source) posAt(at int) hcl.Pos {
 	at = clamp(at, len(s.src))
 	start := s.lineStart(at)
 	pos := hcl.Pos{Line: 1 + bytes.Count(s.src[:start], []byte{'\n'}), Column: 1, Byte: at}
@@ -99,10 +118,10 @@ func (s *source) posAt(at int) hcl.Pos {
 	return pos
 }
 
-func (s *source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.src[:at], '\n') }
+func (s *Source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.src[:at], '\n') }
 
 // lineEnd is where the line that at is on ends, before its line feed.
-func (s *source) lineEnd(at int) int {
+func (s *Source) lineEnd(at int) int {
 	if n := bytes.IndexByte(s.src[at:], '\n'); n >= 0 {
 		return at + n
 	}
@@ -110,7 +129,7 @@ func (s *source) lineEnd(at int) int {
 }
 
 // snippet shows the line of src[from] and where in it from and to are.
-func (s *source) snippet(from, to int) (string, [2]int) {
+func (s *Source) snippet(from, to int) (string, [2]int) {
 	from = clamp(from, len(s.src))
 	lineStart, lineEnd := s.lineStart(from), s.lineEnd(from)
 	if lineStart == 0 && bytes.HasPrefix(s.src, bom) {
@@ -165,7 +184,7 @@ func (s *source) snippet(from, to int) (string, [2]int) {
 }
 
 // runeStart moves at back to the first byte of a character, not before low.
-func (s *source) runeStart(at, low int) int {
+func (s *Source) runeStart(at, low int) int {
 	for at > low && at < len(s.src) && !utf8.RuneStart(s.src[at]) {
 		at--
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// parse fills s.body with what the parser made out, as far as it got, and returns its complaints, one for each cause.
-// sound is the number of bytes before the first line that it could not read: only about those can more be said.
-func (s *source) parse() (sound int, ds Diagnostics) {
+// parse sets s.body to the tree, as far as the parser got, and returns one diagnostic for each cause. sound is the number of
+// bytes before the first line that the parser could not read. The decoder reports problems in these bytes only.
+func (s *Source) parse() (sound int, ds Diagnostics) {
 	defer func() {
 		if recover() != nil { // a fault of the parser's must not take the service down
 			s.body, s.broken, sound = &hclsyntax.Body{}, true, 0
@@ -55,14 +55,14 @@ func (s *source) parse() (sound int, ds Diagnostics) {
 	return sound, ds
 }
 
-// unclosed finds the beginning of a string or heredoc that has no end: the parser complains at the end of the line or
-// of the file, which helps nobody.
-func (s *source) unclosed(d *hcl.Diagnostic, rng hcl.Range) (diag Diagnostic, ok bool) {
+// unclosed finds the beginning of a string or heredoc that has no end. The parser reports the end of the line or of the file
+// instead, where there is nothing to mend.
+func (s *Source) unclosed(d *hcl.Diagnostic, rng hcl.Range) (diag Diagnostic, ok bool) {
 	if !slices.Contains(swallowing[:unclosedTexts], d.Summary) {
 		return diag, false
 	}
 	var open []hclsyntax.Token
-	for _, tok := range s.tokens() {
+	for _, tok := range s.Tokens() {
 		if tok.Range.Start.Byte >= rng.Start.Byte && tok.Type != hclsyntax.TokenEOF {
 			break
 		}
@@ -80,7 +80,7 @@ func (s *source) unclosed(d *hcl.Diagnostic, rng hcl.Range) (diag Diagnostic, ok
 }
 
 // unclosedText reports a string or heredoc that begins with this token and does not end.
-func (s *source) unclosedText(begin hclsyntax.Token) Diagnostic {
+func (s *Source) unclosedText(begin hclsyntax.Token) Diagnostic {
 	from := begin.Range.Start.Byte
 	summary := "the string is not closed"
 	detail := "it must end on its line; for text of several lines write a heredoc: <<-EOT, the text, and EOT on a line of its own"
@@ -93,7 +93,7 @@ func (s *source) unclosedText(begin hclsyntax.Token) Diagnostic {
 
 const attributeRedefined = "Attribute redefined"
 
-// swallowing are the parser's complaints after which all others are about text that was read the wrong way round.
+// swallowing are the errors of the parser after which it takes text for code and code for text: later errors mean nothing.
 var swallowing = []string{
 	"Invalid multi-line string", "Unterminated template string", "Unterminated string literal",
 	"Unclosed configuration block", "Unclosed configuration body", "Unclosed template interpolation sequence",
@@ -109,8 +109,8 @@ func subject(d *hcl.Diagnostic) hcl.Range {
 	return *d.Subject
 }
 
-// syntaxError puts the parser's words into the house's form. Some quote the source, so none is used about a secret.
-func (s *source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
+// syntaxError makes a diagnostic of a parser's error. Its detail may quote the source, so it is dropped next to a secret.
+func (s *Source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
 	detail := d.Detail
 	if s.hidden(rng) {
 		detail = ""
@@ -122,9 +122,9 @@ func (s *source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
 }
 
 // inTemplate reports whether at lies in an interpolation or directive, or is the one that begins there.
-func (s *source) inTemplate(at int) bool {
+func (s *Source) inTemplate(at int) bool {
 	depth := 0
-	for _, tok := range s.tokens() {
+	for _, tok := range s.Tokens() {
 		if tok.Range.Start.Byte > at {
 			break
 		}
@@ -141,8 +141,8 @@ func (s *source) inTemplate(at int) bool {
 }
 
 // redefined finds the first attribute of the same name in the same block.
-func (s *source) redefined(rng hcl.Range) Diagnostic {
-	name := s.text(rng)
+func (s *Source) redefined(rng hcl.Range) Diagnostic {
+	name := s.Text(rng)
 	body := s.body
 next:
 	for {
@@ -158,7 +158,7 @@ next:
 	if first := body.Attributes[name]; first != nil {
 		detail = "the first is at " + s.at(first.NameRange) + "; " + detail
 	}
-	return s.diagnostic(Error, rng, "attribute "+quoted(name)+" is set twice", detail)
+	return s.diagnostic(Error, rng, "attribute "+Quoted(name)+" is set twice", detail)
 }
 
 func lowerFirst(s string) string {

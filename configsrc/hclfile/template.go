@@ -36,9 +36,7 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	var written identity
 	c := d.attributes(block, templateSchema, append(fields, written.fields()...))
 	t.UUID, t.ID = d.identify(c, catalog.KindTemplate, written, catalog.DeriveTemplateUUID(project, code), "")
-	if !d.o.sound(&t) {
-		d.validated(c, d.templateProblems(c, &t, html.file || text.file), "code")
-	}
+	d.validated(c, d.templateProblems(c, &t, html.file || text.file), "code")
 	if code != "" {
 		d.onceTemplate(code, in, block)
 	}
@@ -47,7 +45,7 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	return t
 }
 
-// templateProblems is Validate without what it cannot know: that a body stands in another file, or was reported already.
+// templateProblems is Validate without the missing body where the body is in another file or was reported already.
 func (d *decoder) templateProblems(c *content, t *catalog.Template, elsewhere bool) catalog.Problems {
 	_, html := c.schema.attribute("bodyHtml")
 	_, text := c.schema.attribute("bodyText")
@@ -67,11 +65,11 @@ func (d *decoder) templateProblems(c *content, t *catalog.Template, elsewhere bo
 func (d *decoder) onceTemplate(code string, in *projectDecoder, block *hclsyntax.Block) {
 	rng := block.LabelRanges[0]
 	if in == nil {
-		d.once(claim{"template", code}, rng, "default template "+quoted(code)+" is declared twice", "")
+		d.once(claim{"template", code}, rng, "default template "+Quoted(code)+" is declared twice", "")
 		return
 	}
 	if first, taken := in.codes[code]; taken {
-		d.errorf(rng, "template "+quoted(code)+" is declared twice in this project", "the first is at %s", d.at(first))
+		d.errorf(rng, "template "+Quoted(code)+" is declared twice in this project", "the first is at %s", d.at(first))
 		return
 	}
 	in.codes[code] = rng
@@ -79,7 +77,7 @@ func (d *decoder) onceTemplate(code string, in *projectDecoder, block *hclsyntax
 
 // bodyValue reads body_html or body_text.
 func (d *decoder) bodyValue(attr *hclsyntax.Attribute, to *body) bool {
-	call, ok := unparen(attr.Expr).(*hclsyntax.FunctionCallExpr)
+	call, ok := Unparen(attr.Expr).(*hclsyntax.FunctionCallExpr)
 	if !ok || call.Name != "file" {
 		text, ok := d.stringValue(attr.Name, attr.Expr, wantString)
 		*to.text = text
@@ -101,10 +99,10 @@ func (d *decoder) bodyValue(attr *hclsyntax.Attribute, to *body) bool {
 	content, err := d.o.ReadFile(path)
 	switch {
 	case err != nil:
-		d.errorf(call.Range(), "cannot read the file "+quoted(path), "%s", err.Error())
+		d.errorf(call.Range(), "cannot read the file "+Quoted(path), "%s", err.Error())
 		return false
 	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:
-		d.errorf(call.Range(), "the file "+quoted(path)+" is not UTF-8 text", "save it as UTF-8")
+		d.errorf(call.Range(), "the file "+Quoted(path)+" is not UTF-8 text", "save it as UTF-8")
 		return false
 	}
 	content = bytes.TrimPrefix(content, bom)

@@ -88,12 +88,12 @@ func width(r rune) int {
 	return 1
 }
 
-// printable escapes what would act on a terminal or deceive a reader: control characters but for line feeds and tabs,
+// printable escapes what a terminal would execute or a reader be deceived by: control characters except line feeds and tabs,
 // directional overrides, and bytes that are no UTF-8.
 func printable(s string) string {
 	clean := true
 	for i, r := range s {
-		if unsafeRune(r, s[i:]) && r != '\n' {
+		if Unprintable(r, s[i:]) && r != '\n' {
 			clean = false
 			break
 		}
@@ -117,7 +117,7 @@ func printable(s string) string {
 func appendEscaped(b *strings.Builder, s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	switch {
-	case !unsafeRune(r, s):
+	case !Unprintable(r, s):
 		b.WriteString(s[:n])
 	case r == utf8.RuneError || r < 0x80:
 		fmt.Fprintf(b, `\x%02x`, s[0])
@@ -127,8 +127,8 @@ func appendEscaped(b *strings.Builder, s string) int {
 	return n
 }
 
-// unsafeRune reports whether r, the first character of s, must not be printed as it is.
-func unsafeRune(r rune, s string) bool {
+// Unprintable reports whether r, the first character of s, must not be printed as it is.
+func Unprintable(r rune, s string) bool {
 	switch {
 	case r == '\t':
 		return false

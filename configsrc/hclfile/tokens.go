@@ -12,7 +12,7 @@ const (
 )
 
 // guardTokenStarts refuses a file that must not even be lexed.
-func (s *source) guardTokenStarts() (Diagnostic, bool) {
+func (s *Source) guardTokenStarts() (Diagnostic, bool) {
 	at, over := tokenStarts(s.src, maxTokenStarts)
 	if !over {
 		return Diagnostic{}, false
@@ -23,7 +23,7 @@ func (s *source) guardTokenStarts() (Diagnostic, bool) {
 }
 
 // guardTokenCount refuses a file that has too many tokens to parse.
-func (s *source) guardTokenCount(tokens hclsyntax.Tokens) (Diagnostic, bool) {
+func (s *Source) guardTokenCount(tokens hclsyntax.Tokens) (Diagnostic, bool) {
 	if len(tokens) <= maxTokens+1 { // the last one is the end of the file
 		return Diagnostic{}, false
 	}

@@ -3,7 +3,7 @@ package transfer
 import (
 	"fmt"
 
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -36,7 +36,7 @@ func (c *Change) Title() string {
 	if c.Name == "" {
 		return string(c.Kind)
 	}
-	return string(c.Kind) + " " + hclfile.Quote(c.Name)
+	return string(c.Kind) + " " + hcledit.Quote(c.Name)
 }
 
 // Mark is how a line about the change begins: +, ~ or -.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -39,7 +39,7 @@ func WriteChanges(w io.Writer, changes []Change, coloured bool) error {
 			p.object("", c)
 		default:
 			if c.Project != project {
-				fmt.Fprintf(p.w, "  project %s\n", hclfile.Quote(c.Project))
+				fmt.Fprintf(p.w, "  project %s\n", hcledit.Quote(c.Project))
 			}
 			if c.Kind == catalog.KindProject {
 				p.fields("    ", c)
@@ -101,7 +101,7 @@ func shown(v any) string {
 		return fmt.Sprintf("(%s, %s)", count(strings.Count(strings.TrimSuffix(s, "\n"), "\n")+1, "line"), count(len(s), "byte"))
 	}
 	if r := []rune(s); len(r) > mostShown {
-		return hclfile.Quote(string(r[:mostShown])) + fmt.Sprintf("… (%s)", count(len(s), "byte"))
+		return hcledit.Quote(string(r[:mostShown])) + fmt.Sprintf("… (%s)", count(len(s), "byte"))
 	}
-	return hclfile.Quote(s)
+	return hcledit.Quote(s)
 }

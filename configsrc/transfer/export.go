@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"fingerpost/api/client"
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -180,7 +180,7 @@ func (o owners) conflicts(j *job) (problems []string) {
 		}
 		if owner, taken := o[c.Name]; taken && (j.found == nil || owner != j.found.Project.Slug) {
 			problems = append(problems, fmt.Sprintf("domain %s of project %s belongs to project %s on the server, which does not have it in the files: --delete takes it away there",
-				hclfile.Quote(c.Name), hclfile.Quote(j.slug()), hclfile.Quote(client.Printable(owner))))
+				hcledit.Quote(c.Name), hcledit.Quote(j.slug()), hcledit.Quote(client.Printable(owner))))
 		}
 	}
 	return problems

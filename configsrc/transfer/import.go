@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"fingerpost/api/client"
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -62,7 +62,7 @@ func (im *Import) problem(format string, args ...any) {
 
 // project makes a project's file, or notes why that cannot be.
 func (im *Import) project(f *client.Project) {
-	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hclfile.Quote(f.Project.Slug))
+	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hcledit.Quote(f.Project.Slug))
 	before := len(im.Problems)
 	for _, text := range f.Odd {
 		im.problem("%s: %s", who, text)
@@ -87,7 +87,7 @@ func (im *Import) project(f *client.Project) {
 	}
 	im.unsaid(f)
 	normalizeTexts(p)
-	content, err := hclfile.WriteProject(p, im.defaults)
+	content, err := hcledit.WriteProject(p, im.defaults)
 	switch {
 	case err != nil:
 		im.problem("%s: %v", who, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fingerpost/api/client"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -14,9 +15,9 @@ import (
 func (im *Import) identify(p *catalog.ProjectConfig) {
 	if p.Project.UUID == (catalog.UUID{}) {
 		p.Project.UUID = catalog.DeriveProjectUUID(p.Project.Slug)
-		im.foreign = append(im.foreign, fmt.Sprintf("project %s has no uuid that can be read", hclfile.Quote(p.Project.Slug)))
+		im.foreign = append(im.foreign, fmt.Sprintf("project %s has no uuid that can be read", hcledit.Quote(p.Project.Slug)))
 	}
-	p.Project.ID = im.pinned(catalog.KindProject, p.Project.UUID, p.Project.ID, "project "+hclfile.Quote(p.Project.Slug))
+	p.Project.ID = im.pinned(catalog.KindProject, p.Project.UUID, p.Project.ID, "project "+hcledit.Quote(p.Project.Slug))
 }
 
 // pinned is the id that a file can give an object: the server's, where it follows from the uuid or can stand in a line.
@@ -37,17 +38,17 @@ func (im *Import) domains(who string, f *client.Project) {
 		d := &p.Domains[i]
 		d.ProjectID = p.Project.ID
 		if owner, taken := im.owner[d.Name]; taken {
-			im.problem("%s: domain %s belongs to project %s, too", who, hclfile.Quote(d.Name), hclfile.Quote(owner))
+			im.problem("%s: domain %s belongs to project %s, too", who, hcledit.Quote(d.Name), hcledit.Quote(owner))
 		}
 		im.owner[d.Name] = p.Project.Slug
 		if d.Primary && primary != "" {
-			im.problem("%s: domains %s and %s are both primary, one may be", who, hclfile.Quote(primary), hclfile.Quote(d.Name))
+			im.problem("%s: domains %s and %s are both primary, one may be", who, hcledit.Quote(primary), hcledit.Quote(d.Name))
 		}
 		if d.Primary {
 			primary = d.Name
 		}
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
-		d.ID = im.pinned(catalog.KindDomain, d.UUID, d.ID, "domain "+hclfile.Quote(d.Name))
+		d.ID = im.pinned(catalog.KindDomain, d.UUID, d.ID, "domain "+hcledit.Quote(d.Name))
 	}
 	// By name: an order that every server with the same domains agrees on. The primary one is what a reader looks for.
 	slices.SortFunc(p.Domains, func(a, b catalog.Domain) int {
@@ -68,7 +69,7 @@ func (im *Import) templates(who string, f *client.Project) {
 		if f.Untold.Bodies(t.Code) {
 			continue // said by the coverage
 		}
-		im.report(who+": template "+hclfile.Quote(t.Code), t.Validate())
+		im.report(who+": template "+hcledit.Quote(t.Code), t.Validate())
 		t.ProjectID = p.Project.ID
 		kept = append(kept, im.template(t, p.Project.UUID))
 	}
@@ -76,14 +77,14 @@ func (im *Import) templates(who string, f *client.Project) {
 	sortTemplates(p.Templates)
 	for i := 1; i < len(kept); i++ {
 		if kept[i].Code == kept[i-1].Code {
-			im.problem("%s: template %s is there twice", who, hclfile.Quote(kept[i].Code))
+			im.problem("%s: template %s is there twice", who, hcledit.Quote(kept[i].Code))
 		}
 	}
 }
 
 func (im *Import) template(t catalog.Template, project catalog.UUID) catalog.Template {
 	t.UUID = catalog.DeriveTemplateUUID(project, t.Code)
-	t.ID = im.pinned(catalog.KindTemplate, t.UUID, t.ID, "template "+hclfile.Quote(t.Code))
+	t.ID = im.pinned(catalog.KindTemplate, t.UUID, t.ID, "template "+hcledit.Quote(t.Code))
 	for _, text := range []*string{&t.Name, &t.SubjectTemplate, &t.BodyHTML, &t.BodyText} {
 		*text = hclfile.NormalText(*text)
 	}
@@ -101,14 +102,14 @@ func (im *Import) shared(ts []catalog.Template) {
 		if im.cover.untold.Bodies(t.Code) {
 			continue
 		}
-		im.report("default template "+hclfile.Quote(t.Code), t.Validate())
+		im.report("default template "+hcledit.Quote(t.Code), t.Validate())
 		kept = append(kept, im.template(t, catalog.UUID{}))
 	}
 	if len(im.Problems) > 0 || len(kept) == 0 {
 		return
 	}
 	sortTemplates(kept)
-	content, err := hclfile.WriteTemplates(kept)
+	content, err := hcledit.WriteTemplates(kept)
 	if err != nil {
 		im.problem("default templates: %v", err)
 		return

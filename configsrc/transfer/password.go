@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -21,7 +21,7 @@ func (e *Export) OpenPasswords(open func(p *catalog.ProjectConfig) (string, erro
 			continue
 		}
 		j.sealed = fmt.Errorf("the password of smtp_config of project %s cannot be opened: %w (--passwords none sends the rest without)",
-			hclfile.Quote(j.slug()), j.sealed)
+			hcledit.Quote(j.slug()), j.sealed)
 		if e.remote.MailAnswers() {
 			e.out.Problems = append(e.out.Problems, j.sealed.Error())
 		}

@@ -1,0 +1,254 @@
+package hcledit
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"fingerpost/configsrc/hclfile"
+)
+
+// A layoutLine is a line of the edited file as the formatter sees one: a heredoc or a comment of several lines is part of the
+// line that it begins on.
+type layoutLine struct {
+	from, to int   // bytes of the edited file, the line feed included
+	open     []int // the lines above that opened brackets, and how many of these are still open
+	linked   bool  // the formatter aligns its equals sign or comment with the lines next to it
+	edited   bool  // it belongs to a block that was edited, or is new
+	dirty    bool  // its layout may have changed
+}
+
+// format lays out the edited lines as Format lays out the whole file: out is the source with the splices made. Only the
+// lines around each edit go through the formatter, up to the next line on both sides that it aligns with no other. If these
+// lines were formatted in the source, they all are in the result; otherwise only lines of edited and new blocks change,
+// without those of the blocks inside them.
+func (d *Draft) format(out []byte, splices []splice) []byte {
+	if len(splices) == 0 {
+		return out
+	}
+	srcFrom, srcTo := d.stretch(splices)
+	from, to := srcFrom, srcTo+len(out)-len(d.src)
+	lines := layoutLines(out[:to], from)
+	d.markEdited(out, lines, splices, srcFrom, srcTo)
+	var result []byte
+	at := 0
+	for first := 0; first < len(lines); first++ {
+		if !lines[first].dirty {
+			continue
+		}
+		last := first
+		for ; first > 0 && lines[first-1].linked; first-- {
+		}
+		for ; last+1 < len(lines) && (lines[last+1].linked || lines[last+1].dirty); last++ {
+		}
+		srcEnd := srcTo
+		if last+1 < len(lines) {
+			srcEnd = sourceAt(lines[last+1].from, splices)
+		}
+		before := d.src[sourceAt(lines[first].from, splices):srcEnd]
+		result = append(append(result, out[at:lines[first].from]...), layout(out, lines[first:last+1], before)...)
+		at, first = lines[last].to, last
+	}
+	return append(result, out[at:]...)
+}
+
+// layout is the text of a window of lines after formatting. before is the same window in the source.
+func layout(out []byte, window []layoutLine, before []byte) []byte {
+	text := out[window[0].from:window[len(window)-1].to]
+	formatted := formatLines(window[0].open, text)
+	if bytes.Equal(formatted, text) || bytes.Contains(text, []byte("<<")) && !hclfile.SameTokens(formatted, text) {
+		return text
+	}
+	if bytes.Equal(formatLines(window[0].open, before), before) {
+		return formatted
+	}
+	var mixed []byte
+	for _, line := range window {
+		old := out[line.from:line.to]
+		end := len(formatted)
+		if n := bytes.Count(old, []byte{'\n'}); bytes.HasSuffix(old, []byte{'\n'}) {
+			for end = 0; n > 0; n-- {
+				end += bytes.IndexByte(formatted[end:], '\n') + 1
+			}
+		}
+		if line.edited {
+			old = formatted[:end]
+		}
+		mixed, formatted = append(mixed, old...), formatted[end:]
+	}
+	return mixed
+}
+
+// formatLines formats lines as they would be in a file where these brackets are open before them.
+func formatLines(open []int, text []byte) []byte {
+	var b bytes.Buffer
+	for _, n := range open {
+		b.WriteString(strings.Repeat("{", n) + "\n")
+	}
+	b.Write(text)
+	formatted := hclwrite.Format(b.Bytes())
+	for range open {
+		formatted = formatted[bytes.IndexByte(formatted, '\n')+1:]
+	}
+	return formatted
+}
+
+// stretch is the part of the source that formatting an edit may change: the file's own blocks that hold the splices, and
+// their neighbours without a blank line between. It begins and ends between blocks.
+func (d *Draft) stretch(splices []splice) (from, to int) {
+	from, to = splices[0].from, 0
+	for _, s := range splices {
+		to = max(to, s.to)
+	}
+	all := d.body.Blocks
+	begin := func(i int) int { return d.lineStart(all[i].TypeRange.Start.Byte) }
+	end := func(i int) int {
+		end, _ := d.nextLine(all[i].CloseBraceRange.End.Byte)
+		return end
+	}
+	apart := func(i int) bool { // block i from the one before it
+		return end(i-1) <= begin(i) && hasBlankLine(d.src[end(i-1):begin(i)])
+	}
+	first := sort.Search(len(all), func(i int) bool { return end(i) >= from })
+	for ; first < len(all) && first > 0 && !apart(first); first-- {
+	}
+	last := sort.Search(len(all), func(i int) bool { return begin(i) > to }) - 1
+	for ; last >= 0 && last+1 < len(all) && !apart(last+1); last++ {
+	}
+	if first < len(all) {
+		from = min(from, begin(first))
+	}
+	if last >= 0 {
+		to = max(to, end(last))
+	}
+	if from == 0 && bytes.HasPrefix(d.src, bom) {
+		from = len(bom)
+	}
+	return from, to
+}
+
+func hasBlankLine(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// layoutLines splits out[from:] into lines as the formatter does.
+func layoutLines(out []byte, from int) (lines []layoutLine) {
+	tokens, _ := hclsyntax.LexConfig(out[from:], "", hcl.Pos{Line: 1, Column: 1, Byte: from})
+	var open []int
+	for len(tokens) > 0 {
+		n := 1 + slices.IndexFunc(tokens, hclfile.EndsLine)
+		if n == 0 {
+			n = len(tokens)
+		}
+		line := layoutLine{from: from, to: tokens[n-1].Range.End.Byte, open: slices.Clone(open), linked: linked(tokens[:n])}
+		if from = line.to; line.to > line.from {
+			lines = append(lines, line)
+		}
+		net := openBrackets(tokens[:n])
+		if net > 0 {
+			open = append(open, net)
+		}
+		for net < 0 && len(open) > 0 {
+			top := &open[len(open)-1]
+			closed := min(-net, *top)
+			*top, net = *top-closed, net+closed
+			if *top == 0 {
+				open = open[:len(open)-1]
+			}
+		}
+		tokens = tokens[n:]
+	}
+	return lines
+}
+
+// linked reports whether the formatter aligns a line with others: by a comment behind something, or by an equals sign
+// whose value ends on the line.
+func linked(line hclsyntax.Tokens) bool {
+	if line[len(line)-1].Type == hclsyntax.TokenEOF {
+		line = line[:len(line)-1]
+	}
+	if len(line) > 1 && line[len(line)-1].Type == hclsyntax.TokenComment {
+		return true
+	}
+	at := slices.IndexFunc(line, func(tok hclsyntax.Token) bool { return tok.Type == hclsyntax.TokenEqual })
+	return at > 0 && openBrackets(line[at:]) == 0
+}
+
+// openBrackets is how many brackets tokens open, less those that they close.
+func openBrackets(tokens hclsyntax.Tokens) (n int) {
+	for _, tok := range tokens {
+		switch tok.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateControl, hclsyntax.TokenTemplateInterp:
+			n++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
+			n--
+		}
+	}
+	return n
+}
+
+// markEdited finds the lines of edited blocks, of new text and next to lines that are gone.
+func (d *Draft) markEdited(out []byte, lines []layoutLine, splices []splice, srcFrom, srcTo int) {
+	of := func(at int) int { return sort.Search(len(lines), func(i int) bool { return lines[i].to > at }) }
+	var mark func(body *hclsyntax.Body)
+	mark = func(body *hclsyntax.Body) {
+		for _, b := range body.Blocks {
+			s := d.sites[b]
+			if b.TypeRange.Start.Byte < srcFrom || b.TypeRange.Start.Byte >= srcTo || s != nil && s.gone {
+				continue
+			}
+			edited := s != nil && (s.label != nil || len(s.values)+len(s.added) > 0)
+			begin, end := of(moved(b.TypeRange.Start.Byte, splices)), of(moved(b.CloseBraceRange.End.Byte-1, splices))
+			for i := begin; i <= end && i < len(lines); i++ {
+				empty := len(bytes.Trim(out[lines[i].from:lines[i].to], "\r\n")) == 0
+				lines[i].edited, lines[i].dirty = edited, edited && !empty
+			}
+			mark(b.Body)
+		}
+	}
+	mark(d.body)
+	grown := 0
+	for _, s := range splices {
+		from := s.from + grown
+		to := from + len(s.text)
+		grown += len(s.text) - (s.to - s.from)
+		for i := of(from - 1); i <= of(to) && i < len(lines); i++ {
+			lines[i].dirty = true
+			lines[i].edited = lines[i].edited || lines[i].from < to && lines[i].to > from
+		}
+	}
+}
+
+// moved is where the byte that stands at src[at] stands in the edited file.
+func moved(at int, splices []splice) int {
+	to := at
+	for _, s := range splices {
+		if s.from > at {
+			break
+		}
+		to += len(s.text) - (s.to - s.from)
+	}
+	return to
+}
+
+// sourceAt is where what stands at out[at] stands in the source. Text that is put in there is taken to follow.
+func sourceAt(at int, splices []splice) int {
+	grown := 0
+	for _, s := range splices {
+		if s.from+grown >= at {
+			break
+		}
+		grown += len(s.text) - (s.to - s.from)
+	}
+	return at - grown
+}

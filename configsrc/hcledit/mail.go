@@ -1,0 +1,189 @@
+package hcledit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// A BodyEdit is new text for a file that a template's body_html or body_text takes by file().
+type BodyEdit struct {
+	Path string // as the file names it: slash-separated, below the config folder
+	Text string
+	// Where names the attribute, as in `body_html of template "WELCOME"`, and Pos is where it stands.
+	Where string
+	Pos   hclfile.Pos
+	// Shared says that another attribute of the same config file takes its text from this file and would change with it.
+	Shared bool
+}
+
+// Bodies are the files that have to change together with the config file, in the order in which the edits were noted. The
+// caller writes them; the config file names the same files before and after.
+func (d *Draft) Bodies() []BodyEdit { return d.bodies }
+
+// Place is where the value of an attribute stands. ok is false where the block or the attribute is not there.
+func (d *Draft) Place(at BlockPath, name string) (pos hclfile.Pos, ok bool) {
+	block, err := d.find(at)
+	if err != nil || block.Body.Attributes[name] == nil {
+		return hclfile.Pos{}, false
+	}
+	return position(block.Body.Attributes[name].Expr), true
+}
+
+// BodyFile is the path that a template's attribute takes its text from by file(), "" where it does not.
+func (d *Draft) BodyFile(project, code, attr string) string {
+	block, err := d.find(BlockPath{"project", project, "template", code})
+	if err != nil {
+		return ""
+	}
+	path, _ := d.bodyPath(block, attr)
+	return path
+}
+
+// bodyPath reads file("path").
+func (doc *document) bodyPath(block *hclsyntax.Block, name string) (path string, at hclfile.Pos) {
+	attr := block.Body.Attributes[name]
+	if attr == nil {
+		return "", at
+	}
+	call, ok := hclfile.Unparen(attr.Expr).(*hclsyntax.FunctionCallExpr)
+	if !ok || call.Name != "file" || len(call.Args) != 1 {
+		return "", at
+	}
+	if text, ok := doc.stringOf(call.Args[0]); ok {
+		return text, position(attr.Expr)
+	}
+	return "", at
+}
+
+// stringOf is the text of a string; ok is false for any other expression.
+func (doc *document) stringOf(e hclsyntax.Expression) (text string, ok bool) {
+	return strings.CutPrefix(doc.Canonical(e), "string ")
+}
+
+// uses counts the attributes that name a file.
+func (doc *document) uses(body *hclsyntax.Body, path string) (n int) {
+	for _, b := range body.Blocks {
+		for name, attr := range b.Body.Attributes {
+			if named, _ := doc.bodyPath(b, name); named == path {
+				n++
+			} else if text, ok := doc.stringOf(attr.Expr); ok && name == "ca_file" && text == path {
+				n++
+			}
+		}
+		n += doc.uses(b.Body, path)
+	}
+	return n
+}
+
+// smtp adds, changes or removes the smtp_config block.
+func (r *rewriter) smtp(old, want *catalog.SMTPConfig) {
+	const typ = "smtp_config"
+	block := r.inner(typ)
+	switch {
+	case want == nil && old == nil:
+	case want == nil:
+		if block == nil {
+			r.do(fmt.Errorf("%w: %s", ErrNoBlock, typ))
+			return
+		}
+		r.d.remove(block)
+	case old == nil:
+		none := catalog.SMTPConfig{Active: true}
+		r.insert(typ, changedFields(none.Fields(), want.Fields()))
+	case block == nil:
+		r.do(fmt.Errorf("%w: %s", ErrNoBlock, typ))
+	default:
+		r.optional(r.d.site(block), old.Fields(), want.Fields())
+	}
+}
+
+// templates removes, changes and adds template blocks. A template is identified by its code.
+func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
+	blocks := make(map[string]*hclsyntax.Block, len(old.Templates))
+	for _, b := range r.project.block.Body.Blocks {
+		if b.Type == "template" && len(b.Labels) == 1 {
+			blocks[b.Labels[0]] = b
+		}
+	}
+	left := make(map[string]*catalog.Template, len(want.Templates))
+	for i := range want.Templates {
+		left[want.Templates[i].Code] = &want.Templates[i]
+	}
+	for i := range old.Templates {
+		was := &old.Templates[i]
+		block, now := blocks[was.Code], left[was.Code]
+		delete(left, was.Code)
+		switch {
+		case block == nil:
+			r.do(fmt.Errorf("%w: template %s", ErrNoBlock, hclfile.Quoted(was.Code)))
+		case now == nil:
+			r.d.remove(block)
+		case !catalog.SameFields(was.Fields(), now.Fields()):
+			r.template(block, was, now)
+		}
+	}
+	for i := range want.Templates {
+		if t := &want.Templates[i]; left[t.Code] == t {
+			r.insert("template "+Quote(t.Code), templateLines(t, want.Project.UUID))
+		}
+	}
+}
+
+// template changes a template block. A body in a file of its own stays there.
+func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template) {
+	before := *old
+	for _, body := range []struct {
+		attr string
+		was  *string
+		now  string
+	}{
+		{"body_html", &before.BodyHTML, want.BodyHTML},
+		{"body_text", &before.BodyText, want.BodyText},
+	} {
+		path, at := r.d.bodyPath(block, body.attr)
+		if path == "" || body.now == "" || *body.was == body.now {
+			continue
+		}
+		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: body.now, Pos: at,
+			Where: body.attr + " of template " + hclfile.Quoted(want.Code), Shared: r.d.uses(r.d.body, path) > 1})
+		*body.was = body.now
+	}
+	if !catalog.SameFields(before.Fields(), want.Fields()) {
+		r.optional(r.d.site(block), before.Fields(), want.Fields())
+	}
+}
+
+// optional is fields for nouns in which an empty text and a port of 0 mean that there is none: the line is removed then.
+func (r *rewriter) optional(s *site, old, want []catalog.Field) {
+	for i, f := range want {
+		if f.Same(old[i]) {
+			continue
+		}
+		expr, set := fieldText(f.Value)
+		switch v := f.Value.(type) {
+		case *string:
+			set = *v != ""
+		case *int:
+			set = *v != 0
+		}
+		if set {
+			r.do(s.set(catalog.Snake(f.Name), expr))
+		} else {
+			s.unset(catalog.Snake(f.Name))
+		}
+	}
+}
+
+// insert adds a new block to the project.
+func (r *rewriter) insert(header string, lines []string) {
+	text, err := formatted(header, lines)
+	r.do(err)
+	if r.err == nil {
+		r.do(r.project.insert(string(text)))
+	}
+}

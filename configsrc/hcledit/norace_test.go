@@ -1,0 +1,5 @@
+//go:build !race
+
+package hcledit
+
+const UnderRace = false

@@ -1,0 +1,247 @@
+package hcledit
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
+)
+
+// A site is a block with the edits that are noted for it.
+type site struct {
+	d       *Draft
+	block   *hclsyntax.Block
+	oneLine bool // in the source
+
+	gone   bool
+	label  *string                              // the new label; nil: it stays
+	values map[*hclsyntax.Attribute]*expression // new values of present attributes; nil: the attribute is removed
+	parts  map[*hclsyntax.Attribute][]splice    // splices that make the new value, where it is not replaced as a whole
+	added  []addition
+	blocks []*blocks
+}
+
+// An addition is a new attribute.
+type addition struct {
+	name  string
+	value *expression
+}
+
+// set notes a new value of an attribute, given as HCL.
+func (s *site) set(name, expr string) error {
+	value, err := parseExpression(name, expr)
+	if err != nil {
+		return err
+	}
+	if at := slices.IndexFunc(s.added, func(a addition) bool { return a.name == name }); at >= 0 {
+		s.added[at].value = value
+		return nil
+	}
+	attr := s.block.Body.Attributes[name]
+	if attr == nil {
+		s.added = append(s.added, addition{name, value})
+		return nil
+	}
+	if s.d.isLiteral(attr.Expr) && s.d.Canonical(attr.Expr) == value.Canonical(value.expr) {
+		delete(s.values, attr) // it says so already
+		return nil
+	}
+	s.replace(attr, value)
+	return nil
+}
+
+func (s *site) replace(attr *hclsyntax.Attribute, value *expression) {
+	if s.values == nil {
+		s.values = map[*hclsyntax.Attribute]*expression{}
+	}
+	s.values[attr] = value
+}
+
+// unset notes that an attribute is removed.
+func (s *site) unset(name string) {
+	attr := s.block.Body.Attributes[name]
+	if attr == nil {
+		return
+	}
+	s.replace(attr, nil)
+	if s.oneLine {
+		return
+	}
+	lines := s.d.lines()
+	end, _ := s.d.nextLine(attr.Expr.Range().End.Byte)
+	lines.remove(lines.of(attr.NameRange.Start.Byte), lines.of(end-1)+1)
+}
+
+// goes reports whether an attribute is removed.
+func (s *site) goes(attr *hclsyntax.Attribute) bool {
+	value, changed := s.values[attr]
+	return changed && value == nil
+}
+
+// attributes are the present attributes that stay, in order.
+func (s *site) attributes() []*hclsyntax.Attribute {
+	return slices.DeleteFunc(hclfile.InOrder(s.block.Body.Attributes), s.goes)
+}
+
+// splices are the edits inside the block and of its label. Removed lines are in the line table instead.
+func (s *site) splices() (all []splice) {
+	if s.gone {
+		return nil
+	}
+	if s.label != nil {
+		rng := s.block.LabelRanges[len(s.block.LabelRanges)-1]
+		all = append(all, splice{rng.Start.Byte, rng.End.Byte, Quote(*s.label)})
+	}
+	if s.oneLine {
+		return append(all, s.lineSplices()...)
+	}
+	for attr, value := range s.values {
+		if parts, ok := s.parts[attr]; ok {
+			all = append(all, parts...)
+			continue
+		}
+		if value != nil {
+			end, _ := s.d.nextLine(attr.Expr.Range().End.Byte)
+			rest := bytes.TrimSpace(s.d.src[attr.Expr.Range().End.Byte:end])
+			all = append(all, s.value(attr, value, s.d.indentAt(attr.NameRange.Start.Byte), len(rest) > 0))
+		}
+	}
+	if len(s.added) > 0 {
+		indent := s.d.innerIndent(s.block)
+		at, _ := s.d.nextLine(s.block.OpenBraceRange.End.Byte)
+		if attrs := s.attributes(); len(attrs) > 0 {
+			last := attrs[len(attrs)-1]
+			indent = s.d.indentAt(last.NameRange.Start.Byte)
+			at, _ = s.d.nextLine(last.Expr.Range().End.Byte)
+		}
+		all = append(all, splice{at, at, s.additions(indent)})
+	}
+	if len(s.blocks) > 0 {
+		i := s.d.after(s.block.CloseBraceRange.Start.Byte) - 1
+		for i > 0 && !hclfile.EndsLine(s.d.Tokens()[i]) { // a comment on the brace's line
+			i--
+		}
+		at := s.d.Tokens()[i].Range.End.Byte
+		lines := s.d.lines()
+		above := lines.above(lines.of(at))
+		all = append(all, splice{at, at, s.insertions(s.d.innerIndent(s.block), lines.is(above, lineBlank) || !s.keepsAny())})
+	}
+	return all
+}
+
+// keepsAny reports whether anything but comments stands in the block, apart from new blocks.
+func (s *site) keepsAny() bool {
+	if len(s.added) > 0 || len(s.attributes()) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.block.Body.Blocks, func(b *hclsyntax.Block) bool {
+		inner := s.d.sites[b]
+		return inner == nil || !inner.gone
+	})
+}
+
+// lineSplices are the edits inside a block on one line. The block is opened up if it gets more than its one attribute.
+func (s *site) lineSplices() []splice {
+	src := func(from, to int) string { return string(s.d.src[from:to]) }
+	open, shut := s.block.OpenBraceRange.End.Byte, s.block.CloseBraceRange.Start.Byte
+	inner := src(open, shut)
+	opens := len(s.added)+len(s.blocks) > 0
+	indent := s.d.innerIndent(s.block)
+	for attr, value := range s.values { // one at most
+		from, to := attr.NameRange.Start.Byte, attr.Expr.Range().End.Byte
+		if value == nil {
+			inner = src(open, from) + src(to, shut)
+			if inner = strings.TrimSpace(inner); inner != "" {
+				inner = " " + inner + " "
+			}
+			continue
+		}
+		opens = opens || strings.Contains(value.Text(value.expr.Range()), "\n")
+		v := s.value(attr, value, indent, strings.TrimSpace(src(to, shut)) != "")
+		if !opens {
+			return []splice{v}
+		}
+		inner = src(open, v.from) + v.text + src(v.to, shut)
+	}
+	if opens {
+		inner = strings.Trim(inner, " \t")
+		if inner != "" {
+			inner = indent + inner + s.d.eol
+		}
+		bare := inner == "" && len(s.added) == 0
+		inner = s.d.eol + inner + s.additions(indent) + s.insertions(indent, bare) + s.d.indentAt(s.block.TypeRange.Start.Byte)
+	} else if len(s.values) == 0 {
+		return nil
+	}
+	return []splice{{open, shut, inner}}
+}
+
+// value is the splice of a new value. more says that something follows the old one on its line.
+func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string, more bool) splice {
+	rng := attr.Expr.Range()
+	text, ok := s.d.inFormOf(attr.Expr, value)
+	if !ok {
+		text = value.indented(indent, s.d.step(s.block))
+	}
+	// Comments in the parentheses around a value stay.
+	if inner := hclfile.Unparen(attr.Expr).Range(); !strings.Contains(text, "\n") ||
+		mayComment(s.d.src[rng.Start.Byte:inner.Start.Byte]) || mayComment(s.d.src[inner.End.Byte:rng.End.Byte]) {
+		more = more || rng != inner
+		rng = inner
+	}
+	if more && (value.endsInHeredoc || ok && !strings.HasSuffix(text, ")")) {
+		text = "(" + text + "\n" + indent + ")" // nothing may follow the heredoc's last line, not even a comment
+	}
+	return splice{rng.Start.Byte, rng.End.Byte, s.d.lineEnding(text)}
+}
+
+// additions are the lines of the new attributes.
+func (s *site) additions(indent string) string {
+	step := s.d.step(s.block)
+	var b strings.Builder
+	columns := s.columns()
+	for _, a := range s.added {
+		pad := 0
+		if n := len(columns); n > 0 && (n == 1 || columns[n-1] == columns[n-2] || columns[n-2] < 0) {
+			pad = max(0, columns[n-1]-len(a.name)-1)
+		}
+		columns = append(columns, len(a.name)+pad+1)
+		b.WriteString(indent + a.name + strings.Repeat(" ", pad) + " = " + a.value.indented(indent, step) + "\n")
+	}
+	return s.d.lineEnding(b.String())
+}
+
+// columns are the distances from name to equals sign of the last two attributes. New attributes are aligned by them; -1 says
+// that the first of the two is not directly above the second.
+func (s *site) columns() (columns []int) {
+	attrs := s.attributes()
+	for i, a := range attrs[max(0, len(attrs)-2):] {
+		columns = append(columns, a.EqualsRange.Start.Column-a.NameRange.Start.Column)
+		if i > 0 && attrs[len(attrs)-2].Expr.Range().End.Line != a.NameRange.Start.Line-1 {
+			columns[0] = -1
+		}
+	}
+	return columns
+}
+
+// insertions is the text of the new blocks, each after a blank line. bare leaves out the first blank line.
+func (s *site) insertions(indent string, bare bool) string {
+	var b strings.Builder
+	for i, block := range s.blocks {
+		if i > 0 || !bare {
+			b.WriteString("\n")
+		}
+		text := indentLines(block.stepped(s.d.step(s.block)), indent, true)
+		if !block.saidBy(text) { // an indentation that heredocs in the text do not bear
+			text = indentLines(block.trimmed(), indent, true)
+		}
+		if !block.saidBy(text) {
+			text = block.trimmed()
+		}
+		b.WriteString(text)
+	}
+	return s.d.lineEnding(b.String())
+}
