@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -65,8 +64,6 @@ type hotConn struct {
 	ids  idRange
 	lane int // which of the metrics' lanes the connection counts in
 
-	yield yield
-
 	question resolver.Question
 	expected bool // question is what the present message asks, and all that it asks
 	told     told
@@ -77,33 +74,6 @@ type told struct {
 	answer *resolver.Answer
 	err    error
 	asked  time.Time // zero where it has not been asked
-}
-
-// A yield tells whether it pays to let others go first. Who does so while the cores are not busy gives up a place in the
-// scheduler's queue for nothing, and may wait behind some long work for it.
-type yield struct {
-	score  int8  // above 0: the last times it has paid
-	untold uint8 // reads since it was tried
-}
-
-const probeEvery = 64
-
-func (y *yield) worth() bool {
-	y.untold++
-	return y.score > 0 || y.untold >= probeEvery
-}
-
-// learn takes note of a read, and of whether its bytes were there at once.
-func (y *yield) learn(yielded, there bool) {
-	if !yielded {
-		return
-	}
-	y.untold = 0
-	if there {
-		y.score = min(y.score+2, 8)
-	} else {
-		y.score = max(y.score-3, 0)
-	}
 }
 
 // Read hands over the head of the next message; what is left of the present message's body is dropped. After a refusal it
@@ -293,18 +263,7 @@ func (c *conn) readOnce(p []byte) (int, error) {
 		c.active.Store(int64(c.times.clock.now()))
 	}
 	if c.direct != nil {
-		if !c.times.served || c.times.message != 0 {
-			return c.direct.read(p)
-		}
-		// The next request is seldom there yet. Where all cores are busy, there are others to answer first, and when their
-		// turn is over it has often come: that saves a read in vain, the waiting and the waking.
-		yields := c.hot.yield.worth()
-		if yields {
-			runtime.Gosched()
-		}
-		n, err := c.direct.read(p)
-		c.hot.yield.learn(yields, !c.direct.reading.waited)
-		return n, err
+		return c.direct.read(p)
 	}
 	return c.Conn.Read(p)
 }

@@ -24,8 +24,6 @@ type rawCall struct {
 	p     []byte
 	n     int
 	errno syscall.Errno
-
-	waited bool // the socket was not ready at first
 }
 
 // newRawIO returns nil for what is no socket of the system's.
@@ -54,7 +52,6 @@ func (c *rawCall) try(trap, fd uintptr) bool {
 			return true
 		case syscall.EINTR:
 		case syscall.EAGAIN:
-			c.waited = true
 			return false
 		default:
 			c.errno = errno

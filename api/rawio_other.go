@@ -5,9 +5,7 @@ package api
 import "net"
 
 // A rawIO is there on Linux only; elsewhere connections are read and written the usual way.
-type rawIO struct {
-	reading struct{ waited bool }
-}
+type rawIO struct{}
 
 func newRawIO(net.Conn) *rawIO { return nil }
 
