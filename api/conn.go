@@ -64,16 +64,14 @@ type hotConn struct {
 	ids  idRange
 	lane int // which of the metrics' lanes the connection counts in
 
-	question resolver.Question
-	expected bool // question is what the present message asks, and all that it asks
-	told     told
+	asked asked
 }
 
-// told is what the resolver has said to the present message's question in the fast path, where it was no plain answer.
-type told struct {
-	answer *resolver.Answer
-	err    error
-	asked  time.Time // zero where it has not been asked
+// asked is the resolver's answer to the present message where the fast path had to leave the message to the handler,
+// which then does not ask again.
+type asked struct {
+	answer *resolver.Answer // nil: the fast path did not ask
+	at     time.Time
 }
 
 // Read hands over the head of the next message; what is left of the present message's body is dropped. After a refusal it
@@ -98,7 +96,7 @@ func (c *conn) Read(p []byte) (int, error) {
 // where it is, in p.
 func (c *conn) readHead(p []byte) (int, error) {
 	for {
-		c.in.scan = headScan{}
+		c.in.scan, c.hot.asked = headScan{}, asked{}
 		if len(c.in.held) > 0 {
 			return c.gatherHead(p)
 		}
@@ -123,8 +121,8 @@ func (c *conn) readHead(p []byte) (int, error) {
 			c.hold(p[:n])
 			return c.gatherHead(p)
 		}
-		if plain := c.expect(p[:end]); plain && end == n && !c.in.scan.hasBody() {
-			answered, err := c.takeFastPath()
+		if end == n && !c.in.scan.hasBody() {
+			answered, err := c.takeFastPath(p[:end])
 			if err != nil {
 				return 0, err
 			}
@@ -146,7 +144,6 @@ func (c *conn) gatherHead(p []byte) (int, error) {
 		case end > len(p) || end == 0 && len(c.in.held) >= len(p):
 			return c.refuse(p, c.in.held, refuseHeadSize)
 		case end > 0:
-			c.expect(c.in.held[:end])
 			n := copy(p, c.in.held)
 			rest := c.in.held[n:]
 			c.in.held = c.in.held[:0]

@@ -102,31 +102,32 @@ func plainHost(b []byte) bool {
 	return b[n] == ':' && len(port) > 0 && (len(port) < 5 || len(port) == 5 && string(port) <= "65535")
 }
 
-// expect looks whether the message whose head has come in is a plain question for resolve, before anything else is done
-// about it: the answer can be fetched from main memory meanwhile. It reports whether nothing else is in the request
-// line. What is more than one domain, spelled as it is, is no host name, so that it is left to the handler.
-func (c *conn) expect(head []byte) (plain bool) {
-	c.hot.expected, c.hot.told = false, told{}
-	if c.server == nil || len(head) < len(plainQuestion) || string(head[:len(plainQuestion)]) != plainQuestion {
-		return false
+// plainDomain returns the query's domain, as it is spelled, where the request line is that of a plain question, else nil.
+// A value with escapes or more parameters is no host name, so the resolver refuses it and the handler takes over.
+func plainDomain(head []byte) []byte {
+	if len(head) < len(plainQuestion) || string(head[:len(plainQuestion)]) != plainQuestion {
+		return nil
 	}
 	value := head[len(plainQuestion):]
 	end := bytes.IndexByte(value, ' ')
-	if end <= 0 {
-		return false
+	if end < 0 || !bytes.HasPrefix(value[end:], []byte(" HTTP/1.1\r\n")) {
+		return nil
 	}
-	c.hot.expected = c.server.resolver.Expect(&c.hot.question, value[:end])
-	return c.hot.expected && bytes.HasPrefix(value[end:], []byte(" HTTP/1.1\r\n"))
+	return value[:end]
 }
 
-// takeFastPath answers the message that has come in, which is a plain request line and a header, if that can be done
-// here. An error is the connection's.
-func (c *conn) takeFastPath() (answered bool, err error) {
+// takeFastPath answers the message that has come in, which is a whole head without a body, if that can be done here. An
+// error is the connection's.
+func (c *conn) takeFastPath(head []byte) (answered bool, err error) {
 	f := &c.in.scan.fields
-	if !c.times.served || f.odd || f.hosts != 1 || f.key == nil || !c.server.fast() || !c.life.beginAnswer() {
+	if c.server == nil || !c.times.served || f.odd || f.hosts != 1 || f.key == nil {
 		return false, nil
 	}
-	if response := c.server.plainAnswer(c, f); response != nil {
+	domain := plainDomain(head)
+	if len(domain) == 0 || !c.server.fast() || !c.life.beginAnswer() {
+		return false, nil
+	}
+	if response := c.server.plainAnswer(c, f, domain); response != nil {
 		c.times.endMessage()
 		_, err = c.Write(response)
 		answered = true
@@ -149,24 +150,26 @@ func (s *Server) fast() bool {
 	return !s.accessLogResolve && !s.loading.Load() && !s.admitted.stopping.Load()
 }
 
-// plainAnswer makes the whole response to the question that c expects, nil where it has to go through the library; what
-// the resolver has said by then the handler finds in c. The response is c's memory.
-func (s *Server) plainAnswer(c *conn, f *headFields) (response []byte) {
+// plainAnswer makes the whole response to a question for domain, nil where it has to go through the library; the handler
+// then finds the resolver's answer in c. The response is c's memory.
+func (s *Server) plainAnswer(c *conn, f *headFields, domain []byte) (response []byte) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.log.Error("fast path panicked, the handler takes over", "cause", cause, "stack", string(debug.Stack()))
 			response = nil
 		}
 	}()
-	s.resolver.Approach(&c.hot.question)
 	now := time.Now()
 	key, failure := s.keys.verify(f.key, now)
 	if failure != keyGood || key.Allow&resolvePermissions == 0 {
 		return nil
 	}
-	answer, err := s.resolver.ResolveExpected(&c.hot.question)
-	if err != nil || refusedAnswer(key, answer) != nil || !s.fast() {
-		c.hot.told = told{answer, err, now}
+	answer, err := s.resolver.Resolve(domain, resolver.Nested)
+	if err != nil {
+		return nil
+	}
+	if refusedAnswer(key, answer) != nil || !s.fast() {
+		c.hot.asked = asked{answer, now}
 		return nil
 	}
 	lane := &s.metrics.resolved[c.hot.lane]

@@ -58,14 +58,8 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 
 // ask finds the answer to what the query string says, or what is wrong with it.
 func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*resolver.Answer, error) {
-	if c != nil {
-		if t := c.hot.told; !t.asked.IsZero() {
-			c.hot.told = told{}
-			return t.answer, t.err
-		}
-	}
-	if c != nil && c.hot.expected {
-		return s.resolver.ResolveExpected(&c.hot.question)
+	if c != nil && c.hot.asked.answer != nil {
+		return c.hot.asked.answer, nil
 	}
 	q := parseResolveQuery(ctx.URI().QueryString())
 	if q.domains != 1 || q.forms > 0 || q.domainBad {

@@ -159,11 +159,8 @@ func allowed(table []route, path string) string {
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	now := ctx.Time()
 	c, _ := ctx.Conn().(*conn)
-	if c != nil && c.hot.expected {
-		s.resolver.Approach(&c.hot.question)
-		if asked := c.hot.told.asked; !asked.IsZero() {
-			now = asked
-		}
+	if c != nil && c.hot.asked.answer != nil {
+		now = c.hot.asked.at
 	}
 	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID), c)
 	defer s.afterHandler(ctx, c)

@@ -17,11 +17,7 @@ func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 	if err != nil {
 		return nil, invalidDomain(err)
 	}
-	return r.resolve(host, idn, maphash.Bytes(r.seed, host), form)
-}
-
-// resolve is Resolve for a name as AppendHost makes it.
-func (r *Resolver) resolve(host []byte, idn bool, hash uint64, form Form) (*Answer, error) {
+	hash := maphash.Bytes(r.seed, host)
 	// Asked before an "xn--" name is checked any further: only canonical names are ever put in.
 	if a := r.cached(host, hash, form); a != nil {
 		return a, nil
