@@ -35,12 +35,8 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 
 // applyTo follows the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, error) {
-	var prepared []*Answer
 	began := false
-	effect, err := st.Apply(c, r.options.Now(), func(next *store.Preview) {
-		if next != nil && st == r.reads.Load() {
-			prepared = r.prepare(next)
-		}
+	effect, err := st.Apply(c, r.options.Now(), func(*store.Preview) {
 		began = true
 		r.beginChange(st)
 	})
@@ -56,21 +52,9 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 		err = r.settle(st)
 		r.unsettled = err != nil // then the next change tries again, or the store that takes over
 	}
-	rest := c.Rest
-	if rest == nil {
-		rest = func() {}
-	}
-	if prepared != nil {
-		_ = st.Warm(rest) // what cannot be read now fails who asks for it
-	}
 	r.stamps.raise(effect, r.hashName)
-	if effect.Defaults {
-		prepared = nil // they say what the old ones made of them
-	}
-	r.getReady(prepared)
 	r.endChange()
 	r.dropChangedSecrets(effect)
-	r.place(prepared, rest)
 	return effect, err
 }
 

@@ -17,9 +17,6 @@
 // change to one project leaves the entries of all others alone. See stamps.go for why this holds. From the commit to the
 // epoch, who reads the store reads the state before: a change shows in all answers at one moment.
 //
-// A change of thousands of files makes everything stale at once. What is asked for most is made ready for that moment
-// (prepare.go), from what the store is going to say.
-//
 // # What changed
 //
 // Events is a bounded history of what Apply has done, for those who keep answers of their own. It is filled when the

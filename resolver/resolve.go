@@ -57,11 +57,6 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 			r.metrics.hits.add(hash)
 			return a
 		}
-		if a := r.isReady(key, host, form); a != nil {
-			r.front.put(key, a)
-			r.metrics.hits.add(hash)
-			return a
-		}
 		if first != nil { // it is on its way into ristretto, or ristretto has lost it
 			r.keepSoon(first)
 			r.metrics.hits.add(hash)
@@ -122,6 +117,15 @@ func (r *Resolver) buildAndKeep(host string, hash uint64, form Form) (*Answer, e
 		r.keepSoon(a)
 	}
 	return a, nil
+}
+
+// keep puts an answer about a project into ristretto.
+func (r *Resolver) keep(a *Answer) {
+	if !r.known.Set(cacheKey(a.hash, a.form), a, a.cost()) {
+		r.front.drop(a)
+	} else if a.seen.project != nil {
+		a.seen.project.holders.Add(1)
+	}
 }
 
 // left is called with each answer that leaves ristretto.

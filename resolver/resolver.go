@@ -62,7 +62,6 @@ type Resolver struct {
 	// is being filled from the files.
 	reads, writes atomic.Pointer[store.Store]
 	settled       atomic.Pointer[settled]
-	ready         atomic.Pointer[ready]        // what is not in the cache yet, after a large change
 	before        atomic.Pointer[store.Moment] // the state before the change that is under way
 	// applying is held by whoever changes the store or exchanges it, around all of begun … epoch (see stamps).
 	applying  sync.Mutex
