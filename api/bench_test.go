@@ -50,8 +50,7 @@ func hotServer(tb testing.TB) (*Server, *fasthttp.RequestCtx) {
 	ctx.Init2(c, nil, false)
 	req.CopyTo(&ctx.Request)
 	// The answer gets into the cache a moment after it was built.
-	s.serveOnce(ctx)
-	for r.Metrics().CacheBytes == 0 {
+	for s.serveOnce(ctx); r.Metrics().Hits == 0; s.serveOnce(ctx) {
 		runtime.Gosched()
 	}
 	if got := ctx.Response.StatusCode(); got != 200 {

@@ -17,7 +17,7 @@ var plan = map[string][]string{
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2",
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store",
-		"github.com/dgraph-io/ristretto/v2"},
+		"github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
 	"fingerpost/configsrc/seal":    {"fingerpost/resolver/catalog", "filippo.io/age"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
