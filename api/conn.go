@@ -43,7 +43,7 @@ type conn struct {
 
 	spoke   atomic.Bool  // the first byte has come
 	known   atomic.Bool  // a good key has come
-	active  atomic.Int64 // about when it last began to wait for a request, on admitted.clock
+	active  atomic.Int64 // about when it last began to wait for a request, see admission.now
 	lingers atomic.Bool  // the client may still be sending
 	life    life
 	charge  bodyCharge // of the present request
@@ -150,7 +150,7 @@ func (c *conn) gatherHead(p []byte) (int, error) {
 			c.hold(rest) // moves it to the front of the same array
 			return c.beginMessage(p[:n], end)
 		}
-		c.times.beginMessage()
+		c.times.beginMessage(time.Now())
 		n, err := c.readSocket(p)
 		c.hold(p[:n])
 		if n == 0 && err != nil {
@@ -180,7 +180,7 @@ func (c *conn) beginMessage(got []byte, end int) (int, error) {
 	c.keepHead(got[:end])
 	c.holdBefore(got[end:])
 	if scan.hasBody() {
-		c.times.beginMessage()
+		c.times.beginMessage(time.Now())
 		c.in.coded, c.in.chunks = scan.chunked, chunkScan{}
 		c.in.left = max(scan.length, 0)
 	} else {
@@ -244,21 +244,25 @@ func (c *conn) holdBefore(b []byte) {
 }
 
 func (c *conn) readSocket(p []byte) (int, error) {
-	for {
-		n, err := c.readOnce(p)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.times.forgive() {
-			return n, err
-		}
-	}
-}
-
-func (c *conn) readOnce(p []byte) (int, error) {
-	if by, set := c.times.forRead(); set {
+	now := time.Now()
+	if by, set := c.times.forRead(now); set {
 		if err := c.Conn.SetReadDeadline(by); err != nil {
 			return 0, err
 		}
-		c.active.Store(int64(c.times.clock.now()))
+		c.active.Store(int64(now.Sub(c.admitted.begun)))
 	}
+	n, err := c.readRaw(p)
+	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	by, ok := c.times.onceMore()
+	if !ok || c.Conn.SetReadDeadline(by) != nil {
+		return 0, err
+	}
+	return c.readRaw(p)
+}
+
+func (c *conn) readRaw(p []byte) (int, error) {
 	if c.direct != nil {
 		return c.direct.read(p)
 	}
@@ -267,27 +271,20 @@ func (c *conn) readOnce(p []byte) (int, error) {
 
 // Write writes p, all of it or an error.
 func (c *conn) Write(p []byte) (int, error) {
-	done := 0
-	for {
-		n, err := c.writeOnce(p[done:])
-		if done += n; err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.times.forgive() {
-			return done, err
-		}
-	}
-}
-
-func (c *conn) writeOnce(p []byte) (int, error) {
-	if by, set := c.times.forWrite(); set {
+	if by, set := c.times.forWrite(time.Now()); set {
 		if err := c.Conn.SetWriteDeadline(by); err != nil {
 			return 0, err
 		}
 	}
-	naps, begun := c.times.clock.naps.Load(), c.times.clock.now()
 	n, err := c.writeSocket(p)
-	c.times.written += int64(n)
-	if c.times.clock.naps.Load() == naps { // else it was not the peer who took the time
-		c.times.blocked += c.times.clock.now() - begun
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if by, ok := c.times.onceMore(); ok && c.Conn.SetWriteDeadline(by) == nil {
+			var more int
+			more, err = c.writeSocket(p[n:])
+			n += more
+		}
 	}
+	c.times.written += int64(n)
 	return n, err
 }
 

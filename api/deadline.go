@@ -1,153 +1,86 @@
 package api
 
-import (
-	"sync"
-	"sync/atomic"
-	"time"
+import "time"
+
+const (
+	// minWriteRate is what a peer must take of a long answer, in bytes a second, on top of the write timeout.
+	minWriteRate = 16 << 10
+	// lastLook is how long a read or write may take that is tried once more after its deadline. The deadline may have
+	// passed while the process stood still (a paused container, SIGSTOP): what the peer sent meanwhile is still served.
+	lastLook = 50 * time.Millisecond
 )
 
-// minWriteRate is what a peer must take of a long answer, in bytes a second, on top of the write timeout.
-const minWriteRate = 16 << 10
-
-// A ticker is a clock that costs nothing to read: the library's three deadlines a request take as long as all that
-// resolve does. It runs between start and stop and counts from when it was made, so that a jump of the wall clock moves
-// no deadline. While the process stands still (a paused container, SIGSTOP, a suspended machine) it does, too: then it is
-// behind until somebody lets it catch up.
-type ticker struct {
-	zero    time.Time // with a monotonic reading
-	every   time.Duration
-	elapsed atomic.Int64
-	naps    atomic.Int64 // how often it was behind by several steps
-	once    sync.Once
-	stopped chan struct{}
-}
-
-func newTicker(every time.Duration) *ticker {
-	return &ticker{zero: time.Now(), every: every, stopped: make(chan struct{})}
-}
-
-// start sets the clock going; further calls do nothing.
-func (t *ticker) start() {
-	t.once.Do(func() {
-		t.catchUp()
-		go func() {
-			beat := time.NewTicker(t.every)
-			defer beat.Stop()
-			for {
-				select {
-				case <-beat.C:
-					t.catchUp()
-				case <-t.stopped:
-					return
-				}
-			}
-		}()
-	})
-}
-
-// now is the time since zero, a little late.
-func (t *ticker) now() time.Duration { return time.Duration(t.elapsed.Load()) }
-
-// napSteps is how many steps of the ticker are no delay any more.
-const napSteps = 4
-
-// catchUp sets the clock, and counts a nap if it was far behind. It may be called from any goroutine: whoever reads the
-// clock after a nap sees it counted.
-func (t *ticker) catchUp() {
-	for {
-		then, now := t.elapsed.Load(), int64(time.Since(t.zero))
-		if now <= then {
-			return
-		}
-		if time.Duration(now-then) > napSteps*t.every {
-			t.naps.Add(1)
-		}
-		if t.elapsed.CompareAndSwap(then, now) {
-			return
-		}
-	}
-}
-
-// deadlines are those of one connection. They may fall early by the ticker's step and by slack: setting one on a socket
-// is dear, so it is done once per slack and not once per request. Time for which the process stood still does not count:
-// the peer could do nothing about it.
+// deadlines are those of one connection. Setting one on a socket is a large part of a resolve's cost, so one that falls
+// early by less than slack stays as it is: that is one call per slack, and not two per request.
 type deadlines struct {
-	clock   *ticker
 	limits  *Limits
 	slack   time.Duration
-	served  bool          // a message has been read
-	message time.Duration // by when the present message must be there; 0 while none has begun
-	reading time.Duration // what is set on the socket
-	writing time.Duration
-	naps    int64 // of the clock, that are forgiven
+	served  bool      // a message has been read
+	message time.Time // by when the present message must be there; zero while none has begun
+	reading time.Time // what is set on the socket
+	writing time.Time
+	late    bool // the present message or its answer has had its last look
 
-	written int64         // since the last read
-	blocked time.Duration // in writing it
+	answer  time.Time // when the present answer began; zero before
+	written int64     // of it
 }
 
 // beginMessage gives the peer the read timeout for the message of which a part has come.
-func (d *deadlines) beginMessage() {
-	if d.message == 0 {
-		d.message = d.clock.now() + d.limits.Read
+func (d *deadlines) beginMessage(now time.Time) {
+	if d.message.IsZero() {
+		d.message = now.Add(d.limits.Read)
 	}
 }
 
-func (d *deadlines) endMessage() { d.message, d.served = 0, true }
-
-// forRead returns the deadline to set before the next read, if it needs setting.
-func (d *deadlines) forRead() (by time.Time, set bool) {
-	d.written, d.blocked = 0, 0
-	if d.holds(d.reading, d.readBy()) {
-		return time.Time{}, false
-	}
-	d.forgive() // the clock may be behind
-	d.reading = d.readBy()
-	return d.clock.zero.Add(d.reading), true
+// endMessage is called when a message has been read, right before its answer.
+func (d *deadlines) endMessage() {
+	d.message, d.served, d.late = time.Time{}, true, false
+	d.answer, d.written = time.Time{}, 0
 }
 
-func (d *deadlines) readBy() time.Duration {
+// forRead returns the deadline to set before the next read, if it needs setting. now is the present time.
+func (d *deadlines) forRead(now time.Time) (by time.Time, set bool) {
+	d.answer, d.written = time.Time{}, 0
 	switch {
-	case d.message != 0:
-		return d.message
+	case !d.message.IsZero():
+		by = d.message
 	case d.served:
-		return d.clock.now() + d.limits.Idle
+		by = now.Add(d.limits.Idle)
+	default:
+		by = now.Add(d.limits.Read)
 	}
-	return d.clock.now() + d.limits.Read
-}
-
-// forWrite is forRead for a write. A peer has the write timeout, more for what it has taken and less for what it has
-// kept the server waiting.
-func (d *deadlines) forWrite() (by time.Time, set bool) {
-	if d.holds(d.writing, d.writeBy()) {
+	if d.holds(d.reading, by) {
 		return time.Time{}, false
 	}
-	d.forgive()
-	d.writing = d.writeBy()
-	return d.clock.zero.Add(d.writing), true
+	d.reading = by
+	return by, true
 }
 
-func (d *deadlines) writeBy() time.Duration {
-	more := time.Duration(d.written/minWriteRate) * time.Second
-	return d.clock.now() + d.limits.Write + more - d.blocked
+// forWrite is forRead for a write. A peer has the write timeout for an answer, and more for what it has taken of it.
+func (d *deadlines) forWrite(now time.Time) (by time.Time, set bool) {
+	if d.answer.IsZero() {
+		d.answer = now
+	}
+	by = d.answer.Add(d.limits.Write + time.Duration(d.written/minWriteRate)*time.Second)
+	if d.holds(d.writing, by) {
+		return time.Time{}, false
+	}
+	d.writing = by
+	return by, true
 }
 
 // holds reports whether what is set on the socket need not be moved.
-func (d *deadlines) holds(have, want time.Duration) bool {
-	late := want - have
+func (d *deadlines) holds(have, want time.Time) bool {
+	late := want.Sub(have)
 	return late >= 0 && late < d.slack
 }
 
-// forgive reports whether the process has stood still since this was asked last. What is set on the socket is of before
-// then, and may have passed: the next read or write sets it anew, and one that failed may be tried again.
-func (d *deadlines) forgive() bool {
-	d.clock.catchUp()
-	naps := d.clock.naps.Load()
-	if naps == d.naps {
-		return false
+// onceMore returns the deadline of a last look, which each message and its answer has once. What is set on the socket must
+// be set anew after it.
+func (d *deadlines) onceMore() (by time.Time, ok bool) {
+	if d.late {
+		return time.Time{}, false
 	}
-	d.naps, d.reading, d.writing = naps, 0, 0
-	if d.message != 0 {
-		d.message = d.clock.now() + d.limits.Read
-	}
-	return true
+	d.late, d.reading, d.writing = true, time.Time{}, time.Time{}
+	return time.Now().Add(lastLook), true
 }

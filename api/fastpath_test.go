@@ -40,9 +40,8 @@ func (c *recordedConn) Close() error {
 
 // admit makes a connection of s's, as its listener does. The gate answers by itself where fast is set.
 func (s *Server) admit(peer net.Conn, fast bool) *conn {
-	s.admitted.clock.start()
 	c := &conn{Conn: peer, raw: peer, admitted: s.admitted, services: Platform,
-		times: deadlines{clock: s.admitted.clock, limits: &s.admitted.limits, slack: s.admitted.limits.slack()}}
+		times: deadlines{limits: &s.admitted.limits, slack: s.admitted.limits.slack()}}
 	if fast {
 		c.server, c.times.served = s, true
 	}

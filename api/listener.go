@@ -20,14 +20,14 @@ const (
 // An admission counts connections, over all listeners of a server, in total and per peer address, and knows them all.
 type admission struct {
 	limits   Limits
-	clock    *ticker
+	begun    time.Time     // has a monotonic reading: a jump of the wall clock changes nothing
 	slots    chan struct{} // holds one token per open connection
 	stopping atomic.Bool   // no connection may wait for a request any more
 
 	mu    sync.Mutex // guards what follows
 	conns map[*conn]struct{}
 	peers map[netip.Addr]int
-	good  map[netip.Addr]time.Duration // when a peer's good key was last seen, on clock; at most maxGoodPeers
+	good  map[netip.Addr]time.Duration // when a peer's good key was last seen, see now; at most maxGoodPeers
 
 	admitted int // since the start
 }
@@ -35,13 +35,16 @@ type admission struct {
 func newAdmission(limits Limits) *admission {
 	return &admission{
 		limits: limits,
-		clock:  newTicker(limits.slack() / 4),
+		begun:  time.Now(),
 		slots:  make(chan struct{}, limits.Conns),
 		conns:  make(map[*conn]struct{}),
 		peers:  make(map[netip.Addr]int),
 		good:   make(map[netip.Addr]time.Duration),
 	}
 }
+
+// now is the time since the admission began.
+func (a *admission) now() time.Duration { return time.Since(a.begun) }
 
 // killSilent cuts the connections that have sent nothing yet, and keeps the others from waiting for another request.
 // Those that wait already are the library's to close; the silent ones it takes for busy.
@@ -85,7 +88,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		limits := &l.admitted.limits
 		c := &conn{
 			Conn: raw, raw: raw, admitted: l.admitted, peer: peerAddr(raw.RemoteAddr()), services: l.services, server: l.server,
-			times: deadlines{clock: l.admitted.clock, limits: limits, slack: limits.slack()},
+			times: deadlines{limits: limits, slack: limits.slack()},
 		}
 		if l.tls != nil {
 			// The handshake runs with the first read, under its deadline and off this goroutine.

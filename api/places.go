@@ -123,7 +123,7 @@ func (a *admission) evict(good bool) (evicted int) {
 			}
 		}
 		active := c.active.Load()
-		if class < 2 || good || a.clock.now()-time.Duration(active) >= longIdle {
+		if class < 2 || good || a.now()-time.Duration(active) >= longIdle {
 			all = append(all, candidate{c, class, active})
 		}
 	}
@@ -166,7 +166,7 @@ func (a *admission) remember(peer netip.Addr) {
 		}
 		delete(a.good, oldest)
 	}
-	a.good[peer] = a.clock.now()
+	a.good[peer] = a.now()
 }
 
 func (a *admission) isGood(peer netip.Addr) bool {
@@ -181,5 +181,5 @@ func (a *admission) goodLocked(peer netip.Addr) bool {
 		return true
 	}
 	seen, has := a.good[peer]
-	return has && a.clock.now()-seen < goodFor
+	return has && a.now()-seen < goodFor
 }

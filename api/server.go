@@ -220,7 +220,6 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 		return ln.Close()
 	}
 	s.listeners = append(s.listeners, l)
-	s.admitted.clock.start()
 	s.mu.Unlock()
 	if err := s.http.Serve(l); err != nil {
 		l.Close()
@@ -235,7 +234,6 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 // A Server cannot be used again after it.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	again := s.stopping
 	s.stopping = true
 	for _, l := range s.listeners {
 		l.Close()
@@ -250,8 +248,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.admitted.killAll()
 	s.anonymous.flush()
-	if !again {
-		close(s.admitted.clock.stopped)
-	}
 	return err
 }
