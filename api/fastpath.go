@@ -147,7 +147,7 @@ func (c *conn) takeFastPath(head []byte) (answered bool, err error) {
 
 // fast reports whether nothing stands against the fast path at the moment.
 func (s *Server) fast() bool {
-	return !s.accessLogResolve && !s.loading.Load() && !s.admitted.stopping.Load()
+	return !s.noFastPath && !s.accessLogResolve && !s.loading.Load() && !s.admitted.stopping.Load()
 }
 
 // plainAnswer makes the whole response to a question for domain, nil where it has to go through the library; the handler

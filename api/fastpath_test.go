@@ -249,6 +249,23 @@ func TestFastPathStepsAside(t *testing.T) {
 	}
 }
 
+// TestWithoutFastPath: a server without it gives the same bytes, by the handler.
+func TestWithoutFastPath(t *testing.T) {
+	s, fill := fastServer(t)
+	for _, text := range plainRequests {
+		request := fill(text)
+		want := steady(s.askEither(request))
+		s.noFastPath = true
+		if fast := s.askGate(request); len(fast) > 0 {
+			t.Errorf("%q\nis answered\n%s\nby a fast path that is off", request, fast)
+		}
+		if got := steady(s.askEither(request)); got != want {
+			t.Errorf("%q\nis answered\n%s\nwithout the fast path, and\n%s\nwith it", request, got, want)
+		}
+		s.noFastPath = false
+	}
+}
+
 // TestFastPathIsNotCutOff: the library takes a connection in the fast path for idle, and closes it when it stops.
 func TestFastPathIsNotCutOff(t *testing.T) {
 	s, fill := fastServer(t)

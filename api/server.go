@@ -42,6 +42,8 @@ type Options struct {
 	ResolveMaxAge time.Duration
 	// AccessLogResolve puts resolve into the access log too.
 	AccessLogResolve bool
+	// NoFastPath leaves plain resolve requests to the HTTP library and the handler, too, which answer the same bytes.
+	NoFastPath bool
 	// BlockedKeyIDs are public ids of keys that are refused although the files declare them.
 	BlockedKeyIDs map[string]bool
 	// AuthIssuer is the iss claim that tokens must have. "": DefaultAuthIssuer.
@@ -128,6 +130,7 @@ type Server struct {
 	loading          atomic.Bool // see SetLoading
 	cacheControl     []byte
 	accessLogResolve bool
+	noFastPath       bool
 	authIssuer       string
 
 	mu        sync.Mutex // guards listeners and stopping
@@ -160,6 +163,7 @@ func New(o Options) (*Server, error) {
 		ids:              newRequestIDs(),
 		metrics:          newMetrics(),
 		accessLogResolve: o.AccessLogResolve,
+		noFastPath:       o.NoFastPath,
 		authIssuer:       o.AuthIssuer,
 	}
 	s.anonymous.log = o.Logger
