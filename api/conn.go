@@ -26,9 +26,8 @@ const (
 // behind a message that it refuses. Read and Write are for the goroutine that serves the connection; Close, kill and
 // idle may be called from any.
 type conn struct {
-	net.Conn          // the peer, under TLS where there is some
+	net.Conn          // the peer, through TLS where there is some
 	raw      net.Conn // the socket below
-	direct   *rawIO   // to the socket; nil under TLS, and where there is no such way
 	admitted *admission
 	peer     netip.Addr // the IPv4 address, or the /64 of the IPv6 address; invalid for a Unix socket
 	services Services
@@ -251,20 +250,13 @@ func (c *conn) readSocket(p []byte) (int, error) {
 		}
 		c.active.Store(int64(now.Sub(c.admitted.begun)))
 	}
-	n, err := c.readRaw(p)
+	n, err := c.Conn.Read(p)
 	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
 	by, ok := c.times.onceMore()
 	if !ok || c.Conn.SetReadDeadline(by) != nil {
 		return 0, err
-	}
-	return c.readRaw(p)
-}
-
-func (c *conn) readRaw(p []byte) (int, error) {
-	if c.direct != nil {
-		return c.direct.read(p)
 	}
 	return c.Conn.Read(p)
 }
@@ -276,23 +268,16 @@ func (c *conn) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := c.writeSocket(p)
+	n, err := c.Conn.Write(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if by, ok := c.times.onceMore(); ok && c.Conn.SetWriteDeadline(by) == nil {
 			var more int
-			more, err = c.writeSocket(p[n:])
+			more, err = c.Conn.Write(p[n:])
 			n += more
 		}
 	}
 	c.times.written += int64(n)
 	return n, err
-}
-
-func (c *conn) writeSocket(p []byte) (int, error) {
-	if c.direct != nil {
-		return c.direct.write(p)
-	}
-	return c.Conn.Write(p)
 }
 
 // Close gives the connection back, at once or when the fast path has answered. After an answer to a request that was not

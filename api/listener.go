@@ -94,7 +94,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			// The handshake runs with the first read, under its deadline and off this goroutine.
 			c.Conn = tls.Server(raw, l.tls)
 		} else {
-			c.direct = newRawIO(raw)
+			c.Conn = newRawConn(raw)
 		}
 		if l.admitted.enter(c, l.closing) {
 			return c, nil

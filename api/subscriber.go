@@ -293,7 +293,7 @@ func (u *subscriber) send(b []byte) error {
 	if err := u.conn.SetWriteDeadline(time.Now().Add(most)); err != nil {
 		return err
 	}
-	_, err := u.conn.writeSocket(b)
+	_, err := u.conn.Conn.Write(b)
 	return err
 }
 
