@@ -1,11 +1,11 @@
 // Package api speaks HTTP (contract http.md): it turns requests into questions to the resolver and answers into the
 // envelope, and it keeps bad input and slow or hostile peers away from the rest of the house.
 //
-// A request goes through four layers. A listener (listener.go) admits connections within the caps, closes quiet ones
-// where places are short (places.go) and survives running out of descriptors. A conn (conn.go, framing.go) lets only strictly framed messages through, one at a time. fasthttp
-// parses and carries their heads; a handler reads the body when all that does not need it is good (body.go). Server.handle (routes.go) gives each its request id, checks the key, runs the handler and
-// records it; resolve takes a shorter way through resolve.go that allocates nothing. A plain question for resolve takes the
-// shortest way: the conn answers it without the library (fastpath.go).
+// A request goes through three layers. Package gate admits connections within the caps, lets only strictly framed messages
+// through, one at a time, and hands plain resolve requests to Server.AnswerPlain (fastpath.go). fasthttp parses the heads
+// of all others. Server.handle (routes.go) gives each its request id, checks the key, runs the handler and records it; the
+// handler reads the body when all that does not need it is good (body.go). resolve.go has a shorter way that allocates
+// nothing.
 //
 // Writes go to the config folder (write.go, Files), never to the store. Sends (send.go) wait for an SMTP server within the
 // mailer's budget, in the handler: they hold nothing of the request by then but a connection, and have a share of those

@@ -41,7 +41,7 @@ func (s *Server) streamEvents(r *request) error {
 		headChunked(r.ctx)
 		return nil
 	}
-	c, _ := r.ctx.Conn().(*conn)
+	c := connOf(r.ctx)
 	if c == nil {
 		return errors.New("stream events: the connection is not one of this server's")
 	}

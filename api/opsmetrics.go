@@ -42,7 +42,7 @@ func (o *Ops) registry() (*prometheus.Registry, error) {
 		gauge("fingerpost_store_degraded", "1 while the store cannot be written and one in memory takes its place.",
 			func() float64 { _, bad := o.server.resolver.Degraded(); return boolValue(bad) }),
 		gauge("fingerpost_http_connections", "Open connections of the platform and mail APIs.",
-			func() float64 { return float64(len(o.server.admitted.slots)) }),
+			func() float64 { return float64(o.server.gate.Open()) }),
 		gauge("fingerpost_event_streams", "Open streams of the change feed.",
 			func() float64 { return float64(o.server.streams.len()) }),
 		counters{

@@ -15,6 +15,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver"
 )
 
@@ -100,9 +101,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// slack is how much early a deadline may fall, see deadlines.
-func (l *Limits) slack() time.Duration {
-	return min(time.Second, min(l.Read, l.Write, l.Idle)/8)
+// gate are those that the gate keeps.
+func (l *Limits) gate() gate.Limits {
+	return gate.Limits{HeaderBytes: l.HeaderBytes, BodyBytes: l.BodyBytes, Read: l.Read, Write: l.Write, Idle: l.Idle,
+		Conns: l.Conns, ConnsPerPeer: l.ConnsPerPeer}
 }
 
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
@@ -120,7 +122,9 @@ type Server struct {
 	ids      *requestIDs
 	clock    clock
 	metrics  *metrics
-	admitted *admission
+	limits   Limits
+	gate     *gate.Gate
+	admitted atomic.Uint64 // connections since the start
 	streams  *subscribers
 	waiting  *waiting
 	bodies   *bodyBudget
@@ -134,7 +138,7 @@ type Server struct {
 	authIssuer       string
 
 	mu        sync.Mutex // guards listeners and stopping
-	listeners []*listener
+	listeners []*gate.Listener
 	stopping  bool
 }
 
@@ -158,7 +162,7 @@ func New(o Options) (*Server, error) {
 		mail:             o.Mail,
 		log:              o.Logger,
 		tls:              o.TLS,
-		admitted:         newAdmission(o.Limits.withDefaults()),
+		limits:           o.Limits.withDefaults(),
 		keys:             &gatekeeper{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
 		ids:              newRequestIDs(),
 		metrics:          newMetrics(),
@@ -166,10 +170,11 @@ func New(o Options) (*Server, error) {
 		noFastPath:       o.NoFastPath,
 		authIssuer:       o.AuthIssuer,
 	}
+	s.gate = gate.New(s.limits.gate())
 	s.anonymous.log = o.Logger
-	s.waiting = newWaiting(s.admitted.limits)
-	s.bodies = newBodyBudget(s.admitted.limits)
-	s.streams = newSubscribers(o.Resolver.Events(), s.admitted.limits)
+	s.waiting = newWaiting(s.limits)
+	s.bodies = newBodyBudget(s.limits)
+	s.streams = newSubscribers(o.Resolver.Events(), s.limits)
 	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
 	s.router = s.newRouter()
@@ -177,9 +182,9 @@ func New(o Options) (*Server, error) {
 		Handler:        s.handle,
 		ErrorHandler:   s.readFailed,
 		HeaderReceived: s.headerReceived,
-		ReadBufferSize: s.admitted.limits.HeaderBytes,
+		ReadBufferSize: s.limits.HeaderBytes,
 		// The listener's cap comes first; the goroutine of a connection that was evicted may live on for a moment.
-		Concurrency:       2*s.admitted.limits.Conns + 1,
+		Concurrency:       2*s.limits.Conns + 1,
 		CloseOnShutdown:   true,
 		KeepHijackedConns: true, // event streams close theirs
 
@@ -204,20 +209,21 @@ func (s *Server) SetLoading(on bool) { s.loading.Store(on) }
 // Serve serves the given services on ln until Shutdown, which makes it return nil, or until ln is broken for good. It
 // owns ln. Accepting pauses while a cap is reached or descriptors are short, and goes on by itself.
 func (s *Server) Serve(ln net.Listener, services Services) error {
-	l := &listener{Listener: ln, admitted: s.admitted, services: services, closing: make(chan struct{})}
+	options := gate.ListenerOptions{Attach: s.attach(services)}
 	if ln.Addr().Network() != "unix" {
-		l.tls = s.tls
+		options.TLS = s.tls
 	}
 	if services&Platform != 0 {
-		l.server = s
+		options.Resolver = s
 	}
 	var logged time.Time
-	l.accepts = func(cause error) {
+	options.Paused = func(cause error) {
 		if now := time.Now(); now.Sub(logged) > time.Minute {
 			logged = now
 			s.log.Warn("accepting connections pauses", "addr", ln.Addr().String(), "error", cause)
 		}
 	}
+	l := s.gate.Listener(ln, options)
 	s.mu.Lock()
 	if s.stopping {
 		s.mu.Unlock()
@@ -243,14 +249,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		l.Close()
 	}
 	s.mu.Unlock()
-	s.admitted.killSilent()
+	s.gate.Stop()
 	s.streams.stop()
 	defer s.waiting.endBefore(ctx)()
 	err := s.http.ShutdownWithContext(ctx)
 	if err == nil {
 		err = s.streams.wait(ctx)
 	}
-	s.admitted.killAll()
+	s.gate.Cut()
 	s.anonymous.flush()
 	return err
 }

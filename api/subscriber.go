@@ -81,13 +81,9 @@ func newSubscriber(s *Server, c *conn, r *request) *subscriber {
 // take is what the library calls when it hands the connection over.
 func (u *subscriber) take(net.Conn) {
 	c := u.conn
-	// Memory of requests: there are none any more.
-	c.head, c.kept, c.in, c.hot = nil, nil, reading{}, hotConn{lane: c.hot.lane}
-	if b, ok := c.raw.(interface{ SetWriteBuffer(int) error }); ok {
-		_ = b.SetWriteBuffer(streamSendBuffer) // without it a client that does not read costs more
-	}
-	limits := &u.server.admitted.limits
-	setUnackedTimeout(c.raw, max(3*limits.Heartbeat, leastUnacked))
+	c.hot = hotConn{lane: c.hot.lane} // memory of requests: there are none any more
+	limits := &u.server.limits
+	c.BeginStream(streamSendBuffer, max(3*limits.Heartbeat, leastUnacked)) // with the system's buffers a client that does not read costs more
 	u.timer = time.AfterFunc(time.Hour, u.tick)
 	// Streams that begin together, after a restart, shall not have their comments together.
 	u.timer.Reset(u.pause(limits.Heartbeat/2 + rand.N(limits.Heartbeat/2+1)))
@@ -120,7 +116,7 @@ func (u *subscriber) watch() {
 	}()
 	var b [256]byte
 	for got := 0; got < maxStreamInput; {
-		n, err := u.conn.Conn.Read(b[:])
+		n, err := u.conn.ReadStream(b[:])
 		if got += n; err != nil {
 			return
 		}
@@ -163,7 +159,7 @@ func (u *subscriber) run() {
 			u.server.log.Error("event stream panicked", "request_id", u.id, "cause", cause, "stack", string(debug.Stack()))
 			u.end(endFault)
 			u.state.Store(ended)
-			u.conn.kill()
+			u.conn.Abort()
 		}
 	}()
 	for {
@@ -185,8 +181,8 @@ var errEnded = errors.New("the stream has ended")
 // failed closes the connection. A stream that was ended in good order is closed so, too: a reset could overtake its end.
 func (u *subscriber) failed(err error) {
 	if errors.Is(err, errEnded) {
-		u.conn.lingers.Store(true)
-		u.conn.raw.SetReadDeadline(time.Now()) // wakes watch
+		u.conn.Linger()
+		u.conn.Wake() // wakes watch
 		return
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -194,7 +190,7 @@ func (u *subscriber) failed(err error) {
 	} else {
 		u.end(endClient)
 	}
-	u.conn.kill()
+	u.conn.Abort()
 }
 
 // textBuffers are lent to those who send: most subscribers have nothing to.
@@ -225,7 +221,7 @@ func (u *subscriber) flush() error {
 			u.end(endKey)
 		}
 		u.out.comment()
-		u.timer.Reset(u.pause(u.server.admitted.limits.Heartbeat))
+		u.timer.Reset(u.pause(u.server.limits.Heartbeat))
 	}
 	if stopping == endNot && ending(u.ending.Load()) != endKey {
 		return u.out.flush()
@@ -279,21 +275,21 @@ func (u *subscriber) renewKey() (same bool) {
 	}
 	u.key = now
 	if !now.ExpiresAt.Equal(was.ExpiresAt) {
-		u.timer.Reset(u.pause(u.server.admitted.limits.Heartbeat))
+		u.timer.Reset(u.pause(u.server.limits.Heartbeat))
 	}
 	return now.Allow == was.Allow && now.SameReach(was)
 }
 
 // send writes to the connection, within the write timeout.
 func (u *subscriber) send(b []byte) error {
-	most := u.server.admitted.limits.Write
+	most := u.server.limits.Write
 	if u.ending.Load() != int32(endNot) {
 		most = min(most, lastWrite)
 	}
 	if err := u.conn.SetWriteDeadline(time.Now().Add(most)); err != nil {
 		return err
 	}
-	_, err := u.conn.Conn.Write(b)
+	_, err := u.conn.WriteStream(b)
 	return err
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"fingerpost/api/gate"
 )
 
 // Failed keys per peer address: a burst, and then one every failedKeyEvery.
@@ -28,7 +30,7 @@ func newThrottle() *throttle { return &throttle{seed: maphash.MakeSeed(), start:
 // fail takes one failure out of the peer's budget. When there is none left it takes nothing and returns how long it
 // will be until there is.
 func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
-	slot := &t.slots[maphash.Comparable(t.seed, network(peer))%throttleSlots]
+	slot := &t.slots[maphash.Comparable(t.seed, gate.Network(peer))%throttleSlots]
 	now := int64(time.Since(t.start))
 	for {
 		full := slot.Load()
@@ -40,16 +42,4 @@ func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
 			return 0
 		}
 	}
-}
-
-// network is what one customer has of an address: all of it in IPv4, a /64 in IPv6.
-func network(addr netip.Addr) netip.Addr {
-	if !addr.Is6() {
-		return addr
-	}
-	prefix, err := addr.WithZone("").Prefix(64)
-	if err != nil {
-		return addr
-	}
-	return prefix.Addr()
 }

@@ -24,7 +24,8 @@ var plan = map[string][]string{
 		"github.com/fsnotify/fsnotify", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/mailer": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3",
 		"golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
-	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
+	"fingerpost/api/gate": {},
+	"fingerpost/api": {"fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer",
 		"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/prometheus/client_golang",
 		"github.com/golang-jwt/jwt/v5"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",

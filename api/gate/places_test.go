@@ -1,4 +1,4 @@
-package api
+package gate
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ type peerListener struct {
 }
 
 type peerConn struct {
-	scriptedConn
+	net.Conn
 	addr   string
 	closed chan string
 }
@@ -34,10 +34,10 @@ func (l peerListener) Accept() (net.Conn, error) {
 }
 
 // peers is an admission behind a listener. admit returns a connection from ip, nil where it gets no place.
-func peers(t *testing.T, limits Limits) (a *admission, admit func(ip string) *conn) {
-	a = newAdmission(limits.withDefaults())
+func peers(t *testing.T, limits Limits) (a *Gate, admit func(ip string) *Conn) {
+	a = New(limits)
 	raw := peerListener{from: make(chan string), closed: make(chan string, 1000)}
-	l := &listener{Listener: raw, admitted: a, closing: make(chan struct{})}
+	l := a.Listener(raw, ListenerOptions{})
 	accepted := make(chan net.Conn)
 	t.Cleanup(func() { close(raw.from) })
 	go func() {
@@ -49,12 +49,12 @@ func peers(t *testing.T, limits Limits) (a *admission, admit func(ip string) *co
 			accepted <- c
 		}
 	}()
-	return a, func(ip string) *conn {
+	return a, func(ip string) *Conn {
 		raw.from <- ip
 		for {
 			select {
 			case c := <-accepted:
-				return c.(*conn)
+				return c.(*Conn)
 			case closed := <-raw.closed:
 				if closed == ip {
 					return nil
@@ -127,7 +127,7 @@ func TestLongIdleConnectionsMakeRoom(t *testing.T) {
 }
 
 func TestGoodPeersAreBounded(t *testing.T) {
-	a := newAdmission(Limits{}.withDefaults())
+	a := New(Limits{Conns: 1})
 	first := netip.MustParseAddr("2001:db8::")
 	addr := first
 	for range 2 * maxGoodPeers {
