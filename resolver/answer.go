@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Form is a shape of the resolve answer (contract http.md 3.3).
+// A Form is a shape of the resolve answer.
 type Form uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // An Answer is what resolve says about a domain. It is shared and must not be changed.
 type Answer struct {
-	// First what every hit looks at, so that it lies on one cache line.
+	// Every hit reads these fields: they lie on one cache line.
 	host      string
 	hash      uint64
 	confirmed atomic.Uint64 // the epoch at which the stamps were last known to be current

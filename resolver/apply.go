@@ -20,7 +20,7 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 			return effect.Generation, nil
 		}
 		if effect != nil {
-			r.feed.unsure = true // it is committed all the same
+			r.feed.unsure = true // it is committed anyway
 		}
 		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrDamaged) {
 			return 0, err
@@ -58,7 +58,7 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change) (*store.Effect, e
 	return effect, err
 }
 
-// beginChange keeps the state before the change, for those who ask until it ends.
+// beginChange keeps the state before the change for calls that come until it ends.
 func (r *Resolver) beginChange(st *store.Store) {
 	if st == r.reads.Load() {
 		if m, err := st.Moment(); err == nil { // else the commit is going to fail, too
@@ -71,7 +71,7 @@ func (r *Resolver) beginChange(st *store.Store) {
 func (r *Resolver) endChange() {
 	r.stamps.end()
 	if m := r.before.Swap(nil); m != nil {
-		_ = m.Close() // who reads at the moment hears of errors itself
+		_ = m.Close() // a reader at this moment gets its errors itself
 	}
 }
 

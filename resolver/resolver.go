@@ -61,7 +61,7 @@ type Resolver struct {
 	reads, writes atomic.Pointer[store.Store]
 	settled       atomic.Pointer[settled]
 	before        atomic.Pointer[store.Moment] // the state before the change that is under way
-	// applying is held by whoever changes the store or exchanges it, around all of begun … epoch (see stamps).
+	// applying is held while the store is changed or exchanged, around all of begun … epoch (see stamps).
 	applying  sync.Mutex
 	unsettled bool // guarded by applying: settled could not be read after a change
 	watch     watch

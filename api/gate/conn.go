@@ -56,8 +56,8 @@ type reading struct {
 	held   []byte // has been read from the peer and belongs behind what was handed over
 }
 
-// Read hands over the head of the next message; what is left of the present message's body is dropped. After a refusal it
-// hands over one byte, because the library closes without an answer when it has none, and then the refusal.
+// Read hands over the head of the next message and drops what is left of the present message's body. After a refusal it
+// first hands over one byte, because the library closes without an answer when it has none, and then the refusal.
 func (c *Conn) Read(p []byte) (int, error) {
 	switch {
 	case c.refused != nil:
@@ -263,8 +263,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the connection back, at once or when the fast path has answered. After an answer to a request that was not
-// read to its end it first takes in what the client still sends, for a short time.
+// Close gives the connection back, at once or when the fast path has answered. After an answer to a request that was
+// not read to its end it first reads what the client still sends, for a short time.
 func (c *Conn) Close() error {
 	if !c.life.close() {
 		return nil

@@ -75,8 +75,8 @@ func (d *deadlines) holds(have, want time.Time) bool {
 	return late >= 0 && late < d.slack
 }
 
-// onceMore returns the deadline of a last look, which each message and its answer has once. What is set on the socket must
-// be set anew after it.
+// onceMore returns the deadline of a last look, of which each message and its answer have one. What is set on the socket
+// must be set anew after it.
 func (d *deadlines) onceMore() (by time.Time, ok bool) {
 	if d.late {
 		return time.Time{}, false

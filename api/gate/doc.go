@@ -11,8 +11,8 @@
 //     0.89 times without the fast path.
 //
 // A Gate counts the connections of any number of Listeners. What is accepted is a *Conn; its State belongs to the
-// Listener's owner, who also implements Resolver and Budget. The gate knows no server, no keys and no error codes: a
-// Refusal says what is wrong with a message, and the owner says how that is answered.
+// owner of the Listener, which also implements Resolver and Budget. The gate knows no server, no keys and no error codes: a
+// Refusal says what is wrong with a message, and the owner decides how to answer it.
 //
 // On Linux, sockets are read and written with raw system calls (rawio_linux.go). Elsewhere package net does that.
 package gate

@@ -24,10 +24,10 @@ type Question struct {
 type headFields struct {
 	key, etags, id []byte // the values of X-Platform-Key, If-None-Match and X-Request-Id; nil where there is none
 	hosts          int8   // how many
-	odd            bool   // something is not plain: the library has the say
+	odd            bool   // something is not plain: the library decides
 }
 
-// note takes up a header field. Names are compared as clients write them; another spelling is odd, and none the worse.
+// note takes up a header field. Names are compared in the usual spellings; a field in another one makes the request odd.
 func (f *headFields) note(name, value []byte) {
 	value = trimSpace(value)
 	if !printable(value) {
@@ -105,8 +105,8 @@ func plainHost(b []byte) bool {
 	return b[n] == ':' && len(port) > 0 && (len(port) < 5 || len(port) == 5 && string(port) <= "65535")
 }
 
-// plainDomain returns the query's domain, as it is spelled, where the request line is that of a plain question, else nil.
-// A value with escapes or more parameters is no host name, so the resolver refuses it and the handler takes over.
+// plainDomain returns the query's domain, as it is spelled, where the request line is that of a plain question, else
+// nil. A value with escapes or more parameters is no host name, so the resolver refuses it and the handler takes over.
 func plainDomain(head []byte) []byte {
 	if len(head) < len(PlainQuestion) || string(head[:len(PlainQuestion)]) != PlainQuestion {
 		return nil

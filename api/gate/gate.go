@@ -36,8 +36,7 @@ type Budget interface {
 	Give(key string, n int64)
 }
 
-// A Gate counts connections, over all listeners of a server, in total and per peer address, and knows them all. Safe for
-// concurrent use.
+// A Gate counts connections, over all listeners of a server, in total and per peer address. Safe for concurrent use.
 type Gate struct {
 	limits   Limits
 	begun    time.Time     // has a monotonic reading: a jump of the wall clock changes nothing

@@ -109,7 +109,7 @@ func (l *Listener) Close() (err error) {
 	return err
 }
 
-// PeerAddr is the network of the peer's address, invalid for a Unix socket.
+// PeerAddr is the network of a peer's address, invalid for a Unix socket.
 func PeerAddr(a net.Addr) netip.Addr {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {

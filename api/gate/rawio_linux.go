@@ -86,7 +86,7 @@ func (r *rawConn) Read(p []byte) (int, error) {
 	}
 	r.reading = rawCall{p: p}
 	err := r.raw.Read(r.tryRead)
-	r.reading.p = nil // the caller's, who may let go of it
+	r.reading.p = nil // it belongs to the caller, which may drop it
 	switch n, errno := r.reading.n, r.reading.errno; {
 	case err != nil:
 		return 0, err
