@@ -22,7 +22,7 @@ func TestResolveAllocatesNothing(t *testing.T) {
 
 func TestFastPathAllocatesNothing(t *testing.T) {
 	s, fill := fastServer(t)
-	p := make([]byte, s.admitted.limits.HeaderBytes)
+	p := make([]byte, s.limits.HeaderBytes)
 	for _, text := range []string{plainRequests[1], plainRequests[5]} {
 		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
 		c := s.admit(peer, true)
@@ -34,17 +34,5 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("100 answers to %q allocate %v times", text, n)
 		}
-	}
-}
-
-func TestFramingAllocatesNothing(t *testing.T) {
-	head := []byte(benchHead)
-	if n := testing.AllocsPerRun(1000, func() {
-		var scan headScan
-		if end, bad := scan.feed(head); end != len(head) || bad != nil {
-			t.Fatal(end, bad)
-		}
-	}); n != 0 {
-		t.Errorf("checking a head allocates %v times", n)
 	}
 }

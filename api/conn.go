@@ -1,62 +1,22 @@
 package api
 
 import (
-	"errors"
-	"io"
-	"net"
-	"net/netip"
-	"os"
-	"runtime"
-	"sync/atomic"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/gate"
 	"fingerpost/resolver"
 )
 
-const (
-	// lingerTime and lingerBytes bound the reading of what a refused client still sends: closing a socket with unread
-	// bytes in it resets the connection, and the reset can overtake the answer.
-	lingerTime  = time.Second
-	lingerBytes = 8 << 20
-	// keptHead and keptBody are the largest buffers that an idle connection keeps.
-	keptHead = 4 << 10
-	keptBody = 4 << 10
-)
+// keptBody is the largest buffer for answers that an idle connection keeps.
+const keptBody = 4 << 10
 
-// A conn is the gate in front of the HTTP library: it hands over one strictly framed message at a time and nothing
-// behind a message that it refuses. Read and Write are for the goroutine that serves the connection; Close, kill and
-// idle may be called from any.
+// A conn is a gate's connection with what the API keeps for it.
 type conn struct {
-	net.Conn          // the peer, under TLS where there is some
-	raw      net.Conn // the socket below
-	direct   *rawIO   // to the socket; nil under TLS, and where there is no such way
-	admitted *admission
-	peer     netip.Addr // the IPv4 address, or the /64 of the IPv6 address; invalid for a Unix socket
+	*gate.Conn
 	services Services
-	server   *Server // nil where the listener does not offer resolve
-	times    deadlines
-
-	in      reading
-	refused *refusal // sticky: what was wrong with the last message
-	head    []byte   // the present message's head, as far as it came: the library's memory, or kept
-	kept    []byte   // our own, for a head whose place the library may fill with something else
-	hot     hotConn
-
-	spoke   atomic.Bool  // the first byte has come
-	known   atomic.Bool  // a good key has come
-	active  atomic.Int64 // about when it last began to wait for a request, on admitted.clock
-	lingers atomic.Bool  // the client may still be sending
-	life    life
-	charge  bodyCharge // of the present request
-}
-
-// reading is where a conn stands in its input.
-type reading struct {
-	scan   headScan
-	chunks chunkScan
-	coded  bool   // a chunked body has not been read to its end
-	left   int64  // bytes of any other body that have not been read
-	held   []byte // has been read from the peer and belongs behind what was handed over
+	hot      hotConn
 }
 
 // hotConn is what resolve keeps per connection, so that it shares no memory with other cores and needs no pool.
@@ -65,312 +25,29 @@ type hotConn struct {
 	ids  idRange
 	lane int // which of the metrics' lanes the connection counts in
 
-	yield yield
-
-	question resolver.Question
-	expected bool // question is what the present message asks, and all that it asks
-	told     told
+	asked asked
 }
 
-// told is what the resolver has said to the present message's question in the fast path, where it was no plain answer.
-type told struct {
-	answer *resolver.Answer
-	err    error
-	asked  time.Time // zero where it has not been asked
+// asked is the resolver's answer to the present message where the fast path had to leave the message to the handler,
+// which then does not ask again.
+type asked struct {
+	answer *resolver.Answer // nil: the fast path did not ask
+	at     time.Time
 }
 
-// A yield tells whether it pays to let others go first. Who does so while the cores are not busy gives up a place in the
-// scheduler's queue for nothing, and may wait behind some long work for it.
-type yield struct {
-	score  int8  // above 0: the last times it has paid
-	untold uint8 // reads since it was tried
-}
-
-const probeEvery = 64
-
-func (y *yield) worth() bool {
-	y.untold++
-	return y.score > 0 || y.untold >= probeEvery
-}
-
-// learn takes note of a read, and of whether its bytes were there at once.
-func (y *yield) learn(yielded, there bool) {
-	if !yielded {
-		return
-	}
-	y.untold = 0
-	if there {
-		y.score = min(y.score+2, 8)
-	} else {
-		y.score = max(y.score-3, 0)
+// attach returns what a listener's new connections keep in their State.
+func (s *Server) attach(services Services) func(*gate.Conn) any {
+	return func(c *gate.Conn) any {
+		return &conn{Conn: c, services: services, hot: hotConn{lane: int(s.admitted.Add(1) % lanes)}}
 	}
 }
 
-// Read hands over the head of the next message; what is left of the present message's body is dropped. After a refusal it
-// hands over one byte, because the library closes without an answer when it has none, and then the refusal.
-func (c *conn) Read(p []byte) (int, error) {
-	switch {
-	case c.refused != nil:
-		return 0, c.refused
-	case len(p) == 0:
-		return 0, nil
-	case !c.life.wait():
-		return 0, io.EOF
-	case c.unfinished():
-		if err := c.skipBody(); err != nil {
-			return 0, err
-		}
-	}
-	return c.readHead(p)
-}
-
-// readHead waits for a whole head. In the usual case one read brings exactly one message without a body, which stays
-// where it is, in p.
-func (c *conn) readHead(p []byte) (int, error) {
-	for {
-		c.in.scan = headScan{}
-		if len(c.in.held) > 0 {
-			return c.gatherHead(p)
-		}
-		if c.admitted.stopping.Load() {
-			return 0, io.EOF
-		}
-		n, err := c.readSocket(p)
-		if n == 0 {
-			if errors.Is(err, os.ErrDeadlineExceeded) || c.life.over() {
-				err = io.EOF // no part of a request has come: there is nothing to answer
-			}
-			return 0, err
-		}
-		if !c.times.served {
-			c.spoke.Store(true)
-		}
-		end, bad := c.in.scan.feed(p[:n])
-		switch {
-		case bad != nil:
-			return c.refuse(p, p[:n], bad)
-		case end == 0:
-			c.hold(p[:n])
-			return c.gatherHead(p)
-		}
-		if plain := c.expect(p[:end]); plain && end == n && !c.in.scan.hasBody() {
-			answered, err := c.takeFastPath()
-			if err != nil {
-				return 0, err
-			}
-			if answered {
-				continue
-			}
-		}
-		return c.beginMessage(p[:n], end)
-	}
-}
-
-// gatherHead is readHead for a head that comes in pieces or came behind another message.
-func (c *conn) gatherHead(p []byte) (int, error) {
-	for {
-		end, bad := c.in.scan.feed(c.in.held)
-		switch {
-		case bad != nil:
-			return c.refuse(p, c.in.held, bad)
-		case end > len(p) || end == 0 && len(c.in.held) >= len(p):
-			return c.refuse(p, c.in.held, refuseHeadSize)
-		case end > 0:
-			c.expect(c.in.held[:end])
-			n := copy(p, c.in.held)
-			rest := c.in.held[n:]
-			c.in.held = c.in.held[:0]
-			c.hold(rest) // moves it to the front of the same array
-			return c.beginMessage(p[:n], end)
-		}
-		c.times.beginMessage()
-		n, err := c.readSocket(p)
-		c.hold(p[:n])
-		if n == 0 && err != nil {
-			switch {
-			case errors.Is(err, io.EOF):
-				return c.refuse(p, c.in.held, refuseCut)
-			case errors.Is(err, os.ErrDeadlineExceeded):
-				return c.refuse(p, c.in.held, refuseSlow)
-			}
-			return 0, err
-		}
-	}
-}
-
-// beginMessage takes note of the message whose head is got[:end] and returns end; what is behind the head is held back:
-// the body is for the handler, and the library never has two messages at once.
-func (c *conn) beginMessage(got []byte, end int) (int, error) {
-	if !c.life.hand() {
-		return 0, io.EOF
-	}
-	scan := &c.in.scan
-	if len(got) == end && !scan.hasBody() {
-		c.head = got // the library reads no further before it has answered
-		c.times.endMessage()
-		return end, nil
-	}
-	c.keepHead(got[:end])
-	c.holdBefore(got[end:])
-	if scan.hasBody() {
-		c.times.beginMessage()
-		c.in.coded, c.in.chunks = scan.chunked, chunkScan{}
-		c.in.left = max(scan.length, 0)
-	} else {
-		c.times.endMessage()
-	}
-	return end, nil
-}
-
-func (c *conn) endMessage() {
-	c.in.coded, c.in.left = false, 0
-	c.times.endMessage()
-}
-
-// unfinished reports whether a part of the present message's body has not been read.
-func (c *conn) unfinished() bool { return c.in.coded || c.in.left > 0 }
-
-// refuse makes bad the last word on this connection. seen is what came of the message.
-func (c *conn) refuse(p, seen []byte, bad *refusal) (int, error) {
-	if !c.life.hand() {
-		return 0, io.EOF
-	}
-	c.refused = bad
-	c.keepHead(seen[:min(len(seen), c.admitted.limits.HeaderBytes)])
-	p[0] = 'X'
-	return 1, nil
-}
-
-func (c *conn) keepHead(head []byte) {
-	if cap(c.kept) > keptHead {
-		c.kept = nil
-	}
-	c.kept = append(c.kept[:0], head...)
-	c.head = c.kept
-}
-
-// take reads what is held first, then from the peer.
-func (c *conn) take(p []byte) (int, error) {
-	if len(c.in.held) == 0 {
-		return c.readSocket(p)
-	}
-	n := copy(p, c.in.held)
-	c.in.held = c.in.held[n:]
-	return n, nil
-}
-
-func (c *conn) hold(b []byte) {
-	if len(c.in.held) == 0 && len(b) == 0 {
-		if cap(c.in.held) > keptHead {
-			c.in.held = nil
-		}
-		return
-	}
-	c.in.held = append(c.in.held, b...)
-}
-
-// holdBefore puts b in front of what is held. It copies: b is the library's memory.
-func (c *conn) holdBefore(b []byte) {
-	if len(b) > 0 {
-		c.in.held = append(append(make([]byte, 0, len(b)+len(c.in.held)), b...), c.in.held...)
-	}
-}
-
-func (c *conn) readSocket(p []byte) (int, error) {
-	for {
-		n, err := c.readOnce(p)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.times.forgive() {
-			return n, err
-		}
-	}
-}
-
-func (c *conn) readOnce(p []byte) (int, error) {
-	if by, set := c.times.forRead(); set {
-		if err := c.Conn.SetReadDeadline(by); err != nil {
-			return 0, err
-		}
-		c.active.Store(int64(c.times.clock.now()))
-	}
-	if c.direct != nil {
-		if !c.times.served || c.times.message != 0 {
-			return c.direct.read(p)
-		}
-		// The next request is seldom there yet. Where all cores are busy, there are others to answer first, and when their
-		// turn is over it has often come: that saves a read in vain, the waiting and the waking.
-		yields := c.hot.yield.worth()
-		if yields {
-			runtime.Gosched()
-		}
-		n, err := c.direct.read(p)
-		c.hot.yield.learn(yields, !c.direct.reading.waited)
-		return n, err
-	}
-	return c.Conn.Read(p)
-}
-
-// Write writes p, all of it or an error.
-func (c *conn) Write(p []byte) (int, error) {
-	done := 0
-	for {
-		n, err := c.writeOnce(p[done:])
-		if done += n; err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.times.forgive() {
-			return done, err
-		}
-	}
-}
-
-func (c *conn) writeOnce(p []byte) (int, error) {
-	if by, set := c.times.forWrite(); set {
-		if err := c.Conn.SetWriteDeadline(by); err != nil {
-			return 0, err
-		}
-	}
-	naps, begun := c.times.clock.naps.Load(), c.times.clock.now()
-	n, err := c.writeSocket(p)
-	c.times.written += int64(n)
-	if c.times.clock.naps.Load() == naps { // else it was not the peer who took the time
-		c.times.blocked += c.times.clock.now() - begun
-	}
-	return n, err
-}
-
-func (c *conn) writeSocket(p []byte) (int, error) {
-	if c.direct != nil {
-		return c.direct.write(p)
-	}
-	return c.Conn.Write(p)
-}
-
-// Close gives the connection back, at once or when the fast path has answered. After an answer to a request that was not
-// read to its end it first takes in what the client still sends, for a short time.
-func (c *conn) Close() error {
-	if !c.life.close() {
+// connOf is the request's connection, nil where it is not one of a gate's.
+func connOf(ctx *fasthttp.RequestCtx) *conn {
+	gc, ok := ctx.Conn().(*gate.Conn)
+	if !ok {
 		return nil
 	}
-	return c.close()
+	c, _ := gc.State.(*conn)
+	return c
 }
-
-func (c *conn) close() error {
-	if c.lingers.Load() {
-		c.linger()
-	}
-	err := c.Conn.Close()
-	c.admitted.leave(c)
-	return err
-}
-
-func (c *conn) linger() {
-	type halfCloser interface{ CloseWrite() error }
-	c.raw.SetDeadline(time.Now().Add(lingerTime))
-	if half, ok := c.Conn.(halfCloser); ok && half.CloseWrite() != nil {
-		return
-	}
-	if half, ok := c.raw.(halfCloser); ok && c.raw != c.Conn {
-		half.CloseWrite()
-	}
-	io.Copy(io.Discard, io.LimitReader(c.raw, lingerBytes))
-}
-
-// kill cuts the socket under whoever is using the connection, who then closes it.
-func (c *conn) kill() { c.raw.Close() }

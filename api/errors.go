@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver/catalog"
 )
 
@@ -63,25 +64,7 @@ const smtpCodes = "SMTP_"
 // A refusal is an error without details of the request.
 type refusal = catalog.Error
 
-// Errors in a message's framing. The connection is closed after the answer.
 var (
-	refuseRequestLine = refuse("the request line must read METHOD SP target SP HTTP/1.1")
-	refuseVersion     = refuse("the HTTP version must be HTTP/1.1 or HTTP/1.0")
-	refuseLineEnd     = refuse("every line of the header must end in CR LF, and neither may stand anywhere else in it")
-	refuseFold        = refuse("a header line must not begin with a space or tab (obsolete line folding)")
-	refuseHeaderName  = refuse("a header line must begin with a name, directly followed by a colon")
-	refuseLength      = refuse("Content-Length must be given once, as plain decimal digits")
-	refuseCoding      = refuse("Transfer-Encoding must be given once, as chunked")
-	refuseFraming     = refuse("Transfer-Encoding goes with HTTP/1.1 only, and never together with Content-Length")
-	refuseChunk       = refuse("the chunked body is malformed; chunk extensions and trailer fields are not accepted")
-	refuseCut         = refuse("the request ended before it was complete")
-	refuseMalformed   = refuse("the request is malformed")
-)
-
-var (
-	refuseHeadSize  = &refusal{Code: codeHeadersTooLarge, Message: "request line and header together are larger than this server accepts"}
-	refuseBodySize  = &refusal{Code: codeTooLarge, Message: "the request body is larger than this server accepts"}
-	refuseSlow      = &refusal{Code: codeTimeout, Message: "the request did not arrive in time"}
 	refuseLoading   = &refusal{Code: catalog.CodeUnavailable, Message: "the service is loading its configuration"}
 	refusePath      = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
 	refuseMethod    = &refusal{Code: codeMethodNotAllowed, Message: "the method is not allowed for this path; see the Allow header"}
@@ -98,8 +81,14 @@ var (
 	refuseInternal  = &refusal{Code: catalog.CodeInternal, Message: "an internal error; the log has its cause under the request id"}
 )
 
-func refuse(message string) *refusal {
-	return &refusal{Code: catalog.CodeValidation, Message: message}
+// gateCodes are the codes of what the gate refuses.
+var gateCodes = map[gate.Kind]catalog.Code{
+	gate.Malformed: catalog.CodeValidation, gate.HeadTooLarge: codeHeadersTooLarge, gate.BodyTooLarge: codeTooLarge, gate.TooSlow: codeTimeout,
+}
+
+// refusedByGate is what the client gets for a message that the gate refuses.
+func refusedByGate(r *gate.Refusal) *catalog.Error {
+	return &catalog.Error{Code: gateCodes[r.Kind], Message: r.Message}
 }
 
 // invalid returns a 400 with one entry in details per problem.

@@ -41,7 +41,7 @@ func (s *Server) streamEvents(r *request) error {
 		headChunked(r.ctx)
 		return nil
 	}
-	c, _ := r.ctx.Conn().(*conn)
+	c := connOf(r.ctx)
 	if c == nil {
 		return errors.New("stream events: the connection is not one of this server's")
 	}
@@ -86,28 +86,25 @@ const (
 
 // prepareStream turns a connection of requests into one of a stream.
 func (s *Server) prepareStream(c *conn) {
-	c.head, c.kept, c.in, c.hot = nil, nil, reading{}, hotConn{lane: c.hot.lane} // there are no more requests
-	if b, ok := c.raw.(interface{ SetWriteBuffer(int) error }); ok {
-		_ = b.SetWriteBuffer(streamSendBuffer) // if it fails, a client that does not read costs more
-	}
-	setUnackedTimeout(c.raw, max(3*s.admitted.limits.Heartbeat, leastUnacked))
+	c.hot = hotConn{lane: c.hot.lane} // there are no more requests
+	c.BeginStream(streamSendBuffer, max(3*s.limits.Heartbeat, leastUnacked))
 }
 
 // A streamConn is a conn without the gate's framing and without the deadlines of requests.
 type streamConn struct{ *conn }
 
-func (c streamConn) Read(b []byte) (int, error)  { return c.Conn.Read(b) }
-func (c streamConn) Write(b []byte) (int, error) { return c.writeSocket(b) }
+func (c streamConn) Read(b []byte) (int, error)  { return c.ReadStream(b) }
+func (c streamConn) Write(b []byte) (int, error) { return c.WriteStream(b) }
 
 // Close reads what the client still sends for a moment: a reset could overtake the end of the stream.
 func (c streamConn) Close() error {
-	c.lingers.Store(true)
+	c.Linger()
 	return c.conn.Close()
 }
 
 // Abort implements events.Conn.
 func (c streamConn) Abort() {
-	c.kill()
+	c.conn.Abort()
 	_ = c.conn.Close()
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"hash/maphash"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver"
 )
 
@@ -38,15 +40,50 @@ func (c *recordedConn) Close() error {
 	return nil
 }
 
-// admit makes a connection of s's, as its listener does. The gate answers by itself where fast is set.
-func (s *Server) admit(peer net.Conn, fast bool) *conn {
-	s.admitted.clock.start()
-	c := &conn{Conn: peer, raw: peer, admitted: s.admitted, services: Platform,
-		times: deadlines{clock: s.admitted.clock, limits: &s.admitted.limits, slack: s.admitted.limits.slack()}}
-	if fast {
-		c.server, c.times.served = s, true
+// A warmConn is a peer that has had its first request, which the fast path leaves to the library.
+type warmConn struct {
+	net.Conn
+	first []byte
+}
+
+func (c *warmConn) Read(p []byte) (int, error) {
+	if first := c.first; first != nil {
+		c.first = nil
+		return copy(p, first), nil
 	}
-	s.admitted.enter(c, nil)
+	return c.Conn.Read(p)
+}
+
+// A oneConn is a listener with one connection.
+type oneConn struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l oneConn) Accept() (net.Conn, error) { return l.conn, nil }
+
+// accept makes a connection of s's, as its listener does. The gate answers by itself where fast is set.
+func (s *Server) accept(peer net.Conn, fast bool) *gate.Conn {
+	options := gate.ListenerOptions{Attach: s.attach(Platform)}
+	if fast {
+		options.Resolver = s
+	}
+	c, err := s.gate.Listener(oneConn{conn: peer}, options).Accept()
+	if err != nil {
+		panic(err)
+	}
+	return c.(*gate.Conn)
+}
+
+// admit is accept for a connection that has had its first request.
+func (s *Server) admit(peer net.Conn, fast bool) *gate.Conn {
+	if !fast {
+		return s.accept(peer, false)
+	}
+	c := s.accept(&warmConn{peer, []byte("GET / HTTP/1.1\r\n\r\n")}, true)
+	if _, err := c.Read(make([]byte, 4096)); err != nil && !errors.Is(err, io.EOF) { // the end: it is stopping
+		panic(err)
+	}
 	return c
 }
 
@@ -54,7 +91,7 @@ func (s *Server) admit(peer net.Conn, fast bool) *conn {
 func (s *Server) askGate(request []byte) []byte {
 	peer := newRecordedConn(request)
 	c := s.admit(peer, true)
-	_, _ = c.Read(make([]byte, s.admitted.limits.HeaderBytes)) // the request, or the end
+	_, _ = c.Read(make([]byte, s.limits.HeaderBytes)) // the request, or the end
 	c.Close()
 	return peer.got.Bytes()
 }
@@ -78,7 +115,7 @@ func (s *Server) askLibrary(request []byte) []byte {
 // forgiveKeys gives the peer its whole budget of failed keys, so that what was asked before does not change an answer.
 func (s *Server) forgiveKeys(peer net.Conn) {
 	t := s.keys.throttle
-	t.slots[maphash.Comparable(t.seed, network(peerAddr(peer.RemoteAddr())))%throttleSlots].Store(0)
+	t.slots[maphash.Comparable(t.seed, gate.Network(gate.PeerAddr(peer.RemoteAddr())))%throttleSlots].Store(0)
 }
 
 // changing is what two answers to the same request may differ in.
@@ -95,7 +132,7 @@ func fastServer(tb testing.TB) (s *Server, fill func(request string) []byte) {
 	return s, func(request string) []byte { return []byte(r.Replace(request)) }
 }
 
-const plainStart = plainQuestion + "shop.acme.example HTTP/1.1\r\nHost: localhost:8080\r\nX-PLATFORM-KEY: {key}\r\n"
+const plainStart = gate.PlainQuestion + "shop.acme.example HTTP/1.1\r\nHost: localhost:8080\r\nX-PLATFORM-KEY: {key}\r\n"
 
 // plainRequests are those that the fast path is for.
 var plainRequests = []string{
@@ -109,8 +146,8 @@ var plainRequests = []string{
 	plainStart + "If-None-Match: *\r\n\r\n",
 	plainStart + "If-None-Match: \"other\"\r\n\r\n",
 	plainStart + "If-None-Match: malformed\r\n\r\n",
-	plainQuestion + "SHOP.acme.example.:443 HTTP/1.1\r\nhost: [::1]\r\nHost: x\r\nx-platform-key: {key}\r\n\r\n",
-	plainQuestion + "SHOP.acme.example.:443 HTTP/1.1\r\nhost: x\r\nuser-agent: undici\r\naccept: */*\r\nx-platform-key:\t {key} \r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n",
+	gate.PlainQuestion + "SHOP.acme.example.:443 HTTP/1.1\r\nhost: [::1]\r\nHost: x\r\nx-platform-key: {key}\r\n\r\n",
+	gate.PlainQuestion + "SHOP.acme.example.:443 HTTP/1.1\r\nhost: x\r\nuser-agent: undici\r\naccept: */*\r\nx-platform-key:\t {key} \r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n",
 }
 
 // otherRequests must not be answered by the fast path, or as the handler does.
@@ -174,7 +211,7 @@ func TestFastPathIsTheHandler(t *testing.T) {
 			t.Errorf("%q\nis answered\n%s\nwith a fast path, and\n%s\nwithout", request, got, want)
 		}
 	}
-	if n := len(s.admitted.slots); n != 0 {
+	if n := s.gate.Open(); n != 0 {
 		t.Errorf("%d connections still count", n)
 	}
 }
@@ -239,14 +276,30 @@ func TestFastPathStepsAside(t *testing.T) {
 		t.Error("taken while loading")
 	}
 	s.SetLoading(false)
-	c := s.admit(newRecordedConn(request), true)
-	c.times.served = false
+	c := s.accept(newRecordedConn(request), true)
 	if n, err := c.Read(make([]byte, 4096)); n != len(request) || err != nil {
 		t.Errorf("the first request of a connection: %d bytes handed over, %v", n, err)
 	}
-	s.admitted.stopping.Store(true)
+	s.gate.Stop()
 	if len(s.askGate(request)) > 0 {
 		t.Error("taken while stopping")
+	}
+}
+
+// TestWithoutFastPath: a server without it gives the same bytes, by the handler.
+func TestWithoutFastPath(t *testing.T) {
+	s, fill := fastServer(t)
+	for _, text := range plainRequests {
+		request := fill(text)
+		want := steady(s.askEither(request))
+		s.noFastPath = true
+		if fast := s.askGate(request); len(fast) > 0 {
+			t.Errorf("%q\nis answered\n%s\nby a fast path that is off", request, fast)
+		}
+		if got := steady(s.askEither(request)); got != want {
+			t.Errorf("%q\nis answered\n%s\nwithout the fast path, and\n%s\nwith it", request, got, want)
+		}
+		s.noFastPath = false
 	}
 }
 
@@ -265,7 +318,7 @@ func TestFastPathIsNotCutOff(t *testing.T) {
 	if c.Close(); len(peer.events) != 2 {
 		t.Errorf("closed again: %v", peer.events)
 	}
-	if len(s.admitted.slots) != 0 {
+	if s.gate.Open() != 0 {
 		t.Error("the connection still counts")
 	}
 }
@@ -286,7 +339,7 @@ func TestFastPathHandsOverWhenClosed(t *testing.T) {
 	if got := peer.got.String(); !strings.HasPrefix(got, "HTTP/1.1 404 ") || strings.Join(peer.events, " ") != "write close" {
 		t.Errorf("%q, %v", got, peer.events)
 	}
-	if len(s.admitted.slots) != 0 {
+	if s.gate.Open() != 0 {
 		t.Error("the connection still counts")
 	}
 }
@@ -310,7 +363,7 @@ func FuzzFastPath(f *testing.F) {
 	s, fill := fastServer(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		request := fill(text)
-		if len(request) == 0 || len(request) > s.admitted.limits.HeaderBytes {
+		if len(request) == 0 || len(request) > s.limits.HeaderBytes {
 			return
 		}
 		got, want := steady(s.askEither(request)), steady(s.askLibrary(request))

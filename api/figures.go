@@ -6,7 +6,7 @@ import (
 )
 
 // Connections is the number of open connections.
-func (s *Server) Connections() int { return len(s.admitted.slots) }
+func (s *Server) Connections() int { return s.gate.Open() }
 
 // EventStreams are the open streams of the change feed.
 func (s *Server) EventStreams() *events.Streams { return s.streams }

@@ -63,7 +63,7 @@ func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 		return q.domain, nil
 	}
 	forwarded, _, _ := bytes.Cut(ctx.Request.Header.Peek(fasthttp.HeaderXForwardedHost), []byte{','})
-	if forwarded = trimSpace(forwarded); len(forwarded) > 0 {
+	if forwarded = bytes.Trim(forwarded, " \t"); len(forwarded) > 0 {
 		return forwarded, nil
 	}
 	return ctx.Host(), nil

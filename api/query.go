@@ -153,3 +153,16 @@ func (q *resolveQuery) problems() (ps catalog.Problems) {
 	}
 	return ps
 }
+
+// hexDigit is the value of c as a hexadecimal digit, or -1.
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -7,21 +7,25 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver/catalog"
 )
 
 // readFailed answers for a request that could not be read. By then the library has forgotten what it knew of it; the
 // connection has kept the head.
 func (s *Server) readFailed(ctx *fasthttp.RequestCtx, err error) {
-	c, _ := ctx.Conn().(*conn)
+	c := connOf(ctx)
 	var head []byte
 	refused := (*catalog.Error)(nil)
 	if c != nil {
-		c.lingers.Store(true)
-		head, refused = c.head, c.refused
+		c.Linger()
+		head = c.Head()
+		if r := c.Refused(); r != nil {
+			refused = refusedByGate(r)
+		}
 	}
 	ctx.Response.Reset()
-	s.ids.set(&ctx.Response.Header, headValue(head, "x-request-id"), c)
+	s.ids.set(&ctx.Response.Header, gate.HeadValue(head, "x-request-id"), c)
 	path := targetPath(headTarget(head))
 	if refused == nil {
 		refused = readFailure(err)
@@ -38,11 +42,11 @@ func readFailure(err error) *catalog.Error {
 	var netErr net.Error
 	switch {
 	case errors.As(err, &small):
-		return refuseHeadSize
+		return refusedByGate(gate.RefuseHeadSize)
 	case errors.Is(err, fasthttp.ErrTimeout), errors.As(err, &netErr) && netErr.Timeout():
-		return refuseSlow
+		return refusedByGate(gate.RefuseSlow)
 	}
-	return refuseMalformed
+	return refusedByGate(gate.RefuseMalformed)
 }
 
 // headMethod is the method of a head, which may be cut or malformed.
@@ -72,17 +76,4 @@ func targetPath(target []byte) []byte {
 		target = target[:end]
 	}
 	return target
-}
-
-// headValue is the value of the first header line with the lower-case name, or nil.
-func headValue(head []byte, name string) []byte {
-	for len(head) > 0 {
-		var line []byte
-		line, head, _ = bytes.Cut(head, []byte{'\n'})
-		key, value, ok := bytes.Cut(line, []byte{':'})
-		if ok && foldEqual(key, []byte(name)) {
-			return trimSpace(bytes.TrimSuffix(value, []byte{'\r'}))
-		}
-	}
-	return nil
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
-const resolvePath = "/api/platform/projects/resolve"
+const resolvePath = gate.ResolvePath
 
 var (
 	headerCacheControl = []byte("Cache-Control")
@@ -27,7 +28,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)
 	var key *resolver.Key
 	var failure keyFailure
-	if c != nil && c.in.scan.keys == 1 {
+	if c != nil && c.KeyLines() == 1 {
 		key, failure = s.keys.verify(ctx.Request.Header.PeekCanonical(platformKeyName), now)
 	} else {
 		key, failure = s.keys.check(&ctx.Request.Header, Platform, now)
@@ -37,7 +38,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 		return nil
 	}
 	if c != nil {
-		s.admitted.welcome(c)
+		s.gate.Welcome(c.Conn)
 	}
 	answer, err := s.ask(ctx, c, key)
 	if err != nil {
@@ -58,14 +59,8 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 
 // ask finds the answer to what the query string says, or what is wrong with it.
 func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*resolver.Answer, error) {
-	if c != nil {
-		if t := c.hot.told; !t.asked.IsZero() {
-			c.hot.told = told{}
-			return t.answer, t.err
-		}
-	}
-	if c != nil && c.hot.expected {
-		return s.resolver.ResolveExpected(&c.hot.question)
+	if c != nil && c.hot.asked.answer != nil {
+		return c.hot.asked.answer, nil
 	}
 	q := parseResolveQuery(ctx.URI().QueryString())
 	if q.domains != 1 || q.forms > 0 || q.domainBad {

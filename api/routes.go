@@ -9,6 +9,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -130,7 +131,7 @@ func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	if isMailPath(path) {
 		service = Mail
 	}
-	if c, _ := ctx.Conn().(*conn); path == "*" || path == "/*" || !offers(c, service) {
+	if c := connOf(ctx); path == "*" || path == "/*" || !offers(c, service) {
 		ctx.Response.Header.Del("Allow")
 		s.finish(ctx, nil, nil, refusePath)
 		return
@@ -158,12 +159,9 @@ func allowed(table []route, path string) string {
 // handle takes every request that was read whole.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	now := ctx.Time()
-	c, _ := ctx.Conn().(*conn)
-	if c != nil && c.hot.expected {
-		s.resolver.Approach(&c.hot.question)
-		if asked := c.hot.told.asked; !asked.IsZero() {
-			now = asked
-		}
+	c := connOf(ctx)
+	if c != nil && c.hot.asked.answer != nil {
+		now = c.hot.asked.at
 	}
 	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID), c)
 	defer s.afterHandler(ctx, c)
@@ -199,10 +197,11 @@ func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
 	if c == nil {
 		return
 	}
-	c.charge.release()
-	if !c.settleBody(ctx.Response.StatusCode() < 400) {
+	c.hot.asked = asked{}
+	c.ReleaseBody()
+	if !c.SettleBody(ctx.Response.StatusCode() < 400) {
 		ctx.Response.SetConnectionClose()
-		c.lingers.Store(true)
+		c.Linger()
 	}
 }
 
@@ -210,7 +209,7 @@ func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
 func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		r := &request{server: s, ctx: ctx, route: rt}
-		c, _ := ctx.Conn().(*conn)
+		c := connOf(ctx)
 		if !offers(c, rt.service) {
 			s.finish(ctx, nil, nil, refusePath)
 			return
@@ -225,7 +224,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			r.key, err = s.authorize(ctx, rt.service)
 		}
 		if c != nil && r.key != nil {
-			c.charge = bodyCharge{budget: s.bodies, key: r.key.ID}
+			c.ChargeBody(s.bodies, r.key.ID)
 		}
 		if err == nil {
 			err = rt.run(s, r)
@@ -262,8 +261,8 @@ func (s *Server) authorize(ctx *fasthttp.RequestCtx, service Services) (*resolve
 	if failure != keyGood {
 		return nil, s.refuseFailed(ctx, failure)
 	}
-	if c, _ := ctx.Conn().(*conn); c != nil {
-		s.admitted.welcome(c)
+	if c := connOf(ctx); c != nil {
+		s.gate.Welcome(c.Conn)
 	}
 	return key, nil
 }
@@ -296,8 +295,8 @@ func isMailPath(path string) bool {
 
 // peerOf is the peer's address, invalid for a Unix socket.
 func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if c, ok := ctx.Conn().(*conn); ok {
-		return c.peer
+	if c := connOf(ctx); c != nil {
+		return c.Peer()
 	}
-	return peerAddr(ctx.RemoteAddr())
+	return gate.PeerAddr(ctx.RemoteAddr())
 }

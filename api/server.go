@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/events"
+	"fingerpost/api/gate"
 	"fingerpost/resolver"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	ResolveMaxAge time.Duration
 	// AccessLogResolve puts resolve into the access log too.
 	AccessLogResolve bool
+	// NoFastPath leaves plain resolve requests to the HTTP library and the handler, too, which answer the same bytes.
+	NoFastPath bool
 	// BlockedKeyIDs are public ids of keys that are refused although the files declare them.
 	BlockedKeyIDs map[string]bool
 	// AuthIssuer is the iss claim that tokens must have. "": DefaultAuthIssuer.
@@ -99,9 +102,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// slack is how much early a deadline may fall, see deadlines.
-func (l *Limits) slack() time.Duration {
-	return min(time.Second, min(l.Read, l.Write, l.Idle)/8)
+// gate are those that the gate keeps.
+func (l *Limits) gate() gate.Limits {
+	return gate.Limits{HeaderBytes: l.HeaderBytes, BodyBytes: l.BodyBytes, Read: l.Read, Write: l.Write, Idle: l.Idle,
+		Conns: l.Conns, ConnsPerPeer: l.ConnsPerPeer}
 }
 
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
@@ -119,7 +123,9 @@ type Server struct {
 	ids      *requestIDs
 	clock    clock
 	metrics  *metrics
-	admitted *admission
+	limits   Limits
+	gate     *gate.Gate
+	admitted atomic.Uint64 // connections since the start
 	streams  *events.Streams
 	waiting  *waiting
 	bodies   *bodyBudget
@@ -129,10 +135,11 @@ type Server struct {
 	loading          atomic.Bool // see SetLoading
 	cacheControl     []byte
 	accessLogResolve bool
+	noFastPath       bool
 	authIssuer       string
 
 	mu        sync.Mutex // guards listeners and stopping
-	listeners []*listener
+	listeners []*gate.Listener
 	stopping  bool
 }
 
@@ -156,20 +163,21 @@ func New(o Options) (*Server, error) {
 		mail:             o.Mail,
 		log:              o.Logger,
 		tls:              o.TLS,
-		admitted:         newAdmission(o.Limits.withDefaults()),
+		limits:           o.Limits.withDefaults(),
 		keys:             &gatekeeper{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
 		ids:              newRequestIDs(),
 		metrics:          new(metrics),
 		accessLogResolve: o.AccessLogResolve,
+		noFastPath:       o.NoFastPath,
 		authIssuer:       o.AuthIssuer,
 	}
+	s.gate = gate.New(s.limits.gate())
 	s.anonymous.log = o.Logger
-	s.waiting = newWaiting(s.admitted.limits)
-	s.bodies = newBodyBudget(s.admitted.limits)
-	limits := &s.admitted.limits
+	s.waiting = newWaiting(s.limits)
+	s.bodies = newBodyBudget(s.limits)
 	s.streams = events.New(events.Options{
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
-		Limit: limits.Streams, PerKey: limits.StreamsPerKey, Heartbeat: limits.Heartbeat, Write: limits.Write,
+		Limit: s.limits.Streams, PerKey: s.limits.StreamsPerKey, Heartbeat: s.limits.Heartbeat, Write: s.limits.Write,
 	})
 	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
@@ -178,9 +186,9 @@ func New(o Options) (*Server, error) {
 		Handler:        s.handle,
 		ErrorHandler:   s.readFailed,
 		HeaderReceived: s.headerReceived,
-		ReadBufferSize: s.admitted.limits.HeaderBytes,
+		ReadBufferSize: s.limits.HeaderBytes,
 		// The listener's cap comes first; the goroutine of a connection that was evicted may live on for a moment.
-		Concurrency:       2*s.admitted.limits.Conns + 1,
+		Concurrency:       2*s.limits.Conns + 1,
 		CloseOnShutdown:   true,
 		KeepHijackedConns: true, // event streams close theirs
 
@@ -205,27 +213,27 @@ func (s *Server) SetLoading(on bool) { s.loading.Store(on) }
 // Serve serves the given services on ln until Shutdown, which makes it return nil, or until ln is broken for good. It
 // owns ln. Accepting pauses while a cap is reached or descriptors are short, and goes on by itself.
 func (s *Server) Serve(ln net.Listener, services Services) error {
-	l := &listener{Listener: ln, admitted: s.admitted, services: services, closing: make(chan struct{})}
+	options := gate.ListenerOptions{Attach: s.attach(services)}
 	if ln.Addr().Network() != "unix" {
-		l.tls = s.tls
+		options.TLS = s.tls
 	}
 	if services&Platform != 0 {
-		l.server = s
+		options.Resolver = s
 	}
 	var logged time.Time
-	l.accepts = func(cause error) {
+	options.Paused = func(cause error) {
 		if now := time.Now(); now.Sub(logged) > time.Minute {
 			logged = now
 			s.log.Warn("accepting connections pauses", "addr", ln.Addr().String(), "error", cause)
 		}
 	}
+	l := s.gate.Listener(ln, options)
 	s.mu.Lock()
 	if s.stopping {
 		s.mu.Unlock()
 		return ln.Close()
 	}
 	s.listeners = append(s.listeners, l)
-	s.admitted.clock.start()
 	s.mu.Unlock()
 	if err := s.http.Serve(l); err != nil {
 		l.Close()
@@ -240,23 +248,19 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 // A Server cannot be used again after it.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	again := s.stopping
 	s.stopping = true
 	for _, l := range s.listeners {
 		l.Close()
 	}
 	s.mu.Unlock()
-	s.admitted.killSilent()
+	s.gate.Stop()
 	s.streams.Stop()
 	defer s.waiting.endBefore(ctx)()
 	err := s.http.ShutdownWithContext(ctx)
 	if err == nil {
 		err = s.streams.Wait(ctx)
 	}
-	s.admitted.killAll()
+	s.gate.Cut()
 	s.anonymous.flush()
-	if !again {
-		close(s.admitted.clock.stopped)
-	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"fingerpost/api/gate"
 )
 
 // Failed keys per peer address: a burst, then one per failedKeyEvery.
@@ -28,7 +30,7 @@ func newThrottle() *throttle { return &throttle{seed: maphash.MakeSeed(), start:
 // fail takes one failure from the peer's budget. If the budget is empty it takes nothing and returns the time until it
 // is not.
 func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
-	slot := &t.slots[maphash.Comparable(t.seed, network(peer))%throttleSlots]
+	slot := &t.slots[maphash.Comparable(t.seed, gate.Network(peer))%throttleSlots]
 	now := int64(time.Since(t.start))
 	for {
 		full := slot.Load()
@@ -40,16 +42,4 @@ func (t *throttle) fail(peer netip.Addr) (wait time.Duration) {
 			return 0
 		}
 	}
-}
-
-// network returns the part of an address that identifies one customer: all of it in IPv4, the /64 in IPv6.
-func network(addr netip.Addr) netip.Addr {
-	if !addr.Is6() {
-		return addr
-	}
-	prefix, err := addr.WithZone("").Prefix(64)
-	if err != nil {
-		return addr
-	}
-	return prefix.Addr()
 }

@@ -38,8 +38,8 @@ func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
 		return "", tokenRepeated
 	}
 	scheme, credentials, _ := bytes.Cut(values[0], []byte{' '})
-	credentials = trimSpace(credentials)
-	if !foldEqual(scheme, []byte("bearer")) || len(credentials) > maxTokenBytes || !isToken(string(credentials)) {
+	credentials = bytes.Trim(credentials, " \t")
+	if !bytes.EqualFold(scheme, []byte("bearer")) || len(credentials) > maxTokenBytes || !isToken(string(credentials)) {
 		return "", tokenMalformed
 	}
 	return string(credentials), keyGood

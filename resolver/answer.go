@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"bytes"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -23,8 +25,8 @@ const (
 
 // An Answer is what resolve says about a domain. It is shared and must not be changed.
 type Answer struct {
-	// First what every hit looks at, so that it lies on one cache line.
-	host      string // lies behind the Answer, as do Slug, ETag and Data, see newAnswer
+	// Every hit reads these fields: they lie on one cache line.
+	host      string
 	hash      uint64
 	confirmed atomic.Uint64 // the epoch at which the stamps were last known to be current
 	Data      []byte        // the JSON of the response's data; nil where Code is not "", and in the form Tokens
@@ -40,53 +42,14 @@ type Answer struct {
 	tokens *tokenSource // in the form Tokens, where Code is ""
 }
 
-// newAnswer makes an answer of what a hit reads, in one piece of memory: each piece more would cost a hit one more trip
-// to main memory, which takes longer than all the rest of Resolve. The arguments are copied.
+// newAnswer makes an answer of what a hit reads. It keeps host and copies the rest, which may be borrowed from the store.
 func newAnswer(host, slug string, etag, data []byte) *Answer {
-	a, memory := makeAnswer(len(host) + len(slug) + len(etag) + len(data))
-	memory = append(append(append(append(memory, host...), slug...), etag...), data...)
-	text := unsafe.String(unsafe.SliceData(memory), len(memory)) // nobody writes to memory from here on
-	a.host, text = text[:len(host)], text[len(host):]
-	a.Slug, text = text[:len(slug)], text[len(slug):]
-	a.ETag = text[:len(etag)]
-	if data != nil {
-		a.Data = memory[len(memory)-len(data):]
-	}
-	return a
+	return &Answer{host: host, Slug: strings.Clone(slug), ETag: string(etag), Data: bytes.Clone(data)}
 }
 
-const answerSize = int(unsafe.Sizeof(Answer{}))
-
-// makeAnswer makes an empty answer with room for n bytes behind it, in a size that the allocator has, its own eight
-// bytes allowed for.
-func makeAnswer(n int) (a *Answer, room []byte) {
-	switch n += answerSize; {
-	case n <= 384-8:
-		return answerWith[[384 - 8 - answerSize]byte]()
-	case n <= 1024-8:
-		return answerWith[[1024 - 8 - answerSize]byte]()
-	case n <= 1152-8:
-		return answerWith[[1152 - 8 - answerSize]byte]()
-	case n <= 1280-8:
-		return answerWith[[1280 - 8 - answerSize]byte]()
-	case n <= 1408-8:
-		return answerWith[[1408 - 8 - answerSize]byte]()
-	case n <= 1792-8:
-		return answerWith[[1792 - 8 - answerSize]byte]()
-	}
-	return new(Answer), make([]byte, 0, n-answerSize)
-}
-
-func answerWith[Room any]() (*Answer, []byte) {
-	one := new(struct {
-		answer Answer
-		room   Room
-	})
-	return &one.answer, unsafe.Slice((*byte)(unsafe.Pointer(&one.room)), unsafe.Sizeof(one.room))[:0]
-}
-
-// answerOverhead is what an entry costs besides its own bytes: the struct and its places in ristretto's two maps.
-const answerOverhead = int64(answerSize) + 176
+// answerOverhead is what an entry costs apart from its own bytes: the struct, its places in ristretto's two maps, and the
+// allocator's rounding of three short strings.
+const answerOverhead = int64(unsafe.Sizeof(Answer{})) + 176 + 24
 
 // is reports whether a answers for host in the form. Hashes may be equal by chance.
 func (a *Answer) is(host []byte, form Form) bool { return a.form == form && a.host == string(host) }

@@ -48,7 +48,7 @@ func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error
 			return effect, nil
 		}
 		if effect != nil {
-			r.feed.unsure = true // it is committed all the same
+			r.feed.unsure = true // it is committed anyway
 		}
 		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrDamaged) {
 			return nil, err
@@ -63,12 +63,8 @@ func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error
 
 // applyTo follows the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*store.Effect, error) {
-	var prepared []*Answer
 	began := false
-	effect, err := apply(st, c, r.options.Now(), func(next *store.Preview) {
-		if next != nil && st == r.reads.Load() {
-			prepared = r.prepare(next)
-		}
+	effect, err := apply(st, c, r.options.Now(), func(*store.Preview) {
 		began = true
 		r.beginChange(st)
 	})
@@ -84,21 +80,13 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*
 		err = r.settle(st)
 		r.unsettled = err != nil // then the next change tries again, or the store that takes over
 	}
-	if prepared != nil {
-		_ = st.Warm(func() {}) // what cannot be read now fails who asks for it
-	}
 	r.stamps.raise(effect, r.hashName)
-	if effect.Defaults {
-		prepared = nil // they say what the old ones made of them
-	}
-	r.getReady(prepared)
 	r.endChange()
 	r.dropChangedSecrets(effect)
-	r.place(prepared)
 	return effect, err
 }
 
-// beginChange keeps the state before the change, for those who ask until it ends.
+// beginChange keeps the state before the change for calls that come until it ends.
 func (r *Resolver) beginChange(st *store.Store) {
 	if st == r.reads.Load() {
 		if m, err := st.Moment(); err == nil { // else the commit is going to fail, too
@@ -111,7 +99,7 @@ func (r *Resolver) beginChange(st *store.Store) {
 func (r *Resolver) endChange() {
 	r.stamps.end()
 	if m := r.before.Swap(nil); m != nil {
-		_ = m.Close() // who reads at the moment hears of errors itself
+		_ = m.Close() // a reader at this moment gets its errors itself
 	}
 }
 

@@ -4,30 +4,28 @@
 // # Resolve
 //
 // The exact record decides; without one, the wildcard with the longest suffix. The most specific match decides alone: an
-// inactive record is not a reason to look further (api/README.md, Resolve). An Answer is the JSON of the response's data,
-// encoded once and kept in a cache with a budget in bytes. A hit costs no allocation and takes no lock of this package's.
-// Unknown names have a small cache of their own, so that a flood of random ones neither grows memory nor pushes good
-// entries out.
+// inactive record is not a reason to look further. An Answer is the JSON of the response's data, encoded once and kept in
+// ristretto with a budget in bytes. Nothing stands in front of ristretto. A Set is buffered and may be dropped; then the
+// next call for the name reads the store again. Calls for the same name at the same time share one store read (single
+// flight). A hit costs no allocation and takes no lock of this package's. Unknown names have a small cache of their own: a
+// flood of random ones neither grows memory nor pushes good entries out.
 //
 // # Freshness
 //
 // An answer is never older than the last change that Apply has acknowledged. Each carries the stamps it was built under:
 // counters for its name, its project, the set of wildcards and the defaults block. Apply commits to the store, then
 // moves the stamps of what it touched, then the epoch, and then returns. A hit whose stamps have moved is a miss; a
-// change to one project leaves the entries of all others alone. See stamps.go for why this holds. From the commit to the
-// epoch, who reads the store reads the state before: a change shows in all answers at one moment.
-//
-// A change of thousands of files makes everything stale at once. What is asked for most is made ready for that moment
-// (prepare.go), from what the store is going to say.
+// change to one project leaves the entries of all others alone. See stamps.go for why this holds. Between the commit and
+// the epoch, readers of the store read the state before: a change shows in all answers at one moment.
 //
 // # What changed
 //
-// Events is a bounded history of what Apply has done, for those who keep answers of their own. It is filled when the
-// epoch has moved: who asks again because of an event gets an answer that is as new. See feed.go.
+// Events is a bounded history of what Apply has done, for clients that keep answers of their own. It is filled when the
+// epoch has moved: a client that asks again because of an event gets an answer that is as new. See feed.go.
 //
 // # The store may go
 //
-// Resolve outlives the store (cmd/fingerpost/README.md): when the disk refuses, or the store is damaged or deleted, one in memory
+// Resolve outlives the store: when the disk refuses, or the store is damaged or deleted, one in memory
 // takes over, and the way back is looked for; see failover.go.
 //
 // # Mail

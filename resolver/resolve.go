@@ -17,11 +17,7 @@ func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 	if err != nil {
 		return nil, invalidDomain(err)
 	}
-	return r.resolve(host, idn, maphash.Bytes(r.seed, host), form)
-}
-
-// resolve is Resolve for a name as AppendHost makes it.
-func (r *Resolver) resolve(host []byte, idn bool, hash uint64, form Form) (*Answer, error) {
+	hash := maphash.Bytes(r.seed, host)
 	// Asked before an "xn--" name is checked any further: only canonical names are ever put in.
 	if a := r.cached(host, hash, form); a != nil {
 		return a, nil
@@ -47,40 +43,35 @@ func (r *Resolver) hashName(name string) uint64 { return maphash.String(r.seed, 
 // cacheKey tells the forms of a name apart. Names are compared in full on a hit, so it need not be unique.
 func cacheKey(hash uint64, form Form) uint64 { return hash + uint64(form)*0x9e3779b97f4a7c15 }
 
-// cached returns a fresh answer, or nil.
+// cached returns a fresh answer and counts the hit, or returns nil.
 func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
+	a := r.find(host, hash, form)
+	switch {
+	case a == nil:
+	case a.Code == catalog.CodeNotFound:
+		r.metrics.negativeHits.Add(1)
+	default:
+		r.metrics.hits.add(hash)
+	}
+	return a
+}
+
+// find returns a fresh answer out of ristretto, or nil. An answer that was just built is not there yet: ristretto takes
+// it in on a goroutine of its own, and may drop it.
+func (r *Resolver) find(host []byte, hash uint64, form Form) *Answer {
 	if form != FlatSecrets {
-		key := cacheKey(hash, form)
-		first := r.front.get(key, host, form, &r.stamps)
-		if first != nil && !seldom() {
-			r.metrics.hits.add(hash)
-			return first
-		}
-		if a, ok := r.known.Get(key); ok && a.is(host, form) && r.stamps.fresh(a) {
-			r.front.put(key, a)
-			r.metrics.hits.add(hash)
+		if a, ok := r.known.Get(cacheKey(hash, form)); ok && a.is(host, form) && r.stamps.fresh(a) {
 			return a
-		}
-		if a := r.isReady(key, host, form); a != nil {
-			r.front.put(key, a)
-			r.metrics.hits.add(hash)
-			return a
-		}
-		if first != nil { // it is on its way into ristretto, or ristretto has lost it
-			r.keepSoon(first)
-			r.metrics.hits.add(hash)
-			return first
 		}
 	}
 	// A name that is not there is not there in any form.
 	if a, ok := r.unknown.Get(hash); ok && a.host == string(host) && r.stamps.fresh(a) {
-		r.metrics.negativeHits.Add(1)
 		return a
 	}
 	return nil
 }
 
-// miss builds the answer, once for all who ask for the same name at the same time.
+// miss builds the answer. Calls for the same name at the same time share one store read (single flight).
 func (r *Resolver) miss(host string, hash uint64, form Form) (*Answer, error) {
 	r.metrics.misses.Add(1)
 	if form == FlatSecrets {
@@ -88,49 +79,48 @@ func (r *Resolver) miss(host string, hash uint64, form Form) (*Answer, error) {
 		return a, err
 	}
 	for range 3 {
-		f, leader := r.flights.join(flightKey{host, form})
-		if leader {
-			defer r.flights.leave(flightKey{host, form}, f)
-			// The flight before may have ended since this call looked into the cache.
-			if a := r.recent.get(host, hash, form); a != nil && r.stamps.fresh(a) {
-				if seldom() && a.Code != catalog.CodeNotFound {
-					r.keepSoon(a) // ristretto may have lost it
-				}
-				f.answer = a
+		leads := false
+		v, err, _ := r.flights.Do(flightKey(host, form), func() (any, error) {
+			leads = true
+			// Another flight may have ended since this call looked into the cache.
+			if a := r.find([]byte(host), hash, form); a != nil {
 				return a, nil
 			}
-			f.answer, f.err = r.buildAndKeep(host, hash, form)
-			return f.answer, f.err
+			return r.buildAndKeep(host, hash, form)
+		})
+		if err != nil {
+			return nil, err
 		}
-		f.done.Wait()
-		if f.err != nil {
-			return nil, f.err
-		}
-		// The leader may have read the store before a change that was acknowledged before this call began.
-		if r.stamps.fresh(f.answer) {
-			return f.answer, nil
+		// The leader of the flight may have read the store before a change that was acknowledged before this call began.
+		if a := v.(*Answer); leads || r.stamps.fresh(a) {
+			return a, nil
 		}
 	}
 	return r.buildAndKeep(host, hash, form)
 }
 
+// flightKey names the store read for a host in a form. No host contains the form's byte.
+func flightKey(host string, form Form) string { return host + string(rune(form)) }
+
 func (r *Resolver) buildAndKeep(host string, hash uint64, form Form) (*Answer, error) {
 	a, keep, err := r.build(host, hash, form)
-	if err != nil || !keep {
-		return a, err
+	if err == nil && keep {
+		r.keep(a)
 	}
-	r.recent.put(a)
+	return a, err
+}
+
+// keep puts an answer into ristretto, which may drop it: then the next call for the name reads the store again.
+func (r *Resolver) keep(a *Answer) {
 	if a.Code == catalog.CodeNotFound {
-		r.unknown.Set(hash, a, a.cost())
-	} else {
-		r.keepSoon(a)
+		r.unknown.Set(a.hash, a, a.cost())
+	} else if r.known.Set(cacheKey(a.hash, a.form), a, a.cost()) {
+		a.seen.project.holders.Add(1)
 	}
-	return a, nil
 }
 
 // left is called with each answer that leaves ristretto.
 func (r *Resolver) left(a *Answer) {
-	r.front.drop(a)
 	if a.seen.project != nil {
 		a.seen.project.holders.Add(-1)
 	}

@@ -13,6 +13,7 @@ import (
 	"fingerpost/resolver/store"
 
 	"github.com/dgraph-io/ristretto/v2"
+	"golang.org/x/sync/singleflight"
 )
 
 // DefaultCacheBytes is Options.CacheBytes where none is given.
@@ -43,28 +44,24 @@ type Options struct {
 
 // A Resolver answers what the files declare. All its methods may be called from any goroutine, until Close.
 type Resolver struct {
-	options  Options
-	log      *slog.Logger
-	seed     maphash.Seed
-	front    front        // before known
-	known    *answerCache // found, inactive and suspended domains
-	unknown  *answerCache // names that no record matches
-	stamps   stamps
-	flights  flights
-	recent   recent
-	arrivals arrivals
-	metrics  counters
-	paced    atomic.Bool // see Pace
-	feed     Feed
-	secrets  secrets
+	options Options
+	log     *slog.Logger
+	seed    maphash.Seed
+	known   *answerCache // found, inactive and suspended domains
+	unknown *answerCache // names that no record matches
+	stamps  stamps
+	flights singleflight.Group
+	metrics counters
+	paced   atomic.Bool // see Pace
+	feed    Feed
+	secrets secrets
 
 	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store
 	// is being filled from the files.
 	reads, writes atomic.Pointer[store.Store]
 	settled       atomic.Pointer[settled]
-	ready         atomic.Pointer[ready]        // what is not in the cache yet, after a large change
 	before        atomic.Pointer[store.Moment] // the state before the change that is under way
-	// applying is held by whoever changes the store or exchanges it, around all of begun … epoch (see stamps).
+	// applying is held while the store is changed or exchanged, around all of begun … epoch (see stamps).
 	applying  sync.Mutex
 	unsettled bool // guarded by applying: settled could not be read after a change
 	watch     watch
@@ -91,8 +88,7 @@ func Open(o Options) (*Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.front = newFront(o.CacheBytes)
-	r.known = r.newCache(o.CacheBytes-r.front.bytes(), expectedAnswerBytes)
+	r.known = r.newCache(o.CacheBytes, expectedAnswerBytes)
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
 	r.reads.Store(st)
 	r.writes.Store(st)
@@ -116,7 +112,6 @@ func Open(o Options) (*Resolver, error) {
 func (r *Resolver) Close() error {
 	r.stopWatch()
 	r.closeMail()
-	r.arrivals.close()
 	r.known.Close()
 	r.unknown.Close()
 	r.applying.Lock()
@@ -143,7 +138,9 @@ func (r *Resolver) newCache(bytes, entryBytes int64) *answerCache {
 	c, err := ristretto.NewCache(&ristretto.Config[uint64, *Answer]{
 		NumCounters: max(bytes/entryBytes*countersPerEntry, 1000),
 		MaxCost:     bytes,
-		BufferItems: 64,
+		// ristretto allocates a buffer of 8 bytes an entry after so many hits. With the usual 64, a hundred hits would
+		// allocate more than once.
+		BufferItems: 1024,
 		// The key is a hash already; the default would look at its type at each call.
 		KeyToHash: func(k uint64) (uint64, uint64) { return k, 0 },
 		// Answer.cost has it in.

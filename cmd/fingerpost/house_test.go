@@ -19,16 +19,16 @@ import (
 var plan = map[string][]string{
 	"fingerpost/resolver/catalog":     {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
 	"fingerpost/resolver/store":       {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/resolver":             {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "github.com/dgraph-io/ristretto/v2"},
+	"fingerpost/resolver":             {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	"fingerpost/configsrc/hclfile":    {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
 	"fingerpost/configsrc/seal":       {"fingerpost/resolver/catalog", "filippo.io/age"},
 	"fingerpost/configsrc":            {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile", "github.com/fsnotify/fsnotify", "fingerpost/configsrc/hcledit"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/mailer":               {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message", "fingerpost/mailer/template"},                                                                            // x/net/html: reads HTML, to make text of it
 	"fingerpost/api/ops":              {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "github.com/prometheus/client_golang"},
 	"fingerpost/api/events":           {"fingerpost/resolver/catalog", "fingerpost/resolver"},
-	"fingerpost/api":                  {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/api/events", "fingerpost/api/ops", "github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5"},
+	"fingerpost/api":                  {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/api/events", "fingerpost/api/ops", "github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "fingerpost/api/gate"},
 	"fingerpost/cmd/fingerpost":       {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api", "fingerpost/api/ops", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "fingerpost/mailer/smtp", "fingerpost/configsrc/transfer", "fingerpost/api/client", "fingerpost/configsrc/atomicfile", "fingerpost/configsrc/hcledit"},
-	"fingerpost/bench":                {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go", "github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks
+	"fingerpost/bench":                {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go", "github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks
 	"fingerpost/bench/chart":          {"gonum.org/v1/plot"},
 	"fingerpost/mailer/smtp":          {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message":       {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
@@ -37,6 +37,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/transfer":   {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
 	"fingerpost/configsrc/hcledit":    {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "github.com/hashicorp/hcl/v2"},
+	"fingerpost/api/gate":             {},
 }
 
 // sole lists the libraries that only these packages may import, apart from bench with its baselines.

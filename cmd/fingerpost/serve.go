@@ -56,6 +56,7 @@ func newServe(t terminal) *cobra.Command {
 	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than that")
 	fl.StringVar(&f.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
 	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put resolve into the access log, too")
+	fl.BoolVar(&f.fastPath, "fast-path", true, "answer plain resolve requests before the HTTP library parses them; the answers are the same without it")
 	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "how long callers may cache an answer of resolve")
 	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests and mails in flight may take to finish")
 	fl.DurationVar(&f.drainDelay, "drain-delay", 0, "how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer time to look")
@@ -190,7 +191,8 @@ func (s *service) open(ctx context.Context) error {
 	}
 	s.api, err = api.New(api.Options{
 		Resolver: s.resolver, Files: s.source, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
-		AuthIssuer: s.f.authIssuer, AccessLogResolve: s.f.logResolve, BlockedKeyIDs: s.blockedKeys(), Limits: api.Limits{Conns: maxConns()},
+		AuthIssuer: s.f.authIssuer, AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
+		Limits: api.Limits{Conns: maxConns()},
 	})
 	if err != nil {
 		return err

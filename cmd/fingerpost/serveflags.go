@@ -26,7 +26,7 @@ type serveFlags struct {
 	afterWrite             string
 	afterLimit             time.Duration
 	readOnly, acceptDelete bool
-	logResolve             bool
+	logResolve, fastPath   bool
 	maxAge, grace          time.Duration
 	drainDelay             time.Duration
 	mailFlags

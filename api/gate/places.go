@@ -1,4 +1,4 @@
-package api
+package gate
 
 import (
 	"cmp"
@@ -24,75 +24,73 @@ const (
 // enter gives c a place. Where places are short it first closes quiet connections. It waits while all places are taken,
 // and reports false where c's address has too many of them, where only the kept ones are left and the address is not
 // known to have a good key, and when closing is closed.
-func (a *admission) enter(c *conn, closing <-chan struct{}) bool {
-	if !a.count(c) {
+func (g *Gate) enter(c *Conn, closing <-chan struct{}) bool {
+	if !g.count(c) {
 		return false
 	}
-	if !a.place(c, closing) {
-		a.uncount(c)
+	if !g.place(c, closing) {
+		g.uncount(c)
 		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.conns[c] = struct{}{}
-	a.admitted++
-	c.hot.lane = a.admitted % lanes
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.conns[c] = struct{}{}
 	return true
 }
 
 // leave gives c's place back.
-func (a *admission) leave(c *conn) {
+func (g *Gate) leave(c *Conn) {
 	if c.known.Load() {
-		a.remember(c.peer)
+		g.remember(c.peer)
 	}
-	a.uncount(c)
-	a.mu.Lock()
-	delete(a.conns, c)
-	a.mu.Unlock()
-	<-a.slots
+	g.uncount(c)
+	g.mu.Lock()
+	delete(g.conns, c)
+	g.mu.Unlock()
+	<-g.slots
 }
 
 // count counts c's address, unless it has enough.
-func (a *admission) count(c *conn) bool {
+func (g *Gate) count(c *Conn) bool {
 	if !c.peer.IsValid() {
 		return true
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.peers[c.peer] >= a.limits.ConnsPerPeer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.peers[c.peer] >= g.limits.ConnsPerPeer {
 		return false
 	}
-	a.peers[c.peer]++
+	g.peers[c.peer]++
 	return true
 }
 
-func (a *admission) uncount(c *conn) {
+func (g *Gate) uncount(c *Conn) {
 	if !c.peer.IsValid() {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.peers[c.peer]--; a.peers[c.peer] == 0 {
-		delete(a.peers, c.peer)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.peers[c.peer]--; g.peers[c.peer] == 0 {
+		delete(g.peers, c.peer)
 	}
 }
 
 // place takes a place for c.
-func (a *admission) place(c *conn, closing <-chan struct{}) bool {
-	kept, good := cap(a.slots)/keptShare, a.isGood(c.peer)
+func (g *Gate) place(c *Conn, closing <-chan struct{}) bool {
+	kept, good := cap(g.slots)/keptShare, g.isGood(c.peer)
 	for {
-		free := cap(a.slots) - len(a.slots)
+		free := cap(g.slots) - len(g.slots)
 		short := free <= kept && (free == 0 || !good)
-		if short && a.evict(good) == 0 && !good && kept > 0 {
+		if short && g.evict(good) == 0 && !good && kept > 0 {
 			return false
 		}
 		select {
-		case a.slots <- struct{}{}:
+		case g.slots <- struct{}{}:
 			return true
 		default:
 		}
 		select {
-		case a.slots <- struct{}{}:
+		case g.slots <- struct{}{}:
 			return true
 		case <-closing:
 			return false
@@ -103,83 +101,83 @@ func (a *admission) place(c *conn, closing <-chan struct{}) bool {
 
 // evict closes some connections that have no request: those that have sent nothing first, then those that are idle or in
 // the middle of a head, the longest idle first. Idle ones of good peers come last, for a good peer or after longIdle.
-func (a *admission) evict(good bool) (evicted int) {
+func (g *Gate) evict(good bool) (evicted int) {
 	type candidate struct {
-		c      *conn
+		c      *Conn
 		class  int
 		active int64
 	}
 	var all []candidate
-	a.mu.Lock()
-	for c := range a.conns {
+	g.mu.Lock()
+	for c := range g.conns {
 		if !c.life.quiet() {
 			continue
 		}
 		class := 0
 		if c.spoke.Load() {
 			class = 1
-			if a.goodLocked(c.peer) {
+			if g.goodLocked(c.peer) {
 				class = 2
 			}
 		}
 		active := c.active.Load()
-		if class < 2 || good || a.clock.now()-time.Duration(active) >= longIdle {
+		if class < 2 || good || g.now()-time.Duration(active) >= longIdle {
 			all = append(all, candidate{c, class, active})
 		}
 	}
-	a.mu.Unlock()
+	g.mu.Unlock()
 	slices.SortFunc(all, func(x, y candidate) int {
 		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.active, y.active))
 	})
-	for _, v := range all[:min(len(all), max(1, cap(a.slots)/evictedShare))] {
+	for _, v := range all[:min(len(all), max(1, cap(g.slots)/evictedShare))] {
 		if v.c.life.evict() {
 			v.c.kill()
-			a.leave(v.c)
+			g.leave(v.c)
 			evicted++
 		}
 	}
 	return evicted
 }
 
-// welcome notes that c has sent a good key.
-func (a *admission) welcome(c *conn) {
+// Welcome notes that c has sent a good key.
+func (g *Gate) Welcome(c *Conn) {
 	if !c.known.Load() {
 		c.known.Store(true)
-		a.remember(c.peer)
+		g.remember(c.peer)
 	}
 }
 
 // remember makes peer a good one for goodFor. With too many of them, the one goes whose key was seen
 // longest ago.
-func (a *admission) remember(peer netip.Addr) {
+func (g *Gate) remember(peer netip.Addr) {
 	if !peer.IsValid() {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, has := a.good[peer]; !has && len(a.good) >= maxGoodPeers {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, has := g.good[peer]; !has && len(g.good) >= maxGoodPeers {
 		var oldest netip.Addr
-		for p, seen := range a.good {
-			if !oldest.IsValid() || seen < a.good[oldest] {
+		for p, seen := range g.good {
+			if !oldest.IsValid() || seen < g.good[oldest] {
 				oldest = p
 			}
 		}
-		delete(a.good, oldest)
+		delete(g.good, oldest)
 	}
-	a.good[peer] = a.clock.now()
+	g.good[peer] = g.now()
 }
 
-func (a *admission) isGood(peer netip.Addr) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.goodLocked(peer)
+func (g *Gate) isGood(peer netip.Addr) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.goodLocked(peer)
 }
 
 // goodLocked reports whether peer is a good one; the caller holds mu. Unix sockets are for programs of this machine.
-func (a *admission) goodLocked(peer netip.Addr) bool {
+func (g *Gate) goodLocked(peer netip.Addr) bool {
 	if !peer.IsValid() {
 		return true
 	}
-	seen, has := a.good[peer]
-	return has && a.clock.now()-seen < goodFor
+	seen, has := g.good[peer]
+	return has && g.now()-seen < goodFor
 }

@@ -1,4 +1,4 @@
-package api
+package gate
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ type peerListener struct {
 }
 
 type peerConn struct {
-	scriptedConn
+	net.Conn
 	addr   string
 	closed chan string
 }
@@ -34,10 +34,10 @@ func (l peerListener) Accept() (net.Conn, error) {
 }
 
 // peers is an admission behind a listener. admit returns a connection from ip, nil where it gets no place.
-func peers(t *testing.T, limits Limits) (a *admission, admit func(ip string) *conn) {
-	a = newAdmission(limits.withDefaults())
+func peers(t *testing.T, limits Limits) (a *Gate, admit func(ip string) *Conn) {
+	a = New(limits)
 	raw := peerListener{from: make(chan string), closed: make(chan string, 1000)}
-	l := &listener{Listener: raw, admitted: a, closing: make(chan struct{})}
+	l := a.Listener(raw, ListenerOptions{})
 	accepted := make(chan net.Conn)
 	t.Cleanup(func() { close(raw.from) })
 	go func() {
@@ -49,12 +49,12 @@ func peers(t *testing.T, limits Limits) (a *admission, admit func(ip string) *co
 			accepted <- c
 		}
 	}()
-	return a, func(ip string) *conn {
+	return a, func(ip string) *Conn {
 		raw.from <- ip
 		for {
 			select {
 			case c := <-accepted:
-				return c.(*conn)
+				return c.(*Conn)
 			case closed := <-raw.closed:
 				if closed == ip {
 					return nil
@@ -100,7 +100,7 @@ func TestPlacesAreKeptForGoodPeers(t *testing.T) {
 			t.Errorf("a good peer got %d of 8 kept places", i)
 		}
 	}
-	a.clock.elapsed.Add(int64(goodFor))
+	a.begun = a.begun.Add(-goodFor)
 	if a.isGood(netip.MustParseAddr("198.51.100.1")) {
 		t.Error("a peer stays good for ever")
 	}
@@ -113,12 +113,12 @@ func TestLongIdleConnectionsMakeRoom(t *testing.T) {
 	for range 64 {
 		c := admit("198.51.100.1")
 		c.spoke.Store(true)
-		c.active.Store(int64(a.clock.now()))
+		c.active.Store(int64(a.now()))
 	}
 	if admit("192.0.2.1") != nil {
 		t.Error("a connection of a good peer made room that was in use a moment ago")
 	}
-	a.clock.elapsed.Add(int64(longIdle))
+	a.begun = a.begun.Add(-longIdle)
 	for i := range 20 {
 		if admit(fmt.Sprintf("192.0.2.%d", 2+i)) == nil {
 			t.Fatalf("new client %d is turned away", i)
@@ -127,11 +127,11 @@ func TestLongIdleConnectionsMakeRoom(t *testing.T) {
 }
 
 func TestGoodPeersAreBounded(t *testing.T) {
-	a := newAdmission(Limits{}.withDefaults())
+	a := New(Limits{Conns: 1})
 	first := netip.MustParseAddr("2001:db8::")
 	addr := first
 	for range 2 * maxGoodPeers {
-		a.clock.elapsed.Add(int64(time.Millisecond))
+		a.begun = a.begun.Add(-time.Millisecond)
 		a.remember(first)
 		addr = addr.Next()
 		a.remember(addr)

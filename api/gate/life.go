@@ -1,9 +1,9 @@
-package api
+package gate
 
 import "sync/atomic"
 
-// A life is the state of a conn. It settles who may close the connection: the library takes one in the fast path for
-// idle, and the listener closes quiet ones to make room; neither may cut off an answer.
+// A life is the state of a Conn. It decides whether the connection may be closed now: the library takes one in the fast
+// path for idle, and the gate closes quiet ones to make room; neither may cut off an answer.
 type life struct{ state atomic.Int32 }
 
 const (

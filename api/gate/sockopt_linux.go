@@ -1,4 +1,4 @@
-package api
+package gate
 
 import (
 	"net"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// setUnackedTimeout gives a TCP peer up that has not acknowledged, or not taken, what was sent for so long. The system's
-// own patience is a quarter of an hour.
+// setUnackedTimeout closes a TCP connection whose peer has not acknowledged, or not taken, what was sent for d. The
+// system's own limit is a quarter of an hour.
 func setUnackedTimeout(c net.Conn, d time.Duration) {
 	const tcpUserTimeout = 18 // TCP_USER_TIMEOUT, RFC 5482, in milliseconds
 	tcp, ok := c.(*net.TCPConn)

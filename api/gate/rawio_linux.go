@@ -1,4 +1,4 @@
-package api
+package gate
 
 import (
 	"io"
@@ -8,10 +8,12 @@ import (
 	"unsafe"
 )
 
-// A rawIO reads from and writes to a socket without telling Go's scheduler of each system call. The socket never
-// blocks, so the call is short and there is nothing to tell; the telling costs more than the rest of Go's part in a
-// request. Waiting is the runtime's, with its deadlines, as ever. One goroutine may read while another writes.
-type rawIO struct {
+// A rawConn reads from and writes to a socket without telling Go's scheduler of each system call. The socket never
+// blocks, so the call is short and there is nothing to tell. Measured at 35,000 resolve requests a second: 0.82 of the CPU
+// of bare fasthttp, 1.02 without it. The runtime still does the waiting, with its deadlines. One goroutine may read while
+// another writes.
+type rawConn struct {
+	net.Conn
 	raw      syscall.RawConn
 	reading  rawCall
 	writing  rawCall
@@ -19,29 +21,27 @@ type rawIO struct {
 	tryWrite func(fd uintptr) bool
 }
 
+// newRawConn returns c itself where it is not a socket of the system's.
+func newRawConn(c net.Conn) net.Conn {
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return c
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return c
+	}
+	r := &rawConn{Conn: c, raw: raw}
+	r.tryRead = func(fd uintptr) bool { return r.reading.try(syscall.SYS_READ, fd) }
+	r.tryWrite = func(fd uintptr) bool { return r.writing.tryAll(fd) }
+	return r
+}
+
 // A rawCall is a call under way.
 type rawCall struct {
 	p     []byte
 	n     int
 	errno syscall.Errno
-
-	waited bool // the socket was not ready at first
-}
-
-// newRawIO returns nil for what is no socket of the system's.
-func newRawIO(c net.Conn) *rawIO {
-	sc, ok := c.(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	r := &rawIO{raw: raw}
-	r.tryRead = func(fd uintptr) bool { return r.reading.try(syscall.SYS_READ, fd) }
-	r.tryWrite = func(fd uintptr) bool { return r.writing.tryAll(fd) }
-	return r
 }
 
 // try makes the call until it is not interrupted; it reports false where the socket is not ready.
@@ -54,7 +54,6 @@ func (c *rawCall) try(trap, fd uintptr) bool {
 			return true
 		case syscall.EINTR:
 		case syscall.EAGAIN:
-			c.waited = true
 			return false
 		default:
 			c.errno = errno
@@ -80,13 +79,14 @@ func (c *rawCall) tryAll(fd uintptr) bool {
 	return true
 }
 
-func (r *rawIO) read(p []byte) (int, error) {
+// Read implements net.Conn.
+func (r *rawConn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	r.reading = rawCall{p: p}
 	err := r.raw.Read(r.tryRead)
-	r.reading.p = nil // the caller's, who may let go of it
+	r.reading.p = nil // it belongs to the caller, which may drop it
 	switch n, errno := r.reading.n, r.reading.errno; {
 	case err != nil:
 		return 0, err
@@ -99,7 +99,8 @@ func (r *rawIO) read(p []byte) (int, error) {
 	}
 }
 
-func (r *rawIO) write(p []byte) (int, error) {
+// Write implements net.Conn. It writes all of p or returns an error.
+func (r *rawConn) Write(p []byte) (int, error) {
 	r.writing = rawCall{p: p}
 	err := r.raw.Write(r.tryWrite)
 	n, errno := r.writing.n, r.writing.errno

@@ -1,4 +1,4 @@
-package api
+package gate
 
 import "bytes"
 
@@ -29,7 +29,7 @@ func (h *headScan) hasBody() bool { return h.chunked || h.length > 0 }
 
 // feed looks at b, which holds the head from its first byte on as far as it has arrived; each call gets at least the
 // bytes of the one before. It returns the head's length once it is complete, 0 while it is not.
-func (h *headScan) feed(b []byte) (end int, bad *refusal) {
+func (h *headScan) feed(b []byte) (end int, bad *Refusal) {
 	if h.at == 0 {
 		if len(b) > 0 && b[0] != '\r' && (b[0] < 'A' || b[0] > 'Z') {
 			return 0, refuseRequestLine // a TLS hello or the like, which may never have a line end
@@ -67,7 +67,7 @@ func (h *headScan) feed(b []byte) (end int, bad *refusal) {
 
 // requestLine checks the version; the library checks method and target. One empty line before it is let pass, as RFC
 // 9112, 2.2 asks for.
-func (h *headScan) requestLine(line []byte) *refusal {
+func (h *headScan) requestLine(line []byte) *Refusal {
 	if len(line) == 0 && !h.blank {
 		h.blank = true
 		return nil
@@ -86,7 +86,7 @@ func (h *headScan) requestLine(line []byte) *refusal {
 	return nil
 }
 
-func (h *headScan) headerLine(line []byte) *refusal {
+func (h *headScan) headerLine(line []byte) *Refusal {
 	if line[0] == ' ' || line[0] == '\t' {
 		return refuseFold
 	}
@@ -190,7 +190,7 @@ func (s *chunkScan) announced() int64 {
 
 // feed takes the next bytes and returns how many of them belong to the body and whether it has ended. The data is
 // appended to data, unless that is nil.
-func (s *chunkScan) feed(b []byte, data *[]byte) (n int, done bool, bad *refusal) {
+func (s *chunkScan) feed(b []byte, data *[]byte) (n int, done bool, bad *Refusal) {
 	for n < len(b) {
 		c := b[n]
 		switch s.step {
@@ -255,4 +255,17 @@ func hexDigit(c byte) int {
 		return int(c-'A') + 10
 	}
 	return -1
+}
+
+// HeadValue is the value of the first header line with the lower-case name, or nil.
+func HeadValue(head []byte, name string) []byte {
+	for len(head) > 0 {
+		var line []byte
+		line, head, _ = bytes.Cut(head, []byte{'\n'})
+		key, value, ok := bytes.Cut(line, []byte{':'})
+		if ok && foldEqual(key, []byte(name)) {
+			return trimSpace(bytes.TrimSuffix(value, []byte{'\r'}))
+		}
+	}
+	return nil
 }

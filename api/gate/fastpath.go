@@ -1,0 +1,150 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+)
+
+// ResolvePath is the path of plain resolve requests.
+const ResolvePath = "/api/platform/projects/resolve"
+
+// PlainQuestion is how nearly every request for resolve begins.
+const PlainQuestion = "GET " + ResolvePath + "?domain="
+
+// A Question is a plain resolve request. Its slices are valid within AnswerPlain.
+type Question struct {
+	Domain []byte // as it is spelled
+	Key    []byte // the value of X-Platform-Key
+	ETags  []byte // the value of If-None-Match, nil where there is none
+	ID     []byte // the value of X-Request-Id, nil where there is none
+}
+
+// headFields are what the fast path needs of a request's header. The slices belong to the head.
+type headFields struct {
+	key, etags, id []byte // the values of X-Platform-Key, If-None-Match and X-Request-Id; nil where there is none
+	hosts          int8   // how many
+	odd            bool   // something is not plain: the library decides
+}
+
+// note takes up a header field. Names are compared in the usual spellings; a field in another one makes the request odd.
+func (f *headFields) note(name, value []byte) {
+	value = trimSpace(value)
+	if !printable(value) {
+		f.odd = true
+		return
+	}
+	switch string(name) {
+	case "Host", "host":
+		f.hosts++
+		f.odd = f.odd || !plainHost(value)
+	case "X-PLATFORM-KEY", "X-Platform-Key", "x-platform-key":
+		f.once(&f.key, value)
+	case "If-None-Match", "if-none-match":
+		f.once(&f.etags, value)
+	case "X-Request-Id", "X-Request-ID", "x-request-id":
+		f.once(&f.id, value)
+	case "Connection", "connection":
+		f.odd = f.odd || string(value) != "keep-alive"
+	case "Accept", "accept", "Accept-Encoding", "accept-encoding", "Accept-Language", "accept-language",
+		"User-Agent", "user-agent", "Traceparent", "traceparent", "Tracestate", "tracestate",
+		"X-Forwarded-For", "x-forwarded-for", "X-Forwarded-Host", "x-forwarded-host",
+		"X-Forwarded-Proto", "x-forwarded-proto", "X-Real-IP", "X-Real-Ip", "x-real-ip":
+		// resolve does not depend on them
+	default:
+		f.odd = true
+	}
+}
+
+func (f *headFields) once(field *[]byte, value []byte) {
+	f.odd = f.odd || *field != nil || len(value) == 0
+	*field = value
+}
+
+// printable reports whether b is ASCII without control characters. It may say no for what is.
+func printable(b []byte) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for len(b) >= 8 {
+		x := binary.LittleEndian.Uint64(b)
+		if (x|(x-0x20*ones)|(x+ones))&tops != 0 { // not ASCII, below a space, DEL
+			return false
+		}
+		b = b[8:]
+	}
+	for _, c := range b {
+		if c < 0x20 || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// hostByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
+func hostByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
+}
+
+// plainHost reports whether b is a name or an IPv4 address, and perhaps a port.
+func plainHost(b []byte) bool {
+	n := 0
+	for n < len(b) && hostByte(b[n]) {
+		n++
+	}
+	switch {
+	case n == 0:
+		return false
+	case n == len(b):
+		return true
+	}
+	port := b[n+1:]
+	for _, c := range port {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return b[n] == ':' && len(port) > 0 && (len(port) < 5 || len(port) == 5 && string(port) <= "65535")
+}
+
+// plainDomain returns the query's domain, as it is spelled, where the request line is that of a plain question, else
+// nil. A value with escapes or more parameters is no host name, so the resolver refuses it and the handler takes over.
+func plainDomain(head []byte) []byte {
+	if len(head) < len(PlainQuestion) || string(head[:len(PlainQuestion)]) != PlainQuestion {
+		return nil
+	}
+	value := head[len(PlainQuestion):]
+	end := bytes.IndexByte(value, ' ')
+	if end < 0 || !bytes.HasPrefix(value[end:], []byte(" HTTP/1.1\r\n")) {
+		return nil
+	}
+	return value[:end]
+}
+
+// takeFastPath answers the message that has come in, which is a whole head without a body, if that can be done here. An
+// error is the connection's.
+func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
+	f := &c.in.scan.fields
+	if c.resolver == nil || !c.times.served || f.odd || f.hosts != 1 || f.key == nil {
+		return false, nil
+	}
+	domain := plainDomain(head)
+	if len(domain) == 0 || !c.life.beginAnswer() {
+		return false, nil
+	}
+	c.question = Question{domain, f.key, f.etags, f.id}
+	if response := c.resolver.AnswerPlain(c, &c.question); response != nil {
+		c.times.endMessage()
+		_, err = c.Write(response)
+		answered = true
+	}
+	switch {
+	case c.life.endAnswer():
+	case !answered:
+		c.life.revive() // the library closes it when it has answered
+	default:
+		c.close()
+		if err == nil {
+			err = io.EOF
+		}
+	}
+	return answered, err
+}

@@ -1,0 +1,91 @@
+package gate
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits bound what peers can take of the gate.
+type Limits struct {
+	HeaderBytes  int           // request line and header
+	BodyBytes    int           // of one request
+	Read         time.Duration // from the first byte of a request to its last
+	Write        time.Duration // of an answer; a long one gets more as it is taken (16 KiB/s)
+	Idle         time.Duration // between two requests
+	Conns        int           // in total
+	ConnsPerPeer int           // per IPv4 address and per IPv6 /64, not for Unix sockets
+}
+
+// slack is how much early a deadline may fall, see deadlines.
+func (l *Limits) slack() time.Duration {
+	return min(time.Second, min(l.Read, l.Write, l.Idle)/8)
+}
+
+// A Resolver answers plain resolve requests in the place of the HTTP library.
+type Resolver interface {
+	// AnswerPlain returns the whole response to q, or nil where the HTTP library has to take the request. The response
+	// is the Resolver's memory; it is written out before the next call for c.
+	AnswerPlain(c *Conn, q *Question) (response []byte)
+}
+
+// A Budget counts the bytes of request bodies in memory, by the key of the request.
+type Budget interface {
+	Take(key string, n int64) error // an error is the answer to the request
+	Give(key string, n int64)
+}
+
+// A Gate counts connections, over all listeners of a server, in total and per peer address. Safe for concurrent use.
+type Gate struct {
+	limits   Limits
+	begun    time.Time     // has a monotonic reading: a jump of the wall clock changes nothing
+	slots    chan struct{} // holds one token per open connection
+	stopping atomic.Bool   // no connection may wait for a request any more
+
+	mu    sync.Mutex // guards what follows
+	conns map[*Conn]struct{}
+	peers map[netip.Addr]int
+	good  map[netip.Addr]time.Duration // when a peer's good key was last seen, see now; at most maxGoodPeers
+}
+
+// New makes a Gate. All limits must be given.
+func New(limits Limits) *Gate {
+	return &Gate{
+		limits: limits,
+		begun:  time.Now(),
+		slots:  make(chan struct{}, limits.Conns),
+		conns:  make(map[*Conn]struct{}),
+		peers:  make(map[netip.Addr]int),
+		good:   make(map[netip.Addr]time.Duration),
+	}
+}
+
+// now is the time since the Gate was made.
+func (g *Gate) now() time.Duration { return time.Since(g.begun) }
+
+// Open is the number of connections.
+func (g *Gate) Open() int { return len(g.slots) }
+
+// Stopping reports whether Stop was called.
+func (g *Gate) Stopping() bool { return g.stopping.Load() }
+
+// Stop cuts the connections that have sent nothing yet, and keeps the others from waiting for another request.
+// Those that wait already are the library's to close; the silent ones it takes for busy.
+func (g *Gate) Stop() {
+	g.stopping.Store(true) // before the look: see Conn.readHead for the other half
+	g.killWhere(func(c *Conn) bool { return !c.spoke.Load() })
+}
+
+// Cut cuts all connections.
+func (g *Gate) Cut() { g.killWhere(func(*Conn) bool { return true }) }
+
+func (g *Gate) killWhere(pick func(*Conn) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.conns {
+		if pick(c) {
+			c.kill()
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// The pauses after an Accept that failed for want of descriptors or memory.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// ListenerOptions say what connections of a Listener get.
+type ListenerOptions struct {
+	TLS      *tls.Config       // nil: none
+	Resolver Resolver          // of the fast path; nil: there is none
+	Attach   func(*Conn) any   // makes the State of a new connection; nil: it has none
+	Paused   func(cause error) // is told when accepting pauses; nil: nobody is
+}
+
+// A Listener admits connections. Its Accept fails only when it has been closed or the socket is broken for good: the
+// HTTP library gives up on the first error, and the port would stay deaf for ever.
+type Listener struct {
+	net.Listener
+	gate    *Gate
+	options ListenerOptions
+	closing chan struct{}
+	once    sync.Once
+}
+
+// Listener makes a Listener of ln, which it owns.
+func (g *Gate) Listener(ln net.Listener, o ListenerOptions) *Listener {
+	return &Listener{Listener: ln, gate: g, options: o, closing: make(chan struct{})}
+}
+
+// Accept returns the next connection that gets a place, see Gate.enter.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		raw, err := l.acceptRaw()
+		if err != nil {
+			return nil, err
+		}
+		limits := &l.gate.limits
+		c := &Conn{
+			Conn: raw, raw: raw, gate: l.gate, peer: PeerAddr(raw.RemoteAddr()), resolver: l.options.Resolver,
+			times: deadlines{limits: limits, slack: limits.slack()},
+		}
+		if l.options.TLS != nil {
+			// The handshake runs with the first read, under its deadline and off this goroutine.
+			c.Conn = tls.Server(raw, l.options.TLS)
+		} else {
+			c.Conn = newRawConn(raw)
+		}
+		if l.gate.enter(c, l.closing) {
+			if l.options.Attach != nil {
+				c.State = l.options.Attach(c)
+			}
+			return c, nil
+		}
+		raw.Close()
+	}
+}
+
+// acceptRaw retries what may pass: a peer that hung up in the queue, no descriptors, no memory.
+func (l *Listener) acceptRaw() (net.Conn, error) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		raw, err := l.Listener.Accept()
+		if err == nil {
+			return raw, nil
+		}
+		if !passing(err) {
+			return nil, err
+		}
+		if l.options.Paused != nil {
+			l.options.Paused(err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-l.closing:
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+func passing(err error) bool {
+	for _, cause := range []error{
+		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+		syscall.EAGAIN, syscall.EINTR, syscall.EPERM, // the last: a firewall rule
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends Accept. It may be called more than once.
+func (l *Listener) Close() (err error) {
+	l.once.Do(func() {
+		close(l.closing)
+		err = l.Listener.Close()
+	})
+	return err
+}
+
+// PeerAddr is the network of a peer's address, invalid for a Unix socket.
+func PeerAddr(a net.Addr) netip.Addr {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	addr, _ := netip.AddrFromSlice(tcp.IP)
+	return Network(addr.Unmap())
+}
+
+// Network is what one customer has of an address: all of it in IPv4, a /64 in IPv6.
+func Network(addr netip.Addr) netip.Addr {
+	if !addr.Is6() {
+		return addr
+	}
+	prefix, err := addr.WithZone("").Prefix(64)
+	if err != nil {
+		return addr
+	}
+	return prefix.Addr()
+}
