@@ -14,8 +14,9 @@ import (
 // its reason in the commit. "std" is allowed everywhere. A module path allows its packages.
 var plan = map[string][]string{
 	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
-	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2",
+	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs",
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
+	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "github.com/cockroachdb/pebble/v2"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store",
 		"github.com/dgraph-io/ristretto/v2"},
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},

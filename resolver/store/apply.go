@@ -75,7 +75,7 @@ type DomainEffect struct {
 func (s *Store) Apply(c *catalog.Change, now time.Time, committing func(next *Preview)) (*Effect, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
-	if err := s.fence.cause(); err != nil {
+	if err := s.fs.Err(); err != nil {
 		return nil, fmt.Errorf("apply a change: %w", err)
 	}
 	for i := range c.Files {

@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"time"
+
+	"fingerpost/resolver/pebblefs"
 )
 
 // ErrArchive: what was given is no backup, or not a whole and unchanged one. Nothing was done with it.
@@ -63,9 +64,6 @@ func (m *Manifest) Bytes() (n int64) {
 	return n
 }
 
-// storeFile is what Pebble calls the files that make up a store; its LOCK and what is temporary are none of them.
-var storeFile = regexp.MustCompile(`^(MANIFEST-\d{6,20}|OPTIONS-\d{6,20}|\d{6,20}\.(sst|blob)|\d{6,20}(-\d{3})?\.log|marker\.(manifest|format-version)\.\d{6,20}\.[A-Z0-9-]{1,40})$`)
-
 // check reports what is wrong with a manifest.
 func (m *Manifest) check() error {
 	switch {
@@ -84,7 +82,7 @@ func (m *Manifest) check() error {
 	for _, f := range m.Files {
 		sum, err := hex.DecodeString(f.SHA256)
 		switch {
-		case !storeFile.MatchString(f.Name):
+		case !pebblefs.IsStoreFile(f.Name):
 			return fmt.Errorf("%w: %q is no name of a store's file", ErrArchive, f.Name)
 		case seen[f.Name]:
 			return fmt.Errorf("%w: its manifest names %s twice", ErrArchive, f.Name)
@@ -240,7 +238,7 @@ func unsound(where string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %s: the archive is cut off", ErrArchive, where)
 	}
-	if refused(err) {
+	if pebblefs.Refused(err) {
 		return fmt.Errorf("read the archive: %w", err)
 	}
 	return fmt.Errorf("%w: %s: %v", ErrArchive, where, err)

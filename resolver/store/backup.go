@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"fingerpost/resolver/pebblefs"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -48,17 +50,17 @@ func (s *Store) Backup(w io.Writer, now time.Time) error {
 // inspectCacheBytes is enough to look into a store once.
 const inspectCacheBytes = 8 << 20
 
-// checkpoint has Pebble make one. In a goroutine of its own, because syncing the log may meet the fence.
+// checkpoint has Pebble make one. In a goroutine of its own, because syncing the log may meet the write barrier.
 func (s *Store) checkpoint(dir string) error {
-	if !s.users.enter() {
+	if !s.users.Enter() {
 		return ErrClosed
 	}
-	defer s.users.leave()
-	if err := s.fence.cause(); err != nil {
+	defer s.users.Leave()
+	if err := s.fs.Err(); err != nil {
 		return err
 	}
 	if err := s.fs.FS.RemoveAll(dir); err != nil {
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
 	made := make(chan error, 1)
 	go func() {
@@ -78,11 +80,11 @@ func (s *Store) checkpoint(dir string) error {
 	select {
 	case err := <-made:
 		if err != nil {
-			return fmt.Errorf("make a checkpoint: %w", withoutPath(err))
+			return fmt.Errorf("make a checkpoint: %w", pebblefs.WithoutPath(err))
 		}
 		return nil
-	case <-s.fence.failed:
-		return s.fence.cause()
+	case <-s.fs.Failed():
+		return s.fs.Err()
 	}
 }
 
@@ -104,7 +106,7 @@ func BackupDir(w io.Writer, dir string, now time.Time) error {
 func openToRead(dir string) (*Store, error) {
 	names, err := vfs.Default.List(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, rootCause(err))
+		return nil, fmt.Errorf("open %s: %w", dir, pebblefs.RootCause(err))
 	}
 	if !holdsStore(names) {
 		return nil, fmt.Errorf("open %s: there is no store in it", dir)
@@ -114,7 +116,7 @@ func openToRead(dir string) (*Store, error) {
 
 func holdsStore(names []string) bool {
 	for _, name := range names {
-		if storeFile.MatchString(name) {
+		if pebblefs.IsStoreFile(name) {
 			return true
 		}
 	}
@@ -134,18 +136,18 @@ func (s *Store) archive(w io.Writer, now time.Time) error {
 	}
 	names, err := s.fs.FS.List(s.dirName())
 	if err != nil {
-		return fmt.Errorf("back up the store: %w", withoutPath(err))
+		return fmt.Errorf("back up the store: %w", pebblefs.WithoutPath(err))
 	}
 	open := func(name string) (io.ReadCloser, error) {
 		return s.fs.FS.Open(filepath.Join(s.dirName(), name), vfs.SequentialReadsOption)
 	}
 	for _, name := range names {
-		if !storeFile.MatchString(name) {
+		if !pebblefs.IsStoreFile(name) {
 			continue
 		}
 		f, err := describe(name, open)
 		if err != nil {
-			return fmt.Errorf("back up the store: %w", withoutPath(err))
+			return fmt.Errorf("back up the store: %w", pebblefs.WithoutPath(err))
 		}
 		m.Files = append(m.Files, f)
 	}

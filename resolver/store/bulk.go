@@ -317,14 +317,14 @@ func (s *Store) commitBulk(b *bulk, committing func(next *Preview)) error {
 	return err
 }
 
-// guarded runs f in a goroutine of its own, because what meets the fence never comes back.
+// guarded runs f in a goroutine of its own, because what meets a tripped barrier never returns.
 func (s *Store) guarded(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	select {
 	case err := <-done:
 		return err
-	case <-s.fence.failed:
-		return s.fence.cause()
+	case <-s.fs.Failed():
+		return s.fs.Err()
 	}
 }

@@ -1,4 +1,5 @@
-// Package store keeps what the files declare, and mail, in Pebble, and is the only package that imports it.
+// Package store keeps what the files declare, and mail, in Pebble, on the fail-stop file system of
+// package pebblefs.
 //
 // What the files declare is derived: they are the truth (contract files.md 4), so a store that is lost, damaged or full is
 // rebuilt from them. Only createdAt and updatedAt, and what is kept of mail, have no other home.
@@ -88,13 +89,14 @@
 // # Who may read it
 //
 // The folder has mode 0700 and every file in it 0600, whatever the umask is: mail holds codes to reset passwords. Open
-// narrows what an earlier release has left wider (private.go).
+// narrows what an earlier release has left wider.
 //
 // # When the disk fails
 //
-// Pebble ends the process, or spins, when a write fails. A fence below it (see fence.go) makes the first such failure
-// the last operation on the directory: everything that would write stops for good, Failed is closed, Apply returns
-// ErrUnavailable, and reads go on as far as memory and the files allow. The way back is a new Store.
+// Pebble ends the process, or spins, when a write fails. The file system
+// below it (package pebblefs) makes the first such failure the last operation on the directory: everything that would
+// write stops for good, Failed is closed, Apply returns ErrUnavailable, and reads go on as far as memory and the files
+// allow. The way back is a new Store.
 //
 // A damaged store is moved aside, and what mail can be read of it is copied into the one that takes its place, block by
 // block around the damage (salvage.go). What could not be had back is noted there, as a MailGap.

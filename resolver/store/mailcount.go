@@ -135,7 +135,7 @@ func (s *Store) readMail(project int64, f func(r *mailReader) error) error {
 			}
 			s.shedTallies()
 			<-s.mail.turn
-		case <-s.fence.failed: // who has the turn may keep it for ever
+		case <-s.fs.Failed(): // who has the turn may keep it for ever
 			if r.it, err = s.db.NewIter(nil); err == nil {
 				r.rows, err = loadTallies(r.it, project)
 			}

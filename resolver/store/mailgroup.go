@@ -89,9 +89,9 @@ type mailGroup struct {
 func (s *Store) writeGroup(writes []*mailWrite) (n int) {
 	select {
 	case s.mail.turn <- struct{}{}:
-	case <-s.fence.failed:
+	case <-s.fs.Failed():
 		for _, w := range writes {
-			w.done <- mailResult{err: s.fence.cause()}
+			w.done <- mailResult{err: s.fs.Err()}
 		}
 		return len(writes)
 	}

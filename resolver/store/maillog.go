@@ -58,13 +58,13 @@ func (s *Store) loadMailState() error {
 		return d.err()
 	})
 	s.mail.bound.Store(bound)
-	if !s.fs.disk || err != nil {
+	if !s.fs.Disk || err != nil {
 		return err
 	}
 	if seen := readWitness(s.dirName()); seen > s.mail.number {
 		s.mail.missing = seen - s.mail.number
 	}
-	if !s.fs.readOnly {
+	if !s.fs.ReadOnly {
 		s.mail.witness.name = filepath.Join(s.dirName(), witnessFile)
 		s.mail.witness.on.Store(true)
 	}
@@ -101,10 +101,10 @@ type mailTurn struct {
 }
 
 func (s *Store) newBatch() *pebble.Batch {
-	if !s.users.enter() {
+	if !s.users.Enter() {
 		return nil
 	}
-	defer s.users.leave()
+	defer s.users.Leave()
 	return s.db.NewBatch()
 }
 
@@ -115,7 +115,7 @@ func (s *Store) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mai
 	if b == nil {
 		return ErrClosed
 	}
-	if err := s.fence.cause(); err != nil {
+	if err := s.fs.Err(); err != nil {
 		return err
 	}
 	var refused error
@@ -126,8 +126,8 @@ func (s *Store) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mai
 		case r := <-w.done:
 			refused = r.refused
 			return r.err
-		case <-s.fence.failed:
-			return s.fence.cause()
+		case <-s.fs.Failed():
+			return s.fs.Err()
 		}
 	})
 	return errors.Join(refused, err)

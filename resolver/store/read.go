@@ -7,16 +7,17 @@ import (
 	"syscall"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
 // read runs f while the store stays open, and fails the store where f finds it damaged.
 func (s *Store) read(f func() error) error {
-	if !s.users.enter() {
+	if !s.users.Enter() {
 		return ErrClosed
 	}
-	defer s.users.leave()
+	defer s.users.Leave()
 	return s.judge(f())
 }
 
@@ -29,9 +30,9 @@ func (s *Store) judge(err error) error {
 	if errors.Is(err, errTooLarge) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNewer) {
 		return err
 	}
-	err = classify(err, s.missing())
+	err = pebblefs.Classify(err, s.missing())
 	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
-		s.fence.trip(err)
+		s.fs.Trip(err)
 	}
 	return err
 }
@@ -71,7 +72,7 @@ func (v *View) get(key []byte, use func([]byte) error) (bool, error) {
 }
 
 // View calls f with a view of the moment: what it reads belongs together, whatever is applied meanwhile. f's errors must
-// be those of the view. It takes an iterator and not one of Pebble's snapshots, which need a lock that a fenced instance
+// be those of the view. It takes an iterator and not one of Pebble's snapshots, which need a lock that a failed instance
 // may hold for ever.
 func (s *Store) View(f func(v *View) error) error {
 	return s.read(func() error {

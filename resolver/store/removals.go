@@ -11,7 +11,7 @@ import (
 // the note and every change that was applied before it are on the disk. The caller alone knows what the note says.
 func (s *Store) NoteRemovals(note []byte) error {
 	err := s.read(func() error {
-		if err := s.fence.cause(); err != nil {
+		if err := s.fs.Err(); err != nil {
 			return err
 		}
 		b := s.db.NewBatch()

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/resolver/pebblefs"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -86,7 +88,7 @@ func (r *restore) look() error {
 		return nil
 	}
 	if err != nil {
-		return rootCause(err)
+		return pebblefs.RootCause(err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("%w: it is no folder", ErrInTheWay)
@@ -94,7 +96,7 @@ func (r *restore) look() error {
 	r.former = info
 	names, err := vfs.Default.List(r.dir)
 	if err != nil {
-		return rootCause(err)
+		return pebblefs.RootCause(err)
 	}
 	if r.replace = len(names) > 0; !r.replace || r.o.Check {
 		return nil
@@ -102,7 +104,7 @@ func (r *restore) look() error {
 	if !holdsStore(names) {
 		return fmt.Errorf("%w, and what is in it is no store of fingerpost (%s, …)", ErrInTheWay, names[0])
 	}
-	if r.lock, err = lockFile(filepath.Join(r.dir, "LOCK")); err != nil {
+	if r.lock, err = pebblefs.LockFile(filepath.Join(r.dir, "LOCK")); err != nil {
 		return err
 	}
 	if !r.o.Replace {
@@ -115,27 +117,27 @@ func (r *restore) look() error {
 func (r *restore) stage() error {
 	parent := filepath.Dir(r.dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil { // not the store's own
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
 	pattern := r.dir + ".restore-*.tmp"
 	left, _ := filepath.Glob(pattern) // a pattern that cannot be is one that matches nothing
 	for _, name := range left {
-		if lock, err := lockFile(filepath.Join(name, "LOCK")); err == nil {
+		if lock, err := pebblefs.LockFile(filepath.Join(name, "LOCK")); err == nil {
 			_ = os.RemoveAll(name)
 			lock.Close()
 		}
 	}
 	var err error
 	if r.staging, err = os.MkdirTemp(parent, filepath.Base(pattern)); err != nil {
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
-	if err := os.Chmod(r.staging, privateDir); err != nil { // the umask may have taken the owner's rights
-		return withoutPath(err)
+	if err := os.Chmod(r.staging, pebblefs.PrivateDir); err != nil { // the umask may have taken the owner's rights
+		return pebblefs.WithoutPath(err)
 	}
-	if r.staged, err = lockFile(filepath.Join(r.staging, "LOCK")); err != nil {
-		return withoutPath(err)
+	if r.staged, err = pebblefs.LockFile(filepath.Join(r.staging, "LOCK")); err != nil {
+		return pebblefs.WithoutPath(err)
 	}
-	return withoutPath(mkdirPrivate(r.built()))
+	return pebblefs.WithoutPath(pebblefs.MkdirPrivate(r.built()))
 }
 
 // built is the store in the making.
@@ -151,16 +153,16 @@ func (r *restore) begin(m *Manifest) error {
 }
 
 func (r *restore) file(f Stored, content io.Reader) error {
-	out, err := openPrivate(filepath.Join(r.built(), f.Name), os.O_WRONLY|os.O_EXCL)
+	out, err := pebblefs.OpenPrivate(filepath.Join(r.built(), f.Name), os.O_WRONLY|os.O_EXCL)
 	if err != nil {
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
 	_, err = io.Copy(out, content)
 	if err == nil {
 		err = out.Sync()
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func (r *restore) finish(m *Manifest) error {
 		return err
 	}
 	for _, dir := range []string{r.built(), r.staging, filepath.Dir(r.dir)} {
-		if err := syncDir(dir); err != nil {
+		if err := pebblefs.SyncDir(dir); err != nil {
 			return err
 		}
 	}
@@ -190,7 +192,7 @@ func (r *restore) finish(m *Manifest) error {
 	if err := r.place(); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(r.dir))
+	return pebblefs.SyncDir(filepath.Dir(r.dir))
 }
 
 func (r *restore) verify(m *Manifest) error {
@@ -237,14 +239,14 @@ func (r *restore) likeFormer() error {
 	}
 	names, err := os.ReadDir(r.built())
 	if err != nil {
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
 	for _, e := range names {
 		if err := os.Lchown(filepath.Join(r.built(), e.Name()), int(owner.Uid), int(owner.Gid)); err != nil {
-			return withoutPath(err)
+			return pebblefs.WithoutPath(err)
 		}
 	}
-	return withoutPath(os.Lchown(r.built(), int(owner.Uid), int(owner.Gid)))
+	return pebblefs.WithoutPath(os.Lchown(r.built(), int(owner.Uid), int(owner.Gid)))
 }
 
 // place is the commit. A former store gets its name aside in the same step in which the new one gets dir: the new one
@@ -257,27 +259,27 @@ func (r *restore) place() error {
 		}
 		return r.mountPoint(err)
 	}
-	aside := freeName(r.dir+replacedInfix, r.o.Now)
+	aside := pebblefs.FreeName(r.dir+pebblefs.ReplacedInfix, r.o.Now)
 	if err := os.Rename(r.built(), aside); err != nil {
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
-	err := swapDirs(aside, r.dir)
+	err := pebblefs.Exchange(aside, r.dir)
 	if err != nil {
 		_ = os.Rename(aside, r.built()) // so that it goes with the staging
 		return r.mountPoint(err)
 	}
 	r.aside = aside
-	_, _, _ = makePrivate(aside) // it was private before, or a start says that it cannot be
+	_, _, _ = pebblefs.MakePrivate(aside, ownFiles) // it was private before, or a start says that it cannot be
 	return nil
 }
 
 // mountPoint explains the refusal that a container's volume meets.
 func (r *restore) mountPoint(err error) error {
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
-		return fmt.Errorf("it is a mount point, which cannot be replaced (%w): restore into a folder in it, and start the service with that as --data", rootCause(err))
+		return fmt.Errorf("it is a mount point, which cannot be replaced (%w): restore into a folder in it, and start the service with that as --data", pebblefs.RootCause(err))
 	}
 	if err != nil {
-		return withoutPath(err)
+		return pebblefs.WithoutPath(err)
 	}
 	return nil
 }
@@ -291,24 +293,4 @@ func (r *restore) close() {
 			lock.Close()
 		}
 	}
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return withoutPath(err)
-	}
-	return withoutPath(errors.Join(f.Sync(), f.Close()))
-}
-
-// swapByRenames is for where no exchange is to be had. A crash between the two leaves no dir, but both stores.
-func swapByRenames(aside, dir string) error {
-	former := aside + "-former"
-	if err := os.Rename(dir, former); err != nil {
-		return err
-	}
-	if err := os.Rename(aside, dir); err != nil {
-		return errors.Join(err, os.Rename(former, dir))
-	}
-	return os.Rename(former, aside)
 }

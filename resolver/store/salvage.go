@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -70,7 +71,7 @@ func (v *Salvage) LeaveOut(ids []int64) {
 func (s *Store) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
 	v := &Salvage{to: s, aside: aside, gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
 	if err := v.mark("begun\n"); err != nil {
-		v.lacks(fmt.Errorf("its folder cannot be written: %w", withoutPath(err)))
+		v.lacks(fmt.Errorf("its folder cannot be written: %w", pebblefs.WithoutPath(err)))
 		return v, nil
 	}
 	from, err := Open(aside, Options{Logger: log, CacheBytes: inspectCacheBytes, ReadOnly: true, damaged: true})
@@ -98,12 +99,12 @@ func withoutDir(err error) error {
 }
 
 func (v *Salvage) mark(text string) error {
-	f, err := openPrivate(filepath.Join(v.aside, salvageMark), os.O_WRONLY|os.O_TRUNC)
+	f, err := pebblefs.OpenPrivate(filepath.Join(v.aside, salvageMark), os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(text)
-	return errors.Join(err, f.Sync(), f.Close(), syncDir(v.aside))
+	return errors.Join(err, f.Sync(), f.Close(), pebblefs.SyncDir(v.aside))
 }
 
 // lacks notes that something could not be had back, and the first reason.

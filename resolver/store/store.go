@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -44,9 +45,9 @@ type Options struct {
 type Store struct {
 	dir     string // "" in memory
 	db      *pebble.DB
-	fs      *fencedFS
-	fence   *fence
-	lock    *heldLock
+	fs      *pebblefs.FS
+	backlog backlog
+	paced   *atomic.Bool // see Options
 	cache   *pebble.Cache
 	options *pebble.Options
 	readers readers
@@ -54,7 +55,7 @@ type Store struct {
 	opening atomic.Bool    // Pebble is being opened
 	closing atomic.Bool
 	syncing atomic.Bool // a sync of the log is due
-	users   users
+	users   pebblefs.Users
 	backups sync.Mutex     // held by Backup
 	bulks   sync.WaitGroup // that are being cleared away
 
@@ -86,12 +87,8 @@ func Open(dir string, o Options) (*Store, error) {
 			base = vfs.NewMem()
 		}
 	}
-	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock), mail: newMailState()}
-	s.fs = &fencedFS{
-		FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default,
-		paced: o.Paced, readOnly: o.ReadOnly,
-	}
-	s.fs.spare = s.checkpointDir()
+	s := &Store{dir: dir, paced: o.Paced, mail: newMailState()}
+	s.fs = pebblefs.New(base, pebblefs.Options{ReadOnly: o.ReadOnly, Spare: s.checkpointDir(), AtEase: s.atEase})
 	s.cache = pebble.NewCache(o.CacheBytes)
 	if err := s.open(o); err != nil {
 		s.abandon(o.CacheBytes)
@@ -101,8 +98,8 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) open(o Options) error {
-	if s.fs.disk && !s.fs.readOnly {
-		narrow(s.dirName(), o.Logger)
+	if s.fs.Disk && !s.fs.ReadOnly {
+		pebblefs.Narrow(s.dirName(), ownFiles, o.Logger)
 	}
 	if err := s.inspect(); err != nil {
 		return err
@@ -117,7 +114,7 @@ func (s *Store) open(o Options) error {
 		s.opening.Store(false)
 		if err == nil {
 			s.db = db
-			s.fs.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
+			s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
 			if o.damaged {
 				_ = s.loadMailState() // as all else, as far as it can be read
 			} else if err = s.begin(); err != nil {
@@ -130,8 +127,8 @@ func (s *Store) open(o Options) error {
 	var err error
 	select {
 	case err = <-opened:
-	case <-s.fence.failed:
-		err = s.fence.cause()
+	case <-s.fs.Failed():
+		err = s.fs.Err()
 	}
 	if err == nil {
 		return nil
@@ -139,7 +136,7 @@ func (s *Store) open(o Options) error {
 	if errors.Is(err, ErrLocked) || errors.Is(err, ErrNewer) {
 		return err
 	}
-	return fmt.Errorf("open %s: %w", s.dir, classify(err, s.missing()))
+	return fmt.Errorf("open %s: %w", s.dir, pebblefs.Classify(err, s.missing()))
 }
 
 func (s *Store) dirName() string {
@@ -155,7 +152,7 @@ func (s *Store) dirName() string {
 func (s *Store) inspect() error {
 	names, err := s.fs.List(s.dirName())
 	switch {
-	case err != nil && s.fs.readOnly && errors.Is(err, os.ErrNotExist):
+	case err != nil && s.fs.ReadOnly && errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
 	case err != nil:
 		return nil // what is wrong shows when Pebble opens it
@@ -165,19 +162,19 @@ func (s *Store) inspect() error {
 		if rest, ok := strings.CutPrefix(name, "marker.format-version."); ok {
 			_, version, _ := strings.Cut(rest, ".")
 			if v, err := strconv.ParseUint(version, 10, 64); err == nil && v > uint64(pebbleFormat) {
-				return newer(s.dir, "Pebble format", v, uint64(pebbleFormat))
+				return pebblefs.Newer(s.dir, "Pebble format", v, uint64(pebbleFormat))
 			}
 		}
 		manifest = manifest || strings.HasPrefix(name, "marker.manifest.")
-		data = data || strings.HasPrefix(name, "MANIFEST-") || isTable(name)
-		if s.fs.disk && isTable(name) {
-			s.fs.tables.keep(s.fs.FS, filepath.Join(s.dirName(), name))
+		data = data || strings.HasPrefix(name, "MANIFEST-") || pebblefs.IsTable(name)
+		if pebblefs.IsTable(name) {
+			s.fs.KeepTable(filepath.Join(s.dirName(), name))
 		}
 	}
 	if data && !manifest {
 		return fmt.Errorf("open %s: %w: the marker that names the manifest is missing", s.dir, ErrDamaged)
 	}
-	if s.fs.readOnly && !manifest {
+	if s.fs.ReadOnly && !manifest {
 		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
 	}
 	return nil
@@ -189,7 +186,7 @@ func (s *Store) begin() error {
 		return err
 	}
 	if _, err := s.uint(keyImporting); err == nil {
-		if s.fs.readOnly {
+		if s.fs.ReadOnly {
 			return fmt.Errorf("%w: its first load was cut short; the next start fills it anew", ErrDamaged)
 		}
 		if err := s.wipe(); err != nil {
@@ -201,11 +198,11 @@ func (s *Store) begin() error {
 	if err := s.loadCounters(); err != nil {
 		return err
 	}
-	if !s.fs.readOnly {
+	if !s.fs.ReadOnly {
 		// Of a process that was killed; they are in nobody's way.
 		_, _ = s.fs.FS.RemoveAll(s.checkpointDir()), s.fs.FS.RemoveAll(s.bulkDir())
 	}
-	if !s.fs.disk {
+	if !s.fs.Disk {
 		return nil
 	}
 	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
@@ -222,10 +219,10 @@ func (s *Store) checkFormat() error {
 	v, err := s.uint(keyFormat)
 	if err == nil {
 		if v > formatVersion {
-			return newer(s.dir, "store format", v, formatVersion)
+			return pebblefs.Newer(s.dir, "store format", v, formatVersion)
 		}
 		if v < formatVersion {
-			if s.fs.readOnly {
+			if s.fs.ReadOnly {
 				return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
 			}
 			return s.upgrade(v)
@@ -246,7 +243,7 @@ func (s *Store) checkFormat() error {
 	if foreign {
 		return fmt.Errorf("%w: it holds data, but no store format", ErrDamaged)
 	}
-	if s.fs.readOnly {
+	if s.fs.ReadOnly {
 		return nil // empty
 	}
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
@@ -356,27 +353,27 @@ func (s *Store) SetDecoderRevision(v uint64) error {
 }
 
 // Failed is closed when the store can no longer be written. Err then says why.
-func (s *Store) Failed() <-chan struct{} { return s.fence.failed }
+func (s *Store) Failed() <-chan struct{} { return s.fs.Failed() }
 
 // Err returns nil, or an ErrUnavailable or ErrDamaged that says what happened first. Its text has no path.
-func (s *Store) Err() error { return s.fence.cause() }
+func (s *Store) Err() error { return s.fs.Err() }
 
 // Check looks whether the directory is still the one that was opened and fails the store when it is not: writes into a
 // deleted directory would succeed and be lost. It costs two stat calls.
 func (s *Store) Check() error {
-	if err := s.fence.cause(); err != nil || s.inodes[0] == nil {
+	if err := s.fs.Err(); err != nil || s.inodes[0] == nil {
 		return err
 	}
 	if s.missing() {
-		s.fence.trip(fmt.Errorf("%w: it was removed or replaced while in use", ErrUnavailable))
+		s.fs.Trip(fmt.Errorf("%w: it was removed or replaced while in use", ErrUnavailable))
 	}
-	return s.fence.cause()
+	return s.fs.Err()
 }
 
 // missing reports that the directory on disk is not the one that was opened. An error other than "not there" is none of
 // its business: the disk will say so itself.
 func (s *Store) missing() bool {
-	if !s.fs.disk {
+	if !s.fs.Disk {
 		return false
 	}
 	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
@@ -398,14 +395,14 @@ func (s *Store) Close() error {
 		return ErrClosed
 	}
 	defer s.mail.witness.close()
-	if s.fence.cause() != nil {
-		s.users.closed.Store(true)
+	if s.fs.Err() != nil {
+		s.users.Refuse()
 		s.abandon(s.cache.MaxSize())
 		return nil
 	}
 	s.write.Lock()
 	defer s.write.Unlock()
-	s.users.drain(s.fence)
+	s.users.Drain(s.fs.Barrier)
 	closed := make(chan error, 1)
 	go func() {
 		s.bulks.Wait()
@@ -414,11 +411,11 @@ func (s *Store) Close() error {
 	var err error
 	select {
 	case err = <-closed:
-	case <-s.fence.failed:
+	case <-s.fs.Failed():
 		s.abandon(s.cache.MaxSize())
 		return nil
 	}
-	s.fs.tables.closeAll()
+	s.fs.CloseTables()
 	s.cache.Unref()
 	if err != nil {
 		return fmt.Errorf("close %s: %w", s.dir, err)
@@ -430,7 +427,7 @@ func (s *Store) Close() error {
 // back is the block cache, whose room is reserved away so that it drops its blocks, and, once nothing of the instance is
 // on its way to the disk and nobody reads it any more, the lock and the tables.
 func (s *Store) abandon(cacheBytes int64) {
-	if s.fence.cause() == nil {
+	if s.fs.Err() == nil {
 		s.release() // Pebble did not get that far, or has closed itself
 		s.cache.Unref()
 		return
@@ -448,11 +445,11 @@ func (s *Store) abandon(cacheBytes int64) {
 	}()
 }
 
-func (s *Store) idle() bool { return s.fence.quiet() && s.users.n.Load() == 0 }
+func (s *Store) idle() bool { return s.fs.Quiet() && s.users.Idle() }
 
 func (s *Store) release() {
-	s.fs.tables.closeAll()
-	_ = s.lock.Close() // it only keeps others out; a failure changes nothing for this process
+	s.fs.CloseTables()
+	s.fs.Unlock()
 }
 
 // RaiseGeneration makes the next generations follow least, for a store that takes the place of another.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"fingerpost/resolver/pebblefs"
 )
 
 // Pebble takes a log that is damaged in the middle, cut or gone for one that ends there, and says nothing. The writes of
@@ -68,7 +70,7 @@ func (w *witness) ack(number uint64) {
 func (w *witness) write(number uint64) {
 	w.written = number
 	if w.file == nil && w.on.Load() {
-		f, err := openPrivate(w.name, os.O_WRONLY)
+		f, err := pebblefs.OpenPrivate(w.name, os.O_WRONLY)
 		if err != nil {
 			w.on.Store(false)
 			return

@@ -1,4 +1,4 @@
-package store
+package pebblefs
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swapDirs exchanges two folders in one step where the file system can.
-func swapDirs(aside, dir string) error {
+// Exchange exchanges two folders in one step where the file system can.
+func Exchange(aside, dir string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, aside, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
 		return swapByRenames(aside, dir)

@@ -1,10 +1,9 @@
-package store
+package pebblefs
 
 import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,8 +17,6 @@ type keptTables struct {
 	m      map[string]vfs.File
 	closed bool
 }
-
-func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
 
 // keep opens a table that was just created, or found. A failure only loses the safeguard.
 func (k *keptTables) keep(base vfs.FS, name string) {

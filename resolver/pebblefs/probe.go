@@ -1,4 +1,4 @@
-package store
+package pebblefs
 
 import (
 	"errors"
@@ -14,18 +14,18 @@ const probeBytes = 4 << 20
 // directory where there is none. A store that is opened on a disk that refuses leaves goroutines behind for good, so
 // the way back asks first. The error is an ErrUnavailable whose text has no path.
 func Probe(dir string) error {
-	err := mkdirPrivate(dir)
+	err := MkdirPrivate(dir)
 	if err == nil {
 		err = probe(filepath.Join(dir, "probe.tmp"))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, withoutPath(err))
+		return fmt.Errorf("%w: %w", ErrUnavailable, WithoutPath(err))
 	}
 	return nil
 }
 
 func probe(name string) error {
-	f, err := openPrivate(name, os.O_WRONLY|os.O_TRUNC)
+	f, err := OpenPrivate(name, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return err
 	}

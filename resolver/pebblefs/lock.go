@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package pebblefs
 
 import (
 	"errors"
@@ -13,14 +13,14 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock of a data directory: flock on the file name, in which the holder's pid stands. The lock
+// LockFile takes the lock of a data directory: flock on the file name, in which the holder's pid stands. The lock
 // decides; the pid only informs, so an old one in a file that nobody has locked means nothing.
 //
 // Pebble's own lock is fcntl's, which belongs to the process and is kept in a table by name: a directory whose first
-// instance is fenced off could never be opened again, and one that was replaced while open would look free. A flock
+// instance has failed could never be opened again, and one that was replaced while open would look free. A flock
 // belongs to the open file, so both come out right.
-func lockFile(name string) (io.Closer, error) {
-	f, err := openPrivate(name, os.O_RDWR|syscall.O_CLOEXEC)
+func LockFile(name string) (io.Closer, error) {
+	f, err := OpenPrivate(name, os.O_RDWR|syscall.O_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func lockFile(name string) (io.Closer, error) {
 // lockForReading takes the same lock where the directory may be one that cannot be written. Without a lock file there
 // is nobody to keep out: who can write makes one.
 func lockForReading(name string) (io.Closer, error) {
-	closer, err := lockFile(name)
+	closer, err := LockFile(name)
 	if !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) {
 		return closer, err
 	}

@@ -1,4 +1,4 @@
-package store
+package pebblefs
 
 import (
 	"errors"
@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // What Open, Apply, the reads and Err report; test with errors.Is.
@@ -45,15 +43,15 @@ func (e *LockedError) Error() string {
 // Is makes a LockedError an ErrLocked.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// newer reports a directory of a later release and what can be done.
-func newer(dir, what string, has, knows uint64) error {
+// Newer reports a directory of a later release and what can be done.
+func Newer(dir, what string, has, knows uint64) error {
 	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d): start that release again, or move the directory away and the store is rebuilt from the files",
 		dir, ErrNewer, what, has, knows)
 }
 
-// refused reports whether err is the operating system's word that the disk, its permissions or the process's limits do
+// Refused reports whether err is the operating system's word that the disk, its permissions or the process's limits do
 // not allow something, as opposed to wrong content.
-func refused(err error) bool {
+func Refused(err error) bool {
 	var no syscall.Errno
 	if !errors.As(err, &no) {
 		return errors.Is(err, fs.ErrPermission)
@@ -65,21 +63,20 @@ func refused(err error) bool {
 	return true
 }
 
-// classify turns a failure of Pebble's into one of ours. missing says that the directory itself is not there any more.
-func classify(err error, missing bool) error {
+// Classify turns a failure of Pebble's into one of these errors. missing says that the directory itself is not there any
+// more.
+func Classify(err error, missing bool) error {
 	switch {
 	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err, ErrNewer):
 		return err
-	case missing, refused(err):
-		return fmt.Errorf("%w: %w", ErrUnavailable, withoutPath(err))
-	case pebble.IsCorruptionError(err), errors.Is(err, errRecord), errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %w", ErrDamaged, withoutPath(err))
+	case missing, Refused(err):
+		return fmt.Errorf("%w: %w", ErrUnavailable, WithoutPath(err))
 	}
-	return fmt.Errorf("%w: %w", ErrDamaged, err)
+	return fmt.Errorf("%w: %w", ErrDamaged, WithoutPath(err))
 }
 
-// withoutPath shortens the absolute path in an operating system's error to the file's name.
-func withoutPath(err error) error {
+// WithoutPath shortens the absolute path in an operating system's error to the file's name.
+func WithoutPath(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
 	switch {
@@ -95,13 +92,13 @@ func withoutPath(err error) error {
 // Store may be open on it.
 func MoveAside(dir string, now time.Time) (string, error) {
 	dir = filepath.Clean(dir)
-	aside := freeName(dir+damagedInfix, now)
+	aside := FreeName(dir+DamagedInfix, now)
 	return aside, os.Rename(dir, aside)
 }
 
-// freeName appends a time to prefix, and a number where that is taken: two within a second, and a rename would fail on a
+// FreeName appends a time to prefix, and a number where that is taken: two within a second, and a rename would fail on a
 // folder that is not empty.
-func freeName(prefix string, now time.Time) string {
+func FreeName(prefix string, now time.Time) string {
 	base := prefix + now.UTC().Format("20060102T150405Z")
 	name := base
 	for n := 2; n <= 100; n++ {
