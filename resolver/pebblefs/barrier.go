@@ -23,12 +23,12 @@ type Barrier struct {
 	err error
 }
 
-// NewBarrier returns a barrier that is up.
-func NewBarrier() *Barrier { return &Barrier{failed: make(chan struct{})} }
+// newBarrier returns a barrier that is up.
+func newBarrier() *Barrier { return &Barrier{failed: make(chan struct{})} }
 
-// Park never returns. Its caller holds no lock that a read needs: makeRoomForWrite, UpdateVersionLocked and flush1 in
+// park never returns. Its caller holds no lock that a read needs: makeRoomForWrite, UpdateVersionLocked and flush1 in
 // Pebble do their I/O outside DB.mu.
-func Park() { select {} }
+func park() { select {} }
 
 // enter is called before an operation that changes the directory; leave must follow.
 func (b *Barrier) enter() {
@@ -36,7 +36,7 @@ func (b *Barrier) enter() {
 	// Looked at after the operation was counted: either Quiet sees the count, or this sees the trip.
 	if b.tripped.Load() {
 		b.pending.Add(-1)
-		Park()
+		park()
 	}
 }
 
@@ -48,7 +48,7 @@ func (b *Barrier) leave(op, name string, err error) {
 	}
 	b.Trip(fmt.Errorf("%w: %s %s: %w", ErrUnavailable, op, name, RootCause(err)))
 	b.pending.Add(-1)
-	Park()
+	park()
 }
 
 // Trip records the first failure. Later ones are dropped: they are its consequences.

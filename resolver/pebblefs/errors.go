@@ -67,7 +67,8 @@ func Refused(err error) bool {
 // more.
 func Classify(err error, missing bool) error {
 	switch {
-	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err, ErrNewer):
+	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err, ErrNewer),
+		errors.Is(err, ErrNoStore):
 		return err
 	case missing, Refused(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, WithoutPath(err))

@@ -37,8 +37,11 @@ type FS struct {
 
 // New returns a fail-stop file system over base.
 func New(base vfs.FS, o Options) *FS {
-	return &FS{FS: base, Barrier: NewBarrier(), Options: o, Disk: vfs.Root(base) == vfs.Default}
+	return &FS{FS: base, Barrier: newBarrier(), Options: o, Disk: vfs.Root(base) == vfs.Default}
 }
+
+// Base is the file system below, without the barrier.
+func (f *FS) Base() vfs.FS { return f.FS }
 
 // KeepTable holds a table open, see keptTables.
 func (f *FS) KeepTable(name string) {

@@ -34,12 +34,12 @@ func (s *Store) Backup(w io.Writer, now time.Time) error {
 	}
 	defer s.backups.Unlock()
 	dir := s.checkpointDir()
-	defer s.fs.FS.RemoveAll(dir)
+	defer s.fs.Base().RemoveAll(dir)
 	if err := s.checkpoint(dir); err != nil {
 		return fmt.Errorf("back up the store: %w", err)
 	}
 	// The numbers are those of the checkpoint, which is behind the store by now.
-	copied, err := Open(dir, Options{FS: s.fs.FS, CacheBytes: inspectCacheBytes, ReadOnly: true})
+	copied, err := Open(dir, Options{FS: s.fs.Base(), CacheBytes: inspectCacheBytes, ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("back up the store: %w", err)
 	}
@@ -52,40 +52,36 @@ const inspectCacheBytes = 8 << 20
 
 // checkpoint has Pebble make one. In a goroutine of its own, because syncing the log may meet the write barrier.
 func (s *Store) checkpoint(dir string) error {
-	if !s.users.Enter() {
-		return ErrClosed
-	}
-	defer s.users.Leave()
-	if err := s.fs.Err(); err != nil {
-		return err
-	}
-	if err := s.fs.FS.RemoveAll(dir); err != nil {
-		return pebblefs.WithoutPath(err)
-	}
-	made := make(chan error, 1)
-	go func() {
-		// Pebble takes a marker's folder that cannot be synced for the end of the process. Here it is a folder that is thrown
-		// away, and what the call holds it gives back by deferred calls.
-		defer func() {
-			if cause := recover(); cause != nil {
-				err, ok := cause.(error)
-				if !ok {
-					panic(cause)
-				}
-				made <- err
-			}
-		}()
-		made <- s.db.Checkpoint(dir, pebble.WithFlushedWAL())
-	}()
-	select {
-	case err := <-made:
-		if err != nil {
-			return fmt.Errorf("make a checkpoint: %w", pebblefs.WithoutPath(err))
+	var failed error // of the checkpoint, which is no failure of the store
+	err := s.fs.Use(func() error {
+		failed = s.fs.Err()
+		if failed == nil {
+			failed = pebblefs.WithoutPath(s.fs.Base().RemoveAll(dir))
+		}
+		if failed == nil {
+			failed = s.fs.Run(func() error { return s.makeCheckpoint(dir) })
 		}
 		return nil
-	case <-s.fs.Failed():
-		return s.fs.Err()
-	}
+	})
+	return errors.Join(err, failed)
+}
+
+// makeCheckpoint recovers from a panic: Pebble takes a marker's folder that cannot be synced for the end of the process.
+// Here it is a folder that is thrown away, and Pebble gives back by deferred calls what it holds.
+func (s *Store) makeCheckpoint(dir string) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			failed, ok := cause.(error)
+			if !ok {
+				panic(cause)
+			}
+			err = failed
+		}
+		if err != nil {
+			err = fmt.Errorf("make a checkpoint: %w", pebblefs.WithoutPath(err))
+		}
+	}()
+	return s.db.Checkpoint(dir, pebble.WithFlushedWAL())
 }
 
 // BackupDir writes an archive of the store in dir, which no process may have open: ErrLocked. It writes nothing into dir
@@ -134,12 +130,12 @@ func (s *Store) archive(w io.Writer, now time.Time) error {
 		Kind: archiveKind, Version: archiveVersion, CreatedAt: now.UTC(), StoreFormat: max(format, 1),
 		PebbleFormat: uint64(s.db.FormatMajorVersion()), Generation: s.Generation(), Projects: counts.Projects, Domains: counts.Domains,
 	}
-	names, err := s.fs.FS.List(s.dirName())
+	names, err := s.fs.Base().List(s.dirName())
 	if err != nil {
 		return fmt.Errorf("back up the store: %w", pebblefs.WithoutPath(err))
 	}
 	open := func(name string) (io.ReadCloser, error) {
-		return s.fs.FS.Open(filepath.Join(s.dirName(), name), vfs.SequentialReadsOption)
+		return s.fs.Base().Open(filepath.Join(s.dirName(), name), vfs.SequentialReadsOption)
 	}
 	for _, name := range names {
 		if !pebblefs.IsStoreFile(name) {

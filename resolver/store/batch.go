@@ -43,7 +43,7 @@ func templateBytes(ts []catalog.Template) (n int) {
 
 // commit writes a batch, or returns as soon as the barrier trips. The batch is Pebble's from here on.
 func (s *Store) commit(b *pebble.Batch) error {
-	err := s.guarded(func() error {
+	err := s.fs.Run(func() error {
 		err := b.Commit(pebble.NoSync)
 		if err == nil {
 			err = b.Close()
@@ -68,18 +68,6 @@ func (s *Store) syncSoon() {
 	}
 	time.AfterFunc(syncAfter, func() {
 		s.syncing.Store(false)
-		if s.fs.Err() != nil || !s.users.Enter() {
-			return
-		}
-		defer s.users.Leave()
-		synced := make(chan struct{})
-		go func() {
-			defer close(synced)
-			_ = s.db.LogData(nil, pebble.Sync) // where the disk refuses, the barrier reports it
-		}()
-		select {
-		case <-synced:
-		case <-s.fs.Failed(): // then it never comes back, and must not keep the lock
-		}
+		s.fs.UseInBackground(func() { _ = s.db.LogData(nil, pebble.Sync) })
 	})
 }

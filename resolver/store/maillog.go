@@ -100,12 +100,9 @@ type mailTurn struct {
 	unapplied bool // others are in the batch before it, and not in the store yet
 }
 
-func (s *Store) newBatch() *pebble.Batch {
-	if !s.users.Enter() {
-		return nil
-	}
-	defer s.users.Leave()
-	return s.db.NewBatch()
+func (s *Store) newBatch() (b *pebble.Batch) {
+	_ = s.fs.Use(func() error { b = s.db.NewBatch(); return nil }) // nil once the store is closed
+	return b
 }
 
 // writeMail lets finish add to b what depends on the store, commits it, with what others write at the same time, and waits

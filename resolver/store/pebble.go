@@ -40,7 +40,7 @@ const (
 // pebbleOptions are Pebble's settings; what is not set here is at Pebble's default on purpose.
 func (s *Store) pebbleOptions(o Options) *pebble.Options {
 	po := &pebble.Options{
-		FS:                 s.fs,
+		FS:                 s.fs.FS,
 		Cache:              s.cache,
 		FormatMajorVersion: pebbleFormat,
 		MemTableSize:       memTableBytes,
@@ -70,7 +70,7 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 	po.EventListener = &pebble.EventListener{
 		BackgroundError: s.backgroundError,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			s.fs.Trip(pebblefs.Classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details, errRecord)), s.missing()))
+			s.fs.Trip(pebblefs.Classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details, errRecord)), s.fs.Missing()))
 		},
 	}
 	s.backlog.listen(po.EventListener)
@@ -103,17 +103,15 @@ func (s *Store) Tidy() {
 
 // backgroundError is called by a flush or compaction that failed, which Pebble would start again at once.
 func (s *Store) backgroundError(err error) {
-	if s.closing.Load() && s.fs.Err() == nil {
-		return // closing Pebble ends what runs, which is no failure
+	if !s.fs.Closing() {
+		s.fs.Fail(err)
 	}
-	s.fs.Trip(pebblefs.Classify(err, s.missing()))
-	pebblefs.Park()
 }
 
 // quietLogger passes Pebble's messages on at debug level: what matters of them comes out of the barrier, once.
 type quietLogger struct {
 	log *slog.Logger
-	fs  *pebblefs.FS
+	fs  *pebblefs.Dir
 }
 
 func (l quietLogger) Infof(format string, args ...any) {
@@ -126,6 +124,5 @@ func (l quietLogger) Errorf(format string, args ...any) { l.Infof(format, args..
 
 // Fatalf stops the instance instead of the process. Pebble relies on it not to return.
 func (l quietLogger) Fatalf(format string, args ...any) {
-	l.fs.Trip(fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...)))
-	pebblefs.Park()
+	l.fs.Fail(fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...)))
 }

@@ -4,37 +4,24 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
-	"syscall"
 
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// read runs f while the store stays open, and fails the store where f finds it damaged.
-func (s *Store) read(f func() error) error {
-	if !s.users.Enter() {
-		return ErrClosed
-	}
-	defer s.users.Leave()
-	return s.judge(f())
-}
-
-// judge passes a nil error on and turns any other into one of ours. Running out of file descriptors is not the disk's
-// fault and goes by, and so does a record of a later release.
-func (s *Store) judge(err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, errTooLarge) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNewer) {
+// read runs f while the store stays open, and fails the store where f finds it damaged. A change that is too large is
+// its caller's fault.
+func (s *Store) read(f func() error) (err error) {
+	var large error
+	err = s.fs.Use(func() error {
+		err := f()
+		if errors.Is(err, errTooLarge) {
+			large, err = err, nil
+		}
 		return err
-	}
-	err = pebblefs.Classify(err, s.missing())
-	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
-		s.fs.Trip(err)
-	}
-	return err
+	})
+	return errors.Join(err, large)
 }
 
 // A getter finds one key. use gets the value, which is valid only until it returns.

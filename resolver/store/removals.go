@@ -25,7 +25,7 @@ func (s *Store) NoteRemovals(note []byte) error {
 		if s.dir == "" {
 			sync = pebble.NoSync // memory has no log
 		}
-		return errors.Join(err, s.guarded(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
+		return errors.Join(err, s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
 	})
 	if err == nil {
 		err = s.Check() // what went into a directory that is no longer there is lost

@@ -5,14 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/pebblefs"
@@ -45,17 +39,14 @@ type Options struct {
 type Store struct {
 	dir     string // "" in memory
 	db      *pebble.DB
-	fs      *pebblefs.FS
+	fs      *pebblefs.Dir
 	backlog backlog
 	paced   *atomic.Bool // see Options
 	cache   *pebble.Cache
 	options *pebble.Options
 	readers readers
-	inodes  [2]os.FileInfo // of the directory and its lock file, on a disk
 	opening atomic.Bool    // Pebble is being opened
-	closing atomic.Bool
-	syncing atomic.Bool // a sync of the log is due
-	users   pebblefs.Users
+	syncing atomic.Bool    // a sync of the log is due
 	backups sync.Mutex     // held by Backup
 	bulks   sync.WaitGroup // that are being cleared away
 
@@ -81,104 +72,51 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	base := o.FS
-	if base == nil {
-		if base = vfs.Default; dir == "" {
-			base = vfs.NewMem()
-		}
-	}
 	s := &Store{dir: dir, paced: o.Paced, mail: newMailState()}
-	s.fs = pebblefs.New(base, pebblefs.Options{ReadOnly: o.ReadOnly, Spare: s.checkpointDir(), AtEase: s.atEase})
 	s.cache = pebble.NewCache(o.CacheBytes)
-	if err := s.open(o); err != nil {
-		s.abandon(o.CacheBytes)
+	s.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly, AtEase: s.atEase}, func() {
+		if s.fs.Err() == nil {
+			s.cache.Unref()
+		} else {
+			s.cache.Reserve(int(o.CacheBytes)) // its blocks go: who has failed cannot close the cache
+		}
+	})
+	s.fs.Spare = s.checkpointDir()
+	if s.fs.Disk && !s.fs.ReadOnly {
+		pebblefs.Narrow(s.dirName(), ownFiles, o.Logger)
+	}
+	if err := s.fs.Start(func() error { return s.open(o) }); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
 func (s *Store) open(o Options) error {
-	if s.fs.Disk && !s.fs.ReadOnly {
-		pebblefs.Narrow(s.dirName(), ownFiles, o.Logger)
-	}
-	if err := s.inspect(); err != nil {
+	if err := s.fs.Inspect(uint64(pebbleFormat)); err != nil {
 		return err
 	}
-	// In a goroutine of its own: where the disk refuses, it parks there and never comes back.
-	opened := make(chan error, 1)
 	s.opening.Store(true)
 	s.options = s.pebbleOptions(o)
 	s.options.EnsureDefaults()
-	go func() {
-		db, err := pebble.Open(s.dirName(), s.options)
-		s.opening.Store(false)
-		if err == nil {
-			s.db = db
-			s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
-			if o.damaged {
-				_ = s.loadMailState() // as all else, as far as it can be read
-			} else if err = s.begin(); err != nil {
-				s.closing.Store(true)
-				_ = db.Close() // what begin found is what the caller must know
-			}
-		}
-		opened <- err
-	}()
-	var err error
-	select {
-	case err = <-opened:
-	case <-s.fs.Failed():
-		err = s.fs.Err()
-	}
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, ErrLocked) || errors.Is(err, ErrNewer) {
+	db, err := pebble.Open(s.dirName(), s.options)
+	s.opening.Store(false)
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("open %s: %w", s.dir, pebblefs.Classify(err, s.missing()))
+	s.db = db
+	s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
+	if o.damaged {
+		_ = s.loadMailState() // as all else, as far as it can be read
+		return nil
+	}
+	if err = s.begin(); err != nil {
+		s.fs.EndStart()
+		_ = db.Close() // what begin found is what the caller must know
+	}
+	return err
 }
 
-func (s *Store) dirName() string {
-	if s.dir == "" {
-		return "store"
-	}
-	return filepath.Clean(s.dir)
-}
-
-// inspect looks at the directory before Pebble does. A format that it does not know Pebble reports as it reports damage;
-// the marker's name is marker.format-version.<iteration>.<version>. And where the marker of the manifest is lost, Pebble
-// starts an empty store and deletes the tables of the old one.
-func (s *Store) inspect() error {
-	names, err := s.fs.List(s.dirName())
-	switch {
-	case err != nil && s.fs.ReadOnly && errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
-	case err != nil:
-		return nil // what is wrong shows when Pebble opens it
-	}
-	var data, manifest bool
-	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, "marker.format-version."); ok {
-			_, version, _ := strings.Cut(rest, ".")
-			if v, err := strconv.ParseUint(version, 10, 64); err == nil && v > uint64(pebbleFormat) {
-				return pebblefs.Newer(s.dir, "Pebble format", v, uint64(pebbleFormat))
-			}
-		}
-		manifest = manifest || strings.HasPrefix(name, "marker.manifest.")
-		data = data || strings.HasPrefix(name, "MANIFEST-") || pebblefs.IsTable(name)
-		if pebblefs.IsTable(name) {
-			s.fs.KeepTable(filepath.Join(s.dirName(), name))
-		}
-	}
-	if data && !manifest {
-		return fmt.Errorf("open %s: %w: the marker that names the manifest is missing", s.dir, ErrDamaged)
-	}
-	if s.fs.ReadOnly && !manifest {
-		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
-	}
-	return nil
-}
+func (s *Store) dirName() string { return s.fs.Name() }
 
 // begin checks the layout's version, finishes what an interrupted Import left, and loads what is kept in memory.
 func (s *Store) begin() error {
@@ -200,19 +138,9 @@ func (s *Store) begin() error {
 	}
 	if !s.fs.ReadOnly {
 		// Of a process that was killed; they are in nobody's way.
-		_, _ = s.fs.FS.RemoveAll(s.checkpointDir()), s.fs.FS.RemoveAll(s.bulkDir())
+		_, _ = s.fs.Base().RemoveAll(s.checkpointDir()), s.fs.Base().RemoveAll(s.bulkDir())
 	}
-	if !s.fs.Disk {
-		return nil
-	}
-	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
-		info, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		s.inodes[i] = info
-	}
-	return nil
+	return s.fs.Note()
 }
 
 func (s *Store) checkFormat() error {
@@ -360,96 +288,20 @@ func (s *Store) Err() error { return s.fs.Err() }
 
 // Check looks whether the directory is still the one that was opened and fails the store when it is not: writes into a
 // deleted directory would succeed and be lost. It costs two stat calls.
-func (s *Store) Check() error {
-	if err := s.fs.Err(); err != nil || s.inodes[0] == nil {
-		return err
-	}
-	if s.missing() {
-		s.fs.Trip(fmt.Errorf("%w: it was removed or replaced while in use", ErrUnavailable))
-	}
-	return s.fs.Err()
-}
-
-// missing reports that the directory on disk is not the one that was opened. An error other than "not there" is none of
-// its business: the disk will say so itself.
-func (s *Store) missing() bool {
-	if !s.fs.Disk {
-		return false
-	}
-	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
-		info, err := os.Stat(name)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			return true
-		}
-		if err == nil && s.inodes[i] != nil && !os.SameFile(info, s.inodes[i]) {
-			return true
-		}
-	}
-	return false
-}
+func (s *Store) Check() error { return s.fs.Check() }
 
 // Close waits for reads and writes that are under way and closes the store; a failed one is abandoned, with its lock
 // given back. Later calls, and a second Close, get ErrClosed.
 func (s *Store) Close() error {
-	if !s.closing.CompareAndSwap(false, true) {
-		return ErrClosed
-	}
 	defer s.mail.witness.close()
-	if s.fs.Err() != nil {
-		s.users.Refuse()
-		s.abandon(s.cache.MaxSize())
-		return nil
-	}
-	s.write.Lock()
-	defer s.write.Unlock()
-	s.users.Drain(s.fs.Barrier)
-	closed := make(chan error, 1)
-	go func() {
-		s.bulks.Wait()
-		closed <- errors.Join(s.readers.close(), s.db.Close())
-	}()
-	var err error
-	select {
-	case err = <-closed:
-	case <-s.fs.Failed():
-		s.abandon(s.cache.MaxSize())
-		return nil
-	}
-	s.fs.CloseTables()
-	s.cache.Unref()
-	if err != nil {
-		return fmt.Errorf("close %s: %w", s.dir, err)
-	}
-	return nil
-}
-
-// abandon leaves a Pebble instance behind that cannot be closed: its goroutines are parked and stay. What can be given
-// back is the block cache, whose room is reserved away so that it drops its blocks, and, once nothing of the instance is
-// on its way to the disk and nobody reads it any more, the lock and the tables.
-func (s *Store) abandon(cacheBytes int64) {
 	if s.fs.Err() == nil {
-		s.release() // Pebble did not get that far, or has closed itself
-		s.cache.Unref()
-		return
+		s.write.Lock()
+		defer s.write.Unlock()
 	}
-	s.cache.Reserve(int(cacheBytes))
-	if s.idle() {
-		s.release()
-		return
-	}
-	go func() {
-		for !s.idle() {
-			time.Sleep(100 * time.Millisecond)
-		}
-		s.release()
-	}()
-}
-
-func (s *Store) idle() bool { return s.fs.Quiet() && s.users.Idle() }
-
-func (s *Store) release() {
-	s.fs.CloseTables()
-	s.fs.Unlock()
+	return s.fs.Close(func() error {
+		s.bulks.Wait()
+		return errors.Join(s.readers.close(), s.db.Close())
+	})
 }
 
 // RaiseGeneration makes the next generations follow least, for a store that takes the place of another.
