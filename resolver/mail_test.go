@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 var _ mailer.Ledger = (*resolver.Resolver)(nil)
@@ -136,7 +137,8 @@ func TestMailIDsAfterCrash(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	start := func(fs vfs.FS, now time.Time) *resolver.Resolver {
 		return open(t, resolver.Options{DataDir: "data", Now: fixed(now), Disk: resolver.DiskOptions{
-			Store: func(dir string, o store.Options) (*store.Store, error) { o.FS = fs; return store.Open(dir, o) },
+			Store:  func(dir string, o store.Options) (*store.Store, error) { o.FS = fs; return store.Open(dir, o) },
+			Ledger: func(dir string, o ledger.Options) (*ledger.Ledger, error) { o.FS = fs; return ledger.Open(dir, o) },
 		}})
 	}
 	id := start(mem, noon).NewMailID()
@@ -233,6 +235,7 @@ func (d *healingDisk) options() resolver.DiskOptions {
 		return nil
 	}
 	o.Store = func(dir string, o store.Options) (*store.Store, error) { o.FS = d; return store.Open(dir, o) }
+	o.Ledger = func(dir string, o ledger.Options) (*ledger.Ledger, error) { o.FS = d; return ledger.Open(dir, o) }
 	return o
 }
 

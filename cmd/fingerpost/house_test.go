@@ -16,9 +16,12 @@ var plan = map[string][]string{
 	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
 	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs",
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "github.com/cockroachdb/pebble/v2"},
-	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store",
-		"github.com/dgraph-io/ristretto/v2"},
+	"fingerpost/resolver/store":  {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/archive": {"fingerpost/resolver/store", "fingerpost/resolver/ledger", "fingerpost/resolver/pebblefs",
+		"github.com/cockroachdb/pebble/v2/vfs"},
+	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
+		"fingerpost/resolver/archive", "github.com/dgraph-io/ristretto/v2"},
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
 	"fingerpost/configsrc/seal":    {"fingerpost/resolver/catalog", "filippo.io/age"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
@@ -37,9 +40,11 @@ var plan = map[string][]string{
 	"fingerpost/bench/chart": {"gonum.org/v1/plot"},
 }
 
+// pebbleRooms are the rooms that may import Pebble: the two stores. pebblefs and archive know its file system only.
+var pebbleRooms = []string{"fingerpost/resolver/store", "fingerpost/resolver/ledger"}
+
 // sole are the libraries that one room alone may import, bench's baselines apart.
 var sole = map[string]string{
-	"github.com/cockroachdb/pebble/v2":  "fingerpost/resolver/store",
 	"github.com/dgraph-io/ristretto/v2": "fingerpost/resolver",
 	"github.com/hashicorp/hcl/v2":       "fingerpost/configsrc/hclfile",
 	"filippo.io/age":                    "fingerpost/configsrc/seal",
@@ -83,6 +88,15 @@ func TestImportPlan(t *testing.T) {
 			if importer != room && importer != "fingerpost/bench" && slices.Contains(allowed, lib) {
 				t.Errorf("the plan lets %s import %s, which belongs to %s alone", importer, lib, room)
 			}
+		}
+	}
+}
+
+// TestPebbleRooms keeps Pebble to the rooms that store something.
+func TestPebbleRooms(t *testing.T) {
+	for importer, allowed := range plan {
+		if slices.Contains(allowed, "github.com/cockroachdb/pebble/v2") && importer != "fingerpost/bench" && !slices.Contains(pebbleRooms, importer) {
+			t.Errorf("the plan lets %s import Pebble", importer)
 		}
 	}
 }

@@ -238,3 +238,35 @@ func (d *Dir) UseInBackground(f func()) {
 	defer d.users.leave()
 	_ = d.Run(func() error { f(); return nil })
 }
+
+// Checkpoint runs take, which makes a checkpoint in the folder Options.Spare. What fails there is returned and fails no
+// store; a panic of Pebble's is an error, because it takes a marker's folder that cannot be synced for the end of the
+// process, and gives back by deferred calls what it holds.
+func (d *Dir) Checkpoint(take func() error) error {
+	var failed error
+	err := d.Use(func() error {
+		if failed = d.Err(); failed != nil {
+			return nil
+		}
+		if failed = WithoutPath(d.Base().RemoveAll(d.Spare)); failed != nil {
+			return nil
+		}
+		failed = d.Run(func() (err error) {
+			defer func() {
+				if cause := recover(); cause != nil {
+					ofPebble, ok := cause.(error)
+					if !ok {
+						panic(cause)
+					}
+					err = ofPebble
+				}
+				if err != nil {
+					err = fmt.Errorf("make a checkpoint: %w", WithoutPath(err))
+				}
+			}()
+			return take()
+		})
+		return nil
+	})
+	return errors.Join(err, failed)
+}

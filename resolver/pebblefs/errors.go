@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -109,4 +110,44 @@ func FreeName(prefix string, now time.Time) string {
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
 	return name
+}
+
+// MoveFilesAside moves the store's files out of a damaged directory into a new one, "<dir>.damaged-<UTC time>", and returns
+// its name: what else is in the directory, other stores among it, stays. It deletes nothing. No store may be open on dir.
+//
+// The markers go first. A directory that has tables or a manifest and no marker of it is a damaged store to Dir.Inspect, so
+// that a process which ends half-way moves the rest with its next start. The logs go next, since no store may take up what
+// is left of them.
+func MoveFilesAside(dir string, now time.Time) (string, error) {
+	dir = filepath.Clean(dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", WithoutPath(err)
+	}
+	aside := FreeName(dir+DamagedInfix, now)
+	if err := MkdirPrivate(aside); err != nil {
+		return "", WithoutPath(err)
+	}
+	order := func(name string) int {
+		switch {
+		case strings.HasPrefix(name, "marker."):
+			return 0
+		case strings.HasSuffix(name, ".log"):
+			return 1
+		}
+		return 2
+	}
+	for pass := range 3 {
+		for _, e := range entries {
+			if name := e.Name(); (IsStoreFile(name) || strings.HasPrefix(name, "mail-")) && order(name) == pass {
+				if err := os.Rename(filepath.Join(dir, name), filepath.Join(aside, name)); err != nil {
+					return "", WithoutPath(err)
+				}
+			}
+		}
+		if err := errors.Join(SyncDir(aside), SyncDir(dir)); err != nil {
+			return "", err
+		}
+	}
+	return aside, SyncDir(filepath.Dir(dir))
 }

@@ -56,6 +56,13 @@ func Narrow(dir string, own []string, log *slog.Logger) {
 			dirs = append(dirs, filepath.Join(filepath.Dir(dir), e.Name()))
 		}
 	}
+	for _, name := range own {
+		for _, dir := range slices.Clone(dirs) {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+				dirs = append(dirs, filepath.Join(dir, name))
+			}
+		}
+	}
 	for _, dir := range dirs {
 		mode, files, err := MakePrivate(dir, own)
 		if mode&^PrivateDir == 0 && files == 0 && err == nil {

@@ -15,11 +15,12 @@ var (
 // A LockedError says who has the data directory. It is an ErrLocked.
 type LockedError = pebblefs.LockedError
 
-// Probe and MoveAside are what a caller may do with a directory on which no Store is open.
+// Probe and MoveAside are what a caller may do with a directory on which no Store is open. MoveAside leaves the ledger.
 var (
 	Probe     = pebblefs.Probe
-	MoveAside = pebblefs.MoveAside
+	MoveAside = pebblefs.MoveFilesAside
 )
 
-// ownFiles are the names of files in a store's directory that are not Pebble's.
-var ownFiles = []string{witnessFile, salvageMark}
+// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and what an earlier release has kept of
+// mail.
+var ownFiles = []string{"ledger", "mail-witness", "mail-salvage"}

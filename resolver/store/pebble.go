@@ -1,10 +1,8 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"fingerpost/resolver/pebblefs"
 
@@ -46,7 +44,7 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 		MemTableSize:       memTableBytes,
 		MaxOpenFiles:       maxOpenFiles,
 		ReadOnly:           s.fs.ReadOnly,
-		Logger:             quietLogger{o.Logger, s.fs},
+		Logger:             pebblefs.Logger{Log: o.Logger, Dir: s.fs},
 		// A store in memory is lost with the process: a log of it would only take memory.
 		DisableWAL:                 s.dir == "",
 		CompactionConcurrencyRange: s.compactions,
@@ -106,23 +104,4 @@ func (s *Store) backgroundError(err error) {
 	if !s.fs.Closing() {
 		s.fs.Fail(err)
 	}
-}
-
-// quietLogger passes Pebble's messages on at debug level: what matters of them comes out of the barrier, once.
-type quietLogger struct {
-	log *slog.Logger
-	fs  *pebblefs.Dir
-}
-
-func (l quietLogger) Infof(format string, args ...any) {
-	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug(fmt.Sprintf(format, args...))
-	}
-}
-
-func (l quietLogger) Errorf(format string, args ...any) { l.Infof(format, args...) }
-
-// Fatalf stops the instance instead of the process. Pebble relies on it not to return.
-func (l quietLogger) Fatalf(format string, args ...any) {
-	l.fs.Fail(fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...)))
 }

@@ -31,7 +31,6 @@ type Options struct {
 	// ReadOnly opens a store that is there, with everybody else locked out, and changes nothing in it. Where there is none
 	// it is an ErrNoStore. Only the reads may be called.
 	ReadOnly bool
-	damaged  bool // with ReadOnly: whatever can be read, see salvage.go
 }
 
 // A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
@@ -47,10 +46,7 @@ type Store struct {
 	readers readers
 	opening atomic.Bool    // Pebble is being opened
 	syncing atomic.Bool    // a sync of the log is due
-	backups sync.Mutex     // held by Backup
 	bulks   sync.WaitGroup // that are being cleared away
-
-	mail mailState
 
 	write      sync.Mutex // held by Apply, Import and whoever else changes what the files declare
 	generation atomic.Uint64
@@ -72,7 +68,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	s := &Store{dir: dir, paced: o.Paced, mail: newMailState()}
+	s := &Store{dir: dir, paced: o.Paced}
 	s.cache = pebble.NewCache(o.CacheBytes)
 	s.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly, AtEase: s.atEase}, func() {
 		if s.fs.Err() == nil {
@@ -105,10 +101,6 @@ func (s *Store) open(o Options) error {
 	}
 	s.db = db
 	s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
-	if o.damaged {
-		_ = s.loadMailState() // as all else, as far as it can be read
-		return nil
-	}
 	if err = s.begin(); err != nil {
 		s.fs.EndStart()
 		_ = db.Close() // what begin found is what the caller must know
@@ -228,7 +220,7 @@ func (s *Store) loadCounters() error {
 		return err
 	}
 	s.counts.Store(&counts)
-	return s.loadMailState()
+	return nil
 }
 
 // uint reads a number; an absent one is pebble.ErrNotFound, an empty value is 0.
@@ -293,7 +285,6 @@ func (s *Store) Check() error { return s.fs.Check() }
 // Close waits for reads and writes that are under way and closes the store; a failed one is abandoned, with its lock
 // given back. Later calls, and a second Close, get ErrClosed.
 func (s *Store) Close() error {
-	defer s.mail.witness.close()
 	if s.fs.Err() == nil {
 		s.write.Lock()
 		defer s.write.Unlock()

@@ -1,4 +1,4 @@
-package store
+package archive
 
 import (
 	"errors"
@@ -10,7 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/pebblefs"
+	"fingerpost/resolver/store"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -22,7 +24,7 @@ var ErrInTheWay = errors.New("the data directory is not empty")
 type RestoreOptions struct {
 	// Replace lets the restored store take the place of what is there, which is moved aside and never deleted.
 	Replace bool
-	// Check restores beside dir, as a trial, and throws that away.
+	// Check restores next to dir, as a trial, and throws that away.
 	Check bool
 	Now   time.Time
 }
@@ -33,7 +35,7 @@ type Restored struct {
 	Aside    string // where the former data directory is now; "" if there was none
 }
 
-// Restore makes the store in dir out of a backup. The store is built beside dir, every byte of it compared with the
+// Restore makes the store in dir out of a backup. The store and the ledger are built next to dir, every byte of it compared with the
 // backup's hashes, opened and read through, synced, and then put in place by one rename, or by an exchange with the
 // former one: whatever happens before, at whatever moment, dir is as it was. It keeps owner and mode of what it
 // replaces. No process may have dir open: ErrLocked. Other errors are ErrArchive and ErrInTheWay, and those of the disk.
@@ -58,9 +60,8 @@ type restore struct {
 	dir     string      // links followed
 	former  os.FileInfo // of dir; nil: there is none
 	replace bool        // dir holds a store
-	queued  bool        // the backup has mail that waits
 	lock    io.Closer   // of dir, or nil
-	staging string      // beside dir, locked; everything in it may be deleted at any time
+	staging string      // next to dir, locked; everything in it may be deleted at any time
 	staged  io.Closer   // the lock
 	aside   string
 }
@@ -137,11 +138,18 @@ func (r *restore) stage() error {
 	if r.staged, err = pebblefs.LockFile(filepath.Join(r.staging, "LOCK")); err != nil {
 		return pebblefs.WithoutPath(err)
 	}
-	return pebblefs.WithoutPath(pebblefs.MkdirPrivate(r.built()))
+	err = pebblefs.MkdirPrivate(r.built())
+	if err == nil {
+		err = pebblefs.MkdirPrivate(r.ledger())
+	}
+	return pebblefs.WithoutPath(err)
 }
 
 // built is the store in the making.
 func (r *restore) built() string { return filepath.Join(r.staging, "store") }
+
+// ledger is the ledger in it.
+func (r *restore) ledger() string { return filepath.Join(r.built(), ledger.Folder) }
 
 // begin makes sure that there is room.
 func (r *restore) begin(m *Manifest) error {
@@ -175,15 +183,13 @@ func (r *restore) finish(m *Manifest) error {
 	if r.o.Check {
 		return nil
 	}
-	if r.queued {
-		if err := r.doubtQueue(); err != nil {
-			return err
-		}
+	if err := r.doubtQueue(); err != nil {
+		return err
 	}
 	if err := r.likeFormer(); err != nil {
 		return err
 	}
-	for _, dir := range []string{r.built(), r.staging, filepath.Dir(r.dir)} {
+	for _, dir := range []string{r.ledger(), r.built(), r.staging, filepath.Dir(r.dir)} {
 		if err := pebblefs.SyncDir(dir); err != nil {
 			return err
 		}
@@ -196,35 +202,62 @@ func (r *restore) finish(m *Manifest) error {
 }
 
 func (r *restore) verify(m *Manifest) error {
-	// A store of an older format is brought to this one here, where nobody uses it yet.
-	s, err := Open(r.built(), Options{CacheBytes: inspectCacheBytes, ReadOnly: m.StoreFormat == formatVersion})
-	if errors.Is(err, ErrUnavailable) {
+	// What an earlier release has made is brought to this one here, where nobody uses it yet.
+	s, err := store.Open(r.built(), store.Options{CacheBytes: store.InspectCacheBytes})
+	if errors.Is(err, store.ErrUnavailable) {
 		return err // the disk's fault
 	}
 	if err != nil {
 		return fmt.Errorf("%w: the store in it does not open: %w", ErrArchive, err)
 	}
-	if err = s.verify(); err == nil {
-		r.queued, err = s.anyQueued()
+	err = s.Verify()
+	if err == nil {
+		err = r.settle(s)
 	}
 	if counts := s.Counts(); err == nil && (s.Generation() != m.Generation || counts.Projects != m.Projects || counts.Domains != m.Domains) {
 		err = fmt.Errorf("its manifest tells of generation %d with %d projects and %d domains, the store in it of %d with %d and %d",
 			m.Generation, m.Projects, m.Domains, s.Generation(), counts.Projects, counts.Domains)
 	}
-	if err := errors.Join(err, s.Close()); err != nil {
+	if err := errors.Join(err, s.Close()); errors.Is(err, store.ErrUnavailable) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	return os.Remove(filepath.Join(r.built(), "LOCK")) // of the verification
 }
 
-// doubtQueue marks the mails that wait in the backup's queue: they may have been sent since it was made.
-func (r *restore) doubtQueue() error {
-	s, err := Open(r.built(), Options{CacheBytes: inspectCacheBytes})
+// settle reads the ledger through, and moves the mail of an earlier release into it.
+func (r *restore) settle(s *store.Store) error {
+	l, err := ledger.Open(r.ledger(), ledger.Options{})
 	if err != nil {
 		return err
 	}
-	err = errors.Join(s.doubtQueue(), s.Close())
-	return errors.Join(err, os.Remove(filepath.Join(r.built(), "LOCK")))
+	err = l.Verify()
+	if err == nil {
+		err = takeOver(l, s, r.o.Now)
+	}
+	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
+}
+
+func takeOver(l *ledger.Ledger, s *store.Store, now time.Time) error {
+	former, found, err := s.FormerMail()
+	if err != nil || !found {
+		return err
+	}
+	return l.TakeOverAll(former, now)
+}
+
+// doubtQueue marks the mails that wait in the backup's queue: they may have been sent since it was made.
+func (r *restore) doubtQueue() error {
+	l, err := ledger.Open(r.ledger(), ledger.Options{})
+	if err != nil {
+		return err
+	}
+	any, err := l.AnyQueued()
+	if err == nil && any {
+		err = l.DoubtQueue()
+	}
+	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
 }
 
 // likeFormer gives the new store the owner of the one that it replaces: an operator restores as root what the service must
@@ -237,16 +270,9 @@ func (r *restore) likeFormer() error {
 	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
-	names, err := os.ReadDir(r.built())
-	if err != nil {
-		return pebblefs.WithoutPath(err)
-	}
-	for _, e := range names {
-		if err := os.Lchown(filepath.Join(r.built(), e.Name()), int(owner.Uid), int(owner.Gid)); err != nil {
-			return pebblefs.WithoutPath(err)
-		}
-	}
-	return pebblefs.WithoutPath(os.Lchown(r.built(), int(owner.Uid), int(owner.Gid)))
+	return pebblefs.WithoutPath(filepath.WalkDir(r.built(), func(name string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(name, int(owner.Uid), int(owner.Gid)))
+	}))
 }
 
 // place is the commit. A former store gets its name aside in the same step in which the new one gets dir: the new one
@@ -269,7 +295,7 @@ func (r *restore) place() error {
 		return r.mountPoint(err)
 	}
 	r.aside = aside
-	_, _, _ = pebblefs.MakePrivate(aside, ownFiles) // it was private before, or a start says that it cannot be
+	_, _, _ = pebblefs.MakePrivate(aside, []string{ledger.Folder}) // it was private before, or a start says that it cannot be
 	return nil
 }
 

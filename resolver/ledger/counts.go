@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"errors"
@@ -123,20 +123,20 @@ type mailReader struct {
 }
 
 // readMail calls f with a reader of the moment.
-func (s *Store) readMail(project int64, f func(r *mailReader) error) error {
-	return s.read(func() error {
+func (l *Ledger) readMail(project int64, f func(r *mailReader) error) error {
+	return l.read(func() error {
 		r := mailReader{project: project}
 		var err error
 		select {
-		case s.mail.turn <- struct{}{}:
-			if r.rows, err = s.tallies(project); err == nil {
+		case l.mail.turn <- struct{}{}:
+			if r.rows, err = l.tallies(project); err == nil {
 				r.rows = slices.Clone(r.rows)
-				r.it, err = s.db.NewIter(nil)
+				r.it, err = l.db.NewIter(nil)
 			}
-			s.shedTallies()
-			<-s.mail.turn
-		case <-s.fs.Failed(): // who has the turn may keep it for ever
-			if r.it, err = s.db.NewIter(nil); err == nil {
+			l.shedTallies()
+			<-l.mail.turn
+		case <-l.fs.Failed(): // who has the turn may keep it for ever
+			if r.it, err = l.db.NewIter(nil); err == nil {
 				r.rows, err = loadTallies(r.it, project)
 			}
 		}
@@ -153,11 +153,11 @@ func (s *Store) readMail(project int64, f func(r *mailReader) error) error {
 }
 
 // tallies returns a project's rows as they are after the last turn; the caller has the turn.
-func (s *Store) tallies(project int64) ([]tally, error) {
-	if rows, there := s.mail.rows[project]; there {
+func (l *Ledger) tallies(project int64) ([]tally, error) {
+	if rows, there := l.mail.rows[project]; there {
 		return rows, nil
 	}
-	it, err := s.db.NewIter(nil)
+	it, err := l.db.NewIter(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -165,18 +165,18 @@ func (s *Store) tallies(project int64) ([]tally, error) {
 	if err = errors.Join(err, it.Close()); err != nil {
 		return nil, err
 	}
-	s.mail.rows[project] = rows
+	l.mail.rows[project] = rows
 	return rows, nil
 }
 
 // shedTallies keeps the rows in memory within their bound. The caller has the turn, and no batch in the making, which the rows
 // may be ahead of.
-func (s *Store) shedTallies() {
-	for project := range s.mail.rows {
-		if len(s.mail.rows) <= s.mail.indexed {
+func (l *Ledger) shedTallies() {
+	for project := range l.mail.rows {
+		if len(l.mail.rows) <= l.mail.indexed {
 			return
 		}
-		delete(s.mail.rows, project)
+		delete(l.mail.rows, project)
 	}
 }
 
@@ -219,7 +219,7 @@ func joined(err, otherwise error) error {
 // A mailWriter changes the counts of a project in a turn's batch and, together with it, in memory.
 type mailWriter struct {
 	mailReader
-	s     *Store
+	l     *Ledger
 	b     *pebble.Batch
 	scans int // rows that were looked through
 
@@ -228,14 +228,14 @@ type mailWriter struct {
 
 // with runs f with a writer for a project.
 func (t *mailTurn) with(project int64, f func(w *mailWriter) error) error {
-	rows, err := t.s.tallies(project)
+	rows, err := t.l.tallies(project)
 	if err != nil {
 		return err
 	}
-	w := mailWriter{mailReader: mailReader{project: project, rows: rows}, s: t.s, b: t.b, unapplied: t.unapplied}
+	w := mailWriter{mailReader: mailReader{project: project, rows: rows}, l: t.l, b: t.b, unapplied: t.unapplied}
 	t.touched = project
 	err = f(&w)
-	t.s.mail.rows[project] = w.rows
+	t.l.mail.rows[project] = w.rows
 	if w.it != nil {
 		err = errors.Join(err, w.it.Close())
 	}
@@ -248,7 +248,7 @@ func (w *mailWriter) entries() (err error) {
 		return nil
 	}
 	prefix := appendID([]byte{prefixMailLog}, w.project)
-	w.it, err = w.s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	w.it, err = w.l.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	return err
 }
 
@@ -271,7 +271,7 @@ func (r *mailReader) mayHold(p mailPos) bool {
 // insert counts an entry that is new, once in a batch.
 func (w *mailWriter) insert(p mailPos, status byte) (err error) {
 	i := covering(w.rows, p)
-	full := len(w.rows) > 0 && w.rows[max(i, 0)].entries(0) >= w.s.mail.perRow
+	full := len(w.rows) > 0 && w.rows[max(i, 0)].entries(0) >= w.l.mail.perRow
 	switch {
 	case full && w.unapplied:
 		return errLater // split counts what is in the store
@@ -305,7 +305,7 @@ func (w *mailWriter) split(i int, p mailPos) (int, error) {
 			return err
 		}
 		half := &left
-		if left.entries(0) >= w.s.mail.perRow/2 {
+		if left.entries(0) >= w.l.mail.perRow/2 {
 			if half = &right; right.entries(0) == 0 {
 				right.start = at
 			}
@@ -350,13 +350,13 @@ func checkStatus(l *catalog.MailLog) error {
 }
 
 // checkMailCounts compares all counts with the entries: ErrDamaged where they differ. Nobody may write meanwhile.
-func (s *Store) checkMailCounts() error {
+func (l *Ledger) checkMailCounts() error {
 	for project := int64(0); ; project++ {
-		found, err := s.nextMailProject(&project)
+		found, err := l.nextMailProject(&project)
 		if err != nil || !found {
 			return err
 		}
-		it, err := s.db.NewIter(nil)
+		it, err := l.db.NewIter(nil)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"bytes"
@@ -21,20 +21,21 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A damaged store that was moved aside may have mail in it that can still be read. What can is copied into the store that
-// has taken its place: the idempotency keys and the queue first, then the log. A file in the moved directory says that it
-// has been done, so that a process that ends in between goes on with the next start, and that a mail which was had back
-// and sent is not had back once more.
+// A damaged ledger that was moved aside may have mail in it that can still be read. Salvage copies that into the ledger that
+// has taken its place: the idempotency keys and the queue first, then the log. A file in the moved directory marks it as
+// done. A process that ends before goes on with the next start, and a mail that was recovered and sent is not recovered
+// again. The mail of a store of an earlier release, which has no ledger, is copied in the same way.
 
 // salvageMark is that file. It holds "begun" or "done".
 const salvageMark = "mail-salvage"
 
-// MovedAside lists the damaged stores beside dir whose mail has yet to be salvaged, the oldest first.
+// MovedAside lists what was moved aside next to dir and has mail that has yet to be salvaged, the oldest first: damaged
+// ledgers, or the damaged stores of an earlier release.
 func MovedAside(dir string) (asides []string, err error) {
 	if dir == "" {
 		return nil, nil
 	}
-	found, err := filepath.Glob(filepath.Clean(dir) + ".damaged-*")
+	found, err := filepath.Glob(filepath.Clean(dir) + pebblefs.DamagedInfix + "*")
 	for _, aside := range found {
 		mark, err := os.ReadFile(filepath.Join(aside, salvageMark))
 		if string(mark) == "done\n" || err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -48,16 +49,29 @@ func MovedAside(dir string) (asides []string, err error) {
 	return asides, err
 }
 
-// A Salvage is the work on one damaged store. Open it, call LeaveOut, Queue, then Log, then Close.
+// WithoutMail marks a directory as one that has no mail to be salvaged.
+func WithoutMail(aside string) error { return (&Salvage{aside: aside}).mark("done\n") }
+
+// Rows are the records of mail in another database, which has them under the same keys.
+type Rows interface {
+	// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within
+	// the call.
+	Each(prefix byte, f func(key, value []byte) error) error
+	// Get calls f with the value of a key, if there is one.
+	Get(key []byte, f func(value []byte) error) (found bool, err error)
+}
+
+// A Salvage copies the mail of one other database. Open it, call LeaveOut, Queue, then Log, then Close.
 type Salvage struct {
-	to      *Store
-	from    *Store // nil: nothing can be read
-	aside   string
+	to      *Ledger
+	rows    Rows // nil: nothing can be read
+	end     func() error
+	aside   string         // "" for a store that is in use
 	refused map[int64]bool // see LeaveOut
 	gap     MailGap
 }
 
-// LeaveOut names mails that are not to be had back, since whoever sent them has been told that they were refused: their
+// LeaveOut names mails that are not to be recovered, since their senders have been told that they were refused: their
 // AcceptMail has failed at a moment at which the damaged store may have taken them.
 func (v *Salvage) LeaveOut(ids []int64) {
 	v.refused = make(map[int64]bool, len(ids))
@@ -68,13 +82,13 @@ func (v *Salvage) LeaveOut(ids []int64) {
 
 // OpenSalvage opens a damaged store that was moved aside, as far as that can be done. Where not even its folder can be
 // written, it is left alone: nothing would keep its mail from being sent with every start. The only error is ErrLocked.
-func (s *Store) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
-	v := &Salvage{to: s, aside: aside, gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
+func (l *Ledger) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
+	v := &Salvage{to: l, aside: aside, gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
 	if err := v.mark("begun\n"); err != nil {
 		v.lacks(fmt.Errorf("its folder cannot be written: %w", pebblefs.WithoutPath(err)))
 		return v, nil
 	}
-	from, err := Open(aside, Options{Logger: log, CacheBytes: inspectCacheBytes, ReadOnly: true, damaged: true})
+	from, err := Open(aside, Options{Logger: log, ReadOnly: true, damaged: true})
 	switch {
 	case errors.Is(err, ErrLocked):
 		return nil, err
@@ -82,13 +96,59 @@ func (s *Store) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
 	case err != nil:
 		v.lacks(withoutDir(err))
 	default:
-		v.from = from
+		v.rows, v.end = damagedRows{from, v.lacks}, from.Close
 		if n := from.MailMissing(); n > 0 {
 			v.lacks(fmt.Errorf("its log has lost the last %d writes of mail", n))
 		}
 	}
 	return v, nil
 }
+
+// TakeOver begins to copy the mail of a store that an earlier release has filled and that is in use in dir.
+func (l *Ledger) TakeOver(rows Rows) *Salvage {
+	return &Salvage{to: l, rows: rows, gap: MailGap{Complete: true}}
+}
+
+// Former is a store that an earlier release has filled with mail. Drop deletes that from it, on the disk.
+type Former interface {
+	Rows
+	Drop() error
+}
+
+// TakeOverAll copies the mail of a store that nobody uses, deletes it there, and notes that.
+func (l *Ledger) TakeOverAll(former Former, now time.Time) error {
+	v := l.TakeOver(former)
+	err := v.Queue(context.Background())
+	if err == nil {
+		err = v.Log(context.Background())
+	}
+	if err == nil {
+		_, err = v.Close(now)
+	}
+	if err == nil {
+		err = former.Drop()
+	}
+	if err == nil {
+		err = l.Settle()
+	}
+	return err
+}
+
+// MissingIn tells how many of the last writes of mail that were acknowledged are not in rows, which lie in dir.
+func MissingIn(dir string, rows Rows) (missing uint64, err error) {
+	var number uint64
+	_, err = rows.Get(keyMailState, func(value []byte) (err error) {
+		_, number, err = decodeMailState(value)
+		return err
+	})
+	if seen := readHighWater(filepath.Clean(dir)); err == nil && seen > number {
+		missing = seen - number
+	}
+	return missing, err
+}
+
+// ForgetMissing makes MissingIn return 0 from now on, for a store whose mail is in the ledger.
+func ForgetMissing(dir string) { _ = os.Remove(filepath.Join(filepath.Clean(dir), highWaterFile)) }
 
 // withoutDir drops what Open says of the path.
 func withoutDir(err error) error {
@@ -107,7 +167,7 @@ func (v *Salvage) mark(text string) error {
 	return errors.Join(err, f.Sync(), f.Close(), pebblefs.SyncDir(v.aside))
 }
 
-// lacks notes that something could not be had back, and the first reason.
+// lacks notes that something could not be recovered, and the first reason.
 func (v *Salvage) lacks(err error) {
 	if v.gap.Complete {
 		first, _, _ := strings.Cut(err.Error(), "\n") // Pebble goes on about the damage for lines
@@ -118,15 +178,22 @@ func (v *Salvage) lacks(err error) {
 // Queue copies the bound of ids, the idempotency keys and the mails that were queued; until it has returned, a mail may be
 // accepted twice. An error is the new store's.
 func (v *Salvage) Queue(ctx context.Context) error {
-	if v.from == nil {
+	if v.rows == nil {
 		return nil
 	}
-	if bound := v.from.MailIDBound(); bound > v.to.MailIDBound() {
+	var bound int64
+	_, err := v.rows.Get(keyMailState, func(value []byte) (err error) {
+		bound, _, err = decodeMailState(value)
+		return err
+	})
+	if err != nil {
+		v.lacks(err)
+	} else if bound > v.to.MailIDBound() {
 		if err := v.to.ReserveMailIDs(bound, false); err != nil {
 			return err
 		}
 	}
-	err := v.each(ctx, prefixIdempotency, func(key, rec []byte) error {
+	err = v.each(ctx, prefixIdempotency, func(key, rec []byte) error {
 		if len(key) < 9 {
 			return errRecord
 		}
@@ -189,10 +256,24 @@ func (v *Salvage) queued(id int64, q *queued) error {
 	return err
 }
 
-// Log copies the log. A mail that had not ended and is not in the queue has lost its message: it ends as FAILED.
+// gaps copies the notes of what was missing before.
+func (v *Salvage) gaps(ctx context.Context) error {
+	return v.each(ctx, prefixGap, func(_, rec []byte) error {
+		gap, err := decodeGap(rec)
+		if err != nil {
+			return err
+		}
+		return v.to.NoteGap(&gap)
+	})
+}
+
+// Log copies the notes of gaps and the log. A mail that had not ended and is not in the queue has lost its message: it ends as FAILED.
 func (v *Salvage) Log(ctx context.Context) error {
-	if v.from == nil {
+	if v.rows == nil {
 		return nil
+	}
+	if err := v.gaps(ctx); err != nil {
+		return err
 	}
 	return v.each(ctx, prefixMailLog, func(key, rec []byte) error {
 		var log catalog.MailLog
@@ -228,29 +309,32 @@ func (v *Salvage) Log(ctx context.Context) error {
 func (v *Salvage) Close(now time.Time) (MailGap, error) {
 	v.gap.Found = now
 	err := v.Abandon()
-	if !v.gap.Complete || v.gap.Entries > 0 {
-		err = errors.Join(err, v.to.NoteGap(&v.gap)) // which syncs all that was copied
+	if !v.gap.Complete || v.gap.Entries > 0 && v.aside != "" {
+		err = errors.Join(err, v.to.NoteGap(&v.gap))
 	}
+	err = errors.Join(err, v.to.sync())
 	if err != nil {
 		return v.gap, fmt.Errorf("salvage mail: %w", err)
 	}
-	_ = v.mark("done\n") // where that fails, the next start finds that all is there
+	if v.aside != "" {
+		_ = v.mark("done\n") // where that fails, the next start finds that all is there
+	}
 	return v.gap, nil
 }
 
 // Abandon closes the damaged store, and leaves the work to be done again.
 func (v *Salvage) Abandon() error {
-	if v.from == nil {
+	if v.end == nil {
 		return nil
 	}
-	return v.from.Close()
+	return v.end()
 }
 
 // copyKey stores what was kept under an idempotency key, where nothing is.
-func (s *Store) copyKey(i *catalog.Idempotency) error {
-	return s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
+func (l *Ledger) copyKey(i *catalog.Idempotency) error {
+	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.unsynced = true
-		there, err := s.idempotency(expiringKey{i.ProjectID, i.Key})
+		there, err := l.idempotency(expiringKey{i.ProjectID, i.Key})
 		if err != nil || there != nil {
 			t.idle = true
 			return err
@@ -262,10 +346,10 @@ func (s *Store) copyKey(i *catalog.Idempotency) error {
 
 // copyMail stores an entry, and its message where m is not nil, unless there is one with its id and time. A later write
 // has to sync it.
-func (s *Store) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied bool, err error) {
+func (l *Ledger) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied bool, err error) {
 	done := make(chan bool, 1)
 	pos, status := posOf(log.CreatedAt, log.ID), statusCode(log.Status)
-	err = s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	err = l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.unsynced = true
 		there, err := t.stored(log.ProjectID, pos)
 		if err != nil || there != 0 {
@@ -289,21 +373,42 @@ func (s *Store) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied bo
 	return copied && err == nil, err
 }
 
-// value reads a key of the damaged store.
+// value reads a key of the other database.
 func (v *Salvage) value(key []byte) (value []byte, err error) {
-	found, err := now{v.from.db}.get(key, func(b []byte) error { value = bytes.Clone(b); return nil })
+	found, err := v.rows.Get(key, func(b []byte) error { value = bytes.Clone(b); return nil })
 	if err == nil && !found {
 		err = fmt.Errorf("%w: a record is missing", ErrDamaged)
 	}
 	return value, err
 }
 
-// each calls f with all keys of a prefix that can be read. What f cannot decode is left out; errors of the new store, and
+// each calls f with all keys of a prefix that can be read. What f cannot decode is left out; errors of the new ledger, and
 // the context's, end it.
 func (v *Salvage) each(ctx context.Context, prefix byte, f func(key, rec []byte) error) error {
-	it, err := v.from.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
+	return v.rows.Each(prefix, func(key, rec []byte) error {
+		if err := f(key, rec); errors.Is(err, errRecord) || errors.Is(err, ErrNewer) {
+			v.lacks(err)
+		} else if err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+}
+
+// damagedRows are those of a ledger that can be read in part. lacks is told of what cannot be read.
+type damagedRows struct {
+	from  *Ledger
+	lacks func(error)
+}
+
+func (d damagedRows) Get(key []byte, f func(value []byte) error) (bool, error) {
+	return now{d.from.db}.get(key, f)
+}
+
+func (d damagedRows) Each(prefix byte, f func(key, rec []byte) error) error {
+	it, err := d.from.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
 	if err != nil {
-		v.lacks(err)
+		d.lacks(err)
 		return nil
 	}
 	defer it.Close() // its errors were dealt with
@@ -315,19 +420,14 @@ func (v *Salvage) each(ctx context.Context, prefix byte, f func(key, rec []byte)
 				break
 			}
 			at = append(at[:0], it.Key()...)
-			if err := f(at, rec); errors.Is(err, errRecord) || errors.Is(err, ErrNewer) {
-				v.lacks(err)
-			} else if err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
+			if err := f(at, rec); err != nil {
 				return err
 			}
 		}
 		if ok = false; it.Error() == nil && !it.Valid() {
 			return nil
 		}
-		v.lacks(fmt.Errorf("part of it cannot be read: %w", joined(it.Error(), errRecord)))
+		d.lacks(fmt.Errorf("part of it cannot be read: %w", joined(it.Error(), errRecord)))
 		if ok = seekBehind(it, at); !ok {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ type mailState struct {
 	bound   atomic.Int64      // no id above it has been given out; what the store holds of it, raised before the batch is applied
 	number  uint64            // of the last write; guarded by turn
 
-	witness witness
+	mark    highWater
 	missing uint64 // writes, see MailMissing
 }
 
@@ -47,39 +47,42 @@ func newMailState() mailState {
 // second of ids.
 const mailIDsAhead = 1_000_000
 
-func (s *Store) loadMailState() error {
+func (l *Ledger) loadMailState() error {
 	var bound int64
-	_, err := now{s.db}.get(keyMailState, func(value []byte) error {
-		d, err := mailDecoder(value)
-		if err != nil {
-			return err
-		}
-		bound, s.mail.number = d.fixed(), d.uint()
-		return d.err()
+	_, err := now{l.db}.get(keyMailState, func(value []byte) (err error) {
+		bound, l.mail.number, err = decodeMailState(value)
+		return err
 	})
-	s.mail.bound.Store(bound)
-	if !s.fs.Disk || err != nil {
+	l.mail.bound.Store(bound)
+	if !l.fs.Disk || err != nil {
 		return err
 	}
-	if seen := readWitness(s.dirName()); seen > s.mail.number {
-		s.mail.missing = seen - s.mail.number
+	if seen := readHighWater(l.fs.Name()); seen > l.mail.number {
+		l.mail.missing = seen - l.mail.number
 	}
-	if !s.fs.ReadOnly {
-		s.mail.witness.name = filepath.Join(s.dirName(), witnessFile)
-		s.mail.witness.on.Store(true)
+	if !l.fs.ReadOnly {
+		l.mail.mark.name = filepath.Join(l.fs.Name(), highWaterFile)
+		l.mail.mark.on.Store(true)
 	}
 	return nil
 }
 
-// InMemory reports a store without a directory.
-func (s *Store) InMemory() bool { return s.dir == "" }
+// decodeMailState returns the bound of ids and the number of the last write.
+func decodeMailState(value []byte) (bound int64, number uint64, err error) {
+	d, err := mailDecoder(value)
+	if err != nil {
+		return 0, 0, err
+	}
+	bound, number = d.fixed(), d.uint()
+	return bound, number, d.err()
+}
 
 // MailIDBound returns an id that no mail of this store has passed, nor any that ReserveMailIDs was told of.
-func (s *Store) MailIDBound() int64 { return s.mail.bound.Load() }
+func (l *Ledger) MailIDBound() int64 { return l.mail.bound.Load() }
 
 // ReserveMailIDs notes that ids up to bound are being given out. Where exactly is set, none above it were.
-func (s *Store) ReserveMailIDs(bound int64, exactly bool) error {
-	return s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
+func (l *Ledger) ReserveMailIDs(bound int64, exactly bool) error {
+	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.bound = bound
 		t.exactly = exactly
 		return nil
@@ -88,7 +91,7 @@ func (s *Store) ReserveMailIDs(bound int64, exactly bool) error {
 
 // A mailTurn is one write of mail in the making: the batch has what needs no look at the store already.
 type mailTurn struct {
-	s        *Store
+	l        *Ledger
 	b        *pebble.Batch
 	bound    int64 // of ids, to be noted; 0: as it is
 	exactly  bool  // also where it is lower
@@ -100,31 +103,31 @@ type mailTurn struct {
 	unapplied bool // others are in the batch before it, and not in the store yet
 }
 
-func (s *Store) newBatch() (b *pebble.Batch) {
-	_ = s.fs.Use(func() error { b = s.db.NewBatch(); return nil }) // nil once the store is closed
+func (l *Ledger) newBatch() (b *pebble.Batch) {
+	_ = l.fs.Use(func() error { b = l.db.NewBatch(); return nil }) // nil once the store is closed
 	return b
 }
 
 // writeMail lets finish add to b what depends on the store, commits it, with what others write at the same time, and waits
 // for the disk. finish runs alone, in a goroutine that may never come back where the disk has failed, and once more where it
 // has returned errLater; so it must not touch what is its caller's.
-func (s *Store) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mailTurn) error) error {
+func (l *Ledger) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mailTurn) error) error {
 	if b == nil {
 		return ErrClosed
 	}
-	if err := s.fs.Err(); err != nil {
+	if err := l.fs.Err(); err != nil {
 		return err
 	}
 	var refused error
-	err := s.read(func() error {
+	err := l.read(func() error {
 		w := &mailWrite{b: b, about: about, finish: finish, done: make(chan mailResult, 1)}
-		s.submitMail(w)
+		l.submitMail(w)
 		select {
 		case r := <-w.done:
 			refused = r.refused
 			return r.err
-		case <-s.fs.Failed():
-			return s.fs.Err()
+		case <-l.fs.Failed():
+			return l.fs.Err()
 		}
 	})
 	return errors.Join(refused, err)
@@ -132,7 +135,7 @@ func (s *Store) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mai
 
 // note numbers the write and moves the bound of ids.
 func (t *mailTurn) note() {
-	m := &t.s.mail
+	m := &t.l.mail
 	if bound := m.bound.Load(); t.bound > bound || t.exactly {
 		m.bound.Store(t.bound)
 	}
@@ -140,17 +143,17 @@ func (t *mailTurn) note() {
 }
 
 // putMailState writes the number of the last write and the bound of ids.
-func (s *Store) putMailState(b *pebble.Batch) error {
+func (l *Ledger) putMailState(b *pebble.Batch) error {
 	e := encoder{make([]byte, 0, 20)}
 	e.byte(mailVersion)
-	e.fixed(s.mail.bound.Load())
-	e.uint(s.mail.number)
+	e.fixed(l.mail.bound.Load())
+	e.uint(l.mail.number)
 	return b.Set(keyMailState, e.b, nil)
 }
 
 // stored returns the status of an entry, 0 where there is none.
 func (t *mailTurn) stored(project int64, p mailPos) (status byte, err error) {
-	_, err = now{t.s.db}.get(appendMailKey(nil, project, p), func(rec []byte) (err error) {
+	_, err = now{t.l.db}.get(appendMailKey(nil, project, p), func(rec []byte) (err error) {
 		status, err = storedStatus(rec)
 		return err
 	})
@@ -160,11 +163,11 @@ func (t *mailTurn) stored(project int64, p mailPos) (status byte, err error) {
 // AcceptMail stores a new mail in one batch: its entry, its envelope and message, and the idempotency key where idem is
 // not nil. Where that key is there and has not expired by now, nothing is stored and what is there is returned, also
 // while the batch that has it is still on its way to the disk. Times are kept to the microsecond.
-func (s *Store) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency, now time.Time) (*catalog.Idempotency, error) {
+func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency, now time.Time) (*catalog.Idempotency, error) {
 	if err := checkAccepted(log, mail, idem); err != nil {
 		return nil, fmt.Errorf("accept a mail: %w", err)
 	}
-	b := s.newBatch()
+	b := l.newBatch()
 	if b == nil {
 		return nil, fmt.Errorf("accept a mail: %w", ErrClosed)
 	}
@@ -184,7 +187,7 @@ func (s *Store) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem 
 		return nil, fmt.Errorf("accept a mail: %w", errors.Join(err, b.Close()))
 	}
 	found := make(chan *catalog.Idempotency, 1) // not a variable: finish may outlive the call
-	err = s.writeMail(b, mailSubject{id, key}, func(t *mailTurn) error {
+	err = l.writeMail(b, mailSubject{id, key}, func(t *mailTurn) error {
 		if key.key != "" {
 			there, err := t.replaceable(key, now)
 			if err != nil || there != nil {
@@ -233,13 +236,13 @@ func checkAccepted(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog
 }
 
 // UpdateMail replaces an entry, which project, createdAt and id name. With an end as its status the queued mail goes in
-// the same batch. Where there is no entry, because the store was damaged, one that ends is stored all the same and any
+// the same batch. Where there is no entry, because the store was damaged, one that ends is stored nevertheless and any
 // other is an ErrNoMail; one that has ended takes no other status: ErrMailEnded.
-func (s *Store) UpdateMail(log *catalog.MailLog) error {
+func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 	if err := checkStatus(log); err != nil {
 		return fmt.Errorf("update a mail: %w", err)
 	}
-	b := s.newBatch()
+	b := l.newBatch()
 	if b == nil {
 		return fmt.Errorf("update a mail: %w", ErrClosed)
 	}
@@ -252,7 +255,7 @@ func (s *Store) UpdateMail(log *catalog.MailLog) error {
 	if err != nil {
 		return fmt.Errorf("update a mail: %w", errors.Join(err, b.Close()))
 	}
-	err = s.writeMail(b, mailSubject{id: id}, func(t *mailTurn) error {
+	err = l.writeMail(b, mailSubject{id: id}, func(t *mailTurn) error {
 		was, err := t.stored(project, pos)
 		switch {
 		case err != nil:
@@ -283,9 +286,9 @@ func (s *Store) UpdateMail(log *catalog.MailLog) error {
 // ForgetMail deletes mails whose AcceptMail has failed at a moment at which it may have been stored nevertheless: as long
 // as no attempt was noted but the one that an accepted mail may have begun with, of which nothing can have come; and with
 // what idempotency keys lead to them. Ids that are not there are fine.
-func (s *Store) ForgetMail(ids []int64) error {
+func (l *Ledger) ForgetMail(ids []int64) error {
 	for _, id := range ids {
-		err := s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.forget(id) })
+		err := l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.forget(id) })
 		if err != nil {
 			return fmt.Errorf("forget a mail: %w", err)
 		}
@@ -294,14 +297,14 @@ func (s *Store) ForgetMail(ids []int64) error {
 }
 
 func (t *mailTurn) forget(id int64) error {
-	q, there, err := t.s.queued(id)
+	q, there, err := t.l.queued(id)
 	if err != nil || !there {
 		t.idle = true
 		return err
 	}
 	pos := posOf(q.created, id)
 	var log catalog.MailLog
-	_, err = now{t.s.db}.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
+	_, err = now{t.l.db}.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
 		return decodeMailLog(&log, q.project, pos, rec)
 	})
 	status := log.Status

@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"encoding/binary"
@@ -11,18 +11,18 @@ import (
 	"fingerpost/resolver/pebblefs"
 )
 
-// Pebble takes a log that is damaged in the middle, cut or gone for one that ends there, and says nothing. The writes of
-// mail are numbered, so a file beside the log that holds the number of the last one that was acknowledged shows what is
-// missing: a witness. It is written after the log was synced, and never says more than what is in there; that it is not
-// synced itself costs at most a gap that is not told after a power cut, which leaves a log that was synced alone.
+// Pebble takes a log that is damaged in the middle, cut or removed for one that ends there, and reports nothing. So each
+// write of mail has a number, and a file next to the log holds the number of the last one that was acknowledged: a
+// high-water mark. It is written after the log was synced and never claims more than the log holds. It is not synced
+// itself; that costs at most a gap that is not reported after a power cut, when the log, which is synced, is whole.
 
-// witnessFile is its name in the data directory. It holds a number and a checksum, and is in no backup.
-const witnessFile = "mail-witness"
+// highWaterFile is its name in the ledger's directory. It holds a number and a checksum, and is in no backup.
+const highWaterFile = "mail-witness"
 
-const witnessBytes = 12
+const highWaterBytes = 12
 
-// A witness knows how far the writes of mail were acknowledged.
-type witness struct {
+// A highWater is the mark of how far the writes of mail were acknowledged.
+type highWater struct {
 	name  string
 	on    atomic.Bool   // a store in memory, or one that is only read, has none
 	acked atomic.Uint64 // the number of the last one
@@ -32,10 +32,10 @@ type witness struct {
 	written uint64
 }
 
-// readWitness returns the number that a directory's witness holds, 0 where there is none that can be read.
-func readWitness(dir string) uint64 {
-	b, err := os.ReadFile(filepath.Join(dir, witnessFile))
-	if err != nil || len(b) != witnessBytes || crc32.ChecksumIEEE(b[:8]) != binary.BigEndian.Uint32(b[8:]) {
+// readHighWater returns the number of a directory's mark, 0 where there is none that can be read.
+func readHighWater(dir string) uint64 {
+	b, err := os.ReadFile(filepath.Join(dir, highWaterFile))
+	if err != nil || len(b) != highWaterBytes || crc32.ChecksumIEEE(b[:8]) != binary.BigEndian.Uint32(b[8:]) {
 		return 0
 	}
 	return binary.BigEndian.Uint64(b)
@@ -43,7 +43,7 @@ func readWitness(dir string) uint64 {
 
 // ack notes that a write was acknowledged. Of several at a time one writes for all. What fails here fails nothing: there
 // is less to be compared then.
-func (w *witness) ack(number uint64) {
+func (w *highWater) ack(number uint64) {
 	if !w.on.Load() {
 		return
 	}
@@ -67,7 +67,7 @@ func (w *witness) ack(number uint64) {
 
 // write puts a number into the file. The file stays open, so that an instance that has failed never writes into one that
 // has taken its directory's place.
-func (w *witness) write(number uint64) {
+func (w *highWater) write(number uint64) {
 	w.written = number
 	if w.file == nil && w.on.Load() {
 		f, err := pebblefs.OpenPrivate(w.name, os.O_WRONLY)
@@ -80,11 +80,11 @@ func (w *witness) write(number uint64) {
 	if w.file == nil {
 		return
 	}
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, witnessBytes), number)
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, highWaterBytes), number)
 	_, _ = w.file.WriteAt(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)), 0)
 }
 
-func (w *witness) close() {
+func (w *highWater) close() {
 	w.on.Store(false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,4 +96,4 @@ func (w *witness) close() {
 
 // MailMissing tells how many of the last writes of mail that were acknowledged were not in the store when it was opened.
 // With the next write they are forgotten.
-func (s *Store) MailMissing() uint64 { return s.mail.missing }
+func (l *Ledger) MailMissing() uint64 { return l.mail.missing }

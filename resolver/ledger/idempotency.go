@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"encoding/binary"
@@ -17,8 +17,8 @@ type expiringKey struct {
 	key     string
 }
 
-func (s *Store) idempotency(k expiringKey) (i *catalog.Idempotency, err error) {
-	_, err = now{s.db}.get(appendIdempotencyKey(nil, k.project, k.key), func(rec []byte) (err error) {
+func (l *Ledger) idempotency(k expiringKey) (i *catalog.Idempotency, err error) {
+	_, err = now{l.db}.get(appendIdempotencyKey(nil, k.project, k.key), func(rec []byte) (err error) {
 		i, err = decodeIdempotency(k.project, k.key, rec)
 		return err
 	})
@@ -29,7 +29,7 @@ func expired(i *catalog.Idempotency, now time.Time) bool { return !now.Before(i.
 
 // replaceable returns what is kept under a key and has not expired, or nil, with the old expiry deleted.
 func (t *mailTurn) replaceable(k expiringKey, now time.Time) (*catalog.Idempotency, error) {
-	there, err := t.s.idempotency(k)
+	there, err := t.l.idempotency(k)
 	if err != nil || there == nil || !expired(there, now) {
 		return there, err
 	}
@@ -37,9 +37,9 @@ func (t *mailTurn) replaceable(k expiringKey, now time.Time) (*catalog.Idempoten
 }
 
 // Idempotency returns what is kept under a project's key; false where there is nothing, or it has expired by now.
-func (s *Store) Idempotency(project int64, key string, now time.Time) (i catalog.Idempotency, found bool, err error) {
-	err = s.read(func() error {
-		there, err := s.idempotency(expiringKey{project, key})
+func (l *Ledger) Idempotency(project int64, key string, now time.Time) (i catalog.Idempotency, found bool, err error) {
+	err = l.read(func() error {
+		there, err := l.idempotency(expiringKey{project, key})
 		if there != nil && !expired(there, now) {
 			i, found = *there, true
 		}
@@ -49,10 +49,10 @@ func (s *Store) Idempotency(project int64, key string, now time.Time) (i catalog
 }
 
 // AnswerMail notes idem.Answer as the answer to the send that idem.LogID names, where its key is still kept and has none.
-func (s *Store) AnswerMail(idem *catalog.Idempotency) error {
+func (l *Ledger) AnswerMail(idem *catalog.Idempotency) error {
 	k, id, answer := expiringKey{idem.ProjectID, idem.Key}, idem.LogID, append([]byte{}, idem.Answer...)
-	err := s.writeMail(s.newBatch(), mailSubject{id, k}, func(t *mailTurn) error {
-		there, err := t.s.idempotency(k)
+	err := l.writeMail(l.newBatch(), mailSubject{id, k}, func(t *mailTurn) error {
+		there, err := t.l.idempotency(k)
 		if err != nil || there == nil || there.LogID != id || there.Answer != nil {
 			t.idle = true
 			return err
@@ -74,8 +74,8 @@ func expiryOf(key []byte) (expires time.Time, k expiringKey, err error) {
 }
 
 // expiries calls f with all keys, those that expire first first, until it returns an errStop.
-func (s *Store) expiries(f func(expires time.Time, k expiringKey) error) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixExpiry}, UpperBound: []byte{prefixExpiry + 1}})
+func (l *Ledger) expiries(f func(expires time.Time, k expiringKey) error) error {
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixExpiry}, UpperBound: []byte{prefixExpiry + 1}})
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func (s *Store) expiries(f func(expires time.Time, k expiringKey) error) error {
 
 // forgetKeys deletes the keys that lead to a mail.
 func (t *mailTurn) forgetKeys(project, id int64) error {
-	return t.s.expiries(func(expires time.Time, k expiringKey) error {
+	return t.l.expiries(func(expires time.Time, k expiringKey) error {
 		if k.project != project {
 			return nil
 		}
-		there, err := t.s.idempotency(k)
+		there, err := t.l.idempotency(k)
 		if err != nil || there == nil || there.LogID != id {
 			return err
 		}
@@ -117,7 +117,7 @@ const keysPerTurn = 1000
 // pruneKeys deletes keys that have expired by now; more says that there may be others.
 func (t *mailTurn) pruneKeys(now time.Time) (more bool, err error) {
 	n := 0
-	err = t.s.expiries(func(expires time.Time, k expiringKey) error {
+	err = t.l.expiries(func(expires time.Time, k expiringKey) error {
 		if now.Before(expires) {
 			return errStop
 		}

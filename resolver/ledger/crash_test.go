@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ func (c *mailCrowd) snapshot() map[int64]catalog.MailLog {
 }
 
 // run takes each of a writer's mails to its end, until one is refused.
-func (c *mailCrowd) run(s *Store, writer, mails int) {
+func (c *mailCrowd) run(l *Ledger, writer, mails int) {
 	for n := range mails {
 		id := int64(n*100 + writer + 1)
 		log, mail := newMail(id%3+1, id, mailEpoch.Add(time.Duration(id)*time.Second))
@@ -50,14 +50,14 @@ func (c *mailCrowd) run(s *Store, writer, mails int) {
 		if writer%2 == 1 { // as one that is sent at once
 			log.Status, log.Attempts = catalog.MailSending, 1
 		}
-		_, err := s.AcceptMail(log, mail, idem, mailEpoch)
+		_, err := l.AcceptMail(log, mail, idem, mailEpoch)
 		if !c.ack(*log, err) {
 			return
 		}
 		for _, status := range []catalog.MailStatus{catalog.MailSending, catalog.MailRetrying, catalog.MailSending, catalog.MailSent}[:1+n%4] {
 			log.Status = status
 			log.Attempts++
-			if !c.ack(*log, s.UpdateMail(log)) {
+			if !c.ack(*log, l.UpdateMail(log)) {
 				return
 			}
 		}
@@ -73,7 +73,7 @@ func checkAfterCrash(t *testing.T, fs vfs.FS, acked map[int64]catalog.MailLog) {
 	t.Helper()
 	s := mailStore(t, "data", Options{FS: fs}, maxTally)
 	defer s.Close()
-	if err := s.verify(); err != nil {
+	if err := s.Verify(); err != nil {
 		t.Error(err)
 	}
 	queued := map[int64]bool{}
@@ -198,7 +198,7 @@ func TestMailOnAFailingDisk(t *testing.T) {
 				t.Errorf("%d was refused and is there: %v, %v, %v", id, there, queued, kept)
 			}
 		}
-		if err := again.verify(); err != nil {
+		if err := again.Verify(); err != nil {
 			t.Error(err)
 		}
 		again.Close()

@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 )
 
 // MailLog returns one entry of a project; false where there is none.
-func (s *Store) MailLog(project, id int64) (log catalog.MailLog, found bool, err error) {
-	err = s.readMail(project, func(r *mailReader) error {
+func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, err error) {
+	err = l.readMail(project, func(r *mailReader) error {
 		for i := range r.rows { // mostly it can be in one of them only
 			if id < r.rows[i].minID || id > r.rows[i].maxID || found {
 				continue
@@ -38,8 +38,8 @@ func (s *Store) MailLog(project, id int64) (log catalog.MailLog, found bool, err
 // the page is; with another filter or order each entry between from and to is looked at, in bounded memory. ToEmail is
 // compared without regard to the case of ASCII letters, an internationalised domain in either of its forms. q.Sort is one
 // of MailSorts, or "".
-func (s *Store) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
-	err = s.readMail(project, func(r *mailReader) (err error) {
+func (l *Ledger) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
+	err = l.readMail(project, func(r *mailReader) (err error) {
 		l := mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail)}
 		page, total, err = l.list()
 		return err
@@ -56,7 +56,7 @@ type mailList struct {
 }
 
 // canonicalIDN is the canonical form of an address with an internationalised domain, "" for all else: an entry has the
-// address as it was sent to, and whoever looks for it may have the other form.
+// address as it was sent to, and the caller may have the other form.
 func canonicalIDN(address string) string {
 	canonical, err := catalog.ParseAddress(address)
 	if _, domain, _ := strings.Cut(canonical, "@"); err != nil || !strings.HasPrefix(domain, "xn--") && !strings.Contains(domain, ".xn--") {

@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestSalvageLeavesOut: a mail whose sender was told that it is refused is not had back from a damaged store, nor is its key.
+// TestSalvageLeavesOut: a mail whose sender was told that it is refused is not recovered from a damaged store, nor is its key.
 func TestSalvageLeavesOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	before, err := Open(dir, Options{})

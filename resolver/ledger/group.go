@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"errors"
@@ -42,21 +42,21 @@ type mailQueue struct {
 }
 
 // submitMail queues a write.
-func (s *Store) submitMail(w *mailWrite) {
-	q := &s.mail.queue
+func (l *Ledger) submitMail(w *mailWrite) {
+	q := &l.mail.queue
 	q.mu.Lock()
 	q.waiting = append(q.waiting, w)
 	start := !q.working
 	q.working = true
 	q.mu.Unlock()
 	if start {
-		go s.writeGroups()
+		go l.writeGroups()
 	}
 }
 
 // writeGroups ends when nothing waits. Whoever waits for a write keeps the store open meanwhile.
-func (s *Store) writeGroups() {
-	q := &s.mail.queue
+func (l *Ledger) writeGroups() {
+	q := &l.mail.queue
 	for {
 		q.mu.Lock()
 		writes := q.waiting
@@ -67,7 +67,7 @@ func (s *Store) writeGroups() {
 		}
 		q.mu.Unlock()
 		for len(writes) > 0 {
-			writes = writes[s.writeGroup(writes):]
+			writes = writes[l.writeGroup(writes):]
 		}
 	}
 }
@@ -77,7 +77,7 @@ const maxGroupBytes = 1 << 20
 
 // A mailGroup is a batch in the making.
 type mailGroup struct {
-	s       *Store
+	l       *Ledger
 	b       *pebble.Batch
 	members []*mailWrite
 	closed  bool
@@ -86,16 +86,16 @@ type mailGroup struct {
 }
 
 // writeGroup writes as many of the first writes as go together, and returns how many.
-func (s *Store) writeGroup(writes []*mailWrite) (n int) {
+func (l *Ledger) writeGroup(writes []*mailWrite) (n int) {
 	select {
-	case s.mail.turn <- struct{}{}:
-	case <-s.fs.Failed():
+	case l.mail.turn <- struct{}{}:
+	case <-l.fs.Failed():
 		for _, w := range writes {
-			w.done <- mailResult{err: s.fs.Err()}
+			w.done <- mailResult{err: l.fs.Err()}
 		}
 		return len(writes)
 	}
-	g := mailGroup{s: s, sync: s.dir != ""} // there is no log in memory
+	g := mailGroup{l: l, sync: l.dir != ""} // there is no log in memory
 	for n < len(writes) && g.add(writes[n]) {
 		n++
 	}
@@ -114,7 +114,7 @@ func (g *mailGroup) add(w *mailWrite) bool {
 	if g.closed || !first && (alone || g.b.Len()+w.b.Len() > maxGroupBytes || slices.ContainsFunc(g.members, meets)) {
 		return false
 	}
-	t := mailTurn{s: g.s, b: w.b, unapplied: !first}
+	t := mailTurn{l: g.l, b: w.b, unapplied: !first}
 	err := w.finish(&t)
 	if t.unapplied && errors.Is(err, errLater) {
 		return false
@@ -140,20 +140,20 @@ func (g *mailGroup) add(w *mailWrite) bool {
 
 // commit writes the batch, gives the turn back as soon as it can be read, and ends the writes once it is on the disk.
 func (g *mailGroup) commit() {
-	s := g.s
+	l := g.l
 	release := func() {
 		if g.stale != 0 {
-			delete(s.mail.rows, g.stale)
+			delete(l.mail.rows, g.stale)
 		}
-		s.shedTallies()
-		<-s.mail.turn
+		l.shedTallies()
+		<-l.mail.turn
 	}
 	if len(g.members) == 0 {
 		release()
 		return
 	}
-	number := s.mail.number
-	err := s.putMailState(g.b)
+	number := l.mail.number
+	err := l.putMailState(g.b)
 	switch {
 	case err != nil:
 		release()
@@ -161,14 +161,14 @@ func (g *mailGroup) commit() {
 		err = g.b.Commit(pebble.NoSync)
 		release()
 	default:
-		err = s.db.ApplyNoSyncWait(g.b, pebble.Sync)
+		err = l.db.ApplyNoSyncWait(g.b, pebble.Sync)
 		release()
 		if err == nil {
 			err = g.b.SyncWait()
 		}
 		if err == nil {
-			s.mail.witness.ack(number)
-			err = s.Check() // what went into a directory that is no longer there is lost
+			l.mail.mark.ack(number)
+			err = l.Check() // what went into a directory that is no longer there is lost
 		}
 	}
 	// The readers that Borrow keeps stay: nothing of what they read is mail.

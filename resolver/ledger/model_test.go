@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ type mailModel struct {
 	queued map[int64]catalog.QueuedMail
 }
 
-func mailStore(t testing.TB, dir string, o Options, perRow int) *Store {
+func mailStore(t testing.TB, dir string, o Options, perRow int) *Ledger {
 	t.Helper()
 	s, err := Open(dir, o)
 	if err != nil {
@@ -49,16 +49,16 @@ func newMail(project, id int64, created time.Time) (*catalog.MailLog, *catalog.Q
 	return log, mail
 }
 
-func (m *mailModel) accept(t *testing.T, s *Store, project, id int64, created time.Time) {
+func (m *mailModel) accept(t *testing.T, l *Ledger, project, id int64, created time.Time) {
 	t.Helper()
 	log, mail := newMail(project, id, created)
-	if there, err := s.AcceptMail(log, mail, nil, created); err != nil || there != nil {
+	if there, err := l.AcceptMail(log, mail, nil, created); err != nil || there != nil {
 		t.Fatal(there, err)
 	}
 	m.logs[id], m.queued[id] = *log, *mail
 }
 
-func (m *mailModel) update(t *testing.T, s *Store, id int64, status catalog.MailStatus) {
+func (m *mailModel) update(t *testing.T, l *Ledger, id int64, status catalog.MailStatus) {
 	t.Helper()
 	log := m.logs[id]
 	was := log.Status
@@ -67,7 +67,7 @@ func (m *mailModel) update(t *testing.T, s *Store, id int64, status catalog.Mail
 	if status == catalog.MailSent {
 		log.SentAt = log.CreatedAt.Add(time.Second)
 	}
-	err := s.UpdateMail(&log)
+	err := l.UpdateMail(&log)
 	if was.Ended() && was != status {
 		if !errors.Is(err, ErrMailEnded) {
 			t.Fatalf("from %s to %s: %v", was, status, err)
@@ -83,9 +83,9 @@ func (m *mailModel) update(t *testing.T, s *Store, id int64, status catalog.Mail
 	}
 }
 
-func (m *mailModel) prune(t *testing.T, s *Store, before time.Time) {
+func (m *mailModel) prune(t *testing.T, l *Ledger, before time.Time) {
 	t.Helper()
-	if err := s.PruneMail(before, before); err != nil {
+	if err := l.PruneMail(before, before); err != nil {
 		t.Fatal(err)
 	}
 	for id, log := range m.logs {
@@ -121,10 +121,10 @@ func (m *mailModel) list(project int64, q catalog.MailQuery) (page []catalog.Mai
 	return all[from:min(len(all), from+q.Limit)], len(all)
 }
 
-func (m *mailModel) compare(t *testing.T, s *Store, project int64, q catalog.MailQuery) {
+func (m *mailModel) compare(t *testing.T, l *Ledger, project int64, q catalog.MailQuery) {
 	t.Helper()
 	want, wantTotal := m.list(project, q)
-	got, total, err := s.MailLogs(project, q)
+	got, total, err := l.MailLogs(project, q)
 	if err != nil {
 		t.Fatalf("%+v: %v", q, err)
 	}
@@ -139,12 +139,12 @@ func (m *mailModel) compare(t *testing.T, s *Store, project int64, q catalog.Mai
 }
 
 // check compares all that can be asked.
-func (m *mailModel) check(t *testing.T, s *Store, projects int64, r *rand.Rand) {
+func (m *mailModel) check(t *testing.T, l *Ledger, projects int64, r *rand.Rand) {
 	t.Helper()
-	if err := s.verify(); err != nil {
+	if err := l.Verify(); err != nil {
 		t.Fatal(err)
 	}
-	checkTallies(t, s)
+	checkTallies(t, l)
 	states := append([]catalog.MailStatus{""}, statusCodes[1:]...)
 	some := func() time.Time {
 		if r.IntN(2) == 0 {
@@ -166,16 +166,16 @@ func (m *mailModel) check(t *testing.T, s *Store, projects int64, r *rand.Rand) 
 			case 2:
 				q.Sort = mailSorts[r.IntN(len(mailSorts))].field
 			}
-			m.compare(t, s, project, q)
+			m.compare(t, l, project, q)
 		}
 	}
 	n := int64(0)
-	err := s.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
+	err := l.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
 		if log.ID <= n || !reflect.DeepEqual(log, m.logs[log.ID]) || mail.Message != nil {
 			t.Errorf("%+v, %+v after %d", log, mail, n)
 		}
 		n = log.ID
-		whole, found, err := s.QueuedMail(log.ID)
+		whole, found, err := l.QueuedMail(log.ID)
 		if err != nil || !found || !reflect.DeepEqual(whole, m.queued[log.ID]) {
 			t.Errorf("%+v, %v, %v", whole, found, err)
 		}
@@ -185,20 +185,20 @@ func (m *mailModel) check(t *testing.T, s *Store, projects int64, r *rand.Rand) 
 		t.Fatal(err)
 	}
 	for id := range m.logs {
-		log, found, err := s.MailLog(m.logs[id].ProjectID, id)
+		log, found, err := l.MailLog(m.logs[id].ProjectID, id)
 		if err != nil || !found || !reflect.DeepEqual(log, m.logs[id]) {
 			t.Fatalf("%d: %+v, %v, %v", id, log, found, err)
 		}
-		if _, found, _ := s.QueuedMail(id); found != !log.Status.Ended() {
+		if _, found, _ := l.QueuedMail(id); found != !log.Status.Ended() {
 			t.Fatalf("%d is queued: %v", id, found)
 		}
 	}
 }
 
 // checkTallies counts the entries anew.
-func checkTallies(t *testing.T, s *Store) {
+func checkTallies(t *testing.T, l *Ledger) {
 	t.Helper()
-	if err := s.read(func() error { return s.checkMailCounts() }); err != nil {
+	if err := l.read(func() error { return l.checkMailCounts() }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -263,9 +263,9 @@ func TestMailLogAgainstModel(t *testing.T) {
 }
 
 // countKeys counts the keys with one of some prefixes.
-func countKeys(s *Store, prefixes string) (n int, err error) {
+func countKeys(l *Ledger, prefixes string) (n int, err error) {
 	for _, prefix := range []byte(prefixes) {
-		err = errors.Join(err, s.scan([]byte{prefix}, func(_, _ []byte) error { n++; return nil }))
+		err = errors.Join(err, l.scan([]byte{prefix}, func(_, _ []byte) error { n++; return nil }))
 	}
 	return n, err
 }

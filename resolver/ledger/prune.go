@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"encoding/binary"
@@ -12,13 +12,13 @@ import (
 // PruneMail deletes the entries of all projects that have ended and were created before a moment, the notes of gaps from
 // before it, and the idempotency keys that have expired by now. What is older and has not ended stays, and its message
 // does. It goes by range deletion, in steps between which others write.
-func (s *Store) PruneMail(before, now time.Time) error {
-	err := s.pruneProjects(before)
+func (l *Ledger) PruneMail(before, now time.Time) error {
+	err := l.pruneProjects(before)
 	for more := true; more && err == nil; {
-		more, err = s.steps(func(t *mailTurn) (bool, error) { return t.pruneKeys(now) })
+		more, err = l.steps(func(t *mailTurn) (bool, error) { return t.pruneKeys(now) })
 	}
 	if err == nil {
-		err = s.pruneGaps(before)
+		err = l.pruneGaps(before)
 	}
 	if err != nil {
 		return fmt.Errorf("prune the mail log: %w", err)
@@ -27,9 +27,9 @@ func (s *Store) PruneMail(before, now time.Time) error {
 }
 
 // steps takes one turn for a step and tells whether another one has to follow.
-func (s *Store) steps(step func(t *mailTurn) (more bool, err error)) (more bool, err error) {
+func (l *Ledger) steps(step func(t *mailTurn) (more bool, err error)) (more bool, err error) {
 	said := make(chan bool, 1) // not a variable: the turn may outlive the call
-	err = s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	err = l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		more, err := step(t)
 		said <- more
 		return err
@@ -40,16 +40,16 @@ func (s *Store) steps(step func(t *mailTurn) (more bool, err error)) (more bool,
 	return <-said, nil
 }
 
-func (s *Store) pruneProjects(before time.Time) error {
+func (l *Ledger) pruneProjects(before time.Time) error {
 	edge := posOf(before, 0)
 	for project := int64(0); ; project++ {
-		found, err := s.nextMailProject(&project)
+		found, err := l.nextMailProject(&project)
 		if err != nil || !found {
 			return err
 		}
 		var from mailPos // is written in turns that have come back
 		for more := true; more; {
-			if more, err = s.steps(func(t *mailTurn) (more bool, err error) {
+			if more, err = l.steps(func(t *mailTurn) (more bool, err error) {
 				err = t.with(project, func(w *mailWriter) error {
 					more, err = w.prune(&from, edge)
 					return err
@@ -63,9 +63,9 @@ func (s *Store) pruneProjects(before time.Time) error {
 }
 
 // nextMailProject moves project on to the next one that has mail.
-func (s *Store) nextMailProject(project *int64) (found bool, err error) {
-	err = s.read(func() error {
-		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailCount}, UpperBound: []byte{prefixMailCount + 1}})
+func (l *Ledger) nextMailProject(project *int64) (found bool, err error) {
+	err = l.read(func() error {
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailCount}, UpperBound: []byte{prefixMailCount + 1}})
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package store_test
+package archive_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 
@@ -21,7 +22,7 @@ import (
 )
 
 // backup returns an archive of an open store.
-func backup(t *testing.T, s *store.Store) []byte {
+func backup(t *testing.T, s *service) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := s.Backup(&b, noon); err != nil {
@@ -38,9 +39,9 @@ func smallBackup(t *testing.T) []byte {
 	return backup(t, s)
 }
 
-func restore(dir string, archive []byte, o store.RestoreOptions) (*store.Restored, error) {
+func restore(dir string, packed []byte, o archive.RestoreOptions) (*archive.Restored, error) {
 	o.Now = noon
-	return store.Restore(dir, bytes.NewReader(archive), o)
+	return archive.Restore(dir, bytes.NewReader(packed), o)
 }
 
 // tree is everything in a folder, with contents.
@@ -92,9 +93,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	close(stop)
 	done.Wait()
-	for i, archive := range archives {
+	for i, packed := range archives {
 		dir := newDir(t)
-		restored, err := restore(dir, archive, store.RestoreOptions{})
+		restored, err := restore(dir, packed, archive.RestoreOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +136,7 @@ func TestBackupOfStoppedStore(t *testing.T) {
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
-	if err := store.BackupDir(io.Discard, dir, noon); !errors.Is(err, store.ErrLocked) {
+	if err := archive.BackupDir(io.Discard, dir, noon); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("of a store that is open: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -143,14 +144,14 @@ func TestBackupOfStoppedStore(t *testing.T) {
 	}
 	before := tree(t, dir)
 	var b bytes.Buffer
-	if err := store.BackupDir(&b, dir, noon); err != nil {
+	if err := archive.BackupDir(&b, dir, noon); err != nil {
 		t.Fatal(err)
 	}
 	if after := tree(t, dir); !maps.Equal(before, after) {
 		t.Error("the folder has changed")
 	}
 	fresh := newDir(t)
-	if _, err := restore(fresh, b.Bytes(), store.RestoreOptions{}); err != nil {
+	if _, err := restore(fresh, b.Bytes(), archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	again := open(t, fresh, store.Options{})
@@ -161,12 +162,12 @@ func TestBackupOfStoppedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{newDir(t), t.TempDir()} {
-		if err := store.BackupDir(io.Discard, bad, noon); err == nil {
+		if err := archive.BackupDir(io.Discard, bad, noon); err == nil {
 			t.Errorf("a backup of %s, where there is no store", bad)
 		}
 	}
 	flipTable(t, fresh)
-	if err := store.BackupDir(io.Discard, fresh, noon); !errors.Is(err, store.ErrDamaged) {
+	if err := archive.BackupDir(io.Discard, fresh, noon); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("of a damaged store: %v", err)
 	}
 }
@@ -236,7 +237,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	second := writerFunc(func(p []byte) (int, error) {
-		if err := s.Backup(io.Discard, noon); !errors.Is(err, store.ErrBackupRuns) {
+		if err := s.Backup(io.Discard, noon); !errors.Is(err, archive.ErrBackupRuns) {
 			t.Errorf("a second one meanwhile: %v", err)
 		}
 		return 0, errors.New("the caller has gone")

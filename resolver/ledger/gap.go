@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 // A MailGap tells what became of the mail in a store that was damaged, or removed while it was in use.
 type MailGap struct {
 	Found    time.Time // when it was looked at; zero while that is under way
-	MovedTo  string    // where the damaged store is: a name beside the data directory; "" for one that is gone
-	Complete bool      // all mail was had back, and the log has no gap
+	MovedTo  string    // where the damaged ledger is: a name in the data directory, or of an old store next to it; "" for one that is gone
+	Complete bool      // all mail was recovered, and the log has no gap
 	Reason   string    // why not, fit for an operator; "" where it is complete
-	Entries  int       // of the mail log, had back
+	Entries  int       // of the mail log, recovered
 	Queued   int       // of them: mails that go on being sent
 	Lost     int       // of them: mails that were queued and can no longer be sent, FAILED in the log
 }
@@ -57,17 +57,17 @@ func decodeGap(rec []byte) (g MailGap, err error) {
 }
 
 // NoteGap keeps a gap until the mail of its time is pruned.
-func (s *Store) NoteGap(g *MailGap) error {
+func (l *Ledger) NoteGap(g *MailGap) error {
 	key, rec := gapKey(g), appendGap(nil, g)
-	if err := s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Set(key, rec, nil) }); err != nil {
+	if err := l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Set(key, rec, nil) }); err != nil {
 		return fmt.Errorf("note a gap in the mail log: %w", err)
 	}
 	return nil
 }
 
 // MailGaps returns the gaps that are known of, by name.
-func (s *Store) MailGaps() (gaps []MailGap, err error) {
-	err = s.scan([]byte{prefixGap}, func(_, rec []byte) error {
+func (l *Ledger) MailGaps() (gaps []MailGap, err error) {
+	err = l.scan([]byte{prefixGap}, func(_, rec []byte) error {
 		g, err := decodeGap(rec)
 		gaps = append(gaps, g)
 		return err
@@ -75,15 +75,15 @@ func (s *Store) MailGaps() (gaps []MailGap, err error) {
 	return gaps, err
 }
 
-func (s *Store) pruneGaps(before time.Time) error {
-	gaps, err := s.MailGaps()
+func (l *Ledger) pruneGaps(before time.Time) error {
+	gaps, err := l.MailGaps()
 	if err != nil {
 		return err
 	}
 	for i := range gaps {
 		if gaps[i].Found.Before(before) {
 			key := gapKey(&gaps[i])
-			err = errors.Join(err, s.writeMail(s.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Delete(key, nil) }))
+			err = errors.Join(err, l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Delete(key, nil) }))
 		}
 	}
 	return err

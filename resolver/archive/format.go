@@ -1,4 +1,4 @@
-package store
+package archive
 
 import (
 	"archive/tar"
@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
+	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/pebblefs"
+	"fingerpost/resolver/store"
 )
 
 // ErrArchive: what was given is no backup, or not a whole and unchanged one. Nothing was done with it.
@@ -27,6 +30,7 @@ const (
 	archiveVersion = 1
 	manifestName   = "fingerpost-backup.json"
 	storeFolder    = "store/"
+	ledgerFolder   = ledger.Folder + "/"
 )
 
 // Bounds of a manifest, far beyond any store of ours.
@@ -49,9 +53,9 @@ type Manifest struct {
 	Files        []Stored  `json:"files"`
 }
 
-// A Stored is one of the store's files in a backup.
+// A Stored is one of the files in a backup.
 type Stored struct {
-	Name   string `json:"name"`
+	Name   string `json:"name"`   // in the data directory
 	Size   int64  `json:"size"`   // bytes
 	SHA256 string `json:"sha256"` // of the content, in hexadecimal
 }
@@ -71,10 +75,10 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("%w: its manifest is of the kind %q, not %q", ErrArchive, m.Kind, archiveKind)
 	case m.Version > archiveVersion:
 		return newerArchive("archive format", uint64(m.Version), archiveVersion)
-	case m.StoreFormat > formatVersion:
-		return newerArchive("store format", m.StoreFormat, formatVersion)
-	case m.PebbleFormat > uint64(pebbleFormat):
-		return newerArchive("Pebble format", m.PebbleFormat, uint64(pebbleFormat))
+	case m.StoreFormat > store.Format:
+		return newerArchive("store format", m.StoreFormat, store.Format)
+	case m.PebbleFormat > store.PebbleFormat:
+		return newerArchive("Pebble format", m.PebbleFormat, store.PebbleFormat)
 	case m.Version < 1 || len(m.Files) == 0 || len(m.Files) > maxArchiveFiles:
 		return fmt.Errorf("%w: its manifest has version %d and %d files", ErrArchive, m.Version, len(m.Files))
 	}
@@ -82,7 +86,7 @@ func (m *Manifest) check() error {
 	for _, f := range m.Files {
 		sum, err := hex.DecodeString(f.SHA256)
 		switch {
-		case !pebblefs.IsStoreFile(f.Name):
+		case !pebblefs.IsStoreFile(strings.TrimPrefix(f.Name, ledgerFolder)):
 			return fmt.Errorf("%w: %q is no name of a store's file", ErrArchive, f.Name)
 		case seen[f.Name]:
 			return fmt.Errorf("%w: its manifest names %s twice", ErrArchive, f.Name)
@@ -124,7 +128,7 @@ func writeArchive(w io.Writer, m *Manifest, open func(name string) (io.ReadClose
 		return err
 	}
 	for _, f := range m.Files {
-		if err := header(storeFolder+f.Name, f.Size); err != nil {
+		if err := header(entryName(f.Name), f.Size); err != nil {
 			return err
 		}
 		in, err := open(f.Name)
@@ -137,6 +141,14 @@ func writeArchive(w io.Writer, m *Manifest, open func(name string) (io.ReadClose
 		}
 	}
 	return errors.Join(out.Close(), zip.Close())
+}
+
+// entryName is what a file is called in the tar.
+func entryName(name string) string {
+	if strings.HasPrefix(name, ledgerFolder) {
+		return name
+	}
+	return storeFolder + name
 }
 
 // An archiveTaker takes what readArchive finds. Neither call may keep its reader.
@@ -167,7 +179,7 @@ func readArchive(in io.Reader, to archiveTaker) (*Manifest, error) {
 		if err != nil {
 			return nil, unsound(fmt.Sprintf("it ends with %d of %d files", i, len(m.Files)), err)
 		}
-		if h.Typeflag != tar.TypeReg || h.Name != storeFolder+f.Name || h.Size != f.Size {
+		if h.Typeflag != tar.TypeReg || h.Name != entryName(f.Name) || h.Size != f.Size {
 			return nil, fmt.Errorf("%w: where its manifest has %s of %d bytes stands %q of %d bytes", ErrArchive, f.Name, f.Size, h.Name, h.Size)
 		}
 		sum := sha256.New()
@@ -260,8 +272,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CheckArchive reads a backup and checks every byte of it, without what opening the store in it would show.
-func CheckArchive(in io.Reader) (*Manifest, error) { return readArchive(in, nobody{}) }
+// Check reads a backup and checks every byte of it, without what opening the store in it would show.
+func Check(in io.Reader) (*Manifest, error) { return readArchive(in, nobody{}) }
 
 type nobody struct{}
 

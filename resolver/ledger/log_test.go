@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"bytes"
@@ -297,67 +297,6 @@ func TestNewerMailRecord(t *testing.T) {
 	}
 	if s.Err() != nil {
 		t.Errorf("it is taken for damage: %v", s.Err())
-	}
-}
-
-// TestMailLeavesReadersAlone: what Borrow keeps for the next miss outlives writes of mail, and no change.
-func TestMailLeavesReadersAlone(t *testing.T) {
-	s := mailStore(t, t.TempDir()+"/data", Options{}, maxTally)
-	borrow := func() (used *Reader) {
-		t.Helper()
-		if err := s.Borrow(func(r *Reader) error { used = r; return nil }); err != nil {
-			t.Fatal(err)
-		}
-		return used
-	}
-	first := borrow()
-	log, mail := newMail(1, 5, mailEpoch)
-	if _, err := s.AcceptMail(log, mail, nil, mailEpoch); err != nil {
-		t.Fatal(err)
-	}
-	if borrow() != first {
-		t.Error("a mail has thrown it away")
-	}
-	if err := s.SetDecoderRevision(3); err != nil {
-		t.Fatal(err)
-	}
-	if borrow() == first {
-		t.Error("a change has not")
-	}
-}
-
-// TestMailAndChangesApart: neither a change, nor an Import, nor the wipe of an interrupted one touches mail.
-func TestMailAndChangesApart(t *testing.T) {
-	dir := t.TempDir() + "/data"
-	s := mailStore(t, dir, Options{}, maxTally)
-	for id := int64(1); id <= 20; id++ {
-		log, mail := newMail(1, id, mailEpoch)
-		if _, err := s.AcceptMail(log, mail, idempotencyOf(log, fmt.Sprint(id)), mailEpoch); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const all = "EILMNQX"
-	want, err := countKeys(s, all)
-	if err != nil || want != 5*20+1+1 {
-		t.Fatal(want, err)
-	}
-	if err := s.Import(mailStore(t, "", Options{}, maxTally)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.db.Set(keyImporting, nil, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	s = mailStore(t, dir, Options{}, maxTally)
-	if n, err := countKeys(s, all); n != want || err != nil {
-		t.Errorf("%d keys, want %d, %v", n, want, err)
-	}
-	mem := mailStore(t, "", Options{}, maxTally)
-	if err := mem.Import(s); err != nil {
-		t.Fatal(err)
-	}
-	if n, _ := countKeys(mem, all); n != 0 {
-		t.Errorf("%d keys of mail are in a store that keeps nothing", n)
 	}
 }
 

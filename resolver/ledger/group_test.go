@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"errors"
@@ -87,7 +87,7 @@ func TestMailGroup(t *testing.T) {
 	if repeats != sameKey-1 {
 		t.Errorf("of %d mails with the same key %d were told of the first, want %d", sameKey, repeats, sameKey-1)
 	}
-	check := func(s *Store) {
+	check := func(s *Ledger) {
 		t.Helper()
 		checkTallies(t, s)
 		for project, want := range map[int64]int{1: mails/2 + 1, 2: mails / 2, 3: 1} {

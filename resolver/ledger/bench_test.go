@@ -1,4 +1,4 @@
-package store
+package ledger
 
 import (
 	"fmt"
@@ -73,14 +73,14 @@ func BenchmarkMailLogs(b *testing.B) {
 }
 
 // fillMailLog makes a log of project 1, a millisecond between entries, one in 100 FAILED, without syncs.
-func fillMailLog(b testing.TB, s *Store, entries int) {
+func fillMailLog(b testing.TB, l *Ledger, entries int) {
 	b.Helper()
 	for id := int64(1); id <= int64(entries); id++ {
 		log, _ := newMail(1, id, mailEpoch.Add(time.Duration(id)*time.Millisecond))
 		if log.Status = catalog.MailSent; id%100 == 0 {
 			log.Status = catalog.MailFailed
 		}
-		if _, err := s.copyMail(log, nil); err != nil {
+		if _, err := l.copyMail(log, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
