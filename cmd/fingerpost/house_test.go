@@ -16,8 +16,10 @@ var plan = map[string][]string{
 	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
 	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs",
 		"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/resolver/store":  {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "github.com/cockroachdb/pebble/v2"},
-	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "fingerpost/resolver/ledger/salvage",
+		"github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/ledger/salvage": {"github.com/cockroachdb/pebble/v2"},
 	"fingerpost/resolver/archive": {"fingerpost/resolver/store", "fingerpost/resolver/ledger", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2/vfs"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
@@ -40,8 +42,9 @@ var plan = map[string][]string{
 	"fingerpost/bench/chart": {"gonum.org/v1/plot"},
 }
 
-// pebbleRooms are the rooms that may import Pebble: the two stores. pebblefs and archive know its file system only.
-var pebbleRooms = []string{"fingerpost/resolver/store", "fingerpost/resolver/ledger"}
+// pebbleRooms are the rooms that may import Pebble: the two stores, and what
+// reads a damaged one. pebblefs and archive know its file system only.
+var pebbleRooms = []string{"fingerpost/resolver/store", "fingerpost/resolver/ledger", "fingerpost/resolver/ledger/salvage"}
 
 // sole are the libraries that one room alone may import, bench's baselines apart.
 var sole = map[string]string{

@@ -36,5 +36,6 @@
 //
 // Pebble takes a log that is cut or damaged for one that ends there. A high-water mark next to it shows what is missing
 // (highwater.go). A damaged ledger is moved aside by its user, never deleted, and what mail can be read of it is copied into
-// the new one (salvage.go). What is missing is noted as a MailGap until retention has passed over it.
+// the new one (salvage.go): around damaged blocks where Pebble opens it, else file by file (package salvage), and then what was
+// queued is uncertain. What is missing is noted as a MailGap until retention has passed over it.
 package ledger

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger/salvage"
 	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // A damaged ledger that was moved aside may have mail in it that can still be read. Salvage copies that into the ledger that
@@ -66,6 +68,7 @@ type Salvage struct {
 	to      *Ledger
 	rows    Rows // nil: nothing can be read
 	end     func() error
+	files   *salvage.Rows  // rows, where the database does not open and its files are read one by one
 	aside   string         // "" for a store that is in use
 	refused map[int64]bool // see LeaveOut
 	gap     MailGap
@@ -92,9 +95,8 @@ func (l *Ledger) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
 	switch {
 	case errors.Is(err, ErrLocked):
 		return nil, err
-	case errors.Is(err, ErrNoStore): // moved while it was empty
 	case err != nil:
-		v.lacks(withoutDir(err))
+		v.readFiles(err)
 	default:
 		v.rows, v.end = damagedRows{from, v.lacks}, from.Close
 		if n := from.MailMissing(); n > 0 {
@@ -150,6 +152,28 @@ func MissingIn(dir string, rows Rows) (missing uint64, err error) {
 // ForgetMissing makes MissingIn return 0 from now on, for a store whose mail is in the ledger.
 func ForgetMissing(dir string) { _ = os.Remove(filepath.Join(filepath.Clean(dir), highWaterFile)) }
 
+// mailFirst and mailEnd bound the keys of mail. Those of an old store's other rows have small letters.
+var mailFirst, mailEnd = []byte{'A'}, []byte{'a'}
+
+// readFiles reads the files of a database that does not open, which cause says why.
+func (v *Salvage) readFiles(cause error) {
+	if !errors.Is(cause, ErrNoStore) { // moved while it was empty, or with logs alone
+		v.lacks(withoutDir(cause))
+	}
+	files, err := salvage.Open(vfs.Default, v.aside, mailFirst, mailEnd)
+	if err != nil {
+		v.lacks(pebblefs.WithoutPath(err))
+		return
+	}
+	for _, problem := range files.Problems() {
+		v.lacks(pebblefs.WithoutPath(problem))
+	}
+	v.rows, v.end, v.files = files, files.Close, files
+	if n, err := MissingIn(v.aside, files); err == nil && n > 0 {
+		v.lacks(fmt.Errorf("its log has lost the last %d writes of mail", n))
+	}
+}
+
 // withoutDir drops what Open says of the path.
 func withoutDir(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "open ") {
@@ -171,7 +195,7 @@ func (v *Salvage) mark(text string) error {
 func (v *Salvage) lacks(err error) {
 	if v.gap.Complete {
 		first, _, _ := strings.Cut(err.Error(), "\n") // Pebble goes on about the damage for lines
-		v.gap.Complete, v.gap.Reason = false, first
+		v.gap.Complete, v.gap.Reason = false, strings.ReplaceAll(first, v.aside, filepath.Base(v.aside))
 	}
 }
 
@@ -240,6 +264,10 @@ func (v *Salvage) queued(id int64, q *queued) error {
 	if err == nil {
 		err = decodeMailLog(&log, q.project, pos, rec)
 	}
+	if v.files != nil && log.Status.Ended() {
+		return nil // Log copies it: the deletion of the queued mail was in a file that cannot be read
+	}
+	log.Uncertain = log.Uncertain || v.files != nil // as that of its attempts may have been
 	if err != nil {
 		v.lacks(err)
 		if m, err := mail.ReadMessage(bytes.NewReader(message)); err == nil {
