@@ -37,9 +37,6 @@ type mailKeeping struct {
 // recovering reports that mail of other databases is not in the ledger yet. The caller holds mu.
 func (m *mailKeeping) recovering() bool { return len(m.asides) > 0 || m.former != nil }
 
-// mailIDEpoch is the moment from which ids count microseconds.
-var mailIDEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-
 // maxMailID keeps ids below 2^53 by far, whatever the clock says.
 const maxMailID = 1 << 52
 
@@ -54,7 +51,7 @@ func (r *Resolver) NewMailID() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := m.last + 1
-	if clock := r.options.Now().Sub(mailIDEpoch).Microseconds(); clock > id && clock < maxMailID {
+	if clock := r.options.Now().Sub(ledger.MailIDEpoch).Microseconds(); clock > id && clock < maxMailID {
 		id = clock
 	}
 	m.last = id

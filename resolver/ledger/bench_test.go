@@ -14,7 +14,7 @@ import (
 func BenchmarkMail(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			s := mailStore(b, b.TempDir(), Options{}, maxTally)
+			s := mailStore(b, b.TempDir(), Options{})
 			message := make([]byte, 4<<10)
 			var ids atomic.Int64
 			b.SetParallelism(writers) // times GOMAXPROCS, which -cpu 1 makes 1
@@ -41,7 +41,7 @@ func BenchmarkMail(b *testing.B) {
 // BenchmarkMailLogs reads pages out of 1,000,000 entries of one project.
 func BenchmarkMailLogs(b *testing.B) {
 	const entries = 1_000_000
-	s := mailStore(b, b.TempDir(), Options{}, maxTally)
+	s := mailStore(b, b.TempDir(), Options{})
 	fillMailLog(b, s, entries)
 	for name, q := range map[string]catalog.MailQuery{
 		"first":         {Page: 1, Limit: 100},

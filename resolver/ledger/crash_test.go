@@ -71,7 +71,7 @@ func newMailCrowd() *mailCrowd {
 // checkAfterCrash opens a store and looks for what was acknowledged before the crash. What was under way may be there.
 func checkAfterCrash(t *testing.T, fs vfs.FS, acked map[int64]catalog.MailLog) {
 	t.Helper()
-	s := mailStore(t, "data", Options{FS: fs}, maxTally)
+	s := mailStore(t, "data", Options{FS: fs})
 	defer s.Close()
 	if err := s.Verify(); err != nil {
 		t.Error(err)
@@ -108,7 +108,7 @@ func TestMailSurvivesPowerCuts(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		mem := vfs.NewCrashableMem()
-		s := mailStore(t, "data", Options{FS: mem}, 8)
+		s := mailStore(t, "data", Options{FS: mem})
 		c := newMailCrowd()
 		var writers sync.WaitGroup
 		for writer := range 8 {
@@ -157,7 +157,7 @@ func TestMailOnAFailingDisk(t *testing.T) {
 			}
 			return nil
 		}))
-		s := mailStore(t, "data", Options{FS: disk}, 8)
+		s := mailStore(t, "data", Options{FS: disk})
 		c := newMailCrowd()
 		var writers sync.WaitGroup
 		for writer := range 8 {
@@ -186,7 +186,7 @@ func TestMailOnAFailingDisk(t *testing.T) {
 		left := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 		s.Close()
 		checkAfterCrash(t, left, acked)
-		again := mailStore(t, "data", Options{FS: left}, 8)
+		again := mailStore(t, "data", Options{FS: left})
 		if err := again.ForgetMail(doubtful); err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,7 @@
 //	m      "settled"                 empty: the store has no mail any more            Settle
 //	L      project id, createdAt,    entry of the mail log                            AcceptMail, UpdateMail
 //	       mail id
-//	N      project id, createdAt,    counts of the entries from there to the next     with L
-//	       mail id                   such row, see counts.go
+//	N      project id                how many entries there are by status             with L
 //	Q      mail id                   envelope of a mail that has not ended, and       AcceptMail
 //	                                 where its entry is
 //	E      mail id                   its message                                      AcceptMail
@@ -29,7 +28,8 @@
 // Every value but the plain ids begins with a version byte. A record of a later release is an ErrNewer for its reader and no
 // damage; a ledger with a newer layout is refused, never touched.
 //
-// A project's entries lie by createdAt and id, so that a page of its log is one walk and retention a range deletion. A
+// A project's entries lie by createdAt and id, so that a page of its log is one walk, which costs more the further down the
+// page is, and retention deletes ranges. A
 // queued mail is there exactly as long as its entry has not ended: both change in one batch.
 //
 // # Damage

@@ -81,7 +81,7 @@ type mailGroup struct {
 	b       *pebble.Batch
 	members []*mailWrite
 	closed  bool
-	stale   int64 // the project whose rows may be ahead of the batch, since a write to it has failed; 0 for none
+	stale   int64 // the project whose counts in memory may be ahead of the batch, since a write to it has failed; 0 for none
 	sync    bool
 }
 
@@ -103,9 +103,6 @@ func (l *Ledger) writeGroup(writes []*mailWrite) (n int) {
 	return n
 }
 
-// errLater is what a write gets that has to see the others of its group in the store.
-var errLater = errors.New("the writes before it come first")
-
 // add takes a write into the group, or ends it at once where nothing of it is written. False: it begins the next group.
 func (g *mailGroup) add(w *mailWrite) bool {
 	first := len(g.members) == 0
@@ -114,11 +111,8 @@ func (g *mailGroup) add(w *mailWrite) bool {
 	if g.closed || !first && (alone || g.b.Len()+w.b.Len() > maxGroupBytes || slices.ContainsFunc(g.members, meets)) {
 		return false
 	}
-	t := mailTurn{l: g.l, b: w.b, unapplied: !first}
+	t := mailTurn{l: g.l, b: w.b}
 	err := w.finish(&t)
-	if t.unapplied && errors.Is(err, errLater) {
-		return false
-	}
 	if t.idle = t.idle || w.b.Empty() && t.bound == 0; err != nil || t.refused != nil || t.idle {
 		if err != nil {
 			g.closed, g.stale = true, t.touched
@@ -143,9 +137,9 @@ func (g *mailGroup) commit() {
 	l := g.l
 	release := func() {
 		if g.stale != 0 {
-			delete(l.mail.rows, g.stale)
+			delete(l.mail.counts, g.stale)
 		}
-		l.shedTallies()
+		l.shedCounts()
 		<-l.mail.turn
 	}
 	if len(g.members) == 0 {

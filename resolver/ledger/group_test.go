@@ -10,11 +10,11 @@ import (
 )
 
 // TestMailGroup has writes wait together, so that they go as one: each gets what it would get alone, also those that refuse,
-// those that are about the same mail or key as another one, and those that begin a new row of the counts.
+// those that are about the same mail or key as another one, and those of the same project.
 func TestMailGroup(t *testing.T) {
 	dir := t.TempDir()
-	s := mailStore(t, dir, Options{}, 4)
-	s.mail.indexed = 1 // what is counted of a project in a group must not be forgotten within it
+	s := mailStore(t, dir, Options{})
+	s.mail.counted = 1 // what is counted of a project in a group must not be forgotten within it
 	at := func(n int64) time.Time { return mailEpoch.Add(time.Duration(n) * time.Second) }
 	accept := func(project, id int64, key string) (*catalog.Idempotency, error) {
 		log, mail := newMail(project, id, at(id))
@@ -89,7 +89,7 @@ func TestMailGroup(t *testing.T) {
 	}
 	check := func(s *Ledger) {
 		t.Helper()
-		checkTallies(t, s)
+		checkCounts(t, s)
 		for project, want := range map[int64]int{1: mails/2 + 1, 2: mails / 2, 3: 1} {
 			page, total, err := s.MailLogs(project, catalog.MailQuery{Page: 1, Limit: 100})
 			if err != nil || total != want || len(page) != want {

@@ -57,12 +57,12 @@ func appendMailKey(dst []byte, project int64, p mailPos) []byte {
 	return append(appendID(append(dst, prefixMailLog), project), p[:]...)
 }
 
-// appendCountKey names the row of counts that begins at a place, see mailcount.go.
-func appendCountKey(dst []byte, project int64, p mailPos) []byte {
-	return append(appendID(append(dst, prefixMailCount), project), p[:]...)
+// appendCountKey names a project's counts.
+func appendCountKey(dst []byte, project int64) []byte {
+	return appendID(append(dst, prefixMailCount), project)
 }
 
-// posIn returns the place at which a key of the mail log or of its counts ends.
+// posIn returns the place at which a key of the mail log ends.
 func posIn(key []byte) (p mailPos, err error) {
 	if len(key) < len(p) {
 		return p, errRecord

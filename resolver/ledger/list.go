@@ -6,42 +6,93 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
-// MailLog returns one entry of a project; false where there is none.
+// A mailReader reads the counts and entries of one project as they are at one moment.
+type mailReader struct {
+	project int64
+	counts  mailCounts
+	it      *pebble.Iterator // over the project's entries
+	key     []byte
+}
+
+// readMail calls f with a reader of the moment.
+func (l *Ledger) readMail(project int64, f func(r *mailReader) error) error {
+	return l.read(func() error {
+		it, err := l.db.NewIter(nil)
+		if err != nil {
+			return err
+		}
+		r := mailReader{project: project, it: it}
+		if r.counts, err = readCounts(moment{it}.get, project); err == nil {
+			prefix := appendID([]byte{prefixMailLog}, project)
+			it.SetBounds(prefix, after(prefix))
+			err = f(&r)
+		}
+		return errors.Join(err, it.Close())
+	})
+}
+
+func (r *mailReader) logKey(p mailPos) []byte {
+	r.key = appendMailKey(r.key[:0], r.project, p)
+	return r.key
+}
+
+// MailIDEpoch is the moment from which the ids of mails count microseconds.
+var MailIDEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// nearID is how far the createdAt of a mail lies from the moment that its id tells, where the clock was not set back.
+const nearID = 5 * time.Second
+
+// MailLog returns one entry of a project; false where there is none. An entry whose createdAt is far from what its id tells,
+// or none, takes a walk through all keys of the project's log.
 func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, err error) {
 	err = l.readMail(project, func(r *mailReader) error {
-		for i := range r.rows { // mostly it can be in one of them only
-			if id < r.rows[i].minID || id > r.rows[i].maxID || found {
-				continue
-			}
-			err := r.each(&r.rows[i], func(p mailPos, rec []byte) error {
-				if p.id() != id {
-					return nil
-				}
-				found = true
-				return decodeMailLog(&log, project, p, bytes.Clone(rec))
-			})
-			if err != nil {
-				return err
-			}
+		at := MailIDEpoch.Add(time.Duration(id) * time.Microsecond)
+		r.it.SetBounds(appendMailKey(nil, project, posOf(at.Add(-nearID), 0)), appendMailKey(nil, project, posOf(at.Add(nearID), 0)))
+		if found, err = r.find(id, &log); err != nil || found {
+			return err
 		}
-		return nil
+		prefix := appendID([]byte{prefixMailLog}, project)
+		r.it.SetBounds(prefix, after(prefix))
+		found, err = r.find(id, &log)
+		return err
 	})
 	return log, found, err
 }
 
+// find looks for an id within the iterator's bounds.
+func (r *mailReader) find(id int64, log *catalog.MailLog) (found bool, err error) {
+	for ok := r.it.First(); ok; ok = r.it.Next() {
+		p, err := posIn(r.it.Key())
+		if err != nil {
+			return false, err
+		}
+		if p.id() != id {
+			continue
+		}
+		rec, err := r.it.ValueAndErr()
+		if err != nil {
+			return false, err
+		}
+		return true, decodeMailLog(log, r.project, p, bytes.Clone(rec))
+	}
+	return false, r.it.Error()
+}
+
 // MailLogs returns a page of a project's entries and how many there are on all pages, as they are at one moment. By
-// createdAt and without a filter but status, from and to it costs the same however many there are and however far down
-// the page is; with another filter or order each entry between from and to is looked at, in bounded memory. ToEmail is
-// compared without regard to the case of ASCII letters, an internationalised domain in either of its forms. q.Sort is one
-// of MailSorts, or "".
+// createdAt, and without a filter but status, it costs what a walk to the page costs; with another filter or order each
+// entry between from and to is looked at, in bounded memory. ToEmail is compared without regard to the case of ASCII
+// letters, an internationalised domain in either of its forms. q.Sort is one of MailSorts, or "".
 func (l *Ledger) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
 	err = l.readMail(project, func(r *mailReader) (err error) {
-		l := mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail)}
-		page, total, err = l.list()
+		list := mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail)}
+		page, total, err = list.list()
 		return err
 	})
 	return page, total, err
@@ -76,7 +127,7 @@ func (l *mailList) list() ([]catalog.MailLog, int, error) {
 		}
 		return l.sorted(mailSorts[i].key)
 	}
-	if l.q.TemplateCode != "" || l.q.ToEmail != "" {
+	if l.filtered() || !l.q.From.IsZero() || !l.q.To.IsZero() {
 		return l.scanned()
 	}
 	return l.counted()
@@ -92,64 +143,34 @@ func (l *mailList) window(total int) (skip, n int) {
 	return skip, max(0, min(l.q.Limit, total-skip))
 }
 
-// counted finds the page by the counts.
+// filtered reports a filter that takes the whole entry to decide.
+func (l *mailList) filtered() bool { return l.q.TemplateCode != "" || l.q.ToEmail != "" }
+
+// counted has the total from the counts and walks to the end of the page.
 func (l *mailList) counted() (page []catalog.MailLog, total int, err error) {
-	first, end := 0, 0
-	if !l.q.From.IsZero() {
-		if first, err = l.preceding(posOf(l.q.From, 0)); err != nil {
-			return nil, 0, err
-		}
-	}
-	if l.q.To.IsZero() {
-		end = l.matching(len(l.rows))
-	} else {
-		end, err = l.preceding(posOf(l.q.To, 0))
-	}
-	if err != nil || end <= first {
-		return nil, 0, err
-	}
-	total = end - first
+	total = l.counts.entries(l.status)
 	skip, n := l.window(total)
 	if n == 0 {
 		return nil, total, nil
 	}
-	rank := first + skip
-	if !l.q.Ascending {
-		rank = end - 1 - skip
-	}
-	page, err = l.collect(rank, n)
-	return page, total, err
-}
-
-// matching counts the entries of the first n rows that match.
-func (l *mailList) matching(n int) (sum int) {
-	for i := range l.rows[:n] {
-		sum += l.rows[i].entries(l.status)
-	}
-	return sum
-}
-
-// preceding counts the entries before a place that match.
-func (l *mailList) preceding(p mailPos) (n int, err error) {
-	i := covering(l.rows, p)
-	if i < 0 {
-		return 0, nil
-	}
-	n = l.matching(i)
-	err = l.each(&l.rows[i], func(at mailPos, rec []byte) error {
-		if !at.before(p) {
+	seen := 0
+	err = l.walk(false, func(p mailPos, rec []byte, _ *catalog.MailLog) error {
+		if seen++; seen <= skip {
+			return nil
+		}
+		page = append(page, catalog.MailLog{})
+		if err := decodeMailLog(&page[len(page)-1], l.project, p, bytes.Clone(rec)); err != nil {
+			return err
+		}
+		if len(page) == n {
 			return errStop
 		}
-		matches, err := l.hasStatus(rec)
-		if matches {
-			n++
-		}
-		return err
+		return nil
 	})
 	if errors.Is(err, errStop) {
-		err = nil
+		return page, total, nil
 	}
-	return n, err
+	return nil, 0, joined(err, errRecord) // there are fewer than were counted
 }
 
 func (l *mailList) hasStatus(rec []byte) (bool, error) {
@@ -160,69 +181,9 @@ func (l *mailList) hasStatus(rec []byte) (bool, error) {
 	return status == l.status, err
 }
 
-// collect returns n matching entries, from the one with a rank on in the order of the list. Ranks count from 0 in
-// ascending order.
-func (l *mailList) collect(rank, n int) (page []catalog.MailLog, err error) {
-	i := 0
-	for ; i < len(l.rows) && rank >= l.rows[i].entries(l.status); i++ {
-		rank -= l.rows[i].entries(l.status)
-	}
-	page = make([]catalog.MailLog, 0, n)
-	for len(page) < n {
-		if i < 0 || i == len(l.rows) {
-			return nil, errRecord
-		}
-		size, had := l.rows[i].entries(l.status), len(page)
-		if l.q.Ascending {
-			page, err = l.slice(page, &l.rows[i], rank, min(size, rank+n-had))
-			rank = 0
-			i++
-		} else {
-			page, err = l.slice(page, &l.rows[i], max(0, rank+1-(n-had)), rank+1)
-			slices.Reverse(page[had:])
-			if i--; i >= 0 {
-				rank = l.rows[i].entries(l.status) - 1
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return page, nil
-}
-
-// slice appends the matching entries of a row from a rank to another.
-func (l *mailList) slice(page []catalog.MailLog, row *tally, from, to int) ([]catalog.MailLog, error) {
-	rank, want := 0, len(page)+to-from
-	if from == to {
-		return page, nil
-	}
-	err := l.each(row, func(p mailPos, rec []byte) error {
-		matches, err := l.hasStatus(rec)
-		if err != nil || !matches {
-			return err
-		}
-		if rank >= to {
-			return errStop
-		}
-		if rank >= from {
-			page = append(page, catalog.MailLog{})
-			err = decodeMailLog(&page[len(page)-1], l.project, p, bytes.Clone(rec))
-		}
-		rank++
-		return err
-	})
-	if errors.Is(err, errStop) {
-		err = nil
-	}
-	if err == nil && len(page) != want {
-		err = errRecord
-	}
-	return page, err
-}
-
-// walk calls f with all entries that match all filters, in the list's order of createdAt. Their strings are borrowed.
-func (l *mailList) walk(f func(p mailPos, rec []byte, log *catalog.MailLog) error) error {
+// walk calls f with all entries that match all filters, in the list's order of createdAt. Their strings are borrowed; without
+// whole, and without a filter that needs it, log is not filled.
+func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.MailLog) error) error {
 	lower, upper := appendID([]byte{prefixMailLog}, l.project), after(appendID([]byte{prefixMailLog}, l.project))
 	if !l.q.From.IsZero() {
 		lower = appendMailKey(nil, l.project, posOf(l.q.From, 0))
@@ -247,10 +208,13 @@ func (l *mailList) walk(f func(p mailPos, rec []byte, log *catalog.MailLog) erro
 			return err
 		}
 		matches, err := l.hasStatus(rec)
-		if err == nil && matches {
-			if err = decodeMailLog(&log, l.project, p, rec); err == nil && l.matches(&log) {
-				err = f(p, rec, &log)
+		if err == nil && matches && (whole || l.filtered()) {
+			if err = decodeMailLog(&log, l.project, p, rec); err == nil {
+				matches = l.matches(&log)
 			}
+		}
+		if err == nil && matches {
+			err = f(p, rec, &log)
 		}
 		if err != nil {
 			return err
@@ -274,7 +238,7 @@ func (l *mailList) isTo(address string) bool {
 // scanned looks at all entries.
 func (l *mailList) scanned() (page []catalog.MailLog, total int, err error) {
 	skip, n := l.window(int(^uint(0) >> 1))
-	err = l.walk(func(p mailPos, rec []byte, _ *catalog.MailLog) error {
+	err = l.walk(false, func(p mailPos, rec []byte, _ *catalog.MailLog) error {
 		total++
 		if total <= skip || total-skip > n {
 			return nil

@@ -29,18 +29,17 @@ var (
 type mailState struct {
 	turn    chan struct{} // of capacity 1; full while somebody adds to the order of mail's batches
 	queue   mailQueue
-	rows    map[int64][]tally // of projects, as that order has them; guarded by turn
-	perRow  int               // maxTally, but in tests
-	indexed int               // maxIndexed, but in tests
-	bound   atomic.Int64      // no id above it has been given out; what the store holds of it, raised before the batch is applied
-	number  uint64            // of the last write; guarded by turn
+	counts  map[int64]mailCounts // of projects, as that order has them; guarded by turn
+	counted int                  // maxCounted, but in tests
+	bound   atomic.Int64         // no id above it has been given out; what the store holds of it, raised before the batch is applied
+	number  uint64               // of the last write; guarded by turn
 
 	mark    highWater
 	missing uint64 // writes, see MailMissing
 }
 
 func newMailState() mailState {
-	return mailState{turn: make(chan struct{}, 1), rows: make(map[int64][]tally), perRow: maxTally, indexed: maxIndexed}
+	return mailState{turn: make(chan struct{}, 1), counts: make(map[int64]mailCounts), counted: maxCounted}
 }
 
 // mailIDsAhead is how far the bound of ids is moved with each mail, so that giving out the next one costs no write: one
@@ -99,8 +98,6 @@ type mailTurn struct {
 	idle     bool  // nothing is written, and that is well
 	unsynced bool  // a synced one follows
 	touched  int64 // the project whose counts are changed
-
-	unapplied bool // others are in the batch before it, and not in the store yet
 }
 
 func (l *Ledger) newBatch() (b *pebble.Batch) {
@@ -109,8 +106,8 @@ func (l *Ledger) newBatch() (b *pebble.Batch) {
 }
 
 // writeMail lets finish add to b what depends on the store, commits it, with what others write at the same time, and waits
-// for the disk. finish runs alone, in a goroutine that may never come back where the disk has failed, and once more where it
-// has returned errLater; so it must not touch what is its caller's.
+// for the disk. finish runs alone, in a goroutine that may never return where the disk has failed; so it must not touch what
+// is its caller's.
 func (l *Ledger) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mailTurn) error) error {
 	if b == nil {
 		return ErrClosed
@@ -200,15 +197,11 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 			}
 		}
 		t.bound = id + mailIDsAhead
-		return t.with(project, func(w *mailWriter) error {
-			if w.mayHold(pos) { // else it is new, as nearly always, and to ask the store would take half of the turn
-				if there, err := t.stored(project, pos); err != nil || there != 0 {
-					t.refused = errors.New("there is a mail with this id")
-					return err
-				}
-			}
-			return w.insert(pos, status)
-		})
+		if there, err := t.stored(project, pos); err != nil || there != 0 {
+			t.refused = errors.New("there is a mail with this id")
+			return err
+		}
+		return t.count(project, 0, status)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("accept a mail: %w", err)
@@ -270,12 +263,7 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 			return nil
 		}
 		t.bound = id
-		return t.with(project, func(w *mailWriter) error {
-			if was == 0 {
-				return w.insert(pos, status)
-			}
-			return w.move(pos, was, status)
-		})
+		return t.count(project, was, status)
 	})
 	if err != nil {
 		return fmt.Errorf("update a mail: %w", err)
@@ -317,7 +305,7 @@ func (t *mailTurn) forget(id int64) error {
 		t.b.Delete(appendMailKey(nil, q.project, pos), nil),
 		t.b.Delete(appendQueueKey(nil, prefixQueue, id), nil),
 		t.b.Delete(appendQueueKey(nil, prefixMessage, id), nil),
-		t.with(q.project, func(w *mailWriter) error { return w.move(pos, statusCode(status), 0) }))
+		t.count(q.project, statusCode(status), 0))
 	if err != nil {
 		return err
 	}

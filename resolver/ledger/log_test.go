@@ -54,8 +54,8 @@ func TestMailRecordsRoundTrip(t *testing.T) {
 		err := decodeMailLog(&gotLog, log.ProjectID, posOf(log.CreatedAt, log.ID), appendMailLog(nil, &log))
 		gotQ, errQ := decodeQueued(appendQueued(nil, &q))
 		gotI, errI := decodeIdempotency(i.ProjectID, i.Key, appendIdempotency(nil, &i))
-		row := tally{start: posOf(log.CreatedAt, log.ID), minID: r.Int64(), maxID: r.Int64(), states: [6]uint32{r.Uint32N(maxTally), 1, 2, 3, 4, 5}}
-		gotRow, errRow := decodeTally(row.start, appendTally(nil, &row))
+		row := mailCounts{r.Uint64(), 1, 2, 3, 4, 5}
+		gotRow, errRow := decodeCounts(appendCounts(nil, &row))
 		gap := MailGap{Found: log.SentAt, MovedTo: log.Subject, Complete: log.Uncertain, Reason: log.ToEmail, Entries: 1, Queued: 2, Lost: 3}
 		gotGap, errGap := decodeGap(appendGap(nil, &gap))
 		return errors.Join(err, errQ, errI, errRow, errGap) == nil && reflect.DeepEqual(gotLog, log) && gotQ == q &&
@@ -72,7 +72,7 @@ func FuzzMailRecords(f *testing.F) {
 	f.Add(appendMailLog(nil, &log))
 	f.Add(appendQueued(nil, &q))
 	f.Add(appendIdempotency(nil, &i))
-	f.Add(appendTally(nil, &tally{minID: 1, maxID: 2}))
+	f.Add(appendCounts(nil, &mailCounts{1, 2}))
 	f.Add(appendGap(nil, &MailGap{Reason: "x"}))
 	f.Add([]byte{2, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -97,7 +97,7 @@ func FuzzMailRecords(f *testing.F) {
 				t.Errorf("%+v became %+v, %v", i, j, err)
 			}
 		}
-		_, _ = decodeTally(pos, b)
+		_, _ = decodeCounts(b)
 		_, _ = decodeGap(b)
 		if !bytes.Equal(b, before) {
 			t.Error("a decoder writes")
@@ -125,7 +125,7 @@ func idempotencyOf(log *catalog.MailLog, key string) *catalog.Idempotency {
 
 // TestOneMailAKey: of many who come with a key at a time one has its mail stored, and all others get to see that one.
 func TestOneMailAKey(t *testing.T) {
-	s := mailStore(t, t.TempDir()+"/data", Options{}, maxTally)
+	s := mailStore(t, t.TempDir()+"/data", Options{})
 	const callers = 32
 	for round := range int64(20) {
 		var winners, others sync.Map
@@ -169,7 +169,7 @@ func TestOneMailAKey(t *testing.T) {
 }
 
 func TestIdempotency(t *testing.T) {
-	s := mailStore(t, "", Options{}, maxTally)
+	s := mailStore(t, "", Options{})
 	accept := func(project, id int64, key string, now time.Time) *catalog.Idempotency {
 		t.Helper()
 		log, mail := newMail(project, id, now)
@@ -223,7 +223,7 @@ func TestIdempotency(t *testing.T) {
 }
 
 func TestMailIsRefused(t *testing.T) {
-	s := mailStore(t, "", Options{}, maxTally)
+	s := mailStore(t, "", Options{})
 	log, mail := newMail(1, 5, mailEpoch)
 	for what, spoil := range map[string]func(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency){
 		"no id": func(log *catalog.MailLog, mail *catalog.QueuedMail, _ *catalog.Idempotency) {
@@ -272,12 +272,12 @@ func TestMailIsRefused(t *testing.T) {
 	if s.Err() != nil {
 		t.Errorf("a refusal takes the store for failed: %v", s.Err())
 	}
-	checkTallies(t, s)
+	checkCounts(t, s)
 }
 
 // TestNewerMailRecord: what a later release has written is an error for who asks, and nothing else.
 func TestNewerMailRecord(t *testing.T) {
-	s := mailStore(t, "", Options{}, maxTally)
+	s := mailStore(t, "", Options{})
 	log, mail := newMail(1, 5, mailEpoch)
 	if _, err := s.AcceptMail(log, mail, nil, mailEpoch); err != nil {
 		t.Fatal(err)
@@ -304,12 +304,12 @@ func TestNewerMailRecord(t *testing.T) {
 func TestPagesFarDown(t *testing.T) {
 	t.Parallel()
 	const entries, limit = 50_000, 100
-	s := mailStore(t, "", Options{}, maxTally)
+	s := mailStore(t, "", Options{})
 	fillMailLog(t, s, entries)
 	m := &mailModel{logs: make(map[int64]catalog.MailLog, entries)}
 	if err := s.readMail(1, func(r *mailReader) error {
 		l := mailList{mailReader: r}
-		return l.walk(func(p mailPos, rec []byte, _ *catalog.MailLog) error {
+		return l.walk(false, func(p mailPos, rec []byte, _ *catalog.MailLog) error {
 			var log catalog.MailLog
 			err := decodeMailLog(&log, 1, p, bytes.Clone(rec))
 			m.logs[p.id()] = log
@@ -330,6 +330,25 @@ func TestPagesFarDown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPruneInTurns prunes more entries than one turn looks at; those that have not ended, and the young ones, stay.
+func TestPruneInTurns(t *testing.T) {
+	const entries = 2*entriesPerTurn + 500
+	s := mailStore(t, "", Options{})
+	fillMailLog(t, s, entries)
+	waiting, mail := newMail(1, entries+1, mailEpoch.Add(entriesPerTurn*time.Millisecond))
+	if _, err := s.AcceptMail(waiting, mail, nil, mailEpoch); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PruneMail(mailEpoch.Add((entries-99)*time.Millisecond), mailEpoch); err != nil {
+		t.Fatal(err)
+	}
+	page, total, err := s.MailLogs(1, catalog.MailQuery{Page: 1, Limit: 1000})
+	if err != nil || total != 100+1 || len(page) != total || page[100].ID != waiting.ID {
+		t.Errorf("%d entries of %d, %v", len(page), total, err)
+	}
+	checkCounts(t, s)
 }
 
 func TestMailLogsTo(t *testing.T) {

@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"encoding/binary"
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -41,20 +41,16 @@ func (l *Ledger) steps(step func(t *mailTurn) (more bool, err error)) (more bool
 }
 
 func (l *Ledger) pruneProjects(before time.Time) error {
-	edge := posOf(before, 0)
 	for project := int64(0); ; project++ {
 		found, err := l.nextMailProject(&project)
 		if err != nil || !found {
 			return err
 		}
-		var from mailPos // is written in turns that have come back
-		for more := true; more; {
-			if more, err = l.steps(func(t *mailTurn) (more bool, err error) {
-				err = t.with(project, func(w *mailWriter) error {
-					more, err = w.prune(&from, edge)
-					return err
-				})
-				return more, err
+		from, edge := appendMailKey(nil, project, mailPos{}), appendMailKey(nil, project, posOf(before, 0))
+		for from != nil { // it is written in turns that have come back
+			if _, err = l.steps(func(t *mailTurn) (more bool, err error) {
+				from, err = t.prune(project, from, edge)
+				return from != nil, err
 			}); err != nil {
 				return err
 			}
@@ -69,82 +65,72 @@ func (l *Ledger) nextMailProject(project *int64) (found bool, err error) {
 		if err != nil {
 			return err
 		}
-		if found = it.SeekGE(appendID([]byte{prefixMailCount}, *project)); found {
+		if found = it.SeekGE(appendCountKey(nil, *project)); found {
 			if len(it.Key()) < 1+8 {
 				return errors.Join(errRecord, it.Close())
 			}
-			*project = int64(binary.BigEndian.Uint64(it.Key()[1:]))
+			*project = projectIn(it.Key())
 		}
 		return errors.Join(it.Error(), it.Close())
 	})
 	return found, err
 }
 
-// scansPerTurn is how many rows are looked through entry by entry before others may write.
-const scansPerTurn = 16
+// entriesPerTurn is how many entries are looked at before others may write.
+const entriesPerTurn = 5000
 
-// prune deletes what lies before the edge, from a place on, and moves that on; more says that it has not got to the edge.
-// Rows that lie before it altogether and have no open mail go without a look at their entries.
-func (w *mailWriter) prune(from *mailPos, edge mailPos) (more bool, err error) {
-	kept := w.rows[:0:0]
-	for i := range w.rows {
-		row, end := w.rows[i], (*mailPos)(nil)
-		if i+1 < len(w.rows) {
-			end = &w.rows[i+1].start
-		}
-		switch whole := end != nil && !edge.before(*end) && row.open() == 0; {
-		case row.start.before(*from) || !row.start.before(edge) || more:
-		case whole:
-			if err := w.drop(&row, end); err != nil {
-				return false, err
-			}
-			continue
-		case w.scans >= scansPerTurn:
-			more, *from = true, row.start
-		default:
-			w.scans++
-			if row, err = w.thin(&row, edge); err != nil {
-				return false, err
-			}
-			if row.entries(0) == 0 {
-				if err := w.b.Delete(w.countKey(row.start), nil); err != nil {
-					return false, err
-				}
-				continue
-			}
-		}
-		kept = append(kept, row)
+// prune deletes the entries from a key to another that have ended, and returns the key to go on from, nil at the end. What
+// lies side by side goes by range deletion.
+func (t *mailTurn) prune(project int64, from, edge []byte) (next []byte, err error) {
+	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: edge})
+	if err != nil {
+		return nil, err
 	}
-	w.rows = kept
-	return more, nil
-}
-
-// drop deletes a row and all that is in it.
-func (w *mailWriter) drop(row *tally, end *mailPos) error {
-	return errors.Join(w.b.Delete(w.countKey(row.start), nil),
-		w.b.DeleteRange(w.logKey(row.start), appendMailKey(nil, w.project, *end), nil))
-}
-
-// thin deletes the entries of a row that have ended and lie before the edge, and returns what is left of it.
-func (w *mailWriter) thin(row *tally, edge mailPos) (tally, error) {
-	if err := w.entries(); err != nil {
-		return *row, err
+	defer it.Close() // its error is looked at
+	var gone, none mailCounts
+	var start []byte // of what goes
+	drop := func(end []byte) error {
+		if start == nil {
+			return nil
+		}
+		first := start
+		start = nil
+		return t.b.DeleteRange(first, end, nil)
 	}
-	left := tally{start: row.start}
-	err := w.each(row, func(at mailPos, rec []byte) error {
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		if n++; n > entriesPerTurn {
+			next = bytes.Clone(it.Key())
+			break
+		}
+		rec, err := it.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
 		status, err := storedStatus(rec)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if at.before(edge) && statusCodes[status].Ended() {
-			return w.b.Delete(w.logKey(at), nil)
+		if !statusCodes[status].Ended() {
+			if err := drop(it.Key()); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		left.add(at.id(), status)
-		return nil
-	})
-	if err != nil || left.states == row.states {
-		return *row, err
+		gone[status-1]++
+		if start == nil {
+			start = bytes.Clone(it.Key())
+		}
 	}
-	var rec [64]byte
-	return left, w.b.Set(w.countKey(row.start), appendTally(rec[:0], &left), nil)
+	if err = it.Error(); err != nil {
+		return nil, err
+	}
+	end := edge
+	if next != nil {
+		end = next
+	}
+	if err = drop(end); err == nil && gone.entries(0) > 0 {
+		err = t.recount(project, &gone, &none)
+	}
+	return next, err
 }

@@ -392,7 +392,7 @@ func (l *Ledger) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied b
 			err = errors.Join(err, t.b.Set(appendQueueKey(nil, prefixQueue, log.ID), appendQueued(nil, &q), nil),
 				t.b.Set(appendQueueKey(nil, prefixMessage, log.ID), m.Message, nil))
 		}
-		return errors.Join(err, t.with(log.ProjectID, func(w *mailWriter) error { return w.insert(pos, status) }))
+		return errors.Join(err, t.count(log.ProjectID, 0, status))
 	})
 	select {
 	case copied = <-done:

@@ -36,7 +36,7 @@ func TestSalvageLeavesOut(t *testing.T) {
 	if err := os.Rename(dir, aside); err != nil {
 		t.Fatal(err)
 	}
-	s := mailStore(t, dir, Options{}, maxTally)
+	s := mailStore(t, dir, Options{})
 	v, err := s.OpenSalvage(aside, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestSalvageFileByFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := mailStore(t, filepath.Join(top, "ledger"), Options{Logger: quiet}, maxTally)
+			l := mailStore(t, filepath.Join(top, "ledger"), Options{Logger: quiet})
 			v, err := l.OpenSalvage(aside, quiet)
 			if err != nil {
 				t.Fatal(what, err)

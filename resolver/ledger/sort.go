@@ -172,7 +172,7 @@ func (l *mailList) pick(key func([]byte, *catalog.MailLog) []byte) (items []sort
 			s.sign = 1
 		}
 		var item sortItem
-		if err := l.walk(func(p mailPos, _ []byte, log *catalog.MailLog) error {
+		if err := l.walk(true, func(p mailPos, _ []byte, log *catalog.MailLog) error {
 			item.key, item.pos = key(item.key[:0], log), p
 			s.take(&item)
 			return nil
