@@ -335,3 +335,37 @@ func TestMailGoneWithItsDirectory(t *testing.T) {
 		t.Errorf("after the retention: %v, %v", r.MailGaps(), err)
 	}
 }
+
+// TestLedgerFailsAlone: what the files declare goes on being written while mail is refused, and both failures are logged.
+func TestLedgerFailsAlone(t *testing.T) {
+	d, log := newHealingDisk(), new(lines)
+	o := d.options()
+	sound := vfs.NewMem()
+	o.Store = func(dir string, so store.Options) (*store.Store, error) { so.FS = sound; return store.Open(dir, so) }
+	r := open(t, resolver.Options{DataDir: "data", Now: fixed(noon), Disk: o, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	before := mustAccept(t, r, "before", 10)
+	d.shut.Store(true)
+	d.broken.Store(true)
+	if _, err := accept(r, "lost", 10); code(err) != catalog.CodeUnavailable {
+		t.Errorf("on a disk that cannot sync: %v", err)
+	}
+	until(t, "the loss is noticed", degraded(r))
+	refuses(t, r)
+	if !r.Writable() {
+		t.Error("the store has failed with the ledger")
+	}
+	apply(t, r, file("a.hcl", block("a", "a.example")))
+	if resolve(t, r, "a.example", resolver.Nested).Slug != "a" {
+		t.Error("a change is not seen")
+	}
+	d.broken.Store(false)
+	d.shut.Store(false)
+	until(t, "the ledger is back", healthy(r))
+	if ids := queue(t, r); len(ids) != 1 || ids[0] != before {
+		t.Errorf("queued %v, want %d", ids, before)
+	}
+	mustAccept(t, r, "after", 10)
+	if l := log.all(); len(l) != 2 || !strings.Contains(l[0], "ledger on disk unavailable") || !strings.Contains(l[1], "ledger on disk is back") {
+		t.Errorf("one line for each change of state, got:\n%s", strings.Join(l, "\n"))
+	}
+}
