@@ -15,12 +15,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
+	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 // A crashRun plays writes against a server whose disks can lose power at every step, its own and Pebble's, and starts a
@@ -105,6 +106,10 @@ func onDisk(fsys vfs.FS) resolver.Options {
 		Store: func(dir string, o store.Options) (*store.Store, error) {
 			o.FS = fsys
 			return store.Open(dir, o)
+		},
+		Ledger: func(dir string, o ledger.Options) (*ledger.Ledger, error) {
+			o.FS = fsys
+			return ledger.Open(dir, o)
 		},
 		Probe: func(string) error { return nil },
 	}}

@@ -7,15 +7,17 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
 )
 
 // DiskOptions say how the store's disk is watched. Zero values mean the defaults.
 type DiskOptions struct {
-	Store      func(dir string, o store.Options) (*store.Store, error) // nil: store.Open
-	Probe      func(dir string) error                                  // nil: store.Probe
-	CheckEvery time.Duration                                           // between looks at the directory; 0: one second
-	RetryEvery time.Duration                                           // first pause between ways back; 0: two seconds
+	Store      func(dir string, o store.Options) (*store.Store, error)    // nil: store.Open
+	Ledger     func(dir string, o ledger.Options) (*ledger.Ledger, error) // nil: ledger.Open
+	Probe      func(dir string) error                                     // nil: store.Probe
+	CheckEvery time.Duration                                              // between looks at the directory; 0: one second
+	RetryEvery time.Duration                                              // first pause between ways back; 0: two seconds
 }
 
 const (
@@ -38,6 +40,8 @@ type watch struct {
 	pause time.Duration // before the next attempt
 	next  time.Time     // of it
 	since time.Time     // when the present store on disk came up
+
+	ledger ledgerState
 }
 
 // state is what is wrong with the store on disk.
@@ -55,10 +59,7 @@ func (r *Resolver) firstStore() (st *store.Store, failure, err error) {
 		return st, nil, err
 	}
 	if st, err = r.openDisk(state{}); err == nil {
-		if err = r.takeUpMail(st); err == nil {
-			return st, nil, nil
-		}
-		_ = st.Close() // it failed, which err says
+		return st, nil, nil
 	}
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return nil, nil, err
@@ -82,11 +83,14 @@ func (r *Resolver) openDisk(s state) (*store.Store, error) {
 	if !errors.Is(err, store.ErrDamaged) {
 		return st, err
 	}
+	if r.storeHasNoMail() {
+		_ = ledger.WithoutMail(r.options.DataDir) // else what is moved aside is looked through for mail
+	}
 	aside, moveErr := store.MoveAside(r.options.DataDir, r.options.Now())
 	if moveErr != nil {
 		return nil, fmt.Errorf("%w; move it aside: %w", err, moveErr)
 	}
-	r.log.Warn("store damaged: moved aside, it is rebuilt from the files, and what mail can be read of it is recovered",
+	r.log.Warn("store damaged: moved aside, it is rebuilt from the files",
 		"error", err, "moved_to", aside)
 	r.watch.mu.Lock()
 	r.watch.state.damaged = false
@@ -104,11 +108,7 @@ func (r *Resolver) openSound() (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = readSettled(st)
-	if err == nil {
-		_, err = st.MailGaps()
-	}
-	if err != nil {
+	if _, err = readSettled(st); err != nil {
 		_ = st.Close() // what was read says why
 		return nil, err
 	}
@@ -148,21 +148,22 @@ func (r *Resolver) degrade(s state) {
 	}
 }
 
-func (w *watch) now() state {
+// Degraded tells why the store or the ledger on disk is not in use. The reason is fit for an operator.
+func (r *Resolver) Degraded() (reason string, bad bool) {
+	w := &r.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.state
+	if reason = w.state.reason; reason == "" {
+		reason = w.ledger.reason
+	}
+	return reason, reason != ""
 }
 
-// Degraded tells why the store on disk is not in use. The reason is fit for an operator.
-func (r *Resolver) Degraded() (reason string, bad bool) {
-	s := r.watch.now()
-	return s.reason, s.reason != ""
-}
-
-// Writable reports whether what is written now survives the process.
+// Writable reports whether a change that is written now survives the process. The ledger has no say in it.
 func (r *Resolver) Writable() bool {
-	_, bad := r.Degraded()
+	r.watch.mu.Lock()
+	bad := r.watch.state.reason != ""
+	r.watch.mu.Unlock()
 	return !bad && r.writes.Load().Err() == nil
 }
 
@@ -215,23 +216,43 @@ func (r *Resolver) runWatch() {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		st := r.writes.Load()
+		st, l := r.writes.Load(), r.mail.ledger.Load()
+		var lost <-chan struct{}
+		if l != nil {
+			lost = l.Failed()
+		}
 		select {
 		case <-r.watch.stopped.Done():
 			return
 		case <-r.watch.wake:
 		case <-st.Failed():
-			r.applying.Lock()
-			err := r.takeOver(st) // an Apply may have been faster; then it is not the one in use any more
-			stuck := err != nil && r.writes.Load() == st
-			r.applying.Unlock()
-			if stuck {
-				r.waitTick(tick)
+			r.storeFailed(st, tick)
+		case <-lost:
+			if st.Check() != nil { // as the ledger, whose line the store's makes needless
+				r.storeFailed(st, tick)
 			}
+			r.loseLedger(l)
 		case <-tick.C:
 			_ = st.Check() // what it finds comes back through Failed
+			if l != nil {
+				_ = l.Check()
+			}
 		}
 		r.mend()
+	}
+}
+
+// storeFailed replaces a store that has failed by one in memory.
+func (r *Resolver) storeFailed(st *store.Store, tick *time.Ticker) {
+	r.applying.Lock()
+	err := r.takeOver(st) // an Apply may have been faster; then it is not the one in use any more
+	stuck := err != nil && r.writes.Load() == st
+	r.applying.Unlock()
+	if l := r.mail.ledger.Load(); l != nil && l.Check() != nil {
+		r.loseLedger(l) // now, so that the store's line is the only one
+	}
+	if stuck {
+		r.waitTick(tick)
 	}
 }
 
@@ -247,15 +268,20 @@ func (r *Resolver) mend() {
 	w := &r.watch
 	w.mu.Lock()
 	s, due := w.state, !time.Now().Before(w.next)
+	bad := s.reason != "" || w.ledger.reason != ""
 	w.mu.Unlock()
-	if s.reason == "" || !due {
+	if !bad || !due {
 		return
 	}
 	var err error
-	if s.rebuild {
+	switch {
+	case s.rebuild:
 		err = r.rebuild(s)
-	} else {
+	case s.reason != "":
 		err = r.wayBack(s)
+	}
+	if err == nil {
+		err = r.mendLedger()
 	}
 	if err != nil {
 		r.log.Debug("store on disk not back yet", "error", err)
@@ -332,13 +358,12 @@ func (r *Resolver) wayBack(s state) error {
 		_ = disk.Close() // it failed under the import, which says why
 		return err
 	}
-	r.startSalvage(disk)
 	r.log.Info("store on disk is back", "generation", disk.Generation())
 	w := &r.watch
 	w.mu.Lock()
 	w.state, w.since = state{}, time.Now()
 	w.mu.Unlock()
-	return mem.Close()
+	return errors.Join(mem.Close(), r.sourcesMoved(disk))
 }
 
 // moveTo imports what memory has into disk and answers from there. It returns the store that is out of use.
@@ -347,9 +372,6 @@ func (r *Resolver) moveTo(disk *store.Store) (mem *store.Store, err error) {
 	defer r.applying.Unlock()
 	mem = r.writes.Load()
 	if err := disk.Import(mem); err != nil {
-		return nil, err
-	}
-	if err := r.takeUpMail(disk); err != nil {
 		return nil, err
 	}
 	return mem, r.exchange(disk)

@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 var _ mailer.Ledger = (*resolver.Resolver)(nil)
@@ -136,7 +137,8 @@ func TestMailIDsAfterCrash(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	start := func(fs vfs.FS, now time.Time) *resolver.Resolver {
 		return open(t, resolver.Options{DataDir: "data", Now: fixed(now), Disk: resolver.DiskOptions{
-			Store: func(dir string, o store.Options) (*store.Store, error) { o.FS = fs; return store.Open(dir, o) },
+			Store:  func(dir string, o store.Options) (*store.Store, error) { o.FS = fs; return store.Open(dir, o) },
+			Ledger: func(dir string, o ledger.Options) (*ledger.Ledger, error) { o.FS = fs; return ledger.Open(dir, o) },
 		}})
 	}
 	id := start(mem, noon).NewMailID()
@@ -233,6 +235,7 @@ func (d *healingDisk) options() resolver.DiskOptions {
 		return nil
 	}
 	o.Store = func(dir string, o store.Options) (*store.Store, error) { o.FS = d; return store.Open(dir, o) }
+	o.Ledger = func(dir string, o ledger.Options) (*ledger.Ledger, error) { o.FS = d; return ledger.Open(dir, o) }
 	return o
 }
 
@@ -330,5 +333,39 @@ func TestMailGoneWithItsDirectory(t *testing.T) {
 	}
 	if err := r.PruneMail(noon.Add(time.Second), noon); err != nil || len(r.MailGaps()) != 0 {
 		t.Errorf("after the retention: %v, %v", r.MailGaps(), err)
+	}
+}
+
+// TestLedgerFailsAlone: what the files declare goes on being written while mail is refused, and both failures are logged.
+func TestLedgerFailsAlone(t *testing.T) {
+	d, log := newHealingDisk(), new(lines)
+	o := d.options()
+	sound := vfs.NewMem()
+	o.Store = func(dir string, so store.Options) (*store.Store, error) { so.FS = sound; return store.Open(dir, so) }
+	r := open(t, resolver.Options{DataDir: "data", Now: fixed(noon), Disk: o, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	before := mustAccept(t, r, "before", 10)
+	d.shut.Store(true)
+	d.broken.Store(true)
+	if _, err := accept(r, "lost", 10); code(err) != catalog.CodeUnavailable {
+		t.Errorf("on a disk that cannot sync: %v", err)
+	}
+	until(t, "the loss is noticed", degraded(r))
+	refuses(t, r)
+	if !r.Writable() {
+		t.Error("the store has failed with the ledger")
+	}
+	apply(t, r, file("a.hcl", block("a", "a.example")))
+	if resolve(t, r, "a.example", resolver.Nested).Slug != "a" {
+		t.Error("a change is not seen")
+	}
+	d.broken.Store(false)
+	d.shut.Store(false)
+	until(t, "the ledger is back", healthy(r))
+	if ids := queue(t, r); len(ids) != 1 || ids[0] != before {
+		t.Errorf("queued %v, want %d", ids, before)
+	}
+	mustAccept(t, r, "after", 10)
+	if l := log.all(); len(l) != 2 || !strings.Contains(l[0], "ledger on disk unavailable") || !strings.Contains(l[1], "ledger on disk is back") {
+		t.Errorf("one line for each change of state, got:\n%s", strings.Join(l, "\n"))
 	}
 }

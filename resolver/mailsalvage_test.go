@@ -11,7 +11,7 @@ import (
 
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/store"
+	"fingerpost/resolver/ledger"
 )
 
 // recovered reports that no damaged store waits for its mail to be had back.
@@ -31,7 +31,7 @@ func recovered(r *resolver.Resolver) func() bool {
 func TestMailOfADamagedStore(t *testing.T) {
 	for name, strike := range map[string]func(t *testing.T, dir string){
 		"blocks": func(t *testing.T, dir string) {
-			names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+			names, err := filepath.Glob(filepath.Join(dir, ledger.Folder, "*.sst"))
 			if err != nil || len(names) == 0 {
 				t.Fatal(names, err)
 			}
@@ -48,9 +48,9 @@ func TestMailOfADamagedStore(t *testing.T) {
 				}
 			}
 		},
-		"all blocks": corruptTables,
+		"all blocks": func(t *testing.T, dir string) { corruptTables(t, filepath.Join(dir, ledger.Folder)) },
 		"manifest": func(t *testing.T, dir string) {
-			names, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+			names, err := filepath.Glob(filepath.Join(dir, ledger.Folder, "MANIFEST-*"))
 			if err != nil || len(names) == 0 {
 				t.Fatal(names, err)
 			}
@@ -61,7 +61,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 			}
 		},
 		"a lost marker only": func(t *testing.T, dir string) {
-			names, err := filepath.Glob(filepath.Join(dir, "marker.manifest.*"))
+			names, err := filepath.Glob(filepath.Join(dir, ledger.Folder, "marker.manifest.*"))
 			if err != nil || len(names) != 1 {
 				t.Fatal(names, err)
 			}
@@ -183,7 +183,7 @@ func TestMailOfASoundStoreMovedAside(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.MoveAside(dir, noon); err != nil {
+	if _, err := ledger.MoveAside(filepath.Join(dir, ledger.Folder), noon); err != nil {
 		t.Fatal(err)
 	}
 	// A process that was killed between the two steps leaves it like that.
@@ -223,7 +223,7 @@ func TestMailMissingFromTheLog(t *testing.T) {
 			if err := os.CopyFS(killed, os.DirFS(dir)); err != nil { // as kill -9 leaves it
 				t.Fatal(err)
 			}
-			logs, err := filepath.Glob(filepath.Join(killed, "*.log"))
+			logs, err := filepath.Glob(filepath.Join(killed, ledger.Folder, "*.log"))
 			if err != nil || len(logs) != 1 {
 				t.Fatal(logs, err)
 			}

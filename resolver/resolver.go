@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 
@@ -66,6 +67,7 @@ type Resolver struct {
 	unsettled bool // guarded by applying: settled could not be read after a change
 	watch     watch
 	senders   senders
+	backups   archive.Source
 	mail      mailKeeping
 }
 
@@ -101,17 +103,18 @@ func Open(o Options) (*Resolver, error) {
 	if err := r.settle(st); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	r.startWatch(failure)
-	if failure == nil {
-		r.startSalvage(st)
+	if err := r.firstLedger(st); err != nil {
+		return nil, errors.Join(err, st.Close())
 	}
+	r.startWatch(failure)
+	r.startSalvage(r.mail.ledger.Load())
 	return r, nil
 }
 
 // Close stops watching the disk and closes the store. No other call may be under way or follow.
 func (r *Resolver) Close() error {
 	r.stopWatch()
-	r.closeMail()
+	mailErr := r.closeMail()
 	r.known.Close()
 	r.unknown.Close()
 	r.applying.Lock()
@@ -121,7 +124,7 @@ func (r *Resolver) Close() error {
 	if reads != writes {
 		_ = reads.Close() // it has failed already
 	}
-	return err
+	return errors.Join(mailErr, err)
 }
 
 // What an entry takes on average, for the number of ristretto's counters only: ten for each entry that fits.

@@ -3,6 +3,7 @@ package resolver_test
 import (
 	"crypto/sha256"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,19 +17,16 @@ import (
 // content maps the files of a folder to their hashes, but for the lock, in which the pid of the last one stands.
 func content(t *testing.T, dir string) map[string][32]byte {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string][32]byte{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
+	if err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == "LOCK" {
+			return err
 		}
-		if e.Name() != "LOCK" {
-			all[e.Name()] = sha256.Sum256(b)
-		}
+		b, err := os.ReadFile(name)
+		all[name] = sha256.Sum256(b)
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 	return all
 }

@@ -17,32 +17,59 @@ import (
 // plan is who may import whom. An edge that is not here is a design change, not a detail: it is made here first, with
 // its reason in the commit. "std" is allowed everywhere. A module path allows its packages.
 var plan = map[string][]string{
-	"fingerpost/resolver/catalog":     {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
-	"fingerpost/resolver/store":       {"fingerpost/resolver/catalog", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/resolver":             {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
-	"fingerpost/configsrc/hclfile":    {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2", "github.com/zclconf/go-cty"},
-	"fingerpost/configsrc/seal":       {"fingerpost/resolver/catalog", "filippo.io/age"},
-	"fingerpost/configsrc":            {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile", "github.com/fsnotify/fsnotify", "fingerpost/configsrc/hcledit"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/mailer":               {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message", "fingerpost/mailer/template"},                                                                            // x/net/html: reads HTML, to make text of it
-	"fingerpost/api/ops":              {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "github.com/prometheus/client_golang"},
-	"fingerpost/api/events":           {"fingerpost/resolver/catalog", "fingerpost/resolver"},
-	"fingerpost/api":                  {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/api/events", "fingerpost/api/ops", "github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "fingerpost/api/gate"},
-	"fingerpost/cmd/fingerpost":       {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal", "fingerpost/mailer", "fingerpost/api", "fingerpost/api/ops", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "fingerpost/mailer/smtp", "fingerpost/configsrc/transfer", "fingerpost/api/client", "fingerpost/configsrc/atomicfile", "fingerpost/configsrc/hcledit"},
-	"fingerpost/bench":                {"fingerpost/resolver/catalog", "fingerpost/bench/chart", "github.com/HdrHistogram/hdrhistogram-go", "github.com/valyala/fasthttp", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys/unix"}, // the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks; the floor, and the stores of the bare programs; x/sys: renameat2, which package syscall lacks
-	"fingerpost/bench/chart":          {"gonum.org/v1/plot"},
-	"fingerpost/mailer/smtp":          {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
-	"fingerpost/mailer/message":       {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
-	"fingerpost/mailer/template":      {"fingerpost/resolver/catalog", "golang.org/x/net/html"}, // x/net/html: reads HTML, to make text of it
-	"fingerpost/api/client":           {"fingerpost/resolver/catalog"},
-	"fingerpost/configsrc/transfer":   {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/api/client"},
-	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"}, // x/sys: renameat2, which package syscall lacks
-	"fingerpost/configsrc/hcledit":    {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "github.com/hashicorp/hcl/v2"},
-	"fingerpost/api/gate":             {},
+	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
+	// x/sys: renameat2, which package syscall lacks
+	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/sys/unix"},
+	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
+		"github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
+		"fingerpost/resolver/ledger/salvage", "github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/ledger/salvage": {"github.com/cockroachdb/pebble/v2"},
+	"fingerpost/resolver/archive": {"fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
+		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
+	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
+		"fingerpost/resolver/archive", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
+	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2",
+		"github.com/zclconf/go-cty"},
+	"fingerpost/configsrc/hcledit": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+		"github.com/hashicorp/hcl/v2"},
+	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "filippo.io/age"},
+	// x/sys: renameat2, leases
+	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
+	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
+		"github.com/fsnotify/fsnotify"},
+	"fingerpost/configsrc/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
+	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
+	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
+	// x/net/html reads HTML, to make text of it
+	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html"},
+	"fingerpost/mailer": {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
+		"fingerpost/mailer/template"},
+	"fingerpost/api/gate":   {},
+	"fingerpost/api/events": {"fingerpost/resolver/catalog", "fingerpost/resolver"},
+	"fingerpost/api/ops": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+		"fingerpost/mailer", "github.com/prometheus/client_golang"},
+	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
+	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+		"fingerpost/mailer", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops",
+		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
+	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
+		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer",
+		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api",
+		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
+	// the floor, and the stores of the bare programs; x/sys: as above
+	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/cockroachdb/pebble/v2", "github.com/valyala/fasthttp",
+		"golang.org/x/sys/unix"},
+	"fingerpost/bench/chart": {"gonum.org/v1/plot"},
 }
 
 // sole lists the libraries that only these packages may import, apart from bench with its baselines.
 var sole = map[string][]string{
-	"github.com/cockroachdb/pebble/v2":    {"fingerpost/resolver/store"},
+	"github.com/cockroachdb/pebble/v2":    {"fingerpost/resolver/store", "fingerpost/resolver/ledger", "fingerpost/resolver/ledger/salvage"},
 	"github.com/dgraph-io/ristretto/v2":   {"fingerpost/resolver"},
 	"github.com/hashicorp/hcl/v2":         {"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit"},
 	"filippo.io/age":                      {"fingerpost/configsrc/seal"},

@@ -84,7 +84,7 @@ func (s *Store) Fill(c *catalog.Change, now time.Time, committing func(next *Pre
 func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, committing func(next *Preview)) (*Effect, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
-	if err := s.fence.cause(); err != nil {
+	if err := s.fs.Err(); err != nil {
 		return nil, fmt.Errorf("apply a change: %w", err)
 	}
 	for i := range c.Files {

@@ -25,6 +25,9 @@ type backlog struct {
 // grown reports whether writes are ahead of Pebble.
 func (b *backlog) grown() bool { return b.stalled.Load() || b.flushed.Load() >= hurryTables }
 
+// atEase reports whether flushes and merges take their time.
+func (s *Store) atEase() bool { return s.paced != nil && s.paced.Load() && !s.backlog.grown() }
+
 // listen has Pebble tell the backlog.
 func (b *backlog) listen(l *pebble.EventListener) {
 	l.WriteStallBegin = func(pebble.WriteStallBeginInfo) { b.stalled.Store(true) }

@@ -52,13 +52,13 @@ func TestMergeFallsBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !s.fs.atEase() {
+	if !s.atEase() {
 		t.Fatal("a store at rest is in a hurry")
 	}
 	for n := range 3 * hurryTables { // at Pebble's own bound of 12 one of these would wait for ever
 		write(n)
 	}
-	if s.fs.atEase() {
+	if s.atEase() {
 		t.Errorf("with %d flushed tables to be merged, the merge takes its time", s.db.Metrics().Levels[0].TablesCount)
 	}
 	if disk.begun.Load() == 0 {
@@ -67,11 +67,11 @@ func TestMergeFallsBehind(t *testing.T) {
 	close(disk.on)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(30 * time.Second); !s.fs.atEase(); {
+	for late := time.After(30 * time.Second); !s.atEase(); {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("%d flushed tables, and the store counts %d: it stays in a hurry", s.db.Metrics().Levels[0].TablesCount, s.fs.backlog.flushed.Load())
+			t.Fatalf("%d flushed tables, and the store counts %d: it stays in a hurry", s.db.Metrics().Levels[0].TablesCount, s.backlog.flushed.Load())
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestBacklogAfterRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if want, got := s.db.Metrics().Levels[0].TablesCount, s.fs.backlog.flushed.Load(); want == 0 || got != want {
+	if want, got := s.db.Metrics().Levels[0].TablesCount, s.backlog.flushed.Load(); want == 0 || got != want {
 		t.Errorf("%d flushed tables are counted, there are %d", got, want)
 	}
 }

@@ -41,16 +41,16 @@ func templateBytes(ts []catalog.Template) (n int) {
 	return n
 }
 
-// commit writes a batch, or returns as soon as the fence trips. The batch is Pebble's from here on.
+// commit writes a batch, or returns as soon as the barrier trips. The batch is Pebble's from here on.
 func (s *Store) commit(b *pebble.Batch) error {
-	err := s.guarded(func() error {
+	err := s.fs.Run(func() error {
 		err := b.Commit(pebble.NoSync)
 		if err == nil {
 			err = b.Close()
 		}
 		return errors.Join(err, s.readers.outdate())
 	})
-	if s.fence.cause() == nil {
+	if s.fs.Err() == nil {
 		s.syncSoon()
 	}
 	return err
@@ -68,18 +68,6 @@ func (s *Store) syncSoon() {
 	}
 	time.AfterFunc(syncAfter, func() {
 		s.syncing.Store(false)
-		if s.fence.cause() != nil || !s.users.enter() {
-			return
-		}
-		defer s.users.leave()
-		synced := make(chan struct{})
-		go func() {
-			defer close(synced)
-			_ = s.db.LogData(nil, pebble.Sync) // where the disk refuses, the fence has the word
-		}()
-		select {
-		case <-synced:
-		case <-s.fence.failed: // then it never comes back, and must not keep the lock
-		}
+		s.fs.UseInBackground(func() { _ = s.db.LogData(nil, pebble.Sync) })
 	})
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -137,7 +136,7 @@ func TestUpgrade(t *testing.T) {
 			if v, err := s.uint(keyFormat); err != nil || v != formatVersion {
 				t.Errorf("format %d, %v", v, err)
 			}
-			if err := s.verify(); err != nil {
+			if err := s.Verify(); err != nil {
 				t.Error(err)
 			}
 			err = s.scan([]byte{prefixDomainFormat2}, func(key, _ []byte) error { return fmt.Errorf("%q is left", key) })
@@ -145,46 +144,6 @@ func TestUpgrade(t *testing.T) {
 				t.Error(err)
 			}
 		}
-	}
-}
-
-// TestRestoreOldFormat: a backup that a release with store format 2 has made is as good as one of this.
-func TestRestoreOldFormat(t *testing.T) {
-	s, err := Open(filepath.Join(t.TempDir(), "data"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Apply(crowd("old", 5), midnight, func(*Preview) {}); err != nil {
-		t.Fatal(err)
-	}
-	b := s.db.NewBatch()
-	for i := range 5 {
-		name := fmt.Sprintf("n%d.example", i)
-		key := appendDomainKey(nil, name)
-		_, err := now{s.db}.get(key, func(value []byte) error {
-			return errors.Join(b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil), b.Delete(key, nil))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(b.Set(keyFormat, binary.AppendUvarint(nil, 2), nil), b.Commit(pebble.Sync)); err != nil {
-		t.Fatal(err)
-	}
-	var archive bytes.Buffer
-	if err := errors.Join(s.archive(&archive, midnight), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "restored")
-	if _, err := Restore(dir, &archive, RestoreOptions{Now: midnight}); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if name, _ := look(t, s, "n3.example"); name != "old" {
-		t.Errorf("the restored project is called %q", name)
 	}
 }
 

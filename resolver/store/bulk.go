@@ -74,7 +74,7 @@ func (s *Store) newBulk() (*bulk, error) {
 	s.bulks.Wait()
 	b := &bulk{s: s, dir: s.bulkDir()}
 	spool := make(chan vfs.File, 1)
-	err := s.guarded(func() error {
+	err := s.fs.Run(func() error {
 		if err := s.fs.RemoveAll(b.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -142,7 +142,7 @@ func (b *bulk) sort() {
 }
 
 func (b *bulk) flush() error {
-	err := b.s.guarded(func() error {
+	err := b.s.fs.Run(func() error {
 		_, err := b.spool.Write(b.pending)
 		return err
 	})
@@ -157,7 +157,7 @@ func (b *bulk) Len() int { return 0 }
 
 // Close lets go of all that is not part of the store by now.
 func (b *bulk) Close() error {
-	return b.s.guarded(func() error {
+	return b.s.fs.Run(func() error {
 		var err error
 		if b.values != nil {
 			err = b.values.Close()
@@ -296,26 +296,14 @@ func (m *bulkMerge) Pop() any {
 // commitBulk is commit for a bulk: it is durable when it returns. What was committed before must be in the log by then,
 // since the tables outlive a power cut that the end of the log does not.
 func (s *Store) commitBulk(b *bulk, committing func(next *Preview)) error {
-	err := s.guarded(func() error { return errors.Join(b.tables(), s.db.LogData(nil, pebble.Sync)) })
+	err := s.fs.Run(func() error { return errors.Join(b.tables(), s.db.LogData(nil, pebble.Sync)) })
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
 	committing(&Preview{bulk: b})
-	err = s.guarded(func() error {
+	err = s.fs.Run(func() error {
 		return errors.Join(s.db.Ingest(context.Background(), b.paths), s.readers.outdate())
 	})
 	s.bulks.Go(func() { _ = b.Close() }) // takes a while, and what it leaves goes with the next one
 	return err
-}
-
-// guarded runs f in a goroutine of its own, because what meets the fence never comes back.
-func (s *Store) guarded(f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-s.fence.failed:
-		return s.fence.cause()
-	}
 }

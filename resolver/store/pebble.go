@@ -1,10 +1,10 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+
+	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -38,13 +38,13 @@ const (
 // pebbleOptions are Pebble's settings; what is not set here is at Pebble's default on purpose.
 func (s *Store) pebbleOptions(o Options) *pebble.Options {
 	po := &pebble.Options{
-		FS:                 s.fs,
+		FS:                 s.fs.FS,
 		Cache:              s.cache,
 		FormatMajorVersion: pebbleFormat,
 		MemTableSize:       memTableBytes,
 		MaxOpenFiles:       maxOpenFiles,
-		ReadOnly:           s.fs.readOnly,
-		Logger:             quietLogger{o.Logger, s.fence},
+		ReadOnly:           s.fs.ReadOnly,
+		Logger:             pebblefs.Logger{Log: o.Logger, Dir: s.fs},
 		// A store in memory is lost with the process: a log of it would only take memory.
 		DisableWAL:                 s.dir == "",
 		CompactionConcurrencyRange: s.compactions,
@@ -59,7 +59,7 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
 		po.Levels[i].IndexBlockSize = indexBlockBytes
 	}
-	// Compactions by read statistics would make reads take DB.mu, which a fenced flush may hold; the data is small and
+	// Compactions by read statistics would make reads take DB.mu, which a flush that is parked may hold; the data is small and
 	// mostly at rest, so they would gain nothing.
 	po.Experimental.ReadSamplingMultiplier = -1
 	// A second merge begins with so many flushed tables; so would the first of a store that is being opened, see compactions.
@@ -68,10 +68,10 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 	po.EventListener = &pebble.EventListener{
 		BackgroundError: s.backgroundError,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			s.fence.trip(classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details, errRecord)), s.missing()))
+			s.fs.Trip(pebblefs.Classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details, errRecord)), s.fs.Missing()))
 		},
 	}
-	s.fs.backlog.listen(po.EventListener)
+	s.backlog.listen(po.EventListener)
 	return po
 }
 
@@ -101,29 +101,7 @@ func (s *Store) Tidy() {
 
 // backgroundError is called by a flush or compaction that failed, which Pebble would start again at once.
 func (s *Store) backgroundError(err error) {
-	if s.closing.Load() && s.fence.cause() == nil {
-		return // closing Pebble ends what runs, which is no failure
+	if !s.fs.Closing() {
+		s.fs.Fail(err)
 	}
-	s.fence.trip(classify(err, s.missing()))
-	park()
-}
-
-// quietLogger passes Pebble's messages on at debug level: what matters of them comes out of the fence, once.
-type quietLogger struct {
-	log   *slog.Logger
-	fence *fence
-}
-
-func (l quietLogger) Infof(format string, args ...any) {
-	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug(fmt.Sprintf(format, args...))
-	}
-}
-
-func (l quietLogger) Errorf(format string, args ...any) { l.Infof(format, args...) }
-
-// Fatalf stops the instance instead of the process. Pebble relies on it not to return.
-func (l quietLogger) Fatalf(format string, args ...any) {
-	l.fence.trip(fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...)))
-	park()
 }

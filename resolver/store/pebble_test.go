@@ -21,7 +21,7 @@ func TestOpenMergesNothing(t *testing.T) {
 		if m.Compact.Count > 0 || m.Compact.NumInProgress > 0 {
 			t.Fatalf("start %d: opening the store began a merge\n%s", n, m)
 		}
-		if err := s.ReserveMailIDs(n+1, false); err != nil { // what the next start has to flush
+		if err := s.NoteRemovals([]byte{byte(n)}); err != nil { // what the next start has to flush
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -38,7 +38,7 @@ func TestTidy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.ReserveMailIDs(n+1, false); err != nil {
+		if err := s.NoteRemovals([]byte{byte(n)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {

@@ -4,36 +4,24 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
-	"syscall"
 
 	"fingerpost/resolver/catalog"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// read runs f while the store stays open, and fails the store where f finds it damaged.
-func (s *Store) read(f func() error) error {
-	if !s.users.enter() {
-		return ErrClosed
-	}
-	defer s.users.leave()
-	return s.judge(f())
-}
-
-// judge passes a nil error on and turns any other into one of ours. Running out of file descriptors is not the disk's
-// fault and goes by, and so does a record of a later release.
-func (s *Store) judge(err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, errTooLarge) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNewer) {
+// read runs f while the store stays open, and fails the store where f finds it damaged. A change that is too large is
+// its caller's fault.
+func (s *Store) read(f func() error) (err error) {
+	var large error
+	err = s.fs.Use(func() error {
+		err := f()
+		if errors.Is(err, errTooLarge) {
+			large, err = err, nil
+		}
 		return err
-	}
-	err = classify(err, s.missing())
-	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
-		s.fence.trip(err)
-	}
-	return err
+	})
+	return errors.Join(err, large)
 }
 
 // A getter finds one key. use gets the value, which is valid only until it returns.
@@ -71,7 +59,7 @@ func (v *View) get(key []byte, use func([]byte) error) (bool, error) {
 }
 
 // View calls f with a view of the moment: what it reads belongs together, whatever is applied meanwhile. f's errors must
-// be those of the view. It takes an iterator and not one of Pebble's snapshots, which need a lock that a fenced instance
+// be those of the view. It takes an iterator and not one of Pebble's snapshots, which need a lock that a failed instance
 // may hold for ever.
 func (s *Store) View(f func(v *View) error) error {
 	return s.read(func() error {

@@ -11,7 +11,7 @@ import (
 // the note and every change that was applied before it are on the disk. The caller alone knows what the note says.
 func (s *Store) NoteRemovals(note []byte) error {
 	err := s.read(func() error {
-		if err := s.fence.cause(); err != nil {
+		if err := s.fs.Err(); err != nil {
 			return err
 		}
 		b := s.db.NewBatch()
@@ -25,7 +25,7 @@ func (s *Store) NoteRemovals(note []byte) error {
 		if s.dir == "" {
 			sync = pebble.NoSync // memory has no log
 		}
-		return errors.Join(err, s.guarded(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
+		return errors.Join(err, s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
 	})
 	if err == nil {
 		err = s.Check() // what went into a directory that is no longer there is lost

@@ -5,10 +5,10 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/resolver/store"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
-	"fingerpost/resolver/store"
 )
 
 // TestRemovalsAreDurable: the note and what was applied before it survive a power cut right after the call.

@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -36,7 +31,6 @@ type Options struct {
 	// ReadOnly opens a store that is there, with everybody else locked out, and changes nothing in it. Where there is none
 	// it is an ErrNoStore. Only the reads may be called.
 	ReadOnly bool
-	damaged  bool // with ReadOnly: whatever can be read, see salvage.go
 }
 
 // A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
@@ -44,21 +38,15 @@ type Options struct {
 type Store struct {
 	dir     string // "" in memory
 	db      *pebble.DB
-	fs      *fencedFS
-	fence   *fence
-	lock    *heldLock
+	fs      *pebblefs.Dir
+	backlog backlog
+	paced   *atomic.Bool // see Options
 	cache   *pebble.Cache
 	options *pebble.Options
 	readers readers
-	inodes  [2]os.FileInfo // of the directory and its lock file, on a disk
 	opening atomic.Bool    // Pebble is being opened
-	closing atomic.Bool
-	syncing atomic.Bool // a sync of the log is due
-	users   users
-	backups sync.Mutex     // held by Backup
+	syncing atomic.Bool    // a sync of the log is due
 	bulks   sync.WaitGroup // that are being cleared away
-
-	mail mailState
 
 	write      sync.Mutex // held by Apply, Import and whoever else changes what the files declare
 	generation atomic.Uint64
@@ -80,108 +68,47 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	base := o.FS
-	if base == nil {
-		if base = vfs.Default; dir == "" {
-			base = vfs.NewMem()
-		}
-	}
-	s := &Store{dir: dir, fence: newFence(), lock: new(heldLock), mail: newMailState()}
-	s.fs = &fencedFS{
-		FS: base, fence: s.fence, lock: s.lock, tables: new(keptTables), disk: vfs.Root(base) == vfs.Default,
-		paced: o.Paced, readOnly: o.ReadOnly,
-	}
-	s.fs.spare = s.checkpointDir()
+	s := &Store{dir: dir, paced: o.Paced}
 	s.cache = pebble.NewCache(o.CacheBytes)
-	if err := s.open(o); err != nil {
-		s.abandon(o.CacheBytes)
+	s.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly, AtEase: s.atEase}, func() {
+		if s.fs.Err() == nil {
+			s.cache.Unref()
+		} else {
+			s.cache.Reserve(int(o.CacheBytes)) // its blocks go: who has failed cannot close the cache
+		}
+	})
+	s.fs.Spare = s.checkpointDir()
+	if s.fs.Disk && !s.fs.ReadOnly {
+		pebblefs.Narrow(s.dirName(), ownFiles, o.Logger)
+	}
+	if err := s.fs.Start(func() error { return s.open(o) }); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
 func (s *Store) open(o Options) error {
-	if s.fs.disk && !s.fs.readOnly {
-		narrow(s.dirName(), o.Logger)
-	}
-	if err := s.inspect(); err != nil {
+	if err := s.fs.Inspect(uint64(pebbleFormat)); err != nil {
 		return err
 	}
-	// In a goroutine of its own: where the disk refuses, it parks there and never comes back.
-	opened := make(chan error, 1)
 	s.opening.Store(true)
 	s.options = s.pebbleOptions(o)
 	s.options.EnsureDefaults()
-	go func() {
-		db, err := pebble.Open(s.dirName(), s.options)
-		s.opening.Store(false)
-		if err == nil {
-			s.db = db
-			s.fs.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
-			if o.damaged {
-				_ = s.loadMailState() // as all else, as far as it can be read
-			} else if err = s.begin(); err != nil {
-				s.closing.Store(true)
-				_ = db.Close() // what begin found is what the caller must know
-			}
-		}
-		opened <- err
-	}()
-	var err error
-	select {
-	case err = <-opened:
-	case <-s.fence.failed:
-		err = s.fence.cause()
-	}
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, ErrLocked) || errors.Is(err, ErrNewer) {
+	db, err := pebble.Open(s.dirName(), s.options)
+	s.opening.Store(false)
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("open %s: %w", s.dir, classify(err, s.missing()))
+	s.db = db
+	s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
+	if err = s.begin(); err != nil {
+		s.fs.EndStart()
+		_ = db.Close() // what begin found is what the caller must know
+	}
+	return err
 }
 
-func (s *Store) dirName() string {
-	if s.dir == "" {
-		return "store"
-	}
-	return filepath.Clean(s.dir)
-}
-
-// inspect looks at the directory before Pebble does. A format that it does not know Pebble reports as it reports damage;
-// the marker's name is marker.format-version.<iteration>.<version>. And where the marker of the manifest is lost, Pebble
-// starts an empty store and deletes the tables of the old one.
-func (s *Store) inspect() error {
-	names, err := s.fs.List(s.dirName())
-	switch {
-	case err != nil && s.fs.readOnly && errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
-	case err != nil:
-		return nil // what is wrong shows when Pebble opens it
-	}
-	var data, manifest bool
-	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, "marker.format-version."); ok {
-			_, version, _ := strings.Cut(rest, ".")
-			if v, err := strconv.ParseUint(version, 10, 64); err == nil && v > uint64(pebbleFormat) {
-				return newer(s.dir, "Pebble format", v, uint64(pebbleFormat))
-			}
-		}
-		manifest = manifest || strings.HasPrefix(name, "marker.manifest.")
-		data = data || strings.HasPrefix(name, "MANIFEST-") || isTable(name)
-		if s.fs.disk && isTable(name) {
-			s.fs.tables.keep(s.fs.FS, filepath.Join(s.dirName(), name))
-		}
-	}
-	if data && !manifest {
-		return fmt.Errorf("open %s: %w: the marker that names the manifest is missing", s.dir, ErrDamaged)
-	}
-	if s.fs.readOnly && !manifest {
-		return fmt.Errorf("open %s: %w", s.dir, ErrNoStore)
-	}
-	return nil
-}
+func (s *Store) dirName() string { return s.fs.Name() }
 
 // begin checks the layout's version, finishes what an interrupted Import left, and loads what is kept in memory.
 func (s *Store) begin() error {
@@ -189,7 +116,7 @@ func (s *Store) begin() error {
 		return err
 	}
 	if _, err := s.uint(keyImporting); err == nil {
-		if s.fs.readOnly {
+		if s.fs.ReadOnly {
 			return fmt.Errorf("%w: its first load was cut short; the next start fills it anew", ErrDamaged)
 		}
 		if err := s.wipe(); err != nil {
@@ -201,31 +128,21 @@ func (s *Store) begin() error {
 	if err := s.loadCounters(); err != nil {
 		return err
 	}
-	if !s.fs.readOnly {
+	if !s.fs.ReadOnly {
 		// Of a process that was killed; they are in nobody's way.
-		_, _ = s.fs.FS.RemoveAll(s.checkpointDir()), s.fs.FS.RemoveAll(s.bulkDir())
+		_, _ = s.fs.Base().RemoveAll(s.checkpointDir()), s.fs.Base().RemoveAll(s.bulkDir())
 	}
-	if !s.fs.disk {
-		return nil
-	}
-	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
-		info, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		s.inodes[i] = info
-	}
-	return nil
+	return s.fs.Note()
 }
 
 func (s *Store) checkFormat() error {
 	v, err := s.uint(keyFormat)
 	if err == nil {
 		if v > formatVersion {
-			return newer(s.dir, "store format", v, formatVersion)
+			return pebblefs.Newer(s.dir, "store format", v, formatVersion)
 		}
 		if v < formatVersion {
-			if s.fs.readOnly {
+			if s.fs.ReadOnly {
 				return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
 			}
 			return s.upgrade(v)
@@ -246,7 +163,7 @@ func (s *Store) checkFormat() error {
 	if foreign {
 		return fmt.Errorf("%w: it holds data, but no store format", ErrDamaged)
 	}
-	if s.fs.readOnly {
+	if s.fs.ReadOnly {
 		return nil // empty
 	}
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
@@ -303,7 +220,7 @@ func (s *Store) loadCounters() error {
 		return err
 	}
 	s.counts.Store(&counts)
-	return s.loadMailState()
+	return nil
 }
 
 // uint reads a number; an absent one is pebble.ErrNotFound, an empty value is 0.
@@ -356,103 +273,26 @@ func (s *Store) SetDecoderRevision(v uint64) error {
 }
 
 // Failed is closed when the store can no longer be written. Err then says why.
-func (s *Store) Failed() <-chan struct{} { return s.fence.failed }
+func (s *Store) Failed() <-chan struct{} { return s.fs.Failed() }
 
 // Err returns nil, or an ErrUnavailable or ErrDamaged that says what happened first. Its text has no path.
-func (s *Store) Err() error { return s.fence.cause() }
+func (s *Store) Err() error { return s.fs.Err() }
 
 // Check looks whether the directory is still the one that was opened and fails the store when it is not: writes into a
 // deleted directory would succeed and be lost. It costs two stat calls.
-func (s *Store) Check() error {
-	if err := s.fence.cause(); err != nil || s.inodes[0] == nil {
-		return err
-	}
-	if s.missing() {
-		s.fence.trip(fmt.Errorf("%w: it was removed or replaced while in use", ErrUnavailable))
-	}
-	return s.fence.cause()
-}
-
-// missing reports that the directory on disk is not the one that was opened. An error other than "not there" is none of
-// its business: the disk will say so itself.
-func (s *Store) missing() bool {
-	if !s.fs.disk {
-		return false
-	}
-	for i, name := range [...]string{s.dirName(), filepath.Join(s.dirName(), "LOCK")} {
-		info, err := os.Stat(name)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			return true
-		}
-		if err == nil && s.inodes[i] != nil && !os.SameFile(info, s.inodes[i]) {
-			return true
-		}
-	}
-	return false
-}
+func (s *Store) Check() error { return s.fs.Check() }
 
 // Close waits for reads and writes that are under way and closes the store; a failed one is abandoned, with its lock
 // given back. Later calls, and a second Close, get ErrClosed.
 func (s *Store) Close() error {
-	if !s.closing.CompareAndSwap(false, true) {
-		return ErrClosed
+	if s.fs.Err() == nil {
+		s.write.Lock()
+		defer s.write.Unlock()
 	}
-	defer s.mail.witness.close()
-	if s.fence.cause() != nil {
-		s.users.closed.Store(true)
-		s.abandon(s.cache.MaxSize())
-		return nil
-	}
-	s.write.Lock()
-	defer s.write.Unlock()
-	s.users.drain(s.fence)
-	closed := make(chan error, 1)
-	go func() {
+	return s.fs.Close(func() error {
 		s.bulks.Wait()
-		closed <- errors.Join(s.readers.close(), s.db.Close())
-	}()
-	var err error
-	select {
-	case err = <-closed:
-	case <-s.fence.failed:
-		s.abandon(s.cache.MaxSize())
-		return nil
-	}
-	s.fs.tables.closeAll()
-	s.cache.Unref()
-	if err != nil {
-		return fmt.Errorf("close %s: %w", s.dir, err)
-	}
-	return nil
-}
-
-// abandon leaves a Pebble instance behind that cannot be closed: its goroutines are parked and stay. What can be given
-// back is the block cache, whose room is reserved away so that it drops its blocks, and, once nothing of the instance is
-// on its way to the disk and nobody reads it any more, the lock and the tables.
-func (s *Store) abandon(cacheBytes int64) {
-	if s.fence.cause() == nil {
-		s.release() // Pebble did not get that far, or has closed itself
-		s.cache.Unref()
-		return
-	}
-	s.cache.Reserve(int(cacheBytes))
-	if s.idle() {
-		s.release()
-		return
-	}
-	go func() {
-		for !s.idle() {
-			time.Sleep(100 * time.Millisecond)
-		}
-		s.release()
-	}()
-}
-
-func (s *Store) idle() bool { return s.fence.quiet() && s.users.n.Load() == 0 }
-
-func (s *Store) release() {
-	s.fs.tables.closeAll()
-	_ = s.lock.Close() // it only keeps others out; a failure changes nothing for this process
+		return errors.Join(s.readers.close(), s.db.Close())
+	})
 }
 
 // RaiseGeneration makes the next generations follow least, for a store that takes the place of another.

@@ -1,0 +1,217 @@
+package archive_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"fingerpost/resolver/archive"
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger"
+	"fingerpost/resolver/store"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+var mailEpoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const mails, everyThirdIsSent = 40, 3
+
+// fillMail accepts mails 1 to mails, takes every third to its end, and notes a gap.
+func fillMail(t *testing.T, l *ledger.Ledger) {
+	t.Helper()
+	for id := int64(1); id <= mails; id++ {
+		log := &catalog.MailLog{ID: id, ProjectID: id%2 + 1, ToEmail: fmt.Sprintf("u%d@to.example", id), Status: catalog.MailPending,
+			Subject: fmt.Sprint("Subject ", id), CreatedAt: mailEpoch.Add(time.Duration(id) * time.Second)}
+		mail := &catalog.QueuedMail{LogID: id, ProjectID: log.ProjectID, To: log.ToEmail, Message: fmt.Appendf(nil, "Message %d", id)}
+		idem := &catalog.Idempotency{ProjectID: log.ProjectID, Key: fmt.Sprint("key ", id), LogID: id, ExpiresAt: mailEpoch.Add(time.Hour)}
+		if _, err := l.AcceptMail(log, mail, idem, mailEpoch); err != nil {
+			t.Fatal(err)
+		}
+		if id%everyThirdIsSent == 0 {
+			log.Status = catalog.MailSent
+			if err := l.UpdateMail(log); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.NoteGap(&ledger.MailGap{Found: mailEpoch, MovedTo: "data.damaged-1", Reason: "a table is missing", Lost: 3}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkMail looks for what fillMail has written, after a restore: what waits may have been sent since, and says so.
+func checkMail(t *testing.T, l *ledger.Ledger) {
+	t.Helper()
+	waiting := 0
+	if err := l.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
+		waiting++
+		whole, found, err := l.QueuedMail(log.ID)
+		if !log.Uncertain || log.ID%everyThirdIsSent == 0 || !found || string(whole.Message) != fmt.Sprint("Message ", log.ID) {
+			t.Errorf("%+v, %+v, %v", log, whole, found)
+		}
+		return err
+	}); err != nil || waiting != mails-mails/everyThirdIsSent {
+		t.Errorf("%d mails wait, %v", waiting, err)
+	}
+	for _, project := range []int64{1, 2} {
+		if _, total, err := l.MailLogs(project, catalog.MailQuery{Page: 1, Limit: 100}); total != mails/2 || err != nil {
+			t.Errorf("%d entries of project %d, %v", total, project, err)
+		}
+	}
+	log, found, err := l.MailLog(1, 30)
+	if err != nil || !found || log.Status != catalog.MailSent || log.Uncertain || log.Subject != "Subject 30" {
+		t.Errorf("%+v, %v, %v", log, found, err)
+	}
+	if i, found, err := l.Idempotency(2, "key 7", mailEpoch); !found || i.LogID != 7 || err != nil {
+		t.Errorf("%+v, %v, %v", i, found, err)
+	}
+	if l.MailIDBound() < mails {
+		t.Error("ids begin anew")
+	}
+	if err := l.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBackupCarriesMail: a restored ledger has all mail of the backup, and a backup of it is as good.
+func TestBackupCarriesMail(t *testing.T) {
+	s := open(t, newDir(t), store.Options{})
+	fillMail(t, s.ledger)
+	packed := backup(t, s)
+	for range 2 {
+		dir := newDir(t)
+		if _, err := restore(dir, packed, archive.RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, dir, store.Options{})
+		checkMail(t, r.ledger)
+		if gaps, err := r.ledger.MailGaps(); err != nil || len(gaps) != 1 || gaps[0].Lost != 3 || gaps[0].MovedTo != "data.damaged-1" {
+			t.Errorf("%+v, %v", gaps, err)
+		}
+		packed = backup(t, r)
+	}
+}
+
+// TestRestoreOfAnEarlierRelease: its archives have the mail in the store, and the store may have an older format.
+func TestRestoreOfAnEarlierRelease(t *testing.T) {
+	for _, format := range []byte{2, 3} {
+		dir := newDir(t)
+		s := open(t, dir, store.Options{})
+		apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
+		fillMail(t, s.ledger)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		makeEarlier(t, dir, format)
+		var packed bytes.Buffer
+		if format == store.Format {
+			if err := archive.BackupDir(&packed, dir, noon); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			packed.Write(asArchive(t, dir, format))
+		}
+		restored := newDir(t)
+		if _, err := restore(restored, packed.Bytes(), archive.RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, restored, store.Options{})
+		checkMail(t, r.ledger)
+		if getProject(t, r, "a") == nil || r.Counts().Domains != 1 {
+			t.Error("what the files declare is gone")
+		}
+		if gaps, err := r.ledger.MailGaps(); err != nil || len(gaps) != 1 || gaps[0].Lost != 3 {
+			t.Errorf("%+v, %v", gaps, err)
+		}
+		if _, found, err := r.FormerMail(); found || err != nil {
+			t.Errorf("mail is left in the store: %v, %v", found, err)
+		}
+	}
+}
+
+// makeEarlier makes a data directory one of an earlier release, which has the mail in the store and no ledger.
+func makeEarlier(t *testing.T, dir string, format byte) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := func() *pebble.Options {
+		return &pebble.Options{FormatMajorVersion: pebble.FormatValueSeparation, Logger: silent{}}
+	}
+	to, err := pebble.Open(dir, options())
+	must(err)
+	from, err := pebble.Open(filepath.Join(dir, ledger.Folder), options())
+	must(err)
+	it, err := from.NewIter(&pebble.IterOptions{UpperBound: []byte("a")}) // mail has capital letters
+	must(err)
+	for ok := it.First(); ok; ok = it.Next() {
+		must(to.Set(it.Key(), it.Value(), pebble.NoSync))
+	}
+	must(errors.Join(it.Close(), from.Close(), os.RemoveAll(filepath.Join(dir, ledger.Folder))))
+	if format < store.Format {
+		key, former := []byte("helpmaxe.a"), []byte("da.example")
+		value, closer, err := to.Get(key)
+		must(err)
+		must(to.Set(former, bytes.Clone(value), pebble.NoSync))
+		must(errors.Join(closer.Close(), to.Delete(key, pebble.NoSync)))
+	}
+	must(errors.Join(to.Set([]byte("mformat"), []byte{format}, pebble.Sync), to.Close()))
+}
+
+type silent struct{}
+
+func (silent) Infof(string, ...any)  {}
+func (silent) Errorf(string, ...any) {}
+func (silent) Fatalf(string, ...any) {}
+
+// asArchive packs a directory that this release would bring to its own format if it opened it.
+func asArchive(t *testing.T, dir string, format byte) []byte {
+	t.Helper()
+	other := newDir(t)
+	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	open(t, other, store.Options{}).Close() // of the present format, for a manifest
+	var b bytes.Buffer
+	if err := archive.BackupDir(&b, other, noon); err != nil {
+		t.Fatal(err)
+	}
+	m, entries := unpack(t, b.Bytes())
+	m["storeFormat"] = format
+	return repackDir(t, m, entries[0], dir)
+}
+
+// TestBackupWithWrongCounts: a ledger whose counts are not those of its mail is not handed out as sound.
+func TestBackupWithWrongCounts(t *testing.T) {
+	dir := newDir(t)
+	s := open(t, dir, store.Options{})
+	fillMail(t, s.ledger)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := pebble.Open(filepath.Join(dir, ledger.Folder), &pebble.Options{FormatMajorVersion: pebble.FormatValueSeparation, Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte("N"), UpperBound: []byte("O")})
+	if err != nil || !it.First() {
+		t.Fatal("no counts", err)
+	}
+	key, counts := bytes.Clone(it.Key()), bytes.Clone(it.Value())
+	counts[1]++ // behind the version
+	if err := errors.Join(it.Close(), db.Set(key, counts, pebble.Sync), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	if err := archive.BackupDir(&packed, dir, mailEpoch); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("a backup of %d bytes, %v", packed.Len(), err)
+	}
+}

@@ -1,0 +1,322 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"fingerpost/resolver/ledger"
+	"fingerpost/resolver/pebblefs"
+	"fingerpost/resolver/store"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrInTheWay: the data directory has something in it. Nothing was changed.
+var ErrInTheWay = errors.New("the data directory is not empty")
+
+// RestoreOptions say what a Restore may do.
+type RestoreOptions struct {
+	// Replace lets the restored store take the place of what is there, which is moved aside and never deleted.
+	Replace bool
+	// Check restores next to dir, as a trial, and throws that away.
+	Check bool
+	Now   time.Time
+}
+
+// A Restored says what a Restore did.
+type Restored struct {
+	Manifest *Manifest
+	Aside    string // where the former data directory is now; "" if there was none
+}
+
+// Restore makes the store in dir out of a backup. The store and the ledger are built next to dir, every byte of it compared with the
+// backup's hashes, opened and read through, synced, and then put in place by one rename, or by an exchange with the
+// former one: whatever happens before, at whatever moment, dir is as it was. It keeps owner and mode of what it
+// replaces. No process may have dir open: ErrLocked. Other errors are ErrArchive and ErrInTheWay, and those of the disk.
+func Restore(dir string, in io.Reader, o RestoreOptions) (*Restored, error) {
+	r, err := newRestore(dir, o)
+	if err == nil {
+		defer r.close()
+		var m *Manifest
+		if m, err = readArchive(in, r); err == nil {
+			err = r.finish(m)
+		}
+		if err == nil {
+			return &Restored{Manifest: m, Aside: r.aside}, nil
+		}
+	}
+	return nil, fmt.Errorf("restore %s: %w", dir, err)
+}
+
+// A restore is a Restore under way.
+type restore struct {
+	o       RestoreOptions
+	dir     string      // links followed
+	former  os.FileInfo // of dir; nil: there is none
+	replace bool        // dir holds a store
+	lock    io.Closer   // of dir, or nil
+	staging string      // next to dir, locked; everything in it may be deleted at any time
+	staged  io.Closer   // the lock
+	aside   string
+}
+
+func newRestore(dir string, o RestoreOptions) (*restore, error) {
+	r := &restore{o: o, dir: filepath.Clean(dir)}
+	if real, err := filepath.EvalSymlinks(r.dir); err == nil {
+		r.dir = real // the link stays, its target is replaced
+	}
+	if err := r.look(); err != nil {
+		r.close()
+		return nil, err
+	}
+	if err := r.stage(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// look finds out whether dir may be replaced.
+func (r *restore) look() error {
+	info, err := os.Lstat(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return pebblefs.RootCause(err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%w: it is no folder", ErrInTheWay)
+	}
+	r.former = info
+	names, err := vfs.Default.List(r.dir)
+	if err != nil {
+		return pebblefs.RootCause(err)
+	}
+	if r.replace = len(names) > 0; !r.replace || r.o.Check {
+		return nil
+	}
+	if !holdsStore(names) {
+		return fmt.Errorf("%w, and what is in it is no store of fingerpost (%s, …)", ErrInTheWay, names[0])
+	}
+	if r.lock, err = pebblefs.LockFile(filepath.Join(r.dir, "LOCK")); err != nil {
+		return err
+	}
+	if !r.o.Replace {
+		return ErrInTheWay
+	}
+	return nil
+}
+
+// stage makes the folder in which the store is built, and removes those that crashes have left.
+func (r *restore) stage() error {
+	parent := filepath.Dir(r.dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil { // not the store's own
+		return pebblefs.WithoutPath(err)
+	}
+	pattern := r.dir + ".restore-*.tmp"
+	left, _ := filepath.Glob(pattern) // a pattern that cannot be is one that matches nothing
+	for _, name := range left {
+		if lock, err := pebblefs.LockFile(filepath.Join(name, "LOCK")); err == nil {
+			_ = os.RemoveAll(name)
+			lock.Close()
+		}
+	}
+	var err error
+	if r.staging, err = os.MkdirTemp(parent, filepath.Base(pattern)); err != nil {
+		return pebblefs.WithoutPath(err)
+	}
+	if err := os.Chmod(r.staging, pebblefs.PrivateDir); err != nil { // the umask may have taken the owner's rights
+		return pebblefs.WithoutPath(err)
+	}
+	if r.staged, err = pebblefs.LockFile(filepath.Join(r.staging, "LOCK")); err != nil {
+		return pebblefs.WithoutPath(err)
+	}
+	err = pebblefs.MkdirPrivate(r.built())
+	if err == nil {
+		err = pebblefs.MkdirPrivate(r.ledger())
+	}
+	return pebblefs.WithoutPath(err)
+}
+
+// built is the store in the making.
+func (r *restore) built() string { return filepath.Join(r.staging, "store") }
+
+// ledger is the ledger in it.
+func (r *restore) ledger() string { return filepath.Join(r.built(), ledger.Folder) }
+
+// begin makes sure that there is room.
+func (r *restore) begin(m *Manifest) error {
+	usage, err := vfs.Default.GetDiskUsage(r.staging)
+	if err == nil && uint64(m.Bytes()) > usage.AvailBytes {
+		return fmt.Errorf("%w: it needs %d bytes, and %d are free", syscall.ENOSPC, m.Bytes(), usage.AvailBytes)
+	}
+	return nil
+}
+
+func (r *restore) file(f Stored, content io.Reader) error {
+	out, err := pebblefs.OpenPrivate(filepath.Join(r.built(), f.Name), os.O_WRONLY|os.O_EXCL)
+	if err != nil {
+		return pebblefs.WithoutPath(err)
+	}
+	_, err = io.Copy(out, content)
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return pebblefs.WithoutPath(err)
+	}
+	return nil
+}
+
+// finish opens what was built and puts it in place.
+func (r *restore) finish(m *Manifest) error {
+	if err := r.verify(m); err != nil {
+		return err
+	}
+	if r.o.Check {
+		return nil
+	}
+	if err := r.doubtQueue(); err != nil {
+		return err
+	}
+	if err := r.likeFormer(); err != nil {
+		return err
+	}
+	for _, dir := range []string{r.ledger(), r.built(), r.staging, filepath.Dir(r.dir)} {
+		if err := pebblefs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	// All that can fail for its own reasons has been done; from here on names are exchanged.
+	if err := r.place(); err != nil {
+		return err
+	}
+	return pebblefs.SyncDir(filepath.Dir(r.dir))
+}
+
+func (r *restore) verify(m *Manifest) error {
+	// What an earlier release has made is brought to this one here, where nobody uses it yet.
+	s, err := store.Open(r.built(), store.Options{CacheBytes: store.InspectCacheBytes})
+	if errors.Is(err, store.ErrUnavailable) {
+		return err // the disk's fault
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the store in it does not open: %w", ErrArchive, err)
+	}
+	err = s.Verify()
+	if err == nil {
+		err = r.settle(s)
+	}
+	if counts := s.Counts(); err == nil && (s.Generation() != m.Generation || counts.Projects != m.Projects || counts.Domains != m.Domains) {
+		err = fmt.Errorf("its manifest tells of generation %d with %d projects and %d domains, the store in it of %d with %d and %d",
+			m.Generation, m.Projects, m.Domains, s.Generation(), counts.Projects, counts.Domains)
+	}
+	if err := errors.Join(err, s.Close()); errors.Is(err, store.ErrUnavailable) {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	return os.Remove(filepath.Join(r.built(), "LOCK")) // of the verification
+}
+
+// settle reads the ledger through, and moves the mail of an earlier release into it.
+func (r *restore) settle(s *store.Store) error {
+	l, err := ledger.Open(r.ledger(), ledger.Options{})
+	if err != nil {
+		return err
+	}
+	err = l.Verify()
+	if err == nil {
+		err = takeOver(l, s, r.o.Now)
+	}
+	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
+}
+
+func takeOver(l *ledger.Ledger, s *store.Store, now time.Time) error {
+	former, found, err := s.FormerMail()
+	if err != nil || !found {
+		return err
+	}
+	return l.TakeOverAll(former, now)
+}
+
+// doubtQueue marks the mails that wait in the backup's queue: they may have been sent since it was made.
+func (r *restore) doubtQueue() error {
+	l, err := ledger.Open(r.ledger(), ledger.Options{})
+	if err != nil {
+		return err
+	}
+	any, err := l.AnyQueued()
+	if err == nil && any {
+		err = l.DoubtQueue()
+	}
+	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
+}
+
+// likeFormer gives the new store the owner of the one that it replaces: an operator restores as root what the service must
+// be able to open.
+func (r *restore) likeFormer() error {
+	if r.former == nil {
+		return nil
+	}
+	owner, ok := r.former.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	return pebblefs.WithoutPath(filepath.WalkDir(r.built(), func(name string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(name, int(owner.Uid), int(owner.Gid)))
+	}))
+}
+
+// place is the commit. A former store gets its name aside in the same step in which the new one gets dir: the new one
+// takes the name aside first, then both are exchanged.
+func (r *restore) place() error {
+	if !r.replace {
+		err := os.Rename(r.built(), r.dir) // onto nothing, or an empty folder
+		if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+			return ErrInTheWay // somebody was faster
+		}
+		return r.mountPoint(err)
+	}
+	aside := pebblefs.FreeName(r.dir+pebblefs.ReplacedInfix, r.o.Now)
+	if err := os.Rename(r.built(), aside); err != nil {
+		return pebblefs.WithoutPath(err)
+	}
+	err := pebblefs.Exchange(aside, r.dir)
+	if err != nil {
+		_ = os.Rename(aside, r.built()) // so that it goes with the staging
+		return r.mountPoint(err)
+	}
+	r.aside = aside
+	_, _, _ = pebblefs.MakePrivate(aside, []string{ledger.Folder}) // it was private before, or a start says that it cannot be
+	return nil
+}
+
+// mountPoint explains the refusal that a container's volume meets.
+func (r *restore) mountPoint(err error) error {
+	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
+		return fmt.Errorf("it is a mount point, which cannot be replaced (%w): restore into a folder in it, and start the service with that as --data", pebblefs.RootCause(err))
+	}
+	if err != nil {
+		return pebblefs.WithoutPath(err)
+	}
+	return nil
+}
+
+func (r *restore) close() {
+	if r.staging != "" {
+		_ = os.RemoveAll(r.staging)
+	}
+	for _, lock := range []io.Closer{r.staged, r.lock} {
+		if lock != nil {
+			lock.Close()
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"fingerpost/resolver/ledger"
+	"fingerpost/resolver/store"
+)
+
+// ledgerState is what is wrong with the ledger.
+type ledgerState struct {
+	reason  string         // "" when nothing is
+	failed  *ledger.Ledger // the instance that failed, if it was one that had been opened
+	damaged bool           // what is on the disk is to be moved aside, whether it opens or not
+	logged  bool           // the failure was logged, so the way back is logged, too
+}
+
+// firstLedger opens the ledger of the start. A ledger that cannot be used fails nothing but mail.
+func (r *Resolver) firstLedger(st *store.Store) error {
+	if r.options.DataDir == "" {
+		l, err := ledger.Open("", ledger.Options{Logger: r.log})
+		r.mail.ledger.Store(l)
+		return err
+	}
+	if st.InMemory() {
+		// What an earlier release has left in the store on disk must be known first.
+		r.watch.ledger = ledgerState{reason: "the store on disk is not in use"}
+		return nil
+	}
+	err := r.takeUpLedger(st, ledgerState{})
+	if errors.Is(err, ledger.ErrLocked) || errors.Is(err, ledger.ErrNewer) {
+		return err
+	}
+	if err != nil {
+		r.ledgerUnusable(ledgerState{reason: err.Error(), damaged: errors.Is(err, ledger.ErrDamaged)})
+	}
+	return nil
+}
+
+// ledgerUnusable notes and logs that the ledger has failed. While the store has failed, too, its line says enough.
+func (r *Resolver) ledgerUnusable(s ledgerState) {
+	w := &r.watch
+	w.mu.Lock()
+	s.logged = w.state.reason == ""
+	w.ledger = s
+	w.mu.Unlock()
+	if s.logged {
+		r.log.Error("ledger on disk unavailable: mail is refused until it is back", "reason", s.reason)
+	}
+}
+
+// loseLedger takes a ledger that has failed out of use.
+func (r *Resolver) loseLedger(l *ledger.Ledger) {
+	if r.mail.ledger.CompareAndSwap(l, nil) {
+		err := l.Err()
+		r.ledgerUnusable(ledgerState{reason: err.Error(), failed: l, damaged: errors.Is(err, ledger.ErrDamaged)})
+	}
+}
+
+// mendLedger tries to use the ledger again, once the store is on the disk.
+func (r *Resolver) mendLedger() error {
+	w := &r.watch
+	w.mu.Lock()
+	s := w.ledger
+	w.mu.Unlock()
+	st := r.writes.Load()
+	if s.reason == "" || r.standIn(st) {
+		return nil
+	}
+	if s.failed != nil {
+		if err := s.failed.Close(); err != nil && !errors.Is(err, ledger.ErrClosed) {
+			return err
+		}
+	}
+	probe := r.options.Disk.Probe
+	if probe == nil {
+		probe = store.Probe
+	}
+	if err := probe(r.ledgerDir()); err != nil {
+		return err
+	}
+	w.slower(r.retryEvery())
+	if err := r.takeUpLedger(st, s); err != nil {
+		if errors.Is(err, ledger.ErrDamaged) {
+			w.mu.Lock()
+			w.ledger.damaged = true
+			w.mu.Unlock()
+		}
+		return err
+	}
+	if s.logged {
+		r.log.Info("ledger on disk is back")
+	}
+	w.mu.Lock()
+	w.ledger = ledgerState{}
+	w.mu.Unlock()
+	r.startSalvage(r.mail.ledger.Load())
+	return nil
+}
+
+func (r *Resolver) ledgerDir() string { return filepath.Join(r.options.DataDir, ledger.Folder) }
+
+// openLedger opens the ledger; a damaged one is moved aside for it.
+func (r *Resolver) openLedger(s ledgerState) (*ledger.Ledger, error) {
+	open := r.options.Disk.Ledger
+	if open == nil {
+		open = ledger.Open
+	}
+	o := ledger.Options{Logger: r.log}
+	l, err := open(r.ledgerDir(), o)
+	if err == nil && s.damaged {
+		err = errors.Join(fmt.Errorf("%w: %s", ledger.ErrDamaged, s.reason), l.Close())
+	}
+	if !errors.Is(err, ledger.ErrDamaged) {
+		return l, err
+	}
+	aside, moveErr := ledger.MoveAside(r.ledgerDir(), r.options.Now())
+	if moveErr != nil {
+		return nil, fmt.Errorf("%w; move it aside: %w", err, moveErr)
+	}
+	r.log.Warn("ledger damaged: moved aside, and what mail can be read of it is recovered", "error", err, "moved_to", aside)
+	return open(r.ledgerDir(), o)
+}
+
+// takeUpLedger opens the ledger and gets ready for its mail, before anybody can ask for it: mails that were refused while the
+// ledger failed are taken out, ids go on behind its own, and what it has to take over from other databases is found.
+func (r *Resolver) takeUpLedger(st *store.Store, s ledgerState) error {
+	l, err := r.openLedger(s)
+	if err != nil {
+		return err
+	}
+	if err := r.takeUpMail(st, l); err != nil {
+		_ = l.Close() // it failed, which err says
+		return err
+	}
+	r.mail.ledger.Store(l)
+	return nil
+}
+
+func (r *Resolver) takeUpMail(st *store.Store, l *ledger.Ledger) error {
+	m := &r.mail
+	m.accepting.Lock() // nobody is on the way to the ledger that has failed any more
+	m.mu.Lock()
+	doubtful, stored := m.doubtful, m.stored
+	m.mu.Unlock()
+	m.accepting.Unlock()
+	if err := l.ForgetMail(doubtful); err != nil {
+		return err
+	}
+	asides, err := r.asides()
+	if err != nil {
+		return err
+	}
+	former, err := r.formerMail(st, l)
+	if err != nil {
+		return err
+	}
+	if n := l.MailMissing(); n > 0 {
+		err = r.noteLoss(l, fmt.Sprintf("the log of the store was damaged: the last %d writes of mail are lost", n))
+	} else if len(asides) == 0 && former == nil && l.MailIDBound() < stored {
+		err = r.noteLoss(l, "the data directory was removed or replaced while in use: what it had of mail is lost")
+	}
+	if err == nil {
+		err = r.readGaps(l)
+	}
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubtful = m.doubtful[len(doubtful):]
+	if m.refused = append(m.refused, doubtful...); len(asides) == 0 {
+		m.refused = nil
+	}
+	m.stored = 0 // what it has now is known
+	m.last = max(m.last, l.MailIDBound())
+	m.asides, m.former, m.recovered = asides, former, false
+	return nil
+}
+
+// sourcesMoved looks anew for the mail that is not in the ledger yet, because the store that it is in has been opened again
+// or was moved aside.
+func (r *Resolver) sourcesMoved(st *store.Store) error {
+	m := &r.mail
+	l := m.ledger.Load()
+	m.mu.Lock()
+	recovering := m.recovering()
+	m.mu.Unlock()
+	if l == nil || !recovering {
+		return nil
+	}
+	asides, err := r.asides()
+	if err != nil {
+		return err
+	}
+	former, err := r.formerMail(st, l)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.asides, m.former = asides, former
+	m.mu.Unlock()
+	r.startSalvage(l)
+	return nil
+}
+
+// storeHasNoMail reports that the ledger has all mail that the store in the data directory ever had.
+func (r *Resolver) storeHasNoMail() bool {
+	l := r.mail.ledger.Load()
+	if l == nil {
+		var err error
+		if l, err = ledger.Open(r.ledgerDir(), ledger.Options{Logger: r.log, ReadOnly: true}); err != nil {
+			return false
+		}
+		defer l.Close()
+	}
+	settled, err := l.Settled()
+	return settled && err == nil
+}
+
+// asides are the damaged ledgers, and the damaged stores of earlier releases, whose mail has yet to be salvaged.
+func (r *Resolver) asides() ([]string, error) {
+	stores, err := ledger.MovedAside(r.options.DataDir)
+	ledgers, ledgerErr := ledger.MovedAside(r.ledgerDir())
+	return append(stores, ledgers...), errors.Join(err, ledgerErr)
+}
+
+// formerMail returns the mail that an earlier release has left in the store, or nil. Where the log of that store has lost
+// some of it, that is noted once.
+func (r *Resolver) formerMail(st *store.Store, l *ledger.Ledger) (ledger.Former, error) {
+	former, found, err := st.FormerMail()
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, l.Settle()
+	}
+	missing, err := ledger.MissingIn(r.options.DataDir, former)
+	if err == nil && missing > 0 {
+		err = r.noteLoss(l, fmt.Sprintf("the log of the store was damaged: the last %d writes of mail are lost", missing))
+	}
+	ledger.ForgetMissing(r.options.DataDir)
+	return former, err
+}
+
+// noteLoss reports and keeps what cannot be recovered.
+func (r *Resolver) noteLoss(l *ledger.Ledger, reason string) error {
+	r.log.Error("mail lost", "reason", reason)
+	return l.NoteGap(&MailGap{Found: r.options.Now(), Reason: reason})
+}
+
+// startSalvage copies the mail of other databases in the background: what depends on the files must not wait for it.
+func (r *Resolver) startSalvage(l *ledger.Ledger) {
+	m := &r.mail
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l == nil || !m.recovering() {
+		return
+	}
+	before, done := m.salvage, make(chan struct{})
+	m.salvage = done
+	asides, former := m.asides, m.former
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before // its ledger has failed
+		}
+		if err := r.salvage(l, former, asides); err != nil && r.watch.stopped.Err() == nil {
+			r.log.Error("mail not recovered: it is tried again when the ledger is back, or with the next start", "error", err)
+		}
+	}()
+}
+
+// salvage copies the queues of all other databases first: then mail can be accepted. The logs follow.
+func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []string) error {
+	ctx := r.watch.stopped
+	r.mail.mu.Lock()
+	refused := r.mail.refused
+	r.mail.mu.Unlock()
+	var open []*ledger.Salvage
+	defer func() {
+		for _, v := range open {
+			_ = v.Abandon() // with an error above all is done again
+		}
+	}()
+	add := func(v *ledger.Salvage) error {
+		open = append(open, v)
+		v.LeaveOut(refused)
+		return v.Queue(ctx)
+	}
+	if former != nil {
+		if err := add(l.TakeOver(former)); err != nil {
+			return err
+		}
+	}
+	for _, aside := range asides {
+		v, err := r.openSalvage(ctx, l, aside)
+		if err == nil {
+			err = add(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.mail.mu.Lock()
+	r.mail.recovered = true
+	r.mail.last = max(r.mail.last, l.MailIDBound())
+	r.mail.mu.Unlock()
+	for len(open) > 0 {
+		v := open[0]
+		if err := v.Log(ctx); err != nil {
+			return err
+		}
+		open = open[1:]
+		gap, err := v.Close(r.options.Now())
+		if err != nil {
+			return err
+		}
+		if former != nil {
+			if err := r.dropFormer(l, former, gap); err != nil {
+				return err
+			}
+			former = nil
+			continue
+		}
+		r.log.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries, "queued", gap.Queued,
+			"lost", gap.Lost, "complete", gap.Complete, "reason", gap.Reason)
+		if err := r.readGaps(l); err != nil {
+			return err
+		}
+		r.mail.mu.Lock()
+		r.mail.asides = r.mail.asides[1:]
+		r.mail.mu.Unlock()
+	}
+	return nil
+}
+
+// dropFormer deletes the mail of an earlier release from the store, now that the ledger has it on the disk.
+func (r *Resolver) dropFormer(l *ledger.Ledger, former ledger.Former, gap MailGap) error {
+	if err := former.Drop(); err != nil {
+		return err
+	}
+	r.log.Info("mail moved from the store to the ledger", "entries", gap.Entries, "queued", gap.Queued)
+	r.mail.mu.Lock()
+	r.mail.former = nil
+	r.mail.mu.Unlock()
+	return errors.Join(l.Settle(), r.readGaps(l))
+}
+
+// openSalvage waits for the lock of a damaged database: an instance that has failed gives it back a moment later.
+func (r *Resolver) openSalvage(ctx context.Context, l *ledger.Ledger, aside string) (*ledger.Salvage, error) {
+	for {
+		v, err := l.OpenSalvage(aside, r.log)
+		if !errors.Is(err, ledger.ErrLocked) {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// closeMail ends what is under way, leaves the bound of ids where they have got to, and closes the ledger.
+func (r *Resolver) closeMail() error {
+	m := &r.mail
+	m.mu.Lock()
+	salvage, last := m.salvage, m.last
+	m.mu.Unlock()
+	if salvage != nil {
+		<-salvage
+	}
+	l := m.ledger.Load()
+	if l == nil {
+		return nil
+	}
+	if !l.InMemory() && last > 0 && last < l.MailIDBound() {
+		_ = l.ReserveMailIDs(last, true) // else the next ids begin a second later
+	}
+	return l.Close()
+}

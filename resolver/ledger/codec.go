@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+	"unsafe"
+)
+
+// errRecord is what every value that cannot be decoded comes to: the store is damaged, or is not ours.
+var errRecord = errors.New("a record cannot be decoded")
+
+// An encoder appends values to b.
+type encoder struct{ b []byte }
+
+func (e *encoder) byte(v byte)        { e.b = append(e.b, v) }
+func (e *encoder) uint(v uint64)      { e.b = binary.AppendUvarint(e.b, v) }
+func (e *encoder) int(v int64)        { e.b = binary.AppendVarint(e.b, v) }
+func (e *encoder) raw(v []byte)       { e.b = append(e.b, v...) }
+func (e *encoder) fixed(v int64)      { e.b = appendID(e.b, v) }
+func (e *encoder) string(v string)    { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
+func (e *encoder) micros(t time.Time) { e.fixed(t.UnixMicro()) }
+
+func (e *encoder) bool(v bool) {
+	if v {
+		e.byte(1)
+	} else {
+		e.byte(0)
+	}
+}
+
+// A decoder takes values from the front of s. The first failure sticks: all later calls return zero values. The strings
+// that it returns share s, one allocation a record.
+type decoder struct {
+	s      string
+	failed bool
+}
+
+// borrowingDecoder makes no copy: what it returns is valid as long as b stays as it is.
+func borrowingDecoder(b []byte, version byte) decoder {
+	d := decoder{s: unsafe.String(unsafe.SliceData(b), len(b))}
+	if d.byte() != version {
+		d.fail()
+	}
+	return d
+}
+
+func (d *decoder) fail() { d.s, d.failed = "", true }
+
+// err reports a failure, and bytes that nobody asked for.
+func (d *decoder) err() error {
+	if d.failed || d.s != "" {
+		return errRecord
+	}
+	return nil
+}
+
+func (d *decoder) take(n uint64) string {
+	if n > uint64(len(d.s)) {
+		d.fail()
+		return ""
+	}
+	v := d.s[:n]
+	d.s = d.s[n:]
+	return v
+}
+
+func (d *decoder) byte() byte {
+	if v := d.take(1); v != "" {
+		return v[0]
+	}
+	return 0
+}
+
+func (d *decoder) bool() bool {
+	v := d.byte()
+	if v > 1 {
+		d.fail()
+	}
+	return v == 1
+}
+
+func (d *decoder) uint() uint64 {
+	var v uint64
+	for shift := uint(0); shift < 64; shift += 7 {
+		c := d.byte()
+		if d.failed || shift == 63 && c > 1 {
+			break
+		}
+		v |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return v
+		}
+	}
+	d.fail()
+	return 0
+}
+
+func (d *decoder) int() int64 {
+	u := d.uint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+func (d *decoder) fixed() int64 {
+	v := d.take(8)
+	if len(v) != 8 {
+		return 0
+	}
+	var n uint64
+	for i := range 8 {
+		n = n<<8 | uint64(v[i])
+	}
+	return int64(n)
+}
+
+func (d *decoder) string() string    { return d.take(d.uint()) }
+func (d *decoder) micros() time.Time { return time.UnixMicro(d.fixed()).UTC() }
+
+func (d *decoder) hash() (h [32]byte) {
+	copy(h[:], d.take(32))
+	return h
+}

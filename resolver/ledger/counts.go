@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A mailCounts is how many entries of a project's mail log have each status, by status code from 1 on. There is one row of it
+// for each project that has entries. Every batch that changes entries has their counts in it.
+type mailCounts [len(statusCodes) - 1]uint64
+
+func appendCounts(dst []byte, c *mailCounts) []byte {
+	e := encoder{dst}
+	e.byte(mailVersion)
+	for _, n := range c {
+		e.uint(n)
+	}
+	return e.b
+}
+
+func decodeCounts(rec []byte) (c mailCounts, err error) {
+	d, err := mailDecoder(rec)
+	if err != nil {
+		return c, err
+	}
+	for i := range c {
+		c[i] = d.uint()
+	}
+	return c, d.err()
+}
+
+// entries is how many there are with a status, or for 0 in all.
+func (c *mailCounts) entries(status byte) (n int) {
+	if status != 0 {
+		return int(c[status-1])
+	}
+	for _, k := range c {
+		n += int(k)
+	}
+	return n
+}
+
+func readCounts(get func(key []byte, use func([]byte) error) (bool, error), project int64) (c mailCounts, err error) {
+	_, err = get(appendCountKey(nil, project), func(rec []byte) (err error) {
+		c, err = decodeCounts(rec)
+		return err
+	})
+	return c, err
+}
+
+// count puts into the turn's batch that an entry of a project has gone from a status to another; 0 for none.
+func (t *mailTurn) count(project int64, from, to byte) error {
+	var fewer, more mailCounts
+	if from != 0 {
+		fewer[from-1] = 1
+	}
+	if to != 0 {
+		more[to-1] = 1
+	}
+	return t.recount(project, &fewer, &more)
+}
+
+// recount changes the counts of a project in the batch and, together with it, in memory: what others in the same group have
+// counted is not in the ledger yet.
+func (t *mailTurn) recount(project int64, fewer, more *mailCounts) error {
+	c, there := t.l.mail.counts[project]
+	if !there {
+		var err error
+		if c, err = readCounts(now{t.l.db}.get, project); err != nil {
+			return err
+		}
+	}
+	t.touched = project
+	for i := range c {
+		if c[i] += more[i]; c[i] < fewer[i] {
+			return errRecord
+		}
+		c[i] -= fewer[i]
+	}
+	t.l.mail.counts[project] = c
+	if c.entries(0) == 0 {
+		return t.b.Delete(appendCountKey(nil, project), nil)
+	}
+	return t.b.Set(appendCountKey(nil, project), appendCounts(nil, &c), nil)
+}
+
+// maxCounted is how many projects have their counts in memory.
+const maxCounted = 10_000
+
+// shedCounts keeps the counts in memory within their bound. The caller has the turn, and no batch in the making, which they
+// may be ahead of.
+func (l *Ledger) shedCounts() {
+	if len(l.mail.counts) > l.mail.counted {
+		clear(l.mail.counts)
+	}
+}
+
+// checkStatus reports an entry whose status is none.
+func checkStatus(l *catalog.MailLog) error {
+	if statusCode(l.Status) == 0 {
+		return errors.New("the entry has no status")
+	}
+	return nil
+}
+
+// checkMailCounts compares all counts with the entries: ErrDamaged where they differ.
+func (l *Ledger) checkMailCounts() error {
+	it, err := l.db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	have := make(map[int64]mailCounts)
+	err = eachOf(it, prefixMailLog, func(key, rec []byte) error {
+		status, err := storedStatus(rec)
+		if err == nil {
+			project := projectIn(key)
+			c := have[project]
+			c[status-1]++
+			have[project] = c
+		}
+		return err
+	})
+	if err == nil {
+		err = eachOf(it, prefixMailCount, func(key, rec []byte) error {
+			project := projectIn(key)
+			if c, err := decodeCounts(rec); err != nil || c != have[project] {
+				return joined(err, wrongCounts(project))
+			}
+			delete(have, project)
+			return nil
+		})
+	}
+	if err = errors.Join(err, it.Close()); err != nil {
+		return err
+	}
+	for project := range have {
+		return wrongCounts(project)
+	}
+	return nil
+}
+
+func wrongCounts(project int64) error {
+	return fmt.Errorf("%w: the counts of the mail log of project %d are not those of its entries", ErrDamaged, project)
+}
+
+// eachOf calls f with all keys of a prefix that have a project in them.
+func eachOf(it *pebble.Iterator, prefix byte, f func(key, rec []byte) error) error {
+	it.SetBounds([]byte{prefix}, []byte{prefix + 1})
+	for ok := it.First(); ok; ok = it.Next() {
+		rec, err := it.ValueAndErr()
+		if err == nil && len(it.Key()) < 1+8 {
+			err = errRecord
+		}
+		if err == nil {
+			err = f(it.Key(), rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// projectIn returns the project in a key of the mail log or of its counts.
+func projectIn(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[1:])) }
+
+// joined is err, or where that is nil, otherwise.
+func joined(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}

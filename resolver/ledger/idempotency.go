@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// An expiringKey names what is kept of a send with an idempotency key.
+type expiringKey struct {
+	project int64
+	key     string
+}
+
+func (l *Ledger) idempotency(k expiringKey) (i *catalog.Idempotency, err error) {
+	_, err = now{l.db}.get(appendIdempotencyKey(nil, k.project, k.key), func(rec []byte) (err error) {
+		i, err = decodeIdempotency(k.project, k.key, rec)
+		return err
+	})
+	return i, err
+}
+
+func expired(i *catalog.Idempotency, now time.Time) bool { return !now.Before(i.ExpiresAt) }
+
+// replaceable returns what is kept under a key and has not expired, or nil, with the old expiry deleted.
+func (t *mailTurn) replaceable(k expiringKey, now time.Time) (*catalog.Idempotency, error) {
+	there, err := t.l.idempotency(k)
+	if err != nil || there == nil || !expired(there, now) {
+		return there, err
+	}
+	return nil, t.b.Delete(appendExpiryKey(nil, there.ExpiresAt, k.project, k.key), nil)
+}
+
+// Idempotency returns what is kept under a project's key; false where there is nothing, or it has expired by now.
+func (l *Ledger) Idempotency(project int64, key string, now time.Time) (i catalog.Idempotency, found bool, err error) {
+	err = l.read(func() error {
+		there, err := l.idempotency(expiringKey{project, key})
+		if there != nil && !expired(there, now) {
+			i, found = *there, true
+		}
+		return err
+	})
+	return i, found, err
+}
+
+// AnswerMail notes idem.Answer as the answer to the send that idem.LogID names, where its key is still kept and has none.
+func (l *Ledger) AnswerMail(idem *catalog.Idempotency) error {
+	k, id, answer := expiringKey{idem.ProjectID, idem.Key}, idem.LogID, append([]byte{}, idem.Answer...)
+	err := l.writeMail(l.newBatch(), mailSubject{id, k}, func(t *mailTurn) error {
+		there, err := t.l.idempotency(k)
+		if err != nil || there == nil || there.LogID != id || there.Answer != nil {
+			t.idle = true
+			return err
+		}
+		there.Answer = answer
+		return t.b.Set(appendIdempotencyKey(nil, k.project, k.key), appendIdempotency(nil, there), nil)
+	})
+	if err != nil {
+		return fmt.Errorf("note an answer: %w", err)
+	}
+	return nil
+}
+
+func expiryOf(key []byte) (expires time.Time, k expiringKey, err error) {
+	if len(key) < 1+8+8 {
+		return expires, k, errRecord
+	}
+	return microsOf(key[1:9]), expiringKey{int64(binary.BigEndian.Uint64(key[9:17])), string(key[17:])}, nil
+}
+
+// expiries calls f with all keys, those that expire first first, until it returns an errStop.
+func (l *Ledger) expiries(f func(expires time.Time, k expiringKey) error) error {
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixExpiry}, UpperBound: []byte{prefixExpiry + 1}})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		var expires time.Time
+		var k expiringKey
+		if expires, k, err = expiryOf(it.Key()); err == nil {
+			err = f(expires, k)
+		}
+	}
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return errors.Join(err, it.Error(), it.Close())
+}
+
+// forgetKeys deletes the keys that lead to a mail.
+func (t *mailTurn) forgetKeys(project, id int64) error {
+	return t.l.expiries(func(expires time.Time, k expiringKey) error {
+		if k.project != project {
+			return nil
+		}
+		there, err := t.l.idempotency(k)
+		if err != nil || there == nil || there.LogID != id {
+			return err
+		}
+		return t.dropKey(expires, k)
+	})
+}
+
+func (t *mailTurn) dropKey(expires time.Time, k expiringKey) error {
+	return errors.Join(t.b.Delete(appendExpiryKey(nil, expires, k.project, k.key), nil),
+		t.b.Delete(appendIdempotencyKey(nil, k.project, k.key), nil))
+}
+
+// keysPerTurn bounds how long the expiry of keys holds up other writes.
+const keysPerTurn = 1000
+
+// pruneKeys deletes keys that have expired by now; more says that there may be others.
+func (t *mailTurn) pruneKeys(now time.Time) (more bool, err error) {
+	n := 0
+	err = t.l.expiries(func(expires time.Time, k expiringKey) error {
+		if now.Before(expires) {
+			return errStop
+		}
+		if n++; n > keysPerTurn {
+			more = true
+			return errStop
+		}
+		return t.dropKey(expires, k)
+	})
+	t.idle = n == 0
+	return more, err
+}

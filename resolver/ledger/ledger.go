@@ -1,0 +1,218 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"fingerpost/resolver/pebblefs"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// formatVersion is the version of the key layout in doc.go.
+const formatVersion = 1
+
+// Folder is where the ledger lies in a data directory.
+const Folder = "ledger"
+
+// What Open, the writes, the reads and Err report; test with errors.Is.
+var (
+	ErrLocked      = pebblefs.ErrLocked
+	ErrUnavailable = pebblefs.ErrUnavailable
+	ErrDamaged     = pebblefs.ErrDamaged
+	ErrNewer       = pebblefs.ErrNewer
+	ErrNoStore     = pebblefs.ErrNoStore
+	ErrClosed      = pebblefs.ErrClosed
+)
+
+// MoveAside renames the directory of a damaged ledger, see pebblefs.MoveAside.
+var MoveAside = pebblefs.MoveAside
+
+// ownFiles are the names of files in a ledger's directory that are not Pebble's.
+var ownFiles = []string{highWaterFile, salvageMark}
+
+// Options are the settings of a Ledger. The zero value is of use.
+type Options struct {
+	Logger *slog.Logger // nil: slog.Default. Pebble's own messages come at debug level
+	FS     vfs.FS       // nil: the disk, or memory for a Ledger without a directory
+	// ReadOnly opens a ledger that is there, with everybody else locked out, and changes nothing in it. Where there is none
+	// it is an ErrNoStore. Only the reads may be called.
+	ReadOnly bool
+	damaged  bool // with ReadOnly: whatever can be read, see salvage.go
+}
+
+// A Ledger is an open ledger. Its methods may be called from any goroutine.
+type Ledger struct {
+	dir   string // "" in memory
+	db    *pebble.DB
+	fs    *pebblefs.Dir
+	cache *pebble.Cache
+	log   *slog.Logger
+	mail  mailState
+}
+
+// Open opens or creates the ledger in dir; "" makes one in memory. It returns within the time that the disk needs, also
+// when the disk refuses: errors are ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
+func Open(dir string, o Options) (*Ledger, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	l := &Ledger{dir: dir, log: o.Logger, mail: newMailState(), cache: pebble.NewCache(cacheBytes)}
+	l.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly}, func() {
+		if l.fs.Err() == nil {
+			l.cache.Unref()
+		} else {
+			l.cache.Reserve(cacheBytes) // its blocks go: who has failed cannot close the cache
+		}
+	})
+	l.fs.Spare = l.checkpointDir()
+	if l.fs.Disk && !o.ReadOnly {
+		pebblefs.Narrow(l.fs.Name(), ownFiles, o.Logger)
+	}
+	if err := l.fs.Start(func() error { return l.open(o) }); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Ledger) open(o Options) error {
+	if err := l.fs.Inspect(uint64(pebbleFormat)); err != nil {
+		return err
+	}
+	db, err := pebble.Open(l.fs.Name(), l.pebbleOptions())
+	if err != nil {
+		return err
+	}
+	l.db = db
+	if o.damaged {
+		_ = l.loadMailState() // as all else, as far as it can be read
+		return nil
+	}
+	if err = l.begin(); err != nil {
+		l.fs.EndStart()
+		_ = db.Close() // what begin found is what the caller must know
+	}
+	return err
+}
+
+func (l *Ledger) begin() error {
+	found, err := now{l.db}.get(keyFormat, func(value []byte) error {
+		v, n := binary.Uvarint(value)
+		if n <= 0 {
+			return errRecord
+		}
+		if v > formatVersion {
+			return pebblefs.Newer(l.dir, "ledger format", v, formatVersion)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !found && !l.fs.ReadOnly {
+		if err := l.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), l.durable()); err != nil {
+			return err
+		}
+	}
+	if err := l.loadMailState(); err != nil {
+		return err
+	}
+	if !l.fs.ReadOnly {
+		_ = l.fs.Base().RemoveAll(l.checkpointDir()) // of a process that was killed
+	}
+	return l.fs.Note()
+}
+
+// durable is how a write is committed: memory has no log.
+func (l *Ledger) durable() *pebble.WriteOptions {
+	if l.dir == "" {
+		return pebble.NoSync
+	}
+	return pebble.Sync
+}
+
+// InMemory reports a ledger without a directory.
+func (l *Ledger) InMemory() bool { return l.dir == "" }
+
+// Failed is closed when the ledger can no longer be written. Err then says why.
+func (l *Ledger) Failed() <-chan struct{} { return l.fs.Failed() }
+
+// Err returns nil, or an ErrUnavailable or ErrDamaged that says what happened first. Its text has no path.
+func (l *Ledger) Err() error { return l.fs.Err() }
+
+// Check looks whether the directory is still the one that was opened and fails the ledger when it is not.
+func (l *Ledger) Check() error { return l.fs.Check() }
+
+// Close waits for reads and writes that are under way and closes the ledger; a failed one is abandoned, with its lock
+// given back. Later calls, and a second Close, get ErrClosed.
+func (l *Ledger) Close() error {
+	defer l.mail.mark.close()
+	return l.fs.Close(func() error { return l.db.Close() })
+}
+
+// Settled reports that Settle was called: the store next to the ledger holds no mail.
+func (l *Ledger) Settled() (settled bool, err error) {
+	err = l.read(func() error {
+		settled, err = now{l.db}.get(keySettled, func([]byte) error { return nil })
+		return err
+	})
+	return settled, err
+}
+
+// Settle notes on the disk, with all that was written before, that the mail which an earlier release has kept in the store
+// is in the ledger.
+func (l *Ledger) Settle() error {
+	err := l.read(func() error {
+		return l.fs.Run(func() error { return l.db.Set(keySettled, nil, l.durable()) })
+	})
+	if err != nil {
+		return fmt.Errorf("note that the ledger has all mail: %w", err)
+	}
+	return nil
+}
+
+// sync has all writes on the disk.
+func (l *Ledger) sync() error {
+	if l.dir == "" {
+		return nil
+	}
+	return l.read(func() error {
+		return l.fs.Run(func() error { return l.db.LogData(nil, pebble.Sync) })
+	})
+}
+
+// checkpointDir is where a checkpoint is made and read: in the ledger's directory, because its tables are hard links.
+func (l *Ledger) checkpointDir() string { return filepath.Join(l.fs.Name(), "checkpoint.tmp") }
+
+// Snapshot calls f with a read-only copy of the ledger as it is at one moment, and removes the copy. What fails in making
+// it fails no ledger.
+func (l *Ledger) Snapshot(f func(dir string, copied *Ledger) error) error {
+	dir := l.checkpointDir()
+	defer l.fs.Base().RemoveAll(dir)
+	if err := l.fs.Checkpoint(func() error { return l.db.Checkpoint(dir, pebble.WithFlushedWAL()) }); err != nil {
+		return err
+	}
+	copied, err := Open(dir, Options{FS: l.fs.Base(), Logger: l.log, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(dir, copied), copied.Close())
+}
+
+// Verify reads every record, whose blocks have checksums, and compares the counts of the mail log with its entries.
+func (l *Ledger) Verify() error {
+	return l.read(func() error {
+		it, err := l.db.NewIter(nil)
+		if err != nil {
+			return err
+		}
+		for ok := it.First(); ok && err == nil; ok = it.Next() {
+			_, err = it.ValueAndErr()
+		}
+		return errors.Join(err, it.Error(), it.Close(), l.checkMailCounts())
+	})
+}

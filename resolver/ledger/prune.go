@@ -1,0 +1,136 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// PruneMail deletes the entries of all projects that have ended and were created before a moment, the notes of gaps from
+// before it, and the idempotency keys that have expired by now. What is older and has not ended stays, and its message
+// does. It goes by range deletion, in steps between which others write.
+func (l *Ledger) PruneMail(before, now time.Time) error {
+	err := l.pruneProjects(before)
+	for more := true; more && err == nil; {
+		more, err = l.steps(func(t *mailTurn) (bool, error) { return t.pruneKeys(now) })
+	}
+	if err == nil {
+		err = l.pruneGaps(before)
+	}
+	if err != nil {
+		return fmt.Errorf("prune the mail log: %w", err)
+	}
+	return nil
+}
+
+// steps takes one turn for a step and tells whether another one has to follow.
+func (l *Ledger) steps(step func(t *mailTurn) (more bool, err error)) (more bool, err error) {
+	said := make(chan bool, 1) // not a variable: the turn may outlive the call
+	err = l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+		more, err := step(t)
+		said <- more
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	return <-said, nil
+}
+
+func (l *Ledger) pruneProjects(before time.Time) error {
+	for project := int64(0); ; project++ {
+		found, err := l.nextMailProject(&project)
+		if err != nil || !found {
+			return err
+		}
+		from, edge := appendMailKey(nil, project, mailPos{}), appendMailKey(nil, project, posOf(before, 0))
+		for from != nil { // it is written in turns that have come back
+			if _, err = l.steps(func(t *mailTurn) (more bool, err error) {
+				from, err = t.prune(project, from, edge)
+				return from != nil, err
+			}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// nextMailProject moves project on to the next one that has mail.
+func (l *Ledger) nextMailProject(project *int64) (found bool, err error) {
+	err = l.read(func() error {
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailCount}, UpperBound: []byte{prefixMailCount + 1}})
+		if err != nil {
+			return err
+		}
+		if found = it.SeekGE(appendCountKey(nil, *project)); found {
+			if len(it.Key()) < 1+8 {
+				return errors.Join(errRecord, it.Close())
+			}
+			*project = projectIn(it.Key())
+		}
+		return errors.Join(it.Error(), it.Close())
+	})
+	return found, err
+}
+
+// entriesPerTurn is how many entries are looked at before others may write.
+const entriesPerTurn = 5000
+
+// prune deletes the entries from a key to another that have ended, and returns the key to go on from, nil at the end. What
+// lies side by side goes by range deletion.
+func (t *mailTurn) prune(project int64, from, edge []byte) (next []byte, err error) {
+	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: edge})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close() // its error is looked at
+	var gone, none mailCounts
+	var start []byte // of what goes
+	drop := func(end []byte) error {
+		if start == nil {
+			return nil
+		}
+		first := start
+		start = nil
+		return t.b.DeleteRange(first, end, nil)
+	}
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		if n++; n > entriesPerTurn {
+			next = bytes.Clone(it.Key())
+			break
+		}
+		rec, err := it.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		status, err := storedStatus(rec)
+		if err != nil {
+			return nil, err
+		}
+		if !statusCodes[status].Ended() {
+			if err := drop(it.Key()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		gone[status-1]++
+		if start == nil {
+			start = bytes.Clone(it.Key())
+		}
+	}
+	if err = it.Error(); err != nil {
+		return nil, err
+	}
+	end := edge
+	if next != nil {
+		end = next
+	}
+	if err = drop(end); err == nil && gone.entries(0) > 0 {
+		err = t.recount(project, &gone, &none)
+	}
+	return next, err
+}

@@ -1,0 +1,129 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+func (l *Ledger) queued(id int64) (q queued, found bool, err error) {
+	found, err = now{l.db}.get(appendQueueKey(nil, prefixQueue, id), func(rec []byte) (err error) {
+		q, err = decodeQueued(rec)
+		return err
+	})
+	return q, found, err
+}
+
+func (q *queued) mail(id int64) catalog.QueuedMail {
+	return catalog.QueuedMail{LogID: id, ProjectID: q.project, From: q.from, To: q.to, ExpiresAt: q.expiresAt}
+}
+
+// QueuedMail returns a mail that has not reached its end, with its message; false for any other id.
+func (l *Ledger) QueuedMail(id int64) (m catalog.QueuedMail, found bool, err error) {
+	err = l.read(func() error {
+		it, err := l.db.NewIter(nil) // of one moment: the end takes both away
+		if err != nil {
+			return err
+		}
+		found, err = (moment{it}).queued(id, &m)
+		return errors.Join(err, it.Close())
+	})
+	return m, found, err
+}
+
+func (v moment) queued(id int64, m *catalog.QueuedMail) (found bool, err error) {
+	found, err = v.get(appendQueueKey(nil, prefixQueue, id), func(rec []byte) error {
+		q, err := decodeQueued(rec)
+		*m = q.mail(id)
+		return err
+	})
+	if err != nil || !found {
+		return found, err
+	}
+	whole, err := v.get(appendQueueKey(nil, prefixMessage, id), func(message []byte) error {
+		m.Message = append([]byte{}, message...)
+		return nil
+	})
+	if err == nil && !whole {
+		err = errRecord
+	}
+	return true, err
+}
+
+// EachQueued calls f for all mails that have not reached their end, by id, as they are at one moment, with an empty
+// Message. f must not call the Store; its error ends the walk and is returned.
+func (l *Ledger) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail) error) error {
+	var stopped error
+	err := l.read(func() error {
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixQueue}, UpperBound: []byte{prefixQueue + 1}})
+		if err != nil {
+			return err
+		}
+		logs, err := it.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{}})
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		for ok := it.First(); ok && err == nil && stopped == nil; ok = it.Next() {
+			stopped, err = eachQueued(it, moment{logs}, f)
+		}
+		return errors.Join(err, it.Error(), it.Close(), logs.Close())
+	})
+	if err != nil {
+		return err
+	}
+	return stopped
+}
+
+func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, mail catalog.QueuedMail) error) (stopped, err error) {
+	id, err := lastID(it.Key())
+	if err != nil {
+		return nil, err
+	}
+	rec, err := it.ValueAndErr()
+	if err != nil {
+		return nil, err
+	}
+	q, err := decodeQueued(rec)
+	if err != nil {
+		return nil, err
+	}
+	var log catalog.MailLog
+	pos := posOf(q.created, id)
+	found, err := logs.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
+		return decodeMailLog(&log, q.project, pos, append([]byte(nil), rec...))
+	})
+	if err == nil && !found {
+		err = errRecord
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f(log, q.mail(id)), nil
+}
+
+// ReclaimMail merges the tables of the messages, so that those that were deleted leave the disk.
+func (l *Ledger) ReclaimMail(ctx context.Context) error {
+	return l.read(func() error { return l.db.Compact(ctx, []byte{prefixMessage}, []byte{prefixMessage + 1}, false) })
+}
+
+// AnyQueued reports whether a mail has not reached its end.
+func (l *Ledger) AnyQueued() (any bool, err error) {
+	err = l.scan([]byte{prefixQueue}, func(_, _ []byte) error {
+		any = true
+		return errStop
+	})
+	return any, err
+}
+
+// DoubtQueue marks all queued mails as uncertain, in one batch; nobody else may use the store.
+func (l *Ledger) DoubtQueue() error {
+	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+		return l.EachQueued(func(log catalog.MailLog, _ catalog.QueuedMail) error {
+			log.Uncertain = true
+			return t.b.Set(appendMailKey(nil, log.ProjectID, posOf(log.CreatedAt, log.ID)), appendMailLog(nil, &log), nil)
+		})
+	})
+}

@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// read runs f while the ledger stays open, and fails the ledger where f finds it damaged.
+func (l *Ledger) read(f func() error) error { return l.fs.Use(f) }
+
+// now reads the newest state with each get. use gets the value, which is valid only until it returns.
+type now struct{ db *pebble.DB }
+
+func (n now) get(key []byte, use func([]byte) error) (bool, error) {
+	v, closer, err := n.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = use(v)
+	return true, errors.Join(err, closer.Close())
+}
+
+// A moment reads the state of one moment. It is an iterator and not one of Pebble's snapshots, which need a lock that a
+// failed instance may hold for ever.
+type moment struct{ it *pebble.Iterator }
+
+func (m moment) get(key []byte, use func([]byte) error) (bool, error) {
+	if !m.it.SeekPrefixGE(key) {
+		return false, m.it.Error()
+	}
+	value, err := m.it.ValueAndErr()
+	if err != nil {
+		return false, err
+	}
+	return true, use(value)
+}
+
+// errStop ends a scan whose callback has had enough.
+var errStop = errors.New("stop")
+
+// scan calls f with all keys that begin with prefix, in order, as they were at one moment. Key and value are valid
+// within the call.
+func (l *Ledger) scan(prefix []byte, f func(key, value []byte) error) error {
+	return l.read(func() error {
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+		if err != nil {
+			return err
+		}
+		for ok := it.First(); ok && err == nil; ok = it.Next() {
+			var value []byte
+			if value, err = it.ValueAndErr(); err == nil {
+				err = f(it.Key(), value)
+			}
+		}
+		if errors.Is(err, errStop) {
+			err = nil
+		}
+		return errors.Join(err, it.Error(), it.Close())
+	})
+}

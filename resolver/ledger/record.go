@@ -1,0 +1,162 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// mailVersion is the first byte of every record of mail. One that a later release has written is ErrNewer.
+const mailVersion = 1
+
+// statusCodes are the bytes that stand for the states of a mail, from 1 on.
+var statusCodes = [...]catalog.MailStatus{
+	1: catalog.MailPending, catalog.MailSending, catalog.MailRetrying, catalog.MailSent, catalog.MailFailed, catalog.MailExpired,
+}
+
+// statusCode returns 0 for what is no state.
+func statusCode(s catalog.MailStatus) byte {
+	for c := 1; c < len(statusCodes); c++ {
+		if statusCodes[c] == s {
+			return byte(c)
+		}
+	}
+	return 0
+}
+
+// offsetStatus is where an entry has the byte of its status.
+const offsetStatus = 1
+
+// mailDecoder takes the version off a record of mail. It borrows: what it returns is valid as long as b stays.
+func mailDecoder(b []byte) (decoder, error) {
+	if len(b) > 0 && b[0] > mailVersion {
+		return decoder{}, fmt.Errorf("%w: it has a record of mail of version %d, this release knows up to %d", ErrNewer, b[0], mailVersion)
+	}
+	return borrowingDecoder(b, mailVersion), nil
+}
+
+// maybe writes a time, to the microsecond, in one byte where it is the zero time.
+func (e *encoder) maybe(t time.Time) {
+	e.bool(!t.IsZero())
+	if !t.IsZero() {
+		e.micros(t)
+	}
+}
+
+func (d *decoder) maybe() time.Time {
+	if d.bool() {
+		return d.micros()
+	}
+	return time.Time{}
+}
+
+// appendMailLog leaves out what the key has: project, createdAt and id.
+func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
+	e := encoder{dst}
+	e.byte(mailVersion)
+	e.byte(statusCode(l.Status))
+	e.bool(l.Uncertain)
+	e.string(l.ToEmail)
+	e.string(l.TemplateCode)
+	e.string(l.ProviderType)
+	e.string(l.Subject)
+	e.string(string(l.ErrorCode))
+	e.string(l.ErrorMessage)
+	e.int(int64(l.SMTPCode))
+	e.string(l.MessageID)
+	e.string(l.ServiceName)
+	e.int(int64(l.Attempts))
+	e.maybe(l.SentAt)
+	e.maybe(l.NextAttemptAt)
+	return e.b
+}
+
+// decodeMailLog borrows: the strings of dst lie in rec.
+func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) error {
+	d, err := mailDecoder(rec)
+	if err != nil {
+		return err
+	}
+	status := d.byte()
+	if status == 0 || int(status) >= len(statusCodes) {
+		return errRecord
+	}
+	*dst = catalog.MailLog{
+		ID: at.id(), ProjectID: project, CreatedAt: at.created(), Status: statusCodes[status],
+		Uncertain: d.bool(), ToEmail: d.string(), TemplateCode: d.string(), ProviderType: d.string(), Subject: d.string(),
+		ErrorCode: catalog.Code(d.string()), ErrorMessage: d.string(), SMTPCode: int(d.int()), MessageID: d.string(),
+		ServiceName: d.string(), Attempts: int(d.int()), SentAt: d.maybe(), NextAttemptAt: d.maybe(),
+	}
+	return d.err()
+}
+
+// storedStatus returns the status of an entry without decoding the rest.
+func storedStatus(rec []byte) (byte, error) {
+	if _, err := mailDecoder(rec); err != nil {
+		return 0, err
+	}
+	if len(rec) <= offsetStatus || rec[0] != mailVersion || rec[offsetStatus] == 0 || int(rec[offsetStatus]) >= len(statusCodes) {
+		return 0, errRecord
+	}
+	return rec[offsetStatus], nil
+}
+
+// A queued is the record of a mail in the queue: what its envelope needs, and where its entry stands.
+type queued struct {
+	project   int64
+	created   time.Time
+	from, to  string
+	expiresAt time.Time
+}
+
+func appendQueued(dst []byte, q *queued) []byte {
+	e := encoder{dst}
+	e.byte(mailVersion)
+	e.fixed(q.project)
+	e.micros(q.created)
+	e.string(q.from)
+	e.string(q.to)
+	e.maybe(q.expiresAt)
+	return e.b
+}
+
+// decodeQueued copies.
+func decodeQueued(rec []byte) (q queued, err error) {
+	d, err := mailDecoder(append([]byte(nil), rec...))
+	if err != nil {
+		return q, err
+	}
+	q = queued{project: d.fixed(), created: d.micros(), from: d.string(), to: d.string(), expiresAt: d.maybe()}
+	return q, d.err()
+}
+
+func appendIdempotency(dst []byte, i *catalog.Idempotency) []byte {
+	e := encoder{dst}
+	e.byte(mailVersion)
+	e.raw(i.Request[:])
+	e.fixed(i.LogID)
+	e.micros(i.ExpiresAt)
+	e.bool(i.Answer != nil) // nil means that there is none yet
+	if i.Answer != nil {
+		e.uint(uint64(len(i.Answer)))
+		e.raw(i.Answer)
+	}
+	return e.b
+}
+
+// decodeIdempotency copies.
+func decodeIdempotency(project int64, key string, rec []byte) (*catalog.Idempotency, error) {
+	d, err := mailDecoder(rec)
+	if err != nil {
+		return nil, err
+	}
+	i := &catalog.Idempotency{ProjectID: project, Key: key, Request: d.hash(), LogID: d.fixed(), ExpiresAt: d.micros()}
+	if d.bool() {
+		i.Answer = append([]byte{}, d.string()...)
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return i, nil
+}

@@ -1,0 +1,283 @@
+// Package salvage reads the tables and log files of a damaged Pebble one by one, without its MANIFEST and OPTIONS: what is
+// wrong with one file costs what is in that file only. Of several versions of a key the one with the highest sequence
+// number counts; a deletion is a version.
+//
+// What it returns is a best effort, and not one moment of the database. A file that cannot be read may have held the
+// deletion of what another one still has, and without the MANIFEST a file that Pebble had done with, and not removed yet,
+// looks as good as the others. So its user treats every row as one that may be outdated.
+//
+// A table whose middle is damaged is read from both ends. A log ends where its first damaged record begins.
+//
+// All keys that were asked for are in memory until Close, 100 bytes each, with the values of those that are in the logs.
+// Values in tables are read when they are asked for. Open takes no lock and changes nothing.
+package salvage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/batchrepr"
+	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// errMissing: a value that was there when its table was opened.
+var errMissing = errors.New("a row of a table cannot be read any more")
+
+// Rows are what could be read. They may be used by one goroutine at a time.
+type Rows struct {
+	lower, upper []byte
+	rows         map[string]row
+	gone         []span // range deletions
+	tables       []*sstable.Reader
+	problems     []error
+}
+
+// A row is the newest version of a key.
+type row struct {
+	seq     pebble.SeqNum
+	deleted bool
+	table   *sstable.Reader // nil: value has it
+	value   []byte
+}
+
+// A span is a range of keys that was deleted.
+type span struct {
+	start, end []byte
+	seq        pebble.SeqNum
+}
+
+// Open reads the keys from lower to upper, exclusive, that the files in dir have.
+func Open(fs vfs.FS, dir string, lower, upper []byte) (*Rows, error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{lower: lower, upper: upper, rows: make(map[string]row)}
+	slices.Sort(names) // for the same result every time
+	for _, name := range names {
+		var err error
+		switch number, ext, _ := strings.Cut(name, "."); ext {
+		case "sst":
+			err = r.readTable(fs, filepath.Join(dir, name))
+		case "log":
+			if n, parseErr := strconv.ParseUint(number, 10, 64); parseErr == nil {
+				err = r.readLog(fs, filepath.Join(dir, name), n)
+			}
+		}
+		if err != nil {
+			r.problems = append(r.problems, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	r.deleteSpans()
+	return r, nil
+}
+
+// Problems are what could not be read, by file.
+func (r *Rows) Problems() []error { return r.problems }
+
+// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within
+// the call. A value that cannot be read is left out and becomes a problem.
+func (r *Rows) Each(prefix byte, f func(key, value []byte) error) error {
+	var keys []string
+	for key, row := range r.rows {
+		if key[0] == prefix && !row.deleted {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		value, err := r.value(key)
+		if err != nil {
+			r.problems = append(r.problems, err)
+			continue
+		}
+		if err := f([]byte(key), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get calls f with the value of a key, if there is one.
+func (r *Rows) Get(key []byte, f func(value []byte) error) (found bool, err error) {
+	if row, there := r.rows[string(key)]; !there || row.deleted {
+		return false, nil
+	}
+	value, err := r.value(string(key))
+	if err != nil {
+		return false, err
+	}
+	return true, f(value)
+}
+
+// Close closes the tables.
+func (r *Rows) Close() (err error) {
+	for _, t := range r.tables {
+		err = errors.Join(err, t.Close())
+	}
+	r.tables, r.rows = nil, nil
+	return err
+}
+
+func (r *Rows) value(key string) ([]byte, error) {
+	row := r.rows[key]
+	if row.table == nil {
+		return row.value, nil
+	}
+	it, err := r.iterate(row.table)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close() // its error is the value's
+	for kv := it.SeekGE([]byte(key), 0); kv != nil && string(kv.K.UserKey) == key; kv = it.Next() {
+		if kv.SeqNum() == row.seq {
+			value, _, err := kv.Value(nil)
+			return bytes.Clone(value), err
+		}
+	}
+	return nil, errors.Join(errMissing, it.Error())
+}
+
+// take notes a version of a key, unless a newer one is known.
+func (r *Rows) take(key []byte, found row) {
+	if bytes.Compare(key, r.lower) < 0 || bytes.Compare(key, r.upper) >= 0 {
+		return
+	}
+	if have, there := r.rows[string(key)]; !there || have.seq < found.seq {
+		r.rows[string(key)] = found
+	}
+}
+
+// deleteSpans applies the range deletions to what is older.
+func (r *Rows) deleteSpans() {
+	for key, row := range r.rows {
+		for _, s := range r.gone {
+			if row.seq < s.seq && string(s.start) <= key && key < string(s.end) {
+				row.deleted = true
+				r.rows[key] = row
+				break
+			}
+		}
+	}
+}
+
+func (r *Rows) iterate(t *sstable.Reader) (sstable.Iterator, error) {
+	return t.NewIter(sstable.NoTransforms, r.lower, r.upper, sstable.AssertNoBlobHandles)
+}
+
+func (r *Rows) readTable(fs vfs.FS, name string) error {
+	file, err := fs.Open(name)
+	if err != nil {
+		return err
+	}
+	readable, err := sstable.NewSimpleReadable(file)
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	t, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
+	if err != nil {
+		return err // it has closed the file
+	}
+	r.tables = append(r.tables, t)
+	it, err := r.iterate(t)
+	if err != nil {
+		return err
+	}
+	for kv := it.First(); kv != nil; kv = it.Next() {
+		r.take(kv.K.UserKey, row{seq: kv.SeqNum(), deleted: !isSet(kv.Kind()), table: t})
+	}
+	if err = it.Error(); err != nil { // of a damaged block; what lies behind the last one is still there
+		for kv := it.Last(); kv != nil; kv = it.Prev() {
+			r.take(kv.K.UserKey, row{seq: kv.SeqNum(), deleted: !isSet(kv.Kind()), table: t})
+		}
+	}
+	_ = it.Close() // err has its error
+	return errors.Join(err, r.readSpans(t))
+}
+
+func isSet(kind pebble.InternalKeyKind) bool {
+	return kind == pebble.InternalKeyKindSet || kind == pebble.InternalKeyKindSetWithDelete
+}
+
+// readSpans reads a table's range deletions.
+func (r *Rows) readSpans(t *sstable.Reader) error {
+	it, err := t.NewRawRangeDelIter(context.Background(), sstable.NoFragmentTransforms, sstable.NoReadEnv)
+	if err != nil || it == nil {
+		return err
+	}
+	defer it.Close()
+	s, err := it.First()
+	for ; err == nil && s != nil; s, err = it.Next() {
+		if len(s.Keys) > 0 { // the newest one comes first
+			r.gone = append(r.gone, span{bytes.Clone(s.Start), bytes.Clone(s.End), s.Keys[0].SeqNum()})
+		}
+	}
+	return err
+}
+
+// readLog reads the batches of a log. A log that was in use ends with what its last record left over of an earlier file,
+// which is no damage.
+func (r *Rows) readLog(fs vfs.FS, name string, number uint64) error {
+	file, err := fs.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // it was only read
+	for records := newReader(record.NewReader, file, number); ; {
+		one, err := records.Next()
+		if err == io.EOF || record.IsInvalidRecord(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		batch, err := io.ReadAll(one)
+		if record.IsInvalidRecord(err) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err == nil {
+			err = r.readBatch(batch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// newReader names the type of a log's number, which Pebble does not export.
+func newReader[N ~uint64](create func(io.Reader, N) *record.Reader, file io.Reader, number uint64) *record.Reader {
+	return create(file, N(number))
+}
+
+func (r *Rows) readBatch(batch []byte) error {
+	header, ok := batchrepr.ReadHeader(batch)
+	if !ok {
+		return errors.New("a record of the log is no batch")
+	}
+	seq := header.SeqNum
+	for entries := batchrepr.Read(batch); ; {
+		kind, key, value, ok, err := entries.Next()
+		if !ok || err != nil {
+			return err
+		}
+		switch {
+		case kind == pebble.InternalKeyKindLogData:
+			continue // has no sequence number
+		case kind == pebble.InternalKeyKindRangeDelete:
+			r.gone = append(r.gone, span{key, value, seq})
+		default:
+			r.take(key, row{seq: seq, deleted: !isSet(kind), value: value})
+		}
+		seq++
+	}
+}

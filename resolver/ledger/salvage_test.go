@@ -1,0 +1,164 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/pebblefs"
+)
+
+// TestSalvageLeavesOut: a mail whose sender was told that it is refused is not recovered from a damaged store, nor is its key.
+func TestSalvageLeavesOut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	before, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mails, refused = 3, 2
+	at := func(id int64) time.Time { return mailEpoch.Add(time.Duration(id) * time.Second) }
+	for id := int64(1); id <= mails; id++ {
+		log, mail := newMail(1, id, at(id))
+		if _, err := before.AcceptMail(log, mail, idempotencyOf(log, fmt.Sprint("key-", id)), mailEpoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	aside := dir + ".damaged-1"
+	if err := os.Rename(dir, aside); err != nil {
+		t.Fatal(err)
+	}
+	s := mailStore(t, dir, Options{})
+	v, err := s.OpenSalvage(aside, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.LeaveOut([]int64{refused})
+	if err := v.Queue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Log(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if gap, err := v.Close(mailEpoch); err != nil || gap.Entries != mails-1 || gap.Queued != mails-1 || !gap.Complete {
+		t.Errorf("%+v, %v", gap, err)
+	}
+	for id := int64(1); id <= mails; id++ {
+		_, entry, err1 := s.MailLog(1, id)
+		_, queued, err2 := s.QueuedMail(id)
+		key, kept, err3 := s.Idempotency(1, fmt.Sprint("key-", id), mailEpoch)
+		if want := id != refused; entry != want || queued != want || kept != want || err1 != nil || err2 != nil || err3 != nil {
+			t.Errorf("mail %d: entry %v, queued %v, key %v %v, want %v; %v, %v, %v", id, entry, queued, kept, key, want, err1, err2, err3)
+		}
+	}
+}
+
+// TestSalvageFileByFile removes, and damages, each file of a ledger: what is in the others is recovered, so that a MANIFEST,
+// OPTIONS, a marker or a log in which nothing is left to be read costs nothing.
+func TestSalvageFileByFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ledger")
+	const mails, starts = 90, 3
+	at := func(id int64) time.Time { return mailEpoch.Add(time.Duration(id) * time.Second) }
+	for start := range int64(starts) { // each makes a table of the log before
+		l, err := Open(dir, Options{Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := start*mails/starts + 1; id <= (start+1)*mails/starts; id++ {
+			log, mail := newMail(1, id, at(id))
+			if _, err := l.AcceptMail(log, mail, idempotencyOf(log, fmt.Sprint("key-", id)), mailEpoch); err != nil {
+				t.Fatal(err)
+			}
+			if id%3 > 0 {
+				log.Status = catalog.MailSent
+				if err := l.UpdateMail(log); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	for _, e := range names {
+		if !pebblefs.IsStoreFile(e.Name()) {
+			continue
+		}
+		files++
+		data := strings.HasSuffix(e.Name(), ".sst") || strings.HasSuffix(e.Name(), ".log")
+		for _, flip := range []bool{false, true} {
+			what := fmt.Sprintf("%s, flipped %v", e.Name(), flip)
+			top := t.TempDir()
+			aside := filepath.Join(top, "ledger.damaged-1")
+			if err := os.CopyFS(aside, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(aside, e.Name())
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case !flip:
+				err = os.Remove(name)
+			case len(b) > 0:
+				b[len(b)/2] ^= 0x55
+				err = os.WriteFile(name, b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := mailStore(t, filepath.Join(top, "ledger"), Options{Logger: quiet})
+			v, err := l.OpenSalvage(aside, quiet)
+			if err != nil {
+				t.Fatal(what, err)
+			}
+			if err := errors.Join(v.Queue(t.Context()), v.Log(t.Context())); err != nil {
+				t.Fatal(what, err)
+			}
+			gap, err := v.Close(mailEpoch)
+			if err != nil {
+				t.Fatal(what, err)
+			}
+			t.Logf("%s: %+v", what, gap)
+			if !data && (gap.Entries != mails || gap.Queued != mails/3 || gap.Lost != 0) {
+				t.Errorf("%s: %+v", what, gap)
+			}
+			if strings.HasSuffix(e.Name(), ".sst") && !flip && (gap.Complete || gap.Entries < mails/starts) {
+				t.Errorf("%s: %+v", what, gap)
+			}
+			for id := int64(1); id <= mails; id++ {
+				log, found, err := l.MailLog(1, id)
+				_, queued, queuedErr := l.QueuedMail(id)
+				if err != nil || queuedErr != nil || queued && (log.Status.Ended() || !found) {
+					t.Errorf("%s: mail %d is %s, queued %v, %v, %v", what, id, log.Status, queued, err, queuedErr)
+				}
+				if queued && id%3 > 0 && !log.Uncertain {
+					t.Errorf("%s: mail %d was sent, and would be sent again as one that was not", what, id)
+				}
+			}
+			if err := l.Verify(); err != nil {
+				t.Error(what, err)
+			}
+			l.Close()
+		}
+	}
+	if files < 6 {
+		t.Errorf("%d files are too few", files)
+	}
+}
+
+var quiet = slog.New(slog.DiscardHandler)

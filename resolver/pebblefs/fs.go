@@ -1,0 +1,336 @@
+package pebblefs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options are the settings of an FS. The zero value is of use.
+type Options struct {
+	// ReadOnly: nothing is written but, where that is possible, the lock.
+	ReadOnly bool
+	// Spare is a folder outside the barrier, for checkpoints: what fails there fails the backup only. "" for none.
+	Spare string
+	// AtEase reports whether flushes and merges rest between their writes. Nil: they do not.
+	AtEase func() bool
+}
+
+// An FS is the fail-stop file system that Pebble sees: base with a Barrier around every operation that changes it. Reads
+// pass.
+type FS struct {
+	vfs.FS
+	*Barrier
+	Options
+	Disk   bool // the real disk lies below, not memory
+	lock   heldLock
+	tables keptTables
+}
+
+// New returns a fail-stop file system over base.
+func New(base vfs.FS, o Options) *FS {
+	return &FS{FS: base, Barrier: newBarrier(), Options: o, Disk: vfs.Root(base) == vfs.Default}
+}
+
+// Base is the file system below, without the barrier.
+func (f *FS) Base() vfs.FS { return f.FS }
+
+// KeepTable holds a table open, see keptTables.
+func (f *FS) KeepTable(name string) {
+	if f.Disk {
+		f.tables.keep(f.FS, name)
+	}
+}
+
+// CloseTables closes the tables that are held open.
+func (f *FS) CloseTables() { f.tables.closeAll() }
+
+// Unlock gives the lock back. It only keeps others out, so a failure changes nothing for this process.
+func (f *FS) Unlock() { _ = f.lock.Close() }
+
+// spared reports whether a path belongs to a checkpoint in the making: what fails there fails the backup, not the store.
+func (f *FS) spared(name string) bool {
+	rest, below := strings.CutPrefix(name, f.Spare)
+	return below && f.Spare != "" && (rest == "" || rest[0] == filepath.Separator)
+}
+
+// RootCause drops the layers that only repeat the path.
+func RootCause(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	var no syscall.Errno
+	switch {
+	case errors.As(err, &no):
+		return no
+	case errors.As(err, &pe):
+		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
+	}
+	return err
+}
+
+// Unwrap is for vfs.Root.
+func (f *FS) Unwrap() vfs.FS { return f.FS }
+
+// open ends an operation that yields a file for writing.
+func (f *FS) open(op, name string, opened vfs.File, err error) (vfs.File, error) {
+	f.leave(op, filepath.Base(name), err)
+	guarded := &file{File: opened, barrier: f.Barrier, name: filepath.Base(name)}
+	if IsTable(name) {
+		guarded.atEase = f.AtEase
+	}
+	return guarded, nil
+}
+
+func (f *FS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.spared(name) {
+		file, err := f.FS.Create(name, c)
+		f.private(name, PrivateFile)
+		return file, err
+	}
+	f.enter()
+	file, err := f.FS.Create(name, c)
+	f.private(name, PrivateFile)
+	if err == nil && f.Disk && IsTable(name) {
+		f.tables.keep(f.FS, name)
+	}
+	return f.open("create", name, file, err)
+}
+
+// Open opens for reading, also a table whose directory is gone.
+func (f *FS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	file, err := f.FS.Open(name, opts...)
+	if err != nil && f.Disk && IsTable(name) {
+		return f.tables.open(name, err)
+	}
+	return file, err
+}
+
+func (f *FS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if f.spared(name) {
+		return f.FS.OpenReadWrite(name, c, opts...)
+	}
+	f.enter()
+	file, err := f.FS.OpenReadWrite(name, c, opts...)
+	f.private(name, PrivateFile)
+	return f.open("open", name, file, err)
+}
+
+func (f *FS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f.enter()
+	file, err := f.FS.ReuseForWrite(oldname, newname, c)
+	return f.open("rename", newname, file, err)
+}
+
+// OpenDir yields the handle by which the directory is fsynced.
+func (f *FS) OpenDir(name string) (vfs.File, error) {
+	if f.spared(name) {
+		return f.FS.OpenDir(name)
+	}
+	f.enter()
+	file, err := f.FS.OpenDir(name)
+	return f.open("open", name, file, err)
+}
+
+func (f *FS) Link(oldname, newname string) error {
+	if f.spared(newname) {
+		return f.FS.Link(oldname, newname)
+	}
+	f.enter()
+	err := f.FS.Link(oldname, newname)
+	if err == nil && f.Disk && IsTable(newname) {
+		f.tables.keep(f.FS, newname)
+	}
+	return f.expect("link", newname, err, fs.ErrExist)
+}
+
+func (f *FS) Rename(oldname, newname string) error {
+	if f.spared(newname) {
+		return f.FS.Rename(oldname, newname)
+	}
+	f.enter()
+	return f.expect("rename", newname, f.FS.Rename(oldname, newname), nil)
+}
+
+// Remove lets "not there" pass: Pebble removes what an interrupted run may have left.
+func (f *FS) Remove(name string) error {
+	if f.spared(name) {
+		return f.FS.Remove(name)
+	}
+	f.enter()
+	f.tables.drop(name)
+	return f.expect("remove", name, f.FS.Remove(name), fs.ErrNotExist)
+}
+
+func (f *FS) RemoveAll(name string) error {
+	if f.spared(name) {
+		return f.FS.RemoveAll(name)
+	}
+	f.enter()
+	return f.expect("remove", name, f.FS.RemoveAll(name), fs.ErrNotExist)
+}
+
+func (f *FS) MkdirAll(dir string, _ os.FileMode) error {
+	if f.spared(dir) {
+		return f.mkdir(dir)
+	}
+	f.enter()
+	return f.expect("create", dir, f.mkdir(dir), nil)
+}
+
+// mkdir makes a private folder. One that is there is left to Narrow.
+func (f *FS) mkdir(dir string) error {
+	_, err := f.FS.Stat(dir)
+	made := f.FS.MkdirAll(dir, PrivateDir)
+	if err != nil {
+		f.private(dir, PrivateDir)
+	}
+	return made
+}
+
+// private sets the mode of what was made, since Pebble's files are open to all that the umask lets in. A file system
+// without modes is not the store's fault, and Narrow tells of it.
+func (f *FS) private(name string, mode os.FileMode) {
+	if f.Disk {
+		_ = os.Chmod(name, mode)
+	}
+}
+
+// expect ends an operation; Pebble gets to see an error that it can deal with.
+func (f *FS) expect(op, name string, err, fine error) error {
+	if fine != nil && errors.Is(err, fine) {
+		f.leave(op, filepath.Base(name), nil)
+		return err
+	}
+	f.leave(op, filepath.Base(name), err)
+	return nil
+}
+
+// Lock keeps the lock, so that Unlock gives it back also where Pebble can no longer be closed.
+func (f *FS) Lock(name string) (io.Closer, error) {
+	var closer io.Closer
+	var err error
+	switch {
+	case f.Disk && f.ReadOnly:
+		closer, err = lockForReading(name)
+	case f.Disk:
+		closer, err = LockFile(name)
+	default:
+		closer, err = f.FS.Lock(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.lock.hold(closer)
+	return &f.lock, nil
+}
+
+// A heldLock is closed once, by Pebble or by Unlock.
+type heldLock struct {
+	mu     sync.Mutex // guards closer
+	closer io.Closer
+}
+
+func (l *heldLock) hold(c io.Closer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closer = c
+}
+
+// Close gives the lock back; again, or where none is held, it does nothing.
+func (l *heldLock) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closer == nil {
+		return nil
+	}
+	err := l.closer.Close()
+	l.closer = nil
+	return err
+}
+
+// A file puts the barrier around a file that was opened for writing, or a directory opened for fsync.
+type file struct {
+	vfs.File
+	barrier *Barrier
+	name    string
+
+	atEase func() bool // of a table: whether who writes it takes its time; nil for other files
+	from   time.Time   // when Write ended last
+}
+
+func (f *file) Write(p []byte) (n int, err error) {
+	f.barrier.enter()
+	n, err = f.File.Write(p)
+	f.barrier.leave("write", f.name, err)
+	f.rest()
+	return n, nil
+}
+
+// longestRest is what a flush or compaction pauses at most at a time.
+const longestRest = 2 * time.Millisecond
+
+// rest makes who writes a table pause as long as it has worked since its last write. Pebble merges as fast as it can,
+// which after a change of many files takes a whole core for seconds, and on a small machine that core is one that
+// requests wait for. Nobody waits for a merge, unless writes get ahead of it.
+func (f *file) rest() {
+	if f.atEase == nil || !f.atEase() {
+		f.from = time.Time{}
+		return
+	}
+	if !f.from.IsZero() {
+		time.Sleep(min(time.Since(f.from), longestRest))
+	}
+	f.from = time.Now()
+}
+
+func (f *file) WriteAt(p []byte, off int64) (n int, err error) {
+	f.barrier.enter()
+	n, err = f.File.WriteAt(p, off)
+	f.barrier.leave("write", f.name, err)
+	return n, nil
+}
+
+func (f *file) Sync() error {
+	f.barrier.enter()
+	f.barrier.leave("sync", f.name, f.File.Sync())
+	return nil
+}
+
+func (f *file) SyncData() error {
+	f.barrier.enter()
+	f.barrier.leave("sync", f.name, f.File.SyncData())
+	return nil
+}
+
+func (f *file) SyncTo(length int64) (fullSync bool, err error) {
+	f.barrier.enter()
+	fullSync, err = f.File.SyncTo(length)
+	f.barrier.leave("sync", f.name, err)
+	return fullSync, nil
+}
+
+// Preallocate may fail: it is an optimisation, many file systems lack it, and Pebble ignores its error. A disk without
+// room shows in the write that follows.
+func (f *file) Preallocate(offset, length int64) error {
+	f.barrier.enter()
+	err := f.File.Preallocate(offset, length)
+	f.barrier.leave("", "", nil)
+	return err
+}
+
+// Close can be where a network file system reports that it could not write.
+func (f *file) Close() error {
+	f.barrier.enter()
+	f.barrier.leave("close", f.name, f.File.Close())
+	return nil
+}

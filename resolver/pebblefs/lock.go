@@ -1,0 +1,86 @@
+//go:build unix
+
+package pebblefs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// LockFile takes the lock of a data directory: flock on the file name, in which the holder's pid stands. The lock
+// decides; the pid only informs, so an old one in a file that nobody has locked means nothing.
+//
+// Pebble's own lock is fcntl's, which belongs to the process and is kept in a table by name: a directory whose first
+// instance has failed could never be opened again, and one that was replaced while open would look free. A flock
+// belongs to the open file, so both come out right.
+func LockFile(name string) (io.Closer, error) {
+	f, err := OpenPrivate(name, os.O_RDWR|syscall.O_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f); err != nil {
+		return nil, err
+	}
+	// A full disk must not keep the store from being read: a pid that cannot be written is left out.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f, nil
+}
+
+// lockForReading takes the same lock where the directory may be one that cannot be written. Without a lock file there
+// is nobody to keep out: who can write makes one.
+func lockForReading(name string) (io.Closer, error) {
+	closer, err := LockFile(name)
+	if !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) {
+		return closer, err
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return io.NopCloser(nil), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// flock locks f, or closes it and says why not.
+func flock(f *os.File) error {
+	var err error
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = &LockedError{Dir: filepath.Dir(f.Name()), PID: readPID(f)}
+	} else if err != nil {
+		err = &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+	if err != nil {
+		f.Close()
+	}
+	return err
+}
+
+// readPID returns 0 for what is no pid.
+func readPID(f *os.File) int {
+	b := make([]byte, 32)
+	n, _ := f.ReadAt(b, 0)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n])))
+	if err != nil || pid < 1 {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,26 @@
+package store
+
+import "fingerpost/resolver/pebblefs"
+
+// What Open, Apply, the reads and Err report; test with errors.Is.
+var (
+	ErrLocked      = pebblefs.ErrLocked
+	ErrUnavailable = pebblefs.ErrUnavailable
+	ErrDamaged     = pebblefs.ErrDamaged
+	ErrNewer       = pebblefs.ErrNewer
+	ErrNoStore     = pebblefs.ErrNoStore
+	ErrClosed      = pebblefs.ErrClosed
+)
+
+// A LockedError says who has the data directory. It is an ErrLocked.
+type LockedError = pebblefs.LockedError
+
+// Probe and MoveAside are what a caller may do with a directory on which no Store is open. MoveAside leaves the ledger.
+var (
+	Probe     = pebblefs.Probe
+	MoveAside = pebblefs.MoveFilesAside
+)
+
+// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and what an earlier release has kept of
+// mail.
+var ownFiles = []string{"ledger", "mail-witness", "mail-salvage"}

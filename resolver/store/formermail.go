@@ -1,0 +1,76 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// mailPrefixes are the first bytes of the keys under which earlier releases have kept mail in the store. The ledger has it
+// now, under the same keys. No other key of the store begins with a capital letter.
+var mailPrefixes = []byte("EGILMNQX")
+
+// FormerMail are the records of mail that an earlier release has left in the store.
+type FormerMail struct{ s *Store }
+
+// FormerMail returns the records of mail that an earlier release has left in the store; false where there are none.
+func (s *Store) FormerMail() (m FormerMail, found bool, err error) {
+	m = FormerMail{s}
+	for _, prefix := range mailPrefixes {
+		err = m.Each(prefix, func(_, _ []byte) error { found = true; return errStop })
+		if found || err != nil {
+			break
+		}
+	}
+	return m, found, err
+}
+
+// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within the
+// call.
+func (m FormerMail) Each(prefix byte, f func(key, value []byte) error) error {
+	var stopped error // is no error of the store
+	err := m.s.scan([]byte{prefix}, func(key, value []byte) error {
+		if stopped = f(key, value); stopped != nil {
+			return errStop
+		}
+		return nil
+	})
+	if err == nil && !errors.Is(stopped, errStop) {
+		err = stopped
+	}
+	return err
+}
+
+// Get calls f with the value of a key, if there is one.
+func (m FormerMail) Get(key []byte, f func(value []byte) error) (found bool, err error) {
+	var failed error
+	err = m.s.read(func() error {
+		found, err = now{m.s.db}.get(key, func(value []byte) error { failed = f(value); return nil })
+		return err
+	})
+	return found, errors.Join(err, failed)
+}
+
+// Drop deletes the records, on the disk when it returns: the ledger must have them before.
+func (m FormerMail) Drop() error {
+	s := m.s
+	s.write.Lock()
+	defer s.write.Unlock()
+	err := s.read(func() error {
+		b := s.db.NewBatch()
+		var err error
+		for _, prefix := range mailPrefixes {
+			err = errors.Join(err, b.DeleteRange([]byte{prefix}, []byte{prefix + 1}, nil))
+		}
+		sync := pebble.Sync
+		if s.dir == "" {
+			sync = pebble.NoSync // memory has no log
+		}
+		return errors.Join(err, s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
+	})
+	if err != nil {
+		return fmt.Errorf("drop the mail that is in the ledger: %w", err)
+	}
+	return nil
+}

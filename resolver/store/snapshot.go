@@ -1,0 +1,83 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// InspectCacheBytes is a block cache that is enough to look into a store once.
+const InspectCacheBytes = 8 << 20
+
+// Format and PebbleFormat are the newest formats that this release reads.
+const (
+	Format       = formatVersion
+	PebbleFormat = uint64(pebbleFormat)
+)
+
+// checkpointDir is where a checkpoint is made and read: in the store's directory, because its tables are hard links.
+func (s *Store) checkpointDir() string { return filepath.Join(s.dirName(), "checkpoint.tmp") }
+
+// InMemory reports a store without a directory.
+func (s *Store) InMemory() bool { return s.dir == "" }
+
+// FS is the file system that the store lies on.
+func (s *Store) FS() vfs.FS { return s.fs.Base() }
+
+// Snapshot calls f with a read-only copy of the store as it is at one moment, and removes the copy: every change whose Apply
+// has returned before is in it, none in part. Reads and writes go on meanwhile. The disk holds for so long what compactions
+// would have freed, and a copy of the log. What fails in making the copy fails no store.
+func (s *Store) Snapshot(f func(dir string, copied *Store) error) error {
+	dir := s.checkpointDir()
+	defer s.fs.Base().RemoveAll(dir)
+	if err := s.fs.Checkpoint(func() error { return s.db.Checkpoint(dir, pebble.WithFlushedWAL()) }); err != nil {
+		return err
+	}
+	copied, err := Open(dir, Options{FS: s.fs.Base(), CacheBytes: InspectCacheBytes, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(dir, copied), copied.Close())
+}
+
+// Formats returns the formats of the store's directory: its layout's, and Pebble's.
+func (s *Store) Formats() (layout, ofPebble uint64, err error) {
+	err = s.read(func() error {
+		if layout, err = s.uint(keyFormat); errors.Is(err, pebble.ErrNotFound) { // of an empty one
+			err = nil
+		}
+		ofPebble = uint64(s.db.FormatMajorVersion())
+		return err
+	})
+	return max(layout, 1), ofPebble, err
+}
+
+// Verify reads every record, whose blocks have checksums, and counts projects and domains.
+func (s *Store) Verify() error {
+	return s.read(func() error {
+		it, err := s.db.NewIter(nil)
+		if err != nil {
+			return err
+		}
+		var have Counts
+		for ok := it.First(); ok && err == nil; ok = it.Next() {
+			switch key := it.Key(); key[0] {
+			case prefixProject:
+				have.Projects++
+			case prefixDomain:
+				have.Domains++
+			}
+			_, err = it.ValueAndErr()
+		}
+		err = errors.Join(err, it.Error(), it.Close())
+		_, importing := s.uint(keyImporting) // nil: half of it may be there, and Open wipes it
+		if want := s.Counts(); err == nil && importing != nil && (have.Projects != want.Projects || have.Domains != want.Domains) {
+			err = fmt.Errorf("%w: it holds %d projects and %d domains, and has counted %d and %d",
+				ErrDamaged, have.Projects, have.Domains, want.Projects, want.Domains)
+		}
+		return err
+	})
+}
