@@ -37,7 +37,7 @@ func (r *Resolver) Fill(c *catalog.Change) error {
 }
 
 // An applier is store.Store.Apply or Fill.
-type applier func(*store.Store, *catalog.Change, time.Time, func(next *store.Preview)) (*store.Effect, error)
+type applier func(*store.Store, *catalog.Change, time.Time, func()) (*store.Effect, error)
 
 // apply commits a change to the store that takes writes, or to the one that takes over. The caller holds applying.
 func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error) {
@@ -64,7 +64,7 @@ func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error
 // applyTo follows the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*store.Effect, error) {
 	began := false
-	effect, err := apply(st, c, r.options.Now(), func(*store.Preview) {
+	effect, err := apply(st, c, r.options.Now(), func() {
 		began = true
 		r.beginChange(st)
 	})

@@ -74,7 +74,7 @@ func TestStoreIsPrivate(t *testing.T) {
 			must(t, os.Remove(markers[0]))
 			r.start()
 			r.private("damaged", ".fingerpost", ".fingerpost.damaged-*")
-			if strings.Contains(r.logged(), "0700") {
+			if strings.Contains(r.logged(), `"mode":"0700"`) {
 				t.Errorf("a warning without a reason: %s", r.logged())
 			}
 		})

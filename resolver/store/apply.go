@@ -66,22 +66,21 @@ type DomainEffect struct {
 // own content differs, for a project its own fields without the settings. A block that moved between two files of the
 // Change is not touched.
 //
-// committing is called once all that can fail for reasons of its own has been done, right before readers may see the
-// change; not at all where it comes to nothing. A large change gives it a Preview, and may take its time there; else
-// next is nil.
+// Apply calls committing when everything that can fail for reasons of its own is done, right before readers may see the
+// change; it does not call it where nothing changes.
 //
 // After ErrUnavailable or ErrDamaged nothing more can be written and the change may or may not be visible; any other
 // error means that nothing was done.
-func (s *Store) Apply(c *catalog.Change, now time.Time, committing func(next *Preview)) (*Effect, error) {
+func (s *Store) Apply(c *catalog.Change, now time.Time, committing func()) (*Effect, error) {
 	return s.apply(c, now, 1, committing)
 }
 
 // Fill is Apply without a new generation: for all but the last part of a first load, and for rows alone.
-func (s *Store) Fill(c *catalog.Change, now time.Time, committing func(next *Preview)) (*Effect, error) {
+func (s *Store) Fill(c *catalog.Change, now time.Time, committing func()) (*Effect, error) {
 	return s.apply(c, now, 0, committing)
 }
 
-func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, committing func(next *Preview)) (*Effect, error) {
+func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, committing func()) (*Effect, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.fs.Err(); err != nil {
@@ -134,13 +133,13 @@ func (s *Store) output(c *catalog.Change) (output, error) {
 	return s.newBulk()
 }
 
-func (s *Store) commitOutput(o output, committing func(next *Preview)) error {
+func (s *Store) commitOutput(o output, committing func()) error {
 	var err error
 	if b, ok := o.(*bulk); ok {
 		err = s.commitBulk(b, committing)
 	} else {
 		b := o.(*pebble.Batch)
-		committing(nil)
+		committing()
 		err = s.commit(b)
 	}
 	return err

@@ -335,7 +335,7 @@ func TestPinnedDomainMovesBetweenProjects(t *testing.T) {
 func TestFillTakesNoGeneration(t *testing.T) {
 	s := open(t, "", store.Options{})
 	c := change(file("a.hcl", declare(block("a", "a.example"))))
-	e, err := s.Fill(c, noon, func(*store.Preview) {})
+	e, err := s.Fill(c, noon, func() {})
 	if err != nil || e.Generation != 0 || s.Generation() != 0 {
 		t.Errorf("fill: %+v, %v", e, err)
 	}
@@ -348,7 +348,7 @@ func TestDeclaredWithoutRowIsRefused(t *testing.T) {
 	s := open(t, "", store.Options{})
 	f := file("a.hcl", declare(block("a", "a.example")))
 	f.Row = nil
-	if _, err := s.Apply(change(f), noon, func(*store.Preview) {}); err == nil {
+	if _, err := s.Apply(change(f), noon, func() {}); err == nil {
 		t.Fatal("accepted")
 	}
 	if getProject(t, s, "a") != nil || s.Generation() != 0 || s.Err() != nil {

@@ -74,7 +74,7 @@ func TestProjectBesideItsDomains(t *testing.T) {
 		beside  bool
 	}{{3, true}, {3, true}, {maxBeside, true}, {maxBeside + 1, false}, {maxBeside + 1, false}, {maxBeside, true}, {1, true}} {
 		want := fmt.Sprint("name ", i)
-		if _, err := s.Apply(crowd(want, step.domains), midnight.Add(time.Duration(i)*time.Hour), func(*Preview) {}); err != nil {
+		if _, err := s.Apply(crowd(want, step.domains), midnight.Add(time.Duration(i)*time.Hour), func() {}); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []int{0, step.domains - 1} {
@@ -95,7 +95,7 @@ func TestUpgrade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Apply(crowd("old", 5), midnight, func(*Preview) {}); err != nil {
+			if _, err := s.Apply(crowd("old", 5), midnight, func() {}); err != nil {
 				t.Fatal(err)
 			}
 			b := s.db.NewBatch()
@@ -162,7 +162,7 @@ func TestDomainsBelow(t *testing.T) {
 	}
 	_, err = s.Apply(&catalog.Change{Files: []catalog.FileChange{{
 		Path: "p.hcl", Row: new(catalog.FileRow), Declared: &catalog.Declared{Projects: []catalog.ProjectConfig{p}},
-	}}}, midnight, func(*Preview) {})
+	}}}, midnight, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

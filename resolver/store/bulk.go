@@ -226,15 +226,6 @@ func (b *bulk) value(buf []byte, r *bulkRow) ([]byte, error) {
 	return buf, err
 }
 
-// find returns the row of a key, nil if there is none.
-func (b *bulk) find(key []byte) *bulkRow {
-	i, found := slices.BinarySearchFunc(b.sorted, key, func(r bulkRow, key []byte) int { return bytes.Compare(b.key(&r), key) })
-	if !found {
-		return nil
-	}
-	return &b.sorted[i]
-}
-
 // tableOptions are those of the tables that Pebble itself writes.
 func (s *Store) tableOptions() sstable.WriterOptions {
 	return s.options.MakeWriterOptions(0, s.db.FormatMajorVersion().MaxTableFormat())
@@ -295,12 +286,12 @@ func (m *bulkMerge) Pop() any {
 
 // commitBulk is commit for a bulk: it is durable when it returns. What was committed before must be in the log by then,
 // since the tables outlive a power cut that the end of the log does not.
-func (s *Store) commitBulk(b *bulk, committing func(next *Preview)) error {
+func (s *Store) commitBulk(b *bulk, committing func()) error {
 	err := s.fs.Run(func() error { return errors.Join(b.tables(), s.db.LogData(nil, pebble.Sync)) })
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	committing(&Preview{bulk: b})
+	committing()
 	err = s.fs.Run(func() error {
 		return errors.Join(s.db.Ingest(context.Background(), b.paths), s.readers.outdate())
 	})

@@ -72,7 +72,7 @@ func open(t *testing.T, dir string, o store.Options) *store.Store {
 
 func apply(t *testing.T, s *store.Store, now time.Time, files ...catalog.FileChange) *store.Effect {
 	t.Helper()
-	e, err := s.Apply(change(files...), now, func(*store.Preview) {})
+	e, err := s.Apply(change(files...), now, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestLargeChangeIsStoredLean(t *testing.T) {
 		changes = append(changes, turn(len(changes)))
 	}
 	allocs := testing.AllocsPerRun(len(changes)-1, func() {
-		if _, err := s.Apply(changes[n], noon.Add(time.Duration(n)*time.Hour), func(*store.Preview) {}); err != nil {
+		if _, err := s.Apply(changes[n], noon.Add(time.Duration(n)*time.Hour), func() {}); err != nil {
 			t.Fatal(err)
 		}
 		n++

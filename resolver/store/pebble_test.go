@@ -1,12 +1,8 @@
 package store
 
 import (
-	"bytes"
-	"fmt"
 	"testing"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // TestOpenMergesNothing: a start must not wait until all tables have been written anew, whatever was flushed before it.
@@ -63,46 +59,5 @@ func TestTidy(t *testing.T) {
 		case <-late:
 			t.Fatalf("nothing is merged\n%s", s.db.Metrics())
 		}
-	}
-}
-
-// TestWarm: the records of domains are not read from the disk after that.
-func TestWarm(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const domains = 10_000
-	key := func(i int) []byte { return appendDomainKey(nil, fmt.Appendf(nil, "d%d.example", i)) }
-	for i := range domains {
-		if err := s.db.Set(key(i), bytes.Repeat([]byte{byte(i)}, 400), pebble.NoSync); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	rests := 0
-	if err := s.Warm(func() { rests++ }); err != nil {
-		t.Fatal(err)
-	}
-	if rests < domains/100 {
-		t.Errorf("only %d rests", rests)
-	}
-	before := s.db.Metrics().BlockCache.Misses
-	for i := range domains {
-		if _, closer, err := s.db.Get(key(i)); err != nil {
-			t.Fatal(err)
-		} else {
-			closer.Close()
-		}
-	}
-	if missed := s.db.Metrics().BlockCache.Misses - before; missed > domains/1000 { // a filter, an index
-		t.Errorf("%d blocks had to be read", missed)
 	}
 }

@@ -48,22 +48,6 @@ func (v *View) scan(prefix byte, f func(key, value []byte) error) (err error) {
 	return errors.Join(err, v.it.Error())
 }
 
-// warmTurn is how many records are read before a rest.
-const warmTurn = 32
-
-// Warm reads what is said about all domains once, which leaves it in the block cache as far as that has room: after a
-// change of everything none of it is there, and the first to ask would all wait for the disk at once. rest is called
-// between small pieces.
-func (s *Store) Warm(rest func()) error {
-	n := 0
-	return s.scan([]byte{prefixDomain}, func(_, _ []byte) error {
-		if n++; n%warmTurn == 0 {
-			rest()
-		}
-		return nil
-	})
-}
-
 func stopUnless(more bool) error {
 	if more {
 		return nil
