@@ -115,7 +115,7 @@ func (v *village) step(blocks []hclfile.BlockPath) hclfile.Step {
 func TestKept(t *testing.T) {
 	v := &village{scribble{Rand: rand.New(rand.NewPCG(11, 12))}}
 	made, took := 0, 0
-	for i := range rounds(6000) {
+	for i := range rounds(t, 6000) {
 		src, blocks := v.file()
 		if _, ds := hclfile.Decode("s.hcl", src, hclfile.Options{}); len(ds) > 0 {
 			t.Fatalf("%d: %s\n%s", i, text(ds), src)

@@ -13,7 +13,7 @@ import (
 func TestReparse(t *testing.T) {
 	s := &scribble{Rand: rand.New(rand.NewPCG(7, 8))}
 	made, edited := 0, 0
-	for i := range rounds(4000) {
+	for i := range rounds(t, 4000) {
 		src := s.file()
 		r, ds := hclfile.Decode("s.hcl", src, hclfile.Options{})
 		if ds.HasErrors() {
@@ -68,7 +68,7 @@ func TestReparseAnything(t *testing.T) {
 	parts := []string{"}", "{", "\n", "\r\n", "\"", "/*", "*/", "#", "//", "<<E_1\n", "E_1\n", "EOT\n", "<<-EOT\n", "a = 1\n", "name = \"z\"\n", "(", ")", "[", "]", ",", "$${", "${", "%{", "~}",
 		" ", "\t", "\r", "\xef\xbb\xbf", "domain \"q\" {}\n", "domain \"q\" {\n", "x {\n}\n", "é\u0301", "<<<<<<< a\n", "\\", "."}
 	edited := 0
-	for i := range rounds(20000) {
+	for i := range rounds(t, 20000) {
 		src := s.file()
 		from := s.IntN(len(src) + 1)
 		to := min(len(src), from+s.pickInt(0, 0, 1, 2, 10, 100))
@@ -92,7 +92,7 @@ func TestReparseAnything(t *testing.T) {
 		}
 	}
 	t.Logf("%d without a parse of the whole", edited)
-	if edited < rounds(20000)/50 {
+	if edited < rounds(t, 20000)/50 {
 		t.Errorf("only %d could do without a parse of the whole", edited)
 	}
 }
