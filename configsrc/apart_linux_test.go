@@ -52,6 +52,9 @@ func (m *mortal) Write(b []byte) (int, error) {
 // TestDecodeApart lets a large change be decoded by another process, which may die or not be there at all: what comes in
 // is always the same, and what there is to say about some of the files, too.
 func TestDecodeApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("five large changes")
+	}
 	for name, c := range map[string]struct {
 		program string
 		most    int // files until it dies
@@ -118,6 +121,9 @@ func TestDecodeApart(t *testing.T) {
 // TestConflictsDecodedApart: what a copied folder of many files claims a second time is told of with both places, though only
 // its claims have come over from the process that decodes.
 func TestConflictsDecodedApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large change")
+	}
 	const files = 400
 	dir := manyProjects(t, files)
 	n := newNode(t, dir, nodeOptions{data: filepath.Join(t.TempDir(), "store"), loadOnly: true})
