@@ -75,10 +75,23 @@ func (r reply) into(t testing.TB, data any) {
 	}
 }
 
-// fullSize picks how much a test does: all of it in CI, in the step without the race detector.
-func fullSize[T any](full, otherwise T) T {
-	if os.Getenv("CI") != "" && !underRace {
+// campaign is the size of a random or exhaustive test: full in CI, small on a developer's machine. With -short it skips
+// the test.
+func campaign[T any](t testing.TB, full, small T) T {
+	t.Helper()
+	switch {
+	case testing.Short():
+		t.Skip("a campaign, which -short leaves out")
+	case os.Getenv("CI") != "":
 		return full
 	}
-	return otherwise
+	return small
+}
+
+// raced is slow under the race detector and full without it.
+func raced[T any](full, slow T) T {
+	if underRace {
+		return slow
+	}
+	return full
 }

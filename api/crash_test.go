@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,6 +71,9 @@ func crashStory(t testing.TB, r *crashRun) {
 
 // TestPowerLoss cuts the power at every step of every kind of write.
 func TestPowerLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	t.Parallel()
 	r := newCrashRun(t, crashFiles, crashLinks, &crashDisk{})
 	crashStory(t, r)
@@ -83,6 +85,9 @@ func TestPowerLoss(t *testing.T) {
 
 // TestPowerLossOfManyRemovals cuts the power at every step of removals that together are more than the brake lets through.
 func TestPowerLossOfManyRemovals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	t.Parallel()
 	files := map[string]string{}
 	for i := range 12 {
@@ -105,6 +110,9 @@ func TestPowerLossOfManyRemovals(t *testing.T) {
 
 // TestPowerLossBites leaves out what the writes rest on; each must be found out.
 func TestPowerLossBites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	for name, c := range map[string]struct {
 		disk *crashDisk
 		says string
@@ -132,7 +140,7 @@ func TestPowerLossInStories(t *testing.T) {
 	}
 	t.Setenv("FINGERPOST_STORY_PASSWORD", "from the environment")
 	for i, name := range names {
-		if i%16 != 0 && os.Getenv("CI") == "" {
+		if i%campaign(t, 1, 64) != 0 {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
@@ -207,12 +215,13 @@ var personWrites = map[string]exchange{
 
 // TestPowerLossBesidePerson has a person save before each step of a write, once or twice, and cuts the power at each step.
 func TestPowerLossBesidePerson(t *testing.T) {
+	every := campaign(t, 1, 3)
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, lost, steps := savedRun(t, &crashDisk{}, w)
 			states := 0
-			for first := range steps {
+			for first := 0; first < steps; first += every {
 				for _, second := range []int{-1, first + 1, first + 2} {
 					r, more, _ := savedRun(t, &crashDisk{}, w, first, second)
 					lost = append(lost, more...)
@@ -232,6 +241,9 @@ func TestPowerLossBesidePerson(t *testing.T) {
 
 // TestExchangeBites: where nobody sees what a write has replaced or taken away, a save is lost.
 func TestExchangeBites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -46,7 +46,7 @@ func TestGitWins(t *testing.T) {
 	}
 	defer running.Wait()
 	defer close(g.stop)
-	rounds := fullSize(8, 1)
+	rounds := campaign(t, raced(8, 1), 1)
 	for round := range rounds {
 		// To the other branch and back, with what the clients have written in the meantime: committed, or stashed.
 		for i, branch := range []string{"side", "main"} {

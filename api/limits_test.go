@@ -215,6 +215,9 @@ func TestSlowClients(t *testing.T) {
 
 // A client that asks and does not read is cut as well, which makes room for another.
 func TestSlowReader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	h := start(t, func(o *api.Options) {
 		o.Limits = api.Limits{Read: 300 * time.Millisecond, Write: 300 * time.Millisecond, Idle: time.Minute, Conns: 1}
 	})

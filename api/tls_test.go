@@ -47,6 +47,10 @@ func writeCert(t *testing.T, dir, name string) (certFile, keyFile string) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	dir := t.TempDir()
 	cert, key := writeCert(t, dir, "first.example")
 	log := &lockedBuffer{}

@@ -42,7 +42,7 @@ project "globex" {
 // replaces the one before by the person's own will. And what a client has been told is done since the last save is in
 // the file beside the mark: with every eighth save all clients stand still while both are looked for.
 func TestPeopleWin(t *testing.T) {
-	saves := fullSize(3000, 160)
+	saves := campaign(t, raced(3000, 160), 160)
 	d := newDesk(t, map[string]string{"acme.hcl": fmt.Sprintf(twoWriters, -1, -1, -1, -1)})
 	s := &savers{client: newClient(t, d), acme: d.path(t, "/api/platform/projects/@acme"), globex: d.path(t, "/api/platform/projects/@globex")}
 	var running sync.WaitGroup

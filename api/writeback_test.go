@@ -33,7 +33,10 @@ func TestWriteBack(t *testing.T) {
 		t.Fatal("no stories: ", err)
 	}
 	t.Setenv("FINGERPOST_STORY_PASSWORD", "from the environment")
-	for _, name := range names {
+	for i, name := range names {
+		if testing.Short() && i%8 != 0 {
+			continue // some stories of each kind are enough
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			story, err := txtar.ParseFile(name)

@@ -26,7 +26,7 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	w := &crowd{client: newClient(t, d), ids: map[int64]string{}, last: map[string]map[string]bool{}}
 	w.acme = d.path(t, "/api/platform/projects/@acme")
 	w.has("acme", "acme.example", true)
-	end := time.Now().Add(fullSize(time.Minute, 2*time.Second))
+	end := time.Now().Add(campaign(t, raced(time.Minute, 2*time.Second), time.Second))
 	var running sync.WaitGroup
 	for i := range 64 {
 		running.Go(func() { w.own(i, end) })

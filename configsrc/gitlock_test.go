@@ -132,6 +132,7 @@ func TestWriteBesideUnfinishedGit(t *testing.T) {
 		"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge/todo": "rebase", "rebase-apply/next": "rebase",
 	} {
 		t.Run(mark, func(t *testing.T) {
+			t.Parallel()
 			top := t.TempDir()
 			dir := filepath.Join(top, "projects.d")
 			file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))

@@ -52,6 +52,7 @@ func manyProjects(t *testing.T, count int) string {
 }
 
 func TestBrake(t *testing.T) {
+	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	n := newNode(t, dir, nodeOptions{data: data})
 

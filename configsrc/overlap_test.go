@@ -130,13 +130,15 @@ var warnedWildcard = regexp.MustCompile(`^(\S+:\d+): wildcard ("\S+")`)
 // TestOverlapsAgree changes files at random, and restarts at times: /status always warns of the wildcards of which validate
 // does, at the same lines.
 func TestOverlapsAgree(t *testing.T) {
+	t.Parallel()
+	steps := campaign(t, 80, 80)
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	random := rand.New(rand.NewPCG(1, 2))
 	pool := []string{"*.x.example", "a.x.example", "*.a.x.example", "b.a.x.example", "x.example", "*.y.example", "a.y.example", "c.y.example", "*.c.y.example"}
 	n := newNode(t, dir, nodeOptions{data: data})
 	held := map[string]string{} // which file has a name
 	seen := 0
-	for step := range 80 {
+	for step := range steps {
 		for range 1 + random.IntN(3) {
 			name := pool[random.IntN(len(pool))]
 			if held[name] != "" && random.IntN(2) == 0 {
@@ -171,7 +173,7 @@ func TestOverlapsAgree(t *testing.T) {
 			return slices.Equal(wildcards(warnings(dir, n.source.Status().Problems)), want)
 		})
 	}
-	if seen < 80 {
+	if seen < steps {
 		t.Errorf("only %d warnings in all", seen)
 	}
 }

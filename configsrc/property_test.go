@@ -25,7 +25,7 @@ import (
 
 var (
 	propertySeed  = flag.Uint64("property.seed", 0, "seed of the first world of TestRandomWrites; 0: one of its own")
-	propertyEdits = flag.Int("property.edits", 0, "edits that TestRandomWrites makes; 0: 50,000 in CI, else 2,000; 500 under the race detector")
+	propertyEdits = flag.Int("property.edits", 0, "edits that TestRandomWrites makes; 0: 50,000 in CI, else 500; 500 under the race detector")
 )
 
 // editsPerWorld is how many edits go into one folder before the next is begun.
@@ -41,12 +41,9 @@ const editsPerWorld = 250
 func TestRandomWrites(t *testing.T) {
 	edits := *propertyEdits
 	if edits == 0 {
-		edits = 2_000
-		switch {
-		case underRace:
+		edits = campaign(t, 50_000, 500)
+		if underRace {
 			edits = 500
-		case os.Getenv("CI") != "":
-			edits = 50_000
 		}
 	}
 	first := *propertySeed

@@ -13,11 +13,12 @@ import (
 // TestRewrittenAgainAndAgain has a program write a file and cut it to nothing again, every 20 ms, while another file of the
 // folder is saved. Nearly all looks see it empty; the project answers at every moment.
 func TestRewrittenAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	whole := project("acme", "acme.example")
 	file := write(t, filepath.Join(dir, "acme.hcl"), whole)
 	n := newNode(t, dir, nodeOptions{})
-	end := time.Now().Add(4 * time.Second)
+	end := time.Now().Add(time.Duration(campaign(t, 4000, 1000)) * time.Millisecond)
 	var writers sync.WaitGroup
 	defer writers.Wait()
 	writers.Go(func() {

@@ -313,6 +313,7 @@ func TestBodyFile(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "good", "a.example"))
 	write(t, filepath.Join(dir, "b.hcl"), named("b", "b", "b.example"))

@@ -161,6 +161,9 @@ func (c *weighingCarrier) Send(ctx context.Context, to smtp.Server, env smtp.Env
 // TestMessagesInMemoryAreBounded has servers that hold large mails up: what cannot be in memory is queued at once and read back
 // later, of one project, of many, and of mail that waited.
 func TestMessagesInMemoryAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("120 mails of 900 kB")
+	}
 	const projects, mails, mib = 6, 20, 1 << 20
 	k := newSink(t)
 	release := make(chan struct{})

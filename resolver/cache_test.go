@@ -82,7 +82,8 @@ func TestHitAfterOtherChanges(t *testing.T) {
 
 // TestFlood asks for names that nobody has, in between names that are there.
 func TestFlood(t *testing.T) {
-	const projects, names = 400, 300_000
+	const projects = 400
+	names := campaign(t, 300_000, 30_000)
 	r := open(t, resolver.Options{CacheBytes: 2 << 20})
 	var files []catalog.FileChange
 	for i := range projects {

@@ -251,6 +251,9 @@ func TestMassChangeIsOneReset(t *testing.T) {
 
 // The history is bounded in bytes; who falls behind it gets a reset, and what comes then.
 func TestHistoryIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("20 MB of changes")
+	}
 	r := open(t, resolver.Options{})
 	p := block("p")
 	for i := range 3000 {
@@ -294,8 +297,8 @@ func sizeOf(events []*resolver.Event) (n int) {
 
 // TestNoEventBeforeItsAnswer: who asks because of an event gets an answer that is as new as the event.
 func TestNoEventBeforeItsAnswer(t *testing.T) {
-	versions := int64(3000)
-	if resolver.RaceEnabled || testing.Short() {
+	versions := int64(campaign(t, 3000, 300))
+	if resolver.RaceEnabled {
 		versions = 300
 	}
 	r := open(t, resolver.Options{})

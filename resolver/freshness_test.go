@@ -89,8 +89,8 @@ func (w *world) check(t *testing.T, r *resolver.Resolver, name string, form reso
 // TestNeverStale lets readers run against a writer: nobody ever sees a version older than one that was acknowledged
 // before the question, nor a mixture of two.
 func TestNeverStale(t *testing.T) {
-	versions := int64(3000)
-	if resolver.RaceEnabled || testing.Short() {
+	versions := int64(campaign(t, 3000, 400))
+	if resolver.RaceEnabled {
 		versions = 400
 	}
 	for name, cacheBytes := range map[string]int64{"roomy": 0, "tight": 4000} {

@@ -20,8 +20,8 @@ import (
 // write and all that people have committed. Every commit of the script has config files alone, and none of a person takes
 // one back.
 func TestCommitBesidePeople(t *testing.T) {
-	writes := rounds(100, 24)
-	for run := range rounds(16, 1) {
+	writes := campaign(t, 100, 24)
+	for run := range campaign(t, 16, 1) {
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, uint64(run))
@@ -256,7 +256,7 @@ func (d *desk) check(writes int) {
 		}
 	}
 	// 24 writes on a slow machine leave few pauses that are long enough for a commit.
-	if least := rounds(3, 1); ours < least || d.lines < least {
+	if least := campaign(t, 3, 1); ours < least || d.lines < least {
 		t.Errorf("that proves little: %d commits, %d things done by people", ours, d.lines)
 	}
 	t.Logf("%d writes in %d commits, %d things done by people, %d of them interrupted", writes, ours, d.lines, d.aborted)

@@ -187,7 +187,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		"settings in a file of others": {"PUT", "two", "/service-settings", `{"mailEnabled":true}`, "pair.hcl", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if t.Parallel(); w.ciOnly && os.Getenv("CI") == "" {
+			if t.Parallel(); w.ciOnly && campaign(t, 1, 0) == 0 {
 				t.Skip("much like the others, which are enough outside of CI")
 			}
 			r := idleRig(t, t.TempDir(), map[string]string{"pair.hcl": "project \"one\" {\n  name = \"One\"\n}\n\nproject \"two\" {\n  name = \"Two\"\n}\n"})
@@ -391,12 +391,17 @@ func (s *siege) answered() (n int) {
 	return n
 }
 
-// rounds is how many rounds a siege has: so many in CI, and fewer elsewhere.
-func rounds(ci, elsewhere int) int {
-	if os.Getenv("CI") != "" {
-		return ci
+// campaign is the size of a random or exhaustive test: full in CI, small on a developer's machine. With -short it skips
+// the test.
+func campaign(t testing.TB, full, small int) int {
+	t.Helper()
+	switch {
+	case testing.Short():
+		t.Skip("a campaign, which -short leaves out")
+	case os.Getenv("CI") != "":
+		return full
 	}
-	return elsewhere
+	return small
 }
 
 // TestKilledAtRandom kills the server in the middle of its work, again and again, on the same files and store.
@@ -404,7 +409,7 @@ func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	s := newSiege(idleRig(t, t.TempDir(), nil))
 	s.start()
-	n := rounds(200, 15)
+	n := campaign(t, 200, 10)
 	for round := range n {
 		s.round(time.Duration(rand.IntN(60000))*time.Microsecond, s.kill)
 		s.start()

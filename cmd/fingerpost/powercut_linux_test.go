@@ -114,7 +114,7 @@ func cutRounds(t *testing.T, leaveOut string, n int) (wrong error) {
 // TestPowerCut cuts the power of the disk with the files and the store, while clients write.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	if err := cutRounds(t, "", rounds(100, 5)); err != nil {
+	if err := cutRounds(t, "", campaign(t, 100, 5)); err != nil {
 		t.Error(err)
 	}
 }

@@ -93,9 +93,12 @@ func newRig(t testing.TB, more map[string]string) *rig {
 	return r
 }
 
-// idleRig is a rig that does not run yet, with its folder in dir.
+// idleRig is a rig that does not run yet, with its folder in dir. With -short it skips the test.
 func idleRig(t testing.TB, dir string, more map[string]string) *rig {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs the whole program, which -short leaves to a few stories")
+	}
 	r := &rig{t: t, dir: dir, keys: map[string]string{}, from: "127.0.0.1",
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: 20 * time.Second}}
 	files := maps.Clone(rigFiles)

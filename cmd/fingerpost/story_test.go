@@ -40,8 +40,12 @@ func TestMain(m *testing.M) {
 //
 // PATH is a domain to resolve, or a path that begins with a slash ("ops:/…" for the ops listener). $KEY is the key used.
 func TestStories(t *testing.T) {
+	dir, files := "testdata", []string(nil)
+	if testing.Short() {
+		dir, files = "", []string{"testdata/broken.txtar", "testdata/edit.txtar", "testdata/mail-send.txtar", "testdata/validate-renamed.txtar"}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: dir, Files: files,
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, ".home")
 			env.Setenv("HOME", home)

@@ -15,7 +15,7 @@ import (
 // other, each on the parsed result of those before it.
 func TestDraftIsEditsInTurn(t *testing.T) {
 	s := &scribble{Rand: rand.New(rand.NewPCG(7, 8))}
-	for i := range rounds(1500) {
+	for i := range rounds(t, 1500) {
 		src := s.file()
 		if i%2 == 0 {
 			src, _ = hclfile.Format(src)

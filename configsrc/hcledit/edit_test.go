@@ -229,7 +229,7 @@ func TestFindAttribute(t *testing.T) {
 func TestLiteralRoundTrip(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	parts := []string{"a", " ", "  ", "\n", "\n", "\t", "\"", "\\", "$", "$$", "${", "$${", "%{", "%%{", "{{x}}", "EOT", "EOT\n", " EOT2 \n", "#", "//", "\r", "\r\n", "\x00", "ü", "日本", "\u202e", "🦊", "\\n", "'", "<<EOT\n", "\u200d", "\ufeff"}
-	for i := range 3000 {
+	for i := range hcledit.Campaign(t, 3000, 300) {
 		var b strings.Builder
 		for range rnd.IntN(12) {
 			b.WriteString(parts[rnd.IntN(len(parts))])

@@ -8,12 +8,13 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// rounds is the number of rounds of a random test: a tenth under the race detector and with -short.
-func rounds(n int) int {
-	if hcledit.UnderRace || testing.Short() {
-		return n / 10
+// rounds is the number of rounds of a random test: all n in CI, a twentieth elsewhere; a tenth under the race detector.
+func rounds(t testing.TB, n int) int {
+	t.Helper()
+	if hcledit.UnderRace {
+		n /= 10
 	}
-	return n
+	return hcledit.Campaign(t, n, max(n/20, 25))
 }
 
 func text(ds hclfile.Diagnostics) string {

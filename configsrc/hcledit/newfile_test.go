@@ -101,7 +101,7 @@ func (a author) fill(fields []catalog.Field) {
 // refuses, and that what it writes is in canonical form, is checked here.
 func TestWriteProject(t *testing.T) {
 	a := author{rand.New(rand.NewPCG(7, 8))}
-	for i := range rounds(500) {
+	for i := range rounds(t, 500) {
 		p := a.project()
 		var defaults *catalog.Defaults
 		if a.flip() {

@@ -105,7 +105,7 @@ func blocksOf(d *catalog.Declared) (all []path) {
 // That the result says what was meant is checked by the edits themselves; that they never refuse is checked here.
 func TestRandomEdits(t *testing.T) {
 	s := &scribble{Rand: rand.New(rand.NewPCG(5, 6))}
-	for i := range rounds(3000) {
+	for i := range rounds(t, 3000) {
 		src := s.file()
 		if i%2 == 0 {
 			src, _ = hclfile.Format(src)

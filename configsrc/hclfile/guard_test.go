@@ -16,21 +16,27 @@ import (
 // one does not fail the test, and far below what evaluating or overflowing would take.
 const slow = time.Minute
 
-// rounds is the number of rounds of a random test: a tenth under the race detector and with -short.
-func rounds(n int) int {
-	if hclfile.UnderRace || testing.Short() {
-		return n / 10
+// rounds is the number of rounds of a random test: all n in CI, a twentieth elsewhere; a tenth under the race detector.
+func rounds(t testing.TB, n int) int {
+	t.Helper()
+	if hclfile.UnderRace {
+		n /= 10
 	}
-	return n
+	return hclfile.Campaign(t, n, max(n/20, 25))
 }
 
 // TestHostileFiles feeds what ends or stalls a naive reader. Each must give a diagnostic that says what is wrong.
 func TestHostileFiles(t *testing.T) {
-	r := strings.Repeat
+	r, large := strings.Repeat, 0
 	f := func(name, src, want string) {
 		t.Run(name, func(t *testing.T) {
 			if hclfile.UnderRace && len(src) > 100_000 {
 				t.Skip("large files are run without the race detector")
+			}
+			if len(src) > 100_000 {
+				if large++; large%hclfile.Campaign(t, 1, 9) != 0 {
+					t.Skip("every ninth of the large files is enough outside of CI")
+				}
 			}
 			start := time.Now()
 			res, ds := hclfile.Decode("h.hcl", []byte(src), hclfile.Options{})
@@ -143,6 +149,7 @@ func TestCutFile(t *testing.T) {
 			if eol != "\n" {
 				step = 5 // the tokens are the same but for the line ends
 			}
+			step *= hclfile.Campaign(t, 1, 5)
 			for n := 0; n < len(src); n += step {
 				_, ds := hclfile.Decode("cut.hcl", src[:n], hclfile.Options{ReadFile: mail})
 				checkRanges(t, src[:n], ds)
@@ -206,7 +213,7 @@ func TestNestingLimit(t *testing.T) {
 func TestFlatGuard(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"[", "(", "{", "{{a}}", "\"${", "\"", "}", "${", "%{", "!", "-", " - ", "?", "*", "\n", "<<A\n", "A\n", "#", "a=", "1", "\\", "$", "{{a b.c}}", "${{a}}"}
-	for range rounds(3000) {
+	for range rounds(t, 3000) {
 		var b strings.Builder
 		for range 400 + rnd.IntN(2000) {
 			b.WriteString(parts[rnd.IntN(len(parts))])

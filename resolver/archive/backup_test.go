@@ -64,6 +64,9 @@ func tree(t *testing.T, dir string) map[string]string {
 
 // TestBackupUnderLoad: each change gives two projects the same name, so a backup that is not of one moment shows.
 func TestBackupUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three backups of large tables")
+	}
 	s := open(t, newDir(t), store.Options{})
 	change := func(n int) {
 		a, b := block("a", "a.example"), block("b", fmt.Sprintf("n%d.example", n))

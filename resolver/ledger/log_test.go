@@ -303,7 +303,8 @@ func TestNewerMailRecord(t *testing.T) {
 // TestPagesFarDown takes pages out of a log of which maxSorted is a part, by fields that are not createdAt.
 func TestPagesFarDown(t *testing.T) {
 	t.Parallel()
-	const entries, limit = 50_000, 100
+	const limit = 100
+	entries := Campaign(t, 50_000, 17_000)
 	s := mailStore(t, "", Options{})
 	fillMailLog(t, s, entries)
 	m := &mailModel{logs: make(map[int64]catalog.MailLog, entries)}

@@ -204,6 +204,7 @@ func checkCounts(t *testing.T, l *Ledger) {
 
 // TestMailLogAgainstModel writes at random and compares every kind of question with the model.
 func TestMailLogAgainstModel(t *testing.T) {
+	steps := Campaign(t, 3000, 600)
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +213,7 @@ func TestMailLogAgainstModel(t *testing.T) {
 			m := &mailModel{map[int64]catalog.MailLog{}, map[int64]catalog.QueuedMail{}}
 			const projects = 3
 			var ids []int64
-			for step := range 3000 {
+			for step := range steps {
 				switch n := r.IntN(100); {
 				case n < 40 || len(ids) == 0:
 					id := int64(1000 + step)

@@ -45,7 +45,7 @@ func withGone(files []catalog.FileChange) []catalog.FileChange {
 
 func TestBulkIsAsGoodAsBatches(t *testing.T) {
 	batch, bulk := open(t, "", store.Options{}), open(t, t.TempDir(), store.Options{}) // in memory all are batches
-	for turn := range 3 {
+	for turn := range store.Campaign(t, 3, 2) {
 		at := noon.Add(time.Duration(turn) * time.Hour)
 		want := apply(t, batch, at, withGone(manyFiles(turn))...)
 		e := apply(t, bulk, at, withGone(manyFiles(turn))...)
@@ -88,6 +88,9 @@ func TestBulkSurvivesReopening(t *testing.T) {
 
 // A power cut finds all of a bulk or nothing, and what was committed before it.
 func TestBulkPowerCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("42 MB of files")
+	}
 	mem := vfs.NewCrashableMem()
 	s := open(t, "store", store.Options{FS: mem})
 	apply(t, s, noon, file("first.hcl", declare(block("first", "first.example"))))
@@ -110,6 +113,9 @@ func TestBulkPowerCut(t *testing.T) {
 
 // Each operation of a bulk that the disk refuses ends the store, and Apply comes back.
 func TestBulkOnFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("42 MB of files, four times")
+	}
 	for _, kind := range []errorfs.OpKind{errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpLink} {
 		disk := newBrokenDisk(vfs.NewMem(), func(op errorfs.Op) error {
 			if op.Kind == kind {

@@ -125,7 +125,7 @@ func TestImportBesideAChange(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	for range 20 {
+	for range store.Campaign(t, 20, 5) {
 		to := open(t, "", store.Options{})
 		if err := to.Import(from); err != nil {
 			t.Fatal(err)
@@ -173,6 +173,9 @@ func TestImportFromAFailedStore(t *testing.T) {
 
 // TestImportFromADeletedDirectory: the tables are gone from the folder, and Pebble had not opened them yet.
 func TestImportFromADeletedDirectory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("64 MB of files")
+	}
 	const files = 64 // of 1 MiB: more than one table
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
@@ -210,6 +213,9 @@ func TestImportFromADeletedDirectory(t *testing.T) {
 // TestInterruptedImport cuts an import off after each number of writes, with everything on disk that was written until
 // then: half an import must not be served.
 func TestInterruptedImport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten stores of 12 MB")
+	}
 	from := open(t, "", store.Options{})
 	for n := range 12 { // several batches
 		apply(t, from, noon, bulky(n))
