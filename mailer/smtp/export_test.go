@@ -16,7 +16,7 @@ var RetryHint = retryHint
 func Waiting(t *Transport) (n int) {
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
-	for _, l := range t.pool.lanes {
+	for _, l := range t.pool.queues {
 		n += len(l.waiting)
 	}
 	return n
@@ -26,5 +26,5 @@ func Waiting(t *Transport) (n int) {
 func Lanes(t *Transport) int {
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
-	return len(t.pool.lanes)
+	return len(t.pool.queues)
 }
