@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestBadInput goes through everything malformed that a client can send: each gets the contract's error, and afterwards
+// TestBadInput goes through everything malformed that a client can send: each gets the error of api/README.md, Errors, and afterwards
 // the files, the answers and the process are as they were.
 func TestBadInput(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A fakeLog is the mail log of a foreign server, as the contract has it.
+// A fakeLog is the mail log of another server with the same API.
 type fakeLog struct {
 	mu     sync.Mutex // guards what follows
 	rows   []object
