@@ -56,7 +56,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// What is wrong with a request comes in the contract's order, all failing fields at once, and nothing is sent or logged.
+// The errors of a request come in the order of api/README.md, Errors, all failing fields at once. Nothing is sent or
+// logged.
 func TestSendRefused(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
 	large := strings.Repeat("x", 513<<10)
