@@ -201,7 +201,7 @@ func TestGoals(t *testing.T) {
 	f(loud.ratioAtLeast(0.99), false, "ratio ≥ 0.990: MISSED")
 	f(loud.atLeast(91), true, "≥ 91: TOO NOISY")
 	// Without a baseline there is no ratio, and no goal on it is met.
-	f(beside("x", "count", 3, 0, "quiet").ratioAtMost(1), false, "ratio ≤ 1: MISSED")
+	f(comparedOnce("x", "count", 3, 0, "quiet").ratioAtMost(1), false, "ratio ≤ 1: MISSED")
 }
 
 func TestNumber(t *testing.T) {
