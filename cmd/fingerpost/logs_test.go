@@ -145,7 +145,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// An output is what a command that runs has printed so far.
+// An output is what a running command has printed so far.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -163,7 +163,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// Each mail and each step of one is told once, in order, through failures of the server, and nothing that is old.
+// Each mail and each change of one is printed once, in order, through failures of the server, and no old entries.
 func TestLogsFollow(t *testing.T) {
 	f, l := newFakeLog(t)
 	l.put(1, "09:00:00.000000", "SENT", 1) // not among the newest two
