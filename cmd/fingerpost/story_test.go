@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fingerpost": main, "fingerpost-dies": mainThatDies})
 }
 
-// TestStories runs the whole-program stories in testdata: the real binary, real files, real sockets. Beside
+// TestStories runs the whole-program stories in testdata: the real binary, real files, real sockets. In addition to
 // testscript's own commands they have
 //
 //	start [-name=N] [flag…]      run "fingerpost serve" on free ports until ready; $URL, $MAIL and $OPS tell where it is
