@@ -226,7 +226,7 @@ func (g *gitDesk) settle() bool {
 	if g.theirs = !g.theirs; g.theirs {
 		side = "--theirs"
 	}
-	g.still(func() { // what is beside the marks is to go, so nobody may add to it
+	g.still(func() { // everything except the marks will be removed, so no client may add to it
 		start := time.Now()
 		g.must(append([]string{"checkout", "-q", side, "--"}, list...)...)
 		g.must(append([]string{"add", "--"}, list...)...)

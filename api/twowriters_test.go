@@ -111,7 +111,7 @@ func TestPeopleWin(t *testing.T) {
 		switch {
 		case path == "acme.hcl":
 		case keptSave.MatchString(path) && strings.Contains(string(content), "# save "):
-			aside++ // a save that could not be put back before the person's next one, and is kept beside it
+			aside++ // a save that could not be put back before the person's next one, and is kept next to it
 		default:
 			t.Errorf("%s was left behind", path)
 		}

@@ -274,7 +274,7 @@ func (l *ledger) next(r *rig, id *int64, remove bool) bool {
 		status, _ = r.send("PUT", fmt.Sprintf("/%d", *id), fmt.Sprintf(`{"name":"v%d"}`, now))
 	}
 	if status != want {
-		l.may[now] = true // it may have been done all the same
+		l.may[now] = true // it may have been done anyway
 		return false
 	}
 	l.answered++

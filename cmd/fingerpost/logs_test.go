@@ -125,7 +125,7 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%q", c.out)
 	}
 	check(exitNot, `no such project: "none", "nil"`, "--project", "none,acme,nil")
-	check(exitOK, "#250", "--project", "101") // the id of one that is gone has its log all the same
+	check(exitOK, "#250", "--project", "101") // a deleted project still has its log, by id
 	check(exitNot, `project "102" has no mail log`, "--project", "102")
 	check(exitUsage, "--status must be one of", "--status", "sent")
 	check(exitUsage, "--every must be at least 10ms", "--since", "yesterday", "--every", "1ms", "--limit", "-1")

@@ -32,7 +32,7 @@ type rig struct {
 	dir    string            // the working folder; its projects.d is served
 	keys   map[string]string // by name: the key's text
 	pid    int
-	flags  []string     // of serve, beside the addresses
+	flags  []string     // of serve, in addition to the addresses
 	umask  string       // of every command; "": the test's
 	dies   string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
 	client *http.Client // of send: connections of its own
