@@ -12,7 +12,7 @@ import (
 )
 
 // record adds a finished request to the metrics and the access log. pattern is the route's path, "" if no route
-// matched: the request's own path is the client's text and belongs in neither.
+// matched. The request's own path is text of the client and belongs in neither.
 func (s *Server) record(ctx *fasthttp.RequestCtx, method []byte, pattern string, key *resolver.Key, took time.Duration) {
 	s.metrics.observe(pattern, methodLabel(method), ctx.Response.StatusCode(), took)
 	s.logAccess(ctx, method, pattern, key, took)

@@ -10,29 +10,29 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The HTTP library never sees a request body: headerReceived tells it that there is none, and a handler that needs the
-// body reads it from the connection, once route, key, permission and path are known to be good. All that is wrong with
-// those is answered without the body (api/README.md, Errors and Keys).
+// The HTTP library never sees a request body. headerReceived sets its length to 0, and a handler that needs the body
+// reads it from the connection after it has checked route, key, permission and path. A request that fails one of these
+// checks is answered without reading its body (api/README.md, Errors and Keys).
 
 var (
 	refuseBodies    = &refusal{Code: catalog.CodeUnavailable, Message: "too many request bodies are being read at this moment; try again later"}
 	refuseKeyBodies = &refusal{Code: catalog.CodeUnavailable, Message: "too many request bodies of this key are being read at this moment; try again later"}
 )
 
-// A bodyBudget counts the request bodies that the server holds in memory, in bytes. Safe for concurrent use.
+// A bodyBudget limits the memory that request bodies take, in bytes: in total and per key. Safe for concurrent use.
 type bodyBudget struct {
 	total, perKey int64
 
 	mu   sync.Mutex // guards what follows
 	used int64
-	keys map[string]int64 // by the key's id; no entry is 0
+	keys map[string]int64 // by key id; no entry is 0
 }
 
 func newBodyBudget(l Limits) *bodyBudget {
 	return &bodyBudget{total: l.Bodies, perKey: l.BodiesPerKey, keys: map[string]int64{}}
 }
 
-// Take charges n bytes to the key, or reports why not.
+// Take charges n bytes to the key, or returns the refusal.
 func (b *bodyBudget) Take(key string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *bodyBudget) Take(key string, n int64) error {
 	return nil
 }
 
-// Give takes a charge back.
+// Give returns n bytes that Take charged to the key.
 func (b *bodyBudget) Give(key string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,9 +57,9 @@ func (b *bodyBudget) Give(key string, n int64) {
 	}
 }
 
-// headerReceived is called when the library has read a request's header. It hides the body from the library.
+// headerReceived is the library's hook after a request's header. It hides the body from the library.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) (config fasthttp.RequestConfig) {
-	if length := h.ContentLength(); length != 0 && length != -2 { // -2: there is none
+	if length := h.ContentLength(); length != 0 && length != -2 { // -2: no body
 		h.SetContentLength(0)
 		h.Del(fasthttp.HeaderExpect)
 	}
@@ -79,8 +79,8 @@ func requestBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	return body, err
 }
 
-// dropBody tells that the request's body is not in memory any more: a handler that waits for another server has no
-// right to the budget meanwhile.
+// dropBody ends the charge of the request's body to the budget. A handler that waits for another server calls it first,
+// because the body is no longer in memory.
 func (r *request) dropBody() {
 	if c := connOf(r.ctx); c != nil {
 		c.ReleaseBody()

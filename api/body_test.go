@@ -93,7 +93,7 @@ func TestMediaTypes(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", header, a.StatusCode, a.body, status)
 		}
 	}
-	// A key that may not ask is told that first.
+	// A key without permission gets 403, whatever the body is.
 	h.askBody("POST", resolveURL, h.onlyMail, body, "Content-Type: text/plain").check(t, 403, "FORBIDDEN")
 }
 

@@ -6,7 +6,8 @@ import (
 	"fingerpost/api"
 )
 
-// Bodies in memory are bounded per key and in total; what is beyond is answered 503 at once, and the budget comes back.
+// Bodies in memory are bounded per key and in total. A request beyond the bounds is answered 503 at once, and finished
+// requests free their share.
 func TestBodyBudget(t *testing.T) {
 	const mib = 1 << 20
 	h := start(t, func(o *api.Options) { o.Limits.Bodies, o.Limits.BodiesPerKey = 3*mib, 2*mib })

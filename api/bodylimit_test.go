@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestBodiesBeyondTheFile: what no config file can hold is the caller's to know, with what to do about it, and not an internal error.
+// TestBodiesBeyondTheFile: what no config file can hold is a 4xx that says what to do about it, and not an internal
+// error.
 func TestBodiesBeyondTheFile(t *testing.T) {
 	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"})
 	p, err := d.resolver.ProjectBySlug("acme")

@@ -88,9 +88,9 @@ func (d *desk) mail(t *testing.T, method, path, body string) *answer {
 	return d.in(t).askBody(method, "/api/mail"+path, "", body, "X-Internal-Service-Token: "+d.key, "X-Internal-Service-Name: t")
 }
 
-// TestBodiesByteForByte saves every text over bodies in quotes, in heredocs and in files of their own, in files with LF and with
-// CRLF, and as those of new templates. What the API was given is what it answers, also once the store is gone and the files are loaded
-// anew (mailer/README.md).
+// TestBodiesByteForByte saves every text over bodies in quotes, in heredocs and in files of their own, in files with LF
+// and with CRLF, and as those of new templates. The API returns the bytes that it was given, even after the store was
+// deleted and the files are loaded again (mailer/README.md).
 func TestBodiesByteForByte(t *testing.T) {
 	const acme = `project "acme" {
   name = "Acme"

@@ -27,7 +27,7 @@ func newClaimsDesk(t *testing.T) (d *desk, keys map[string]string) {
 	return d, keys
 }
 
-// declare has a domain declared by the key for every project.
+// declare adds a domain with the key for every project.
 func (d *desk) declare(t *testing.T, slug, name string, active bool) (id int64) {
 	t.Helper()
 	a := d.in(t).askBody("POST", d.path(t, "/api/platform/projects/@"+slug+"/domains"), d.key,
@@ -38,9 +38,9 @@ func (d *desk) declare(t *testing.T, slug, name string, active bool) (id int64) 
 	return int64(number)
 }
 
-// TestClaims is the rule of api/README.md, Keys, as a matrix: an exact name or a wildcard, above, below or equal to a record of the same
-// project, of another one or of none, claimed with the key of one project or with one for every project, by POST and by
-// PUT, and the record may be inactive or its project suspended.
+// TestClaims tests the rule of api/README.md, Keys, as a matrix: an exact name or a wildcard, above, below or equal to
+// a record of the same project, of another one or of none, claimed with the key of one project or with one for every
+// project, by POST and by PUT. The record may be inactive, or its project suspended.
 func TestClaims(t *testing.T) {
 	d, keys := newClaimsDesk(t)
 	records := map[string][]string{"above": {"x.%s", "*.x.%s", "*.%s"}, "below": {"*.%s"}, "equal": {""}}
@@ -98,7 +98,7 @@ func TestClaims(t *testing.T) {
 	d.compareFresh(t)
 }
 
-// A claim is a domain that somebody wants for the project "own". The zero status is for one that is given.
+// A claim is a domain that a client requests for the project "own". The zero status is for one that is granted.
 type claim struct {
 	method, key  string
 	record, name string
@@ -110,7 +110,7 @@ func (d *desk) claim(t *testing.T, c claim) {
 	t.Helper()
 	path, want := d.path(t, "/api/platform/projects/@own/domains"), http.StatusCreated
 	if c.method == "PUT" {
-		// A name becomes a wildcard, another name becomes this one.
+		// A name becomes a wildcard, or another name becomes this one.
 		former := strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(c.name), "."), "*.")
 		if former == c.name || former == c.record || !strings.Contains(former, ".") || isSuffix(former) {
 			former = fmt.Sprintf("former-%d-", len(c.name)) + strings.NewReplacer("*.", "w-", ".", "-").Replace(strings.TrimSuffix(c.name, ".")) + ".elsewhere.example"
@@ -186,7 +186,8 @@ func TestClaimsOrder(t *testing.T) {
 	ask("the name that it has", "PUT", one, `{"domain":"order.elsewhere.example"}`, 200, "")
 }
 
-// TestClaimsStandAsideForPeople: what a person has declared for a project stays writable with its key, whatever it overlaps.
+// TestClaimsStandAsideForPeople: a domain that a person has declared for a project stays writable with the project's
+// key, whatever it overlaps.
 func TestClaimsStandAsideForPeople(t *testing.T) {
 	d, keys := newClaimsDesk(t)
 	d.declare(t, "other", "login.people.example", true)
@@ -200,7 +201,7 @@ func TestClaimsStandAsideForPeople(t *testing.T) {
 		check(t, http.StatusForbidden, "DOMAIN_NOT_ALLOWED")
 }
 
-// TestClaimsRace: two project keys claim names that overlap at the same time, and one of them gets its name.
+// TestClaimsRace: two project keys claim overlapping names at the same time, and one of them gets its name.
 func TestClaimsRace(t *testing.T) {
 	d, keys := newClaimsDesk(t)
 	rounds := campaign(t, raced(400, 60), 60)
@@ -227,7 +228,7 @@ func TestClaimsRace(t *testing.T) {
 				statuses[slug] = a.StatusCode
 			})
 		}
-		// A third writer keeps the others waiting for each other, so that both come into one round.
+		// A third writer keeps the folder busy, so that both claims come into one round.
 		wg.Go(func() {
 			<-begin
 			d.askBody("POST", paths["asleep"], keys["asleep"], fmt.Sprintf(`{"domain":"busy%d.elsewhere.example"}`, i), "Content-Type: application/json")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A client asks a desk's server over connections that it keeps, from any number of goroutines, and holds every exchange
-// against openapi.yaml.
+// A client sends requests to a desk's server over keep-alive connections, from any number of goroutines, and validates
+// every exchange against openapi.yaml.
 type client struct {
 	t    testing.TB
 	http *http.Client
@@ -27,7 +27,7 @@ func newClient(t testing.TB, d *desk) *client {
 		http: &http.Client{Timeout: time.Minute, Transport: conformingTransport{t, via}}}
 }
 
-// A reply is what a client gets; status 0 stands for none, which has failed the test already.
+// A reply is what a client gets. Status 0 means that no reply came; the test has failed already then.
 type reply struct {
 	status int
 	etag   string
@@ -59,7 +59,7 @@ func (c *client) ask(method, path, body, ifMatch string) (r reply) {
 	return r
 }
 
-// want is ask where one status alone is right; ok tells whether that came.
+// want is ask for a call with one right status; ok reports whether it came.
 func (c *client) want(status int, method, path, body string) (r reply, ok bool) {
 	r = c.ask(method, path, body, "")
 	if r.status != status && r.status != 0 {

@@ -54,7 +54,8 @@ func notModified(h *fasthttp.RequestHeader, etag string) bool {
 	return false
 }
 
-// succeedTagged is succeed for a single resource: with an ETag, and without a body where the caller has it already.
+// succeedTagged is succeed for a single resource: it adds an ETag, and answers 304 if the client has the resource
+// already.
 func (s *Server) succeedTagged(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
 	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
 	ctx.Response.Header.SetCanonical(headerCacheControl, cacheChecked)
@@ -65,7 +66,7 @@ func (s *Server) succeedTagged(ctx *fasthttp.RequestCtx, message string, data []
 	s.succeed(ctx, message, data)
 }
 
-// writeNotModified makes the answer a 304, which has neither body nor type.
+// writeNotModified makes the answer a 304, which has neither a body nor a Content-Type.
 func writeNotModified(ctx *fasthttp.RequestCtx) {
 	ctx.Response.ResetBody()
 	ctx.Response.Header.SetNoDefaultContentType(true)

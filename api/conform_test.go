@@ -20,8 +20,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A description is openapi.yaml with its schemas compiled: JSON Schema 2020-12, which is what OpenAPI 3.1 uses, with
-// formats asserted. Every test in this package that speaks HTTP holds its requests and the answers against it.
+// A description is openapi.yaml with its schemas compiled: JSON Schema 2020-12, as in OpenAPI 3.1, with formats
+// asserted. Every test in this package that speaks HTTP validates its requests and the answers against it.
 type description struct {
 	doc      map[string]any
 	compiler *jsonschema.Compiler
@@ -78,7 +78,7 @@ type docNode struct {
 
 func (d *description) root() docNode { return docNode{d, "#", d.doc} }
 
-// get goes down by names; $refs are followed on the way. The value of what is not there is nil.
+// get descends by names and follows $refs. A node that does not exist has the value nil.
 func (n docNode) get(names ...string) docNode {
 	for _, name := range names {
 		n = n.followed()
@@ -125,7 +125,7 @@ func (n docNode) text(name string) string {
 	return s
 }
 
-// validate holds a value against the schema that this node is.
+// validate validates a value against the schema that this node is.
 func (n docNode) validate(value any) error {
 	n.d.mu.Lock()
 	defer n.d.mu.Unlock()
@@ -148,7 +148,7 @@ func (n docNode) validateJSON(text []byte) error {
 	return n.validate(value)
 }
 
-// validateText holds the text of a header or parameter against its schema: as a number or bool where it can be one.
+// validateText validates the text of a header or parameter, as a number or bool if it can be one.
 func (n docNode) validateText(text string) error {
 	schema := n.get("schema")
 	switch schema.get("type").value {
@@ -158,8 +158,8 @@ func (n docNode) validateText(text string) error {
 	return schema.validate(text)
 }
 
-// operation finds the description of a call; a path without parameters wins. The path item is nil for an unknown path, the
-// operation for a method that it does not have.
+// operation finds the description of a call; a path without parameters wins. The path item is nil for an unknown path,
+// the operation for a method that it does not have.
 func (d *description) operation(method, path string) (item, op docNode, vars map[string]string) {
 	for _, template := range d.root().get("paths").keys() {
 		found, ok := matchTemplate(template, path)
@@ -196,7 +196,7 @@ func matchTemplate(template, path string) (vars map[string]string, ok bool) {
 	return vars, true
 }
 
-// An asked is one request and what came back.
+// An asked is one request and its response.
 type asked struct {
 	method, target string
 	header         http.Header
@@ -206,7 +206,7 @@ type asked struct {
 	answerBody     []byte
 }
 
-// conform holds an exchange against the document: the response always, the request where it was taken.
+// conform validates an exchange: the response always, the request if the server accepted it.
 func (d *description) conform(a *asked) error {
 	path, query, _ := strings.Cut(a.target, "?")
 	item, op, vars := d.operation(a.method, path)
@@ -223,12 +223,12 @@ func (d *description) conform(a *asked) error {
 	return nil
 }
 
-// general are the responses that need no operation: to an unknown path, to another method, and to what never became a
+// general are the responses that need no operation: to an unknown path, to another method, and to bytes that are no
 // request.
 var general = map[int]string{400: "Malformed", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 408: "Timeout",
 	413: "PayloadTooLarge", 429: "RateLimited", 431: "HeadersTooLarge", 500: "Internal", 503: "Unavailable"}
 
-// responseTo finds the description of a response; its value is nil where the text of the document alone describes it.
+// responseTo finds the description of a response. Its value is nil if only the text of the document describes it.
 func (d *description) responseTo(a *asked, path string, item, op docNode) (docNode, error) {
 	status := strconv.Itoa(a.status)
 	if op.value != nil {
@@ -254,10 +254,10 @@ func (d *description) responseTo(a *asked, path string, item, op docNode) (docNo
 	return r, nil
 }
 
-// maxRows is how many rows of a long list are held against what the calls answer, where the call is not known.
+// maxRows is how many rows of a long list are validated if the call is not known.
 const maxRows = 50
 
-// conformEnvelope holds a body against the envelopes, whatever call it answers.
+// conformEnvelope validates a body against the envelopes, whatever call it answers.
 func (d *description) conformEnvelope(body []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
@@ -317,7 +317,7 @@ func (a *asked) conformResponse(r docNode) (err error) {
 	return errors.Join(err, schema.validateJSON(a.answerBody))
 }
 
-// conformRequest holds a request that was taken against the document.
+// conformRequest validates a request that was accepted.
 func (a *asked) conformRequest(item, op docNode, vars map[string]string, query string) (err error) {
 	values, _ := url.ParseQuery(query) // what is malformed in it is no parameter of ours
 	for _, p := range append(item.get("parameters").items(), op.get("parameters").items()...) {
@@ -345,7 +345,7 @@ func (a *asked) conformRequest(item, op docNode, vars map[string]string, query s
 	return errors.Join(err, body.get("content", "application/json", "schema").validateJSON(a.body))
 }
 
-// conforming is a client for tests that use net/http: it holds each exchange against the document.
+// conforming returns a client for tests that use net/http: it validates each exchange.
 func conforming(t testing.TB) *http.Client {
 	return &http.Client{Transport: conformingTransport{t, http.DefaultTransport}}
 }

@@ -9,40 +9,40 @@ import (
 	"fingerpost/resolver"
 )
 
-// keptBody is the largest buffer for answers that an idle connection keeps.
+// keptBody is the largest answer buffer, in bytes, that an idle connection keeps.
 const keptBody = 4 << 10
 
-// A conn is a gate's connection with what the API keeps for it.
+// A conn is a gate connection with the API's own state.
 type conn struct {
 	*gate.Conn
 	services Services
-	hot      hotConn
+	scratch  scratch
 }
 
-// hotConn is what resolve keeps per connection, so that it shares no memory with other cores and needs no pool.
-type hotConn struct {
-	body []byte // of the last answer: it is written out before the next request is read
-	ids  idRange
-	lane int // which of the metrics' lanes the connection counts in
+// scratch is what resolve keeps per connection, so that it shares no memory with other cores and needs no pool.
+type scratch struct {
+	body  []byte // of the last answer: it is written out before the next request is read
+	ids   idRange
+	shard int // the metrics shard that the connection counts in
 
 	asked asked
 }
 
-// asked is the resolver's answer to the present message where the fast path had to leave the message to the handler,
-// which then does not ask again.
+// asked is the resolver's answer that the fast path found for the current message before it left the message to the
+// handler. The handler uses it instead of asking again.
 type asked struct {
 	answer *resolver.Answer // nil: the fast path did not ask
 	at     time.Time
 }
 
-// attach returns what a listener's new connections keep in their State.
+// attach returns the function that makes the State of a listener's new connections.
 func (s *Server) attach(services Services) func(*gate.Conn) any {
 	return func(c *gate.Conn) any {
-		return &conn{Conn: c, services: services, hot: hotConn{lane: int(s.admitted.Add(1) % lanes)}}
+		return &conn{Conn: c, services: services, scratch: scratch{shard: int(s.admitted.Add(1) % shards)}}
 	}
 }
 
-// connOf is the request's connection, nil where it is not one of a gate's.
+// connOf returns the request's connection, nil if it does not come from a gate.
 func connOf(ctx *fasthttp.RequestCtx) *conn {
 	gc, ok := ctx.Conn().(*gate.Conn)
 	if !ok {

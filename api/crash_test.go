@@ -83,7 +83,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// TestPowerLossOfManyRemovals cuts the power at every step of removals that together are more than the brake lets through.
+// TestPowerLossOfManyRemovals cuts the power at every step of removals that together exceed the limit on deletions.
 func TestPowerLossOfManyRemovals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
@@ -108,7 +108,7 @@ func TestPowerLossOfManyRemovals(t *testing.T) {
 	r.report(t, r.finish())
 }
 
-// TestPowerLossBites leaves out what the writes rest on; each must be found out.
+// TestPowerLossBites omits the steps that writes rely on; each omission must be detected.
 func TestPowerLossBites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
@@ -132,7 +132,7 @@ func TestPowerLossBites(t *testing.T) {
 	}
 }
 
-// TestPowerLossInStories cuts the power in what the other stories write: in CI in all, elsewhere in some.
+// TestPowerLossInStories cuts the power during the writes of the other stories: in CI of all, elsewhere of some.
 func TestPowerLossInStories(t *testing.T) {
 	names, err := filepath.Glob("testdata/writeback/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -171,13 +171,13 @@ func TestPowerLossInStories(t *testing.T) {
 	}
 }
 
-// byHand is a save of a person: it has another project, too, so that it never goes with the first.
+// byHand returns a person's save: it contains a second project, so that it never equals the first.
 func byHand(n int) string {
 	return fmt.Sprintf("# by hand %d\nproject \"acme\" {\n  name = \"By hand %d\"\n}\n\nproject \"extra\" {\n  name = \"Extra\"\n}\n", n, n)
 }
 
-// savedRun plays a write while a person saves the file just before its steps, counted from 0. It returns what of the
-// saves was lost in which state after a power cut, and how many steps the write had.
+// savedRun plays a write while a person saves the file just before some of its steps, counted from 0. It returns which
+// saves were lost in which state after a power cut, and how many steps the write had.
 func savedRun(t *testing.T, disk *crashDisk, w exchange, saves ...int) (r *crashRun, lost []string, steps int) {
 	t.Helper()
 	r = newCrashRun(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"}, nil, disk)
@@ -213,7 +213,8 @@ var personWrites = map[string]exchange{
 	"a removal": {method: "DELETE", path: "/api/platform/projects/@acme"},
 }
 
-// TestPowerLossBesidePerson has a person save before each step of a write, once or twice, and cuts the power at each step.
+// TestPowerLossBesidePerson lets a person save before each step of a write, once or twice, and cuts the power at each
+// step.
 func TestPowerLossBesidePerson(t *testing.T) {
 	every := campaign(t, 1, 3)
 	for name, w := range personWrites {
@@ -239,7 +240,7 @@ func TestPowerLossBesidePerson(t *testing.T) {
 	}
 }
 
-// TestExchangeBites: where nobody sees what a write has replaced or taken away, a save is lost.
+// TestExchangeBites: if nobody looks at what a write has replaced, a save is lost.
 func TestExchangeBites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")

@@ -13,7 +13,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// An inode is a file's content, and whether a power cut leaves it.
+// An inode is a file's content, and whether it survives a power cut.
 type inode struct {
 	data   string
 	synced bool
@@ -22,13 +22,13 @@ type inode struct {
 // names are a folder's files.
 type names map[string]*inode
 
-// A crashDisk does the steps of writes in a real folder, and keeps beside it what a power cut would leave at this moment:
-// of a file that was not synced anything or nothing, of the changes of a folder since its last sync as many as the
-// journal has got to, the first ones first.
+// A crashDisk does the steps of writes in a real folder, and models what a power cut would leave at this moment: of a
+// file that was not synced, anything or nothing; of the changes of a folder since its last sync, a prefix as long as
+// the journal has got.
 type crashDisk struct {
 	atomicfile.OSDisk
 	root string // with links followed
-	// What to do wrong, to show that it is found out.
+	// Faults to inject, which the tests must detect.
 	noFileSync, noFolderSync, plainRename bool
 	before                                func(step string) // is called before each step, as a person might come in
 	after                                 func(step string) // is called after each step, with mu held
@@ -39,7 +39,7 @@ type crashDisk struct {
 	looked  map[string]fs.FileInfo // by name: the file that was there when it was looked at last
 }
 
-// begin takes up what is in the folder, as synced.
+// begin takes the folder's content as synced.
 func (d *crashDisk) begin(dir string) (err error) {
 	if d.root, err = filepath.EvalSymlinks(dir); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (d *crashDisk) begin(dir string) (err error) {
 
 func (d *crashDisk) newest(dir string) names { return d.history[dir][len(d.history[dir])-1] }
 
-// step does something and follows it.
+// step runs do and then follow, which updates the model.
 func (d *crashDisk) step(what string, do func() error, follow func()) error {
 	if d.before != nil {
 		d.before(what)
@@ -82,7 +82,7 @@ func (d *crashDisk) step(what string, do func() error, follow func()) error {
 	return nil
 }
 
-// change notes a new state of the folder in which name stands.
+// change records a new state of the folder that contains name.
 func (d *crashDisk) change(name string, f func(n names)) {
 	dir := filepath.Dir(name)
 	next := maps.Clone(d.newest(dir))
@@ -158,7 +158,7 @@ func (d *crashDisk) Exchange(a, b string) error {
 	})
 }
 
-// replace renames a over b and pretends that what b held when a was made has come out.
+// replace renames a over b and pretends that the content that b had when a was made has come out.
 func (d *crashDisk) replace(a, b string) error {
 	if err := d.OSDisk.Rename(a, b); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (d *crashDisk) ReadFile(name string) (b []byte, err error) {
 	return b, err
 }
 
-// save replaces a file as an editor does that takes care. It must not be called within a step.
+// save replaces a file as a careful editor does. It must not be called within a step.
 func (d *crashDisk) save(name, content string) error {
 	name = filepath.Join(d.root, name)
 	d.mu.Lock()
@@ -222,7 +222,7 @@ func (d *crashDisk) save(name, content string) error {
 	return nil
 }
 
-// The ways in which content that was not synced may come out of a power cut.
+// The states in which unsynced content may survive a power cut.
 var tears = []func(data string) string{
 	func(data string) string { return data },
 	func(data string) string { return "" },
@@ -230,8 +230,8 @@ var tears = []func(data string) string{
 	func(data string) string { return strings.Repeat("\x00", len(data)) },
 }
 
-// images are the trees that a power cut at this moment may leave: content by path. The first is what a kill leaves. The
-// caller holds mu.
+// images returns the trees that a power cut at this moment may leave: content by path. The first is what a kill leaves.
+// The caller holds mu.
 func (d *crashDisk) images() (all []map[string]string) {
 	most := 1
 	for _, h := range d.history {

@@ -24,9 +24,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// A crashRun plays writes against a server whose disks can lose power at every step, its own and Pebble's, and starts a
-// new one on each state that may be left. What was answered must be in the files then, all else old or new and whole,
-// nothing else in the folder, and the store must say what the files say.
+// A crashRun plays writes against a server whose disks, its own and Pebble's, can lose power at every step, and starts
+// a new server on each state that may be left. Answered writes must be in the files then, all other files must be old
+// or new and complete, the folder must have nothing else in it, and the store must agree with the files.
 type crashRun struct {
 	*desk
 	disk  *crashDisk
@@ -52,7 +52,7 @@ type crashStep struct {
 	prev, after map[string]string
 }
 
-// A shot is a state that a crash may leave, and what came of it.
+// A shot is a state that a crash may leave, and the result of its check.
 type shot struct {
 	step  int
 	at    string
@@ -181,7 +181,8 @@ func readTree(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// shoot takes what a crash may leave now, and has a new server started on each, later. The caller holds the disk's mu.
+// shoot records the states that a crash may leave now; a new server is started on each later. The caller holds the
+// disk's mu.
 func (r *crashRun) shoot(at string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,7 +214,7 @@ func (r *crashRun) shoot(at string) {
 	}
 }
 
-// restart starts a server on what a crash has left, and says what is wrong with it.
+// restart starts a server on the state after a crash, and returns what is wrong with it.
 func (r *crashRun) restart(s *shot, mem vfs.FS) (wrong string) {
 	dir, err := os.MkdirTemp(r.t.TempDir(), "crash")
 	if err != nil {
@@ -253,7 +254,7 @@ func (r *crashRun) restart(s *shot, mem vfs.FS) (wrong string) {
 	return ""
 }
 
-// serves tells all that a server on a folder says.
+// serves returns everything that a server on a folder answers.
 func (r *crashRun) serves(dir string, o resolver.Options) (says, wrong string) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	o.Logger, o.CacheBytes, o.StoreCacheBytes = log, 1<<20, 1<<20
@@ -275,7 +276,7 @@ func (r *crashRun) serves(dir string, o resolver.Options) (says, wrong string) {
 	return tellAll(r.t, res), ""
 }
 
-// finish waits for all checks and returns what is wrong, in words.
+// finish waits for all checks and returns what is wrong, as text.
 func (r *crashRun) finish() (wrong []string) {
 	r.checks.Wait()
 	for _, s := range r.shots {
@@ -287,7 +288,7 @@ func (r *crashRun) finish() (wrong []string) {
 	return wrong
 }
 
-// judge holds a shot against what its step was to change.
+// judge compares a shot with the changes of its step.
 func (s *shot) judge(steps []crashStep) string {
 	if s.wrong != "" {
 		return s.wrong

@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver"
 )
 
-// A pausedConn is a peer on which deadlines pass as if the process had stood still.
+// A pausedConn is a peer whose deadlines pass as if the process had been stopped.
 type pausedConn struct {
 	*recordedConn
 	reads, writes int // how many are to fail
@@ -31,8 +31,8 @@ func (c *pausedConn) Write(p []byte) (int, error) {
 	return c.recordedConn.Write(p)
 }
 
-// TestPause: a deadline that passed while the process stood still cuts nobody off whose bytes are there afterwards. One
-// that passes twice in a row is one.
+// TestPause: a deadline that passed while the process was stopped cuts off no peer whose bytes are there afterwards. A
+// second missed deadline in a row does.
 func TestPause(t *testing.T) {
 	s, fill := fastServer(t)
 	want := len(s.askGate(fill(plainRequests[0])))
@@ -74,7 +74,7 @@ func serveWith(t *testing.T, limits Limits) (s *Server, addr string) {
 	return s, ln.Addr().String()
 }
 
-// Once the server stops, a connection whose goroutine comes late must not begin to wait.
+// Once the server stops, a connection whose goroutine runs late must not begin to wait.
 func TestNoWaitingWhileStopping(t *testing.T) {
 	s, addr := serveWith(t, Limits{Read: time.Hour, Idle: time.Hour})
 	s.gate.Stop()

@@ -34,7 +34,7 @@ type desk struct {
 	source *configsrc.Source
 }
 
-// newDesk serves what files, by path, declare.
+// newDesk serves the given files, by path.
 func newDesk(t testing.TB, files map[string]string) *desk {
 	t.Helper()
 	d := &desk{dir: t.TempDir()}
@@ -82,7 +82,7 @@ type loaded struct {
 	source   *configsrc.Source
 }
 
-// load takes the folder up as a fresh service does; run keeps it up to date.
+// load loads the folder as a new service does; run keeps it up to date.
 func (d *desk) load(t testing.TB, run bool) (loaded, error) {
 	t.Helper()
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -116,7 +116,7 @@ func (d *desk) load(t testing.TB, run bool) (loaded, error) {
 	return loaded{r, s}, err
 }
 
-// secrets opens what the files give.
+// secrets opens the secrets of the files.
 func (d *desk) secrets(t testing.TB) *configsrc.Secrets {
 	t.Helper()
 	identities, err := seal.Load(d.seal)
@@ -126,7 +126,7 @@ func (d *desk) secrets(t testing.TB) *configsrc.Secrets {
 	return &configsrc.Secrets{Dir: d.dir, Identities: identities}
 }
 
-// save writes files as an editor does that writes in place.
+// save writes files in place, as some editors do.
 func (d *desk) save(t testing.TB, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -140,7 +140,7 @@ func (d *desk) save(t testing.TB, files map[string]string) {
 	}
 }
 
-// files reads the folder back, the key's file apart.
+// files reads the folder back, without the key's file.
 func (d *desk) files(t testing.TB) map[string]string {
 	t.Helper()
 	found := map[string]string{}

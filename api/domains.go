@@ -106,7 +106,7 @@ func (s *Server) createDomain(r *request) error {
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
 		if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.UUID == d.UUID && o.Name != d.Name }) {
-			d.UUID = catalog.NewUUID() // the derived one belongs to a domain that has been renamed
+			d.UUID = catalog.NewUUID() // the derived UUID belongs to a domain that was renamed
 		} else if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.Name == d.Name }) {
 			return domainTaken()
 		}

@@ -19,7 +19,8 @@ var announced = map[string]string{
 	"expect":  "Content-Length: 1048576\r\nExpect: 100-continue\r\n",
 }
 
-// What the head alone decides is answered before any byte of the body has come (api/README.md, Errors and Keys).
+// A request that its head alone decides is answered before any byte of the body has arrived (api/README.md, Errors and
+// Keys).
 func TestRefusedBeforeBody(t *testing.T) {
 	h := start(t, func(o *api.Options) { o.Limits.Read = time.Hour })
 	for _, c := range []struct {
@@ -84,7 +85,7 @@ func keyLines(path, key string) string {
 	return "X-PLATFORM-KEY: " + key + "\r\n"
 }
 
-// The media type and the announced length are looked at before the body, too.
+// The media type and the announced length are checked before the body, too.
 func TestBodyRefusedBeforeItComes(t *testing.T) {
 	h := start(t, func(o *api.Options) { o.Limits.Read = time.Hour })
 	for header, status := range map[string]int{
@@ -103,7 +104,7 @@ func TestBodyRefusedBeforeItComes(t *testing.T) {
 	}
 }
 
-// A refused request whose body has come with it does not cost the client its connection.
+// A refused request whose body has arrived with it does not cost the client its connection.
 func TestSmallRefusedBodyKeepsConnection(t *testing.T) {
 	h := start(t)
 	w := h.dial()
@@ -162,7 +163,7 @@ func TestRefusedBodiesAreNotBuffered(t *testing.T) {
 	}
 }
 
-// heapBytes is what the process has on its heap, garbage included.
+// heapBytes returns the size of the process's heap, garbage included.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An answer to a bad body does not grow with the body: neither with the number of its failures nor with their names.
+// An answer to a bad body grows neither with the number of its failures nor with their names.
 func TestFailuresEchoLittle(t *testing.T) {
 	h := start(t)
 	const most = 16 << 10

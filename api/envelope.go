@@ -32,7 +32,7 @@ var (
 // headerVaryPlatform is the Vary of every answer to a platform key.
 const headerVaryPlatform = "X-PLATFORM-KEY"
 
-// A clock writes the envelope's timestamp. It caches the text of the present second, so a response formats six digits.
+// A clock writes the envelope's timestamp. It caches the text of the current second, so a response formats six digits.
 // Safe for concurrent use.
 type clock struct {
 	second atomic.Pointer[secondText]

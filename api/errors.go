@@ -81,12 +81,12 @@ var (
 	refuseInternal  = &refusal{Code: catalog.CodeInternal, Message: "an internal error; the log has its cause under the request id"}
 )
 
-// gateCodes are the codes of what the gate refuses.
+// gateCodes maps the gate's kinds of refusals to error codes.
 var gateCodes = map[gate.Kind]catalog.Code{
 	gate.Malformed: catalog.CodeValidation, gate.HeadTooLarge: codeHeadersTooLarge, gate.BodyTooLarge: codeTooLarge, gate.TooSlow: codeTimeout,
 }
 
-// refusedByGate is what the client gets for a message that the gate refuses.
+// refusedByGate returns the error that the client gets for a refusal of the gate.
 func refusedByGate(r *gate.Refusal) *catalog.Error {
 	return &catalog.Error{Code: gateCodes[r.Kind], Message: r.Message}
 }

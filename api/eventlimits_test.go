@@ -107,7 +107,7 @@ func TestEventThenResolve(t *testing.T) {
 	wg.Wait()
 }
 
-// A very large event arrives whole, with chunks and, over HTTP/1.0, without.
+// A very large event arrives complete, with chunks and, over HTTP/1.0, without.
 func TestEventStreamLargeEvent(t *testing.T) {
 	h := start(t)
 	s, old := h.events(h.all, ""), h.dial().events("1.0", h.all, "")
@@ -123,7 +123,7 @@ func TestEventStreamLargeEvent(t *testing.T) {
 	}
 }
 
-// The limits for requests are not for streams.
+// The limits for requests do not apply to streams.
 func TestEventStreamIsNotTimedOut(t *testing.T) {
 	h := start(t, func(o *api.Options) {
 		o.Limits.Idle, o.Limits.Read, o.Limits.Write = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond

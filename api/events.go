@@ -59,7 +59,7 @@ func (s *Server) streamEvents(r *request) error {
 	return nil
 }
 
-// streamHead makes the response's head of the fields that the handler has set.
+// streamHead returns the response's head with the fields that the handler has set.
 func streamHead(ctx *fasthttp.RequestCtx) []byte {
 	b := append(make([]byte, 0, 320), "HTTP/1.1 200 OK\r\nDate: "...)
 	b = fasthttp.AppendHTTPDate(b, ctx.Time())
@@ -78,15 +78,15 @@ func streamHead(ctx *fasthttp.RequestCtx) []byte {
 }
 
 const (
-	// streamSendBuffer is what the system may hold for a client that does not read. Its default is megabytes.
+	// streamSendBuffer bounds the kernel's send buffer, in bytes: its default is megabytes per client that does not read.
 	streamSendBuffer = 64 << 10
-	// leastUnacked is the least time after which a peer that does not acknowledge is given up.
+	// leastUnacked is the shortest time after which a peer that acknowledges nothing is disconnected.
 	leastUnacked = 30 * time.Second
 )
 
-// prepareStream turns a connection of requests into one of a stream.
+// prepareStream turns a connection that carried requests into one that carries a stream.
 func (s *Server) prepareStream(c *conn) {
-	c.hot = hotConn{lane: c.hot.lane} // there are no more requests
+	c.scratch = scratch{shard: c.scratch.shard} // there are no more requests
 	c.BeginStream(streamSendBuffer, max(3*s.limits.Heartbeat, leastUnacked))
 }
 
@@ -117,7 +117,7 @@ func (s *Server) renewKey(was *resolver.Key) *resolver.Key {
 	return now
 }
 
-// logStream writes the access log's line of a stream, when it has ended.
+// logStream writes the access log line of a stream that has ended.
 func (s *Server) logStream(keyID, id string, begun time.Time, why events.Ending, sent int64) {
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
 		slog.String("method", http.MethodGet), slog.String("path", eventsPath), slog.Int("status", http.StatusOK),
@@ -129,8 +129,8 @@ func (s *Server) logStream(keyID, id string, begun time.Time, why events.Ending,
 // maxEventIDDigits is the length of the largest revision.
 const maxEventIDDigits = 20
 
-// lastEventID reads the header with which a client resumes. A number that is too large is a revision that the feed does
-// not know, which a reset answers.
+// lastEventID reads the header with which a client resumes. A number that is too large stands for a revision that the
+// feed does not know, so the client gets a reset.
 func lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
 	values := h.PeekAll(headerLastEventID)
 	if len(values) > 1 {
@@ -144,6 +144,6 @@ func lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error
 			return 0, false, invalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 digits")
 		}
 	}
-	after, _ = strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest number
+	after, _ = strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest uint64
 	return after, true, nil
 }

@@ -97,7 +97,7 @@ func TestEventStreamRefusals(t *testing.T) {
 	if h.streams() != 0 {
 		t.Errorf("%d streams are open", h.streams())
 	}
-	// A reset answers an unknown id, with the present revision.
+	// An unknown id gets a reset, with the current revision.
 	for _, id := range []string{"0", "99", "18446744073709551615", "99999999999999999999"} {
 		if e := h.events(h.acme, id).want("reset", `{"revision":1}`); e.id != "1" {
 			t.Errorf("after %s: %+v", id, e)
@@ -154,7 +154,7 @@ func TestEventStreamOddClients(t *testing.T) {
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
 	old.want("project.changed", "seven")
 	s.want("project.changed", "seven")
-	// A client that talks all the time is cut.
+	// A client that keeps sending is cut off.
 	if _, err := io.Copy(s.Conn, strings.NewReader(strings.Repeat("x", 64<<10))); err == nil {
 		eventually(t, "the end of the one that talks", func() bool { return h.streams() == 1 })
 	}

@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestOpenAPISchemas compiles every schema of the document and holds every example against the schema beside it.
+// TestOpenAPISchemas compiles every schema of the document and validates every example against the schema next to it.
 func TestOpenAPISchemas(t *testing.T) {
 	d := describedAPI(t)
 	schemas, examples := 0, 0
@@ -95,8 +95,8 @@ func TestOpenAPIRefs(t *testing.T) {
 	walk(d.root())
 }
 
-// TestOpenAPICodes: the document's list of codes has every one that this half of api/README.md, Errors, can give, and each of
-// them stands in the description of a response.
+// TestOpenAPICodes: the document lists every code of api/README.md, Errors, and the description of some response names
+// each.
 func TestOpenAPICodes(t *testing.T) {
 	d := describedAPI(t)
 	listed := map[string]bool{}

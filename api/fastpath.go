@@ -10,19 +10,21 @@ import (
 	"fingerpost/resolver"
 )
 
-// The fast path. The gate hands a plain resolve request to AnswerPlain before the HTTP library sees it: parsing a request
-// into the library's form and writing an answer out of it takes longer than all that resolve does (see BenchmarkServeHit
-// and BenchmarkServeHitByHandler). Everything else goes through the library and Server.resolve: other methods, queries
-// and headers, bodies, pipelines, bad keys, answers other than 200 and 304, and the first request of a connection, after
-// which the library knows that the connection is in use. Server.resolve would answer the same bytes;
-// TestFastPathIsTheHandler and FuzzFastPath compare them.
+// The fast path. The gate hands a plain resolve request to AnswerPlain before the HTTP library sees it: parsing the
+// request into the library's form and writing the answer out of it takes longer than the resolve itself (see
+// BenchmarkServeHit and BenchmarkServeHitByHandler).
+//
+// All other requests go through the library and Server.resolve: other methods, queries and headers, bodies, pipelined
+// requests, bad keys, answers other than 200 and 304, and the first request of a connection, which tells the library
+// that the connection is in use. Server.resolve answers the same bytes; TestFastPathIsTheHandler and FuzzFastPath
+// compare them.
 
-// fast reports whether nothing stands against the fast path at the moment.
+// fast reports whether the fast path may be used now.
 func (s *Server) fast() bool {
 	return !s.noFastPath && !s.accessLogResolve && !s.loading.Load() && !s.gate.Stopping()
 }
 
-// AnswerPlain implements gate.Resolver. Where the request has to go through the library, the handler finds the resolver's
+// AnswerPlain implements gate.Resolver. If it leaves the request to the library, the handler finds the resolver's
 // answer in the connection.
 func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) {
 	c, ok := gc.State.(*conn)
@@ -45,20 +47,20 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 		return nil
 	}
 	if refusedAnswer(key, answer) != nil || !s.fast() {
-		c.hot.asked = asked{answer, now}
+		c.scratch.asked = asked{answer, now}
 		return nil
 	}
-	lane := &s.metrics.resolved[c.hot.lane]
+	counts := &s.metrics.resolved[c.scratch.shard]
 	if q.ETags != nil && matchesETag(q.ETags, answer.ETag) {
-		response = s.appendPlainHead(c.hot.body[:0], c, q, answer, http.StatusNotModified, now)
-		lane.notModified.observe(time.Since(now))
+		response = s.appendPlainHead(c.scratch.body[:0], c, q, answer, http.StatusNotModified, now)
+		counts.notModified.observe(time.Since(now))
 	} else {
-		response = s.appendPlainHead(c.hot.body[:0], c, q, answer, http.StatusOK, now)
+		response = s.appendPlainHead(c.scratch.body[:0], c, q, answer, http.StatusOK, now)
 		response = s.appendResolved(response, answer, now)
-		lane.ok.observe(time.Since(now))
+		counts.ok.observe(time.Since(now))
 	}
 	if cap(response) <= keptBody {
-		c.hot.body = response
+		c.scratch.body = response
 	}
 	return response
 }

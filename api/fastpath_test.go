@@ -62,7 +62,7 @@ type oneConn struct {
 
 func (l oneConn) Accept() (net.Conn, error) { return l.conn, nil }
 
-// accept makes a connection of s's, as its listener does. The gate answers by itself where fast is set.
+// accept makes a connection of s, as its listener does. With fast the gate answers plain requests itself.
 func (s *Server) accept(peer net.Conn, fast bool) *gate.Conn {
 	options := gate.ListenerOptions{Attach: s.attach(Platform)}
 	if fast {
@@ -87,7 +87,7 @@ func (s *Server) admit(peer net.Conn, fast bool) *gate.Conn {
 	return c
 }
 
-// askGate returns what the gate answers by itself, nothing where it leaves the request to the library.
+// askGate returns what the gate answers itself, nothing if it leaves the request to the library.
 func (s *Server) askGate(request []byte) []byte {
 	peer := newRecordedConn(request)
 	c := s.admit(peer, true)
@@ -112,13 +112,13 @@ func (s *Server) askLibrary(request []byte) []byte {
 	return peer.got.Bytes()
 }
 
-// forgiveKeys gives the peer its whole budget of failed keys, so that what was asked before does not change an answer.
+// forgiveKeys resets the peer's budget of failed keys, so that earlier requests do not change an answer.
 func (s *Server) forgiveKeys(peer net.Conn) {
 	t := s.keys.throttle
 	t.slots[maphash.Comparable(t.seed, gate.Network(gate.PeerAddr(peer.RemoteAddr())))%throttleSlots].Store(0)
 }
 
-// changing is what two answers to the same request may differ in.
+// changing matches what may differ between two answers to the same request.
 var changing = regexp.MustCompile(`(?m)^Date: .*$|^X-Request-Id: [0-9a-f]{16}-[0-9a-f]{12}\r$|"timestamp":"[^"]+"`)
 
 func steady(response []byte) string {
@@ -150,7 +150,7 @@ var plainRequests = []string{
 	gate.PlainQuestion + "SHOP.acme.example.:443 HTTP/1.1\r\nhost: x\r\nuser-agent: undici\r\naccept: */*\r\nx-platform-key:\t {key} \r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n",
 }
 
-// otherRequests must not be answered by the fast path, or as the handler does.
+// otherRequests must be left to the handler, or be answered as it answers.
 var otherRequests = []string{
 	strings.Replace(plainStart, "GET", "HEAD", 1) + "\r\n",
 	strings.Replace(plainStart, "GET", "get", 1) + "\r\n",
@@ -216,7 +216,7 @@ func TestFastPathIsTheHandler(t *testing.T) {
 	}
 }
 
-// TestFastPathCounts: the metrics see no difference, also where the fast path hands over what it has asked.
+// TestFastPathCounts: the metrics are the same with the fast path, even if it hands over a request after it has asked.
 func TestFastPathCounts(t *testing.T) {
 	s, fill := fastServer(t)
 	type counts struct {
@@ -259,7 +259,7 @@ func TestFastPathCounts(t *testing.T) {
 	}
 }
 
-// TestFastPathStepsAside: while the service loads or stops, and where resolve is in the access log, the handler answers.
+// TestFastPathStepsAside: while the service loads or stops, and if resolve is in the access log, the handler answers.
 func TestFastPathStepsAside(t *testing.T) {
 	s, fill := fastServer(t)
 	request := fill(plainRequests[0])
@@ -323,8 +323,8 @@ func TestFastPathIsNotCutOff(t *testing.T) {
 	}
 }
 
-// TestFastPathHandsOverWhenClosed: what is no 200 or 304 is answered, too, where the library has closed the connection
-// in the meantime.
+// TestFastPathHandsOverWhenClosed: answers other than 200 and 304 are sent even if the library has closed the
+// connection in the meantime.
 func TestFastPathHandsOverWhenClosed(t *testing.T) {
 	s, fill := fastServer(t)
 	peer := newRecordedConn(fill(strings.Replace(plainRequests[0], "shop.acme.example", "unknown.example", 1)))
@@ -344,7 +344,7 @@ func TestFastPathHandsOverWhenClosed(t *testing.T) {
 	}
 }
 
-// TestFastPathSurvivesPanics: what panics goes the handler's way, which answers 500.
+// TestFastPathSurvivesPanics: after a panic the handler answers, with a 500.
 func TestFastPathSurvivesPanics(t *testing.T) {
 	s, fill := fastServer(t)
 	log := new(bytes.Buffer)

@@ -26,7 +26,7 @@ type faultDisk struct {
 	steps []string
 }
 
-// begin starts to count anew.
+// begin resets the count of steps.
 func (d *faultDisk) begin(fails func(step string, n int) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +127,7 @@ func (f *faultTemp) Chmod(mode fs.FileMode) error {
 	return f.TempFile.Chmod(mode)
 }
 
-// Write writes a part, as a disk does that runs full.
+// Write writes a part, like a full disk.
 func (f *faultTemp) Write(b []byte) (int, error) {
 	if err := f.d.step("write"); err != nil {
 		n, _ := f.TempFile.Write(b[:len(b)/2])
@@ -160,7 +160,7 @@ var faultWrites = map[string]exchange{
 	"behind a link":       {method: "PUT", path: "/api/platform/projects/@linked", body: `{"name":"Changed"}`},
 }
 
-// The ways in which a fault goes on, from the step with the number from on.
+// How long a fault lasts, beginning at step number from.
 type faultLength string
 
 const (
@@ -207,7 +207,7 @@ func faultDesk(t *testing.T) (*desk, *faultDisk) {
 	return d, disk
 }
 
-// try makes a request and returns what came.
+// try makes a request and returns the answer.
 func (d *desk) try(t testing.TB, e exchange) (status int, header http.Header, body string) {
 	t.Helper()
 	req, err := http.NewRequest(e.method, "http://"+d.addr+d.path(t, e.path), strings.NewReader(e.body))
@@ -227,8 +227,8 @@ func (d *desk) try(t testing.TB, e exchange) (status int, header http.Header, bo
 	return res.StatusCode, res.Header, string(b)
 }
 
-// TestFaults has each step of each kind of write fail, once and for ever. The write is refused with what is wrong and the
-// files are as they were; reads go on; and when the disk is well again, so is everything.
+// TestFaults makes each step of each kind of write fail, once and forever. The write is refused with the reason and the
+// files are as they were; reads go on; and when the disk works again, so does everything else.
 func TestFaults(t *testing.T) {
 	every := campaign(t, 1, 0)
 	for name, w := range faultWrites {
@@ -298,15 +298,15 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// withoutTemps is a tree without what clearing is to find.
+// withoutTemps returns a tree without the temporary files that a sweep removes.
 func withoutTemps(tree map[string]string) map[string]string {
 	kept := maps.Clone(tree)
 	maps.DeleteFunc(kept, func(name, _ string) bool { return strings.HasPrefix(filepath.Base(name), ".fingerpost-") })
 	return kept
 }
 
-// TestFaultInCompany: of writes at the same time one fails alone where the fault is its own, and all that rest on a
-// folder's sync fail with it.
+// TestFaultInCompany: of concurrent writes one fails alone if the fault is its own, and all that depend on a folder's
+// sync fail with it.
 func TestFaultInCompany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
@@ -366,8 +366,8 @@ func (d *desk) projectName(t testing.TB, slug string) string {
 	return p.Name
 }
 
-// TestStrandedSave: a person's save that a write has taken away and cannot put back, because the disk fails just then,
-// comes back by itself.
+// TestStrandedSave: a person's save that a write has replaced and cannot put back, because the disk fails at that
+// moment, comes back by itself.
 func TestStrandedSave(t *testing.T) {
 	for name, w := range map[string]exchange{"a change": faultWrites["a change"], "a removed file": {method: "DELETE", path: "/api/platform/projects/@acme"}} {
 		t.Run(name, func(t *testing.T) {

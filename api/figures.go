@@ -8,7 +8,7 @@ import (
 // Connections is the number of open connections.
 func (s *Server) Connections() int { return s.gate.Open() }
 
-// EventStreams are the open streams of the change feed.
+// EventStreams returns the open streams of the change feed.
 func (s *Server) EventStreams() *events.Streams { return s.streams }
 
 // EachAuthFailure yields how often keys and tokens were refused, by reason.

@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// readOnlyFields are fields of answers that requests may carry too: a client may send back what it has read.
+// readOnlyFields are fields of answers that requests may carry too, because a client may send back what it has read.
 var readOnlyFields = []string{"id", "uuid", "projectId", "createdAt", "updatedAt"}
 
 // A form reads a request's body into nouns. It collects every problem, not just the first.

@@ -9,7 +9,7 @@ import (
 
 const healthURL = "/api/platform/health"
 
-// smuggled stands behind every malformed message: an answer to it would be the second one.
+// smuggled follows every malformed message: an answer to it would be the second one.
 const smuggled = "GET /api/mail/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 // Every malformed message gets exactly one answer, an error envelope, and then the end of the connection.
@@ -136,7 +136,7 @@ func TestMalformedFraming(t *testing.T) {
 		"two hosts, 1.0": "GET " + healthURL + " HTTP/1.0\r\nHost: x\r\nHost: x\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			// At once, behind a good request, and byte by byte: the same end.
+			// As the first message, after a good one, and byte by byte: the result is the same.
 			for _, mode := range []string{"first", "pipelined", "dripped"} {
 				w := h.in(t).dial()
 				switch mode {
@@ -165,7 +165,7 @@ func TestMalformedFraming(t *testing.T) {
 	}
 }
 
-// What is unusual but unambiguous is served.
+// Unusual but unambiguous messages are served.
 func TestGoodFraming(t *testing.T) {
 	h := start(t)
 	key := "X-PLATFORM-KEY: " + h.all + "\r\n"
@@ -187,7 +187,7 @@ func TestGoodFraming(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := h.in(t).dial()
 			defer w.Close()
-			// Three times in a row, then in pieces: what follows a message must not be touched by it.
+			// Three times in a row, then in pieces: a message must not affect the next one.
 			w.send(strings.Repeat(message, 3))
 			for range 3 {
 				w.answer("GET").check(t, 200, "")
@@ -222,7 +222,7 @@ func TestPipelineIsAnsweredInOrder(t *testing.T) {
 	w.closed()
 }
 
-// Refusals know the caller's request id and the service's form of errors.
+// Refusals have the caller's request id and the service's form of errors.
 func TestRefusalKeepsIDAndForm(t *testing.T) {
 	h := start(t)
 	for path, mail := range map[string]bool{"/api/mail/health": true, healthURL: false} {
@@ -240,8 +240,8 @@ func TestRefusalKeepsIDAndForm(t *testing.T) {
 	}
 }
 
-// TestHeadOfStreams: the answer to HEAD ends with its header also where GET has a body of unknown length. What stood behind
-// it would stand before the next answer.
+// TestHeadOfStreams: the answer to HEAD ends with its header even if GET has a body of unknown length. Anything after
+// it would become part of the next answer.
 func TestHeadOfStreams(t *testing.T) {
 	h := start(t)
 	for _, path := range []string{"/api/platform/projects", "/api/platform/events"} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzRequest decodes a body and a query string. An accepted body means the same to encoding/json; an accepted query means
-// the same to net/url.
+// FuzzRequest decodes a body and a query string. An accepted body means the same to encoding/json; an accepted query
+// means the same to net/url.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"domains":["globex.example"]}`, "domain=globex.example"},

@@ -54,8 +54,8 @@ project "%[1]s" {
 # %[1]s, as of %[2]s, to its last line
 `
 
-// gitFiles are a branch's files. Those in mail are for git to write before it comes to the others: it has looked at all of
-// them then, which is the moment for a write that does not care about git.
+// gitFiles are a branch's files. git writes those in mail before the others: it has checked all files by then, so this
+// is the moment for a write that ignores git.
 func gitFiles(version string) map[string]string {
 	all := map[string]string{}
 	for i := range 6 {
@@ -110,7 +110,7 @@ func (g *gitDesk) must(args ...string) string {
 	return out
 }
 
-// step runs a command that changes the tree, and looks at what has become of it. It reports whether git did it.
+// step runs a command that changes the tree, and checks the tree afterwards. It reports whether git succeeded.
 func (g *gitDesk) step(args ...string) bool {
 	g.t.Helper()
 	start := time.Now()
@@ -125,7 +125,7 @@ func (g *gitDesk) step(args ...string) bool {
 	return err == nil
 }
 
-// still lets do run while no client writes.
+// still runs do while no client writes.
 func (g *gitDesk) still(do func()) {
 	if g.standing {
 		do()
@@ -152,15 +152,15 @@ func (g *gitDesk) somethingNew() {
 	eventually(g.t, "a write", func() bool { return count() > before+3 })
 }
 
-// commit takes in what is there; git add may find that a client has just exchanged a file.
+// commit commits the tree; git add may fail because a client has just exchanged a file.
 func (g *gitDesk) commit() {
 	g.t.Helper()
 	eventually(g.t, "git add", func() bool { _, err := g.git(g.dir, "", "add", "-A"); return err == nil })
 	g.must("commit", "-q", "--allow-empty", "-m", "what is there")
 }
 
-// untilDone runs a command that git refuses while there is something in its way, which is stashed then. After a few tries
-// the person waits for a quiet moment.
+// untilDone runs a command that git refuses while local changes are in its way. It stashes them; after a few tries it
+// waits for a quiet moment.
 func (g *gitDesk) untilDone(args ...string) {
 	g.t.Helper()
 	try := func() bool {
@@ -189,7 +189,7 @@ func (g *gitDesk) untilDone(args ...string) {
 	g.pop()
 }
 
-// pop takes all stashes back.
+// pop restores all stashes.
 func (g *gitDesk) pop() {
 	g.t.Helper()
 	once := func() {
@@ -214,7 +214,7 @@ func (g *gitDesk) pop() {
 	}
 }
 
-// settle takes either side of what is in conflict, and reports whether anything was.
+// settle takes either side of each conflict, and reports whether there was any.
 func (g *gitDesk) settle() bool {
 	g.t.Helper()
 	_, list := g.index()
@@ -226,7 +226,7 @@ func (g *gitDesk) settle() bool {
 	if g.theirs = !g.theirs; g.theirs {
 		side = "--theirs"
 	}
-	g.still(func() { // what is beside the marks is to go, so nobody may add to it
+	g.still(func() { // everything except the marks will be removed, so no client may add to it
 		start := time.Now()
 		g.must(append([]string{"checkout", "-q", side, "--"}, list...)...)
 		g.must(append([]string{"add", "--"}, list...)...)
@@ -235,7 +235,7 @@ func (g *gitDesk) settle() bool {
 	return true
 }
 
-// pull brings in what another person has pushed.
+// pull merges what another person has pushed.
 func (g *gitDesk) pull(round int) {
 	g.t.Helper()
 	there := filepath.Join(g.outside, "clone")
@@ -279,7 +279,7 @@ func (g *gitDesk) names(pattern string) (names []string) {
 	return names
 }
 
-// index is what git has in its index of the projects' files, those in conflict apart.
+// index returns git's index of the project files, with the conflicts separately.
 func (g *gitDesk) index() (content map[string]string, conflicts []string) {
 	g.t.Helper()
 	content = map[string]string{}

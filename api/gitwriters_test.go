@@ -20,18 +20,19 @@ import (
 
 // TestGitWins runs git in the config folder as a person does while clients write all the time: checkout back and forth,
 // stash and pop, pull with commits from a second clone; conflicts are settled by taking either side. After each command
-// the clients stand still for a look:
+// the clients stop, and the test checks:
 //
-//   - Nothing that git has put there is lost or half: in each file people's lines, the first and the last among them, are
-//     those that git has in its index.
-//   - A file with git's conflict marks, and no other, is quarantined, and all projects are still served. Without conflicts
-//     the server says what a fresh one makes of the files.
-//   - What a client has been told is done is in the tree or beside it, or git has it in a commit or stash, dropped ones too.
+//   - Nothing that git has written is lost or torn: in each file people's lines, including the first and the last, are
+//     those in git's index.
+//   - Exactly the files with git's conflict marks are quarantined, and all projects are still served. Without
+//     conflicts the server answers like a new one on the same files.
+//   - Every write that was acknowledged is in the tree or next to it, or git has it in a commit or stash, including
+//     dropped ones.
 //
-// Of the last there is an exception. git stash, its pop and a merge look at the files, let the lock go, and write later,
-// and so do away with what anybody saves in between. Where that takes them longer than the API waits, as on a machine with
-// too much to do, a write that was answered meanwhile may go. But then all that had been answered for that file earlier
-// is gone, too, or known to git: a single hole is our loss.
+// The last check has an exception. git stash, its pop and a merge read the files, release the lock, and write later, so
+// they overwrite saves in between. If that takes them longer than the API waits, as on an overloaded machine, a write
+// that was answered in between may be lost. But then all earlier writes to that file must be lost, too, or known to
+// git: a single missing write is our fault.
 func TestGitWins(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		if os.Getenv("CI") != "" {
@@ -76,7 +77,7 @@ func TestGitWins(t *testing.T) {
 	})
 }
 
-// An ack is a write that a client has been told is done.
+// An ack is a write whose success was answered to the client.
 type ack struct {
 	token      string // stands in the file, and nowhere else
 	file       string
@@ -97,14 +98,14 @@ func tokens(content string) map[string]bool {
 	return all
 }
 
-// people is what people have written into a file.
+// people returns the lines that people have written into a file.
 func people(content string) string {
 	return strings.Join(peopleLine.FindAllString(content, -1), "\n")
 }
 
-// look holds the folder, the server and git against each other after a command that began at start. done tells whether git
-// has done it; where it refused, and nothing is in conflict, the server has nothing to take up. discards tells that git
-// does away with what it has not looked at.
+// look compares the folder, the server and git after a command that began at start. done reports whether git succeeded;
+// if it refused and nothing is in conflict, the server has nothing to load. discards means that git may overwrite what
+// it has not looked at.
 func (g *gitDesk) look(start time.Time, command string, discards, done bool) {
 	g.t.Helper()
 	g.still(func() {
@@ -133,7 +134,7 @@ func (g *gitDesk) look(start time.Time, command string, discards, done bool) {
 	})
 }
 
-// served checks that the marked files, and no others, are quarantined, and that all go on being served.
+// served checks that exactly the marked files are quarantined, and that all projects are still served.
 func (g *gitDesk) served(command string, tree map[string]string, conflicts []string) {
 	g.t.Helper()
 	if err := g.source.Reload(g.t.Context()); err != nil {
@@ -163,7 +164,7 @@ func (g *gitDesk) served(command string, tree map[string]string, conflicts []str
 	}
 }
 
-// account looks for everything that a client has been told is done.
+// account checks that every acknowledged write still exists.
 func (g *gitDesk) account(start time.Time, command string, tree map[string]string, discards bool) {
 	g.t.Helper()
 	g.mu.Lock()
@@ -206,8 +207,8 @@ func (g *gitDesk) account(start time.Time, command string, tree map[string]strin
 }
 
 // write is a client: four write the description of a project each, the others add domains to the same two projects, and
-// the last of them makes a few projects. Between its writes it rests for as long as a person's look at git takes, now more,
-// now less, so that git often finds nothing in its way and some of them come while it is at work.
+// the last of them makes a few projects. Between its writes it pauses for about as long as git takes to look at the
+// tree, with variation, so that git often finds nothing in its way and some writes come while it works.
 func (g *gitDesk) write(i int) {
 	random := rand.New(rand.NewPCG(1, uint64(i)))
 	var before string // what this client wrote last, where it writes over that

@@ -212,7 +212,7 @@ func (h *house) askBody(method, path, key, body string, headers ...string) *answ
 	return a
 }
 
-// conform holds an exchange against openapi.yaml.
+// conform validates an exchange against openapi.yaml.
 func (h *house) conform(method, path, body string, headers []string, a *answer) {
 	h.t.Helper()
 	header := http.Header{}
@@ -280,7 +280,7 @@ func (w *wire) tryAnswer(method string) (*answer, error) {
 	return a, err
 }
 
-// read reads one response without holding it against openapi.yaml.
+// read reads one response without validating it.
 func (w *wire) read(method string) (*answer, error) {
 	resp, err := http.ReadResponse(w.r, &http.Request{Method: method})
 	if err != nil {
@@ -306,7 +306,7 @@ func (w *wire) closed() {
 	}
 }
 
-// closedGently is closed, and a reset will not do: it can eat an answer that the client has yet to read.
+// closedGently is closed, but a reset fails: it can destroy an answer that the client has yet to read.
 func (w *wire) closedGently() {
 	w.t.Helper()
 	if rest, err := io.ReadAll(w.r); len(rest) > 0 || err != nil {
@@ -322,7 +322,7 @@ func (a *answer) check(t testing.TB, status int, code string) {
 	}
 }
 
-// eventually waits for a condition that nothing announces.
+// eventually waits for a condition that no event announces.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)

@@ -43,8 +43,8 @@ func (d *desk) fileHas(t testing.TB, name, want string) {
 	}
 }
 
-// TestKeyFollowsRenamedSlug: an API rename rewrites the lists of all keys that name the slug, wherever they stand. The key
-// keeps its project, and has nothing of a new one that takes the old slug.
+// TestKeyFollowsRenamedSlug: an API rename rewrites the lists of all keys that name the slug, in every file. The key
+// keeps its project, and cannot reach a new one that takes the old slug.
 func TestKeyFollowsRenamedSlug(t *testing.T) {
 	acme, first := keyText("acme", `"read", "write", "resolve"`, "  projects = [\"acme\"] # the shop\n")
 	_, second := keyText("both", `"read"`, "\n  # two of them\n  projects = [\n    \"globex\",\n    # the shop\n    \"acme\", # second\n  ]\n")
@@ -124,11 +124,11 @@ func TestProjectKeyRenamesNothing(t *testing.T) {
 		t.Errorf("the files: %q", after)
 	}
 	d.askBody("PUT", path, acme, `{"slug":"acme","name":"Acme Ltd"}`).check(t, 200, "")
-	// An invalid slug is told as such: 400 comes first.
+	// An invalid slug is reported as such: 400 comes first.
 	d.askBody("PUT", path, acme, `{"slug":"No Slug"}`).check(t, 400, "VALIDATION_ERROR")
 }
 
-// TestRenameNeedsAllKeyFiles: where one file with the slug cannot be written, the rename and the deletion are refused, and
+// TestRenameNeedsAllKeyFiles: if one file with the slug cannot be written, the rename and the deletion are refused, and
 // no file is changed.
 func TestRenameNeedsAllKeyFiles(t *testing.T) {
 	_, first := keyText("one", `"read"`, "  projects = [\"acme\"]\n")
@@ -176,8 +176,8 @@ func TestRenameNeedsAllKeyFiles(t *testing.T) {
 	})
 }
 
-// TestHotKeyFollowsRenames renames a project to and fro, with another one that takes the slug that is free, while its key
-// is in use: the key never loses its project, and never has the other one. Hundreds of keys name the slug.
+// TestHotKeyFollowsRenames renames a project back and forth, with another one that takes the free slug, while its key
+// is in use: the key never loses its project, and never reaches the other one. Hundreds of keys name the slug.
 func TestHotKeyFollowsRenames(t *testing.T) {
 	acme, block := keyText("acme", `"read", "write", "resolve"`, "  projects = [\"acme\"]\n")
 	files := map[string]string{
@@ -251,8 +251,8 @@ func TestHotKeyFollowsRenames(t *testing.T) {
 	}
 }
 
-// TestSlowBodyKeepsOldKeyOut: a request that was let in before the rename and is finished after another project has taken
-// the slug has nothing of that project.
+// TestSlowBodyKeepsOldKeyOut: a request that was admitted before the rename and finishes after another project has
+// taken the slug gets nothing of that project.
 func TestSlowBodyKeepsOldKeyOut(t *testing.T) {
 	acme, block := keyText("acme", `"read", "write", "resolve"`, "  projects = [\"acme\"]\n")
 	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  domain \"acme.example\" {}\n}\n", "keys.hcl": block})
@@ -273,8 +273,8 @@ func TestSlowBodyKeepsOldKeyOut(t *testing.T) {
 	}
 }
 
-// TestEventsFollowKeyLists: a stream goes on through a rename without a reset, and tells nothing of a project that takes the
-// old slug; a deletion is told as a reset, since the key reaches less than it did.
+// TestEventsFollowKeyLists: a stream continues through a rename without a reset, and has no event of a project that
+// takes the old slug. A deletion is a reset, because the key reaches less than before.
 func TestEventsFollowKeyLists(t *testing.T) {
 	acme, block := keyText("acme", `"read", "write", "resolve"`, "  projects = [\"acme\"]\n")
 	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n", "keys.hcl": block})
@@ -289,8 +289,8 @@ func TestEventsFollowKeyLists(t *testing.T) {
 	s.want("reset", "")
 }
 
-// TestPowerLossOfKeyLists cuts the power at every step of a rename and of a deletion with key lists in other folders: all of
-// the files are old after it, or all are new.
+// TestPowerLossOfKeyLists cuts the power at every step of a rename and of a deletion with key lists in other folders:
+// all of the files are old after it, or all are new.
 func TestPowerLossOfKeyLists(t *testing.T) {
 	t.Parallel()
 	_, first := keyText("one", `"read"`, "  projects = [\"acme\"]\n")

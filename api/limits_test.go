@@ -107,7 +107,7 @@ func sized(body string) string {
 	return fmt.Sprintf(" HTTP/1.1\r\nContent-Length: %d\r\n%%s\r\n%s", len(body), body)
 }
 
-// Without a good key the body is not waited for.
+// The server does not wait for a body without a good key.
 func TestBodyWithoutKeyIsNotRead(t *testing.T) {
 	h := start(t)
 	for _, length := range []string{"Content-Length: 1000000", "Content-Length: 99999999999", "Transfer-Encoding: chunked", "Content-Length: 500\r\nExpect: 100-continue"} {
@@ -120,7 +120,7 @@ func TestBodyWithoutKeyIsNotRead(t *testing.T) {
 			w.Close()
 		}
 	}
-	// What is sent all the same neither resets the answer nor is taken for a request.
+	// A body that is sent anyway neither resets the answer nor is taken for a request.
 	w := h.dial()
 	defer w.Close()
 	go io.WriteString(w.Conn, "POST "+resolveURL+" HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n"+strings.Repeat(get(""), 4000000/len(get(""))))
@@ -154,7 +154,7 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
-// A client that is slow in any way is cut, and others are served meanwhile.
+// A client that is slow in any way is cut off, and others are served in the meantime.
 func TestSlowClients(t *testing.T) {
 	h := start(t, func(o *api.Options) {
 		o.Limits = api.Limits{Read: 300 * time.Millisecond, Write: 300 * time.Millisecond, Idle: 300 * time.Millisecond}
@@ -213,7 +213,7 @@ func TestSlowClients(t *testing.T) {
 	})
 }
 
-// A client that asks and does not read is cut as well, which makes room for another.
+// A client that asks and does not read is cut off as well, which makes room for another.
 func TestSlowReader(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")

@@ -22,14 +22,14 @@ const (
 
 // A paging is what a list request asks for.
 type paging struct {
-	paged bool // page or limit is given: the answer has meta
+	paged bool // page or limit is given, so the answer has meta
 	page  int
 	limit int
 	sort  string
 	desc  bool
 }
 
-// query is the resolver's form of a paging. projects are the ids that a key is bound to, nil for every project.
+// query returns the resolver's form of a paging. projects are the ids that a key is bound to, nil for every project.
 func (p paging) query(projects []int64) resolver.Query {
 	q := resolver.Query{Sort: p.sort, Desc: p.desc, IDs: projects}
 	if p.paged {
@@ -38,7 +38,7 @@ func (p paging) query(projects []int64) resolver.Query {
 	return q
 }
 
-// parsePaging reads page, limit, sort and order, and reports every problem of them, behind those of the path (earlier).
+// parsePaging reads page, limit, sort and order. It reports every problem, after the earlier ones of the path.
 func parsePaging(raw []byte, fields []string, earlier ...error) (paging, error) {
 	q := parseQuery(raw, "page", "limit", "sort", "order")
 	p := paging{page: 1, limit: defaultPageSize, sort: "id"}
@@ -85,7 +85,7 @@ func pathProblems(failures ...error) (ps catalog.Problems) {
 	return ps
 }
 
-// appendRows makes the JSON of a list.
+// appendRows returns the JSON of a list.
 func appendRows[Row any](rows []*Row, appendRow func([]byte, *Row) []byte) []byte {
 	data := []byte{'['}
 	for i, row := range rows {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLoading: before the first load has ended, nobody is told that a key or a domain is unknown.
+// TestLoading: before the first load has ended, no answer says that a key or a domain is unknown.
 func TestLoading(t *testing.T) {
 	h := start(t)
 	ask := func(path, key string) (status int, retry string) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Requests without a good key cannot fill the disk by way of the access log: a few of their failures are logged one by
-// one, and the rest are counted. What a key has asked is logged each time.
+// Requests without a good key cannot fill the disk through the access log: a few of their failures are logged one by
+// one, and the rest are counted. Requests with a key are always logged.
 func TestAnonymousFailuresAreLoggedInPart(t *testing.T) {
 	h := start(t)
 	const each = 300

@@ -115,7 +115,7 @@ func TestTemplateShown(t *testing.T) {
 	m.ask("DELETE", mailURL+"9/templates/51", m.onlyWrite, "").check(t, 403, "FORBIDDEN")
 }
 
-// Who may do what, and in which order it is said; every failure is the mail form.
+// Permissions, and the order of their checks; every failure has the mail form.
 func TestMailPermissions(t *testing.T) {
 	m := startMail(t)
 	const save = `{"host":"localhost","fromEmail":"a@b.example"}`

@@ -51,8 +51,8 @@ func (s *Server) authMe(r *request) error {
 	return nil
 }
 
-// gatewayDomain returns the domain that a gateway asks about: that of the query, or the first of X-Forwarded-Host, or
-// that of Host.
+// gatewayDomain returns the domain that a gateway asks about: that of the query, or else the first of X-Forwarded-Host,
+// or else that of Host.
 func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	q := parseResolveQuery(ctx.URI().QueryString())
 	q.forms = 0

@@ -95,7 +95,7 @@ func signText(t testing.TB, secret, header, payload string) string {
 
 func bearer(token string) string { return "Authorization: Bearer " + token }
 
-// refusedToken checks for the one 401 that there is.
+// refusedToken checks for the one 401 that all bad tokens get.
 func refusedToken(t testing.TB, name string, a *answer) {
 	t.Helper()
 	e, _ := a.json["error"].(map[string]any)
@@ -143,7 +143,7 @@ func TestAuthMe(t *testing.T) {
 		t.Errorf("HEAD without a token: %d %v %q", head.StatusCode, head.Header, head.body)
 	}
 	h.ask("POST", mePath+"?domain=shop.example", "", good).check(t, 405, "METHOD_NOT_ALLOWED")
-	// A platform key is no token, and no help.
+	// A platform key is no token.
 	refusedToken(t, "a key", h.ask("GET", mePath+"?domain=shop.example", h.all))
 	h.ask("GET", mePath+"?domain=shop.example", h.revoked, good).check(t, 200, "")
 	if log := h.log.String(); strings.Contains(log, "eyJ") || strings.Contains(log, "ada@") || !strings.Contains(log, mePath) {
@@ -206,7 +206,8 @@ func TestAuthMeDomain(t *testing.T) {
 	}
 }
 
-// What is wrong with a token before the domain counts: the same 401 for a domain that is fine, unknown or malformed.
+// A malformed token is refused before the domain is checked: the same 401 for a domain that is fine, unknown or
+// malformed.
 func TestAuthMeMalformed(t *testing.T) {
 	good := hs256(t, shopSecret, claims(11))
 	parts := strings.Split(good, ".")
@@ -259,7 +260,7 @@ func TestAuthMeMalformed(t *testing.T) {
 	}
 }
 
-// What is wrong with a token that is well formed comes after the domain.
+// A well-formed token is verified after the domain is checked.
 func TestAuthMeRefused(t *testing.T) {
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -360,7 +361,7 @@ func TestAuthMeRefused(t *testing.T) {
 		h.ask("GET", mePath+"?domain=none.example", "", bearer(token)).check(t, 503, "UNAVAILABLE")
 	}
 	h = startAuth(t)
-	// What says nothing about the key is ignored, and times may differ by the leeway.
+	// Claims that say nothing about the key are ignored, and times may differ by the leeway.
 	for name, token := range map[string]string{
 		"kid, jwk, jku":  sign(t, jwt.SigningMethodHS256, secret, claims(11), map[string]any{"kid": "k1", "jwk": map[string]any{"kty": "oct", "k": "AA"}, "jku": "http://127.0.0.1/"}),
 		"no typ":         with(`{"alg":"HS256"}`),
@@ -374,7 +375,7 @@ func TestAuthMeRefused(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
 		}
 	}
-	// Two projects with one secret are told apart by projectId alone.
+	// projectId alone distinguishes two projects with the same secret.
 	h.ask("GET", mePath+"?domain=twin.example", "", bearer(hs256(t, shopSecret, claims(13)))).check(t, 200, "")
 	// Beyond what a header may have.
 	w := h.dial()

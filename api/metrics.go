@@ -31,15 +31,15 @@ func (h *histogram) add(other *histogram) {
 	h.sum.Add(other.sum.Load())
 }
 
-// A lane counts the resolve requests of some of the connections: with one for all, the cores would pass its memory to
-// and fro with every request.
-type lane struct {
+// A shard counts the resolve requests of some of the connections. With one counter for all connections, the cores would
+// compete for its cache line at every request.
+type shard struct {
 	ok, notModified histogram // status 200 and 304
 	_               [64]byte
 }
 
-// lanes is how many there are; connections get them in turn.
-const lanes = 16
+// shards is the number of shards; connections get them round-robin.
+const shards = 16
 
 func (h *histogram) observe(d time.Duration) {
 	i := 0
@@ -52,8 +52,8 @@ func (h *histogram) observe(d time.Duration) {
 
 // metrics are the request durations by route, method and status.
 type metrics struct {
-	resolved [lanes]lane // GET resolve
-	others   sync.Map    // requestLabels to *histogram
+	resolved [shards]shard // GET resolve
+	others   sync.Map      // requestLabels to *histogram
 }
 
 type requestLabels struct {
@@ -63,16 +63,16 @@ type requestLabels struct {
 
 // observeResolve counts a call of resolve. c may be nil.
 func (m *metrics) observeResolve(ctx *fasthttp.RequestCtx, c *conn, took time.Duration) {
-	lane := &m.resolved[0]
+	counts := &m.resolved[0]
 	if c != nil {
-		lane = &m.resolved[c.hot.lane]
+		counts = &m.resolved[c.scratch.shard]
 	}
 	status := ctx.Response.StatusCode()
 	switch {
 	case status == http.StatusOK && ctx.IsGet():
-		lane.ok.observe(took)
+		counts.ok.observe(took)
 	case status == http.StatusNotModified && ctx.IsGet():
-		lane.notModified.observe(took)
+		counts.notModified.observe(took)
 	default:
 		m.observe(resolvePath, methodLabel(ctx.Method()), status, took)
 	}

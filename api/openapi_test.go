@@ -8,8 +8,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// documented lists what openapi.yaml describes, as "METHOD path security": it is written with two blanks a level, so that
-// its lines tell without a parser.
+// documented lists the calls of openapi.yaml, as "METHOD path security". The file is indented by two blanks per level,
+// so no parser is needed.
 func documented() (calls []string) {
 	var path, method string
 	inPaths := false

@@ -16,7 +16,7 @@ import (
 	"fingerpost/configsrc"
 )
 
-// config stands for the files' side.
+// config implements ops.Config.
 type config struct {
 	status                configsrc.Status
 	reloads, confirms     int

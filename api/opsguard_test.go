@@ -109,8 +109,8 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestOpsGuard: Host × route × peer. A page in a browser has a Host of its own, whatever address its name
-// stands for.
+// TestOpsGuard: Host × route × peer. A page in a browser sends its own name as Host, whatever address the name resolves
+// to.
 func TestOpsGuard(t *testing.T) {
 	hostname, err := os.Hostname()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"fingerpost/api/ops"
 )
 
-// waitForLock is a name to look for in a profile.
+// waitForLock is a function name to look for in a profile.
 func waitForLock(mu *sync.Mutex, stop <-chan struct{}) {
 	for {
 		select {
@@ -30,7 +30,7 @@ func waitForLock(mu *sync.Mutex, stop <-chan struct{}) {
 	}
 }
 
-// The profiles of waiting see what waits while they are taken, and cost nothing afterwards.
+// The lock profiles show what waits while they are taken, and cost nothing afterwards.
 func TestLockProfiles(t *testing.T) {
 	h := start(t)
 	o, err := ops.New(ops.Options{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: &config{}, Logger: slog.New(slog.DiscardHandler)})

@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// eachParam calls yield with the raw name and value of each parameter of a query string, until it returns false.
+// eachParam calls yield with the raw name and value of each parameter of a query string until yield returns false.
 func eachParam(query []byte, yield func(name, value []byte) bool) {
 	for len(query) > 0 {
 		var pair []byte
@@ -23,7 +23,7 @@ func eachParam(query []byte, yield func(name, value []byte) bool) {
 }
 
 // unescape decodes percent-escapes and "+" strictly: a "%" without two hexadecimal digits is an error. It returns b
-// itself when there is nothing to decode.
+// itself if there is nothing to decode.
 func unescape(b []byte) (decoded []byte, ok bool) {
 	if bytes.IndexByte(b, '%') < 0 && bytes.IndexByte(b, '+') < 0 {
 		return b, true
@@ -53,10 +53,10 @@ func unescape(b []byte) (decoded []byte, ok bool) {
 // A query is a parsed query string. Its values are copies.
 type query struct {
 	values   map[string]string
-	problems catalog.Problems // repeated and badly escaped ones among the parameters that are known
+	problems catalog.Problems // known parameters that are repeated or badly escaped
 }
 
-// parseQuery reads the parameters with the given names; all others are ignored.
+// parseQuery reads the parameters with the given names and ignores all others.
 func parseQuery(raw []byte, known ...string) *query {
 	q := &query{values: make(map[string]string, len(known))}
 	bad := map[string]bool{}
@@ -84,15 +84,14 @@ func parseQuery(raw []byte, known ...string) *query {
 	return q
 }
 
-// A resolveQuery is what resolve takes from its query string. domain points into the query string where nothing had to
-// be decoded.
+// A resolveQuery holds the parameters of resolve. domain is a part of the query string unless it had to be decoded.
 type resolveQuery struct {
 	domain, form       []byte
 	domains, forms     int
 	domainBad, formBad bool
 }
 
-// parseResolveQuery is parseQuery for the one path where an allocation counts.
+// parseResolveQuery does for resolve what parseQuery does, without allocating.
 func parseResolveQuery(raw []byte) (q resolveQuery) {
 	for len(raw) > 0 {
 		pair := raw
@@ -105,7 +104,7 @@ func parseResolveQuery(raw []byte) (q resolveQuery) {
 		if eq := bytes.IndexByte(pair, '='); eq >= 0 {
 			name, value = pair[:eq], pair[eq+1:]
 		}
-		// Names that are spelled plainly need no decoding, and neither does a "+" in a value: no host name has one.
+		// Most names have no escapes and need no decoding. A value with a "+" needs none either: no host name contains one.
 		ok := true
 		if bytes.IndexByte(name, '%') >= 0 {
 			if name, ok = unescape(name); !ok {
@@ -129,8 +128,8 @@ func parseResolveQuery(raw []byte) (q resolveQuery) {
 	return q
 }
 
-// problems says what is wrong with the parameters as such. Whether domain is a host name is the resolver's to say, unless
-// the answer is an error already, which has to name every field.
+// problems reports what is wrong with the parameters. The resolver checks whether domain is a host name, unless another
+// parameter is wrong: an error has to name every field.
 func (q *resolveQuery) problems() (ps catalog.Problems) {
 	switch {
 	case q.domains == 0:
@@ -154,7 +153,7 @@ func (q *resolveQuery) problems() (ps catalog.Problems) {
 	return ps
 }
 
-// hexDigit is the value of c as a hexadecimal digit, or -1.
+// hexDigit returns the value of c as a hexadecimal digit, or -1.
 func hexDigit(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':

@@ -11,8 +11,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// readFailed answers for a request that could not be read. By then the library has forgotten what it knew of it; the
-// connection has kept the head.
+// readFailed answers a request that the library could not read. The library has dropped what it had parsed by then, so
+// the method and the path come from the connection's copy of the head.
 func (s *Server) readFailed(ctx *fasthttp.RequestCtx, err error) {
 	c := connOf(ctx)
 	var head []byte
@@ -36,7 +36,7 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, err error) {
 	s.record(ctx, method, "", nil, 0)
 }
 
-// readFailure says what the library's error means to the caller.
+// readFailure maps the library's read error to the error that the client gets.
 func readFailure(err error) *catalog.Error {
 	var small *fasthttp.ErrSmallBuffer
 	var netErr net.Error
@@ -49,13 +49,13 @@ func readFailure(err error) *catalog.Error {
 	return refusedByGate(gate.RefuseMalformed)
 }
 
-// headMethod is the method of a head, which may be cut or malformed.
+// headMethod returns the method of a head, which may be truncated or malformed.
 func headMethod(head []byte) []byte {
 	method, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte{' '})
 	return method
 }
 
-// headTarget is the request target of a head, which may be cut or malformed.
+// headTarget returns the request target of a head, which may be truncated or malformed.
 func headTarget(head []byte) []byte {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte{'\n'})
 	_, rest, _ := bytes.Cut(line, []byte{' '})
@@ -63,7 +63,7 @@ func headTarget(head []byte) []byte {
 	return bytes.TrimSuffix(target, []byte{'\r'})
 }
 
-// targetPath is the path of a request target, which may have a scheme and a host in front.
+// targetPath returns the path of a request target, which may start with a scheme and a host.
 func targetPath(target []byte) []byte {
 	if _, rest, ok := bytes.Cut(target, []byte("://")); ok && len(target) > 0 && target[0] != '/' {
 		slash := bytes.IndexByte(rest, '/')

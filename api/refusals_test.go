@@ -15,8 +15,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// told holds a refusal against api/README.md, Errors: no path of the machine in it, and the other texts neither.
-func (d *desk) told(t testing.TB, a *answer, secrets ...string) {
+// redacted checks a refusal against api/README.md, Errors: it shows no path of the machine and none of the secrets.
+func (d *desk) redacted(t testing.TB, a *answer, secrets ...string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(d.dir)
 	if err != nil {
@@ -65,8 +65,8 @@ func acmeKey(files map[string]string) (key string) {
 	return key
 }
 
-// TestRefusalsOfTakenNames: two claims are a CONFLICT with details, in two files and in one. A key for every project is told
-// the file, below the config folder, and the line; a key for one project that the name is taken.
+// TestRefusalsOfTakenNames: two claims are a CONFLICT with details, in two files and in one. A key for every project
+// gets the file, below the config folder, and the line; a key for one project only that the name is taken.
 func TestRefusalsOfTakenNames(t *testing.T) {
 	files := map[string]string{"tenants/all.hcl": sharedFile, "tenants/third.hcl": "project \"third\" {\n  name = \"Third\"\n\n  domain \"third.example\" {}\n}\n"}
 	acme := acmeKey(files)
@@ -82,9 +82,9 @@ func TestRefusalsOfTakenNames(t *testing.T) {
 				if got := strings.Join(a.fields(), ","); got != "domain" {
 					t.Errorf("details name %q, want domain: %s", got, a.body)
 				}
-				d.told(t, a)
+				d.redacted(t, a)
 				if key == acme {
-					d.told(t, a, "hcl", "rival\"", "third\"", "Rival", "Third")
+					d.redacted(t, a, "hcl", "rival\"", "third\"", "Rival", "Third")
 				} else if !strings.Contains(a.message(), " "+place+" ") {
 					t.Errorf("the message does not name %s: %s", place, a.body)
 				}
@@ -101,8 +101,8 @@ func TestRefusalsOfTakenNames(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfBrokenFiles: the answer names the file, below the config folder, and the line. What is wrong there only a key
-// for every project is told: the line may be another tenant's.
+// TestRefusalsOfBrokenFiles: the answer names the file, below the config folder, and the line. Only a key for every
+// project gets the problem itself: the line may be another tenant's.
 func TestRefusalsOfBrokenFiles(t *testing.T) {
 	files := map[string]string{"tenants/all.hcl": sharedFile}
 	acme := acmeKey(files)
@@ -121,21 +121,21 @@ func TestRefusalsOfBrokenFiles(t *testing.T) {
 	a := d.askBody("PUT", d.path(t, "/api/mail/projects/@acme/smtp-config"), "", `{"password":"another"}`, json,
 		"X-Internal-Service-Token: "+acme, "X-Internal-Service-Name: test")
 	a.check(t, http.StatusConflict, "FIELD_IS_EXPRESSION")
-	if d.told(t, a); !strings.HasPrefix(a.message(), "tenants/all.hcl:10:") {
+	if d.redacted(t, a); !strings.HasPrefix(a.message(), "tenants/all.hcl:10:") {
 		t.Errorf("the message does not begin with file and line: %s", a.body)
 	}
 
-	// A person breaks a line of the other tenant. Nobody waits for the reload: the write reads the file itself.
+	// A person breaks a line of the other tenant. There is no wait for the reload: the write reads the file itself.
 	broken := strings.Replace(sharedFile, `"The Rival"`, `"The Rival"`+"\n  secret_plan = \"takeover\"", 1)
 	d.save(t, map[string]string{"tenants/all.hcl": broken})
 	a = describe(d.key)
 	a.check(t, http.StatusConflict, "CONFIG_FILE_INVALID")
-	if d.told(t, a); !strings.Contains(a.message(), "tenants/all.hcl:18:3: ") || !strings.Contains(a.message(), "secret_plan") {
+	if d.redacted(t, a); !strings.Contains(a.message(), "tenants/all.hcl:18:3: ") || !strings.Contains(a.message(), "secret_plan") {
 		t.Errorf("the message does not say where and what: %s", a.body)
 	}
 	a = describe(acme)
 	a.check(t, http.StatusConflict, "CONFIG_FILE_INVALID")
-	if d.told(t, a, "rival", "Rival", "secret_plan", "takeover"); !strings.Contains(a.message(), "tenants/all.hcl:18:3") {
+	if d.redacted(t, a, "rival", "Rival", "secret_plan", "takeover"); !strings.Contains(a.message(), "tenants/all.hcl:18:3") {
 		t.Errorf("the message does not say where: %s", a.body)
 	}
 
@@ -144,14 +144,14 @@ func TestRefusalsOfBrokenFiles(t *testing.T) {
 	for _, key := range []string{d.key, acme} {
 		a = describe(key)
 		a.check(t, http.StatusConflict, "CONFIG_FILE_INVALID")
-		d.told(t, a)
+		d.redacted(t, a)
 	}
-	d.told(t, a, "rival", "Rival", "Twice")
+	d.redacted(t, a, "rival", "Rival", "Twice")
 
 	// A file that is not the project's any more.
 	d.save(t, map[string]string{"tenants/all.hcl": strings.Replace(sharedFile, `project "acme" {`, "project \"acme\" {\n  uuid = \"0d8d9b0c-5f2b-4c6e-9d8f-3b1f6f0a2c11\"", 1)})
 	a = describe(acme)
-	if d.told(t, a, "Rival"); a.StatusCode/100 == 2 || a.message() == "" {
+	if d.redacted(t, a, "Rival"); a.StatusCode/100 == 2 || a.message() == "" {
 		t.Errorf("got %d: %s", a.StatusCode, a.body)
 	}
 }
@@ -226,7 +226,7 @@ func (d *brokenDisk) SyncFolder(dir string) error {
 	return d.OSDisk.SyncFolder(dir)
 }
 
-// TestRefusalsOfTheDisk: whatever call fails, in whatever way, no answer tells where the config folder is.
+// TestRefusalsOfTheDisk: whatever call fails, in whatever way, no answer shows where the config folder is.
 func TestRefusalsOfTheDisk(t *testing.T) {
 	disk := new(brokenDisk)
 	d := &desk{dir: t.TempDir(), disk: disk}
@@ -263,7 +263,7 @@ func TestRefusalsOfTheDisk(t *testing.T) {
 				if a.StatusCode >= 400 {
 					refused++
 				}
-				d.told(t, a)
+				d.redacted(t, a)
 			}
 		}
 	}

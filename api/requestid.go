@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A requestIDs names requests: a random part per process and a counter, so that an id costs no entropy and no
-// allocation. Safe for concurrent use.
+// requestIDs makes request ids: a random prefix per process and a counter, so that a new id costs neither entropy nor
+// an allocation. Safe for concurrent use.
 type requestIDs struct {
 	prefix [17]byte // 16 hexadecimal digits and a hyphen
 	count  atomic.Uint64
@@ -24,13 +24,13 @@ func newRequestIDs() *requestIDs {
 	return ids
 }
 
-// idsAtOnce is how many ids a connection takes at a time: the counter is shared by all cores.
+// idsAtOnce is how many ids a connection reserves at a time, because all cores share the counter.
 const idsAtOnce = 256
 
-// An idRange is a connection's share of the ids.
+// An idRange is the range of ids that a connection has reserved.
 type idRange struct{ next, end uint64 }
 
-// take returns a number that no other request has. own may be nil.
+// take returns a number that no other request has. A nil own takes it from the shared counter.
 func (ids *requestIDs) take(own *idRange) uint64 {
 	if own == nil {
 		return ids.count.Add(idsAtOnce)
@@ -43,21 +43,21 @@ func (ids *requestIDs) take(own *idRange) uint64 {
 	return own.next
 }
 
-// set puts X-Request-Id into the response: the caller's own where it is well formed, else a new one of c's range. c may
-// be nil.
+// set puts X-Request-Id into the response: the client's own id if it is well formed, else a new one from c's range. c
+// may be nil.
 func (ids *requestIDs) set(h *fasthttp.ResponseHeader, callers []byte, c *conn) {
 	var buf [maxRequestID]byte
 	h.SetCanonical(headerRequestID, ids.append(buf[:0], callers, c))
 }
 
-// append appends the id that set sets.
+// append appends the id that set puts into the response.
 func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
 	if validRequestID(callers) {
 		return append(dst, callers...)
 	}
 	var own *idRange
 	if c != nil {
-		own = &c.hot.ids
+		own = &c.scratch.ids
 	}
 	dst = append(dst, ids.prefix[:]...)
 	n := ids.take(own)
@@ -67,10 +67,10 @@ func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
 	return dst
 }
 
-// maxRequestID bounds the callers' ids, in bytes.
+// maxRequestID is the longest client id that is accepted, in bytes.
 const maxRequestID = 128
 
-// requestID is the id that set has put into the response.
+// requestID returns the id that set has put into the response.
 func requestID(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Response.Header.PeekCanonical(headerRequestID))
 }

@@ -22,8 +22,9 @@ var (
 	resolveBegin = beginSuccess(nil, "domain resolved")
 )
 
-// resolve answers GET /projects/resolve (api/README.md, Resolve). A hit and a 304 allocate nothing; most of them do not
-// come here, see fastpath.go. It returns the key that asked, nil where there was no good one. c may be nil.
+// resolve answers GET /projects/resolve (api/README.md, Resolve). A hit and a 304 allocate nothing; the fast path
+// answers most of them before they reach this function (fastpath.go). It returns the request's key, nil if there is no
+// good one. c may be nil.
 func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *resolver.Key {
 	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)
 	var key *resolver.Key
@@ -57,10 +58,10 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 	return key
 }
 
-// ask finds the answer to what the query string says, or what is wrong with it.
+// ask returns the resolver's answer to the query string, or the query's problems as an error.
 func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*resolver.Answer, error) {
-	if c != nil && c.hot.asked.answer != nil {
-		return c.hot.asked.answer, nil
+	if c != nil && c.scratch.asked.answer != nil {
+		return c.scratch.asked.answer, nil
 	}
 	q := parseResolveQuery(ctx.URI().QueryString())
 	if q.domains != 1 || q.forms > 0 || q.domainBad {
@@ -75,7 +76,7 @@ func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*res
 	return s.resolver.Resolve(q.domain, form)
 }
 
-// flatForm is the flat form that the key may see.
+// flatForm returns the flat form that the key may see: with or without secrets.
 func flatForm(key *resolver.Key) resolver.Form {
 	if key.Allow&catalog.MaySecrets != 0 {
 		return resolver.FlatSecrets
@@ -83,8 +84,8 @@ func flatForm(key *resolver.Key) resolver.Form {
 	return resolver.Flat
 }
 
-// refusedAnswer says why the key does not get the answer, or nil. A domain of a project that the key does not reach is
-// FORBIDDEN in whatever state it is, so that nothing of that state shows.
+// refusedAnswer returns the error that the key gets instead of the answer, or nil. A domain of a project that the key
+// does not reach is always FORBIDDEN, so that the domain's state does not show.
 func refusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
 	if answer.ProjectID != 0 && !key.Covers(answer.ProjectID) {
 		return refuseProject
@@ -92,7 +93,7 @@ func refusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
 	return refusedCode(answer.Code)
 }
 
-// refusedCode is the failure that an answer's Code stands for, nil for "".
+// refusedCode returns the error that an answer's Code stands for, nil for "".
 func refusedCode(code catalog.Code) *catalog.Error {
 	switch code {
 	case "":
@@ -107,7 +108,7 @@ func refusedCode(code catalog.Code) *catalog.Error {
 	return refuseInternal
 }
 
-// writeAnswer answers 200, or 304 where the caller has the answer already.
+// writeAnswer answers 200, or 304 if the client has the answer already.
 func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver.Answer, now time.Time) {
 	h := &ctx.Response.Header
 	var buf [64]byte
@@ -121,16 +122,16 @@ func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver
 	h.SetContentTypeBytes(contentJSON)
 	var body []byte
 	if c != nil {
-		body = c.hot.body[:0]
+		body = c.scratch.body[:0]
 	}
 	body = s.appendResolved(body, answer, now)
 	ctx.Response.SetBodyRaw(body)
 	if c != nil && cap(body) <= keptBody {
-		c.hot.body = body
+		c.scratch.body = body
 	}
 }
 
-// failResolve answers for a domain that is no host name, or for a fault.
+// failResolve answers a request whose domain is no host name, or whose resolve failed.
 func (s *Server) failResolve(ctx *fasthttp.RequestCtx, err error) {
 	e, hidden := visible(err)
 	if hidden {
@@ -139,11 +140,11 @@ func (s *Server) failResolve(ctx *fasthttp.RequestCtx, err error) {
 	s.fail(ctx, resolvePath, e)
 }
 
-// maxBatch is the most domains that one batch may ask for.
+// maxBatch is the largest number of domains in a batch.
 const maxBatch = 1000
 
-// resolveBatch answers POST /projects/resolve: one round trip for a gateway that warms up. Each domain has a status of
-// its own; the batch as a whole fails only where it is malformed.
+// resolveBatch answers POST /projects/resolve, with which a gateway warms up in one round trip. Each domain has a
+// status of its own; the batch as a whole fails only if it is malformed.
 func (s *Server) resolveBatch(r *request) error {
 	form := resolver.Nested
 	switch q := parseQuery(r.ctx.URI().QueryString(), "form"); {
@@ -177,7 +178,7 @@ func (s *Server) resolveBatch(r *request) error {
 	return nil
 }
 
-// batchDomains reads the field domains.
+// batchDomains reads the field domains of the body.
 func batchDomains(body *object) (domains []string, problems catalog.Problems) {
 	list, ok := body.values["domains"].([]any)
 	if !ok || len(list) == 0 || len(list) > maxBatch {

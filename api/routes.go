@@ -14,17 +14,17 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A route is one call of the API. Order within a request is that of api/README.md, Errors: the key, then the path's ids
-// and the query, then permission, then run.
+// A route is one call of the API. A request is checked in the order of api/README.md, Errors: key, ids of the path and
+// query, permission. Then run does the work.
 type route struct {
 	method  string
-	path    string // names in braces; those that end in "id" are numbers
+	path    string // parameters in braces; those whose name ends in "id" are numbers
 	service Services
-	allow   catalog.Permission // one of these is needed; 0: no key is
+	allow   catalog.Permission // one of these is needed; 0: no key is needed
 	run     func(*Server, *request) error
 }
 
-// routes lists every call. GET stands for HEAD too, and every path answers OPTIONS.
+// routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
 func routes() []route {
 	const read, write, mail = catalog.MayRead, catalog.MayWrite, catalog.MayMail
 	return []route{
@@ -33,7 +33,7 @@ func routes() []route {
 		{"GET", "/api/platform/projects", Platform, read, (*Server).listProjects},
 		{"GET", "/api/platform/projects/{id}", Platform, read, (*Server).getProject},
 		{"GET", "/api/platform/projects/by-slug/{slug}", Platform, read, (*Server).getProjectBySlug},
-		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before the table is asked
+		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before it asks the router
 		{"POST", resolvePath, Platform, resolvePermissions, (*Server).resolveBatch},
 		{"GET", "/api/platform/projects/{id}/domains", Platform, read, (*Server).listDomains},
 		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, (*Server).getDomain},
@@ -69,16 +69,15 @@ func routes() []route {
 	}
 }
 
-// A request is what a handler works on. It lives as long as the handler runs.
+// A request is what a handler works on. It is valid until the handler returns.
 type request struct {
 	server *Server
 	ctx    *fasthttp.RequestCtx
 	route  *route
-	key    *resolver.Key // nil where the route needs none
+	key    *resolver.Key // nil if the route needs none
 }
 
-// permit reports, as an error, that the key does not allow the operation. Handlers call it when path and query are
-// known to be good.
+// permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.
 func (r *request) permit() error {
 	if r.key.Allow&r.route.allow == 0 {
 		return refuseAllow
@@ -96,7 +95,7 @@ func (r *request) id(name string) (int64, error) {
 	return n, nil
 }
 
-// newRouter makes the route table. The library's redirects are off: it would build them from the client's Host header.
+// newRouter makes the router. The library's redirects are off: it would build them from the client's Host header.
 func (s *Server) newRouter() *router.Router {
 	r := router.New()
 	r.RedirectTrailingSlash = false
@@ -124,8 +123,8 @@ func (s *Server) newRouter() *router.Router {
 	return r
 }
 
-// methodNotAllowed is called for a path that other methods have. It takes "*" and "/*" for
-// such paths, and knows nothing of services.
+// methodNotAllowed answers a path that exists only with other methods. The library calls it for the targets "*" and
+// "/*" too, and does not know which services the listener offers.
 func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	path, service := string(ctx.URI().PathOriginal()), Platform
 	if isMailPath(path) {
@@ -136,13 +135,13 @@ func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		s.finish(ctx, nil, nil, refusePath)
 		return
 	}
-	if allow, static := s.statics[path]; static { // the library counts in what would match it as a parameter
+	if allow, static := s.statics[path]; static { // for a static path the library also counts routes whose parameter would match it
 		ctx.Response.Header.Set("Allow", allow)
 	}
 	s.finish(ctx, nil, nil, refuseMethod)
 }
 
-// allowed is the Allow header of a path.
+// allowed returns the Allow header of a path.
 func allowed(table []route, path string) string {
 	methods := []string{}
 	for _, rt := range table {
@@ -156,12 +155,12 @@ func allowed(table []route, path string) string {
 	return strings.Join(append(methods, fasthttp.MethodOptions), ", ")
 }
 
-// handle takes every request that was read whole.
+// handle serves every request that was read completely.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	now := ctx.Time()
 	c := connOf(ctx)
-	if c != nil && c.hot.asked.answer != nil {
-		now = c.hot.asked.at
+	if c != nil && c.scratch.asked.answer != nil {
+		now = c.scratch.asked.at
 	}
 	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID), c)
 	defer s.afterHandler(ctx, c)
@@ -180,16 +179,17 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	s.router.Handler(ctx)
 }
 
-// isHealth reports whether a call is answered before the first load has ended, too.
+// isHealth reports whether a call is also answered before the first load has ended.
 func isHealth(ctx *fasthttp.RequestCtx) bool {
 	path := string(ctx.URI().PathOriginal())
 	return path == platformHealthPath || path == mailHealthPath
 }
 
-// offers reports whether the listener that c came in by has the service.
+// offers reports whether the connection's listener offers the service.
 func offers(c *conn, service Services) bool { return c == nil || c.services&service != 0 }
 
-// afterHandler turns a panic into a 500 and arranges for a quiet end where the rest of the body is not awaited.
+// afterHandler turns a panic into a 500, and makes the connection linger on closing if the rest of the body is not
+// read.
 func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
 	if cause := recover(); cause != nil {
 		s.panicked(ctx, cause)
@@ -197,7 +197,7 @@ func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
 	if c == nil {
 		return
 	}
-	c.hot.asked = asked{}
+	c.scratch.asked = asked{}
 	c.ReleaseBody()
 	if !c.SettleBody(ctx.Response.StatusCode() < 400) {
 		ctx.Response.SetConnectionClose()
@@ -205,7 +205,7 @@ func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
 	}
 }
 
-// handler wraps a route in what all have in common.
+// handler wraps a route in the steps that all routes have in common.
 func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		r := &request{server: s, ctx: ctx, route: rt}
@@ -233,7 +233,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 	}
 }
 
-// optionsHandler answers OPTIONS for a path: with a key, what may be asked of it.
+// optionsHandler answers OPTIONS for a path: it checks the key and lists the methods.
 func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler {
 	rt := &route{method: fasthttp.MethodOptions, path: of.path, service: of.service, allow: ^catalog.Permission(0)}
 	rt.run = func(_ *Server, r *request) error {
@@ -245,7 +245,8 @@ func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler
 	return s.handler(rt)
 }
 
-// dependsOnKey tells caches that the answer is for the request's key only. Handlers whose answers may be kept say so later.
+// dependsOnKey tells caches that the answer is only for the request's key. Handlers whose answers may be cached
+// override it.
 func dependsOnKey(h *fasthttp.ResponseHeader, service Services) {
 	vary := varyPlatform
 	if service == Mail {
@@ -267,7 +268,7 @@ func (s *Server) authorize(ctx *fasthttp.RequestCtx, service Services) (*resolve
 	return key, nil
 }
 
-// finish answers for an error, if there is one, and records the request. rt is nil where no route matched.
+// finish answers with err, if there is one, and records the request. rt is nil if no route matched.
 func (s *Server) finish(ctx *fasthttp.RequestCtx, rt *route, key *resolver.Key, err error) {
 	if err != nil {
 		e, hidden := visible(err)
@@ -280,20 +281,20 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, rt *route, key *resolver.Key, 
 	if rt != nil {
 		pattern = rt.path
 	}
-	if ctx.Hijacked() { // a stream, which is logged when it ends
+	if ctx.Hijacked() { // a stream is logged when it ends
 		s.metrics.observe(pattern, methodLabel(ctx.Method()), ctx.Response.StatusCode(), time.Since(ctx.Time()))
 		return
 	}
 	s.record(ctx, ctx.Method(), pattern, key, time.Since(ctx.Time()))
 }
 
-// isMailPath reports whether errors on the path take the mail service's form.
+// isMailPath reports whether errors on the path have the mail service's form.
 func isMailPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/api/mail")
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// peerOf is the peer's address, invalid for a Unix socket.
+// peerOf returns the peer's address, invalid for a Unix socket.
 func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
 	if c := connOf(ctx); c != nil {
 		return c.Peer()

@@ -79,11 +79,11 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	if s.mail == nil {
 		return refuseMail
 	}
-	if m.IdempotencyKey != "" { // the hash is used with a key only
+	if m.IdempotencyKey != "" { // the hash is only needed together with a key
 		m.Request = requestHash(r.route.path, f.body)
 	}
 	f.body = nil
-	r.dropBody() // a send may wait for long
+	r.dropBody() // a send may wait for a long time
 	receipt, err := s.await(m)
 	if err != nil {
 		switch e, _ := visible(err); e.Code {
@@ -98,14 +98,14 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	return nil
 }
 
-// await hands a mail to the mailer and waits for the result, unless as many requests wait already as may.
+// await hands a mail to the mailer and waits for the result. It does not wait if too many requests wait already.
 func (s *Server) await(m mailer.Send) (mailer.Receipt, error) {
 	ctx, done := s.waiting.begin()
 	defer done()
 	return s.mail.Send(ctx, m)
 }
 
-// reach finds the mail's project, which the key must reach.
+// reach finds the mail's project and checks that the key reaches it.
 func (s *Server) reach(r *request, m *mailer.Send) error {
 	if m.Domain == "" {
 		project, err := s.resolver.ProjectByID(m.ProjectID)
@@ -153,7 +153,7 @@ func mailLogLocation(project, log int64) string {
 	return "/api/mail/projects/" + strconv.FormatInt(project, 10) + "/logs/" + strconv.FormatInt(log, 10)
 }
 
-// requestHash is equal for two requests to a path with equal bodies, whatever the layout of their JSON.
+// requestHash hashes path and body. Bodies that differ only in the layout of their JSON have the same hash.
 func requestHash(path string, body *object) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write([]byte(path))
@@ -161,7 +161,7 @@ func requestHash(path string, body *object) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// appendCanonical writes a value in canonical form: names in order, no blanks, numbers as they were spelled.
+// appendCanonical writes a value in canonical form: names sorted, no blanks, numbers as the client spelled them.
 func appendCanonical(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case *object:

@@ -56,7 +56,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// What is wrong with a request comes in the contract's order, all failing fields at once, and nothing is sent or logged.
+// The errors of a request come in the order of api/README.md, Errors, all failing fields at once. Nothing is sent or
+// logged.
 func TestSendRefused(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
 	large := strings.Repeat("x", 513<<10)
@@ -127,7 +128,7 @@ func TestSendRefused(t *testing.T) {
 	}
 }
 
-// What an attempt comes to is the status: 502 for good, 202 for now.
+// The result of an attempt decides the status: 502 for good, 202 for now.
 func TestSendOutcomes(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
 	for _, c := range []struct {
@@ -156,7 +157,7 @@ func TestSendOutcomes(t *testing.T) {
 	}
 }
 
-// A request that waits longer than the budget is told that the mail goes on.
+// A request that waits longer than the budget is answered that the mail is queued.
 func TestBudget(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = 50 * time.Millisecond })
@@ -207,7 +208,7 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-// While the first request runs, a repeat is told to come again.
+// While the first request runs, a repeat is answered 409 with Retry-After.
 func TestIdempotencyRunning(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, nil)
@@ -223,7 +224,7 @@ func TestIdempotencyRunning(t *testing.T) {
 	p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: k").check(t, 200, "")
 }
 
-// Requests that wait for SMTP servers do not take all connections: those beyond their share are queued at once.
+// Requests that wait for SMTP servers do not take all connections: mails beyond their share are queued at once.
 func TestShareOfWaiting(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, nil, func(o *api.Options) { o.Limits.Sends = 2 })
@@ -250,7 +251,7 @@ func TestShareOfWaiting(t *testing.T) {
 	p.ask("POST", "/send/template", p.poster, hello).check(t, 200, "") // the share is free again
 }
 
-// At a shutdown, who waits for a server gets an answer before the time is over.
+// At a shutdown, a request that waits for an SMTP server is answered before the time is over.
 func TestShutdownAnswersWaiting(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = time.Minute })
@@ -274,7 +275,7 @@ func TestShutdownAnswersWaiting(t *testing.T) {
 	}
 }
 
-// A handler that waits holds what its request said, whatever comes on other connections meanwhile.
+// A waiting handler keeps the content of its request, whatever arrives on other connections.
 func TestSendsSideBySide(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: 20 * time.Second}
@@ -385,7 +386,7 @@ func TestSendToFullQueue(t *testing.T) {
 	p.ask("POST", "/send/template", p.poster, hello).check(t, 200, "")
 }
 
-// The ops listener tells of the queue, and of a project whose mail has stopped.
+// The ops listener reports the queue, and a project whose mail has stopped.
 func TestMailFigures(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
 	o, err := ops.New(ops.Options{Resolver: p.resolver, Figures: p.server, Streams: p.server.EventStreams(), Config: &config{}, Mail: p.mail})

@@ -15,7 +15,7 @@ const (
 	maxIdempotencyKey    = 255
 )
 
-// sortedNames returns the object's names in order.
+// sortedNames returns the object's names, sorted.
 func sortedNames(o *object) []string {
 	names := slices.Clone(o.names)
 	slices.Sort(names)

@@ -21,8 +21,8 @@ import (
 // benchProjects is enough for the answers not to fit into the processor's nearer caches.
 const benchProjects = 20_000
 
-// A scriptedConn is a peer without a network: it sends ready requests, as many as it was told, and drops the answers.
-// With it the cost of the server above the socket can be compared with that of the floor.
+// A scriptedConn is a peer without a network: it sends the given number of ready requests and drops the answers. It
+// allows comparing the cost of the server above the socket with that of the floor.
 type scriptedConn struct {
 	net.Conn
 	requests [][]byte

@@ -23,7 +23,7 @@ import (
 // Services are the APIs that a listener offers, as a set of bits.
 type Services uint8
 
-// The two services of the contract.
+// The two services: the platform API and the mail API (api/README.md).
 const (
 	Platform Services = 1 << iota
 	Mail
@@ -32,7 +32,7 @@ const (
 // Options say what a Server serves and how. Only Resolver is required.
 type Options struct {
 	Resolver *resolver.Resolver
-	// Files takes the platform API's writes. Nil: they are answered 409 CONFIG_READ_ONLY.
+	// Files takes the platform API's writes. Nil: writes are answered 409 CONFIG_READ_ONLY.
 	Files Files
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
 	Mail Mailer
@@ -40,35 +40,35 @@ type Options struct {
 	Logger *slog.Logger
 	// TLS is used on TCP listeners; a Unix socket stays in clear text. Nil: none. See TLSConfig.
 	TLS *tls.Config
-	// ResolveMaxAge is how long callers may cache an answer of resolve, in whole seconds. 0: 5 s; negative: not at all.
+	// ResolveMaxAge is how long clients may cache an answer of resolve, in whole seconds. 0: 5 s; negative: not at all.
 	ResolveMaxAge time.Duration
 	// AccessLogResolve puts resolve into the access log too.
 	AccessLogResolve bool
-	// NoFastPath leaves plain resolve requests to the HTTP library and the handler, too, which answer the same bytes.
+	// NoFastPath leaves plain resolve requests to the HTTP library and the handler, which answer the same bytes.
 	NoFastPath bool
-	// BlockedKeyIDs are public ids of keys that are refused although the files declare them.
+	// BlockedKeyIDs are public ids of keys that are refused even if the files declare them.
 	BlockedKeyIDs map[string]bool
 	// AuthIssuer is the iss claim that tokens must have. "": DefaultAuthIssuer.
 	AuthIssuer string
-	// Limits bound what peers can take. Zero fields take their defaults.
+	// Limits bound what peers can use. Zero fields take their defaults.
 	Limits Limits
 }
 
-// Limits bound what peers can take of the server.
+// Limits bound what peers can use of the server.
 type Limits struct {
 	HeaderBytes   int           // request line and header; 0: 16 KiB
 	BodyBytes     int           // of one request; 0: 1 MiB
-	Bodies        int64         // bytes of request bodies in memory, in total; a request beyond is answered 503; 0: 64 MiB
-	BodiesPerKey  int64         // and of the requests of one key; 0: a quarter of Bodies
+	Bodies        int64         // bytes of all request bodies in memory; beyond it a request is answered 503; 0: 64 MiB
+	BodiesPerKey  int64         // the same for the requests of one key; 0: a quarter of Bodies
 	Read          time.Duration // from the first byte of a request to its last; 0: 10 s
-	Write         time.Duration // of an answer; a long one gets more as it is taken (16 KiB/s); 0: 10 s
+	Write         time.Duration // of an answer; a long one gets more time while the client reads it (16 KiB/s); 0: 10 s
 	Idle          time.Duration // between two requests; 0: 60 s
-	Conns         int           // in total, to be kept below the descriptor limit; an eighth is kept for known peers; 0: 8192
+	Conns         int           // in total, below the descriptor limit; an eighth is kept for known peers; 0: 8192
 	ConnsPerPeer  int           // per IPv4 address and per IPv6 /64, not for Unix sockets; 0: 1024
 	Streams       int           // connections that event streams may take; 0: half of Conns
-	StreamsPerKey int           // and those of one key; 0: a quarter of Streams
+	StreamsPerKey int           // the same for one key; 0: a quarter of Streams
 	Heartbeat     time.Duration // between two comments in an event stream; 0: 15 s
-	Sends         int           // requests that may wait for an SMTP server; the mail of those beyond is queued; 0: half of Conns
+	Sends         int           // requests that may wait for an SMTP server; beyond it mails are queued without a wait; 0: half of Conns
 }
 
 func (l Limits) withDefaults() Limits {
@@ -102,7 +102,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// gate are those that the gate keeps.
+// gate returns the limits that the gate enforces.
 func (l *Limits) gate() gate.Limits {
 	return gate.Limits{HeaderBytes: l.HeaderBytes, BodyBytes: l.BodyBytes, Read: l.Read, Write: l.Write, Idle: l.Idle,
 		Conns: l.Conns, ConnsPerPeer: l.ConnsPerPeer}
@@ -118,7 +118,7 @@ type Server struct {
 
 	http     *fasthttp.Server
 	router   *router.Router
-	statics  map[string]string // the paths without parameters, with what they allow
+	statics  map[string]string // paths without parameters, with their Allow headers
 	keys     *gatekeeper
 	ids      *requestIDs
 	clock    clock
@@ -187,10 +187,11 @@ func New(o Options) (*Server, error) {
 		ErrorHandler:   s.readFailed,
 		HeaderReceived: s.headerReceived,
 		ReadBufferSize: s.limits.HeaderBytes,
-		// The listener's cap comes first; the goroutine of a connection that was evicted may live on for a moment.
+		// The gate's cap comes first. Twice as many, because the goroutine of an evicted connection may still run for a
+		// moment.
 		Concurrency:       2*s.limits.Conns + 1,
 		CloseOnShutdown:   true,
-		KeepHijackedConns: true, // event streams close theirs
+		KeepHijackedConns: true, // event streams close their own connections
 
 		NoDefaultServerHeader:        true,
 		SecureErrorLogMessage:        true,
@@ -200,18 +201,18 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// silence drops the HTTP library's log lines: they quote what came from the peer, keys included. readFailed and the
-// access log tell what happened.
+// silence drops the HTTP library's log lines, because they quote text of the peer, keys included. readFailed and the
+// access log report the same events.
 type silence struct{}
 
 func (silence) Printf(string, ...any) {}
 
-// SetLoading makes every call but the health ones answer 503, as long as the first load has not ended: keys and domains
-// that are not there yet must not be taken for unknown ones. A new Server is not loading.
+// SetLoading makes every call except the health checks answer 503 while the first load runs: keys and domains that are
+// not loaded yet must not look unknown. A new Server is not loading.
 func (s *Server) SetLoading(on bool) { s.loading.Store(on) }
 
-// Serve serves the given services on ln until Shutdown, which makes it return nil, or until ln is broken for good. It
-// owns ln. Accepting pauses while a cap is reached or descriptors are short, and goes on by itself.
+// Serve serves the given services on ln, which it owns. It returns nil after Shutdown, and an error if ln fails for
+// good. Accepting pauses while a cap is reached or descriptors run out, and resumes by itself.
 func (s *Server) Serve(ln net.Listener, services Services) error {
 	options := gate.ListenerOptions{Attach: s.attach(services)}
 	if ln.Addr().Network() != "unix" {
@@ -242,10 +243,10 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 	return nil
 }
 
-// Shutdown stops accepting, closes idle and silent connections, ends event streams, and lets requests that are under way
-// finish, whose answers carry "Connection: close" unless they were being written already. Sends that still wait for their
-// SMTP server shortly before ctx's deadline are answered 202. When ctx ends it cuts what is left and returns ctx's error.
-// A Server cannot be used again after it.
+// Shutdown stops accepting, closes idle and silent connections, ends event streams and lets running requests finish;
+// their answers carry "Connection: close" unless they are being written already. Sends that still wait for their SMTP
+// server shortly before ctx's deadline are answered 202. When ctx ends, Shutdown cuts all remaining connections and
+// returns ctx's error. A Server cannot be used again after Shutdown.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true

@@ -88,7 +88,7 @@ func TestShutdownWithHalfARequest(t *testing.T) {
 	second.closed()
 }
 
-// A request that is under way is answered, and told that the connection ends.
+// A running request is answered, and the answer says that the connection ends.
 func TestShutdownFinishesRequests(t *testing.T) {
 	h := start(t)
 	w := h.dial()
@@ -136,7 +136,7 @@ func TestServeAfterShutdown(t *testing.T) {
 	}
 }
 
-// A flakyListener fails now and then as a machine short of something does.
+// A flakyListener fails now and then like a machine that runs out of something.
 type flakyListener struct {
 	net.Listener
 	failures []error

@@ -11,8 +11,8 @@ import (
 	"fingerpost/api"
 )
 
-// A connection on which no part of a request has come is closed without a word: a client that connects ahead would take
-// a 408 for the answer to what it sends next.
+// A connection on which no part of a request has arrived is closed without an answer: a client that connects ahead
+// would take a 408 for the answer to its next request.
 func TestQuietConnectionsAreClosedWithoutAWord(t *testing.T) {
 	cert, key := writeCert(t, t.TempDir(), "first.example")
 	config, err := api.TLSConfig(cert, key, slog.New(slog.DiscardHandler))
@@ -66,8 +66,9 @@ func (h *house) from(ip string) *wire {
 	return newWire(h.t, c)
 }
 
-// Nine addresses with as many connections each as an address may have do not keep others out: connections that have sent
-// nothing make room, then those that are idle or have sent half a request, and those of peers with a good key last.
+// Nine addresses with as many connections each as an address may have do not keep others out: connections that have
+// sent nothing make room first, then those that are idle or have sent half a request, and those of peers with a good
+// key last.
 func TestQuietConnectionsMakeRoom(t *testing.T) {
 	for name, begin := range map[string]func(*wire){
 		"silent": func(*wire) {},

@@ -102,7 +102,7 @@ func (s *sinkSession) Mail(from string, _ *gosmtp.MailOptions) error {
 	return nil
 }
 
-// Rcpt refuses who is called nobody, for good, and who is called later, for now.
+// Rcpt refuses the recipient "nobody" for good, and "later" for now.
 func (s *sinkSession) Rcpt(to string, _ *gosmtp.RcptOptions) error {
 	switch local, _, _ := strings.Cut(to, "@"); local {
 	case "nobody":
@@ -254,7 +254,7 @@ func (p *post) later(method, path, key, body string, headers ...string) <-chan *
 	return answers
 }
 
-// came is the answer, once it is there.
+// came returns the answer when it is there.
 func came(t testing.TB, answers <-chan *answer) *answer {
 	t.Helper()
 	a, ok := <-answers

@@ -76,8 +76,8 @@ func (s *Server) saveSMTPConfig(r *request) error {
 	return nil
 }
 
-// smtpConfig applies the body to have, the present SMTP config, nil for none. A new password is in clear text. It may
-// be called again on the same form, and reports every problem each time.
+// smtpConfig returns have, the current SMTP config (nil: none), with the body applied. A new password is in clear text.
+// It may be called again on the same form and reports every problem each time.
 func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*catalog.SMTPConfig, error) {
 	f = f.again()
 	c := catalog.SMTPConfig{UUID: catalog.DeriveUUID(catalog.KindSMTPConfig, project), Active: true}

@@ -21,7 +21,7 @@ const streamChunk = 32 << 10
 type projectStream struct {
 	server  *Server
 	ids     []int64
-	buf     []byte // made and not yet read
+	buf     []byte // generated and not yet read
 	begun   bool
 	hasRows bool
 	ended   bool
@@ -61,7 +61,7 @@ func (p *projectStream) fill() error {
 		p.ids = p.ids[1:]
 		project, err := p.server.resolver.ProjectByID(id)
 		if isNotFound(err) {
-			continue // deleted meanwhile
+			continue // deleted since ids was read
 		}
 		if err != nil {
 			return err

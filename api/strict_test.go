@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestOpenAPIStrict finds what YAML takes and nobody meant: a key twice in one map, and a key without a value, which is
-// what a comma in unquoted text makes of the words after it.
+// TestOpenAPIStrict finds accidents that YAML accepts: a key twice in one map, and a key without a value, which a comma
+// in unquoted text creates.
 func TestOpenAPIStrict(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {

@@ -130,14 +130,14 @@ func newTemplate(p *catalog.ProjectConfig, t catalog.Template) catalog.Template 
 	t.ProjectID = p.Project.ID
 	t.UUID = catalog.DeriveTemplateUUID(p.Project.UUID, t.Code)
 	if slices.ContainsFunc(p.Templates, func(o catalog.Template) bool { return o.UUID == t.UUID }) {
-		t.UUID = catalog.NewUUID() // the derived one belongs to a template that has been renamed
+		t.UUID = catalog.NewUUID() // the derived UUID belongs to a template that was renamed
 	}
 	t.ID = catalog.DeriveID(catalog.KindTemplate, t.UUID)
 	return t
 }
 
-// template applies the body to have, the present template, nil for none. It may be called again on the same form, and
-// reports every problem each time.
+// template returns have, the current template (nil: none), with the body applied. It may be called again on the same
+// form and reports every problem each time.
 func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f = f.again()
 	t := catalog.Template{Active: true}

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// twoWriters is what a person saves: the projects of all clients below in one file, with values for what they write.
+// twoWriters is the text that a person saves: the projects of all clients below in one file, with values for what they
+// write.
 const twoWriters = `# save %d
 project "acme" {
   name        = "Acme %d" # by hand
@@ -33,14 +34,14 @@ project "globex" {
 }
 `
 
-// TestPeopleWin is the promise of configsrc/README.md, Write-back, that no human save is lost. A person saves a file again and again,
-// in every way that editors have, as fast as a script can, while clients write to the same objects of it, and to another
-// one beside them.
+// TestPeopleWin is the promise of configsrc/README.md, Write-back, that no human save is lost. A person saves a file
+// again and again, in every way that editors have, as fast as a script can, while clients write to the same objects of
+// it, and to another one next to them.
 //
-// A save is not destroyed when its mark is in the file until the person's own next save: after most saves the person
-// looks for the mark, at once or after a write that began after the save; after some the next save comes at once, which
-// replaces the one before by the person's own will. And what a client has been told is done since the last save is in
-// the file beside the mark: with every eighth save all clients stand still while both are looked for.
+// A save survives if its mark is in the file until the person's own next save. After most saves the person looks for the
+// mark, at once or after a write that began after the save; after some the next save follows at once and replaces the one
+// before on purpose. Writes that were acknowledged since the last save must be in the file next to the mark: after every
+// eighth save all clients stop while both are checked.
 func TestPeopleWin(t *testing.T) {
 	saves := campaign(t, raced(3000, 160), 160)
 	d := newDesk(t, map[string]string{"acme.hcl": fmt.Sprintf(twoWriters, -1, -1, -1, -1)})
@@ -110,7 +111,7 @@ func TestPeopleWin(t *testing.T) {
 		switch {
 		case path == "acme.hcl":
 		case keptSave.MatchString(path) && strings.Contains(string(content), "# save "):
-			aside++ // a save that could not be put back before the person's next one, and is kept beside it
+			aside++ // a save that could not be put back before the person's next one, and is kept next to it
 		default:
 			t.Errorf("%s was left behind", path)
 		}
@@ -118,7 +119,7 @@ func TestPeopleWin(t *testing.T) {
 	t.Logf("%d saves were kept beside the file", aside)
 }
 
-// keptSaves are the saves that are kept beside the file, since another one came in while they were put back.
+// keptSaves returns the saves that are kept next to the file, because another one came in while they were put back.
 func keptSaves(d *desk) (all string) {
 	kept, _ := filepath.Glob(filepath.Join(d.dir, "acme.hcl.*~"))
 	for _, name := range kept {
@@ -130,7 +131,7 @@ func keptSaves(d *desk) (all string) {
 
 var keptSave = regexp.MustCompile(`^acme\.hcl\.\d+~$`)
 
-// savers are the clients beside the person who saves.
+// savers are the clients that write while the person saves.
 type savers struct {
 	*client
 	acme, globex string // paths
@@ -180,7 +181,7 @@ func (s *savers) still(t *testing.T, saved int64, has func() (string, []byte)) {
 	}
 }
 
-// settings writes the very value that the person writes.
+// settings writes the same value that the person writes.
 func (s *savers) settings(n int64) (int, string) {
 	on := strconv.FormatBool(n%2 == 1)
 	return s.ask("PUT", s.acme+"/service-settings", `{"mailEnabled":`+on+`}`, "").status, "mail_enabled = " + on

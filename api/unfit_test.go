@@ -53,8 +53,8 @@ func TestWriteToAnUnfitFile(t *testing.T) {
 	}
 }
 
-// TestDeleteBesideANewProject: somebody has just put another project into the file, which no look has seen. The deletion is
-// no rename of the one to the other.
+// TestDeleteBesideANewProject: a person has just added another project to the file, which the service has not seen yet.
+// The deletion must not turn into a rename of the one to the other.
 func TestDeleteBesideANewProject(t *testing.T) {
 	d := newDesk(t, map[string]string{"initech.hcl": initech})
 	const added = "\nproject \"human-new\" {\n  name = \"New\"\n}\n"

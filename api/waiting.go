@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// waiting bounds the requests that wait for an SMTP server, by two semaphores: each of them holds a connection. A send
-// beyond the bound does not wait; its mail is accepted and queued. The mailer bounds those of one project. Safe for
-// concurrent use.
+// waiting bounds, by two semaphores, the requests that wait for an SMTP server, because each of them holds a
+// connection. A send beyond the bound does not wait: its mail is accepted and queued. The mailer bounds the sends of
+// each project. Safe for concurrent use.
 type waiting struct {
 	ctx   context.Context // ends all waits
 	stop  context.CancelFunc
@@ -24,14 +24,14 @@ func newWaiting(l Limits) *waiting {
 	return w
 }
 
-// over is a canceled context.
+// over is a context that is canceled already.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// begin returns the context of a send's wait, a canceled one if too many wait already. Call done after the wait.
+// begin returns the context for a send's wait, a canceled one if too many sends wait already. Call done after the wait.
 func (w *waiting) begin() (ctx context.Context, done func()) {
 	if done, ok := take(w.sends); ok {
 		return w.ctx, done

@@ -17,9 +17,9 @@ import (
 //  1. Check path, key and project (projectOf).
 //  2. Read the body (readForm) and apply it to a copy of the resource that the resolver has, to report every problem.
 //  3. Compare If-Match and If-None-Match with that resource.
-//  4. Change the file (update, write). The change works on what the file says at that moment, and runs again if somebody
-//     saves the file meanwhile: so it checks the preconditions and applies the body itself. Once it returns, the file is
-//     synced and the resolver answers from the new state.
+//  4. Change the file (update, write). The change works on the file's current content, and runs again if the file is
+//     saved during the write. So it checks the preconditions and applies the body itself. Once it returns, the file
+//     is synced and the resolver answers from the new state.
 //  5. Read the resource back and answer.
 
 // Files is the config folder, which takes the writes; *configsrc.Source implements it.

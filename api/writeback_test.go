@@ -23,10 +23,11 @@ import (
 // The stories in testdata/writeback show what a write does to the files: those before, the requests, those after. A
 // story without any after shows that nothing changes. Adding a case is adding a file.
 //
-// In a story @acme stands for the project's id, and @shop.acme.example behind it for the domain's. Where a text file
-// cannot show a byte, a sign does: ␍ (a CR before the line feed), ␄ (no final line feed), ␉ (a tab), ␂ (a byte order
-// mark); {{uuid}} stands for any UUID, {{recipient}} for one who opens what is sealed, and {{sealed:x}} for what they open as
-// x. A template's id is @CODE behind templates/. What is saved by a person after the service has loaded stands under saved/.
+// In a story @acme is replaced by the project's id, and @shop.acme.example after it by the domain's. Signs stand for
+// bytes that a text file cannot show: ␍ (a CR before the line feed), ␄ (no final line feed), ␉ (a tab), ␂ (a byte order
+// mark). {{uuid}} stands for any UUID, {{recipient}} for the recipient of sealed values, and {{sealed:x}} for a sealed
+// value that opens as x. A template's id is @CODE after templates/. Files that a person saves after the service has
+// loaded are under saved/.
 func TestWriteBack(t *testing.T) {
 	names, err := filepath.Glob("testdata/writeback/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -121,7 +122,7 @@ func unsign(s string) string {
 	return strings.TrimSuffix(s, "␄\n")
 }
 
-// exchange asks and checks the answer's status, unless that is 0, and code.
+// exchange sends the request and checks the answer's code, and its status unless that is 0.
 func (d *desk) exchange(t testing.TB, e exchange) {
 	t.Helper()
 	req, err := http.NewRequest(e.method, "http://"+d.addr+d.path(t, e.path), strings.NewReader(e.body))
@@ -149,7 +150,7 @@ func (d *desk) exchange(t testing.TB, e exchange) {
 	}
 }
 
-// path puts ids in the place of names.
+// path replaces names by ids.
 func (d *desk) path(t testing.TB, path string) string {
 	t.Helper()
 	var project int64
@@ -218,7 +219,7 @@ func (d *desk) templateID(t testing.TB, project int64, code string) (id int64) {
 
 const anyUUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
-// compare holds the folder against what a story wants.
+// compare compares the folder with what a story expects.
 func (d *desk) compare(t testing.TB, want map[string]string) {
 	t.Helper()
 	got := d.files(t)
@@ -242,8 +243,8 @@ var (
 	sealedText = regexp.MustCompile(`sealed\("([A-Za-z0-9+/=]+)"\)`)
 )
 
-// unsealed puts what a file has sealed in the place of the signs for it, where it opens as they say, and the recipient
-// in the place of his.
+// unsealed replaces a file's sealed values by their placeholders, if they open as the story says, and the recipient by
+// its placeholder.
 func (d *desk) unsealed(t testing.TB, want, got string) string {
 	t.Helper()
 	recipients, err := seal.Recipients(d.seal)
@@ -270,7 +271,7 @@ func (d *desk) unsealed(t testing.TB, want, got string) string {
 	})
 }
 
-// compareFresh holds what the server says against what a fresh one makes of the files.
+// compareFresh compares the server's answers with those of a new one on the same files.
 func (d *desk) compareFresh(t testing.TB) {
 	t.Helper()
 	fresh, err := d.load(t, false)
@@ -284,7 +285,7 @@ func (d *desk) compareFresh(t testing.TB) {
 
 var times = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
 
-// tellAll is all that the platform API says, but for the times.
+// tellAll returns everything that the platform API answers, except for the times.
 func tellAll(t testing.TB, r *resolver.Resolver) string {
 	t.Helper()
 	var b []byte

@@ -16,14 +16,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestWritersAtTheSameTime lets 64 clients write to projects of their own, which come and go, and 64 others to one project
-// in one file: nothing is lost, nothing fails, ids are given out once, and each project has exactly one primary domain,
-// at the end and whenever somebody looks. Of those 64, some count up with If-Match: of all that read the same value one
-// alone gets through.
+// TestWritersAtTheSameTime lets 64 clients write to projects of their own, which come and go, and 64 others to one
+// project in one file. Nothing is lost, nothing fails, ids are unique, and each project has exactly one primary domain,
+// at the end and at every moment. Some of the second 64 count up with If-Match: of all that have read the same value
+// only one succeeds.
 func TestWritersAtTheSameTime(t *testing.T) {
 	d := newDesk(t, map[string]string{"acme.hcl": "# kept\nproject \"acme\" {\n  name        = \"Acme\" # and this\n  description = \"0\"\n\n" +
 		"  domain \"acme.example\" { primary = true }\n}\n"})
-	w := &crowd{client: newClient(t, d), ids: map[int64]string{}, last: map[string]map[string]bool{}}
+	w := &writers{client: newClient(t, d), ids: map[int64]string{}, last: map[string]map[string]bool{}}
 	w.acme = d.path(t, "/api/platform/projects/@acme")
 	w.has("acme", "acme.example", true)
 	end := time.Now().Add(campaign(t, raced(time.Minute, 2*time.Second), time.Second))
@@ -55,8 +55,8 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A crowd is clients that write at the same time, with what has been answered to them.
-type crowd struct {
+// writers are clients that write at the same time, with the answers that they got.
+type writers struct {
 	*client
 	acme                   string // the shared project's path
 	writes, counted, stale atomic.Int64
@@ -66,8 +66,8 @@ type crowd struct {
 	last map[string]map[string]bool // the domains of each project, by slug
 }
 
-// madeID notes that an id has been given out, which happens once.
-func (w *crowd) madeID(id int64, to string) {
+// madeID records that an id was assigned, which must happen once.
+func (w *writers) madeID(id int64, to string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if before, taken := w.ids[id]; taken {
@@ -77,7 +77,7 @@ func (w *crowd) madeID(id int64, to string) {
 }
 
 // has notes whether a project has a domain.
-func (w *crowd) has(slug, domain string, now bool) {
+func (w *writers) has(slug, domain string, now bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.last[slug] == nil {
@@ -95,7 +95,7 @@ type made struct {
 }
 
 // post creates something and notes its id.
-func (w *crowd) post(path, body string) (m made, ok bool) {
+func (w *writers) post(path, body string) (m made, ok bool) {
 	r, ok := w.want(http.StatusCreated, "POST", path, body)
 	if !ok {
 		return m, false
@@ -107,7 +107,7 @@ func (w *crowd) post(path, body string) (m made, ok bool) {
 }
 
 // relay adds a primary domain to a project and then takes the one before away, which is primary no more.
-func (w *crowd) relay(path, slug, name string, before *made) bool {
+func (w *writers) relay(path, slug, name string, before *made) bool {
 	now, ok := w.post(path+"/domains", `{"domain":"`+name+`","primary":true}`)
 	if !ok {
 		return false
@@ -124,8 +124,8 @@ func (w *crowd) relay(path, slug, name string, before *made) bool {
 	return true
 }
 
-// share writes to the project of all.
-func (w *crowd) share(i int, end time.Time) {
+// share writes to the shared project.
+func (w *writers) share(i int, end time.Time) {
 	var last made
 	for n := 0; time.Now().Before(end); n++ {
 		if !w.relay(w.acme, "acme", fmt.Sprintf("c%d-n%d.acme.example", i, n), &last) {
@@ -134,8 +134,8 @@ func (w *crowd) share(i int, end time.Time) {
 	}
 }
 
-// count adds one to the number in the description of the project of all, where it is still what has been read.
-func (w *crowd) count(end time.Time) {
+// count adds one to the number in the shared project's description, if it still is the one that was read.
+func (w *writers) count(end time.Time) {
 	for time.Now().Before(end) {
 		r, ok := w.want(http.StatusOK, "GET", w.acme, "")
 		if !ok {
@@ -161,8 +161,8 @@ func (w *crowd) count(end time.Time) {
 	}
 }
 
-// own writes to a project that nobody else knows, and now and then makes it anew.
-func (w *crowd) own(i int, end time.Time) {
+// own writes to a project that no other client uses, and sometimes creates it again.
+func (w *writers) own(i int, end time.Time) {
 	slug := fmt.Sprintf("own-%d", i)
 	var path string
 	var last made
@@ -200,8 +200,8 @@ func (w *crowd) own(i int, end time.Time) {
 	}
 }
 
-// watch looks again and again for the one primary domain of the project of all.
-func (w *crowd) watch(end time.Time) {
+// watch repeatedly checks the one primary domain of the shared project.
+func (w *writers) watch(end time.Time) {
 	for time.Now().Before(end) {
 		r, ok := w.want(http.StatusOK, "GET", w.acme+"/domains", "")
 		if !ok {
@@ -224,8 +224,8 @@ func (w *crowd) watch(end time.Time) {
 	}
 }
 
-// check holds what is served against what has been answered.
-func (w *crowd) check(t *testing.T, d *desk) {
+// check compares the server's answers with the recorded ones.
+func (w *writers) check(t *testing.T, d *desk) {
 	seen := map[int64]bool{}
 	once := func(id int64) {
 		if seen[id] {

@@ -5,7 +5,7 @@ import "time"
 // allCommand runs every measurement, one after the other.
 const allCommand = "all"
 
-// tuneAll makes the defaults of all: small enough that it takes less than ten minutes on two cores.
+// tuneAll sets the defaults of all, which make it take less than ten minutes on two cores.
 func tuneAll(o *options) {
 	o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 	o.load.rounds, o.load.round = 5, time.Second

@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// An answer is one HTTP/1.1 response in a buffer, which head and body alias.
+// An answer is one HTTP/1.1 response in a buffer. head and body are parts of that buffer.
 type answer struct {
 	status int
-	head   []byte // of HTTP: status line and fields, with the end of the last one
+	head   []byte // of HTTP: status line and fields, including the end of the last one
 	body   []byte
 	length int // of head and body together
 }
@@ -20,8 +20,8 @@ var (
 	contentLength = []byte("Content-Length: ")
 )
 
-// parseAnswer reads the response at the beginning of b. whole is false while part of it is still to come. It takes
-// what fasthttp and net/http write, not all that the protocol allows: nothing here is meant for strangers.
+// parseAnswer parses the response at the beginning of b. whole is false while part of it is missing. It accepts what
+// fasthttp and net/http write, not everything that the protocol allows.
 func parseAnswer(b []byte) (a answer, whole bool, err error) {
 	end := bytes.Index(b, endOfHead)
 	if end < 0 {
@@ -76,8 +76,8 @@ func hasSlug(body []byte, slug string) bool {
 	return len(body) > at+len(slug) && string(body[at:at+len(slug)]) == slug && body[at+len(slug)] == '"'
 }
 
-// revisionOf reads a project's revision out of a body. ok is false where it is missing or where its two places
-// disagree, see projectFile.
+// revisionOf returns a project's revision from a body. ok is false if it is missing or if its two places disagree, see
+// projectFile.
 func revisionOf(body []byte) (revision int, ok bool) {
 	at := bytes.Index(body, revisionWord)
 	if at < 0 || len(body) < at+len(revisionWord)+6 {

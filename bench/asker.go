@@ -2,36 +2,36 @@ package main
 
 import "math/rand/v2"
 
-// A fault is what can be wrong with an answer.
+// A fault is a way in which an answer can be wrong.
 type fault uint8
 
 const (
 	faultNone       fault = iota
 	faultStatus           // another status than expected
-	faultContent          // about another project, or cut
-	faultTorn             // put together from two states
+	faultContent          // about another project, or truncated
+	faultTorn             // composed of two states
 	faultStale            // older than an answer that had arrived before the question was sent
-	faultConnection       // none at all: refused, closed, not HTTP
+	faultConnection       // no answer: refused, closed, not HTTP
 	faultKinds
 )
 
 var faultNames = [faultKinds]string{"none", "status", "content", "torn", "stale", "connection"}
 
-// A question is what a connection waits for the answer to.
+// A question is what a connection waits to have answered.
 type question struct {
 	name     uint32 // number of the name, see corpus.appendHost
 	revision int32  // revisions: the answer must not be older
-	seenNew  bool   // switching: the project had been seen new
-	anyNew   bool   // switching: some project had been seen new
+	seenNew  bool   // switching: the project had been seen in the new state
+	anyNew   bool   // switching: some project had been seen in the new state
 }
 
-// An asker decides what is asked and judges the answers. One load calls it from one goroutine.
+// An asker chooses the questions and judges the answers. One load calls it from one goroutine.
 type asker interface {
 	ask(q *question, dst []byte) []byte // appends the domain
 	judge(q *question, a answer) fault
 }
 
-// scheduled asks known names in the order of a schedule, over and over.
+// scheduled asks known names in the order of a schedule, in a loop.
 type scheduled struct {
 	corpus   *corpus
 	schedule []uint32
@@ -56,7 +56,7 @@ func (s *scheduled) judge(q *question, a answer) fault {
 	return faultNone
 }
 
-// always is scheduled, of a server that has one answer to everything: about the project with the slug.
+// always is scheduled for a server that has one answer to everything: about the project with the slug.
 type always struct {
 	scheduled
 	slug string
@@ -72,7 +72,7 @@ func (s *always) judge(_ *question, a answer) fault {
 	return faultNone
 }
 
-// revisions is scheduled, and follows each project's revision: none may ever go back.
+// revisions is scheduled, and checks each project's revision: none may go back.
 type revisions struct {
 	scheduled
 	seen []int32 // per project: the newest revision in an answer so far
@@ -104,7 +104,7 @@ func (r *revisions) judge(q *question, a answer) fault {
 	return faultNone
 }
 
-// strangers asks random names that nobody has.
+// strangers asks random names that no project has.
 type strangers struct{ random *rand.Rand }
 
 func (s *strangers) ask(_ *question, dst []byte) []byte {

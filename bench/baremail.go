@@ -14,12 +14,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A bareMailer is the baseline of mail: it hands one ready message after the other to a sink by net/smtp, with one synced
-// batch of Pebble for each. No HTTP, no checks, nothing composed, no log that could be read, and no note of the result. It
-// runs in this process, which has only the sink to do meanwhile. Safe for concurrent use by writers.
+// A bareMailer is the baseline of mail: it sends ready messages to a sink over net/smtp, with one synced Pebble batch
+// for each. It has no HTTP, no checks, no composing, no readable log, and stores no result. It runs in this process,
+// which otherwise runs only the sink. Safe for concurrent use by writers.
 type bareMailer struct {
 	to     *sink
-	fresh  bool        // one connection for each mail
+	fresh  bool        // one connection per mail
 	secure *tls.Config // nil: clear text, and no AUTH
 	sample []byte      // a message with the mark of mail 0
 	marks  *marks
@@ -64,16 +64,15 @@ func (b *bareMailer) writer() (writer, error) {
 // A bareWorker sends over one connection at a time.
 type bareWorker struct {
 	*bareMailer
-	client  *smtp.Client // nil before the first mail, and between mails where each has its own connection
+	client  *smtp.Client // nil before the first mail, and between mails that have a connection each
 	message []byte
-	marked  int // the number that message has
+	marked  int // the number in message
 	key     [8]byte
 }
 
 const bareFrom = "hello@bench.example"
 
-// keptMails is how many mails are in the store: each takes the place of an earlier one, as fingerpost deletes a message
-// that is sent.
+// keptMails is how many mails are in the store: each replaces an earlier one, as fingerpost deletes a sent message.
 const keptMails = 4096
 
 func (w *bareWorker) send(n int) (err error) {
@@ -117,7 +116,7 @@ func (b *bareMailer) dial() (*smtp.Client, error) {
 	return c, nil
 }
 
-// bye closes the connection. How that ends does not matter.
+// bye closes the connection and ignores errors.
 func (w *bareWorker) bye() {
 	if w.client != nil {
 		_ = w.client.Quit()

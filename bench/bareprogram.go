@@ -11,21 +11,21 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A bareProgram is the baseline of durable writes: for each write it makes the system calls that make a file's new content
-// durable, and a batch for a Pebble store that is not synced. No HTTP, no HCL, no checks. Its files are a corpus of its
-// own with the same folders, so that the server does not read them. It runs in this process, which has nothing else to do
-// meanwhile. Safe for concurrent use by writers of different projects.
+// A bareProgram is the baseline of durable writes. Each write makes the system calls that make a file's new content
+// durable, and an unsynced batch for a Pebble store. It has no HTTP, no HCL and no checks. Its files are a corpus of
+// its own with the same folders, which the server does not read. It runs in this process, which is otherwise idle. Safe
+// for concurrent use by writers of different projects.
 type bareProgram struct {
 	corpus *corpus
 	dir    string
 	store  *pebble.DB
-	temps  atomic.Int64 // that there have been
+	temps  atomic.Int64 // number of temporary files so far
 	record []byte
 }
 
 const (
-	// recordBytes is what one write of a generated project adds to the log of fingerpost's store, rounded down: the whole
-	// of what the file declares, its stamp and hash, and the generation.
+	// recordBytes is what one write of a generated project adds to the log of fingerpost's store, rounded down: everything
+	// that the file declares, its stamp and hash, and the generation.
 	recordBytes = 5 << 10
 	// bareMemTable is the size of the memtables of fingerpost's store.
 	bareMemTable = 16 << 20
@@ -46,7 +46,7 @@ func newBareProgram(c *corpus) (*bareProgram, error) {
 // close removes the store.
 func (p *bareProgram) close() error { return errors.Join(p.store.Close(), os.RemoveAll(p.dir)) }
 
-// quietPebble keeps Pebble's messages to itself. What is fatal to Pebble ends the run.
+// quietPebble drops Pebble's messages. A fatal error of Pebble ends the run.
 type quietPebble struct{}
 
 func (quietPebble) Infof(string, ...any)  {}
@@ -57,7 +57,7 @@ func (quietPebble) Fatalf(format string, args ...any) {
 
 // writer returns the writes of one worker.
 func (p *bareProgram) writer() (w writer, err error) {
-	texts := map[int][]byte{} // made once: the baseline does not pay for the generator
+	texts := map[int][]byte{} // made once, so that the baseline does not pay for the generator
 	return writer{
 		write: func(project, revision int) error {
 			text := texts[project]
@@ -73,8 +73,8 @@ func (p *bareProgram) writer() (w writer, err error) {
 	}, nil
 }
 
-// write replaces a file durably: temporary file, fsync, exchange, fsync of the folder, a batch that is not synced,
-// and the old content removed.
+// write replaces a file durably: temporary file, fsync, exchange, fsync of the folder, an unsynced batch, and removal
+// of the old content.
 func (p *bareProgram) write(path string, text []byte) error {
 	folder := filepath.Dir(path)
 	temp, err := os.OpenFile(filepath.Join(folder, fmt.Sprintf(".bare-%d", p.temps.Add(1))), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -90,7 +90,7 @@ func (p *bareProgram) write(path string, text []byte) error {
 		err = swapFiles(temp.Name(), path)
 	}
 	swapped := err == nil
-	if errors.Is(err, errors.ErrUnsupported) { // what fingerpost does there, too
+	if errors.Is(err, errors.ErrUnsupported) { // as fingerpost does there
 		err = os.Rename(temp.Name(), path)
 	}
 	if err == nil {

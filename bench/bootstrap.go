@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// bootstrapTimes is how often the rounds are drawn anew. The seed is fixed: the same files give the same interval.
+// bootstrapTimes is the number of resamples. The seed is fixed, so that the same files give the same interval.
 const bootstrapTimes = 10_000
 
-// bootstrapRatio is the ratio of the medians of after and before, with the interval in which it lies with that
-// confidence: rounds are drawn with replacement, and so often the ratio is taken. Of the few rounds that there are, the
-// interval is rather too wide than too narrow. All values must be above 0.
+// bootstrapRatio returns the ratio of the medians of after and before, with its confidence interval: rounds are
+// resampled with replacement, and the ratio is computed for each resample. With few rounds the interval is too wide
+// rather than too narrow. All values must be above 0.
 func bootstrapRatio(before, after []float64, confidence float64) spread {
 	r := rand.New(rand.NewPCG(1, 0xb007))
 	drawn := make([]float64, bootstrapTimes)

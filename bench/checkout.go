@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The two branches of the repository differ in every project's file, by its revision.
+// The two branches of the repository differ in the revision of every project file.
 var branchRevisions = map[string]int{"first": 1, "second": 2}
 
 const switchTimeout = 10 * time.Minute
@@ -71,7 +71,7 @@ func (b *bench) openRepository(ctx context.Context) (*repository, error) {
 	return r, nil
 }
 
-// create makes both commits by fast-import, which writes one pack instead of 200,000 loose objects.
+// create makes both commits with fast-import, which writes one pack instead of 200,000 loose objects.
 func (r *repository) create(ctx context.Context) error {
 	if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (r *repository) create(ctx context.Context) error {
 	if writeErr != nil {
 		return fmt.Errorf("git fast-import: %w", writeErr)
 	}
-	// The files are there already, as the first branch has them: only the index is missing.
+	// The files of the first branch exist already; only the index is missing.
 	if _, err := r.git(ctx, "reset", "--quiet", "--hard"); err != nil {
 		return err
 	}
@@ -148,11 +148,11 @@ func (b *bench) switchUnderLoad(ctx context.Context, s *server, r *repository) (
 	is := busy.latencies.percentiles(0.5, 0.99, 0.999)
 	rep := &report{Parameters: b.parameters(c, nil)}
 	rep.add(
-		beside("while git switches all files: wrong answers", "count", float64(busy.failures()), float64(quiet.failures()), "quiet").atMost(0),
+		comparedOnce("while git switches all files: wrong answers", "count", float64(busy.failures()), float64(quiet.failures()), "quiet").atMost(0),
 		alone("old answers after a new one had been seen", "count", float64(judge.mixed)).atMost(0),
-		beside("latency p50", "ms", ms(is[0]), ms(was[0]), "quiet"),
-		beside("latency p99", "ms", ms(is[1]), ms(was[1]), "quiet").ratioAtMost(5),
-		beside("latency p99.9", "ms", ms(is[2]), ms(was[2]), "quiet"),
+		comparedOnce("latency p50", "ms", ms(is[0]), ms(was[0]), "quiet"),
+		comparedOnce("latency p99", "ms", ms(is[1]), ms(was[1]), "quiet").ratioAtMost(5),
+		comparedOnce("latency p99.9", "ms", ms(is[2]), ms(was[2]), "quiet"),
 		alone("git's own time", "s", w.git.Seconds()),
 		alone("from the end of git to all visible", "s", w.visible.Seconds()),
 		alone("answered by the cache", "part of all", busyCache.hitShare()),

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// endWithBench lets the kernel end a server when bench is killed and cannot do it.
+// endWithBench makes the kernel end a server if bench is killed and cannot do it.
 func endWithBench(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A client asks one question after the other over one connection. Not safe for concurrent use.
+// A client asks one question at a time over one connection. Not safe for concurrent use.
 type client struct {
 	conn net.Conn
 	tail string
@@ -28,7 +28,7 @@ func dial(addr, key string) (*client, error) {
 
 func (c *client) close() { c.conn.Close() }
 
-// resolve asks for a domain. The answer's body is good until the next call.
+// resolve asks for a domain. The answer's body is valid until the next call.
 func (c *client) resolve(domain []byte) (answer, error) {
 	c.out = append(c.out[:0], requestHead...)
 	c.out = append(c.out, domain...)
@@ -36,16 +36,16 @@ func (c *client) resolve(domain []byte) (answer, error) {
 	return c.exchange()
 }
 
-// put sends a JSON body. The answer's body is good until the next call.
+// put sends a JSON body. The answer's body is valid until the next call.
 func (c *client) put(path string, body []byte) (answer, error) { return c.send("PUT ", path, body) }
 
-// get asks for a path. The answer's body is good until the next call.
+// get requests a path. The answer's body is valid until the next call.
 func (c *client) get(path string) (answer, error) {
 	c.out = append(append(append(c.out[:0], "GET "...), path...), c.tail...)
 	return c.exchange()
 }
 
-// send is put with another method, which has a space behind it.
+// send is put with another method, given with a trailing space.
 func (c *client) send(method, path string, body []byte) (answer, error) {
 	c.out = append(append(c.out[:0], method...), path...)
 	c.out = append(c.out, strings.TrimSuffix(c.tail, "\r\n")...)

@@ -19,7 +19,7 @@ type compareFlags struct {
 	confidence float64
 }
 
-// runCompare puts two results beside each other: 0 without a regression, 1 with one, 2 where the files cannot be compared.
+// runCompare compares two results. It returns 0 without a regression, 1 with one, 2 if the files cannot be compared.
 func runCompare(args []string, stdout, stderr io.Writer) int {
 	var o compareFlags
 	flags := flag.NewFlagSet("bench compare", flag.ContinueOnError)
@@ -70,7 +70,7 @@ func runCompare(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// A verdict on one row.
+// A verdict is the result for one row.
 type verdict string
 
 const (
@@ -80,21 +80,21 @@ const (
 	unjudged  verdict = "not judged"
 )
 
-// A change is what became of one row. Where both have rounds beside a baseline, the figures are the ratios to it: what
-// made the machine slower on one of the two days has made the baseline slower, too.
+// A change is the difference of one row. If both results have rounds with a baseline, the figures are the ratios to it,
+// because what slowed the machine on one of the two days has slowed the baseline, too.
 type change struct {
 	Command string  `json:"command"`
 	Row     string  `json:"row"`
 	Unit    string  `json:"unit"`
-	Beside  string  `json:"beside,omitempty"` // the baseline, where the figures are ratios to it
+	Beside  string  `json:"beside,omitempty"` // the baseline, if the figures are ratios to it
 	Before  float64 `json:"before"`
 	After   float64 `json:"after"`
-	Ratio   *spread `json:"ratio,omitempty"` // after through before, with the interval as low and high
+	Ratio   *spread `json:"ratio,omitempty"` // after divided by before, with the interval as low and high
 	Verdict verdict `json:"verdict"`
 	Why     string  `json:"why,omitempty"`
 }
 
-// A comparison is that of two results.
+// A comparison compares two results.
 type comparison struct {
 	Before  string   `json:"before"`
 	After   string   `json:"after"`
@@ -102,7 +102,7 @@ type comparison struct {
 	Changes []change `json:"changes"`
 }
 
-// compareResults is an error that names everything for which the two cannot be compared.
+// compareResults compares two results. Its error names every reason why they cannot be compared.
 func compareResults(before, after *result, o compareFlags) (*comparison, error) {
 	c := &comparison{Before: fmt.Sprintf("%s on %s", before.Source, before.Machine), After: fmt.Sprintf("%s on %s", after.Source, after.Machine)}
 	same := before.Machine.sameAs(after.Machine)
@@ -157,7 +157,7 @@ func (c *comparison) count(v verdict) (n int) {
 	return n
 }
 
-// report returns what a command found, or nil.
+// report returns a command's report, or nil.
 func (r *result) report(command string) *report {
 	for _, rep := range r.Reports {
 		if rep.Command == command {
@@ -177,7 +177,7 @@ func (r *report) row(name, unit string) *row {
 	return nil
 }
 
-// measured are the parameters that are no choice: they come of the machine.
+// measured are the parameters that the machine determines, not the user.
 var measured = []string{"rate", "bodyBytes", "fileSystem", "rounds"}
 
 // differentWork names the parameters in which two reports differ.
@@ -199,7 +199,7 @@ func differentWork(before, after *report) (errs []error) {
 // leastRounds is how many rounds a confidence interval needs.
 const leastRounds = 3
 
-// judge compares a row of two reports; same says that both are of the same kind of machine.
+// judge compares a row of two reports. same means that both are from the same kind of machine.
 func judge(command string, was, is row, same bool, o compareFlags) change {
 	c := change{Command: command, Row: was.Name, Unit: was.Unit, Before: was.Figure.Median, After: is.Figure.Median, Verdict: unjudged}
 	before, after := was.samples(), is.samples()
@@ -233,7 +233,7 @@ func goalLost(was, is *goal) bool {
 	return was != nil && is != nil && was.Met && !was.Noisy && !is.Met && !is.Noisy
 }
 
-// verdictOn takes an interval that lies wholly beyond the margin for a change.
+// verdictOn reports a change if the whole interval is beyond the margin.
 func verdictOn(ratio spread, higherIsBetter int, margin float64) verdict {
 	less, more := worse, better
 	if higherIsBetter < 0 {
@@ -248,7 +248,7 @@ func verdictOn(ratio spread, higherIsBetter int, margin float64) verdict {
 	return unchanged
 }
 
-// samples are the figures of the rounds; none where it was taken once.
+// samples returns the figures of the rounds, none if the row has no rounds.
 func (r row) samples() []float64 {
 	if r.Rounds == nil {
 		return nil
@@ -256,7 +256,7 @@ func (r row) samples() []float64 {
 	return r.Rounds.Figure
 }
 
-// higherIsBetter is 1 for units of which more is better, -1 for those of which less is, 0 for others.
+// higherIsBetter returns 1 for units of which more is better, -1 if less is better, 0 for others.
 func higherIsBetter(unit string) int {
 	switch unit {
 	case "part of all":

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sampleResult has one report with a row of rounds beside a baseline, one of rounds alone and one taken once.
+// sampleResult has one report with a row of rounds and a baseline, one of rounds alone and one measured once.
 func sampleResult() *result {
 	rate := compared("resolve", "requests/s", []float64{95, 96, 94, 95, 97}, []float64{100, 101, 99, 100, 102}, "floor").ratioAtLeast(0.92)
 	return &result{
@@ -80,11 +80,11 @@ func TestCompare(t *testing.T) {
 	compareWith(t, 0, func(r *result) {
 		rows(r)[0] = compared("resolve", "requests/s", []float64{95, 70, 99, 80, 85}, []float64{100, 100, 100, 100, 100}, "floor")
 	})
-	// Of a latency less is better.
+	// For a latency less is better.
 	out, _ = compareWith(t, 0, func(r *result) { rows(r)[1] = several("latency", "ms", scaled(rows(r)[1].Rounds.Figure, 0.5)) })
 	says(t, out, "1 better")
 	compareWith(t, 1, func(r *result) { rows(r)[1] = several("latency", "ms", scaled(rows(r)[1].Rounds.Figure, 1.5)) })
-	// What was taken once is judged by its goal.
+	// A figure that was measured once is judged by its goal.
 	out, _ = compareWith(t, 1, func(r *result) { rows(r)[2] = alone("wrong answers", "count", 3).atMost(0) })
 	says(t, out, "its goal was met and is missed: ≤ 0: MISSED")
 	// On another machine only ratios to a baseline count.
@@ -93,7 +93,7 @@ func TestCompare(t *testing.T) {
 		rows(r)[1] = several("latency", "ms", scaled(rows(r)[1].Rounds.Figure, 9))
 	})
 	says(t, out, "two kinds of machine", "another kind of machine, and no baseline")
-	// What others' servers do is no regression.
+	// A change of another project's server is no regression.
 	compareWith(t, 0, func(r *result) {
 		rows(r)[3] = compared("resolve, beside nginx", "requests/s", []float64{9, 9, 9}, []float64{100, 100, 100}, "nginx").aside()
 	})
@@ -104,7 +104,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What cannot be compared is said at once and in full.
+// What cannot be compared is reported at once, with all reasons.
 func TestCompareRefuses(t *testing.T) {
 	lacking := func(r *result) {
 		r.Reports[0].Rows = r.Reports[0].Rows[:1]

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// conditional asks known names as who has their answers already, with the ETags of these, and must be told that nothing has
-// changed. It is asker and protocol of one load, which asks and puts the question in turn.
+// conditional asks known names like a client that has their answers and sends their ETags. Every answer must be a 304.
+// It is both the asker and the protocol of one load, which alternates between choosing and sending a question.
 type conditional struct {
 	scheduled
 	httpResolve
-	etags [][]byte // by number of the name, with the quotes
-	name  uint32   // that was asked for last
+	etags [][]byte // by number of the name, including the quotes
+	name  uint32   // the last one asked for
 }
 
 func (u *conditional) ask(q *question, dst []byte) []byte {
@@ -55,7 +55,7 @@ func (t *tagged) judge(q *question, a answer) fault {
 	return f
 }
 
-// etagOf is the value of an answer's ETag, nil where it has none.
+// etagOf returns the value of an answer's ETag, nil if it has none.
 func etagOf(head []byte) []byte {
 	_, rest, found := bytes.Cut(head, []byte("\r\nETag: "))
 	if !found {
@@ -65,7 +65,7 @@ func etagOf(head []byte) []byte {
 	return value
 }
 
-// conditionalSide is a side that asks the same server as the other, by a schedule, but has all answers already.
+// conditionalSide is a side that asks the same server as another side, by a schedule, with the ETags of all answers.
 func (b *bench) conditionalSide(ctx context.Context, of *side, schedule []uint32) (*side, error) {
 	names := make([]uint32, of.corpus.Domains)
 	for i := range names {
@@ -79,7 +79,7 @@ func (b *bench) conditionalSide(ctx context.Context, of *side, schedule []uint32
 	}
 	u := &conditional{scheduled: scheduled{corpus: of.corpus, schedule: schedule}, etags: t.etags,
 		httpResolve: httpResolve{tail: requestTail(of.server.addr, of.corpus.key)}}
-	same := *of.server // under another name, for the progress
+	same := *of.server // under another name, for the progress output
 	same.name += " (304)"
 	return &side{server: &same, corpus: of.corpus, asker: u, protocol: u}, nil
 }

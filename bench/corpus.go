@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// corpusParams decide every byte of a corpus but its key.
+// corpusParams determine every byte of a corpus except its key.
 type corpusParams struct {
 	Projects int    `json:"projects"`
 	Domains  int    `json:"domains"`
@@ -36,11 +36,11 @@ func (p corpusParams) String() string {
 	return fmt.Sprintf("%d-%d-s%d", p.Projects, p.Domains, p.Seed)
 }
 
-// A corpus is a config folder full of generated projects, and what is needed to ask about them. It is read-only, and
-// so safe for concurrent use.
+// A corpus is a config folder of generated projects, with what is needed to ask about them. It is read-only, and so
+// safe for concurrent use.
 type corpus struct {
 	corpusParams
-	config string // the config folder
+	config string // a key that may resolve and read, and also write if Writes is set
 	key    string // the text of a key that may resolve and read, and write where the parameters say so
 	slugs  []string
 }
@@ -52,17 +52,17 @@ const (
 	perFolder = 1000 // files in one sub-folder
 )
 
-// corpusMeta is what is kept beside a generated config folder.
+// corpusMeta is stored next to a generated config folder.
 type corpusMeta struct {
 	Params  corpusParams `json:"params"`
 	Version int          `json:"version"`
 	Key     string       `json:"key"`
 }
 
-// corpusVersion changes with the generator, so that older corpora are made anew.
+// corpusVersion changes with the generator, so that older corpora are generated again.
 const corpusVersion = 2
 
-// openCorpus returns the corpus with these parameters below dir, generated anew unless it is already there and clean.
+// openCorpus returns the corpus with these parameters below dir. It generates the corpus unless it exists and is clean.
 func openCorpus(dir string, p corpusParams) (*corpus, error) {
 	c := &corpus{corpusParams: p, config: filepath.Join(dir, "projects.d"), slugs: makeSlugs(p)}
 	var meta corpusMeta
@@ -85,7 +85,7 @@ func openCorpus(dir string, p corpusParams) (*corpus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describe the corpus: %w", err)
 	}
-	// The description comes last: a generation that was cut off is not taken for a whole one.
+	// The description is written last, so that an interrupted generation does not look complete.
 	if err := os.WriteFile(filepath.Join(dir, metaFile), b, 0o600); err != nil {
 		return nil, fmt.Errorf("describe the corpus: %w", err)
 	}
@@ -143,7 +143,7 @@ func (c *corpus) keysText() ([]byte, error) {
 	return os.ReadFile(filepath.Join(c.config, keysFile))
 }
 
-// markDirty says that files are about to differ from what was generated; clean says that they do no longer.
+// markDirty records that files will differ from the generated ones; clean ends that.
 func (c *corpus) markDirty() error {
 	return os.WriteFile(filepath.Join(filepath.Dir(c.config), dirtyFile), nil, 0o644)
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swapFiles exchanges two files atomically: errors.ErrUnsupported where the file system cannot.
+// swapFiles exchanges two files atomically. It returns errors.ErrUnsupported if the file system cannot.
 func swapFiles(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
@@ -16,12 +16,12 @@ func swapFiles(a, b string) error {
 	return err
 }
 
-// syncDisks writes out all that the kernel still holds back, so that no fsync under measurement pays for it.
+// syncDisks flushes all dirty pages of the kernel, so that no measured fsync pays for them.
 func syncDisks() { unix.Sync() }
 
 const fsTmpfs = "tmpfs"
 
-// fileSystem names what a folder lies on.
+// fileSystem returns the type of the file system that holds a folder.
 func fileSystem(dir string) (string, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -24,16 +24,16 @@ func runFeed(ctx context.Context, b *bench) (*report, error) {
 	return b.feed(ctx, s, c)
 }
 
-// A fedSide is a server with a number of subscribers, for as long as its turn lasts.
+// A fedSide is a server with a number of subscribers, during its turn.
 type fedSide struct {
 	*side
 	streams  int
-	p50, p99 []float64 // ms, a round each
-	perKiB   float64   // resident memory that a subscriber took at first
+	p50, p99 []float64 // ms, one per round
+	perKiB   float64   // resident memory per subscriber in the first round
 	saves    int
 }
 
-// feed lets the same server take turns with and without subscribers.
+// feed measures the same server with and without subscribers, in alternating rounds.
 func (b *bench) feed(ctx context.Context, s *server, c *corpus) (rep *report, err error) {
 	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
 	bare := &fedSide{side: known(s, c, schedule)}
@@ -73,8 +73,8 @@ func (b *bench) feed(ctx context.Context, s *server, c *corpus) (rep *report, er
 	return rep, nil
 }
 
-// feedRound is a side's turn: subscribers come, files change, resolve is asked as fast as it answers and then at a
-// constant rate, and at the end everybody must have heard of each change.
+// feedRound is one round of a side: subscribers connect, files change, resolve is asked at full speed and then at a
+// constant rate. At the end every subscriber must have received each change.
 func (b *bench) feedRound(ctx context.Context, s *fedSide, e *editor, schedule []uint32, rate float64) error {
 	followers, err := s.follow(s.streams)
 	if err != nil {
@@ -106,7 +106,7 @@ func (b *bench) feedRound(ctx context.Context, s *fedSide, e *editor, schedule [
 	return followers.expect(saves)
 }
 
-// saveEvery saves much-asked projects, one at a time, until stop is closed; it begins with one.
+// saveEvery saves popular projects, one at a time, until stop is closed. The first save comes at once.
 func (e *editor) saveEvery(every time.Duration, stop <-chan struct{}, schedule []uint32) (saves int, err error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -124,8 +124,8 @@ func (e *editor) saveEvery(every time.Duration, stop <-chan struct{}, schedule [
 	}
 }
 
-// followers are subscribers of the change feed. They read at the end only: what a stream has to say in one round fits
-// into a socket's buffer, and a load that read would take the server's time.
+// followers are subscribers of the change feed. They read only at the end: the events of one round fit into a socket's
+// buffer, and reading would take CPU time from the server.
 type followers []follower
 
 type follower struct {
@@ -133,10 +133,10 @@ type follower struct {
 	lines *bufio.Scanner
 }
 
-// perSource is how many connections come from one address, below the server's cap for an address.
+// perSource is how many connections use one source address, below the server's cap per address.
 const perSource = 500
 
-// follow opens n streams. The first time it notes what they cost in memory: later the server has it already.
+// follow opens n streams. The first call measures their memory; later the server has already allocated it.
 func (s *fedSide) follow(n int) (f followers, err error) {
 	defer func() {
 		if err != nil {
@@ -174,7 +174,7 @@ func (s *fedSide) follow(n int) (f followers, err error) {
 	return f, err
 }
 
-// expect reads on until all have got n events.
+// expect reads until all streams have received n events.
 func (f followers) expect(n int) error { return f.each("", "data: ", n) }
 
 // each reads all streams until n lines begin with prefix. The first line must end in first.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// runFlood asks for a million names that nobody has, between two equal stretches of known ones.
+// runFlood asks for a million unknown names, between two equal phases of known ones.
 func runFlood(ctx context.Context, b *bench) (*report, error) {
 	c, err := b.openCorpus(b.corpus)
 	if err != nil {
@@ -27,7 +27,7 @@ func (b *bench) floodKnown(ctx context.Context, s *server, c *corpus) (*report, 
 		return nil, err
 	}
 	l := b.closed(ours)
-	// Few enough questions that the flood's marks are still there: the cache heals while it is asked.
+	// Few enough questions that the effects of the flood are still there: the cache recovers while it is asked.
 	l.count = min(100_000, b.load.warmUp)
 	_, before, err := l.withCache(ctx, s, known(s, c, schedule).asker)
 	if err != nil {
@@ -54,8 +54,8 @@ func (b *bench) floodKnown(ctx context.Context, s *server, c *corpus) (*report, 
 	}
 	rep := &report{Parameters: b.parameters(c, map[string]any{"unknown": b.unknown})}
 	rep.add(
-		beside("known names answered by the cache after the flood", "part of all", after.hitShare(), before.hitShare(), "before").atLeast(before.hitShare()-0.05),
-		beside("resident memory after the flood", "MiB", mib(memAfter.now), mib(memBefore.now), "before").atMost(1.2*1024),
+		comparedOnce("known names answered by the cache after the flood", "part of all", after.hitShare(), before.hitShare(), "before").atLeast(before.hitShare()-0.05),
+		comparedOnce("resident memory after the flood", "MiB", mib(memAfter.now), mib(memBefore.now), "before").atMost(1.2*1024),
 		alone("peak memory", "MiB", mib(memAfter.peak)).atMost(1.2*1024),
 		alone("unknown names", "requests/s", floodResult.perSecond()),
 		alone("wrong answers", "count", float64(floodResult.failures()+again.failures())).atMost(0),

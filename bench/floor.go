@@ -14,21 +14,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// floorCommand is the hidden sub-command as which bench runs itself to be a baseline.
+// floorCommand is the hidden sub-command with which bench runs itself as a baseline.
 const floorCommand = "floor"
 
 const floorGreeting = "floor listening on http://"
 
-// The kinds of baseline. The floor is the least that this work can be done with: read the key header, read the query
-// argument, write one of many ready bodies. A constant body is less: nothing of it is ever out of the processor's caches.
-// net/http is the floor's work with the standard library's server.
+// The kinds of baseline. The floor does the least that this work needs: read the key header, read the query argument,
+// write one of many ready bodies. A constant body needs less, because it never leaves the processor's caches. net/http
+// does the floor's work with the standard library's server.
 const (
 	kindFloor    = "floor"
 	kindConstant = "constant body"
 	kindNetHTTP  = "net/http"
 )
 
-// runFloor serves a baseline. It prints its address and ends with its standard input, so that it does not outlive the
+// runFloor serves a baseline. It prints its address and ends with its standard input, so that it does not outlive
 // bench.
 func runFloor(args []string, stdin io.Reader, stdout io.Writer) error {
 	var p corpusParams
@@ -52,13 +52,13 @@ func runFloor(args []string, stdin io.Reader, stdout io.Writer) error {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin)
-		_ = stop() // serve below says what is to be said
+		_ = stop() // serve below reports the error
 	}()
 	fmt.Fprintf(stdout, "%s%s\n", floorGreeting, ln.Addr())
 	return serve(ln)
 }
 
-// baseline returns what serves a kind of baseline, and what ends it.
+// baseline returns the serve and stop functions of a kind of baseline.
 func baseline(kind string, key []byte, bodies [][]byte) (serve func(net.Listener) error, stop func() error, err error) {
 	fast := &fasthttp.Server{}
 	switch kind {
@@ -99,7 +99,7 @@ func netHTTPHandler(key string, bodies [][]byte) http.Handler {
 		}
 		w.Header().Set("Content-Type", answerType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(bodies[n])))
-		_, _ = w.Write(bodies[n]) // fails only where the client is gone
+		_, _ = w.Write(bodies[n]) // fails only if the client has gone
 	})
 	return mux
 }
@@ -120,8 +120,8 @@ func floorHandler(key []byte, bodies [][]byte) fasthttp.RequestHandler {
 	}
 }
 
-// floorAnswers makes a body of size bytes for each project. It begins as fingerpost's do, so that who judges the answers
-// has the same work with both.
+// floorAnswers makes a body of size bytes for each project. It begins like fingerpost's, so that judging the answers
+// costs the same for both.
 func floorAnswers(p corpusParams, size int) [][]byte {
 	slugs := makeSlugs(p)
 	bodies := make([][]byte, p.Projects)

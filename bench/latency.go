@@ -8,7 +8,7 @@ import (
 	"fingerpost/bench/chart"
 )
 
-// latencies is an HDR histogram with three significant digits, from a nanosecond to an hour; what is longer counts as an
+// latencies is an HDR histogram with three significant digits, from a nanosecond to an hour; longer values count as an
 // hour. The zero value is empty. Not safe for concurrent use.
 type latencies struct{ histogram *hdrhistogram.Histogram }
 
@@ -17,8 +17,8 @@ const (
 	latencyDigits  = 3
 )
 
-// reserve makes the room that the first add would make: a quarter of a megabyte, which is not to be had for nothing in
-// the midst of a measurement.
+// reserve allocates what the first add would allocate: a quarter of a megabyte, which would disturb a running
+// measurement.
 func (l *latencies) reserve() {
 	if l.histogram == nil {
 		l.histogram = hdrhistogram.New(1, int64(longestLatency), latencyDigits)
@@ -27,7 +27,7 @@ func (l *latencies) reserve() {
 
 func (l *latencies) add(d time.Duration) {
 	l.reserve()
-	// In range by the line below, and so never an error.
+	// The value is in range, so there is no error.
 	_ = l.histogram.RecordValue(int64(min(max(0, d), longestLatency)))
 }
 
@@ -46,8 +46,8 @@ func (l *latencies) count() int {
 	return int(l.histogram.TotalCount())
 }
 
-// percentiles returns the latencies below which the given parts lie (0.5, 0.99 …; 1 is the longest), by the nearest-rank
-// rule, within the three digits. All are 0 where there are none.
+// percentiles returns the latencies at the given ranks (0.5, 0.99 …; 1 is the longest), by the nearest-rank method,
+// within the three digits. All are 0 if there are no latencies.
 func (l *latencies) percentiles(parts ...float64) []time.Duration {
 	out := make([]time.Duration, len(parts))
 	if l.count() == 0 {
@@ -59,7 +59,7 @@ func (l *latencies) percentiles(parts ...float64) []time.Duration {
 	return out
 }
 
-// tailParts are the percentiles that a table of latencies has, and tailNames what they are called.
+// tailParts are the percentiles in a table of latencies, and tailNames their names.
 var (
 	tailParts = []float64{0.5, 0.9, 0.99, 0.999, 1}
 	tailNames = [tails]string{"p50", "p90", "p99", "p99.9", "max"}
@@ -67,12 +67,12 @@ var (
 
 const (
 	tails   = 5
-	tailP50 = 0 // where these stand among tailNames
+	tailP50 = 0 // their indexes in tailNames
 	tailP99 = 2
 )
 
-// curve is the distribution as far as its number bears, for an axis of scale chart.Part: 10 is p90, 1000 is p99.9. In
-// milliseconds, and at least a microsecond, for a logarithmic axis.
+// curve returns the distribution as far as the number of latencies supports it, for an axis of scale chart.Part: 10 is
+// p90, 1000 is p99.9. Values are in milliseconds, and at least a microsecond, for a logarithmic axis.
 func (l *latencies) curve() (points []chart.Point) {
 	for _, decade := range []float64{1, 10, 100, 1000, 10_000, 100_000} {
 		for _, step := range []float64{1, 1.5, 2, 3, 5, 7} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A load is one stretch of questions over keep-alive connections.
+// A load is one phase of questions over keep-alive connections.
 type load struct {
 	addr        string // "127.0.0.1:port"
 	key         string
@@ -19,10 +19,10 @@ type load struct {
 	count       int           // 0: no limit in questions
 	rate        float64       // questions a second, at random intervals; 0: as fast as answers come
 	seed        uint64
-	stop        *atomic.Bool // set from elsewhere: ends the load as the end of its duration would; may be nil
+	stop        *atomic.Bool // ends the load as the end of its duration would; may be nil
 }
 
-// A loadResult is what came of a load.
+// A loadResult is the result of a load.
 type loadResult struct {
 	requests  int // answers, good or bad
 	elapsed   time.Duration
@@ -41,7 +41,7 @@ func (r *loadResult) failures() int {
 	return n
 }
 
-// describeFaults names what went wrong.
+// describeFaults lists the faults with their counts.
 func (r *loadResult) describeFaults() string {
 	text := ""
 	for f := faultNone + 1; f < faultKinds; f++ {
@@ -52,7 +52,7 @@ func (r *loadResult) describeFaults() string {
 	return text
 }
 
-// require makes wrong answers an error, for loads where a single one voids the figures.
+// require returns an error if there are wrong answers, for loads in which a single one voids the figures.
 func (r *loadResult) require() error {
 	if n := r.failures(); n > 0 {
 		return fmt.Errorf("%d of %d answers were wrong:%s", n, r.requests, r.describeFaults())
@@ -66,11 +66,11 @@ func (r *loadResult) require() error {
 const (
 	maxRequest   = 1 << 10
 	maxAnswer    = 32 << 10
-	stallTime    = 30 * time.Second // without any answer the server is given up
+	stallTime    = 30 * time.Second // without any answer in this time the load fails
 	idleInterval = 100 * time.Millisecond
 )
 
-// run asks until the duration, the count or ctx ends, and waits for the answers that are then under way.
+// run asks until the duration, the count or ctx ends, and then waits for the outstanding answers.
 func (l load) run(ctx context.Context) (*loadResult, error) {
 	p, err := newPoller(l.addr, l.connections)
 	if err != nil {
@@ -85,12 +85,12 @@ func (l load) run(ctx context.Context) (*loadResult, error) {
 	return d.result, d.drive(ctx)
 }
 
-// A driver is a load under way.
+// A driver is a running load.
 type driver struct {
 	load
 	poller *poller
 	result *loadResult
-	domain []byte // that is asked for next
+	domain []byte // the one asked for next
 	sent   int
 	began  time.Time
 	last   time.Duration // when the last answer came, since began
@@ -106,7 +106,7 @@ func (d *driver) drive(ctx context.Context) error {
 	}
 	random := rand.New(rand.NewPCG(d.seed, 0xa221))
 	d.began = time.Now()
-	var due time.Duration // when the next question ought to go out, since began
+	var due time.Duration // when the next question is due, since began
 	for {
 		now := time.Since(d.began)
 		asking := d.asking(ctx, now)
@@ -155,7 +155,7 @@ func (d *driver) send(due, now time.Duration) error {
 	d.domain = d.asker.ask(&w.question, d.domain[:0])
 	w.out = d.protocol.appendRequest(w.out[:0], d.domain)
 	if len(d.free) == len(d.poller.wires)-1 {
-		d.last = now // the first one out: the wait for an answer begins here
+		d.last = now // the first question in flight: the wait for an answer begins here
 	}
 	w.due, w.busy = now, true
 	if d.rate > 0 {
@@ -188,7 +188,7 @@ func (d *driver) receive(w *wire, now time.Duration) error {
 	return nil
 }
 
-// broken counts a lost answer and opens the connection anew. A server may close an idle connection: that is no fault.
+// broken counts a lost answer and reopens the connection. A server may close an idle connection: that is no fault.
 func (d *driver) broken(w *wire) error {
 	if w.busy {
 		d.result.requests++

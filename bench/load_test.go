@@ -118,7 +118,7 @@ func TestLoadPieces(t *testing.T) {
 	}
 }
 
-// A server that stands still for a while makes all questions late that were due meanwhile, not only the one under way.
+// A server that stalls delays all questions that became due during the stall, not only the one in flight.
 func TestOpenLoopCountsFromDue(t *testing.T) {
 	const stall = 300 * time.Millisecond
 	c := testCorpus()

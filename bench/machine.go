@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// A machine is what the figures depend on most, and how quiet it was at the start.
+// A machine describes what the figures depend on most, and how quiet it was at the start.
 type machine struct {
 	CPU        string  `json:"cpu"`
-	Cores      int     `json:"cores"`  // that the kernel shows
-	Usable     int     `json:"usable"` // of these, by affinity and cgroup
+	Cores      int     `json:"cores"`  // shown by the kernel
+	Usable     int     `json:"usable"` // the part of them allowed by affinity and cgroup
 	MemoryMiB  int     `json:"memoryMiB"`
 	System     string  `json:"system"` // GOOS/GOARCH
 	Kernel     string  `json:"kernel"`
 	Go         string  `json:"go"`
 	FileSystem string  `json:"fileSystem"` // of the work folder
 	Load       float64 `json:"load"`       // load average over a minute, at the start
-	Unsteady   float64 `json:"unsteady"`   // how far equal pieces of work lie apart at the start, as a part of their median
+	Unsteady   float64 `json:"unsteady"`   // spread of equal pieces of work at the start, as a share of their median
 }
 
-// quietLoad is a load average up to which a machine counts as idle, steadyBound what equal pieces of work may lie apart.
+// quietLoad is the load average up to which a machine counts as idle, steadyBound the largest spread of equal pieces of
+// work.
 const (
 	quietLoad   = 0.3
 	steadyBound = 0.1
 )
 
-// lookAtMachine takes the fingerprint; work is the folder whose disk counts.
+// lookAtMachine takes the fingerprint. work is the folder whose disk is used.
 func lookAtMachine(work string) machine {
 	m := machine{
 		CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0),
@@ -60,13 +61,13 @@ func (m machine) String() string {
 	return fmt.Sprintf("%s, %s, %.1f GiB, %s %s, %s, %s", m.CPU, cores, float64(m.MemoryMiB)/1024, m.System, m.Kernel, m.FileSystem, m.Go)
 }
 
-// sameAs reports whether figures of both may be put side by side. Kernel and Go may differ: that is what one may want to
-// compare.
+// sameAs reports whether figures of both machines may be compared. Kernel and Go may differ, because comparing them may
+// be the purpose.
 func (m machine) sameAs(o machine) bool {
 	return m.CPU == o.CPU && m.Cores == o.Cores && m.Usable == o.Usable && m.System == o.System && m.MemoryMiB>>9 == o.MemoryMiB>>9
 }
 
-// warnings say why the figures of a machine in this state are rough.
+// warnings lists the reasons why the figures of a machine in this state are imprecise.
 func (m machine) warnings() (notes []string) {
 	if m.Load > quietLoad {
 		notes = append(notes, fmt.Sprintf("The machine was busy before this began (load %.2f, bound %.2f): ratios are rough, and latencies mean little.", m.Load, quietLoad))
@@ -78,7 +79,7 @@ func (m machine) warnings() (notes []string) {
 	return notes
 }
 
-// procField is the first value of a name in a file of lines "name: value", or empty.
+// procField returns the first value of a name in a file of lines "name: value", or "".
 func procField(path, name string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -92,7 +93,7 @@ func procField(path, name string) string {
 	return ""
 }
 
-// loadAverage is the number of runnable threads over the last minute, 0 where the system does not tell.
+// loadAverage returns the mean number of runnable threads over the last minute, 0 if the system does not report it.
 func loadAverage() float64 {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -106,8 +107,8 @@ func loadAverage() float64 {
 	return load
 }
 
-// unsteadiness does the same piece of arithmetic 25 times, each long enough that somebody else who wants the processor
-// takes it away, and tells how far the slowest but two lies from the fastest, as a part of the median.
+// unsteadiness does the same piece of arithmetic 25 times, each long enough to be interrupted by other work on the
+// processor. It returns the distance between the fastest and the third slowest, as a share of the median.
 func unsteadiness() float64 {
 	const pieces, steps = 25, 10_000_000
 	var took latencies
@@ -119,7 +120,7 @@ func unsteadiness() float64 {
 		}
 		took.add(time.Since(began))
 	}
-	runtime.KeepAlive(x) // or the compiler leaves the arithmetic out
+	runtime.KeepAlive(x) // keeps the compiler from removing the arithmetic
 	p := took.percentiles(0, 0.5, 1-2.0/pieces)
 	return float64(p[2]-p[0]) / float64(p[1])
 }

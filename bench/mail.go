@@ -12,8 +12,8 @@ import (
 
 func tuneMail(o *options) { o.load.rounds = 5 }
 
-// mailFlags are the server's flags that decide what a send may take. The budget is shorter than the patience of a client,
-// so that a slow send is answered 202 and named, and the default of 10 s is not: nothing here waits that long.
+// mailFlags are the server's flags for how long a send may take. The budget is shorter than the client's timeout, so
+// that a slow send is answered 202 and reported.
 func mailFlags() []string { return []string{"--smtp-allow", "127.0.0.0/8", "--mail-budget", "5s"} }
 
 // runMail measures sends.
@@ -29,7 +29,7 @@ func runMail(ctx context.Context, b *bench) (rep *report, err error) {
 	}}
 	rate, err := m.againstBare(ctx, rep)
 	if err == nil {
-		err = m.besideDead(ctx, rate, rep)
+		err = m.withDeadServer(ctx, rate, rep)
 	}
 	if err == nil {
 		err = m.readLog(ctx, rep)
@@ -42,16 +42,16 @@ func runMail(ctx context.Context, b *bench) (rep *report, err error) {
 	return rep, nil
 }
 
-// A mailBench is one run of the command: two sinks, and the marks of all mail.
+// A mailBench is one run of the command: two sinks, and the marks of all mails.
 type mailBench struct {
 	*bench
 	marks   marks
-	numbers written // gives a number to each mail; the rest of it is for files
+	numbers written // numbers the mails; the rest of it is for files
 	clear   *sink
 	secure  *sink
 	ca      []byte // PEM
 	sample  []byte // a message as fingerpost composes it, with the mark of mail 0
-	most    int    // connections that fingerpost had to a sink
+	most    int    // the most connections that fingerpost had to a sink
 }
 
 func (b *bench) newMailBench() (*mailBench, error) {
@@ -79,7 +79,7 @@ func (m *mailBench) close() {
 	m.secure.close()
 }
 
-// mailServer starts fingerpost on the config. Without keep its store is a new one.
+// mailServer starts fingerpost on the config, with a new store unless keep is set.
 func (m *mailBench) mailServer(ctx context.Context, name string, c *mailConfig, keep bool) (*server, error) {
 	if !keep {
 		if err := os.RemoveAll(m.dataDir(name)); err != nil {
@@ -99,9 +99,9 @@ const (
 	secureSlug = "over-tls"
 )
 
-// againstBare lets fingerpost and the bare mailer take turns: in clear text over connections that are used again on both
-// sides, then over STARTTLS and AUTH, where the bare mailer makes a connection for each mail. It returns how many mails a
-// second fingerpost has sent in clear text.
+// againstBare alternates fingerpost and the bare mailer: first in clear text, both over reused connections, then over
+// STARTTLS and AUTH, where the bare mailer opens a connection for each mail. It returns how many mails a second
+// fingerpost has sent in clear text.
 func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64, err error) {
 	c, err := m.config("mail")
 	if err == nil {
@@ -137,7 +137,8 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 	return rate, nil
 }
 
-// turnsAgainst lets fingerpost and the bare mailer send to a sink. With a CA, the bare mailer makes a connection for each mail.
+// turnsAgainst alternates fingerpost and the bare mailer on a sink. With a CA, the bare mailer opens a connection for
+// each mail.
 func (m *mailBench) turnsAgainst(ctx context.Context, ours *writeSide, to *sink, ca []byte) ([]writeFigures, error) {
 	bare, err := m.bareMailer(to, ca, ca != nil)
 	if err != nil {
@@ -153,14 +154,14 @@ func (r *report) addMail(name func(string) string, ours, bare writeFigures, agai
 		compared(name("raw sends"), "mails/s", ours.rates, bare.rates, against).ratioAtLeast(goal),
 		compared(name("latency p50"), "ms", ours.p50, bare.p50, against),
 		compared(name("latency p99"), "ms", ours.p99, bare.p99, against),
-		several(name("CPU"), "ms/mail", ours.cpu), // the bare mailer's cannot be told from the sink's
+		several(name("CPU"), "ms/mail", ours.cpu), // the bare mailer's share is not separable from the sink's
 	)
 }
 
-// warmMails is how many mails go before anything is measured.
+// warmMails is how many mails are sent before the measurement.
 const warmMails = 1000
 
-// takeSample sends the first mails, and takes from them what the bare mailer needs to do alike.
+// takeSample sends the first mails, and takes the message from them that the bare mailer sends.
 func (m *mailBench) takeSample(ctx context.Context, s *server, c *mailConfig) error {
 	if err := m.callTimes(ctx, s, c.key, min(warmMails, m.load.warmUp), false, clearSlug, secureSlug); err != nil {
 		return err
@@ -191,5 +192,5 @@ func (m *mailBench) explain(rep *report) {
 	}
 }
 
-// every is the time between two mails at a rate.
+// every returns the time between two mails at a rate.
 func every(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }

@@ -55,7 +55,7 @@ func goodMail(n int) []byte {
 	return []byte("To: " + m + markDomain + "\r\nSubject: Order " + m + "\r\n\r\n--x\r\n\r\n" + both + "--x\r\n\r\n" + both + "--x--\r\n")
 }
 
-// Each mail must be at the sink once, whole, and only if it was sent.
+// Each mail must be at the sink once, complete, and only if it was sent.
 func TestMarks(t *testing.T) {
 	rcpt := func(n int) []byte { return []byte(mark(n) + markDomain) }
 	f := func(want string, next int, use func(m *marks)) {
@@ -125,7 +125,7 @@ func TestJudgeSend(t *testing.T) {
 	f(answer{status: 200, body: queued.body}, false, false)
 }
 
-// The secure sink takes mail from who has logged in only, so that neither side can leave that out.
+// The secure sink accepts mail only after a login, so that neither side can omit it.
 func TestSinkLogin(t *testing.T) {
 	b := smallBench(t)
 	m, err := b.newMailBench()

@@ -19,8 +19,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A mailConfig is a config folder with a few projects that send. Ports are others in each run, so it is written anew; ids
-// follow from the slugs, so a store of an earlier run knows the projects.
+// A mailConfig is a config folder with a few projects that send. It is written again in each run, because ports differ.
+// Ids follow from the slugs, so the store of an earlier run knows the projects.
 type mailConfig struct {
 	dir string
 	key string // may resolve, read and send
@@ -51,7 +51,7 @@ func newMailConfig(dir string, ca []byte) (*mailConfig, error) {
 	return c, nil
 }
 
-// add writes a project whose SMTP server is at an address. Its domain is the slug below hostSuffix.
+// add writes a project whose SMTP server has the given address. Its domain is the slug below hostSuffix.
 func (c *mailConfig) add(slug, server string, secure bool) error {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *mailConfig) add(slug, server string, secure bool) error {
 	return nil
 }
 
-// newCertificate makes a CA and a certificate of it for 127.0.0.1, both with keys on P-256, of which handshakes are the
-// cheapest: what is compared with them is not flattered.
+// newCertificate makes a CA and a certificate for 127.0.0.1, both with P-256 keys, whose handshakes are the cheapest,
+// so that no figure gains from an expensive handshake.
 func newCertificate() (config *tls.Config, ca []byte, err error) {
 	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CA of bench"}, IsCA: true,
 		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(48 * time.Hour)}

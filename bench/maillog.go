@@ -13,14 +13,14 @@ import (
 const (
 	loggedSlug = "logged"
 	shortSlug  = "short"
-	shortLog   = 1000 // entries that the log has that the long one is compared with
+	shortLog   = 1000 // entries in the log that the long one is compared with
 	logPage    = 20   // entries on a page
-	deepPage   = 100  // the last page that is promised to be as fast as the first
+	deepPage   = 100  // the last page that has to be as fast as the first
 	pageReads  = 200  // of each kind, in a round
 )
 
-// readLog reads pages of a long mail log and of a short one, in turn. The entries are put in by real sends; the store
-// stays, so that a later run has to add what is missing only.
+// readLog reads pages of a long mail log and of a short one, in alternation. Real sends write the entries; the store
+// stays, so that a later run only adds what is missing.
 func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 	c, err := m.config("mail-log")
 	if err != nil {
@@ -74,7 +74,7 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 	return nil
 }
 
-// fillLog sends until a project's log has that many entries, and returns how many it has.
+// fillLog sends until a project's log has the given number of entries, and returns how many it has.
 func (m *mailBench) fillLog(ctx context.Context, s *server, key, slug string, want int) (int, error) {
 	has, err := logTotal(s.addr, key, slug)
 	if err != nil || has >= want {
@@ -111,8 +111,8 @@ func dialMail(addr, key string) (*client, error) {
 	return cl, err
 }
 
-// logTotal asks how many entries a log has, over a connection of its own: filling a log takes longer than the server
-// keeps one that is idle.
+// logTotal returns how many entries a log has, over a connection of its own: filling a log takes longer than the server
+// keeps an idle connection.
 func logTotal(addr, key, slug string) (int, error) {
 	cl, err := dialMail(addr, key)
 	if err != nil {
@@ -136,7 +136,7 @@ func totalOf(a answer) (int, error) {
 	return n, nil
 }
 
-// A logRead is one page of a log that is read again and again.
+// A logRead is one page of a log that is read repeatedly.
 type logRead struct {
 	slug        string
 	page, total int

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// marks follow each mail from who sends it to the sink: a mail carries a number of its own in its recipient, its subject
-// and both of its parts. Safe for concurrent use.
+// marks track each mail from its sender to the sink: a mail has its own number in its recipient, its subject and both
+// of its parts. Safe for concurrent use.
 type marks struct {
 	mu      sync.Mutex // guards all below
-	due     []byte     // by number: 1 for a mail that must be at the sink, once; kept short by check
+	due     []byte     // by number: 1 for a mail that must arrive once; check shortens it
 	arrived []byte     // by number: how often it came
-	first   int        // the number that due and arrived begin with: those below were checked
+	first   int        // the first number in due and arrived: lower ones were checked
 	total   int        // mails that were checked
-	fault   error      // the first mail that is not as it was sent
+	fault   error      // the first mail that differs from what was sent
 }
 
 const (
@@ -30,7 +30,7 @@ const (
 // mark is what stands in mail n.
 func mark(n int) string { return fmt.Sprintf("m%0*d", markDigits, n) }
 
-// markedNumber reads n out of a recipient, or -1.
+// markedNumber returns n from a recipient, or -1.
 func markedNumber(rcpt []byte) int {
 	digits, ok := bytes.CutSuffix(rcpt, []byte(markDomain))
 	if !ok || len(digits) != 1+markDigits || digits[0] != 'm' {
@@ -52,7 +52,7 @@ var recital = func() []byte {
 	return b
 }()
 
-// arrive takes a mail as the sink has it, without dot-stuffing and the final dot.
+// arrive records a mail as the sink has received it, without dot-stuffing and the final dot.
 func (m *marks) arrive(rcpt, message []byte) {
 	n := markedNumber(rcpt)
 	wrong := judgeMail(rcpt, message)
@@ -71,7 +71,7 @@ func (m *marks) arrive(rcpt, message []byte) {
 	m.arrived[n-m.first]++
 }
 
-// judgeMail is an error unless the mail is as all are.
+// judgeMail returns an error if the mail differs from the expected form.
 func judgeMail(rcpt, message []byte) error {
 	local, _, _ := bytes.Cut(rcpt, []byte("@"))
 	switch {
@@ -89,7 +89,7 @@ func judgeMail(rcpt, message []byte) error {
 	return nil
 }
 
-// sent says that mail n was reported as sent.
+// sent records that mail n was reported as sent.
 func (m *marks) sent(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,7 @@ func (m *marks) sent(n int) {
 	m.due[n-m.first] = 1
 }
 
-// grown is b, made long enough to have an index.
+// grown returns b, extended so that index exists.
 func grown(b []byte, index int) []byte {
 	if missing := index + 1 - len(b); missing > 0 {
 		b = append(b, make([]byte, missing)...)
@@ -105,7 +105,8 @@ func grown(b []byte, index int) []byte {
 	return b
 }
 
-// check compares what was reported as sent with what has arrived, for all numbers below next; nobody sends meanwhile.
+// check compares the mails reported as sent with those that have arrived, for all numbers below next. No mail may be
+// sent during the call.
 func (m *marks) check(next int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +128,7 @@ func (m *marks) check(next int) error {
 	return nil
 }
 
-// checked is how many mails were found at the sink, each once and whole.
+// checked returns how many mails were found at the sink, each once and complete.
 func (m *marks) checked() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // checkMarks compares what was sent with what has arrived.
 func (m *mailBench) checkMarks() error { return m.marks.check(int(m.numbers.last.Load()) + 1) }
 
-// caller returns who sends mail of a project over one keep-alive connection; queued says that each must be queued,
-// otherwise each must be sent.
+// caller returns a writer that sends mail of a project over one keep-alive connection. With queued each mail must be
+// queued, otherwise each must be sent.
 func (m *mailBench) caller(s *server, key, slug string, queued bool) (writer, error) {
 	cl, err := dial(s.addr, key)
 	if err != nil {
@@ -61,7 +61,7 @@ var (
 	queuedField = []byte(`"data":{"sent":false,"queued":true,"logId":`)
 )
 
-// judgeSend is an error unless the answer is the one that there must be.
+// judgeSend returns an error unless the answer is the expected one.
 func judgeSend(a answer, queued bool) error {
 	status, field := 200, sentField
 	if queued {
@@ -73,18 +73,18 @@ func judgeSend(a answer, queued bool) error {
 	return nil
 }
 
-// served is fingerpost as a side: as many clients as -connections says.
+// served returns fingerpost as a side, with as many clients as -connections says.
 func (m *mailBench) served(s *server, key, slug string) *writeSide {
 	return &writeSide{name: s.name, pid: s.pid, files: &m.numbers, clients: m.load.connections, check: m.checkMarks,
 		writer: func() (writer, error) { return m.caller(s, key, slug, false) }}
 }
 
-// bare is the bare mailer as a side: as many workers as fingerpost has connections.
+// bare returns the bare mailer as a side, with as many workers as fingerpost has connections.
 func (m *mailBench) bare(b *bareMailer) *writeSide {
 	return &writeSide{name: "bare mailer", pid: os.Getpid(), files: &m.numbers, clients: m.most, check: m.checkMarks, writer: b.writer}
 }
 
-// callTimes lets all clients send n mails in all, of one of the projects each.
+// callTimes lets all clients together send n mails, each client for one of the projects.
 func (m *mailBench) callTimes(ctx context.Context, s *server, key string, n int, queued bool, slugs ...string) error {
 	callers := make([]writer, m.load.connections)
 	for i := range callers {

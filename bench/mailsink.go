@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// A sink is an SMTP server that takes all mail and hands it to marks. It does as little as the protocol allows, so that
-// it is not what is measured: what it costs is printed. With a TLS configuration it wants STARTTLS, then AUTH PLAIN.
+// A sink is an SMTP server that accepts all mail and passes it to marks. It does as little as the protocol allows, so
+// that it is not what is measured; its CPU time is printed. With a TLS configuration it requires STARTTLS, then AUTH
+// PLAIN.
 type sink struct {
 	listener net.Listener
 	secure   *tls.Config // nil: clear text, and no AUTH
@@ -84,7 +85,7 @@ func (s *sink) leave(conn net.Conn) {
 	delete(s.open, conn)
 }
 
-// connections returns how many there were at most at a time, and how many were made, since the last call.
+// connections returns the highest number of concurrent connections and the number of new ones since the last call.
 func (s *sink) connections() (most, dials int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +135,7 @@ func (c *sinkConn) serve() {
 	}
 }
 
-// say answers. Who has sent several commands at once gets the answers at once, too.
+// say answers. If a client has sent several commands at once, the answers are flushed together.
 func (c *sinkConn) say(reply string) error {
 	if _, err := c.w.WriteString(reply); err != nil {
 		return err
@@ -219,7 +220,7 @@ func (c *sinkConn) startTLS() error {
 	return nil
 }
 
-// data takes a message and notes it before the answer goes out.
+// data reads a message and passes it to marks before it answers.
 func (c *sinkConn) data() error {
 	if len(c.rcpt) == 0 {
 		return c.say("503 5.5.1 for whom\r\n")
@@ -245,7 +246,7 @@ func (c *sinkConn) data() error {
 	return c.say(takenReply)
 }
 
-// keep notes the first message of all.
+// keep stores the first message.
 func (c *sinkConn) keep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,21 +13,21 @@ import (
 	"syscall"
 )
 
-// The projects of one server: one whose SMTP server is well, and two whose mail waits.
+// The projects of one server: one whose SMTP server works, and two whose mail waits.
 const (
 	healthySlug = "healthy"
 	refusedSlug = "refused"
 	silentSlug  = "silent"
 )
 
-// A deadServer is an address at which no mail can be handed over: it refuses connections, or once hung, takes them and
-// says nothing. It has a loopback address of its own, so that nobody else is given its port.
+// A deadServer is an address that accepts no mail: it refuses connections, or, after hang, accepts them and stays
+// silent. It has a loopback address of its own, so that no other process gets its port.
 type deadServer struct {
 	address  string
-	listener net.Listener // nil while it refuses
+	listener net.Listener // nil while it refuses connections
 }
 
-// newDeadServer returns one of several, which have a number each.
+// newDeadServer returns a dead server. Each has a number of its own.
 func newDeadServer(number int) (*deadServer, error) {
 	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 100+number))
 	if err != nil {
@@ -36,7 +36,7 @@ func newDeadServer(number int) (*deadServer, error) {
 	return &deadServer{address: ln.Addr().String()}, ln.Close()
 }
 
-// hang makes it take connections without a word.
+// hang makes it accept connections without answering.
 func (d *deadServer) hang() (err error) {
 	d.listener, err = net.Listen("tcp", d.address)
 	return err
@@ -54,10 +54,10 @@ type waitSide struct {
 	key    string
 }
 
-// besideDead measures the sends of a healthy project at a constant rate, half of what was reached unless -rate says
-// otherwise. A server on which much mail of other projects waits for dead SMTP servers and a server without such mail take
-// turns; the one that waits for its turn is stopped.
-func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report) (err error) {
+// withDeadServer measures the sends of a healthy project at a constant rate, half of the rate reached before unless
+// -rate is set. It alternates a server on which much mail of other projects waits for dead SMTP servers and a server
+// without such mail. The server that is not measured is stopped.
+func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *report) (err error) {
 	rate := m.load.rate
 	if rate == 0 {
 		rate = reached / 2
@@ -82,7 +82,7 @@ func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report
 	if err := m.callTimes(ctx, busy.server, busy.key, m.waiting, true, refusedSlug, silentSlug); err != nil {
 		return err
 	}
-	// From here on one of the two takes connections and hangs, which costs its callers more than a refusal.
+	// From here on one of the two accepts connections and hangs, which costs its callers more than a refusal.
 	if err := silent.hang(); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (m *mailBench) besideDead(ctx context.Context, reached float64, rep *report
 		compared(name("a healthy project's latency p50"), "ms", f[1].p50, f[0].p50, "none wait"),
 		compared(name("its latency p99"), "ms", f[1].p99, f[0].p99, "none wait").ratioAtMost(1.2),
 		compared(name("its CPU"), "ms/mail", f[1].cpu, f[0].cpu, "none wait"),
-		beside(name("resident memory"), "MiB", mib(with.now), mib(without.now), "none wait"),
+		comparedOnce(name("resident memory"), "MiB", mib(with.now), mib(without.now), "none wait"),
 	)
 	rep.note("A healthy project's sends come at a constant rate (%.0f a second) and count from when they were due. Of those that wait, half have a server that "+
 		"refuses connections, half one that takes them and says nothing. The two servers have stores of their own, and only one runs at a time.", rate)
@@ -132,8 +132,8 @@ func (m *mailBench) startWaitSide(ctx context.Context, w *waitSide, name string,
 	return err
 }
 
-// waitTurns lets the sides send in turn at a rate. The side that waits for its turn is stopped; one that goes on sends some
-// mails first, to be back at its pace.
+// waitTurns lets the sides send in turn at a rate. The other side is stopped; a side that resumes first sends some
+// mails to warm up.
 func (m *mailBench) waitTurns(ctx context.Context, rate float64, quiet, busy *waitSide) ([]writeFigures, error) {
 	side := func(name string, w, other *waitSide) *writeSide {
 		s := m.served(w.server, w.key, healthySlug)
@@ -148,13 +148,13 @@ func (m *mailBench) waitTurns(ctx context.Context, rate float64, quiet, busy *wa
 	}
 	defer func() {
 		for _, w := range []*waitSide{quiet, busy} {
-			_ = w.server.signal(syscall.SIGCONT) // else it could not end; fails where it is gone already
+			_ = w.server.signal(syscall.SIGCONT) // a stopped process could not end; fails if it has gone already
 		}
 	}()
 	return m.turns(ctx, m.load.connections, side("none wait", quiet, busy), side("mails wait", busy, quiet))
 }
 
-// signal is for stopping a server and letting it go on.
+// signal stops a server or lets it continue.
 func (s *server) signal(sig syscall.Signal) error {
 	if s.pid == os.Getpid() {
 		return errors.New("this process is not to be stopped")
@@ -162,7 +162,7 @@ func (s *server) signal(sig syscall.Signal) error {
 	return syscall.Kill(s.pid, sig)
 }
 
-// metric reads one of the server's metrics, which has no labels.
+// metric reads one of the server's metrics without labels.
 func (s *server) metric(name string) (float64, error) {
 	res, err := fetch(s.ops + "/metrics")
 	if err != nil {

@@ -22,7 +22,7 @@ type command struct {
 	run  func(ctx context.Context, b *bench) (*report, error)
 }
 
-// commands are the measurements, in the order in which all makes them.
+// commands lists the measurements, in the order in which all runs them.
 func commands() []command {
 	return []command{
 		{"resolve", "requests a second, latency and CPU of resolve, against baselines and other servers", nil, runResolve},
@@ -38,7 +38,7 @@ func commands() []command {
 	}
 }
 
-// A desk is a sub-command that measures nothing itself: it reads results.
+// A desk is a sub-command that does not measure but reads results.
 type desk struct {
 	name  string
 	brief string
@@ -103,7 +103,7 @@ func usage(w io.Writer) {
 	fmt.Fprintln(w, "COMMAND -h lists the flags of a command")
 }
 
-// measure runs commands, prints what they found and keeps it as a file.
+// measure runs commands, prints their reports and saves them to a file.
 func measure(ctx context.Context, name string, list []command, args []string, stdout, stderr io.Writer) int {
 	benches := make([]*bench, len(list))
 	for i, c := range list {
@@ -124,7 +124,7 @@ func measure(ctx context.Context, name string, list []command, args []string, st
 	fmt.Fprintf(stderr, "%s on %s\n", r.Source, r.Machine)
 	r.runAll(ctx, list, benches)
 	if len(r.Reports) == 0 && !o.json {
-		return r.exitCode() // nothing to print or to keep; why is said already
+		return r.exitCode() // the reason was printed already
 	}
 	var err error
 	if o.json {
@@ -144,7 +144,7 @@ func measure(ctx context.Context, name string, list []command, args []string, st
 	return r.exitCode()
 }
 
-// parse reads a command's flags over its defaults; under all, over those that all has.
+// parse reads a command's flags over its defaults, or over those of all.
 func parse(name string, c command, args []string, stderr io.Writer) (*bench, error) {
 	o := defaultOptions()
 	if c.tune != nil {
@@ -157,7 +157,7 @@ func parse(name string, c command, args []string, stderr io.Writer) (*bench, err
 	flags.SetOutput(stderr)
 	o.register(flags)
 	if err := flags.Parse(args); err != nil {
-		return nil, err // it is said already
+		return nil, err // it was printed already
 	}
 	err := o.check()
 	if err == nil && flags.NArg() > 0 {
@@ -170,7 +170,7 @@ func parse(name string, c command, args []string, stderr io.Writer) (*bench, err
 	return &bench{options: o, progress: stderr}, nil
 }
 
-// keep saves the result, unless told otherwise.
+// keep saves the result, unless -save is false.
 func (o *options) keep(r *result, stderr io.Writer) error {
 	if !o.save {
 		return nil
@@ -192,9 +192,9 @@ func (o *options) keep(r *result, stderr io.Writer) error {
 	return nil
 }
 
-// runAll runs the commands one after the other. One that fails does not keep the others from running.
+// runAll runs the commands one after the other, and continues after one that fails.
 func (r *result) runAll(ctx context.Context, list []command, benches []*bench) {
-	built := "" // once for all, so that all measure the same even if somebody goes on editing
+	built := "" // built once, so that all commands measure the same even if the source is edited
 	for i, c := range list {
 		b := benches[i]
 		if b.binary == "" {
@@ -217,12 +217,12 @@ func (r *result) runAll(ctx context.Context, list []command, benches []*bench) {
 			r.usage = true
 		}
 		if ctx.Err() != nil {
-			return // interrupted: what is there is kept
+			return // interrupted: what is there is saved
 		}
 	}
 }
 
-// A usageError is about flags that do not go together in a command.
+// A usageError reports flags that do not go together in a command.
 type usageError struct{ error }
 
 func exitCode(err error, stderr io.Writer) int {

@@ -14,7 +14,7 @@ type cacheCounts map[string]float64
 
 const cacheMetric = `fingerpost_resolve_cache_total{result="`
 
-// readCacheCounts takes the counters from a Prometheus text.
+// readCacheCounts reads the counters from a Prometheus text.
 func readCacheCounts(r io.Reader) (cacheCounts, error) {
 	counts := cacheCounts{}
 	lines := bufio.NewScanner(r)

@@ -2,14 +2,14 @@ package main
 
 import "context"
 
-// missAsked bounds the names that are asked: so many answers fit into the cache of the server that answers from it, and
+// missAsked bounds the names that are asked: their answers fit into the cache of the server that answers from it, and
 // the blocks of their records into the store's.
 const missAsked = 300_000
 
-const missStoreCache = "4GiB" // taken as it is needed
+const missStoreCache = "4GiB" // used as needed
 
-// runMiss asks a server with next to no cache, and one that answers all from its cache, for the same names. Both have
-// read all of them before anything counts, and nothing that was read from the store has to be read from the disk again.
+// runMiss asks the same names of a server with hardly any cache, and of one that answers all from its cache. Both have
+// read all names before the measurement, so that the store reads nothing from the disk.
 func runMiss(ctx context.Context, b *bench) (*report, error) {
 	c, err := b.openCorpus(b.corpus)
 	if err != nil {
@@ -52,7 +52,7 @@ func runMiss(ctx context.Context, b *bench) (*report, error) {
 		row{Name: "CPU of a miss beyond a hit", Unit: "µs", Figure: spreadOf(extra)},
 		compared("server CPU, misses", "µs/request", misses.cpu, hits.cpu, "hits").atMost(25),
 		compared("misses", "requests/s", misses.rates, hits.rates, "hits").ratioAtLeast(0.3),
-		beside("answered by the cache", "part of all", after[0].since(before[0]).hitShare(), after[1].since(before[1]).hitShare(), "hits"),
+		comparedOnce("answered by the cache", "part of all", after[0].since(before[0]).hitShare(), after[1].since(before[1]).hitShare(), "hits"),
 	)
 	rep.note("%d names are asked equally often, in random order. The store's block cache has room for all of their records (--store-cache-size %s).", len(schedule), missStoreCache)
 	return rep, nil

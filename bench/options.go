@@ -15,10 +15,10 @@ import (
 
 // options are the flags that every command takes.
 type options struct {
-	work   string // where corpora, stores and the binary are kept between runs
+	work   string // where corpora, stores and the binary stay between runs
 	binary string // a ready fingerpost; empty: built from the checkout
 	json   bool
-	fresh  bool   // throw stores of earlier runs away
+	fresh  bool   // delete the stores of earlier runs
 	save   bool   // keep the result as a file
 	to     string // the folder of results; empty: bench/results of the checkout
 
@@ -35,13 +35,13 @@ type options struct {
 	logEntries  int           // mail: entries of the log that is read
 	waiting     int           // mail: mails that wait for a dead server
 
-	peers   bool    // resolve: beside other servers, where they are installed
+	peers   bool    // resolve: compare with other servers, if they are installed
 	sweep   intList // resolve: numbers of connections
 	sizes   intList // scale: numbers of domains
-	clients intList // write: numbers of clients, beside -connections
+	clients intList // write: numbers of clients, in addition to -connections
 }
 
-// intList is a flag of numbers with commas between them: positive, and each once, in ascending order.
+// intList is a flag of comma-separated numbers: positive, distinct, in ascending order.
 type intList []int
 
 func (l *intList) String() string {
@@ -141,7 +141,7 @@ func (o *options) check() error {
 	return o.corpus.check()
 }
 
-// phase is the length of a phase that is not repeated.
+// phase returns the length of a phase that is not repeated.
 func (o *options) phase() time.Duration { return 3 * o.load.round }
 
 // bench is one run of a command.
@@ -150,7 +150,7 @@ type bench struct {
 	progress io.Writer
 }
 
-// say tells the person at the terminal what is going on.
+// say prints progress for the person at the terminal.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.progress, format+"\n", args...)
 }

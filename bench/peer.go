@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// A peer is a well-known server that can do the work of resolve: from memory, the body that belongs to a domain.
+// A peer is a well-known server that can do the work of resolve: answer from memory with the body that belongs to a
+// domain.
 type peer struct {
 	name     string
-	programs []string // by any of which names it may be installed
+	programs []string // the names under which it may be installed
 	install  string   // how to get it
 	// configure returns the arguments that let it listen on 127.0.0.1:port and keep its files in dir.
 	configure func(dir string, port int, r records) ([]string, error)
-	// ready is an error until it takes questions.
+	// ready returns an error until the peer answers.
 	ready func(addr string) error
-	// fill gives it the records, after the start; nil: configure did.
+	// fill loads the records into the started peer; nil: configure did.
 	fill func(ctx context.Context, addr string, r records) error
-	// protocol is how it is asked; nil: as fingerpost is.
+	// protocol is its protocol; nil: that of fingerpost.
 	protocol func(addr string) protocol
 }
 
@@ -57,7 +58,7 @@ func (p peer) find() (string, error) {
 			return path, nil
 		}
 	}
-	// Where Debian has servers, which is not on everybody's PATH.
+	// Debian installs servers there, which is not on every PATH.
 	for _, name := range p.programs {
 		if path, err := exec.LookPath(filepath.Join("/usr/sbin", name)); err == nil {
 			return path, nil
@@ -66,7 +67,7 @@ func (p peer) find() (string, error) {
 	return "", errNotInstalled
 }
 
-// start starts the peer and gives it the records. stop ends it and removes its folder.
+// start starts the peer and loads the records into it. stop ends it and removes its folder.
 func (p peer) start(ctx context.Context, work string, r records) (s *server, stop func(), err error) {
 	program, err := p.find()
 	if err != nil {
@@ -82,7 +83,7 @@ func (p peer) start(ctx context.Context, work string, r records) (s *server, sto
 	}
 	return s, func() {
 		s.stop()
-		_ = os.RemoveAll(dir) // what stays lies in the work folder
+		_ = os.RemoveAll(dir) // what remains is in the work folder
 	}, nil
 }
 
@@ -109,7 +110,7 @@ func (p peer) run(ctx context.Context, program, dir string, r records) (*server,
 	}
 	s.pid = s.cmd.Process.Pid
 	go func() {
-		_ = s.cmd.Wait() // what it says of its end is in the log
+		_ = s.cmd.Wait() // the log has its last output
 		close(s.ended)
 	}()
 	err = p.await(ctx, s)
@@ -143,7 +144,7 @@ func (p peer) await(ctx context.Context, s *server) error {
 	}
 }
 
-// freePort is a port that is free at the moment: these programs cannot be told to take any.
+// freePort returns a port that is free now: these programs cannot choose one themselves.
 func freePort() (int, error) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -153,7 +154,7 @@ func freePort() (int, error) {
 	return ln.Addr().(*net.TCPAddr).Port, nil
 }
 
-// answersHTTP is an error unless a GET of the path has the status.
+// answersHTTP returns an error unless a GET of the path has the status.
 func answersHTTP(addr, path string, status int) error {
 	res, err := fetch("http://" + addr + path)
 	if err != nil {
@@ -166,7 +167,7 @@ func answersHTTP(addr, path string, status int) error {
 	return nil
 }
 
-// peerSides starts the peers that are installed, for as long as stop is not called. What is left out is said in notes.
+// peerSides starts the installed peers, which run until stop is called. notes names those that are left out.
 func (b *bench) peerSides(ctx context.Context, c *corpus, size int, schedule []uint32) (sides []*side, notes []string, stop func()) {
 	r := records{corpus: c, bodies: floorAnswers(c.corpusParams, size)}
 	var stops []func()
@@ -195,5 +196,5 @@ func (b *bench) peerSides(ctx context.Context, c *corpus, size int, schedule []u
 	}
 }
 
-// warmPeer bounds the questions before a peer is measured: some take a hundred times as long as fingerpost does.
+// warmPeer bounds the warm-up questions of a peer: some take a hundred times as long as fingerpost.
 const warmPeer = 20_000

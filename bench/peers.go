@@ -62,7 +62,7 @@ http {
 func configureNginx(dir string, port int, r records) (args []string, err error) {
 	user := ""
 	if os.Geteuid() == 0 {
-		user = "user root;" // workers of another user could not read a folder of ours
+		user = "user root;" // workers of another user could not read our folder
 	}
 	text := fmt.Sprintf(nginxText, user, dir, max(2048, 2*r.corpus.Domains), r.corpus.key, port, answerType)
 	conf := filepath.Join(dir, "nginx.conf")
@@ -84,7 +84,7 @@ func configureNginx(dir string, port int, r records) (args []string, err error) 
 	return []string{"-e", "stderr", "-p", dir, "-c", conf}, errors.Join(err, out.Flush(), f.Close())
 }
 
-// redis keeps the bodies in memory, and nothing on the disk.
+// redis stores the bodies in memory, and nothing on disk.
 func redis() peer {
 	return peer{
 		name: "Redis", programs: []string{"redis-server", "valkey-server"},
@@ -120,7 +120,7 @@ func fillRedis(_ context.Context, addr string, r records) error {
 		for i := range r.corpus.Domains {
 			if !lines.Scan() || lines.Text() != "+OK" {
 				said <- fmt.Errorf("SET %d of %d: %q, %v", i+1, r.corpus.Domains, lines.Text(), lines.Err())
-				conn.Close() // ends the writing
+				conn.Close() // ends the writing goroutine
 				return
 			}
 		}
@@ -135,12 +135,12 @@ func fillRedis(_ context.Context, addr string, r records) error {
 		return err
 	})
 	if err = errors.Join(err, out.Flush()); err != nil {
-		conn.Close() // ends the reading
+		conn.Close() // ends the reading goroutine
 	}
 	return errors.Join(<-said, err)
 }
 
-// etcd is one node, asked over its JSON gateway and answering from its own state.
+// etcd runs as one node. It is asked over its JSON gateway and answers from its own state.
 func etcd() peer {
 	return peer{
 		name: "etcd", programs: []string{"etcd"},
@@ -165,7 +165,7 @@ func configureEtcd(dir string, port int, _ records) ([]string, error) {
 	}, nil
 }
 
-// fillEtcd puts the records in transactions of as many as etcd takes by default.
+// fillEtcd stores the records in transactions of the largest default size.
 func fillEtcd(ctx context.Context, addr string, r records) error {
 	const most = 128
 	var puts []string

@@ -15,14 +15,14 @@ import (
 type wire struct {
 	fd       int
 	index    int
-	busy     bool          // a question is under way
+	busy     bool          // a question is in flight
 	due      time.Duration // when it ought to have been sent
 	question question
 	out      []byte
-	in       []byte // what has come of the answer so far
+	in       []byte // the part of the answer that has arrived
 }
 
-// A poller waits for many connections from one thread: a goroutine a connection would cost the load as much CPU as the
+// A poller waits for many connections in one thread: a goroutine per connection would cost the load as much CPU as the
 // server, and hide what the server costs.
 type poller struct {
 	epoll  int
@@ -94,8 +94,8 @@ func (p *poller) close() {
 	syscall.Close(p.epoll)
 }
 
-// wait returns the connections that have something to read; the slice is good until the next call. epoll_pwait2 waits
-// in nanoseconds where epoll_wait knows whole milliseconds, too coarse for thousands of questions a second.
+// wait returns the readable connections; the slice is valid until the next call. epoll_pwait2 waits in nanoseconds;
+// epoll_wait's milliseconds are too coarse for thousands of questions a second.
 func (p *poller) wait(d time.Duration) ([]*wire, error) {
 	const epollPwait2 = 441 // the same number on every architecture
 	timeout := syscall.NsecToTimespec(int64(d))
@@ -116,7 +116,7 @@ func (p *poller) wait(d time.Duration) ([]*wire, error) {
 
 var errShortWrite = errors.New("the socket took only part of a request")
 
-// write and read use raw calls: the sockets never block, so the scheduler need not be told.
+// write and read use raw calls: the sockets are non-blocking, so the scheduler need not know.
 func (w *wire) write() error {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&w.out[0])), uintptr(len(w.out)))
 	switch {
@@ -143,8 +143,8 @@ func (w *wire) read() error {
 	return nil
 }
 
-// pinThread keeps the goroutine on its thread, and asks the kernel to wake that thread on time: it may otherwise be
-// 50 µs late by design, which would all be counted as the server's latency.
+// pinThread locks the goroutine to its thread, and asks the kernel to wake that thread on time. By default the kernel
+// may wake it 50 µs late, which would count as the server's latency.
 func pinThread() (release func()) {
 	const setTimerSlack = 29
 	runtime.LockOSThread()

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// clockTick is the kernel's unit of process times towards programs: 1/100 s on every architecture that Go knows.
+// clockTick is the unit in which the kernel reports process times: 1/100 s on every architecture that Go supports.
 const clockTick = 10 * time.Millisecond
 
-// processCPU is the CPU time that a process has used so far, in user and kernel mode, all threads together.
+// processCPU returns the CPU time of a process so far, in user and kernel mode, all threads together.
 func processCPU(pid int) (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -23,8 +23,7 @@ func processCPU(pid int) (time.Duration, error) {
 	return parseStat(b)
 }
 
-// descendants are the processes that a process has started, and those that these have. A kernel that keeps no list of
-// children (without CONFIG_PROC_CHILDREN) shows none.
+// descendants returns the child processes of a process, recursively. A kernel without CONFIG_PROC_CHILDREN shows none.
 func descendants(pid int) (pids []int) {
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {

@@ -42,8 +42,8 @@ func makeSlugs(p corpusParams) []string {
 	}
 }
 
-// idClashes finds the projects with a domain whose id is that of another project's, too. Ids have 47 bits: of five million
-// domains, two have the same one in nine corpora of a hundred, and a file with such a domain is refused.
+// idClashes returns the projects that have a domain whose id equals that of another project's. Ids have 47 bits: of
+// five million domains, two have the same id in nine of a hundred corpora, and a file with such a domain is refused.
 func idClashes(slugs []string, domains int) (projects []int) {
 	type owned struct {
 		id      int64
@@ -66,7 +66,7 @@ func idClashes(slugs []string, domains int) (projects []int) {
 	return projects
 }
 
-// projectNumber reads the project's number out of a name that appendHost made, or -1.
+// projectNumber returns the project's number from a name that appendHost made, or -1.
 func projectNumber(host []byte) int {
 	n, digits := 0, 0
 	for i := len(host) - len(hostSuffix) - 1; i >= 0 && digits < 6; i-- {
@@ -85,7 +85,8 @@ func projectNumber(host []byte) int {
 
 var pow10 = [6]int{1, 10, 100, 1000, 10000, 100000}
 
-// declaredLabel is the k-th domain of a project, up to the slug: the name itself, a shop, a wildcard, then regions.
+// declaredLabel returns the k-th domain of a project, up to the slug: the name itself, a shop, a wildcard, then
+// regions.
 func declaredLabel(k int) string {
 	switch k {
 	case 0:
@@ -98,12 +99,12 @@ func declaredLabel(k int) string {
 	return "region-" + strconv.Itoa(k) + "."
 }
 
-// askedLabels spares the load an allocation for each question.
+// askedLabels saves the load an allocation per question.
 var askedLabels = func() (labels [16]string) {
 	for k := range labels {
 		labels[k] = declaredLabel(k)
 	}
-	labels[2] = "blog." // what asks for the wildcard
+	labels[2] = "blog." // asks for the wildcard
 	return labels
 }()
 
@@ -114,9 +115,9 @@ func askedLabel(k int) string {
 	return declaredLabel(k)
 }
 
-// projectFile is the text of one project with as many domains, of about 2.7 kB at three. The revision shows in every
-// answer, twice: as digits in the description, and its lowest bit as smsEnabled. An answer in which the two disagree
-// was put together from two states.
+// projectFile returns the text of one project with the given number of domains, about 2.7 kB with three. The revision
+// shows twice in every answer: as digits in the description, and its lowest bit as smsEnabled. An answer in which the
+// two disagree was composed of two states.
 func projectFile(slug string, domains, revision int) []byte {
 	var b strings.Builder
 	title := strings.ReplaceAll(slug, "-", " ")
@@ -136,7 +137,7 @@ func projectFile(slug string, domains, revision int) []byte {
 	return []byte(b.String())
 }
 
-// description of a project at a revision: plain ASCII, as long at every revision.
+// description returns the text of a project at a revision: plain ASCII, of the same length at every revision.
 func description(slug string, revision int) string {
 	return fmt.Sprintf("Storefront and back office of %s, revision %06d", strings.ReplaceAll(slug, "-", " "), revision)
 }

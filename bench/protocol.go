@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// A protocol puts a question to a server and reads its answer. One load uses it from one goroutine.
+// A protocol sends a question to a server and reads its answer. One load uses it from one goroutine.
 type protocol interface {
-	// appendRequest appends what asks for a domain.
+	// appendRequest appends the request for a domain.
 	appendRequest(dst, domain []byte) []byte
-	// parse reads the answer at the beginning of b, as parseAnswer does: whole is false while part of it is still to come.
-	// The body is good until the next call. Any protocol's "there is none" has status 404.
+	// parse parses the answer at the beginning of b, like parseAnswer: whole is false while part of it is missing. The
+	// body is valid until the next call. A name that is not found has status 404 in every protocol.
 	parse(b []byte) (a answer, whole bool, err error)
 }
 
@@ -22,7 +22,7 @@ func requestTail(addr, key string) string {
 	return " HTTP/1.1\r\nHost: " + addr + "\r\nX-PLATFORM-KEY: " + key + "\r\n\r\n"
 }
 
-// httpResolve is what fingerpost, the baselines and nginx are asked by.
+// httpResolve is the protocol of fingerpost, the baselines and nginx.
 type httpResolve struct{ tail string }
 
 func (h httpResolve) appendRequest(dst, domain []byte) []byte {

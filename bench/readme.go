@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A section of the README is written by report: all between its markers.
+// A section of the README is written by report: everything between its markers.
 type section struct{ begin, end string }
 
 var (
@@ -21,7 +21,7 @@ var (
 	historySection = section{"<!-- history: go run ./bench report -->\n", "<!-- end of history -->"}
 )
 
-// replace puts text between the markers, which must stand there once each, in their order.
+// replace puts text between the markers. Each must occur once, in order.
 func (s section) replace(in []byte, text string) ([]byte, error) {
 	begin, end := []byte(s.begin), []byte(s.end)
 	if bytes.Count(in, begin) != 1 || bytes.Count(in, end) != 1 || bytes.Index(in, end) < bytes.Index(in, begin) {
@@ -44,7 +44,7 @@ func (w *writeUp) into(path string) error {
 	}
 	text, err1 := figuresSection.replace(old, w.figures(filepath.ToSlash(charts)))
 	if err1 != nil {
-		text = old // to hear of both
+		text = old // to report the errors of both
 	}
 	text, err2 := historySection.replace(text, w.history())
 	if err := errors.Join(err1, err2); err != nil {
@@ -58,7 +58,7 @@ func (w *writeUp) into(path string) error {
 
 const noResults = "\nThere are no results yet: `go run ./bench all`, then `go run ./bench report`.\n\n"
 
-// figures are the goals of all commands at a glance, then each command with its charts and all of its rows.
+// figures returns an overview of the goals of all commands, then each command with its charts and all rows.
 func (w *writeUp) figures(charts string) string {
 	names := w.reported()
 	if len(names) == 0 {
@@ -115,7 +115,7 @@ func (r *report) parametersText() string {
 	return strings.Join(text, ", ")
 }
 
-// parameterText is a parameter as somebody would have typed it. What was read from a file has float64 for all numbers.
+// parameterText returns a parameter as a person would type it. Numbers that were read from a file are float64.
 func parameterText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -131,12 +131,12 @@ type column struct {
 	title   string
 	command string
 	row     func(name string) bool
-	ratio   bool // to the baseline, in place of the figure
+	ratio   bool // the ratio to the baseline instead of the figure
 }
 
 func named(want string) func(string) bool { return func(name string) bool { return name == want } }
 
-// historyColumns are what a release is remembered by.
+// historyColumns are the figures in the history of releases.
 func historyColumns() []column {
 	return []column{
 		{"resolve, requests/s", "resolve", named("resolve"), false},
@@ -153,7 +153,7 @@ func historyColumns() []column {
 	}
 }
 
-// A release is what all results of one state of the source have on one machine.
+// A release holds all results of one state of the source on one machine.
 type release struct {
 	date     time.Time
 	source   string
@@ -162,13 +162,13 @@ type release struct {
 	cells    []string
 }
 
-// history has a line for each state of the source, machine and size; of several results the newest counts.
+// history has a line for each state of the source, machine and size. The newest of several results counts.
 func (w *writeUp) history() string {
 	columns := historyColumns()
 	var releases []*release
 	for _, r := range w.results {
 		for _, rep := range r.Reports {
-			projects := parameterText(rep.Parameters["projects"]) // mail's are no part of its size
+			projects := parameterText(rep.Parameters["projects"]) // mail's projects are no part of the size
 			for i, c := range columns {
 				text := c.cell(rep)
 				if text == "" {
@@ -205,7 +205,7 @@ func (w *writeUp) history() string {
 	return b.String()
 }
 
-// cell is the column's figure in a report; empty where it has none. Of several rows the last one counts: that of most
+// cell returns the column's figure in a report, "" if there is none. The last of several rows counts: that of most
 // clients.
 func (c column) cell(rep *report) (text string) {
 	if rep.Command != c.command {

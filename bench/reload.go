@@ -14,7 +14,7 @@ import (
 const (
 	visibleTimeout  = 10 * time.Second
 	rewriteInterval = 100 * time.Millisecond
-	rewrittenFiles  = 10 // that take turns
+	rewrittenFiles  = 10 // rewritten in turn
 )
 
 // runReload times saves until resolve shows them, then rewrites files under load.
@@ -44,7 +44,7 @@ func (b *bench) reloads(ctx context.Context, s *server, c *corpus) (rep *report,
 	return rep, b.rewriteUnderLoad(ctx, s, e, rep)
 }
 
-// An editor changes files of a corpus. Each save has a revision of its own, higher than any before.
+// An editor changes files of a corpus. Each save has a new revision, higher than any before.
 type editor struct {
 	corpus   *corpus
 	revision int
@@ -58,7 +58,7 @@ func (e *editor) save(project int, how saver) (int, error) {
 	return e.revision, how.save(e.corpus.path(project), e.corpus.file(project, e.revision))
 }
 
-// restore brings the files back to what was generated.
+// restore writes the generated files again.
 func (e *editor) restore() error {
 	for i := range e.touched {
 		if err := saveByRename(e.corpus.path(i), e.corpus.file(i, e.corpus.Revision)); err != nil {
@@ -68,7 +68,7 @@ func (e *editor) restore() error {
 	return e.corpus.clean()
 }
 
-// visibility is what saving in one way took, round by round.
+// visibility holds how long saves of one kind took to show, round by round.
 type visibility struct {
 	how          saver
 	shown, bare  latencies // bare: a save and one question
@@ -106,7 +106,7 @@ func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report
 		rep.add(compared(w.how.name+": save → visible, p50", "ms", w.p50, w.bareP50, "save and one question"))
 		shown, bare := w.shown.percentiles(tailParts...), w.bare.percentiles(tailParts...)
 		for k := 1; k < tails; k++ {
-			row := beside(w.how.name+": save → visible, "+tailNames[k], "ms", ms(shown[k]), ms(bare[k]), "save and one question")
+			row := comparedOnce(w.how.name+": save → visible, "+tailNames[k], "ms", ms(shown[k]), ms(bare[k]), "save and one question")
 			if k == tailP99 {
 				row = row.atMost(50)
 			}
@@ -175,15 +175,15 @@ func pollUntil(cl *client, host []byte, revision int, since time.Time, trip *lat
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// A watchedSide is a server at a constant rate, whose answers are followed by revision.
+// A watchedSide is a server at a constant rate whose answers are checked by revision.
 type watchedSide struct {
 	paced
 	failures, stale int
 	faults          string
-	hits            []float64 // part that the cache answered, a round each
+	hits            []float64 // share that the cache answered, one per round
 }
 
-// round asks for one round.
+// round asks during one round.
 func (w *watchedSide) round(ctx context.Context, l load, s *server, a asker) error {
 	res, cache, err := l.withCache(ctx, s, a)
 	if err != nil {
@@ -197,7 +197,8 @@ func (w *watchedSide) round(ctx context.Context, l load, s *server, a asker) err
 	return nil
 }
 
-// rewriteUnderLoad asks at half load, in turn with nothing else going on and while a file is rewritten every 100 ms.
+// rewriteUnderLoad asks at half load, alternating between quiet rounds and rounds in which a file is rewritten every
+// 100 ms.
 func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep *report) error {
 	c := e.corpus
 	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
@@ -212,7 +213,7 @@ func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep 
 	l := b.closed(ours)
 	l.rate, l.duration = rate, b.load.round
 	var quiet, busy watchedSide
-	asker := newRevisions(c, schedule) // of both: what was seen in one round may not be older in the next
+	asker := newRevisions(c, schedule) // of both: an answer must not be older than one of an earlier round
 	saves := 0
 	for i := range b.load.rounds {
 		for j := range 2 {
@@ -229,16 +230,16 @@ func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep 
 			quiet.tails[tailP99][i], rewriteInterval, busy.tails[tailP99][i])
 	}
 	rep.add(
-		beside("while a file is rewritten every 100 ms: wrong answers", "count", float64(busy.failures), float64(quiet.failures), "quiet").atMost(0),
+		comparedOnce("while a file is rewritten every 100 ms: wrong answers", "count", float64(busy.failures), float64(quiet.failures), "quiet").atMost(0),
 		alone("stale answers", "count", float64(busy.stale+quiet.stale)).atMost(0),
 		compared("answered by the cache", "part of all", busy.hits, quiet.hits, "quiet").ratioAtLeast(0.99),
 	)
-	rep.add(busy.beside("latency", &quiet.paced, "quiet")...)
+	rep.add(busy.comparedWith("latency", &quiet.paced, "quiet")...)
 	rep.note("%d saves of %d much-asked files under %.0f requests a second.%s%s", saves, rewrittenFiles, rate, busy.faults, quiet.faults)
 	return nil
 }
 
-// whileRewriting calls f while much-asked files are rewritten, and counts on in saves.
+// whileRewriting calls f while popular files are rewritten, and adds to saves.
 func (e *editor) whileRewriting(schedule []uint32, saves *int, f func() error) error {
 	var stop atomic.Bool
 	var saveErr error
@@ -253,12 +254,13 @@ func (e *editor) whileRewriting(schedule []uint32, saves *int, f func() error) e
 	return errors.Join(err, saveErr)
 }
 
-// rewrite saves a file of the much-asked projects every 100 ms, in both ways of saving in turn, until stop is set.
+// rewrite saves a file of the popular projects every 100 ms, alternating between both ways of saving, until stop is
+// set.
 func (e *editor) rewrite(stop *atomic.Bool, schedule []uint32, saves *int) (err error) {
 	tick := time.NewTicker(rewriteInterval)
 	defer tick.Stop()
 	for ; !stop.Load() && err == nil; *saves++ {
-		// The first questions of a Zipf schedule are for popular names more often than not.
+		// The first questions of a Zipf schedule are mostly for popular names.
 		project := int(schedule[*saves%rewrittenFiles]) / e.corpus.perProject()
 		_, err = e.save(project, savers()[*saves/rewrittenFiles%2])
 		<-tick.C
@@ -266,7 +268,7 @@ func (e *editor) rewrite(stop *atomic.Bool, schedule []uint32, saves *int) (err 
 	return err
 }
 
-// withCache runs the load with an asker of its own and tells what the cache did meanwhile.
+// withCache runs the load with an asker of its own and returns the cache's counters for that time.
 func (l load) withCache(ctx context.Context, s *server, a asker) (*loadResult, cacheCounts, error) {
 	before, err := s.cache()
 	if err != nil {

@@ -9,27 +9,27 @@ import (
 	"fingerpost/bench/chart"
 )
 
-// A report is what a command found.
+// A report is the result of a command.
 type report struct {
 	Command    string         `json:"command"`
-	Seconds    float64        `json:"seconds"` // that the command took
+	Seconds    float64        `json:"seconds"` // duration of the command
 	Parameters map[string]any `json:"parameters"`
 	Rows       []row          `json:"rows"`
 	Notes      []string       `json:"notes,omitempty"`
 	Charts     []chart.Chart  `json:"charts,omitempty"`
 }
 
-// A row is one figure beside its baseline.
+// A row is one figure with its baseline.
 type row struct {
 	Name     string  `json:"name"`
 	Unit     string  `json:"unit"`
 	Figure   spread  `json:"figure"`
 	Baseline *spread `json:"baseline,omitempty"`
-	Against  string  `json:"against,omitempty"` // what the baseline is
-	Ratio    *spread `json:"ratio,omitempty"`   // figure through baseline, round by round where there are rounds
+	Against  string  `json:"against,omitempty"` // the name of the baseline
+	Ratio    *spread `json:"ratio,omitempty"`   // figure divided by baseline, round by round if there are rounds
 	Goal     *goal   `json:"goal,omitempty"`
 	Aside    bool    `json:"aside,omitempty"`  // for information: compare does not judge it
-	Rounds   *rounds `json:"rounds,omitempty"` // what the spreads are of
+	Rounds   *rounds `json:"rounds,omitempty"` // the values behind the spreads
 }
 
 // rounds are the figures of a row, round by round.
@@ -44,26 +44,26 @@ type goal struct {
 	AtLeast bool    `json:"atLeast"` // else at most
 	Bound   float64 `json:"bound"`
 	Met     bool    `json:"met"`
-	Noisy   bool    `json:"noisy,omitempty"` // the machine was too noisy to conclude: Met says nothing
+	Noisy   bool    `json:"noisy,omitempty"` // the machine was too noisy for a verdict: Met means nothing
 }
 
-// once is a figure that was taken one time.
+// once returns a figure that was measured one time.
 func once(v float64) spread { return spread{Median: v, Low: v, High: v} }
 
-// compared is a row of interleaved rounds.
+// compared returns a row of interleaved rounds.
 func compared(name, unit string, figures, baselines []float64, against string) row {
 	base := spreadOf(baselines)
 	r := row{Name: name, Unit: unit, Figure: spreadOf(figures), Baseline: &base, Against: against,
 		Rounds: &rounds{Figure: figures, Baseline: baselines}}
-	if !slices.Contains(baselines, 0) { // CPU time has ticks: a short round may have seen none
+	if !slices.Contains(baselines, 0) { // CPU time is counted in ticks: a short round may have none
 		ratio := spreadOf(ratios(figures, baselines))
 		r.Ratio = &ratio
 	}
 	return r
 }
 
-// beside is a row of a figure that was taken once, like its baseline.
-func beside(name, unit string, figure, baseline float64, against string) row {
+// comparedOnce returns a row of a figure and a baseline that were measured once.
+func comparedOnce(name, unit string, figure, baseline float64, against string) row {
 	base := once(baseline)
 	r := row{Name: name, Unit: unit, Figure: once(figure), Baseline: &base, Against: against}
 	if baseline != 0 {
@@ -77,7 +77,7 @@ func alone(name, unit string, figure float64) row {
 	return row{Name: name, Unit: unit, Figure: once(figure)}
 }
 
-// several is a row of rounds that nothing is put beside.
+// several returns a row of rounds without a baseline.
 func several(name, unit string, figures []float64) row {
 	return row{Name: name, Unit: unit, Figure: spreadOf(figures), Rounds: &rounds{Figure: figures}}
 }
@@ -90,14 +90,13 @@ func (r row) ratioAtMost(bound float64) row { return r.judged(goal{OfRatio: true
 func (r row) atMost(bound float64) row      { return r.judged(goal{Bound: bound}) }
 func (r row) atLeast(bound float64) row     { return r.judged(goal{AtLeast: true, Bound: bound}) }
 
-// aside marks a row that compare is not to judge: its baseline is a server of somebody else's, or its figure stands
-// in another row already.
+// aside excludes a row from compare: its baseline is another project's server, or its figure is in another row already.
 func (r row) aside() row {
 	r.Aside = true
 	return r
 }
 
-// judged holds the row against a goal.
+// judged checks the row against a goal.
 func (r row) judged(g goal) row {
 	switch {
 	case !g.OfRatio:
@@ -112,11 +111,11 @@ func (r row) judged(g goal) row {
 
 func (g goal) holds(v float64) bool { return g.AtLeast && v >= g.Bound || !g.AtLeast && v <= g.Bound }
 
-// noiseBound is how far the rounds of a baseline, which does the same work each time, may lie apart, as a part of their
-// median. Beyond it the machine is too noisy for a verdict, unless every single round has the same.
+// noiseBound is the largest spread of a baseline's rounds, as a share of their median. A baseline does the same work
+// each time, so beyond this bound the machine is too noisy for a verdict, unless every single round has the same one.
 const noiseBound = 0.25
 
-// noise is how far the rounds of the baseline lie apart, as a part of their median; 0 where there are no rounds.
+// noise returns the spread of the baseline's rounds, as a share of their median; 0 if there are no rounds.
 func (r row) noise() float64 {
 	if r.Rounds == nil || r.Baseline == nil || r.Baseline.Median == 0 {
 		return 0
@@ -124,7 +123,7 @@ func (r row) noise() float64 {
 	return (r.Baseline.High - r.Baseline.Low) / r.Baseline.Median
 }
 
-// unanimous reports whether each round alone says the same of the goal.
+// unanimous reports whether each round alone gives the same verdict on the goal.
 func (r row) unanimous(g goal) bool {
 	low, high := r.Figure.Low, r.Figure.High
 	if g.OfRatio {
@@ -176,7 +175,7 @@ func (r *report) writeText(w io.Writer) error {
 	return err
 }
 
-// noiseNotes names the goals on which there is no verdict.
+// noiseNotes names the goals without a verdict.
 func (r *report) noiseNotes() (notes []string) {
 	for _, row := range r.Rows {
 		if row.Goal != nil && row.Goal.Noisy {

@@ -9,7 +9,7 @@ import (
 	"fingerpost/bench/chart"
 )
 
-// runResolve puts fingerpost against the baselines and against the peers that are installed, in turns.
+// runResolve compares fingerpost with the baselines and the installed peers, in alternating rounds.
 func runResolve(ctx context.Context, b *bench) (*report, error) {
 	c, err := b.openCorpus(b.corpus)
 	if err != nil {
@@ -23,7 +23,7 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	return b.againstFloor(ctx, s, c)
 }
 
-// A field is fingerpost and who takes turns with it.
+// A field is fingerpost and the servers that it is compared with.
 type field struct {
 	ours, floor *side
 	bare        []*side // the other baselines
@@ -32,12 +32,12 @@ type field struct {
 	stop        func()
 }
 
-// all has fingerpost first.
+// all returns every side, fingerpost first.
 func (f *field) all() []*side {
 	return slices.Concat([]*side{f.ours, f.floor}, f.bare, f.peers)
 }
 
-// newField starts everybody who is measured beside s.
+// newField starts everything that s is compared with.
 func (b *bench) newField(ctx context.Context, s *server, c *corpus, size int) (f *field, err error) {
 	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
 	var started []*server
@@ -134,7 +134,7 @@ func (b *bench) againstFloor(ctx context.Context, s *server, c *corpus) (*report
 	return rep, nil
 }
 
-// addField adds the rows beside all others, and those of memory.
+// addField adds the rows against all other servers, and those of memory.
 func (r *report) addField(f *field) error {
 	for _, s := range slices.Concat(f.bare, f.peers) {
 		r.add(
@@ -152,7 +152,7 @@ func (r *report) addField(f *field) error {
 		if err != nil {
 			return err
 		}
-		w := beside("peak memory, beside "+s.server.name, "MiB", mib(ours.peak), mib(theirs.peak), s.server.name).aside()
+		w := comparedOnce("peak memory, beside "+s.server.name, "MiB", mib(ours.peak), mib(theirs.peak), s.server.name).aside()
 		if s == f.floor {
 			w.Name, w.Aside = "peak memory", false
 		}
@@ -161,7 +161,8 @@ func (r *report) addField(f *field) error {
 	return nil
 }
 
-// latencyAtHalf asks all at half of what fingerpost reaches; who does not reach well over that is left out.
+// latencyAtHalf asks all at half of the rate that fingerpost reaches. A server that does not reach well over that rate
+// is left out.
 func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error {
 	rate := b.load.rate
 	if rate == 0 {
@@ -182,7 +183,7 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 	curves := chart.Chart{Name: "latency", Title: fmt.Sprintf("Latency of resolve at %.0f requests a second, counted from when each was due", rate),
 		X: chart.Axis{Label: "part of all requests", Scale: chart.Part}, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
 	for _, s := range f.all() {
-		line := chart.Line{Name: s.server.name} // without points where it is left out, so that colours stay as they are
+		line := chart.Line{Name: s.server.name} // without points if left out, so that the colours stay the same
 		if slices.Contains(sides, s) {
 			line.Points = s.paced.all.curve()
 		}
@@ -190,7 +191,7 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 	}
 	for _, s := range sides {
 		if s != f.ours {
-			rows := f.ours.paced.beside("latency at a constant rate,", &s.paced, s.server.name)
+			rows := f.ours.paced.comparedWith("latency at a constant rate,", &s.paced, s.server.name)
 			for i := range rows {
 				if s != f.floor {
 					rows[i].Name += ", beside " + s.server.name
@@ -211,7 +212,7 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 // sweepRounds bounds the rounds of each number of connections.
 const sweepRounds = 3
 
-// sweepConnections asks as fast as answers come over few connections and over many.
+// sweepConnections asks at full speed over few connections and over many.
 func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) error {
 	rates := chart.Chart{Name: "throughput", Title: "Throughput of resolve against connections",
 		X: chart.Axis{Label: "connections", Scale: chart.Log}, Y: chart.Axis{Label: "requests/s"}}
@@ -225,7 +226,7 @@ func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) err
 	for _, connections := range b.sweep {
 		at := *b
 		at.load.connections, at.load.rounds = connections, min(sweepRounds, b.load.rounds)
-		at.load.round /= 2 // nothing here needs the ticks of CPU time
+		at.load.round /= 2 // nothing here needs long rounds for CPU ticks
 		fresh := make([]*side, len(sides))
 		for i, s := range sides {
 			fresh[i] = &side{server: s.server, corpus: s.corpus, asker: s.asker, protocol: s.protocol}
@@ -251,7 +252,7 @@ func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) err
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// parameters are what a reader needs in order to repeat the run.
+// parameters returns what a reader needs in order to repeat the run.
 func (b *bench) parameters(c *corpus, more map[string]any) map[string]any {
 	p := map[string]any{
 		"projects": c.Projects, "domains": c.Domains, "seed": c.Seed, "connections": b.load.connections, "rounds": b.load.rounds,

@@ -21,29 +21,29 @@ const (
 	resultVersion = 1
 )
 
-// A result is what one run of bench found: the file in bench/results, and what -json prints.
+// A result is the output of one run of bench: the file in bench/results, and what -json prints.
 type result struct {
 	Format   string    `json:"format"`
 	Version  int       `json:"version"`
 	Began    time.Time `json:"began"`
-	Command  string    `json:"command"` // as which bench was run: all, or the one that there is a report of
+	Command  string    `json:"command"` // the command of the run: all, or the one with a report
 	Source   source    `json:"source"`
 	Machine  machine   `json:"machine"`
 	Reports  []*report `json:"reports"`
 	Failures []failure `json:"failures,omitempty"`
 
-	usage bool // a failure was about flags that do not go together
+	usage bool // some failure is about flags that do not go together
 }
 
 // A source is the state of the checkout that was measured.
 type source struct {
-	Release string `json:"release"` // git describe: the last tag, and how far from it
+	Release string `json:"release"` // git describe: the last tag, and the distance from it
 	Commit  string `json:"commit"`  // abbreviated; "unknown" outside a git checkout
 	Dirty   bool   `json:"dirty,omitempty"`
-	Binary  string `json:"binary,omitempty"` // a ready one that was named by -binary: the commit need not be its own
+	Binary  string `json:"binary,omitempty"` // named by -binary: the commit need not be its own
 }
 
-// A failure is a command that did not get to its end.
+// A failure is a command that did not complete.
 type failure struct {
 	Command string `json:"command"`
 	Error   string `json:"error"`
@@ -70,14 +70,14 @@ func lookAtSource(ctx context.Context) source {
 	if s.Commit == "" {
 		return source{Release: "unknown", Commit: "unknown"}
 	}
-	// Results of earlier runs do not make a checkout another one.
+	// Saved results of earlier runs do not make a checkout dirty.
 	s.Dirty = git("status", "--porcelain", "--", ":/", ":(top,exclude)bench/results", ":(top,exclude)bench/README.md") != ""
 	s.Release = git("describe", "--tags", "--always", "--abbrev=12")
 	return s
 }
 
-// exitCode of what was measured: 3 where a command failed (2 where flags did not go together), 1 where a goal was missed, 4 where the machine was too noisy
-// for a verdict on one, 0 otherwise.
+// exitCode returns 3 if a command failed (2 if flags did not go together), 1 if a goal was missed, 4 if the machine was
+// too noisy for a verdict on one, 0 otherwise.
 func (r *result) exitCode() int {
 	code := 0
 	for _, rep := range r.Reports {
@@ -134,8 +134,8 @@ func (s source) String() string {
 	return text
 }
 
-// save writes the result below dir as <date>-<commit>.json and returns the path. A run of one command has its name
-// there, too, and what is there already stays: a further one gets a number.
+// save writes the result below dir as <date>-<commit>.json and returns the path. A run of one command has its name in
+// it, too. Existing files stay: another result gets a number.
 func (r *result) save(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("save the result: %w", err)
@@ -166,7 +166,7 @@ func (r *result) save(dir string) (string, error) {
 	}
 }
 
-// readResult reads a file that save wrote. What is none, and one of another version, is an error that says so.
+// readResult reads a file that save wrote. Another file, or one of another version, is an error.
 func readResult(path string) (*result, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -192,7 +192,7 @@ func readResult(path string) (*result, error) {
 
 var moduleLine = regexp.MustCompile(`(?m)^module fingerpost$`)
 
-// benchFolder is bench/ of the checkout around the current folder, or empty outside one.
+// benchFolder returns bench/ of the checkout around the current folder, or "" outside one.
 func benchFolder() string {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {

@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// A side is one of the servers that take turns in a measurement.
+// A side is one of the servers that a measurement alternates between.
 type side struct {
 	server   *server
 	corpus   *corpus
 	asker    asker
-	protocol protocol  // nil: as fingerpost is asked
-	rates    []float64 // requests a second, a round each
-	cpu      []float64 // server CPU per request in µs, a round each
-	p99      []float64 // of the closed loop in ms, a round each
+	protocol protocol  // nil: that of fingerpost
+	rates    []float64 // requests a second, one per round
+	cpu      []float64 // server CPU per request in µs, one per round
+	p99      []float64 // of the closed loop in ms, one per round
 	paced    paced
 }
 
 // paced are the latencies of a side at a constant rate.
 type paced struct {
 	all   latencies
-	tails [tails][]float64 // ms, a round each
+	tails [tails][]float64 // ms, one per round
 }
 
-// known is a side that is asked names of a corpus and must know them.
+// known is a side that is asked for names of a corpus and must know them.
 func known(s *server, c *corpus, schedule []uint32) *side {
 	return &side{server: s, corpus: c, asker: &scheduled{corpus: c, schedule: schedule}}
 }
 
-// closed is a load that asks the side as fast as it answers.
+// closed returns a closed-loop load for the side.
 func (b *bench) closed(s *side) load {
 	return load{addr: s.server.addr, key: s.corpus.key, protocol: s.protocol, connections: b.load.connections, asker: s.asker, seed: b.corpus.Seed}
 }
@@ -80,23 +80,24 @@ func (b *bench) measureRound(ctx context.Context, s *side) error {
 	return nil
 }
 
-// order is that in which n sides have their turns in a round. It is drawn anew for each, so that nobody always comes
-// behind the same one, which may be busy with what its own turn has left.
+// order returns the order of n sides in a round. It is random, so that no side always follows the same one, which may
+// still be busy after its own turn.
 func (b *bench) order(round, n int) []int {
 	return rand.New(rand.NewPCG(b.corpus.Seed, uint64(round))).Perm(n)
 }
 
-// leadIn is the part of a round that is asked before it counts: the others have had the processor's caches meanwhile.
+// leadIn: one in so many parts of a round is asked before measuring, because the other sides have used the processor's
+// caches.
 const leadIn = 4
 
-// lead asks a side for a moment, as l does, before it counts.
+// lead asks a side for a short time, as l does, before measuring.
 func (b *bench) lead(ctx context.Context, s *side, l load) error {
 	l.duration /= leadIn
 	_, err := b.exact(ctx, s, l)
 	return err
 }
 
-// interleave lets the sides take turns.
+// interleave measures the sides in alternating rounds.
 func (b *bench) interleave(ctx context.Context, sides ...*side) error {
 	for i := range b.load.rounds {
 		for _, j := range b.order(i, len(sides)) {
@@ -113,7 +114,7 @@ func (b *bench) interleave(ctx context.Context, sides ...*side) error {
 	return nil
 }
 
-// interleaveAt is interleave at a constant rate: it takes latencies.
+// interleaveAt is interleave at a constant rate: it measures latencies.
 func (b *bench) interleaveAt(ctx context.Context, rate float64, sides ...*side) error {
 	for i := range b.load.rounds {
 		line := fmt.Sprintf("%.0f requests a second, round %d of %d:", rate, i+1, b.load.rounds)
@@ -136,7 +137,7 @@ func (b *bench) interleaveAt(ctx context.Context, rate float64, sides ...*side) 
 	return nil
 }
 
-// add takes the latencies of a round.
+// add adds the latencies of a round.
 func (p *paced) add(l latencies) {
 	p.all.merge(l)
 	for k, d := range l.percentiles(tailParts...) {
@@ -144,15 +145,15 @@ func (p *paced) add(l latencies) {
 	}
 }
 
-// beside puts the percentiles of both beside each other, round by round.
-func (p *paced) beside(name string, base *paced, against string) (rows []row) {
+// comparedWith compares the percentiles of both, round by round.
+func (p *paced) comparedWith(name string, base *paced, against string) (rows []row) {
 	for k, tail := range tailNames {
 		rows = append(rows, compared(name+" "+tail, "ms", p.tails[k], base.tails[k], against))
 	}
 	return rows
 }
 
-// halfRate is what the open loop runs at: -rate, or half of what the side reaches in one round.
+// halfRate returns the rate of the open loop: -rate, or half of what the side reaches in one round.
 func (b *bench) halfRate(ctx context.Context, s *side) (float64, error) {
 	if b.load.rate > 0 {
 		return b.load.rate, nil
@@ -167,7 +168,7 @@ func (b *bench) halfRate(ctx context.Context, s *side) (float64, error) {
 	return res.perSecond() / 2, nil
 }
 
-// answerSize is the mean length of the bodies of the first n names of a schedule.
+// answerSize returns the mean length of the bodies of the first n names of a schedule.
 func answerSize(s *server, c *corpus, schedule []uint32, n int) (int, error) {
 	cl, err := dial(s.addr, c.key)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// A saver replaces a file's content in one of the ways in which editors do.
+// A saver replaces a file's content in one of the ways of editors.
 type saver struct {
 	name string
 	save func(path string, content []byte) error

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// scaleAsked is how many names are asked of each size of server: the same work for the processor's caches, so that
-	// only what grows with the number of domains can differ.
+	// scaleAsked is how many names each size of server is asked for. The work for the processor's caches is the same, so
+	// that only what grows with the number of domains can differ.
 	scaleAsked = 1000
-	// scalePerProject keeps the files few enough that a million domains start within a minute or so.
+	// scalePerProject keeps the number of files low enough that a million domains start within about a minute.
 	scalePerProject = 10
 )
 
-// A sized is a server that knows a number of domains.
+// A sized is a server with a given number of domains.
 type sized struct {
 	*side
 	domains int
@@ -23,7 +23,7 @@ type sized struct {
 	atReady memory
 }
 
-// runScale compares servers that know from a thousand domains to as many as -sizes says.
+// runScale compares servers that have from a thousand domains up to the largest of -sizes.
 func runScale(ctx context.Context, b *bench) (*report, error) {
 	var all []*sized
 	for _, n := range b.sizes {

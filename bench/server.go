@@ -22,17 +22,17 @@ type server struct {
 	ops   string // "http://127.0.0.1:port" of the ops listener; the floor has none
 	pid   int
 	cmd   *exec.Cmd
-	ended chan struct{} // closed once the process is gone
+	ended chan struct{} // closed when the process has ended
 	ready time.Duration // from the start of the process to readiness
 }
 
 const (
-	startTimeout = 10 * time.Minute // cold starts of large corpora take their time
+	startTimeout = 10 * time.Minute // cold starts of large corpora take long
 	stopTimeout  = 30 * time.Second
 )
 
-// startServer runs a program and waits until it has printed its addresses and, where it has an ops listener, is ready.
-// Its output goes to logPath.
+// startServer runs a program and waits until it has printed its addresses and, if it has an ops listener, is ready. Its
+// output goes to logPath.
 func startServer(ctx context.Context, name, logPath, program string, args ...string) (*server, error) {
 	logFile, err := os.Create(logPath)
 	if err != nil {
@@ -47,7 +47,7 @@ func startServer(ctx context.Context, name, logPath, program string, args ...str
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	// Never written to: its end tells the floor that bench is gone.
+	// Nothing is written to it: its end tells the floor that bench has ended.
 	if _, err := s.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -59,7 +59,7 @@ func startServer(ctx context.Context, name, logPath, program string, args ...str
 	addresses := make(chan [2]string, 1)
 	go func() {
 		scanAddresses(stdout, addresses)
-		_ = s.cmd.Wait() // what it says of the end is in the log; a stopped server may end any way it likes
+		_ = s.cmd.Wait() // the log has its last output; a stopped server may end with any status
 		close(s.ended)
 	}()
 	if err := s.await(ctx, began, addresses); err != nil {
@@ -123,9 +123,9 @@ func (s *server) await(ctx context.Context, began time.Time, addresses <-chan [2
 	return nil
 }
 
-// stop ends the process, by force if it does not go. Calling it twice is fine.
+// stop ends the process, by force if needed. It may be called twice.
 func (s *server) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // fails only where the process is gone already
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // fails only if the process has ended already
 	select {
 	case <-s.ended:
 	case <-time.After(stopTimeout):
@@ -134,7 +134,7 @@ func (s *server) stop() {
 	}
 }
 
-// cpu is the CPU time that the server has used so far, that of its worker processes included.
+// cpu returns the CPU time of the server so far, including its worker processes.
 func (s *server) cpu() (time.Duration, error) {
 	var total time.Duration
 	for _, pid := range append(descendants(s.pid), s.pid) {
@@ -147,7 +147,7 @@ func (s *server) cpu() (time.Duration, error) {
 	return total, nil
 }
 
-// memory is the resident memory of the server, that of its worker processes included: what they share counts for each.
+// memory returns the resident memory of the server, including its worker processes: shared pages count for each.
 func (s *server) memory() (total memory, err error) {
 	for _, pid := range append(descendants(s.pid), s.pid) {
 		m, err := processMemory(pid)
@@ -171,11 +171,11 @@ func (b *bench) buildBinary(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build fingerpost: %w\n%s", err, out)
 	}
-	b.binary = path // once a run is enough
+	b.binary = path // one build per run is enough
 	return path, nil
 }
 
-// fingerpost starts the real thing on a config folder. name tells apart the stores and logs of several servers.
+// fingerpost starts the program on a config folder. name distinguishes the stores and logs of several servers.
 func (b *bench) fingerpost(ctx context.Context, name, config string, flags ...string) (*server, error) {
 	if err := os.MkdirAll(b.work, 0o755); err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (b *bench) fingerpost(ctx context.Context, name, config string, flags ...st
 
 func (b *bench) dataDir(name string) string { return filepath.Join(b.work, "store-"+name) }
 
-// cacheFlags passes -cache-size on.
+// cacheFlags returns the flags for -cache-size.
 func (b *bench) cacheFlags() []string {
 	if b.cacheSize == "" {
 		return nil
@@ -212,12 +212,12 @@ func (b *bench) cacheFlags() []string {
 	return []string{"--cache-size", b.cacheSize}
 }
 
-// floor starts this very program as the baseline.
+// floor starts this program itself as the floor.
 func (b *bench) floor(ctx context.Context, c *corpus, size int) (*server, error) {
 	return b.baseline(ctx, kindFloor, c, size)
 }
 
-// baseline starts this very program as one of the kinds of baseline.
+// baseline starts this program itself as one of the kinds of baseline.
 func (b *bench) baseline(ctx context.Context, kind string, c *corpus, size int) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be what bench starts itself as, such as the floor: all that is no flag of the tests is a
-// command of bench. Were one to run the tests instead, these would start it again.
+// TestMain lets the test binary be the programs that bench starts, such as the floor: arguments that are no test flags
+// are a command of bench. Otherwise each such program would run the tests, and start itself again.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
@@ -101,7 +101,7 @@ func (f *standIn) put(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"success":true,"data":{"slug":"%s","description":"%s"}}`, f.corpus.slugs[project], f.read(project)[0])
 }
 
-// follow tells of each save, which it finds by reading all files over and over.
+// follow sends an event for each save, which it finds by reading all files repeatedly.
 func (f *standIn) follow(w http.ResponseWriter, r *http.Request) {
 	last := make([][2]string, f.corpus.Projects)
 	for i := range last {
@@ -262,7 +262,7 @@ func TestSmokeFeed(t *testing.T) {
 			t.Errorf("row %+v", r)
 		}
 	}
-	// A subscriber that is not told of each save voids the figures.
+	// A subscriber that does not receive each save voids the figures.
 	for _, said := range []string{"event: project.changed\ndata: {}\n\n", "event: reset\ndata: {}\n\nevent: project.changed\ndata: {}\n\n"} {
 		near, far := net.Pipe()
 		go func() {

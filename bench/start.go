@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// runStart starts fingerpost on an empty store, then on the store that this left, and fills its cache.
+// runStart starts fingerpost on an empty store, then on the resulting store, and fills its cache.
 func runStart(ctx context.Context, b *bench) (*report, error) {
 	c, err := b.openCorpus(b.corpus)
 	if err != nil {
@@ -25,11 +25,11 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := c.String() // the other commands go on with the store that this leaves
+	name := c.String() // other commands use the store that this leaves
 	if err := os.RemoveAll(b.dataDir(name)); err != nil {
 		return nil, fmt.Errorf("delete the old store: %w", err)
 	}
-	b.fresh = false // the second start below needs what the first one leaves
+	b.fresh = false // the second start below needs the store of the first
 	cold, err := b.timeStart(ctx, name, c, nil)
 	if err != nil {
 		return nil, err
@@ -48,11 +48,11 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 	}
 	rep := &report{Parameters: b.parameters(c, nil)}
 	rep.add(
-		beside("start with an empty store", "s", cold.ready.Seconds(), read.Seconds(), "reading and hashing all files").atMost(60),
+		comparedOnce("start with an empty store", "s", cold.ready.Seconds(), read.Seconds(), "reading and hashing all files").atMost(60),
 		alone("start with an empty store: CPU", "s", cold.cpu.Seconds()),
 		alone("start with an empty store: resident memory when ready", "MiB", mib(cold.atReady.now)),
 		alone("start with an empty store: peak memory", "MiB", mib(cold.atReady.peak)).atMost(1.2*1024),
-		beside("start with an up-to-date store", "s", warm.ready.Seconds(), walk.Seconds(), "a stat of all files").atMost(3),
+		comparedOnce("start with an up-to-date store", "s", warm.ready.Seconds(), walk.Seconds(), "a stat of all files").atMost(3),
 		alone("start with an up-to-date store: CPU", "s", warm.cpu.Seconds()),
 		alone("start with an up-to-date store: resident memory when ready", "MiB", mib(warm.atReady.now)),
 		alone("resident memory with a full cache", "MiB", mib(warm.end.now)).atMost(1.2*1024),
@@ -62,7 +62,7 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 	return rep, nil
 }
 
-// A started is what one start took.
+// A started holds the figures of one start.
 type started struct {
 	ready, cpu   time.Duration
 	atReady, end memory // end: before the stop
@@ -90,7 +90,7 @@ func (b *bench) timeStart(ctx context.Context, name string, c *corpus, use func(
 	return t, err
 }
 
-// readTree is the baseline of a cold start: every file read and hashed, on two goroutines.
+// readTree is the baseline of a cold start: it reads and hashes every file, on two goroutines.
 func readTree(dir string) (time.Duration, error) {
 	began := time.Now()
 	paths := make(chan string, 1024)
@@ -130,7 +130,7 @@ func statTree(dir string) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// treeSize adds up the sizes of all files below dir.
+// treeSize returns the size of all files below dir.
 func treeSize(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

@@ -13,7 +13,7 @@ type spread struct {
 	High   float64 `json:"high"`
 }
 
-// spreadOf panics on no values: there is no round without one.
+// spreadOf panics without values: there is no round without one.
 func spreadOf(values []float64) spread {
 	if len(values) == 0 {
 		panic("bench: a spread of no rounds: impossible, options.check asks for one")
@@ -23,7 +23,7 @@ func spreadOf(values []float64) spread {
 	return spread{Median: m, Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
-// ratios divides round by round, so that what disturbs both sides of a round cancels out.
+// ratios divides round by round, so that a disturbance of both sides of a round cancels out.
 func ratios(a, b []float64) []float64 {
 	out := make([]float64, len(a))
 	for i := range a {
@@ -32,7 +32,7 @@ func ratios(a, b []float64) []float64 {
 	return out
 }
 
-// at is the spread as a point of a chart.
+// at returns the spread as a point of a chart.
 func (s spread) at(x float64) chart.Point {
 	return chart.Point{X: x, Y: s.Median, Low: s.Low, High: s.High}
 }

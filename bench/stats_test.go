@@ -190,7 +190,7 @@ func TestGoals(t *testing.T) {
 	f(r.ratioAtMost(0.9), true, "ratio ≤ 0.900: met")
 	f(r.atMost(8.9), false, "≤ 8.900: MISSED")
 	f(r.atLeast(9), true, "≥ 9: met")
-	// A baseline that jumps about leaves no verdict, unless all rounds have the same.
+	// A noisy baseline leaves no verdict, unless all rounds have the same.
 	loud := compared("x", "requests/s", []float64{90, 130, 95}, []float64{100, 140, 100}, "floor")
 	noisy := loud.ratioAtLeast(0.92)
 	f(noisy, true, "ratio ≥ 0.920: TOO NOISY")
@@ -201,7 +201,7 @@ func TestGoals(t *testing.T) {
 	f(loud.ratioAtLeast(0.99), false, "ratio ≥ 0.990: MISSED")
 	f(loud.atLeast(91), true, "≥ 91: TOO NOISY")
 	// Without a baseline there is no ratio, and no goal on it is met.
-	f(beside("x", "count", 3, 0, "quiet").ratioAtMost(1), false, "ratio ≤ 1: MISSED")
+	f(comparedOnce("x", "count", 3, 0, "quiet").ratioAtMost(1), false, "ratio ≤ 1: MISSED")
 }
 
 func TestNumber(t *testing.T) {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// switching is scheduled while all projects go from one revision to another, up or down. What is old then must not
-// come back: neither for one project (stale), nor for one after another has been seen new (mixed).
+// switching is scheduled while all projects go from one revision to another, up or down. It counts old answers after
+// new ones: of the same project (stale), and of any project after another was seen in the new state (mixed).
 type switching struct {
 	scheduled
 	from, to int
-	began    []bool // per project: seen new
-	any      bool   // some project was seen new
+	began    []bool // per project: seen in the new state
+	any      bool   // some project was seen in the new state
 	mixed    int
 	firstNew time.Time
 	mixedFor time.Duration // from the first new answer to the last old one

@@ -12,7 +12,7 @@ import (
 	"fingerpost/bench/chart"
 )
 
-// runWrite measures durable writes beside a bare program, and resolve while writes come in.
+// runWrite measures durable writes against a bare program, and resolve during writes.
 func runWrite(ctx context.Context, b *bench) (rep *report, err error) {
 	if err := b.checkWrite(); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func runWrite(ctx context.Context, b *bench) (rep *report, err error) {
 	return rep, err
 }
 
-// checkWrite is options.check for what only this command asks for.
+// checkWrite is options.check for the flags of this command.
 func (b *bench) checkWrite() error {
 	if b.corpus.Projects < b.load.connections {
 		return usageError{fmt.Errorf("-projects is %d, it must be at least -connections (%d): each client writes files of its own", b.corpus.Projects, b.load.connections)}
@@ -38,7 +38,7 @@ func (b *bench) checkWrite() error {
 }
 
 // writeSides starts fingerpost on a corpus that may be written to, and prepares the bare program on one like it. done
-// ends both and brings the files back to what was generated.
+// ends both and writes the generated files again.
 func (b *bench) writeSides(ctx context.Context, p corpusParams) (ours *servedSide, bare *writeSide, done func() error, err error) {
 	ours, stop, err := b.servedWrites(ctx, p)
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *bench) writeSides(ctx context.Context, p corpusParams) (ours *servedSid
 	return ours, bare, func() error { return errors.Join(leave(), stop()) }, nil
 }
 
-// A servedSide is a fingerpost that is written to.
+// A servedSide is a fingerpost that receives writes.
 type servedSide struct {
 	writeSide
 	server *server
@@ -76,7 +76,7 @@ func (b *bench) servedWrites(ctx context.Context, p corpusParams) (*servedSide, 
 		return nil, nil, err
 	}
 	return side, func() error {
-		s.stop() // before the files go back, which it need not follow
+		s.stop() // before the files are restored, which it need not follow
 		return restore()
 	}, nil
 }
@@ -120,7 +120,7 @@ func toWrite(c *corpus) (*written, error) {
 	return files, nil
 }
 
-// againstBare lets fingerpost and the bare program write in turn, for each number of clients.
+// againstBare alternates fingerpost and the bare program, for each number of clients.
 func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSide) (*report, error) {
 	c := ours.corpus
 	disk, err := fileSystem(c.config)
@@ -173,7 +173,8 @@ func (b *bench) againstBare(ctx context.Context, ours *servedSide, bare *writeSi
 	return rep, nil
 }
 
-// clientCounts are -clients and -connections, in ascending order, as far as each client has a file of its own.
+// clientCounts returns -clients and -connections in ascending order, up to the number for which each client has a file
+// of its own.
 func (b *bench) clientCounts() []int {
 	counts := append(slices.Clone(b.clients), b.load.connections)
 	slices.Sort(counts)
@@ -181,12 +182,12 @@ func (b *bench) clientCounts() []int {
 }
 
 const (
-	pacedClients = 8  // that share the writes that come in while resolve is asked
-	pacedFiles   = 64 // that they write in turn: much-asked ones
+	pacedClients = 8  // share the writes during resolve
+	pacedFiles   = 64 // written in turn: popular ones
 )
 
-// resolveWhileWriting asks the same server as fast as it answers, without writes and with writes to it at a constant rate,
-// in turn.
+// resolveWhileWriting asks the same server at full speed, alternating between rounds without writes and rounds with
+// writes at a constant rate.
 func (b *bench) resolveWhileWriting(ctx context.Context, ours *servedSide, rep *report) error {
 	c := ours.corpus
 	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
@@ -222,15 +223,15 @@ func (b *bench) resolveWhileWriting(ctx context.Context, ours *servedSide, rep *
 	return nil
 }
 
-// A pacedTurn is resolve asked while somebody writes at a constant rate, or nobody.
+// A pacedTurn measures resolve, with or without writes at a constant rate.
 type pacedTurn struct {
 	name   string
 	asked  *side
-	by     *writeSide // nil: nobody
+	by     *writeSide // nil: no writes
 	writes writeResult
 }
 
-// measureWhileWriting is measureRound of a turn, whose writes it adds to those of its rounds before.
+// measureWhileWriting is measureRound for a turn, and adds the turn's writes to those of earlier rounds.
 func (b *bench) measureWhileWriting(ctx context.Context, t *pacedTurn, own [][]int) error {
 	if t.by == nil {
 		return b.measureRound(ctx, t.asked)
@@ -255,8 +256,8 @@ func (b *bench) measureWhileWriting(ctx context.Context, t *pacedTurn, own [][]i
 	return nil
 }
 
-// muchAsked are the first projects of a schedule: popular ones more often than not. Each is there once, since what a
-// write answers is known only where nobody else writes the same.
+// muchAsked returns the first projects of a schedule, mostly popular ones. Each is there once, because the answer to a
+// write is known only if no other client writes the same.
 func muchAsked(schedule []uint32, perProject int) (projects []int) {
 	seen := map[int]bool{}
 	for _, name := range schedule {

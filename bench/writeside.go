@@ -13,27 +13,27 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A writeSide makes durable writes, or sends mail: fingerpost, or a bare program.
+// A writeSide makes durable writes, or sends mail: fingerpost, or a baseline.
 type writeSide struct {
 	name   string
-	pid    int // whose CPU time counts
-	span   int // the files that are written lie among those of so many first projects, evenly
+	pid    int // whose CPU time is counted
+	span   int // the written files are spread evenly over the first span projects
 	files  *written
 	writer func() (writer, error)
 
-	clients int                             // of a side that writes no files: as many, each with one project; 0: as many as are asked for
+	clients int                             // for a side that writes no files: this many clients with one project each; 0: as many as requested
 	every   time.Duration                   // see write
-	begin   func(ctx context.Context) error // prepares a round, before it is timed; may be nil
-	check   func() error                    // looks at what a round has done; may be nil
+	begin   func(ctx context.Context) error // prepares a round before the clock starts; may be nil
+	check   func() error                    // checks the result of a round; may be nil
 }
 
 // written are the files of a corpus that writes change.
 type written struct {
 	editor
-	last atomic.Int64 // revision that was given out
+	last atomic.Int64 // the last revision that was used
 }
 
-// A writer makes one durable write after the other. Not safe for concurrent use.
+// A writer makes durable writes one after the other. Not safe for concurrent use.
 type writer struct {
 	write func(project, revision int) error
 	close func()
@@ -57,7 +57,7 @@ func servedWriter(s *server, c *corpus) (writer, error) {
 	return writer{write: write, close: cl.close}, nil
 }
 
-// judgeWritten is an error unless the answer shows the project with the field as it was sent.
+// judgeWritten returns an error unless the answer shows the project with the field as it was sent.
 func judgeWritten(a answer, slug string, field []byte) error {
 	switch {
 	case a.status != 200:
@@ -68,7 +68,7 @@ func judgeWritten(a answer, slug string, field []byte) error {
 	return nil
 }
 
-// projectURL is the path of a project whose file gives it no uuid.
+// projectURL returns the path of a project whose file has no uuid.
 func projectURL(slug string) string {
 	return fmt.Sprintf("/api/platform/projects/%d", catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(slug)))
 }
@@ -76,7 +76,7 @@ func projectURL(slug string) string {
 // filesPerClient is how many files a client writes, one after the other.
 const filesPerClient = 16
 
-// own gives each client files that are its own.
+// own gives each client its own files.
 func (s *writeSide) own(clients int) [][]int {
 	if s.clients > 0 {
 		return oneEach(s.clients)
@@ -89,7 +89,7 @@ func (s *writeSide) own(clients int) [][]int {
 	return deal(projects, clients)
 }
 
-// oneEach gives each client project 0, for writes that are of no file.
+// oneEach gives each client project 0, for writes without files.
 func oneEach(clients int) [][]int {
 	own := make([][]int, clients)
 	for i := range own {
@@ -98,7 +98,7 @@ func oneEach(clients int) [][]int {
 	return own
 }
 
-// deal hands out projects in turn.
+// deal distributes projects to the clients in turn.
 func deal(projects []int, clients int) [][]int {
 	own := make([][]int, clients)
 	for i, p := range projects {
@@ -107,7 +107,7 @@ func deal(projects []int, clients int) [][]int {
 	return own
 }
 
-// A writeResult is what came of a stretch of writes.
+// A writeResult is the result of a phase of writes.
 type writeResult struct {
 	elapsed time.Duration
 	latencies
@@ -115,9 +115,9 @@ type writeResult struct {
 
 func (r *writeResult) perSecond() float64 { return float64(r.count()) / r.elapsed.Seconds() }
 
-// write lets a client for each list of projects write these in turn until ctx ends, and waits for the writes that are
-// then under way. With every 0, each client writes as fast as its writes are done. Otherwise one write is due in that
-// time, of all clients together, and latency counts from then.
+// write starts a client for each list of projects, which writes them in turn until ctx ends, and waits for the
+// outstanding writes. If every is 0, each client writes as fast as its writes complete. Otherwise all clients together
+// make one write per every, and latency counts from the time at which it is due.
 func (s *writeSide) write(ctx context.Context, own [][]int, every time.Duration) (*writeResult, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -180,14 +180,14 @@ func await(ctx context.Context, at time.Time) {
 	}
 }
 
-// writeFigures are those of one side, a round each.
+// writeFigures are the figures of one side, one per round.
 type writeFigures struct {
 	rates    []float64 // writes a second
 	p50, p99 []float64 // ms
 	cpu      []float64 // ms of CPU time a write
 }
 
-// turns lets the sides write in rounds. Another side begins each round. One round of each side comes first and does not
+// turns lets the sides write in rounds. Each round begins with another side. The first round of each side does not
 // count.
 func (b *bench) turns(ctx context.Context, clients int, sides ...*writeSide) ([]writeFigures, error) {
 	figures := make([]writeFigures, len(sides))

@@ -14,10 +14,10 @@ import (
 	"fingerpost/bench/chart"
 )
 
-// chartFolder lies in the folder of results; report makes it anew each time.
+// chartFolder is in the folder of results; report writes it anew each time.
 const chartFolder = "charts"
 
-// runWriteUp draws the charts and writes the figures into the README, from all results that there are.
+// runWriteUp draws the charts and writes the figures into the README, from all results.
 func runWriteUp(args []string, stdout, stderr io.Writer) int {
 	folder := benchFolder()
 	flags := flag.NewFlagSet("bench report", flag.ContinueOnError)
@@ -50,13 +50,13 @@ func runWriteUp(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// A writeUp is what there is to tell of a folder of results.
+// A writeUp is the report on a folder of results.
 type writeUp struct {
 	folder  string
 	results []*result // oldest first
 }
 
-// read takes up all results; a single file that is none is an error.
+// read reads all results; it fails if a single file is not one.
 func (w *writeUp) read() error {
 	paths, err := filepath.Glob(filepath.Join(w.folder, "*.json"))
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *writeUp) latest(command string) (*result, *report) {
 	return nil, nil
 }
 
-// reported are the commands that there are figures of: those of this bench in their order, then what others have had.
+// reported returns the commands with figures: those of this bench in their order, then older ones.
 func (w *writeUp) reported() (names []string) {
 	for _, c := range commands() {
 		if _, rep := w.latest(c.name); rep != nil {
@@ -102,7 +102,7 @@ func (w *writeUp) reported() (names []string) {
 	return names
 }
 
-// chartPath is where a chart of a command lies, below the folder of results.
+// chartPath returns the path of a command's chart below the folder of results.
 func chartPath(command string, c chart.Chart, ending string) string {
 	return filepath.Join(chartFolder, command+"-"+c.Name+ending)
 }

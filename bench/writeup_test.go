@@ -60,8 +60,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportHistory: one line for a state of the source and a size, with mail, which has no size of that kind, in it; and
-// numbers as they were typed.
+// TestReportHistory: one line for a state of the source and a size, with mail, which has no size of that kind, in it;
+// and numbers as they were typed.
 func TestReportHistory(t *testing.T) {
 	r := sampleResult()
 	r.Reports[0].Parameters["projects"] = 5_000_000

@@ -2,10 +2,10 @@ package main
 
 import "math/rand/v2"
 
-// scheduleLen is how many questions a schedule holds before it begins anew.
+// scheduleLen is how many questions a schedule holds before it repeats.
 const scheduleLen = 1 << 19
 
-// zipfSchedule draws names 0 … n-1, the popular ones scattered over all of them: with the ranks in order, the hot
+// zipfSchedule draws names 0 … n-1, with the popular ones scattered over all of them: in order of rank, the popular
 // names would all belong to the first files.
 func zipfSchedule(n int, exponent float64, seed uint64) []uint32 {
 	r := rand.New(rand.NewPCG(seed, 0x21bf))
@@ -18,7 +18,7 @@ func zipfSchedule(n int, exponent float64, seed uint64) []uint32 {
 	return schedule
 }
 
-// uniformSchedule asks every one of names 0 … n-1 equally often, in random order.
+// uniformSchedule asks each of names 0 … n-1 equally often, in random order.
 func uniformSchedule(n int, seed uint64) []uint32 { return scattered(n, seed) }
 
 // subsetSchedule is a Zipf schedule over size of the n names, spread evenly over all of them.
@@ -32,7 +32,7 @@ func subsetSchedule(n, size int, exponent float64, seed uint64) []uint32 {
 	return schedule
 }
 
-// scattered is a random permutation of 0 … n-1.
+// scattered returns a random permutation of 0 … n-1.
 func scattered(n int, seed uint64) []uint32 {
 	names := make([]uint32, n)
 	for i := range names {

@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An admission is what a send holds on the way to its attempt: room for its message in memory, and a place in the outbox.
+// An admission is what a send holds until its attempt: memory for its message, and a place in the outbox.
 type admission struct {
 	box     *outbox
 	config  fingerprint
@@ -18,7 +18,7 @@ type admission struct {
 	refused *smtp.Outcome // the breaker is open; nil otherwise
 }
 
-// shortly is how long a send waits for a place before the mail is stored as PENDING, which costs one more synced write.
+// shortly is how long a send waits for a place before the mail is stored as PENDING, which costs another synced write.
 const shortly = time.Second
 
 // ask waits for a place until ctx ends, or for d.
@@ -49,11 +49,11 @@ func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
 	before := s.log
 	a.queued(&s.log)
 	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
-		s.log = before // the ledger still has this, and it means the same
+		s.log = before // the ledger still has this entry, and it means the same
 	}
 }
 
-// queued notes in an entry that the mail is queued, and why, where that is known.
+// queued records in an entry that the mail is queued, and why, if that is known.
 func (a *admission) queued(log *catalog.MailLog) {
 	log.Status, log.NextAttemptAt = catalog.MailRetrying, log.CreatedAt
 	if a.refused != nil {
@@ -61,14 +61,14 @@ func (a *admission) queued(log *catalog.MailLog) {
 	}
 }
 
-// handOver hands what the admission holds to an attempt, which calls leave once it needs none of it any more.
+// handOver passes what the admission holds to an attempt. The attempt calls leave when it no longer needs any of it.
 func (a *admission) handOver() (leave func()) {
 	rest := *a
 	a.kept, a.placed = false, false
 	return rest.leave
 }
 
-// leave gives back what the admission holds.
+// leave releases what the admission holds.
 func (a *admission) leave() {
 	if a.kept {
 		a.kept = false
@@ -77,7 +77,7 @@ func (a *admission) leave() {
 	a.leavePlace()
 }
 
-// leavePlace gives the place back, if there is one.
+// leavePlace releases the place, if there is one.
 func (a *admission) leavePlace() {
 	if a.placed {
 		a.placed = false

@@ -13,24 +13,24 @@ const (
 	DefaultQueuePerProject = 10_000
 )
 
-// Bounds on the bytes of messages in memory. A mail beyond them is queued, and read back from the ledger when its turn comes. Without
-// the bounds each dead server would hold 80 messages of 1 MiB.
+// Bounds on the bytes of messages in memory. A mail beyond them is queued, and read from the ledger when its turn
+// comes. Without these bounds each dead server would hold 80 messages of 1 MiB.
 const (
-	maxSendBytes    = 32 << 20         // of sends within a request, and their attempts
-	maxProjectBytes = maxSendBytes / 4 // of those, of one project
+	maxSendBytes    = 32 << 20         // of sends within a request, until their attempts end
+	maxProjectBytes = maxSendBytes / 4 // the part of it that one project may use
 	maxRetryBytes   = 32 << 20         // of queued mail
-	// maxMessageBytes is what a message counts with before it was read: quoted-printable makes up to 3.1 MiB of the 1 MiB that a
+	// maxMessageBytes is charged for a message before it is read: quoted-printable makes up to 3.1 MiB of the 1 MiB that a
 	// mail may have.
 	maxMessageBytes = 4 << 20
 )
 
-// waiting counts the mails that are accepted and have not reached their end. A mail counts before it is stored, so concurrent sends
-// cannot exceed the bounds.
+// waiting counts the mails that are accepted and have not reached their end. A mail is counted before it is stored, so
+// that concurrent sends cannot exceed the bounds.
 type waiting struct {
 	mu        sync.Mutex // guards what follows
 	all       int
 	byProject map[int64]int
-	lowDisk   string // why no mail is accepted, "" where there is room
+	lowDisk   string // why no mail is accepted, "" if there is room
 }
 
 func (w *waiting) add(project int64, n int) {
@@ -81,7 +81,7 @@ type budget struct {
 	taken int
 }
 
-// take reports whether n bytes were free, and takes them.
+// take charges n bytes and returns true, if they are free.
 func (g *budget) take(n, most int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +98,7 @@ func (g *budget) give(n int) {
 	g.taken -= n
 }
 
-// keepMessage reports whether the message of a send may stay in memory; dropMessage ends that.
+// keepMessage charges a send's message to the memory budgets and reports whether it fits; dropMessage releases it.
 func (b *outbox) keepMessage(size int) bool {
 	if !b.messages.take(size, maxProjectBytes) {
 		return false

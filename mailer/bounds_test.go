@@ -24,8 +24,8 @@ func (r *rig) logged(slug string) int {
 	return total
 }
 
-// TestQueueIsBounded by project and in all, also after kill -9. What is refused leaves nothing behind, an idempotent replay is
-// answered, and a mail that ends makes room.
+// TestQueueIsBounded: the queue is bounded per project and in total, even after kill -9. A refused send leaves nothing
+// behind, an idempotent replay is answered, and a mail that ends makes room.
 func TestQueueIsBounded(t *testing.T) {
 	k := newSink(t)
 	k.answers(func(int, arrival) error { return errGreylisted })
@@ -62,7 +62,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if c := r.Counts(); c.Waiting != 5 {
 		t.Errorf("counts %+v", c)
 	}
-	// One of the other project goes: its place is free, also for the same key, and acme's bound is still its own.
+	// One mail of the other project ends: its place is free, even for the same key, and acme's bound still holds.
 	k.answers(func(_ int, m arrival) error {
 		if m.from == "hello@other.example" {
 			return nil
@@ -112,7 +112,7 @@ func TestQueueBoundIsExact(t *testing.T) {
 	}
 }
 
-// TestLowDisk: sends are refused while the disk of the ledger has too little room, queued mail goes on.
+// TestLowDisk: sends are refused while the ledger's disk lacks room; queued mail goes on.
 func TestLowDisk(t *testing.T) {
 	k := newSink(t)
 	k.answers(func(int, arrival) error { return errGreylisted })
@@ -138,7 +138,7 @@ func TestLowDisk(t *testing.T) {
 	}
 }
 
-// A weighingCarrier knows how many bytes of messages are with it.
+// A weighingCarrier counts the bytes of the messages that it holds.
 type weighingCarrier struct {
 	mailer.Carrier
 	mu            sync.Mutex
@@ -158,8 +158,8 @@ func (c *weighingCarrier) Send(ctx context.Context, to smtp.Server, env smtp.Env
 	return o
 }
 
-// TestMessagesInMemoryAreBounded has servers that hold large mails up: what cannot be in memory is queued at once and read back
-// later, of one project, of many, and of mail that waited.
+// TestMessagesInMemoryAreBounded has servers that delay large mails. Mails that do not fit into memory are queued at
+// once and read later: of one project, of many, and queued mail.
 func TestMessagesInMemoryAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("120 mails of 900 kB")
@@ -202,7 +202,7 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 	for range mails {
 		send("p0")
 	}
-	// Of the sends of one project a quarter of 32 MiB is under way, and a few of those that were queued at once.
+	// A quarter of 32 MiB of one project's sends is being sent, and a few of those that were queued at once.
 	for range mails - 8 {
 		if got := next(); got.err != nil || !got.Queued {
 			t.Fatalf("%+v", got)
@@ -218,7 +218,7 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 			send(fmt.Sprint("p", i))
 		}
 	}
-	// 32 MiB of sends, and as much again of mail that waited.
+	// 32 MiB of sends, and as much again of queued mail.
 	for range (projects-1)*mails - 32 {
 		if got := next(); got.err != nil || !got.Queued {
 			t.Fatalf("%+v", got)

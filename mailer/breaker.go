@@ -7,28 +7,29 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A hold is why the queued mail of a project is not tried. It ends when the files say something else, which look finds out, or when a
-// send has passed all checks.
+// A hold is the reason why a project's queued mail is not tried. It ends when the files have changed, which look finds
+// out, or when a send has passed all checks.
 type hold struct {
 	code    catalog.Code
 	message string
 	since   time.Time
 
-	// The breaker: an attempt has shown that this config is no good (BadConfig). Zero for other holds.
+	// The breaker: the config for which an attempt ended with BadConfig. Zero for other holds.
 	fingerprint fingerprint
 	outcome     smtp.Outcome
 }
 
-// goneGrace is how long a project may be missing before its mail fails, because files are moved and checked out anew.
+// goneGrace is how long a project may be missing before its mail fails, because a move or a checkout removes files for
+// a moment.
 const goneGrace = time.Minute
 
-// gone reports that there is no such project.
+// gone reports whether the project is missing.
 func (h *hold) gone() bool { return h.code == catalog.CodeNotFound }
 
-// over reports that the mail may go on to its end.
+// over reports whether the mail fails now.
 func (h *hold) over(now time.Time) bool { return h.gone() && !now.Before(h.since.Add(goneGrace)) }
 
-// outlook returns the outcome that has opened the breaker of an SMTP config, or nil where the breaker is closed.
+// outlook returns the outcome that opened the breaker of an SMTP config, or nil if the breaker is closed.
 func (b *outbox) outlook(config fingerprint) *smtp.Outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,8 +42,8 @@ func (b *outbox) outlook(config fingerprint) *smtp.Outcome {
 	return &o
 }
 
-// proceed reports whether mail with this config may be tried: not while its breaker is open. It ends every other hold, and the pause of a
-// server that is not the project's any more.
+// proceed reports whether mail with this config may be tried: not while its breaker is open. It ends every other hold,
+// and the pause of a server that the project no longer uses.
 func (b *outbox) proceed(config fingerprint) bool {
 	b.mu.Lock()
 	if b.hold != nil && b.hold.fingerprint == config {
@@ -60,7 +61,7 @@ func (b *outbox) proceed(config fingerprint) bool {
 	return true
 }
 
-// release closes the breaker on a config that was seen to work.
+// release closes the breaker if it is open for this config, which has just worked.
 func (b *outbox) release(config fingerprint) {
 	b.mu.Lock()
 	if b.hold == nil || b.hold.fingerprint != config {
@@ -72,7 +73,7 @@ func (b *outbox) release(config fingerprint) {
 	b.run()
 }
 
-// forgive closes the breaker, whatever the config.
+// forgive closes the breaker for every config.
 func (b *outbox) forgive() {
 	b.mu.Lock()
 	open := b.hold != nil && b.hold.fingerprint != fingerprint{}
@@ -89,12 +90,13 @@ func (b *outbox) forgive() {
 func (b *outbox) resume() {
 	b.hold, b.failure = nil, failure{}
 	now := b.m.clock.Now().UnixMilli()
-	for i := range b.later.list { // a minimum keeps the order, so the list stays a heap
+	for i := range b.later.list { // subtracting a constant keeps the order, so the list stays a heap
 		b.later.list[i].at = min(b.later.list[i].at, now)
 	}
 }
 
-// wait puts a hold on the outbox. A hold for the same reason keeps its time. It reports whether the hold is over, so that the mail fails.
+// wait puts a hold on the outbox. A hold for the same reason keeps its start time. It reports whether the mail has
+// waited too long and fails.
 func (b *outbox) wait(h hold) (over bool) {
 	b.mu.Lock()
 	now := b.m.clock.Now()
@@ -109,7 +111,7 @@ func (b *outbox) wait(h hold) (over bool) {
 	return over
 }
 
-// note draws the conclusions from an attempt for the queued mail.
+// note updates breaker and pause after an attempt.
 func (b *outbox) note(config fingerprint, o *smtp.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,19 +122,19 @@ func (b *outbox) note(config fingerprint, o *smtp.Outcome) {
 	case o.Class != smtp.Temporary && o.Class != smtp.Uncertain:
 		// Refused for good before the stage MAIL: that says nothing about the next attempt.
 	case !now.Before(b.failure.until) || b.failure.with != config:
-		// Attempts that began together and failed together count once.
+		// Attempts that ran at the same time and failed count once.
 		b.failure.inRow++
 		b.failure.with, b.failure.until = config, now.Add(pauseAfter(b.failure.inRow))
 	}
 }
 
-// reached reports that the server has answered about this mail: it works.
+// reached reports whether the server has answered about this mail, so it works.
 func reached(o *smtp.Outcome) bool {
 	return o.Class == smtp.Accepted || aboutMail(o.Stage) && o.SMTPCode != 0 && o.SMTPCode != 421
 }
 
-// configLevel reports whether a permanent outcome holds for every mail with this config: TLS and AUTH fail for each in the same way, so
-// the breaker opens although package smtp calls them Permanent.
+// configLevel reports whether a permanent outcome applies to every mail with this config. TLS and AUTH fail for each
+// mail in the same way, so the breaker opens although package smtp calls them Permanent.
 func configLevel(o *smtp.Outcome) bool {
 	switch o.Stage {
 	case smtp.StageTLS, smtp.StageSTARTTLS, smtp.StageAuth:
@@ -141,7 +143,7 @@ func configLevel(o *smtp.Outcome) bool {
 	return false
 }
 
-// aboutMail reports whether connecting, TLS and AUTH were through.
+// aboutMail reports whether the stage comes after connecting, TLS and AUTH.
 func aboutMail(s smtp.Stage) bool {
 	switch s {
 	case smtp.StageMail, smtp.StageRcpt, smtp.StageData, smtp.StageBody, smtp.StageEOD:
@@ -150,14 +152,14 @@ func aboutMail(s smtp.Stage) bool {
 	return false
 }
 
-// reason returns the hold of the outbox, nil where its mail waits for the next attempt only.
+// reason returns the outbox's hold, nil if its mail only waits for the next attempt.
 func (b *outbox) reason() *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.hold
 }
 
-// refused opens the breaker. It reports false where a concurrent attempt has opened it.
+// refused opens the breaker. It returns false if a concurrent attempt has opened it already.
 func (m *Mailer) refused(b *outbox, config fingerprint, o *smtp.Outcome) bool {
 	if b.outlook(config) != nil {
 		return false
@@ -167,8 +169,8 @@ func (m *Mailer) refused(b *outbox, config fingerprint, o *smtp.Outcome) bool {
 	return true
 }
 
-// lookAgain follows the attempt that has opened the breaker. The config may have changed while the attempt was under way, and then the
-// breaker was closed before this mail was in the queue to become due.
+// lookAgain follows the attempt that opened the breaker. If the config changed during the attempt, the breaker was
+// closed before this mail was back in the queue, so look must run once more.
 func (m *Mailer) lookAgain(b *outbox) {
 	m.look(b)
 	b.mu.Lock()
@@ -194,7 +196,7 @@ func needLook(boxes []*outbox) (some []*outbox) {
 	return some
 }
 
-// look reads the config of a project, and lets its queued mail go on or wait accordingly.
+// look reads a project's config, and lets its queued mail go on or wait accordingly.
 func (m *Mailer) look(b *outbox) {
 	d, wait, err := m.destination(b.project)
 	switch {
@@ -206,8 +208,8 @@ func (m *Mailer) look(b *outbox) {
 	}
 }
 
-// ConfigChanged reports that the files of a project have changed, with 0 those of any project. Mail that waits for an SMTP config to
-// change is tried at once. It does not block.
+// ConfigChanged reports that a project's files have changed; 0 means any project's. Mail that waits for a change of its
+// SMTP config is tried at once. It does not block.
 func (m *Mailer) ConfigChanged(projectID int64) {
 	m.mu.Lock()
 	var waiting []*outbox
@@ -231,8 +233,8 @@ func (m *Mailer) ConfigChanged(projectID int64) {
 	}()
 }
 
-// TryAgain closes all breakers, for when a server was put right, and does what ConfigChanged(0) does. A config that still does not
-// work opens its breaker again with the first attempt.
+// TryAgain closes all breakers, for example after a server was repaired, and does what ConfigChanged(0) does. A config
+// that still does not work opens its breaker again at the first attempt.
 func (m *Mailer) TryAgain() {
 	m.mu.Lock()
 	var all []*outbox

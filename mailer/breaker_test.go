@@ -43,7 +43,7 @@ func TestBreaker(t *testing.T) {
 	}
 	_, logins, _ := k.count()
 
-	// The breaker is open: a new mail waits with the others, and nobody logs in, whatever becomes due.
+	// The breaker is open: a new mail waits with the others, and no attempt logs in, whatever becomes due.
 	got = r.send(raw("acme"))
 	if !got.Queued || got.Failed != nil {
 		t.Errorf("receipt %+v, failed %v", got, got.Failed)
@@ -83,8 +83,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// TestBreakerOutlivesMail has new mail wait for a config that nobody puts right: it is tried once by the next process, which
-// knows of no breaker, and EXPIRES with the code when its time is over.
+// TestBreakerOutlivesMail has new mail wait for a config that is never corrected: the next process, which starts with a
+// closed breaker, tries it once, and it EXPIRES with the code at its time.
 func TestBreakerOutlivesMail(t *testing.T) {
 	k := newSink(t)
 	k.password = "right"
@@ -109,7 +109,7 @@ func TestBreakerOutlivesMail(t *testing.T) {
 	}
 }
 
-// TestBreakerInTheBackground has mail that was queued meet the bad config: its sender was told that it is queued, so it
+// TestBreakerInTheBackground has queued mail meet the bad config: its sender was answered that it is queued, so it
 // waits.
 func TestBreakerInTheBackground(t *testing.T) {
 	k := newSink(t)
@@ -138,7 +138,7 @@ func TestBreakerInTheBackground(t *testing.T) {
 			t.Errorf("entry %+v", e)
 		}
 	}
-	// Nobody tells of this change: the password is no longer wrong because the account's is.
+	// No event reports this change: the account's password has changed, so the config's is right now.
 	account(&p, "right")
 	r.declare(p)
 	r.clock.forward(10 * time.Second)
@@ -147,8 +147,8 @@ func TestBreakerInTheBackground(t *testing.T) {
 	}
 }
 
-// TestConfigChangesUnderAnAttempt has the right password come while the wrong one is tried: the breaker must not hold on to
-// what is no longer there.
+// TestConfigChangesUnderAnAttempt corrects the password while an attempt with the wrong one runs: the breaker must not
+// stay open for the former config.
 func TestConfigChangesUnderAnAttempt(t *testing.T) {
 	k := newSink(t)
 	k.password = "right"
@@ -171,12 +171,12 @@ func TestConfigChangesUnderAnAttempt(t *testing.T) {
 	if got := r.send(raw("acme")); got.Failed == nil {
 		t.Fatalf("receipt %+v", got)
 	}
-	// It is not due yet, but goes with what was put right.
+	// It is not due yet, but is sent with the corrected config.
 	r.becomes("acme", id, catalog.MailSent)
 }
 
-// TestBreakerOpensBeforeTheAnswer has the next mail come at the last moment before the first sender hears of the bad
-// config: it finds the breaker open, so that no sender who has been told can have one more attempt made with it.
+// TestBreakerOpensBeforeTheAnswer starts the next mail at the last moment before the first sender gets the answer about
+// the bad config. It finds the breaker open, so no attempt with that config follows the answer.
 func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
 	k := newSink(t)
 	k.password = "right"
@@ -203,8 +203,8 @@ func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// TestSenderPutRight has mail wait for a config whose sender the server refuses. Another sender lets new mail go; the mail
-// that waited has the old one in it, which no config can help: it fails, and is not tried for a day.
+// TestSenderPutRight has mail wait for a config whose sender the server refuses. Another sender lets new mail pass; the
+// waiting mail contains the old one, which no config can change: it fails at once, and is not tried for a day.
 func TestSenderPutRight(t *testing.T) {
 	k := newSink(t)
 	refuse := func(code int) {
@@ -257,7 +257,7 @@ func TestBreakerIsOneProjects(t *testing.T) {
 	}
 }
 
-// putRight is a project with an open breaker, whose server was put right while the config stayed as it is.
+// putRight returns a project with an open breaker, whose server was repaired while the config stayed the same.
 func putRight(t *testing.T) (*rig, catalog.ProjectConfig) {
 	t.Helper()
 	k := newSink(t)
@@ -300,7 +300,7 @@ func TestBreakerClosesWhenToldTo(t *testing.T) {
 	}
 }
 
-// deadServer accepts connections and says nothing.
+// deadServer accepts connections and never answers.
 func deadServer(t testing.TB) *sink { return deadServerAt(t, "127.0.0.1:0") }
 
 func deadServerAt(t testing.TB, address string) *sink {
@@ -334,7 +334,7 @@ func deadServerAt(t testing.TB, address string) *sink {
 	return &sink{listener: l}
 }
 
-// TestDeadServerDelaysNobodyElse fills all places of a dead server, and many queues behind them.
+// TestDeadServerDelaysNobodyElse uses all places of a dead server, with many queues behind them.
 func TestDeadServerDelaysNobodyElse(t *testing.T) {
 	k, dead := newSink(t), deadServer(t)
 	r := newRig(t, project("dead", dead), project("good", k))
@@ -347,7 +347,7 @@ func TestDeadServerDelaysNobodyElse(t *testing.T) {
 	if got := r.send(raw("good")); !got.Sent {
 		t.Fatalf("receipt %+v", got)
 	}
-	// More than some do not wait for a place; for the others the budget ends. All wait in the background.
+	// Sends beyond a number do not wait for a place; for the others the budget ends. All wait in the background.
 	until(t, "all are accepted", func() bool { r.clock.forward(100 * time.Millisecond); return r.Counts().Waiting == n })
 	r.clock.forward(mailer.DefaultBudget)
 	for range n {
@@ -364,7 +364,7 @@ func TestDeadServerDelaysNobodyElse(t *testing.T) {
 	}
 }
 
-// TestFreshMailGoesFirst keeps a server busy with mail that waited, which leaves places for new mail.
+// TestFreshMailGoesFirst keeps a server busy with queued mail, which leaves places for new mail.
 func TestFreshMailGoesFirst(t *testing.T) {
 	k := newSink(t)
 	k.answers(func(int, arrival) error { return errGreylisted })

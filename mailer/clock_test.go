@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// noon is where the clocks of the tests begin.
+// noon is the start time of the tests' clocks.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // patience bounds waits; nothing is timed by it.
 const patience = 30 * time.Second
 
-// A testClock stands still until it is moved.
+// A testClock stands still until a test moves it.
 type testClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -53,7 +53,7 @@ func (c *testClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// forward moves the clock, and calls what is due on the way at its own time.
+// forward moves the clock, and runs each timer at its own time on the way.
 func (c *testClock) forward(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)
@@ -79,7 +79,7 @@ func (c *testClock) forward(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// armed is the number of timers that wait.
+// armed returns the number of waiting timers.
 func (c *testClock) armed() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A destination is where a project's mail goes now.
+// A destination is where a project's mail goes according to the current config.
 type destination struct {
 	server      smtp.Server
 	fingerprint fingerprint
 	from        string // the config's fromEmail
 }
 
-// A fingerprint tells two SMTP configs apart, secrets included. It is salted: it gives nothing of them away.
+// A fingerprint identifies an SMTP config, secrets included. It is a salted hash, so it reveals nothing of them.
 type fingerprint [sha256.Size]byte
 
 // salt is new in each process.
@@ -45,7 +45,8 @@ func fingerprintOf(s *smtp.Server, from string) (f fingerprint) {
 	return f
 }
 
-// destination reads where queued mail goes now. wait says why it cannot go anywhere; err says that the store cannot be read.
+// destination reads where queued mail goes. wait says why it cannot go anywhere; err means that the store cannot be
+// read.
 func (m *Mailer) destination(project int64) (d destination, wait *hold, err error) {
 	p, err := m.options.Projects.MailProject(project)
 	var e *catalog.Error
@@ -65,7 +66,8 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 	return d, nil, nil
 }
 
-// open opens the secrets of a project's SMTP config. Its error goes to callers and names no cause; the log names it for the operator.
+// open opens the secrets of a project's SMTP config. Its error goes to callers and hides the cause, which is logged for
+// the operator.
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
 	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
@@ -86,14 +88,15 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	return d, nil
 }
 
-// unopened are the projects with a secret that cannot be opened, and why, so that the log has one line for it, not one a send.
+// unopened lists the projects with a secret that cannot be opened, and why. It keeps the log to one line per cause
+// instead of one per send.
 type unopened struct {
 	mu  sync.Mutex
 	why map[int64]string
 }
 
-// note logs which secret cannot be opened, and why, unless the last line about the project said the same. It returns the error for
-// callers.
+// note logs which secret cannot be opened, and why, unless the last line about the project said the same. It returns
+// the error for callers.
 func (u *unopened) note(log *slog.Logger, p *catalog.Project, what string, err error) error {
 	why := what + ": " + err.Error()
 	u.mu.Lock()

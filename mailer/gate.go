@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// A gate admits work until it is closed, and lets Drain wait for the work inside. Work is everything that calls the ledger or the carrier.
+// A gate admits work until it is closed, and lets Drain wait for the work inside. Work is every call of the ledger or
+// the carrier.
 type gate struct {
 	mu     sync.Mutex // guards closed, and that no work enters once it is closed
 	closed chan struct{}
 	inside sync.WaitGroup
 }
 
-// begin announces work that Drain has to wait for; false once it has begun. end goes with it.
+// begin starts work that Drain waits for. It returns false once Drain has begun. Call end after the work.
 func (m *Mailer) begin() bool {
 	m.gate.mu.Lock()
 	defer m.gate.mu.Unlock()
@@ -38,13 +39,13 @@ func (m *Mailer) draining() bool {
 	}
 }
 
-// cutOffPatience is how long attempts that were cut off may take to store that. Attempts that wait for the reply to the final dot are
-// not cut off, see smtp.Transport.Send.
+// cutOffPatience is how long attempts that were cut off may take to store their outcome. Attempts that wait for the
+// reply to the final dot are not cut off, see smtp.Transport.Send.
 const cutOffPatience = 5 * time.Second
 
-// Drain accepts no mail any more, begins no attempt, and waits for the attempts under way until ctx ends; then it cuts them off. The
-// next Mailer tries what had reached no server, and takes the rest as uncertain. When Drain returns, the ledger may be closed; an
-// error says that an outcome could not be stored. No mail is lost, with Drain or without.
+// Drain stops accepting mail and starting attempts, and waits for the running ones until ctx ends; then it cuts them
+// off. The next Mailer tries again what had reached no server, and treats the rest as uncertain. When Drain returns,
+// the ledger may be closed; an error means that an outcome could not be stored. No mail is lost, with Drain or without.
 func (m *Mailer) Drain(ctx context.Context) error {
 	m.gate.mu.Lock()
 	if m.draining() {

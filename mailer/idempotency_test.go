@@ -44,14 +44,14 @@ func TestIdempotency(t *testing.T) {
 	r.refuse(bad, catalog.CodeValidation)
 	bad.IdempotencyKey = strings.Repeat("x", 256)
 	r.refuse(bad, catalog.CodeValidation)
-	// It is kept for 24 hours, and then means nothing.
+	// The key is kept for 24 hours, and then means nothing.
 	r.clock.forward(24*time.Hour + time.Second)
 	if got := r.send(s); got.Replayed || !got.Sent {
 		t.Errorf("a day later: %+v", got)
 	}
 }
 
-// TestIdempotencyRepeatsTheFirstAnswer also where the mail has come further since, and where it failed.
+// TestIdempotencyRepeatsTheFirstAnswer: even if the mail has changed its state since, and if it failed.
 func TestIdempotencyRepeatsTheFirstAnswer(t *testing.T) {
 	k := newSink(t)
 	k.answers(func(n int, _ arrival) error {

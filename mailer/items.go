@@ -2,17 +2,17 @@ package mailer
 
 import "container/heap"
 
-// An item is a mail that waits for an attempt: all that is kept of it in memory. Times are Unix milliseconds.
+// An item is a queued mail: all that stays in memory of it. Times are Unix milliseconds.
 type item struct {
 	id      int64
-	at      int64 // when the next attempt is due, or expires where that is earlier
+	at      int64 // when the next attempt is due, or expires if that is earlier
 	expires int64
 }
 
 func byTime(a, b *item) bool   { return a.at < b.at }
 func byExpiry(a, b *item) bool { return a.expires < b.expires }
 
-// items is a heap (container/heap), the least first.
+// items is a min-heap for container/heap.
 type items struct {
 	list []item
 	less func(a, b *item) bool
@@ -23,7 +23,7 @@ func (h *items) Less(i, j int) bool { return h.less(&h.list[i], &h.list[j]) }
 func (h *items) Swap(i, j int)      { h.list[i], h.list[j] = h.list[j], h.list[i] }
 func (h *items) Push(it any)        { h.list = append(h.list, it.(item)) }
 
-// Pop also gives back the memory of a queue that has become short.
+// Pop also frees memory when the queue has become short.
 func (h *items) Pop() any {
 	last := len(h.list) - 1
 	it := h.list[last]

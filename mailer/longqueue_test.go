@@ -54,8 +54,8 @@ func TestMillionWaitingMailsInLittleMemory(t *testing.T) {
 	}
 }
 
-// TestQueueThatIsReadLate has a store that comes back after mail was accepted: what is from before is taken up then, and
-// nothing twice.
+// TestQueueThatIsReadLate has a store that comes back after mail was accepted: earlier mail is taken up then, and no
+// mail twice.
 func TestQueueThatIsReadLate(t *testing.T) {
 	k := newSink(t)
 	k.answers(func(int, arrival) error { return errGreylisted })
@@ -83,7 +83,7 @@ func TestQueueThatIsReadLate(t *testing.T) {
 	}
 }
 
-// TestFailingServersLeavePlaces has more silent servers than there are places for mail that waited.
+// TestFailingServersLeavePlaces has more silent servers than there are slots for queued mail.
 func TestFailingServersLeavePlaces(t *testing.T) {
 	k, fine := newSink(t), newSink(t)
 	greylistOnce := func(n int, _ arrival) error {

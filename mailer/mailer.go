@@ -9,7 +9,7 @@ import (
 // A Send is a request for one mail.
 type Send struct {
 	Domain    string // finds the project, as resolve does
-	ProjectID int64  // the project, where Domain is ""
+	ProjectID int64  // the project, if Domain is ""
 	ToEmail   string
 
 	TemplateCode string            // "" for raw mail
@@ -20,10 +20,10 @@ type Send struct {
 	Rehearsal      bool     // is allowed while the project's mailEnabled is false (send/test-template)
 	IdempotencyKey string   // "" for none
 	Request        [32]byte // SHA-256 of the request; used with an IdempotencyKey only
-	ServiceName    string   // the name that the caller gives
+	ServiceName    string   // the name that the caller gives itself
 }
 
-// A Receipt reports what became of a mail within the request.
+// A Receipt reports what happened to a mail within the request.
 type Receipt struct {
 	LogID     int64
 	MessageID string
@@ -33,7 +33,7 @@ type Receipt struct {
 	Replayed  bool           // the answer to an earlier send with the same IdempotencyKey
 }
 
-// A Template, a Preview of it, and a Step of an SMTP test are those of the packages that make them.
+// The types Template, Preview and Step come from the packages that make them.
 type (
 	Template = template.Template
 	Preview  = template.Preview

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A mute is an SMTP server that falls silent for good once it has heard a line with a certain prefix. It ends with the test.
+// A mute is an SMTP server that stops answering once it has received a line with a certain prefix. It ends with the
+// test.
 type mute struct {
 	listener net.Listener
 	at       string // the prefix; "" for one that does not even greet
@@ -81,14 +82,14 @@ func (m *mute) talk(c net.Conn) {
 	}
 }
 
-// Write notes what was heard.
+// Write records what was received.
 func (m *mute) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.heard.Write(p)
 }
 
-// got reports whether a client is there and was heard to say a text.
+// got reports whether a connected client has sent a text.
 func (m *mute) got(text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Mailer accepts mail and goes on with each until it has reached its end. Its methods may be called from any goroutine.
+// A Mailer accepts mail and keeps trying until each mail has reached its end. Any goroutine may call its methods.
 type Mailer struct {
 	options   Options
 	log       *slog.Logger
 	clock     Clock
-	firstID   int64 // the mails of this Mailer have this id or a higher one; lower ones are of an earlier process
+	firstID   int64 // mails of this Mailer have this id or a higher one; lower ids come from an earlier process
 	slots     slots
 	templates template.Cache
 	unopened  unopened
@@ -28,20 +28,20 @@ type Mailer struct {
 	waiting   waiting
 	messages  budget // of sends, see maxSendBytes
 
-	attempts context.Context // of all attempts, ends when Drain cuts them off
+	attempts context.Context // of all attempts; ends when Drain cuts them off
 	cut      context.CancelFunc
 	gate     gate
 
-	ledgerUse sync.RWMutex // guards abandoned, and that the ledger is used only while it is false
-	abandoned bool         // Drain has given up waiting for attempts
+	ledgerUse sync.RWMutex // guards abandoned, and all use of the ledger while abandoned is false
+	abandoned bool         // Drain has stopped waiting for attempts
 
-	// mu guards what follows. Locks are taken in the order Mailer.mu, outbox.mu, then those of slots, gate and caches.
+	// mu guards what follows. Lock order: Mailer.mu, outbox.mu, then the locks of slots, gate and caches.
 	mu        sync.Mutex
 	outboxes  map[int64]*outbox
-	running   map[runningKey][32]byte // sends with an Idempotency-Key, and the hash of what each asks for
-	unsaved   []*sending              // their log entries could not be written
+	running   map[runningKey][32]byte // sends with an Idempotency-Key, and the hash of each request
+	unsaved   []*sending              // sendings whose log entries could not be written
 	recovered bool
-	stops     map[string]func() bool // end the timers of every
+	stops     map[string]func() bool // stop functions of every's timers
 }
 
 // counters are the figures behind Counts.
@@ -57,8 +57,8 @@ const (
 	firstPrune = time.Minute
 )
 
-// Open takes up the mail that the ledger has queued, with Options.Held only once Release is called. It fails only where Options lack
-// what is needed: a ledger that cannot be read is asked again until it can be read.
+// Open starts a Mailer and takes up the mail that the ledger has queued; with Options.Held it waits for Release. It
+// fails only if required Options are missing: a ledger that cannot be read is asked again until it can.
 func Open(o Options) (*Mailer, error) {
 	if o.Ledger == nil || o.Projects == nil || o.Carrier == nil {
 		return nil, errors.New("open mailer: it needs a Ledger, Projects and a Carrier")
@@ -90,7 +90,7 @@ func Open(o Options) (*Mailer, error) {
 	return m, nil
 }
 
-// Release takes up the queue of a Mailer that was opened with Options.Held. It is called once, and does nothing after Drain.
+// Release takes up the queue of a Mailer that was opened with Options.Held. Call it once. It does nothing after Drain.
 func (m *Mailer) Release() {
 	if m.begin() {
 		defer m.end()
@@ -98,7 +98,7 @@ func (m *Mailer) Release() {
 	}
 }
 
-// begun takes up the queue, and starts the timers.
+// begun takes up the queue and starts the timers.
 func (m *Mailer) begun() {
 	if err := m.takeUp(); err != nil {
 		m.log.Error("the mail queue cannot be read, and is asked for again", "error", err)
@@ -107,7 +107,7 @@ func (m *Mailer) begun() {
 	m.every("prune", firstPrune, pruneEvery, m.prune)
 }
 
-// every calls f periodically until the Mailer drains, never twice at a time.
+// every calls f periodically until the Mailer drains, never twice at the same time.
 func (m *Mailer) every(name string, first, then time.Duration, f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +137,7 @@ func (m *Mailer) outbox(project int64) *outbox {
 	return b
 }
 
-// leaveOutbox ends the use of an outbox, and drops it where it is idle.
+// leaveOutbox ends the use of an outbox, and deletes it if it is idle.
 func (m *Mailer) leaveOutbox(b *outbox) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,10 +146,10 @@ func (m *Mailer) leaveOutbox(b *outbox) {
 	}
 }
 
-// looksATick bounds how many outboxes one tick looks at; ConfigChanged is the quick way.
+// looksATick bounds how many outboxes one tick looks at; ConfigChanged covers the usual changes.
 const looksATick = 256
 
-// tick repeats what has failed, and looks for changes that no event reports, such as that of a password's file.
+// tick repeats what has failed, and looks for changes that no event reports, such as a new password file.
 func (m *Mailer) tick() {
 	m.saveAll()
 	m.mu.Lock()
@@ -179,7 +179,7 @@ func (m *Mailer) tick() {
 	}
 }
 
-// prune deletes what is older than the retention.
+// prune deletes entries that are older than the retention.
 func (m *Mailer) prune() {
 	now := m.clock.Now()
 	if err := m.options.Ledger.PruneMail(now.Add(-m.options.Retention), now); err != nil && !unavailable(err) {
@@ -187,22 +187,22 @@ func (m *Mailer) prune() {
 	}
 }
 
-// gone reports that an entry was deleted or has ended: its mail needs nothing more.
+// gone reports whether an entry was deleted or has ended: its mail needs nothing more.
 func gone(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && (e.Code == catalog.CodeNotFound || e.Code == catalog.CodeConflict)
 }
 
-// unavailable reports that the ledger cannot write at the moment. The ledger itself tells the operator.
+// unavailable reports whether err means that the ledger cannot write now. The ledger logs the cause.
 func unavailable(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && e.Code == catalog.CodeUnavailable
 }
 
-// Format writes the type's name alone: the value has passwords in it.
+// Format writes only the type's name, because the value contains passwords.
 func (m *Mailer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "mailer.Mailer") }
 
-// Counts returns the figures of the moment.
+// Counts returns the current figures.
 func (m *Mailer) Counts() Counts {
 	c, w := &m.counters, &m.waiting
 	w.mu.Lock()

@@ -10,47 +10,46 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Projects answers what the files declare. *resolver.Resolver satisfies it. Errors are *catalog.Error: NOT_FOUND for what
-// is not there, UNAVAILABLE where the store cannot be read. What is returned is the caller's. All methods may be called
-// from any goroutine.
+// Projects answers what the files declare. *resolver.Resolver implements it. Errors are *catalog.Error: NOT_FOUND for
+// what does not exist, UNAVAILABLE if the store cannot be read. The caller owns the results. Any goroutine may call the
+// methods.
 type Projects interface {
-	// ProjectOfDomain finds a project as resolve does; also DOMAIN_NOT_VERIFIED and
-	// PROJECT_SUSPENDED, and VALIDATION_ERROR on "domain" for what is no host name.
+	// ProjectOfDomain finds a project as resolve does. Its errors are also DOMAIN_NOT_VERIFIED and PROJECT_SUSPENDED, and
+	// VALIDATION_ERROR on "domain" for a text that is no host name.
 	ProjectOfDomain(domain string) (projectID int64, err error)
-	// MailProject returns a project without its domains and templates, its settings as they are in force, whatever its
-	// status.
+	// MailProject returns a project of any status without its domains and templates, with its effective settings.
 	MailProject(id int64) (*catalog.ProjectConfig, error)
-	// MailTemplate returns what a code means to a project: its own active template, else the active default one;
-	// TEMPLATE_INACTIVE where there is none but inactive ones.
+	// MailTemplate returns the template that a project uses for a code: its own active one, else the active default one.
+	// If there are only inactive ones, the error is TEMPLATE_INACTIVE.
 	MailTemplate(projectID int64, code string) (*catalog.Template, error)
 }
 
-// A Carrier hands messages over to servers, within time limits of its own. *Transport is the one there is, and says what
-// the methods promise; they may be called from any goroutine.
+// A Carrier hands messages to servers, within its own time limits. *Transport implements it and documents the methods;
+// any goroutine may call them.
 type Carrier interface {
 	Send(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte) smtp.Outcome
-	// SendAlone uses no connection but one of its own, and ends with ctx even where the server has the whole message.
+	// SendAlone uses a connection of its own, and ends with ctx even if the server has the whole message.
 	SendAlone(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte) smtp.Outcome
 }
 
-// A Clock is the time and what waits for it. The zero Options have the real one.
+// A Clock tells the time and runs timers. The zero Options use the real clock.
 type Clock interface {
 	Now() time.Time
-	// AfterFunc calls f in a goroutine of its own when d has passed, unless stop is called before.
+	// AfterFunc calls f in a goroutine of its own after d, unless stop is called before.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Options are what a Mailer works with. Ledger, Projects and Carrier are needed; the zero values of the others are right.
+// Options configure a Mailer. Ledger, Projects and Carrier are required; the others may be zero.
 type Options struct {
 	Ledger   Ledger
 	Projects Projects
 	Carrier  Carrier
-	// OpenSecret opens passwords, and CA files as secrets given by file(). context is "<project's uuid>/password". Nil:
-	// none can be.
+	// OpenSecret opens passwords, and CA files that are secrets given by file(). context is "<project's uuid>/password".
+	// Nil: no secret can be opened.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
 
-	// Held lets what an earlier process has queued alone until Release is called: as long as the Projects may say what the
-	// files said some time ago, mail would go where it does not belong any more.
+	// Held keeps mail that an earlier process queued until Release is called. Until the files are read, Projects may be
+	// out of date and mail would go to the wrong server.
 	Held bool
 
 	Budget    time.Duration // how long a Send takes at most; 0 means 10 s
@@ -58,17 +57,18 @@ type Options struct {
 	PerServer int           // attempts at a time with the mail of one project; 0 means 16. See DefaultPerServer
 	Retries   int           // attempts at a time with mail that waited, over all projects; 0 means 256
 	Queue     int           // mails that wait, over all projects; 0 means 100,000
-	// QueuePerProject is how many mails of one project may wait; 0 means 10,000. A send beyond one of the two is RATE_LIMITED.
+	// QueuePerProject is how many mails of one project may wait; 0 means 10,000. A send beyond Queue or QueuePerProject is
+	// RATE_LIMITED.
 	QueuePerProject int
-	// LowDisk says what the disk of the Ledger has too little of, "" where there is enough: while it says something, sends are
-	// RATE_LIMITED. Nil: there is always enough.
+	// LowDisk says what the disk of the Ledger lacks, "" if it has enough. Sends are RATE_LIMITED while it is not "". Nil:
+	// there is always enough.
 	LowDisk func() string
 	Logger  *slog.Logger // nil means slog.Default
 	Clock   Clock        // nil means the real one
 }
 
-// The Options' defaults. DefaultPerServer is twice DefaultConnections: while one mail has a connection, another one is on
-// its way to the disk.
+// Default options. DefaultPerServer is twice DefaultConnections, so that while one mail uses a connection, another one
+// is being synced to disk.
 const (
 	DefaultBudget    = 10 * time.Second
 	DefaultRetention = 90 * 24 * time.Hour
@@ -76,36 +76,36 @@ const (
 	DefaultRetries   = 256
 )
 
-// A TestRequest is SMTP settings to try, and where to send the mail that tries them. Nothing of it is kept.
+// A TestRequest holds SMTP settings to try, and the recipient of the test mail. Nothing of it is stored.
 type TestRequest struct {
-	Config   catalog.SMTPConfig // its Password and CAFile are not looked at
+	Config   catalog.SMTPConfig // its Password and CAFile are ignored
 	Password string
 	ToEmail  string
 }
 
-// Format leaves the password out.
+// Format hides the password.
 func (t TestRequest) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "test of %s:%d to %s", t.Config.Host, t.Config.EffectivePort(), t.ToEmail)
 }
 
-// A TestReport says how far a test came.
+// A TestReport says how far a test got.
 type TestReport struct {
 	Connected bool // connecting, greeting, TLS and AUTH passed
 	ToEmail   string
 	MailSent  bool
-	Reply     string // what the server said to what it refused, see Outcome; "" where nothing
+	Reply     string // the server's text for what it refused, see Outcome; "" if it refused nothing
 	Steps     []smtp.Step
 }
 
 // Counts are a Mailer's figures for the metrics.
 type Counts struct {
 	Waiting  int64  // mails that are accepted and have not reached their end
-	LowDisk  string // why the last send was refused, where Options.LowDisk said so; "" once there is room again
-	Attempts int64  // under way, from when a mail's turn comes until what came of it is stored
+	LowDisk  string // why Options.LowDisk refused the last send; "" once there is room again
+	Attempts int64  // running ones, from a mail's turn until its outcome is stored
 	Sends    []SendCount
 }
 
-// A SendCount is how often something has come of an attempt, or of the wait for one, since Open.
+// A SendCount is how often an attempt, or the wait for one, had a result since Open.
 type SendCount struct {
 	Result string // sent, failed, expired, retrying, uncertain
 	N      uint64

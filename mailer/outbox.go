@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// An outbox is the queue of one project's mail, with places for attempts at a time. Sends within a request go before queued mail, which
-// gets a quarter of the places at most, and one while the server cannot be reached. No outbox holds up another.
+// An outbox is the queue of one project's mail, with places for its concurrent attempts. Sends within a request go
+// before queued mail. Queued mail gets a quarter of the places at most, and one while the server cannot be reached. No
+// outbox blocks another.
 type outbox struct {
 	m       *Mailer
 	project int64
-	users   int  // how many hold it; guarded by Mailer.mu
-	asked   bool // stands in the queue of slots, which guards it
+	users   int  // references; guarded by Mailer.mu
+	asked   bool // is in the queue of slots, which guards it
 
-	messages budget // of its sends; within Mailer.messages
+	messages budget // for its sends; a part of Mailer.messages
 
 	mu      sync.Mutex // guards what follows
 	busy    int        // attempts under way
-	retries int        // of busy: with queued mail
+	retries int        // the part of busy that works on queued mail
 	pending int        // queued mail that is being worked on, so it is in neither heap
 	turns   int        // places given since the last one to queued mail
 	fresh   []*ticket  // sends that wait for a place
@@ -33,17 +34,17 @@ type outbox struct {
 // A ticket stands for a send that waits for a place.
 type ticket struct{ called chan struct{} }
 
-// failure is what is known of a server that could not be reached.
+// failure is the state of a server that could not be reached.
 type failure struct {
 	inRow int       // attempts that failed in a row
-	until time.Time // until when queued mail leaves it alone
+	until time.Time // queued mail is not tried before
 	with  fingerprint
 }
 
-// dueAtOnce bounds how many mails become ready under one hold of the lock.
+// dueAtOnce bounds how many mails become ready in one critical section.
 const dueAtOnce = 4096
 
-// everyNth place goes to queued mail even where sends wait for one.
+// everyNth: one place in so many goes to queued mail even if sends wait for one.
 const everyNth = 8
 
 func newOutbox(m *Mailer, project int64) *outbox {
@@ -58,7 +59,7 @@ func (b *outbox) idle(now time.Time) bool {
 		(b.hold == nil || b.hold.fingerprint == fingerprint{})
 }
 
-// takePlace takes a place for a send, now or not at all.
+// takePlace takes a place for a send if one is free. It does not wait.
 func (b *outbox) takePlace() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,23 +70,24 @@ func (b *outbox) takePlace() bool {
 	return true
 }
 
-// maxTickets bounds the sends that wait for a place: more of them would hardly get one within their budget.
+// maxTickets bounds the sends that wait for a place: further ones would hardly get one within their budget.
 const maxTickets = 64
 
-// hopeful reports whether a send may wait for a place: not where too many do, or the server is known not to be reachable.
+// hopeful reports whether a send may wait for a place: not if too many wait already, or if the server is known to be
+// unreachable.
 func (b *outbox) hopeful() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mayWait()
 }
 
-// mayWait is hopeful. The caller holds mu.
+// mayWait is hopeful for a caller that holds mu.
 func (b *outbox) mayWait() bool {
 	return len(b.fresh) < maxTickets && !b.m.clock.Now().Before(b.failure.until)
 }
 
-// waitForPlace takes a place for a send, or returns false when ctx ends or the Mailer drains; at once where it is
-// not hopeful.
+// waitForPlace takes a place for a send. It returns false when ctx ends or the Mailer drains, and at once if the outbox
+// is not hopeful.
 func (b *outbox) waitForPlace(ctx context.Context) bool {
 	t := &ticket{make(chan struct{})}
 	b.mu.Lock()
@@ -110,14 +112,14 @@ func (b *outbox) waitForPlace(ctx context.Context) bool {
 			return false
 		}
 	}
-	return true // called at the same moment
+	return true // the place was granted at the same moment
 }
 
-// grant gives free places to sends that wait for one. The caller holds mu.
+// grant gives free places to waiting sends. The caller holds mu.
 func (b *outbox) grant() {
 	for len(b.fresh) > 0 && b.busy < b.m.options.PerServer {
 		if b.turns >= everyNth && b.retries == 0 && b.mayTry(b.m.clock.Now()) {
-			return // run takes it
+			return // run takes this place
 		}
 		b.turns++
 		b.busy++
@@ -126,7 +128,7 @@ func (b *outbox) grant() {
 	}
 }
 
-// leavePlace gives a place back.
+// leavePlace releases a place.
 func (b *outbox) leavePlace() {
 	b.mu.Lock()
 	b.busy--
@@ -135,7 +137,7 @@ func (b *outbox) leavePlace() {
 	b.run()
 }
 
-// leaveRetry gives the place and the slot of queued mail back.
+// leaveRetry releases the place and the slot of queued mail.
 func (b *outbox) leaveRetry(p *slot) {
 	b.mu.Lock()
 	b.busy--
@@ -154,7 +156,7 @@ func (b *outbox) add(it item) {
 	b.run()
 }
 
-// run begins the attempts that queued mail may make now, and sets the timer for the next one.
+// run starts the attempts that queued mail may make now, and sets the timer for the next one.
 func (b *outbox) run() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -183,7 +185,7 @@ func (b *outbox) run() {
 	b.arm(now)
 }
 
-// work makes one attempt with queued mail, on a goroutine of its own.
+// work makes one attempt with queued mail, in a goroutine of its own.
 func (b *outbox) work(it item, p *slot) {
 	defer b.m.end()
 	leave := sync.OnceFunc(func() { b.leaveRetry(p) })
@@ -195,7 +197,7 @@ func (b *outbox) work(it item, p *slot) {
 	b.m.counters.attempts.Add(-1)
 }
 
-// mayTry reports whether a queued mail may begin an attempt, or reach its end, now. The caller holds mu.
+// mayTry reports whether a queued mail may start an attempt, or reach its end, now. The caller holds mu.
 func (b *outbox) mayTry(now time.Time) bool {
 	if b.ready.Len() == 0 || b.busy >= b.m.options.PerServer || len(b.fresh) > 0 && b.turns < everyNth {
 		return false
@@ -215,7 +217,8 @@ func (b *outbox) mayTry(now time.Time) bool {
 	return !now.Before(b.failure.until)
 }
 
-// arm sets the timer to the next moment at which an attempt may begin that no other event would begin. The caller holds mu.
+// arm sets the timer to the next moment at which an attempt may start, unless another event starts it. The caller holds
+// mu.
 func (b *outbox) arm(now time.Time) {
 	if b.m.draining() {
 		return
@@ -263,7 +266,7 @@ func (b *outbox) arm(now time.Time) {
 	})
 }
 
-// ceilMilli is t in Unix milliseconds, rounded up, 0 for the zero time: a timer must not come too early.
+// ceilMilli returns t in Unix milliseconds, rounded up so that no timer fires too early; 0 for the zero time.
 func ceilMilli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -10,8 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestMorePlacesThanConnections: while mails have all connections, others are stored already and only have to be handed
-// over; no connection more is made for them.
+// TestMorePlacesThanConnections: while some mails use all connections, others are stored already and only wait to be
+// transmitted; no further connection is opened for them.
 func TestMorePlacesThanConnections(t *testing.T) {
 	const connections = 2
 	k := newSink(t)
@@ -46,8 +46,9 @@ func TestMorePlacesThanConnections(t *testing.T) {
 	}
 }
 
-// TestNoPlaceWithinTheBudget: a mail that finds no place is PENDING as long as its request waits, and RETRYING once that has been
-// told that it is queued. One of which that is known beforehand is RETRYING from the start, and never stored a second time.
+// TestNoPlaceWithinTheBudget: a mail that finds no place is PENDING while its request waits, and RETRYING once that was
+// answered that it is queued. If that is known in advance the mail is RETRYING from the start, and not stored a second
+// time.
 func TestNoPlaceWithinTheBudget(t *testing.T) {
 	k := newSink(t)
 	release := make(chan struct{})

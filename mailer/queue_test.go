@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestKilledInEachState drops the Mailer as kill -9 would, and wants the next one to bring every mail to its end.
+// TestKilledInEachState drops the Mailer as kill -9 would, and expects the next one to bring every mail to its end.
 func TestKilledInEachState(t *testing.T) {
 	t.Run("sending", func(t *testing.T) {
 		k := newSink(t)
@@ -134,7 +134,7 @@ func TestKilledInEachState(t *testing.T) {
 	})
 }
 
-// onlyID is the log id that the first mail at the sink has in its Message-ID.
+// onlyID returns the log id in the Message-ID of the first mail at the sink.
 func (k *sink) onlyID(t testing.TB) (id int64) {
 	t.Helper()
 	k.mu.Lock()
@@ -314,7 +314,7 @@ func TestDrainWaitsAndThenCutsOff(t *testing.T) {
 	until(t, "no goroutine of the mailer is left", func() bool { return !strings.Contains(stacks(), "fingerpost/mailer.") })
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines.
 func stacks() string {
 	b := make([]byte, 1<<20)
 	return string(b[:runtime.Stack(b, true)])

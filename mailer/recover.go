@@ -7,7 +7,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// takeUp queues the mails of an earlier process. A mail whose attempt was under way may have been delivered, so it becomes uncertain.
+// takeUp queues the mails of an earlier process. A mail whose attempt was under way may have been delivered, so it
+// becomes uncertain.
 func (m *Mailer) takeUp() error {
 	type interruption struct {
 		log     catalog.MailLog
@@ -34,7 +35,7 @@ func (m *Mailer) takeUp() error {
 		log := &interrupted[i].log
 		log.Status, log.Uncertain, log.NextAttemptAt = catalog.MailRetrying, true, now
 		if err := m.options.Ledger.UpdateMail(log); err != nil {
-			return fmt.Errorf("note an interrupted attempt: %w", err) // the next round finds the rest of them
+			return fmt.Errorf("note an interrupted attempt: %w", err) // the next round finds the others
 		}
 		m.counters.uncertain.Add(1)
 		waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, now, interrupted[i].expires))
@@ -56,8 +57,8 @@ func (m *Mailer) takeUp() error {
 	return nil
 }
 
-// underWay reports whether an attempt was under way when the entry was written. RETRYING without a time for the next
-// attempt is what SENDING becomes when the budget of a send ends first: the caller was told that the mail is queued.
+// underWay reports whether an attempt was running when the entry was written. RETRYING without a time for the next
+// attempt is what SENDING becomes when the send's budget ends first: the caller was answered that the mail is queued.
 func underWay(log *catalog.MailLog) bool {
 	return log.Status == catalog.MailSending || log.Status == catalog.MailRetrying && log.NextAttemptAt.IsZero()
 }

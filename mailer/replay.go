@@ -27,8 +27,8 @@ var (
 	errMismatch  = &catalog.Error{Code: catalog.CodeIdempotencyMismatch, Message: "this Idempotency-Key was used for another request"}
 )
 
-// sendOnce is send under an Idempotency-Key: one mail is accepted under it, and a repeat gets the first answer. The key is stored in the
-// batch that accepts the mail, so a request that was refused leaves the key free.
+// sendOnce is send under an Idempotency-Key: one mail is accepted under the key, and a repeat gets the first answer.
+// The key is stored in the batch that accepts the mail, so a refused request leaves the key free.
 func (m *Mailer) sendOnce(ctx context.Context, s *Send, p *catalog.ProjectConfig) (Receipt, error) {
 	if len(s.IdempotencyKey) > maxIdempotencyKey || strings.ContainsFunc(s.IdempotencyKey, func(r rune) bool { return r < ' ' || r > '~' }) {
 		e := &catalog.Error{Code: catalog.CodeValidation, Message: "the Idempotency-Key is no good"}
@@ -58,7 +58,7 @@ func (m *Mailer) sendOnce(ctx context.Context, s *Send, p *catalog.ProjectConfig
 	return r, err
 }
 
-// enterKey admits one request at a time under a key.
+// enterKey admits one request at a time per key.
 func (m *Mailer) enterKey(key runningKey, request [32]byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,8 +79,8 @@ func (m *Mailer) leaveKey(key runningKey) {
 	delete(m.running, key)
 }
 
-// keepAnswer stores the answer for a repeat where the log entry will not tell it later: "queued" of a mail that goes on to its end,
-// and the whole of a failure. A mail that was sent stays sent, which saves the write.
+// keepAnswer stores the answer for a repeat if the log entry will not show it later: "queued" for a mail that goes on,
+// and a whole failure. The entry of a sent mail does not change, which saves the write.
 func (m *Mailer) keepAnswer(idem *catalog.Idempotency, r *Receipt) {
 	if r.Sent {
 		return
@@ -96,8 +96,8 @@ func (m *Mailer) keepAnswer(idem *catalog.Idempotency, r *Receipt) {
 	}
 }
 
-// replay is the answer to a repeat. Where the process ended between accepting the mail and answering, there was no first answer, and what
-// the log entry says by now takes its place.
+// replay returns the answer to a repeat. If the process ended between accepting the mail and answering, there was no
+// first answer, and the log entry's current state takes its place.
 func (m *Mailer) replay(there *catalog.Idempotency, request [32]byte) (r Receipt, err error) {
 	if there.Request != request {
 		return r, errMismatch

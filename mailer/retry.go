@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// retry makes the next attempt for a queued mail, or ends the mail. it is its item in the outbox.
+// retry makes the next attempt with a queued mail, or ends the mail. it is its item in the outbox.
 func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	mail, log, there, err := m.stored(b.project, it.id)
 	p.weigh(len(mail.Message))
@@ -41,11 +41,11 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	}
 }
 
-// errHalf is for a mail of which the ledger has only a part so far: it is being salvaged from a damaged store.
+// errHalf is for a mail of which the ledger has only a part, because it is being salvaged from a damaged store.
 var errHalf = errors.New("a queued mail without its log entry")
 
-// stored reads a mail that has not reached its end. The queue is read first: what it lacks does not exist, while a log entry may be
-// missing for a time.
+// stored reads a mail that has not reached its end. It reads the queue first: a mail that is not queued does not exist,
+// while a log entry may be missing for a time.
 func (m *Mailer) stored(project, id int64) (mail catalog.QueuedMail, log catalog.MailLog, there bool, err error) {
 	if mail, there, err = m.options.Ledger.QueuedMail(id); err != nil || !there {
 		return mail, log, false, err
@@ -56,7 +56,7 @@ func (m *Mailer) stored(project, id int64) (mail catalog.QueuedMail, log catalog
 	return mail, log, there && !log.Status.Ended(), err
 }
 
-// noteAttempt stores that an attempt is under way. From then on its outcome is unknown to every other process.
+// noteAttempt stores that an attempt is running. From then on every other process treats its outcome as unknown.
 func (m *Mailer) noteAttempt(s *sending) error {
 	before := s.log
 	s.log.Status, s.log.NextAttemptAt = catalog.MailSending, time.Time{}
@@ -68,7 +68,7 @@ func (m *Mailer) noteAttempt(s *sending) error {
 	return err
 }
 
-// ledgerPause is how long a mail waits after the ledger has refused to store its attempt.
+// ledgerPause is how long a mail waits after the ledger has failed to store its attempt.
 const ledgerPause = 5 * time.Second
 
 // later queues a mail again after ledgerPause. Its entry stays as it is.
@@ -91,7 +91,7 @@ func (m *Mailer) saveAll() {
 	}
 }
 
-// expire ends a mail that was not taken in time.
+// expire ends a mail that no server accepted in time.
 func (m *Mailer) expire(s *sending, it item) {
 	s.log.Status, s.log.NextAttemptAt = catalog.MailExpired, time.Time{}
 	if s.log.ErrorCode == "" {
@@ -102,7 +102,7 @@ func (m *Mailer) expire(s *sending, it item) {
 	m.endWith(s, it, &m.counters.expired)
 }
 
-// fail ends a mail that nothing can be done about.
+// fail ends a mail that cannot be sent any more.
 func (m *Mailer) fail(s *sending, it item, why *hold) {
 	s.log.Status, s.log.NextAttemptAt = catalog.MailFailed, time.Time{}
 	s.log.ErrorCode, s.log.ErrorMessage = why.code, why.message

@@ -16,7 +16,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A rig is a Mailer on the real parts: the resolver and its store in memory, SMTP over loopback. Only the clock is ours.
+// A rig is a Mailer on the real parts: the resolver and its store in memory, SMTP over loopback. Only the clock is
+// fake.
 type rig struct {
 	t         testing.TB
 	clock     *testClock
@@ -60,7 +61,7 @@ func newRig(t testing.TB, projects ...catalog.ProjectConfig) *rig {
 	return r
 }
 
-// start opens a Mailer on what there is.
+// start opens a Mailer on the rig's parts.
 func (r *rig) start(store mailer.Ledger) {
 	r.t.Helper()
 	r.open(&faultyLedger{Ledger: store})
@@ -97,7 +98,7 @@ func (r *rig) kill() {
 	r.start(r.ledger.Ledger)
 }
 
-// declare puts a project's file in place of what was there.
+// declare replaces a project's file.
 func (r *rig) declare(p catalog.ProjectConfig) {
 	r.t.Helper()
 	r.apply(catalog.FileChange{
@@ -180,7 +181,7 @@ func (r *rig) refuse(s mailer.Send, want catalog.Code) *catalog.Error {
 	return e
 }
 
-// entry is a mail's log entry, of whatever project.
+// entry returns a mail's log entry, of any project.
 func (r *rig) entry(slug string, id int64) catalog.MailLog {
 	r.t.Helper()
 	log, found, err := r.ledger.MailLog(projectID(slug), id)
@@ -214,13 +215,13 @@ func (r *rig) waits(slug string, id int64, attempts int) catalog.MailLog {
 // reach moves the clock to a moment.
 func (r *rig) reach(t time.Time) { r.clock.forward(t.Sub(r.clock.Now())) }
 
-// settle waits until no attempt is under way.
+// settle waits until no attempt is running.
 func (r *rig) settle() {
 	r.t.Helper()
 	until(r.t, "no attempt is under way", func() bool { return r.Counts().Attempts == 0 })
 }
 
-// pass moves the clock in steps, and lets what is due happen at its time.
+// pass moves the clock in steps, so that timers run at their time.
 func (r *rig) pass(d time.Duration) {
 	r.t.Helper()
 	for end := r.clock.Now().Add(d); r.clock.Now().Before(end); {

@@ -7,15 +7,16 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// waits lie between the first attempts of a mail; after them each wait is half as long again, up to maxWait.
+// waits are the backoff between the first attempts of a mail. After them each wait is 1.5 times the last, up to
+// maxWait.
 var waits = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
 }
 
 const maxWait = time.Hour
 
-// waitAfter is the backoff after so many attempts: the schedule, 20 % more or less, so that mails that failed together do not come back
-// together, or the server's own hint where that is longer.
+// waitAfter returns the backoff after so many attempts: the schedule with 20 % jitter, so that mails that failed
+// together do not come back together, or the server's own hint if that is longer.
 func waitAfter(attempts int, hint time.Duration) time.Duration {
 	d := waits[len(waits)-1]
 	if attempts <= len(waits) {
@@ -28,13 +29,13 @@ func waitAfter(attempts int, hint time.Duration) time.Duration {
 	return max(d, min(hint, maxWait))
 }
 
-// pauseAfter is how long a server that could not be reached so many times in a row is left alone. It stays below the
-// shortest wait of the schedule: a mail that waits alone comes back on its own time.
+// pauseAfter returns how long a server that could not be reached so many times in a row is not tried. It stays below
+// the shortest wait of the schedule, so that a mail that waits alone is tried at its own time.
 func pauseAfter(failures int) time.Duration {
 	return min(3*time.Second<<min(failures-1, 8), time.Minute)
 }
 
-// maxAge is how long a template's mails may be tried, for raw mail as long as for a template that does not say.
+// maxAge returns how long a template's mails may be tried. Raw mail has the default of a template.
 func maxAge(t *catalog.Template) time.Duration {
 	if t == nil {
 		t = &catalog.Template{}
@@ -42,7 +43,7 @@ func maxAge(t *catalog.Template) time.Duration {
 	return t.Lifetime()
 }
 
-// realClock is the Clock of the world.
+// realClock is the system's Clock.
 type realClock struct{}
 
 func (realClock) Now() time.Time { return time.Now() }

@@ -19,15 +19,16 @@ var (
 	errNotConfigured = &catalog.Error{Code: catalog.CodeSMTPNotConfigured, Message: "the project has no active SMTP config"}
 )
 
-// The way of a send: Send finds the project; prepare checks, renders and composes; deliver stores the mail and takes it to its first
-// attempt, or to the outbox; try makes the attempt through the Carrier; conclude turns the outcome into the state of the mail; save
-// stores that, and queues what has not reached its end. Queued mail comes back to try through retry (retry.go).
+// The steps of a send: Send finds the project; prepare checks, renders and composes; deliver stores the mail and passes
+// it to its first attempt, or to the outbox; try makes the attempt through the Carrier; conclude turns the outcome into
+// the state of the mail; save stores that, and queues the mail unless it has reached its end. Queued mail comes back to
+// try through retry (retry.go).
 
-// Send accepts a mail, tries once, and reports within Options.Budget what came of it. The error is a *catalog.Error, and then
-// nothing was accepted. When ctx ends, the answer is given as if the budget had ended.
+// Send accepts a mail, tries once, and reports the result within Options.Budget. The error is a *catalog.Error, and
+// then nothing was accepted. When ctx ends, Send answers as if the budget had ended.
 //
-// Where the breaker of the SMTP config is open, the mail is queued without an attempt, and its entry has the code. A secret that
-// cannot be opened on this node is UNAVAILABLE, and nothing is accepted.
+// If the breaker of the SMTP config is open, the mail is queued without an attempt, and its entry has the code. If a
+// secret cannot be opened on this node, the error is UNAVAILABLE and nothing is accepted.
 func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 	if !m.begin() {
 		return Receipt{}, errDraining
@@ -72,8 +73,8 @@ func (m *Mailer) send(ctx context.Context, s *Send, p *catalog.ProjectConfig) (R
 	return m.deliver(ctx, c)
 }
 
-// prepare makes the mail. The order of the checks decides which error a caller gets: mail switched off, no SMTP config, template and
-// variables, secrets, addresses and texts.
+// prepare makes the mail. The order of its checks decides which error a caller gets: mail switched off, no SMTP config,
+// template and variables, secrets, addresses and texts.
 func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	switch {
 	case !p.Service.MailEnabled && !s.Rehearsal:
@@ -119,7 +120,7 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	return c, nil
 }
 
-// content renders subject and bodies, and tells how long the mail may be tried.
+// content renders subject and bodies, and returns how long the mail may be tried.
 func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered, age time.Duration, err error) {
 	if s.TemplateCode == "" {
 		r = template.Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
@@ -143,7 +144,8 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 	return r, maxAge(t), nil
 }
 
-// deliver accepts a mail and tries once. A mail that gets no place within the request is queued: its entry is RETRYING, due at once.
+// deliver accepts a mail and tries once. A mail that gets no place within the request is queued: its entry is RETRYING,
+// due at once.
 func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	if err := m.admit(c.log.ProjectID); err != nil {
 		return Receipt{}, err
@@ -151,7 +153,7 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	b := m.outbox(c.log.ProjectID)
 	defer m.leaveOutbox(b)
 
-	// A place for the attempt, where one is free soon.
+	// A place for the attempt, if one is free soon.
 	a := admission{box: b, config: c.to.fingerprint, size: len(c.mail.Message)}
 	a.kept = b.keepMessage(a.size)
 	defer a.leave()
@@ -175,7 +177,7 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 		}
 		return m.replay(there, c.idem.Request)
 	}
-	// From here on the mail is accepted, and nothing fails.
+	// From here on the mail is accepted, and nothing can fail.
 
 	// The attempt, or the queue.
 	s := &sending{box: b, expires: c.mail.ExpiresAt, log: c.log, done: make(chan struct{})}
@@ -190,9 +192,9 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	return m.receipt(s), nil
 }
 
-// tryWithin makes the attempt of a send. The attempt goes on in the background when ctx ends first.
+// tryWithin makes the attempt of a send. If ctx ends first, the attempt goes on in the background.
 func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *prepared, leave func()) {
-	m.gate.inside.Add(1) // allowed while Send itself is inside
+	m.gate.inside.Add(1) // allowed because Send itself is inside
 	b := m.outbox(c.log.ProjectID)
 	m.counters.attempts.Add(1)
 	go func() {
@@ -208,7 +210,8 @@ func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *prepared, leave f
 	}
 }
 
-// detach answers a send while its attempt goes on. The entry says from then on that the mail is queued, as the caller is told.
+// detach answers a send while its attempt goes on. From then on the entry says that the mail is queued, as the answer
+// does.
 func (m *Mailer) detach(s *sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,32 +221,32 @@ func (m *Mailer) detach(s *sending) {
 	s.answered = true
 	s.log.Status = catalog.MailRetrying // without a time for the next attempt, see underWay
 	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
-		s.log.Status = catalog.MailSending // which is what the ledger has
+		s.log.Status = catalog.MailSending // the state that the ledger has
 	}
 }
 
-// A sending is a mail whose attempt is under way, or whose outcome is not stored yet.
+// A sending is a mail whose attempt is running, or whose outcome is not stored yet.
 type sending struct {
 	box     *outbox
 	expires time.Time
 
 	mu        sync.Mutex      // guards what follows
-	log       catalog.MailLog // what the ledger has, or is to have
+	log       catalog.MailLog // the entry that the ledger has or will have
 	answered  bool            // no send waits for the outcome: it was answered "queued", or the attempt is a later one
 	concluded bool
-	failed    *catalog.Error // what the send is told, where the mail has failed
+	failed    *catalog.Error // what the send answers if the mail has failed
 	done      chan struct{}  // closed when the outcome is stored, or cannot be stored; may be nil
 }
 
-// try makes an attempt, which the ledger knows to be under way, and stores the outcome. leave gives the place in the outbox back; it
-// is called as soon as the server has answered.
+// try makes an attempt that the ledger has recorded as running, and stores the outcome. leave releases the place in the
+// outbox; try calls it as soon as the server has answered.
 func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
 	o := m.options.Carrier.Send(m.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
 	cut := m.attempts.Err() != nil && o.Class == smtp.Temporary
 	if configLevel(&o) {
 		o.Class = smtp.BadConfig
 	}
-	// A mail that was accepted under another sender proves nothing about the sender that the config has now.
+	// A mail that was accepted under another sender shows nothing about the config's current sender.
 	from, _ := message.Draft{FromEmail: d.from}.Envelope()
 	own := !aboutMail(o.Stage) || mail.From == from
 	if o.Class == smtp.BadConfig && !own && o.Code == smtp.CodeSenderRejected {
@@ -253,7 +256,8 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 		s.box.note(d.fingerprint, &o)
 	}
 	leave()
-	// Drain may have given up waiting. The ledger may be closed then, and says that this attempt was under way, which is right.
+	// Drain may have stopped waiting and closed the ledger. The ledger then says that this attempt was running, which is
+	// right.
 	m.ledgerUse.RLock()
 	defer m.ledgerUse.RUnlock()
 	if m.abandoned {
@@ -267,8 +271,8 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 	}
 }
 
-// conclude stores the outcome of an attempt. cut says that Drain has cut the attempt off before the server had the mail: it does not
-// count.
+// conclude stores the outcome of an attempt. cut means that Drain cut the attempt off before the server had the mail:
+// such an attempt does not count.
 func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +295,7 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
 		m.counters.failed.Add(1)
 	default:
-		// Also BadConfig where the caller was told that the mail is queued: it waits for the config to change.
+		// Also for BadConfig if the caller was answered that the mail is queued: it waits for the config to change.
 		log.Status = catalog.MailRetrying
 		if o.Class == smtp.Uncertain {
 			log.Uncertain = true
@@ -308,7 +312,7 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 	}
 }
 
-// save writes the entry of a concluded sending, and queues the mail where it has not reached its end. Where the ledger cannot
+// save writes the entry of a concluded sending, and queues the mail unless it has reached its end. If the ledger cannot
 // write, tick tries again: a mail that was sent must not be sent a second time because of that. The caller holds s.mu.
 func (m *Mailer) save(s *sending) {
 	err := m.options.Ledger.UpdateMail(&s.log)
@@ -333,7 +337,7 @@ func (m *Mailer) save(s *sending) {
 	s.box.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
 }
 
-// receipt reports what has become of a mail by now.
+// receipt reports the mail's current state.
 func (m *Mailer) receipt(s *sending) Receipt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -345,10 +349,10 @@ func (m *Mailer) receipt(s *sending) Receipt {
 	}
 }
 
-// now is the time in the precision of the ledger.
+// now returns the time in the ledger's precision.
 func (m *Mailer) now() time.Time { return m.clock.Now().UTC().Truncate(time.Microsecond) }
 
-// explain is an outcome's text for people: what happened, and the server's reply.
+// explain returns an outcome's text for people: what happened, and the server's reply.
 func explain(o *smtp.Outcome) string {
 	if o.Reply == "" {
 		return o.Message

@@ -70,7 +70,7 @@ func TestSendChecksInOrder(t *testing.T) {
 	r := newRig(t,
 		change("good", func(*catalog.ProjectConfig) {}),
 		change("inactive", func(p *catalog.ProjectConfig) { p.Domains[0].Active = false }),
-		// From here on each lacks what the ones before lack, too: the first thing wrong is what is said.
+		// From here on each case also has the defects of the following ones: the first check decides.
 		change("suspended", func(p *catalog.ProjectConfig) {
 			p.Project.Status, p.Service.MailEnabled, p.SMTP = catalog.StatusSuspended, false, nil
 		}),
@@ -230,7 +230,7 @@ func TestFailedForNowIsRetriedWithTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestSchedule sees a mail through to its end at a server that never takes it.
+// TestSchedule follows a mail to its end at a server that never accepts it.
 func TestSchedule(t *testing.T) {
 	k := newSink(t)
 	k.answers(func(int, arrival) error { return errGreylisted })
@@ -311,7 +311,7 @@ func TestBudgetEndsWhileTheServerThinks(t *testing.T) {
 	if e := r.entry("acme", got.LogID); e.Status != catalog.MailRetrying || e.Attempts != 1 || e.Uncertain {
 		t.Errorf("entry %+v", e)
 	}
-	// However long it takes, nobody tries again meanwhile.
+	// However long it takes, there is no second attempt.
 	r.clock.forward(9 * time.Minute)
 	close(release)
 	e := r.becomes("acme", got.LogID, catalog.MailSent)
@@ -355,7 +355,7 @@ func TestUnreachableServerAndItsReturn(t *testing.T) {
 	if e := r.waits("acme", first.LogID, 1); !first.Queued || e.ErrorCode != smtp.CodeConnectionRefused {
 		t.Fatalf("receipt %+v, entry %+v", first, e)
 	}
-	// One probe at a time: the others do not burn attempts.
+	// One probe at a time: the others keep their attempts.
 	var ids []int64
 	for range 20 {
 		ids = append(ids, r.send(raw("acme")).LogID)

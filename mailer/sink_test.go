@@ -12,8 +12,8 @@ import (
 	gosmtp "github.com/emersion/go-smtp"
 )
 
-// A sink is an SMTP server that does as a test says. It listens on a loopback address in clear text, where credentials
-// are allowed.
+// A sink is an SMTP server that a test controls. It listens on a loopback address in clear text, where credentials are
+// allowed.
 type sink struct {
 	server   *gosmtp.Server
 	listener net.Listener
@@ -73,7 +73,7 @@ func (k *sink) set(f func()) {
 	f()
 }
 
-// answers sets what is said to the final dot.
+// answers sets the replies to the final dot.
 func (k *sink) answers(f func(n int, m arrival) error) { k.set(func() { k.answer = f }) }
 
 func (k *sink) mails() []arrival {

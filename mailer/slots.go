@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// slots is the semaphore for attempts with queued mail. It bounds them over all projects, together with the bytes of their
-// messages, which are in memory. Projects take turns: an outbox that finds no slot is called in the order of asking. Outboxes
-// whose server fails get half of the slots at most, so that the others find some however many fail.
+// slots is the semaphore for attempts with queued mail. It bounds them over all projects, together with the bytes of
+// their messages in memory. An outbox that finds no slot waits in a first-in-first-out queue. Outboxes whose server
+// fails get half of the slots at most, so that the others always find some.
 type slots struct {
 	mu      sync.Mutex // guards what follows
 	most    int
 	all     load
-	failing load // of all: by outboxes whose server fails
+	failing load // the part of all that outboxes use whose server fails
 	queue   []asking
 }
 
-// A load is attempts, and the bytes of their messages.
+// A load is a number of attempts, and the bytes of their messages.
 type load struct{ attempts, bytes int }
 
 func (l *load) add(attempts, bytes int) {
@@ -24,7 +24,7 @@ func (l *load) add(attempts, bytes int) {
 	l.bytes += bytes
 }
 
-// An asking is an outbox that found no slot. Each outbox stands in the queue once.
+// An asking is an outbox that found no slot. Each outbox is in the queue once.
 type asking struct {
 	box     *outbox
 	failing bool // its server fails
@@ -34,10 +34,10 @@ type asking struct {
 type slot struct {
 	slots   *slots
 	failing bool
-	bytes   int // what the message is counted with
+	bytes   int // what the message is charged with
 }
 
-// acquire takes a slot for a message that has yet to be read. Where it returns nil, none is free, and the outbox's run is
+// acquire takes a slot for a message that has yet to be read. If none is free it returns nil, and the outbox's run is
 // called once one is.
 func (t *slots) acquire(b *outbox, failing bool) *slot {
 	t.mu.Lock()
@@ -66,26 +66,26 @@ func (t *slots) count(failing bool, attempts, bytes int) {
 	}
 }
 
-// weigh sets the size of the message once it has been read, which is mostly far below what acquire has counted.
+// weigh corrects the charge once the message has been read; it is usually far smaller than acquire has charged.
 func (p *slot) weigh(size int) {
 	p.slots.change(p.failing, 0, size-p.bytes)
 	p.bytes = size
 }
 
-// release gives the slot back.
+// release releases the slot.
 func (p *slot) release() { p.slots.change(p.failing, -1, -p.bytes) }
 
 func (t *slots) change(failing bool, attempts, bytes int) {
 	t.mu.Lock()
 	t.count(failing, attempts, bytes)
 	t.mu.Unlock()
-	// An outbox that is called may not need the slot any more, and then the next one must be.
+	// An outbox that is called may not need the slot any more; then the next one is called.
 	for b := t.next(); b != nil; b = t.next() {
 		b.run()
 	}
 }
 
-// next takes the first outbox that would find a slot out of the queue.
+// next removes the first outbox that would get a slot from the queue.
 func (t *slots) next() *outbox {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Stopped is a project whose mail waits without being tried, until something changes in the files.
+// A Stopped is a project whose mail is not tried until something changes in the files.
 type Stopped struct {
 	ProjectID int64
-	Code      catalog.Code // SMTP_… where an attempt has shown that the config is no good; else why there is none to try
+	Code      catalog.Code // SMTP_… if an attempt has shown that the config does not work; else why there is none to try
 	Since     time.Time
 	Waiting   int // mails
 }

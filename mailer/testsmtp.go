@@ -11,15 +11,16 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A test is answered within testAnswer, the reply to the final dot included. Its SMTP session gets testTime; the rest is for the answer.
+// A test is answered within testAnswer, including the reply to the final dot. Its SMTP session gets testTime; the rest
+// is for the answer.
 const (
 	testAnswer = 15 * time.Second
 	testTime   = testAnswer - time.Second
 )
 
-// TestSMTP connects with the settings and sends one mail. What is wrong with them is a *catalog.Error SMTP_…, with the
-// report of how far it came; VALIDATION_ERROR where the request is no good. A test that passes closes the breaker of the
-// very same settings.
+// TestSMTP connects with the settings and sends one mail. A problem of the settings is a *catalog.Error SMTP_…, and the
+// report shows how far the test got; a bad request is VALIDATION_ERROR. A test that passes closes the breaker of the
+// same settings.
 func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error) {
 	report := TestReport{ToEmail: t.ToEmail}
 	if !m.begin() {
@@ -65,7 +66,7 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	report.Connected = aboutMail(o.Stage) || o.Class == smtp.Accepted
 	report.MailSent = o.Class == smtp.Accepted
 	if !report.MailSent {
-		report.Reply = o.Reply // not in the message, whose text is fixed: forms search it
+		report.Reply = o.Reply // not in the message, whose text is fixed because forms search it
 		e := &catalog.Error{Code: o.Code, Message: o.Message, Problems: o.Problems}
 		if late.Load() {
 			e.Message += fmt.Sprintf(" The stage %q did not end within the %s of a test.", testStage(&o), testTime)
@@ -76,7 +77,7 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	return report, nil
 }
 
-// works closes the breakers of a config that was seen to work.
+// works closes the breakers of a config that has just worked.
 func (m *Mailer) works(config fingerprint) {
 	m.mu.Lock()
 	var held []*outbox
@@ -91,7 +92,7 @@ func (m *Mailer) works(config fingerprint) {
 	}
 }
 
-// testStage names the stage that an attempt ended in. The look-up of the host has a name of its own here.
+// testStage names the stage in which an attempt ended. The look-up of the host has a name of its own here.
 func testStage(o *smtp.Outcome) string {
 	if o.Stage == smtp.StageDial && len(o.Took) > 0 && o.Took[len(o.Took)-1].Name == "dns" {
 		return "dns"

@@ -37,7 +37,7 @@ func TestSMTPTest(t *testing.T) {
 	if m := k.mails(); len(m) != 1 || m[0].from != "hello@acme.example" || m[0].to != "me@acme.example" {
 		t.Errorf("mails %+v", m)
 	}
-	// The message is one that forms can look for: what the server said stands apart.
+	// The message is fixed, so that forms can search it; the server's text is separate.
 	report, e = test("wrong", nil)
 	if e == nil || e.Code != smtp.CodeAuthFailed || report.Connected || report.MailSent || len(e.Problems) != 2 || report.Reply == "" ||
 		e.Message != "Authentication failed: the SMTP server rejected the username or password (535)" {
@@ -56,8 +56,8 @@ func TestSMTPTest(t *testing.T) {
 	}
 }
 
-// TestSMTPTestEndsInTime has a server that takes the message and says nothing then. A mail would wait ten minutes for it;
-// a test has somebody waiting, and is over with its time.
+// TestSMTPTestEndsInTime has a server that reads the message and then stays silent. A mail would wait ten minutes for
+// the reply; a test has a person waiting, and ends at its limit.
 func TestSMTPTestEndsInTime(t *testing.T) {
 	peer := newMute(t, ".")
 	r := newRig(t)
@@ -82,8 +82,8 @@ func TestSMTPTestEndsInTime(t *testing.T) {
 	}
 }
 
-// TestSMTPTestNamesTheStage has a server fall silent at each stage: the test ends within 15 s, whatever --mail-budget is, and
-// its message names the stage.
+// TestSMTPTestNamesTheStage has a server that goes silent at each stage: the test ends within 15 s, whatever
+// --mail-budget is, and its message names the stage.
 func TestSMTPTestNamesTheStage(t *testing.T) {
 	for _, c := range []struct {
 		stage  string

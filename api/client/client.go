@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// MaxParallel is how many calls at once keep their connections for the next ones.
+// MaxParallel is how many idle connections are kept, so that this many parallel calls reuse theirs.
 const MaxParallel = 64
 
-// Options say which service a Client asks. URL, Key and Timeout are needed.
+// Options say which service a Client calls. URL, Key and Timeout are required.
 type Options struct {
 	URL     string // as CleanURL returns it
 	Key     string // a platform key
@@ -22,17 +22,17 @@ type Options struct {
 
 	MailURL string // the mail API, as CleanURL returns it; "" is URL
 	MailKey string // its service token; "" is Key
-	NoMail  bool   // ask no mail API
+	NoMail  bool   // do not use the mail API
 }
 
 // A Client makes the calls of the API. Its methods may be called from any number of goroutines.
 type Client struct {
 	platform *service
-	mail     *service // nil: not asked
+	mail     *service // nil: not used
 
 	nestedOnly  atomic.Bool  // the service lacks the flat form of resolve
 	mailAnswers atomic.Bool  // the mail API has answered for a project
-	mailMisses  atomic.Int32 // the projects for which it did not
+	mailMisses  atomic.Int32 // the projects for which it has not
 }
 
 // New makes a Client. It opens no connection yet.
@@ -47,7 +47,7 @@ func New(o Options) *Client {
 	hide.add(o.MailKey)
 	httpClient := &http.Client{
 		Transport: transport, Timeout: o.Timeout,
-		// net/http would take the key along to wherever the redirect leads.
+		// A followed redirect would carry the key to its target.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	c := &Client{platform: &service{http: httpClient, base: o.URL, veil: hide, headers: map[string]string{"X-PLATFORM-KEY": o.Key}}}
@@ -65,16 +65,16 @@ func New(o Options) *Client {
 	return c
 }
 
-// serviceName is how the mail API knows its caller.
+// serviceName is the name under which the mail API knows this client.
 const serviceName = "fingerpost-cli"
 
 // URL is the service's address without a path.
 func (c *Client) URL() string { return c.platform.base }
 
-// Hide replaces a secret in the texts of all errors from now on: a server may repeat what it was sent.
+// Hide replaces a secret in the texts of all later errors, because a server may repeat what it was sent.
 func (c *Client) Hide(secret string) { c.platform.veil.add(secret) }
 
-// MailAsked reports whether the mail API is asked at all.
+// MailAsked reports whether the mail API is used.
 func (c *Client) MailAsked() bool { return c.mail != nil }
 
 // MailAnswers reports whether the mail API has answered for any project so far.

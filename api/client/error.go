@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An Error is an answer that is no success.
+// An Error is an answer that is not a success.
 type Error struct {
 	Method, Path string
 	Status       int
@@ -46,12 +46,12 @@ func Status(err error, statuses ...int) bool {
 	return errors.As(err, &e) && slices.Contains(statuses, e.Status)
 }
 
-// Absent reports whether err says that the service has no such call or object.
+// Absent reports whether err means that the service has no such call or object.
 func Absent(err error) bool {
 	return Status(err, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented)
 }
 
-// An IgnoredError is a success of the server after which fields are not as they were sent.
+// An IgnoredError is a success after which some fields are not as they were sent.
 type IgnoredError struct {
 	Fields []string // as files write them
 }
@@ -60,7 +60,7 @@ func (e *IgnoredError) Error() string {
 	return "the server answers success, but does not take over " + strings.Join(e.Fields, ", ")
 }
 
-// Printable replaces the characters that would act on a terminal.
+// Printable replaces the characters that would control a terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -70,7 +70,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// netError leaves out the whole address, which net/http puts into its errors.
+// netError drops the full address that net/http puts into its errors.
 func netError(method, path string, err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {

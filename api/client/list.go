@@ -10,7 +10,7 @@ import (
 // pageSize is the most that the API allows.
 const pageSize = 100
 
-// list reads a whole list, page by page where the server has pages. A list that changes meanwhile is read anew.
+// list reads a whole list, page by page if the server has pages. It starts again if the list changes between two pages.
 func (c *Client) list(ctx context.Context, path string) (rows []row, err error) {
 	const rounds = 3
 	for range rounds {
@@ -22,7 +22,7 @@ func (c *Client) list(ctx context.Context, path string) (rows []row, err error) 
 	return nil, fmt.Errorf("GET %s: the list changed while it was read, %d times: try again", path, rounds)
 }
 
-// pages reads all pages once. whole is false where the list has changed.
+// pages reads all pages once. whole is false if the list has changed between two pages.
 func (c *Client) pages(ctx context.Context, path string) (all []row, whole bool, err error) {
 	seen, total := map[string]bool{}, -1
 	for page := 1; ; page++ {
@@ -53,8 +53,8 @@ func (c *Client) pages(ctx context.Context, path string) (all []row, whole bool,
 	}
 }
 
-// InOrder calls get for 0 … n-1, up to parallel at once, and use with each result, one after the other and in order. It
-// holds no more than a few results beyond those in the making, and stops with the first error.
+// InOrder calls get for 0 … n-1, up to parallel at once, and calls use with each result, one after the other and in
+// order. It holds only a few results more than are being fetched, and stops at the first error.
 func InOrder[T any](ctx context.Context, parallel, n int, get func(ctx context.Context, i int) (T, error), use func(i int, v T) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

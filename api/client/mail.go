@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// enoughMisses is after how many projects a mail API that never answered counts as none.
+// enoughMisses is after how many projects without an answer the mail API counts as absent.
 const enoughMisses = 16
 
 func mailPath(project int64, rest string) string {

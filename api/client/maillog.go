@@ -43,8 +43,8 @@ type LogQuery struct {
 	Page, Limit          int  // from 1; 1 … MaxLogPage
 }
 
-// MailLog reads one page of a project's mail log. more reports whether there are further pages. A project without a mail
-// log is an *Error with status 404.
+// MailLog reads one page of a project's mail log. more reports whether there are further pages. A project without a
+// mail log is an *Error with status 404.
 func (c *Client) MailLog(ctx context.Context, project int64, q LogQuery) (entries []MailEntry, more bool, err error) {
 	v := url.Values{"page": {strconv.Itoa(q.Page)}, "limit": {strconv.Itoa(q.Limit)}}
 	for name, value := range map[string]string{"templateCode": q.Template, "toEmail": q.To, "status": q.Status} {

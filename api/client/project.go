@@ -11,30 +11,30 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Project is a project as a server has it, with its settings as they are in force.
+// A Project is a project as the server has it, with its effective settings.
 type Project struct {
 	catalog.ProjectConfig
-	// Flat: the settings hold what only the flat form of resolve tells, too.
+	// Flat: the settings include those that only the flat form of resolve returns.
 	Flat bool
 	// Mail: SMTP config and templates are known. Without it they are empty.
 	Mail bool
-	// JWTSecret: the server has one. It was not kept.
+	// JWTSecret: the server has a secret. Its value is not kept.
 	JWTSecret bool
 	Untold    Untold
 	// Shared are the default templates, which the server lists with each project.
 	Shared []catalog.Template
-	// Odd says for people what could not be understood.
+	// Odd lists, for people, what could not be understood.
 	Odd []string
 }
 
-// Untold are the fields of templates that a server does not tell, by code: a service may have no call for the bodies of
-// one, and no maxAge.
+// Untold are the fields of templates that a server does not return, by code: a service may have no call for a
+// template's bodies, and no maxAge.
 type Untold map[string][]string
 
-// Bodies reports whether the bodies of a template are not told.
+// Bodies reports whether the server does not return the template's bodies.
 func (u Untold) Bodies(code string) bool { return slices.Contains(u[code], "bodyHtml") }
 
-// Bodiless counts the templates whose bodies are not told.
+// Bodiless counts the templates whose bodies the server does not return.
 func (u Untold) Bodiless() (n int) {
 	for code := range u {
 		if u.Bodies(code) {
@@ -81,7 +81,7 @@ func (c *Client) ProjectBySlug(ctx context.Context, slug string) (catalog.Projec
 	return p, err
 }
 
-// Project reads all that belongs to one project of Projects.
+// Project reads everything that belongs to a project from Projects.
 func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, error) {
 	f := &Project{Untold: Untold{}}
 	f.Project = *p
@@ -126,8 +126,8 @@ func (c *Client) settings(ctx context.Context, project int64, rest string, field
 	return nil
 }
 
-// flat adds what only the flat form of resolve tells. It shows a project through its active domains only, and not while
-// the project is suspended.
+// flat adds what only the flat form of resolve returns. That form shows a project through its active domains only, and
+// not while the project is suspended.
 func (c *Client) flat(ctx context.Context, f *Project) error {
 	if c.nestedOnly.Load() || f.Project.Status == catalog.StatusSuspended {
 		return nil

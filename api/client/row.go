@@ -10,7 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The fields that each API has, besides id, uuid and owner. It neither tells nor takes what else files can say.
+// The fields that each API returns and accepts, besides id, uuid and owner. Other fields of the files are not in the
+// API.
 var (
 	projectFields  = []string{"name", "slug", "description", "status"}
 	domainFields   = []string{"domain", "primary", "active"}
@@ -24,7 +25,7 @@ var (
 		"passwordMinLength", "passwordRequireUppercase", "passwordRequireNumbers"}
 )
 
-// Fields names the fields that the API tells and takes of an object, besides id, uuid and owner.
+// Fields names the fields that the API returns and accepts of an object, besides id, uuid and owner.
 func Fields(kind catalog.Kind) []string {
 	switch kind {
 	case catalog.KindProject:
@@ -43,7 +44,7 @@ func Fields(kind catalog.Kind) []string {
 	return nil
 }
 
-// FlatFields names the fields of settings that only the flat form of resolve tells. No call takes them.
+// FlatFields names the settings that only the flat form of resolve returns. No call accepts them.
 func FlatFields(kind catalog.Kind) []string {
 	switch kind {
 	case catalog.KindServiceSettings:
@@ -57,7 +58,7 @@ func FlatFields(kind catalog.Kind) []string {
 // A row is one object as JSON.
 type row map[string]json.RawMessage
 
-// fill reads the fields that are named and present. Null leaves a field that cannot be null as it is.
+// fill reads the named fields that are present. Null leaves a field that is not nullable as it is.
 func (r row) fill(fields []catalog.Field, names []string) error {
 	for _, f := range fields {
 		raw, there := r[f.Name]

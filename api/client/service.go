@@ -34,9 +34,9 @@ const (
 	maxRetryPause  = 30 * time.Second
 )
 
-// call makes one request, reads data into into (nil: it is not read) and returns the page where there is one. It tries
-// again where the server asks for it (429, 503), and, but for POST, where the connection failed: each other call may be
-// made twice. body nil: none.
+// call makes one request, decodes the data into into (nil: the data is ignored) and returns the page if the answer has
+// one. It tries again if the server asks for it (429, 503) and, except for POST, after a failed connection; each call
+// but a POST may so be made twice. body nil: none.
 func (s *service) call(ctx context.Context, method, path string, body, into any) (meta *page, err error) {
 	return s.callAgain(ctx, method, path, body, into, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 }
@@ -74,13 +74,13 @@ func (s *service) callAgain(ctx context.Context, method, path string, body, into
 	}
 }
 
-// never as a pause says that there is no use in trying again.
+// never is the wait of an attempt that must not be repeated.
 const never time.Duration = -1
 
 // once makes one attempt. wait is how long to wait before the next: 0 leaves it to the caller.
 func (s *service) once(ctx context.Context, method, path string, payload []byte, into any) (meta *page, wait time.Duration, err error) {
 	if method != http.MethodGet {
-		ctx = context.WithoutCancel(ctx) // a change that has begun is not left half done; the client's time limit holds
+		ctx = context.WithoutCancel(ctx) // a change that has begun is not left half done; the client's timeout applies
 	}
 	var reader io.Reader
 	if payload != nil {
@@ -98,7 +98,7 @@ func (s *service) once(ctx context.Context, method, path string, payload []byte,
 	}
 	wait = 0
 	if method == http.MethodPost {
-		wait = never // nobody knows whether it was done
+		wait = never // the server may or may not have done it
 	}
 	res, err := s.http.Do(req)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *service) once(ctx context.Context, method, path string, payload []byte,
 	return meta, retryAfter(res.Header.Get("Retry-After")), err
 }
 
-// read takes the envelope apart.
+// read decodes the envelope.
 func (s *service) read(method, path string, res *http.Response, raw []byte, into any) (*page, error) {
 	if len(raw) > maxAnswerBytes {
 		return nil, fmt.Errorf("%s %s: the answer is larger than %d bytes", method, path, maxAnswerBytes)
@@ -160,7 +160,7 @@ func (s *service) read(method, path string, res *http.Response, raw []byte, into
 	return env.Meta, nil
 }
 
-// retryAfter reads a number of seconds or a date; 0 where there is none.
+// retryAfter parses a number of seconds or a date; 0 if there is none.
 func retryAfter(text string) time.Duration {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
 		return max(min(time.Duration(n)*time.Second, maxRetryPause), time.Millisecond)

@@ -13,8 +13,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// CreateProject makes a project with name, slug and description, and returns it as the server has it. All else of a new
-// project is the server's to choose.
+// CreateProject makes a project with name, slug and description, and returns it as the server has it. The server
+// chooses all other fields.
 func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog.Project, error) {
 	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, ownFields(p), []string{"name", "slug", "description"}, nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func remove(ctx context.Context, s *service, path, what string) error {
 	return err
 }
 
-// save creates or replaces. Services differ in the method.
+// save creates or replaces an object. Services differ in the method.
 func (c *Client) save(ctx context.Context, path string, fields []catalog.Field, names []string, more map[string]any) error {
 	_, err := write(ctx, c.mail, http.MethodPut, path, fields, names, more)
 	if Absent(err) {
@@ -117,7 +117,7 @@ func (c *Client) save(ctx context.Context, path string, fields []catalog.Field, 
 	return err
 }
 
-// write sends the named fields, and compares them with what the server has then.
+// write sends the named fields and compares them with the server's answer.
 func write(ctx context.Context, s *service, method, path string, fields []catalog.Field, names []string, more map[string]any) (row, error) {
 	body := map[string]any{}
 	for k, v := range more {
@@ -145,7 +145,7 @@ func write(ctx context.Context, s *service, method, path string, fields []catalo
 }
 
 // sameJSON reports whether a field of an answer is what was sent; some forms of the API write enums in lower case. A
-// value that cannot be read says nothing about whether the field was taken over, and counts as the same.
+// value that cannot be read counts as the same: it does not show whether the field was taken over.
 func sameJSON(raw json.RawMessage, sent any) bool {
 	got := reflect.New(reflect.TypeOf(sent).Elem())
 	if json.Unmarshal(raw, got.Interface()) != nil || reflect.DeepEqual(got.Interface(), sent) {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// skippedBody is the longest body that is read and dropped after an answer that did not need it; behind a longer one
-// the connection is closed.
+// skippedBody is the longest body, in bytes, that is read and dropped after an answer that did not need it. If the body
+// is longer, the connection is closed instead.
 const skippedBody = 64 << 10
 
 // bodyPiece is how much of a chunked body is read at once, in bytes.
@@ -15,7 +15,7 @@ const bodyPiece = 4 << 10
 
 var continueLine = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
-// A bodyCharge is what one connection's present request has taken of the budget.
+// A bodyCharge is what a connection's current request has charged to the budget.
 type bodyCharge struct {
 	budget Budget
 	key    string
@@ -33,7 +33,7 @@ func (b *bodyCharge) add(n int64) error {
 	return err
 }
 
-// release gives the charge back. It may be called more than once.
+// release returns the charge. It may be called more than once.
 func (b *bodyCharge) release() {
 	if b.bytes > 0 {
 		b.budget.Give(b.key, b.bytes)
@@ -41,13 +41,13 @@ func (b *bodyCharge) release() {
 	*b = bodyCharge{}
 }
 
-// ChargeBody makes the present request's body count for the key.
+// ChargeBody makes the current request's body count for the key.
 func (c *Conn) ChargeBody(budget Budget, key string) { c.charge = bodyCharge{budget: budget, key: key} }
 
-// ReleaseBody takes the charge back: the body is not in memory any more. It may be called more than once.
+// ReleaseBody ends the charge once the body is no longer in memory. It may be called more than once.
 func (c *Conn) ReleaseBody() { c.charge.release() }
 
-// ReadBody reads the present message's body. Its error is a *Refusal or the budget's.
+// ReadBody reads the current message's body. Its error is a *Refusal or the budget's.
 func (c *Conn) ReadBody() ([]byte, error) {
 	length, limit := c.in.scan.length, int64(c.gate.limits.BodyBytes)
 	switch {
@@ -106,7 +106,7 @@ func (c *Conn) readChunks(limit int64) ([]byte, error) {
 	}
 }
 
-// cutBody is what a read error within a body means to the caller.
+// cutBody returns the Refusal for a read error within a body.
 func cutBody(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return RefuseSlow
@@ -118,9 +118,9 @@ func (c *Conn) expectsContinue() bool {
 	return foldEqual(HeadValue(c.head, "expect"), []byte("100-continue"))
 }
 
-// SettleBody decides, after an answer to a message whose body was not read, whether the connection can go on. A body that
-// has come already is dropped now, and a short one that follows a success with the next read. In all other cases the
-// client may have stopped sending, or may send for long.
+// SettleBody decides whether the connection can carry another message after an answer to one whose body was not read. A
+// body that has arrived already is dropped now, and a short one that follows a success is dropped by the next read. In
+// all other cases the connection ends: the client may have stopped sending, or may send for a long time.
 func (c *Conn) SettleBody(succeeded bool) (goesOn bool) {
 	switch {
 	case !c.unfinished():
@@ -135,8 +135,8 @@ func (c *Conn) SettleBody(succeeded bool) (goesOn bool) {
 	return succeeded && c.in.left <= skippedBody
 }
 
-// skipBody reads the rest of an answered message and drops it. It fails as a client that has hung up does: there is
-// nothing more to answer.
+// skipBody reads the rest of an answered message and drops it. It fails like a client that has hung up, because there
+// is nothing more to answer.
 func (c *Conn) skipBody() error {
 	piece := make([]byte, bodyPiece)
 	for skipped := 0; skipped <= 2*skippedBody; {

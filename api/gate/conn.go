@@ -15,49 +15,49 @@ const (
 	// bytes in it resets the connection, and the reset can overtake the answer.
 	lingerTime  = time.Second
 	lingerBytes = 8 << 20
-	// keptHead is the largest buffer that an idle connection keeps.
+	// keptHead is the largest buffer, in bytes, that an idle connection keeps.
 	keptHead = 4 << 10
 )
 
-// A Conn stands between a peer and the HTTP library: it hands over one strictly framed message at a time and nothing
-// behind a message that it refuses. Read, Write and the methods about messages and bodies are for the goroutine that
-// serves the connection; Close and Abort may be called from any.
+// A Conn stands between a peer and the HTTP library. It passes one strictly framed message at a time, and nothing after
+// a message that it refuses. Only the goroutine that serves the connection may call Read, Write and the methods about
+// messages and bodies; any goroutine may call Close and Abort.
 type Conn struct {
-	net.Conn          // the peer, through TLS where there is some
-	raw      net.Conn // the socket below
+	net.Conn          // the peer, through TLS if the listener has TLS
+	raw      net.Conn // the socket under TLS
 	gate     *Gate
 	peer     netip.Addr // the IPv4 address, or the /64 of the IPv6 address; invalid for a Unix socket
 	resolver Resolver   // nil: there is no fast path
 	times    deadlines
 
-	// State is the listener's owner's, made by ListenerOptions.Attach. The gate does not look at it.
+	// State belongs to the listener's owner; ListenerOptions.Attach makes it. The gate does not look at it.
 	State any
 
 	in       reading
 	question Question // scratch of the fast path
 	refused  *Refusal // sticky: what was wrong with the last message
-	head     []byte   // the present message's head, as far as it came: the library's memory, or kept
-	kept     []byte   // our own, for a head whose place the library may fill with something else
+	head     []byte   // the current message's head as far as it came: the library's memory, or kept
+	kept     []byte   // our own copy of a head, if the library may overwrite its memory
 
-	spoke   atomic.Bool  // the first byte has come
-	known   atomic.Bool  // a good key has come
+	spoke   atomic.Bool  // the first byte has arrived
+	known   atomic.Bool  // the peer has sent a good key
 	active  atomic.Int64 // about when it last began to wait for a request, see Gate.now
 	lingers atomic.Bool  // the client may still be sending
 	life    life
-	charge  bodyCharge // of the present request
+	charge  bodyCharge // of the current request
 }
 
-// reading is where a Conn stands in its input.
+// reading is the state of a Conn's input.
 type reading struct {
 	scan   headScan
 	chunks chunkScan
 	coded  bool   // a chunked body has not been read to its end
 	left   int64  // bytes of any other body that have not been read
-	held   []byte // has been read from the peer and belongs behind what was handed over
+	held   []byte // read from the peer, follows what the library has got
 }
 
-// Read hands over the head of the next message and drops what is left of the present message's body. After a refusal it
-// first hands over one byte, because the library closes without an answer when it has none, and then the refusal.
+// Read returns the head of the next message, after dropping what is left of the current message's body. After a refusal
+// it first returns one byte and then the refusal, because the library closes without an answer if it has read nothing.
 func (c *Conn) Read(p []byte) (int, error) {
 	switch {
 	case c.refused != nil:
@@ -88,7 +88,7 @@ func (c *Conn) readHead(p []byte) (int, error) {
 		n, err := c.readSocket(p)
 		if n == 0 {
 			if errors.Is(err, os.ErrDeadlineExceeded) || c.life.over() {
-				err = io.EOF // no part of a request has come: there is nothing to answer
+				err = io.EOF // no part of a request has arrived: there is nothing to answer
 			}
 			return 0, err
 		}
@@ -116,7 +116,7 @@ func (c *Conn) readHead(p []byte) (int, error) {
 	}
 }
 
-// gatherHead is readHead for a head that comes in pieces or came behind another message.
+// gatherHead is readHead for a head that arrives in pieces or together with an earlier message.
 func (c *Conn) gatherHead(p []byte) (int, error) {
 	for {
 		end, bad := c.in.scan.feed(c.in.held)
@@ -147,15 +147,15 @@ func (c *Conn) gatherHead(p []byte) (int, error) {
 	}
 }
 
-// beginMessage takes note of the message whose head is got[:end] and returns end; what is behind the head is held back:
-// the body is for the handler, and the library never has two messages at once.
+// beginMessage starts the message whose head is got[:end], and returns end. The bytes after the head are held back: the
+// body is for the handler, and the library never gets two messages at once.
 func (c *Conn) beginMessage(got []byte, end int) (int, error) {
 	if !c.life.hand() {
 		return 0, io.EOF
 	}
 	scan := &c.in.scan
 	if len(got) == end && !scan.hasBody() {
-		c.head = got // the library reads no further before it has answered
+		c.head = got // the library reads nothing more before it has answered
 		c.times.endMessage()
 		return end, nil
 	}
@@ -176,10 +176,10 @@ func (c *Conn) endMessage() {
 	c.times.endMessage()
 }
 
-// unfinished reports whether a part of the present message's body has not been read.
+// unfinished reports whether a part of the current message's body has not been read.
 func (c *Conn) unfinished() bool { return c.in.coded || c.in.left > 0 }
 
-// refuse makes bad the last word on this connection. seen is what came of the message.
+// refuse ends the connection with the refusal bad. seen is the part of the message that has arrived.
 func (c *Conn) refuse(p, seen []byte, bad *Refusal) (int, error) {
 	if !c.life.hand() {
 		return 0, io.EOF
@@ -198,7 +198,7 @@ func (c *Conn) keepHead(head []byte) {
 	c.head = c.kept
 }
 
-// take reads what is held first, then from the peer.
+// take reads from held first, then from the peer.
 func (c *Conn) take(p []byte) (int, error) {
 	if len(c.in.held) == 0 {
 		return c.readSocket(p)
@@ -218,7 +218,7 @@ func (c *Conn) hold(b []byte) {
 	c.in.held = append(c.in.held, b...)
 }
 
-// holdBefore puts b in front of what is held. It copies: b is the library's memory.
+// holdBefore puts a copy of b in front of held, because b is the library's memory.
 func (c *Conn) holdBefore(b []byte) {
 	if len(b) > 0 {
 		c.in.held = append(append(make([]byte, 0, len(b)+len(c.in.held)), b...), c.in.held...)

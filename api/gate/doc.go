@@ -10,8 +10,8 @@
 //     handler would send. Measured at 64 connections, in ratio to bare fasthttp: 1.21 times the requests a second, and
 //     0.89 times without the fast path.
 //
-// A Gate counts the connections of any number of Listeners. What is accepted is a *Conn; its State belongs to the
-// owner of the Listener, which also implements Resolver and Budget. The gate knows no server, no keys and no error codes: a
+// A Gate counts the connections of any number of Listeners. What is accepted is a *Conn; its State belongs to the owner
+// of the Listener, which also implements Resolver and Budget. The gate knows no server, no keys and no error codes: a
 // Refusal says what is wrong with a message, and the owner decides how to answer it.
 //
 // On Linux, sockets are read and written with raw system calls (rawio_linux.go). Elsewhere package net does that.

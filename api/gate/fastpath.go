@@ -9,25 +9,25 @@ import (
 // ResolvePath is the path of plain resolve requests.
 const ResolvePath = "/api/platform/projects/resolve"
 
-// PlainQuestion is how nearly every request for resolve begins.
+// PlainQuestion is the beginning of nearly every resolve request.
 const PlainQuestion = "GET " + ResolvePath + "?domain="
 
-// A Question is a plain resolve request. Its slices are valid within AnswerPlain.
+// A Question is a plain resolve request. Its slices are valid during AnswerPlain.
 type Question struct {
-	Domain []byte // as it is spelled
+	Domain []byte // as the client spelled it
 	Key    []byte // the value of X-Platform-Key
-	ETags  []byte // the value of If-None-Match, nil where there is none
-	ID     []byte // the value of X-Request-Id, nil where there is none
+	ETags  []byte // the value of If-None-Match, nil if there is none
+	ID     []byte // the value of X-Request-Id, nil if there is none
 }
 
 // headFields are what the fast path needs of a request's header. The slices belong to the head.
 type headFields struct {
-	key, etags, id []byte // the values of X-Platform-Key, If-None-Match and X-Request-Id; nil where there is none
-	hosts          int8   // how many
-	odd            bool   // something is not plain: the library decides
+	key, etags, id []byte // the values of X-Platform-Key, If-None-Match and X-Request-Id; nil if absent
+	hosts          int8   // number of Host fields
+	odd            bool   // something is not plain, so the library has to decide
 }
 
-// note takes up a header field. Names are compared in the usual spellings; a field in another one makes the request odd.
+// note records a header field. It compares names in the usual spellings only; another spelling makes the request odd.
 func (f *headFields) note(name, value []byte) {
 	value = trimSpace(value)
 	if !printable(value) {
@@ -50,7 +50,7 @@ func (f *headFields) note(name, value []byte) {
 		"User-Agent", "user-agent", "Traceparent", "traceparent", "Tracestate", "tracestate",
 		"X-Forwarded-For", "x-forwarded-for", "X-Forwarded-Host", "x-forwarded-host",
 		"X-Forwarded-Proto", "x-forwarded-proto", "X-Real-IP", "X-Real-Ip", "x-real-ip":
-		// resolve does not depend on them
+		// resolve does not depend on these fields
 	default:
 		f.odd = true
 	}
@@ -61,7 +61,7 @@ func (f *headFields) once(field *[]byte, value []byte) {
 	*field = value
 }
 
-// printable reports whether b is ASCII without control characters. It may say no for what is.
+// printable reports whether b is ASCII without control characters. It may return false for a b that is.
 func printable(b []byte) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for len(b) >= 8 {
@@ -84,7 +84,7 @@ func hostByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
 }
 
-// plainHost reports whether b is a name or an IPv4 address, and perhaps a port.
+// plainHost reports whether b is a host name or an IPv4 address, with or without a port.
 func plainHost(b []byte) bool {
 	n := 0
 	for n < len(b) && hostByte(b[n]) {
@@ -105,8 +105,9 @@ func plainHost(b []byte) bool {
 	return b[n] == ':' && len(port) > 0 && (len(port) < 5 || len(port) == 5 && string(port) <= "65535")
 }
 
-// plainDomain returns the query's domain, as it is spelled, where the request line is that of a plain question, else
-// nil. A value with escapes or more parameters is no host name, so the resolver refuses it and the handler takes over.
+// plainDomain returns the query's domain as the client spelled it if the request line is that of a plain question, else
+// nil. A value with escapes or further parameters is no host name, so the resolver refuses it and the handler takes
+// over.
 func plainDomain(head []byte) []byte {
 	if len(head) < len(PlainQuestion) || string(head[:len(PlainQuestion)]) != PlainQuestion {
 		return nil
@@ -119,8 +120,7 @@ func plainDomain(head []byte) []byte {
 	return value[:end]
 }
 
-// takeFastPath answers the message that has come in, which is a whole head without a body, if that can be done here. An
-// error is the connection's.
+// takeFastPath answers a whole head without a body, if the fast path can. An error is an error of the connection.
 func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
 	f := &c.in.scan.fields
 	if c.resolver == nil || !c.times.served || f.odd || f.hosts != 1 || f.key == nil {

@@ -2,19 +2,19 @@ package gate
 
 import "bytes"
 
-// A headScan checks the head of one request (request line, header lines, empty line) while it arrives and finds out how
-// long the body is. It is stricter than the HTTP library and than RFC 9112 needs: what two parsers might read in two
-// ways is refused, so that no proxy in front can be led to see other messages than this server (api/README.md, Answers).
+// A headScan checks the head of a request (request line, header lines, empty line) while it arrives, and finds the
+// body's length. It is stricter than the HTTP library and RFC 9112: it refuses what two parsers might read in two ways,
+// so that a proxy in front cannot be made to see other messages than this server (api/README.md, Answers).
 //
-// What the library itself refuses (bytes that names and values cannot have, a missing or repeated Host) is left to it.
+// The library itself refuses bytes that names and values cannot have, and a missing or repeated Host.
 type headScan struct {
 	at      int   // start of the first line that has not been checked
 	length  int64 // Content-Length, -1 when there is none
-	begun   bool  // the request line has been seen
+	begun   bool  // the request line has been read
 	blank   bool  // an empty line before the request line has been skipped
 	http10  bool
 	chunked bool
-	keys    uint8 // how many lines name X-Platform-Key: counting them here spares resolve a walk over all headers
+	keys    uint8 // how many lines name X-Platform-Key: counted here so that resolve need not walk all headers
 	fields  headFields
 }
 
@@ -24,15 +24,15 @@ var (
 	headCoding = []byte("transfer-encoding")
 )
 
-// hasBody reports whether a body belongs to the message whose head is complete.
+// hasBody reports whether the message whose head is complete has a body.
 func (h *headScan) hasBody() bool { return h.chunked || h.length > 0 }
 
-// feed looks at b, which holds the head from its first byte on as far as it has arrived; each call gets at least the
-// bytes of the one before. It returns the head's length once it is complete, 0 while it is not.
+// feed scans b, the head from its first byte as far as it has arrived; each call gets at least the bytes of the call
+// before. It returns the head's length once the head is complete, and 0 before.
 func (h *headScan) feed(b []byte) (end int, bad *Refusal) {
 	if h.at == 0 {
 		if len(b) > 0 && b[0] != '\r' && (b[0] < 'A' || b[0] > 'Z') {
-			return 0, refuseRequestLine // a TLS hello or the like, which may never have a line end
+			return 0, refuseRequestLine // such as a TLS hello, which may never have a line end
 		}
 		h.length = -1
 	}
@@ -65,8 +65,8 @@ func (h *headScan) feed(b []byte) (end int, bad *Refusal) {
 	}
 }
 
-// requestLine checks the version; the library checks method and target. One empty line before it is let pass, as RFC
-// 9112, 2.2 asks for.
+// requestLine checks the version; the library checks method and target. One empty line before the request line is
+// accepted, as RFC 9112, 2.2 recommends.
 func (h *headScan) requestLine(line []byte) *Refusal {
 	if len(line) == 0 && !h.blank {
 		h.blank = true
@@ -120,7 +120,7 @@ func (h *headScan) headerLine(line []byte) *Refusal {
 	return nil
 }
 
-// parseLength reads plain decimal digits; more than 18 of them are no length that anyone means.
+// parseLength reads plain decimal digits, 18 of them at most.
 func parseLength(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > 18 {
 		return 0, false
@@ -134,7 +134,7 @@ func parseLength(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// foldEqual compares b with lower, which is in lower case, without regard to ASCII case.
+// foldEqual compares b with lower, which is in lower case, ignoring ASCII case.
 func foldEqual(b, lower []byte) bool {
 	if len(b) != len(lower) {
 		return false
@@ -160,10 +160,10 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// A chunkScan follows a chunked body to its end. Chunk extensions and trailer fields are refused: nobody needs them
+// A chunkScan follows a chunked body to its end. It refuses chunk extensions and trailer fields: no client needs them
 // here, and the library would merge trailer fields into the header.
 type chunkScan struct {
-	left   int64 // bytes of the present chunk's data, or its size while that is being read
+	left   int64 // bytes of the current chunk's data, or its size while that is being read
 	digits int8
 	step   chunkStep
 }
@@ -180,7 +180,7 @@ const (
 	chunkLastLF
 )
 
-// announced is how much of the present chunk's data has not come.
+// announced returns how much of the current chunk's data has not arrived.
 func (s *chunkScan) announced() int64 {
 	if s.step == chunkBytes {
 		return s.left
@@ -232,7 +232,7 @@ func (s *chunkScan) feed(b []byte, data *[]byte) (n int, done bool, bad *Refusal
 	return n, false, nil
 }
 
-// afterLine moves on from the end of a size line or of a chunk's data.
+// afterLine moves on after a size line or a chunk's data.
 func (s *chunkScan) afterLine() {
 	switch {
 	case s.step == chunkLF:
@@ -244,7 +244,7 @@ func (s *chunkScan) afterLine() {
 	}
 }
 
-// hexDigit is the value of c as a hexadecimal digit, or -1.
+// hexDigit returns the value of c as a hexadecimal digit, or -1.
 func hexDigit(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
@@ -257,7 +257,7 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// HeadValue is the value of the first header line with the lower-case name, or nil.
+// HeadValue returns the value of the first header line with this lower-case name, or nil.
 func HeadValue(head []byte, name string) []byte {
 	for len(head) > 0 {
 		var line []byte

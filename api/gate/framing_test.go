@@ -33,8 +33,8 @@ func BenchmarkFraming(b *testing.B) {
 	}
 }
 
-// FuzzFraming cuts a message at two places. What the gate makes of it does not depend on where it was cut, and a head
-// that it accepts means the same to net/http.
+// FuzzFraming cuts a message at two places. The gate's result does not depend on the cuts, and a head that it accepts
+// means the same to net/http.
 func FuzzFraming(f *testing.F) {
 	for _, seed := range []string{
 		benchHead,
@@ -75,7 +75,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// fuzzChunks compares the data and the end of a chunked body that the gate accepts with what net/http makes of it.
+// fuzzChunks compares the data and the end of a chunked body that the gate accepts with net/http's.
 func fuzzChunks(t *testing.T, body []byte, cut int) {
 	cut = min(cut, len(body))
 	var whole, parts chunkScan

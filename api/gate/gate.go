@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Limits bound what peers can take of the gate.
+// Limits bound what peers can use of the gate.
 type Limits struct {
 	HeaderBytes  int           // request line and header
 	BodyBytes    int           // of one request
 	Read         time.Duration // from the first byte of a request to its last
-	Write        time.Duration // of an answer; a long one gets more as it is taken (16 KiB/s)
+	Write        time.Duration // of an answer; a long one gets more time while the client reads it (16 KiB/s)
 	Idle         time.Duration // between two requests
 	Conns        int           // in total
 	ConnsPerPeer int           // per IPv4 address and per IPv6 /64, not for Unix sockets
 }
 
-// slack is how much early a deadline may fall, see deadlines.
+// slack is how early a deadline may be, see deadlines.
 func (l *Limits) slack() time.Duration {
 	return min(time.Second, min(l.Read, l.Write, l.Idle)/8)
 }
 
-// A Resolver answers plain resolve requests in the place of the HTTP library.
+// A Resolver answers plain resolve requests instead of the HTTP library.
 type Resolver interface {
-	// AnswerPlain returns the whole response to q, or nil where the HTTP library has to take the request. The response
-	// is the Resolver's memory; it is written out before the next call for c.
+	// AnswerPlain returns the whole response to q, or nil to leave the request to the HTTP library. The response is the
+	// Resolver's memory; the gate writes it before the next call for c.
 	AnswerPlain(c *Conn, q *Question) (response []byte)
 }
 
@@ -41,7 +41,7 @@ type Gate struct {
 	limits   Limits
 	begun    time.Time     // has a monotonic reading: a jump of the wall clock changes nothing
 	slots    chan struct{} // holds one token per open connection
-	stopping atomic.Bool   // no connection may wait for a request any more
+	stopping atomic.Bool   // no connection may wait for another request
 
 	mu    sync.Mutex // guards what follows
 	conns map[*Conn]struct{}
@@ -61,19 +61,19 @@ func New(limits Limits) *Gate {
 	}
 }
 
-// now is the time since the Gate was made.
+// now returns the time since the Gate was made.
 func (g *Gate) now() time.Duration { return time.Since(g.begun) }
 
-// Open is the number of connections.
+// Open returns the number of connections.
 func (g *Gate) Open() int { return len(g.slots) }
 
 // Stopping reports whether Stop was called.
 func (g *Gate) Stopping() bool { return g.stopping.Load() }
 
-// Stop cuts the connections that have sent nothing yet, and keeps the others from waiting for another request.
-// Those that wait already are the library's to close; the silent ones it takes for busy.
+// Stop cuts the connections that have sent nothing yet, and keeps the others from waiting for another request. The
+// library closes those that wait already; it takes the silent ones for busy.
 func (g *Gate) Stop() {
-	g.stopping.Store(true) // before the look: see Conn.readHead for the other half
+	g.stopping.Store(true) // before killWhere: Conn.readHead relies on this order
 	g.killWhere(func(c *Conn) bool { return !c.spoke.Load() })
 }
 

@@ -2,33 +2,34 @@ package gate
 
 import "sync/atomic"
 
-// A life is the state of a Conn. It decides whether the connection may be closed now: the library takes one in the fast
-// path for idle, and the gate closes quiet ones to make room; neither may cut off an answer.
+// A life is the state of a Conn. It decides whether the connection may be closed now. The library takes a connection in
+// the fast path for idle, and the gate closes quiet connections to make room; neither may cut off an answer.
 type life struct{ state atomic.Int32 }
 
 const (
 	waits   int32 = iota // for a request, or for the rest of its head
 	handed               // the library or a handler has a request
-	answers              // the fast path has one
+	answers              // the fast path is writing an answer
 	closed
 )
 
-// wait reports false where the connection has been closed.
+// wait moves to waits. It returns false if the connection has been closed.
 func (l *life) wait() bool { return l.state.CompareAndSwap(handed, waits) || l.state.Load() == waits }
 
-// hand reports false where the connection has been closed.
+// hand moves to handed. It returns false if the connection has been closed.
 func (l *life) hand() bool { return l.state.CompareAndSwap(waits, handed) }
 
-// beginAnswer reports false where the connection has been closed.
+// beginAnswer moves to answers. It returns false if the connection has been closed.
 func (l *life) beginAnswer() bool { return l.state.CompareAndSwap(waits, answers) }
 
-// endAnswer reports false where the connection has been closed meanwhile, which is left to the caller.
+// endAnswer moves back to waits. It returns false if the connection was closed during the answer; the caller then
+// closes it.
 func (l *life) endAnswer() bool { return l.state.CompareAndSwap(answers, waits) }
 
-// revive makes a connection that was closed meanwhile what it was, for a request that is still to be answered.
+// revive undoes a close that came during the fast path, because a request still has to be answered.
 func (l *life) revive() { l.state.Store(waits) }
 
-// close reports whether there is something to close now.
+// close reports whether the caller has to close the socket now.
 func (l *life) close() bool {
 	was := l.state.Swap(closed)
 	return was == waits || was == handed

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// The pauses after an Accept that failed for want of descriptors or memory.
+// The pauses after an Accept that failed because descriptors or memory ran out.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// ListenerOptions say what connections of a Listener get.
+// ListenerOptions say what a Listener's connections get.
 type ListenerOptions struct {
 	TLS      *tls.Config       // nil: none
-	Resolver Resolver          // of the fast path; nil: there is none
+	Resolver Resolver          // for the fast path; nil: there is none
 	Attach   func(*Conn) any   // makes the State of a new connection; nil: it has none
-	Paused   func(cause error) // is told when accepting pauses; nil: nobody is
+	Paused   func(cause error) // called when accepting pauses; may be nil
 }
 
-// A Listener admits connections. Its Accept fails only when it has been closed or the socket is broken for good: the
-// HTTP library gives up on the first error, and the port would stay deaf for ever.
+// A Listener admits connections. Its Accept fails only if the Listener is closed or the socket fails for good: the HTTP
+// library stops serving at the first error.
 type Listener struct {
 	net.Listener
 	gate    *Gate
@@ -34,7 +34,7 @@ type Listener struct {
 	once    sync.Once
 }
 
-// Listener makes a Listener of ln, which it owns.
+// Listener makes a Listener from ln, and owns it.
 func (g *Gate) Listener(ln net.Listener, o ListenerOptions) *Listener {
 	return &Listener{Listener: ln, gate: g, options: o, closing: make(chan struct{})}
 }
@@ -52,7 +52,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			times: deadlines{limits: limits, slack: limits.slack()},
 		}
 		if l.options.TLS != nil {
-			// The handshake runs with the first read, under its deadline and off this goroutine.
+			// The handshake runs in the first read, under its deadline and in the connection's goroutine.
 			c.Conn = tls.Server(raw, l.options.TLS)
 		} else {
 			c.Conn = newRawConn(raw)
@@ -67,7 +67,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// acceptRaw retries what may pass: a peer that hung up in the queue, no descriptors, no memory.
+// acceptRaw retries errors that pass: a peer that hung up in the queue, no descriptors, no memory.
 func (l *Listener) acceptRaw() (net.Conn, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		raw, err := l.Listener.Accept()
@@ -109,7 +109,7 @@ func (l *Listener) Close() (err error) {
 	return err
 }
 
-// PeerAddr is the network of a peer's address, invalid for a Unix socket.
+// PeerAddr returns the network of a peer's address, invalid for a Unix socket.
 func PeerAddr(a net.Addr) netip.Addr {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -119,7 +119,7 @@ func PeerAddr(a net.Addr) netip.Addr {
 	return Network(addr.Unmap())
 }
 
-// Network is what one customer has of an address: all of it in IPv4, a /64 in IPv6.
+// Network returns the network that one customer has: the whole address in IPv4, the /64 in IPv6.
 func Network(addr netip.Addr) netip.Addr {
 	if !addr.Is6() {
 		return addr

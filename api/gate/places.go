@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// A part of the places, one of keptShare, is kept for peers that have sent a good key within goodFor.
+	// One of keptShare places is kept for peers that have sent a good key within goodFor.
 	keptShare    = 8
 	goodFor      = time.Hour
 	maxGoodPeers = 1024
-	// evictedShare of all places are freed at once, since finding them takes a look at all connections.
+	// evictedShare: one in so many places is freed at once, because an eviction looks at all connections.
 	evictedShare = 64
-	// longIdle is the time after which an idle connection of a good peer makes room for anybody: a new client has no other
-	// way to show its key.
+	// longIdle is the time after which an idle connection of a good peer makes room for any peer: a new client has no
+	// other way to show its key.
 	longIdle = 10 * time.Second
-	// roomEvery is how often a connection that waits for a place looks for one to take.
+	// roomEvery is how often a connection that waits for a place tries to evict another.
 	roomEvery = 50 * time.Millisecond
 )
 
-// enter gives c a place. Where places are short it first closes quiet connections. It waits while all places are taken,
-// and reports false where c's address has too many of them, where only the kept ones are left and the address is not
-// known to have a good key, and when closing is closed.
+// enter gives c a place. If places are short it first closes quiet connections. It waits while all places are taken. It
+// returns false if c's address has too many places, if only the kept ones are left and the address has no good key, or
+// when closing is closed.
 func (g *Gate) enter(c *Conn, closing <-chan struct{}) bool {
 	if !g.count(c) {
 		return false
@@ -38,7 +38,7 @@ func (g *Gate) enter(c *Conn, closing <-chan struct{}) bool {
 	return true
 }
 
-// leave gives c's place back.
+// leave returns c's place.
 func (g *Gate) leave(c *Conn) {
 	if c.known.Load() {
 		g.remember(c.peer)
@@ -50,7 +50,7 @@ func (g *Gate) leave(c *Conn) {
 	<-g.slots
 }
 
-// count counts c's address, unless it has enough.
+// count counts c's address. It returns false if the address has reached its limit.
 func (g *Gate) count(c *Conn) bool {
 	if !c.peer.IsValid() {
 		return true
@@ -99,8 +99,9 @@ func (g *Gate) place(c *Conn, closing <-chan struct{}) bool {
 	}
 }
 
-// evict closes some connections that have no request: those that have sent nothing first, then those that are idle or in
-// the middle of a head, the longest idle first. Idle ones of good peers come last, for a good peer or after longIdle.
+// evict closes some connections that have no request: first those that have sent nothing, then idle ones and those in
+// the middle of a head, the longest idle first. Idle connections of good peers come last, and only for a good peer or
+// after longIdle.
 func (g *Gate) evict(good bool) (evicted int) {
 	type candidate struct {
 		c      *Conn
@@ -147,7 +148,7 @@ func (g *Gate) Welcome(c *Conn) {
 	}
 }
 
-// remember makes peer a good one for goodFor. With too many of them, the one goes whose key was seen
+// remember makes peer a good one for goodFor. If there are too many good peers, it forgets the one whose key was seen
 // longest ago.
 func (g *Gate) remember(peer netip.Addr) {
 	if !peer.IsValid() {
@@ -173,7 +174,8 @@ func (g *Gate) isGood(peer netip.Addr) bool {
 	return g.goodLocked(peer)
 }
 
-// goodLocked reports whether peer is a good one; the caller holds mu. Unix sockets are for programs of this machine.
+// goodLocked reports whether peer is a good one. Unix sockets are always good: they are for programs of this machine.
+// The caller holds mu.
 func (g *Gate) goodLocked(peer netip.Addr) bool {
 	if !peer.IsValid() {
 		return true

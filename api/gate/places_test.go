@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A peerListener accepts a connection from each address that it is told.
+// A peerListener accepts connections from the addresses that it is given.
 type peerListener struct {
 	net.Listener
 	from   chan string
@@ -33,7 +33,7 @@ func (l peerListener) Accept() (net.Conn, error) {
 	return &peerConn{addr: addr, closed: l.closed}, nil
 }
 
-// peers is an admission behind a listener. admit returns a connection from ip, nil where it gets no place.
+// peers returns an admission behind a listener. admit returns a connection from ip, nil if it gets no place.
 func peers(t *testing.T, limits Limits) (a *Gate, admit func(ip string) *Conn) {
 	a = New(limits)
 	raw := peerListener{from: make(chan string), closed: make(chan string, 1000)}
@@ -81,7 +81,7 @@ func TestConnectionsPerNetwork(t *testing.T) {
 	}
 }
 
-// The last places are for peers that have sent a good key lately, also where all others are busy.
+// The last places are for peers that have sent a good key recently, even if all others are busy.
 func TestPlacesAreKeptForGoodPeers(t *testing.T) {
 	a, admit := peers(t, Limits{Conns: 64, ConnsPerPeer: 64})
 	a.remember(netip.MustParseAddr("198.51.100.1"))
@@ -106,7 +106,7 @@ func TestPlacesAreKeptForGoodPeers(t *testing.T) {
 	}
 }
 
-// A client that has yet to show its key gets in where all places have connections of good peers that are long idle.
+// A client that has yet to show its key gets in if connections of good peers have been idle for long.
 func TestLongIdleConnectionsMakeRoom(t *testing.T) {
 	a, admit := peers(t, Limits{Conns: 64, ConnsPerPeer: 64})
 	a.remember(netip.MustParseAddr("198.51.100.1"))

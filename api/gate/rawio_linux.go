@@ -8,20 +8,20 @@ import (
 	"unsafe"
 )
 
-// A rawConn reads from and writes to a socket without telling Go's scheduler of each system call. The socket never
-// blocks, so the call is short and there is nothing to tell. Measured at 35,000 resolve requests a second: 0.82 of the CPU
-// of bare fasthttp, 1.02 without it. The runtime still does the waiting, with its deadlines. One goroutine may read while
-// another writes.
+// A rawConn reads from and writes to a socket without announcing each system call to Go's scheduler. The socket is
+// non-blocking, so each call is short. Measured at 35,000 resolve requests a second: 0.82 of the CPU of bare fasthttp,
+// and 1.02 without rawConn. The runtime's poller still does the waiting, with its deadlines. One goroutine may read
+// while another writes.
 type rawConn struct {
 	net.Conn
 	raw      syscall.RawConn
 	reading  rawCall
 	writing  rawCall
-	tryRead  func(fd uintptr) bool // made once: a closure a call would be an allocation
+	tryRead  func(fd uintptr) bool // made once: a closure per call would be an allocation
 	tryWrite func(fd uintptr) bool
 }
 
-// newRawConn returns c itself where it is not a socket of the system's.
+// newRawConn wraps c. It returns c itself if c is no socket of the operating system.
 func newRawConn(c net.Conn) net.Conn {
 	sc, ok := c.(syscall.Conn)
 	if !ok {
@@ -37,14 +37,14 @@ func newRawConn(c net.Conn) net.Conn {
 	return r
 }
 
-// A rawCall is a call under way.
+// A rawCall holds the arguments and the result of a system call.
 type rawCall struct {
 	p     []byte
 	n     int
 	errno syscall.Errno
 }
 
-// try makes the call until it is not interrupted; it reports false where the socket is not ready.
+// try makes the call, again after each EINTR. It returns false if the socket is not ready.
 func (c *rawCall) try(trap, fd uintptr) bool {
 	for {
 		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(c.p))), uintptr(len(c.p)))
@@ -86,7 +86,7 @@ func (r *rawConn) Read(p []byte) (int, error) {
 	}
 	r.reading = rawCall{p: p}
 	err := r.raw.Read(r.tryRead)
-	r.reading.p = nil // it belongs to the caller, which may drop it
+	r.reading.p = nil // the caller's memory must not stay reachable from here
 	switch n, errno := r.reading.n, r.reading.errno; {
 	case err != nil:
 		return 0, err

@@ -1,6 +1,6 @@
 package gate
 
-// A Kind says what sort of refusal one is.
+// A Kind says what sort of refusal a Refusal is.
 type Kind int8
 
 // The kinds of refusals.
@@ -20,7 +20,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
-// What is wrong with a message's framing. The connection is closed after the answer.
+// Refusals of a message's framing. The connection is closed after the answer.
 var (
 	refuseRequestLine = malformed("the request line must read METHOD SP target SP HTTP/1.1")
 	refuseVersion     = malformed("the HTTP version must be HTTP/1.1 or HTTP/1.0")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// setUnackedTimeout closes a TCP connection whose peer has not acknowledged, or not taken, what was sent for d. The
-// system's own limit is a quarter of an hour.
+// setUnackedTimeout closes a TCP connection whose peer has not acknowledged sent data for d. The system's own limit is
+// a quarter of an hour.
 func setUnackedTimeout(c net.Conn, d time.Duration) {
 	const tcpUserTimeout = 18 // TCP_USER_TIMEOUT, RFC 5482, in milliseconds
 	tcp, ok := c.(*net.TCPConn)
@@ -18,7 +18,7 @@ func setUnackedTimeout(c net.Conn, d time.Duration) {
 	if err != nil {
 		return
 	}
-	// Where it fails, a dead peer is found later.
+	// If it fails, a dead peer is found later.
 	_ = raw.Control(func(fd uintptr) {
 		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(d.Milliseconds()))
 	})

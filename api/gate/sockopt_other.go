@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// setUnackedTimeout does nothing here: the system's own patience applies.
+// setUnackedTimeout does nothing here: the system's own limit applies.
 func setUnackedTimeout(net.Conn, time.Duration) {}

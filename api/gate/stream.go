@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Peer is the network of the peer's address, invalid for a Unix socket.
+// Peer returns the network of the peer's address, invalid for a Unix socket.
 func (c *Conn) Peer() netip.Addr { return c.peer }
 
-// Head is the present message's head as far as it came. It is valid until the next Read.
+// Head returns the current message's head as far as it arrived. It is valid until the next Read.
 func (c *Conn) Head() []byte { return c.head }
 
-// Refused says what was wrong with the last message, nil where nothing was.
+// Refused returns what was wrong with the last message, nil if nothing was.
 func (c *Conn) Refused() *Refusal { return c.refused }
 
-// KeyLines is how many header lines of the present message name X-Platform-Key; more than two count as two.
+// KeyLines returns how many header lines of the current message name X-Platform-Key; more than two count as two.
 func (c *Conn) KeyLines() int { return int(c.in.scan.keys) }
 
-// Linger makes Close read for a moment what the client still sends: a reset could overtake the last answer.
+// Linger makes Close read for a short time what the client still sends: a reset could overtake the last answer.
 func (c *Conn) Linger() { c.lingers.Store(true) }
 
 // Abort cuts the socket. The goroutine that uses the connection then closes it.
 func (c *Conn) Abort() { c.kill() }
 
-// BeginStream is for a connection that carries no more messages. It drops their memory, bounds what the system holds for
-// a client that does not read to sendBuffer bytes, and gives a peer up that has not acknowledged anything for unacked.
+// BeginStream prepares a connection that carries no more messages. It drops the messages' memory, limits the system's
+// send buffer to sendBuffer bytes, and disconnects a peer that has not acknowledged sent data for unacked.
 func (c *Conn) BeginStream(sendBuffer int, unacked time.Duration) {
 	c.head, c.kept, c.in = nil, nil, reading{}
 	if b, ok := c.raw.(interface{ SetWriteBuffer(int) error }); ok {
@@ -39,5 +39,5 @@ func (c *Conn) ReadStream(p []byte) (int, error) { return c.Conn.Read(p) }
 // WriteStream is described at ReadStream.
 func (c *Conn) WriteStream(p []byte) (int, error) { return c.Conn.Write(p) }
 
-// Wake makes a ReadStream that waits return an error.
+// Wake makes a waiting ReadStream return an error.
 func (c *Conn) Wake() { _ = c.raw.SetReadDeadline(time.Now()) }

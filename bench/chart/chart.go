@@ -1,5 +1,5 @@
-// Package chart draws the charts of bench: lines over a plane, with the spread of rounds as bars, as SVG and as PNG. It is
-// the only room that knows the plotting library.
+// Package chart draws the charts of bench: lines with error bars for the spread of rounds, as SVG and as PNG. It is the
+// only package that uses the plotting library.
 package chart
 
 import (
@@ -9,7 +9,7 @@ import (
 	"regexp"
 )
 
-// A Chart is what is to be drawn. Results keep it as JSON.
+// A Chart describes a drawing. Results store it as JSON.
 type Chart struct {
 	Name  string `json:"name"` // part of a file's name: lower-case words with hyphens
 	Title string `json:"title"`
@@ -24,24 +24,24 @@ type Axis struct {
 	Scale Scale  `json:"scale,omitempty"`
 }
 
-// A Scale says how values lie on an axis.
+// A Scale says how an axis maps values.
 type Scale string
 
 const (
 	Linear Scale = "" // begins at zero
 	Log    Scale = "log"
-	// Part is Log for values 1/(1-p), where p is a part of all: ticks say "50 %", "99.9 %".
+	// Part is Log for values 1/(1-p), where p is a share: ticks say "50 %", "99.9 %".
 	Part Scale = "part"
 )
 
-// A Line has a name for the legend, and points from left to right. One without points is not shown; it keeps its colour
-// from the lines below it, so that these have the same in all charts.
+// A Line has a name for the legend, and points from left to right. A line without points is not shown but uses up its
+// colour, so that the other lines have the same colours in all charts.
 type Line struct {
 	Name   string  `json:"name"`
 	Points []Point `json:"points"`
 }
 
-// A Point may have a spread: Low and High are both 0 where it has none.
+// A Point may have a spread: Low and High are both 0 if it has none.
 type Point struct {
 	X    float64 `json:"x"`
 	Y    float64 `json:"y"`
@@ -51,7 +51,7 @@ type Point struct {
 
 func (p Point) spread() bool { return p.Low != 0 || p.High != 0 }
 
-// name keeps a chart from a file outside of the folder it is drawn into.
+// name keeps a chart's files inside the folder that it is drawn into.
 var name = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // Check returns every reason why the chart cannot be drawn.

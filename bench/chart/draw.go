@@ -45,12 +45,12 @@ func (c *Chart) PNG(w io.Writer) error {
 	return err
 }
 
-// draw puts the names of the lines beside the plane, where no line runs through them.
+// draw puts the names of the lines next to the plot, where they cover no line.
 func (c *Chart) draw(p *plot.Plot, to draw.Canvas) {
 	to.SetColor(color.White)
 	to.Fill(to.Rectangle.Path())
 	names := p.Legend
-	p.Legend = plot.NewLegend() // empty: p draws none itself
+	p.Legend = plot.NewLegend() // empty: p draws no legend itself
 	names.Top, names.Padding, names.XOffs, names.YOffs = true, vg.Points(3), -margin, -vg.Points(30)
 	names.ThumbnailWidth = vg.Points(18)
 	beside := names.Rectangle(to).Size().X + 3*margin
@@ -58,7 +58,7 @@ func (c *Chart) draw(p *plot.Plot, to draw.Canvas) {
 	names.Draw(to)
 }
 
-// colours can be told apart by people who see no red or no green, and on white paper (after Okabe and Ito).
+// colours are distinguishable with red or green blindness, on white paper (after Okabe and Ito).
 var colours = []color.Color{
 	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff},
 	color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x55, 0x55, 0x55, 0xff}, color.RGBA{0x88, 0x22, 0x55, 0xff},
@@ -85,7 +85,7 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// addLine draws a line with a mark at each point, and bars where there is a spread.
+// addLine draws a line with a mark at each point, and error bars at points with a spread.
 func addLine(p *plot.Plot, l Line, i int) error {
 	points := make(plotter.XYs, len(l.Points))
 	bars := struct {
@@ -109,7 +109,7 @@ func addLine(p *plot.Plot, l Line, i int) error {
 	colour := colours[i%len(colours)]
 	line.Color, line.Width = colour, vg.Points(1.5)
 	marks.Color, marks.Radius, marks.Shape = colour, vg.Points(2), draw.CircleGlyph{}
-	if i >= len(colours) { // the colours begin anew
+	if i >= len(colours) { // the colours repeat
 		line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 	}
 	p.Add(line, marks)
@@ -125,7 +125,7 @@ func addLine(p *plot.Plot, l Line, i int) error {
 	return nil
 }
 
-// setAxis comes after the points, from which the range is known.
+// setAxis is called after the points are added, because they determine the range.
 func setAxis(to *plot.Axis, a Axis) {
 	to.Label.Text = a.Label
 	to.Label.Padding = vg.Points(4)
@@ -158,7 +158,7 @@ func linearTicks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// logTicks has a label at each power of ten, or at 1, 2 and 5 times of it where there are few of these.
+// logTicks puts a label at each power of ten, or at 1, 2 and 5 times it if there are few powers.
 func logTicks(low, high float64) (ticks []plot.Tick) {
 	fine := high/low < 200
 	for decade := math.Pow(10, math.Floor(math.Log10(low))); decade <= high*1.0001; decade *= 10 {

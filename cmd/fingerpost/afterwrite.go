@@ -20,42 +20,42 @@ import (
 )
 
 const (
-	// afterGather lets the writes of a burst come together into one run.
+	// afterGather is the debounce: the writes of a burst go into one run.
 	afterGather = 100 * time.Millisecond
-	// The pause after a failed run doubles from the first to the second.
+	// The backoff after a failed run doubles from the first value to the second.
 	afterRetry, afterRetryMost = time.Second, time.Minute
-	// afterKill is how long a command that has run out of time may take to end itself.
+	// afterKill is how long a command that has run out of time may take to end.
 	afterKill = 3 * time.Second
-	// maxVariable bounds each variable of a run; Linux takes 128 KiB. What is more goes with the next run.
+	// maxVariable bounds each variable of a run, in bytes; Linux allows 128 KiB. The rest goes into the next run.
 	maxVariable = 64 << 10
-	// maxPending writes wait one by one; of more, each path and key is remembered with its newest request only.
+	// maxPending is how many writes wait one by one. Beyond it, only the newest request of each path and key is kept.
 	maxPending = 20_000
-	// maxOutput is what is kept of a run's output, its end.
+	// maxOutput is how many bytes of the end of a run's output are kept.
 	maxOutput = 4 << 10
 )
 
-// An afterWrite runs the command of --after-write (cmd/fingerpost/README.md): one run at a time, for all writes since the
-// last, never in a writer's way. A run that fails is made again, with what has come since, until one succeeds: no write
-// is ever left out, and some may be told twice. Safe for concurrent use; a nil one does nothing.
+// An afterWrite runs the command of --after-write (cmd/fingerpost/README.md): one run at a time, for all writes since
+// the last, without blocking a writer. A failed run is repeated, together with later writes, until one succeeds: no
+// write is left out, and some may be reported twice. Safe for concurrent use; a nil one does nothing.
 type afterWrite struct {
 	command string
 	dir     string        // the config folder, absolute
 	limit   time.Duration // of one run
 	log     *slog.Logger
 
-	wake    chan struct{} // of capacity 1: there is something to do
+	wake    chan struct{} // of capacity 1: there is work
 	once    sync.Once     // closes closing
 	closing chan struct{}
 	done    chan struct{}
-	cut     context.CancelFunc // ends the command that runs
+	cut     context.CancelFunc // cancels the running command
 
 	mu      sync.Mutex // guards what follows
 	pending []configsrc.Written
-	taken   int // writes of the run that is under way
+	taken   int // writes of the current run
 	status  ops.AfterWriteStatus
 }
 
-// newAfterWrite starts waiting for writes. It returns nil for an empty command.
+// newAfterWrite starts the goroutine that waits for writes. It returns nil for an empty command.
 func newAfterWrite(command, dir string, limit time.Duration, log *slog.Logger) (*afterWrite, error) {
 	if command == "" {
 		return nil, nil
@@ -73,7 +73,7 @@ func newAfterWrite(command, dir string, limit time.Duration, log *slog.Logger) (
 	return a, nil
 }
 
-// add notes writes. It returns at once.
+// add queues writes. It returns at once.
 func (a *afterWrite) add(written []configsrc.Written) {
 	a.mu.Lock()
 	a.pending = append(a.pending, written...)
@@ -87,7 +87,7 @@ func (a *afterWrite) add(written []configsrc.Written) {
 	}
 }
 
-// newestOfEach keeps one write of each path and key.
+// newestOfEach keeps the newest write of each path and key.
 func newestOfEach(all []configsrc.Written) []configsrc.Written {
 	type pathAndKey struct{ path, key string }
 	seen := make(map[pathAndKey]bool)
@@ -102,7 +102,8 @@ func newestOfEach(all []configsrc.Written) []configsrc.Written {
 	return kept
 }
 
-// finish runs what is pending and returns when that is done; when ctx ends, it cuts off what runs. Again it does nothing.
+// finish runs the pending writes and returns when that is done; when ctx ends, it kills the running command. A second
+// call does nothing.
 func (a *afterWrite) finish(ctx context.Context) {
 	if a == nil {
 		return
@@ -122,7 +123,7 @@ func (a *afterWrite) finish(ctx context.Context) {
 	})
 }
 
-// Status is the present state.
+// Status returns the current state.
 func (a *afterWrite) Status() ops.AfterWriteStatus {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,7 +158,7 @@ func (a *afterWrite) loop(ctx context.Context) {
 	}
 }
 
-// rest waits, but not at the end.
+// rest waits for d, but not at the end.
 func (a *afterWrite) rest(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -174,7 +175,8 @@ func (a *afterWrite) isClosing() bool {
 	}
 }
 
-// runBatch runs the command once and reports whether there may be more to do: something was pending, and it succeeded.
+// runBatch runs the command once. It reports whether there may be more to do: something was pending, and the run
+// succeeded.
 func (a *afterWrite) runBatch(ctx context.Context) (more bool) {
 	a.mu.Lock()
 	n, env := batch(a.pending)
@@ -197,7 +199,7 @@ func (a *afterWrite) runBatch(ctx context.Context) (more bool) {
 	return true
 }
 
-// note records the end of a run. What a failed one was for waits again, before all else.
+// note records the end of a run. After a failure its writes are pending again, before all others.
 func (a *afterWrite) note(start time.Time, output string, err error, taken []configsrc.Written) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +213,7 @@ func (a *afterWrite) note(start time.Time, output string, err error, taken []con
 	}
 }
 
-// batch tells how many of the pending writes go into one run, and what it is told of them.
+// batch returns how many of the pending writes go into one run, and the run's variables.
 func batch(pending []configsrc.Written) (n int, env []string) {
 	var paths, keys, ids list
 	for _, w := range pending {
@@ -248,8 +250,8 @@ func (l *list) add(word string) {
 	}
 }
 
-// run runs the command in the config folder, in a process group of its own, all of which ends with it when its time is up.
-// What callers have chosen is in variables alone, never in the command's text.
+// run runs the command in the config folder, in a process group of its own; all of it is killed when its time is up.
+// Text that callers have chosen is only in variables, never in the command line.
 func (a *afterWrite) run(ctx context.Context, env []string) (output string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
@@ -263,7 +265,7 @@ func (a *afterWrite) run(ctx context.Context, env []string) (output string, err 
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	err = cmd.Run()
 	if cmd.Process != nil && (ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay)) {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what ignored the first, or was left behind
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kills what ignored the first signal or was left behind
 	}
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

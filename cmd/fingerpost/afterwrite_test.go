@@ -76,13 +76,13 @@ func wrote(path, key, id string) []configsrc.Written {
 	return []configsrc.Written{{Path: path, By: configsrc.Author{Key: key, RequestID: id}}}
 }
 
-// record writes one run's variables as a line, and finds out whether it is alone.
+// record writes one run's variables as a line, and checks that no other run is active.
 const record = `mkdir alone || exit 9
 printf '%s|%s|%s\n' "$(printf %s "$FINGERPOST_PATHS" | tr '\n' ,)" "$FINGERPOST_KEYS" "$FINGERPOST_REQUEST_IDS" >>runs
 `
 
-// TestAfterWriteGathers: what comes while a run is under way goes into one run after it, each word once; at the end what
-// is pending still runs.
+// TestAfterWriteGathers: writes during a run go into one run after it, each word once; pending writes still run at the
+// end.
 func TestAfterWriteGathers(t *testing.T) {
 	r := newAfterRig(t, record+`while [ ! -e go ]; do sleep 0.01; done; rmdir alone`, time.Minute)
 	r.add(wrote("a.hcl", "ci", "1"))
@@ -130,7 +130,8 @@ func TestAfterWriteFails(t *testing.T) {
 	}
 }
 
-// TestAfterWriteIsCut: a run out of time ends with all that it has started, also what ignores the first signal.
+// TestAfterWriteIsCut: a run that exceeds its time is killed with everything that it has started, even if that ignores
+// the first signal.
 func TestAfterWriteIsCut(t *testing.T) {
 	command := `trap "" TERM; sleep 1000 & echo $! >child.tmp; mv child.tmp child; while :; do sleep 0.1; done`
 	gone := func(r *afterRig) {
@@ -152,7 +153,7 @@ func TestAfterWriteIsCut(t *testing.T) {
 	}
 	gone(r)
 
-	// The end of the grace, or a second signal.
+	// The end of the grace period, or a second signal.
 	r = newAfterRig(t, command, time.Hour)
 	r.add(wrote("a.hcl", "ci", "1"))
 	r.until("the run", func() bool { return r.file("child") != "" })
@@ -173,7 +174,7 @@ func TestAfterWriteIsCut(t *testing.T) {
 	gone(r)
 }
 
-// TestAfterWriteVariables: what callers choose is no text of the command, and what is too much for one run is split.
+// TestAfterWriteVariables: text that callers choose is not in the command, and too much for one run is split.
 func TestAfterWriteVariables(t *testing.T) {
 	r := newAfterRig(t, `printf '%s\n' "$FINGERPOST_PATHS" >>paths; printf %s "$FINGERPOST_REQUEST_IDS" | wc -c >>sizes; pwd >where; echo "$FINGERPOST_CONFIG" >>where`, time.Minute)
 	evil := "$(touch evil)`touch evil`; touch evil #'\".hcl"
@@ -214,7 +215,8 @@ func TestNewestOfEach(t *testing.T) {
 	}
 }
 
-// readmeCommand is the command that cmd/fingerpost/README.md recommends, with the script where it stands in this repository.
+// readmeCommand is the command that cmd/fingerpost/README.md recommends, with the script where it stands in this
+// repository.
 func readmeCommand(t testing.TB) string {
 	t.Helper()
 	b, err := os.ReadFile("README.md")
@@ -232,8 +234,8 @@ func readmeCommand(t testing.TB) string {
 	return strings.Replace(string(m[1]), "/etc/fingerpost/commit.sh", "'"+here+"/commit.sh'", 1)
 }
 
-// TestAfterWriteGit commits with the command of cmd/fingerpost/README.md what several clients write, beside a person who has other things
-// in the works: no write fails, the history has all of it, and the tree is clean.
+// TestAfterWriteGit commits the writes of several clients with the command of cmd/fingerpost/README.md, while a person
+// has other changes in the works: no write fails, the history has all of them, and the tree is clean.
 func TestAfterWriteGit(t *testing.T) {
 	needGit(t)
 	r := newRig(t, nil)
@@ -256,7 +258,7 @@ func TestAfterWriteGit(t *testing.T) {
 	git("init", "-q")
 	git("add", "-A")
 	git(me...)
-	// What a person has staged elsewhere stays theirs.
+	// A person's staged changes elsewhere stay theirs.
 	if err := os.WriteFile(filepath.Join(r.dir, "notes.txt"), []byte("in the works\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +316,7 @@ func TestAfterWriteGit(t *testing.T) {
 		t.Errorf("%d commits for %d writes", n, clients*(each+2)+1)
 	}
 
-	// A command that fails is in the status, and no write's trouble.
+	// A failing command is in the status, and fails no write.
 	r.flags = []string{"--after-write", "echo no such luck; false"}
 	r.start()
 	if got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Once more"}`); got.status != http.StatusCreated {

@@ -13,8 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// demoKey is the key of the shipped projects.d, which everybody knows. It is refused wherever others than this machine
-// could use it.
+// demoKey is the key of the shipped projects.d, which is public. It is refused if other machines could use it.
 const demoKey = "fpk_31g45atf_IxGYtQsZcUPYvUa2wCdrczpjsGBEXOux4ehEwh"
 
 func demoKeyID() string {
@@ -25,11 +24,11 @@ func demoKeyID() string {
 	return string(id)
 }
 
-// exampleProjects is how many projects someDomain looks at: reading all of 100,000 would delay the start.
+// exampleProjects is how many projects someDomain reads: reading all of 100,000 would delay the start.
 const exampleProjects = 1000
 
-// someDomain is one to ask for: of the project whose slug sorts first, since its file is the first that a reader sees (and
-// the one that README.md tells to edit); the primary domain if it can be asked for.
+// someDomain returns a domain for the example request. It belongs to the project whose slug sorts first: its file is
+// the first that a reader sees, and the one that README.md edits. The primary domain is preferred.
 func (s *service) someDomain() (name string) {
 	first, seen := "", 0
 	_ = s.resolver.EachProject(func(p *catalog.Project) bool {
@@ -51,7 +50,7 @@ func (s *service) someDomain() (name string) {
 			name, first = candidate, p.Slug
 		}
 		return seen < exampleProjects
-	}) // where the store cannot be read, the line is left out
+	}) // if the store cannot be read, the line is left out
 	return name
 }
 
@@ -80,11 +79,11 @@ func demoLoaded(keys *resolver.KeySet) bool {
 	return k != nil && k.Hash == sha256.Sum256([]byte(demoKey))
 }
 
-// announce says on stdout what was loaded, where the service is, and what to try, all at once.
+// announce prints, in one write, what was loaded, where the service listens, and what to try.
 func (s *service) announce() {
 	var all bytes.Buffer
 	s.announceTo(&all)
-	_, _ = s.t.out.Write(all.Bytes()) // nobody may be there to read it
+	_, _ = s.t.out.Write(all.Bytes()) // stdout may be closed
 }
 
 func (s *service) announceTo(out io.Writer) {
@@ -128,7 +127,7 @@ func (s *service) baseURL(a net.Addr) string {
 	return "http://" + a.String()
 }
 
-// tryLine prints a curl line that works as it stands, where there is a key that may be shown.
+// tryLine prints a curl line that works without changes, if there is a key that may be shown.
 func (s *service) tryLine(out io.Writer, base string, demo bool) {
 	domain := s.someDomain()
 	if domain == "" {

@@ -24,7 +24,7 @@ import (
 // backupFlags are the flags of backup.
 type backupFlags struct {
 	data, ops   string
-	remote      bool // the server at ops is meant, whatever data it has
+	remote      bool // ask the server at ops, even if its data is elsewhere
 	force, json bool
 }
 
@@ -55,7 +55,8 @@ func newBackup(t terminal) *cobra.Command {
 	return cmd
 }
 
-// untilInterrupt ends the context with the first signal, so that no temporary file stays behind; a second one kills.
+// untilInterrupt returns a context that ends at the first signal, so that no temporary file is left; a second signal
+// kills.
 func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -84,7 +85,7 @@ func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
-	if err := out.Chmod(0o600); err != nil { // the umask may have taken more
+	if err := out.Chmod(0o600); err != nil { // the umask may have removed more
 		return err
 	}
 	return backupTo(ctx, out, backupSource(ctx, f), func(m *resolver.Manifest) error {
@@ -102,7 +103,7 @@ func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
 	})
 }
 
-// free refuses a file that is there.
+// free returns an error if the file exists, unless force is set.
 func free(file string, force bool) error {
 	info, err := os.Lstat(file)
 	switch {
@@ -118,17 +119,17 @@ func free(file string, force bool) error {
 	return nil
 }
 
-// moveIn gives the finished archive its name, durably. Without force nothing is ever replaced.
+// moveIn gives the finished archive its name, durably. It replaces a file only with force.
 func moveIn(temp, file string, force bool) error {
 	move := os.Rename
 	if !force {
-		move = os.Link // unlike rename, refuses a name that is taken by now
+		move = os.Link // unlike rename, fails if the name is taken
 	}
 	err := move(temp, file)
 	if errors.Is(err, fs.ErrExist) {
 		return free(file, false)
 	}
-	if err != nil && !force { // no hard links there
+	if err != nil && !force { // no hard links on this file system
 		if err = free(file, false); err == nil {
 			err = os.Rename(temp, file)
 		}
@@ -143,7 +144,7 @@ func moveIn(temp, file string, force bool) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// backupTo copies an archive to out, reads it back on its way, and calls done once it is whole.
+// backupTo copies an archive to out, reads it back on the way, and calls done once it is complete.
 func backupTo(ctx context.Context, out io.Writer, from source, done func(*resolver.Manifest) error) error {
 	read, write := io.Pipe()
 	failed := make(chan error, 1)
@@ -159,7 +160,7 @@ func backupTo(ctx context.Context, out io.Writer, from source, done func(*resolv
 		return errors.New("interrupted; nothing was written")
 	}
 	if first := <-failed; first != nil && !errors.Is(first, resolver.ErrArchive) {
-		return first // what the reader saw of it came after
+		return first // what the reader reported came after it
 	}
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func backupTo(ctx context.Context, out io.Writer, from source, done func(*resolv
 	return done(m)
 }
 
-// backupSource finds out who has the store.
+// backupSource decides who writes the archive: a running server, or this process from the store.
 func backupSource(ctx context.Context, f backupFlags) source {
 	return func(w io.Writer) error {
 		if f.remote {
@@ -185,7 +186,7 @@ func backupSource(ctx context.Context, f backupFlags) source {
 	}
 }
 
-// stalled is how long a server may take for its next bytes; the first ones come after it has read the whole store.
+// stalled is how long a server may take for its next bytes; before the first ones it has to read the whole store.
 const stalled = 2 * time.Minute
 
 // fetchBackup asks a running server. pid is the process that must answer, 0 for any.
@@ -215,7 +216,7 @@ func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
 	return nil
 }
 
-// refusal is the reason in an answer, or its status.
+// refusal returns the reason in an answer, or its status.
 func refusal(res *http.Response) string {
 	var body struct {
 		Error string `json:"error"`
@@ -226,7 +227,7 @@ func refusal(res *http.Response) string {
 	return res.Status
 }
 
-// A watchedReader puts off the watch with each read.
+// A watchedReader restarts the watchdog at each read.
 type watchedReader struct {
 	r     io.Reader
 	watch *time.Timer
@@ -238,7 +239,7 @@ func (p watchedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// summary says in one line what a backup holds.
+// summary describes a backup in one line.
 func summary(m *resolver.Manifest) string {
 	return fmt.Sprintf("generation %d of %s, %s, %s, %d kB in %s", m.Generation, m.CreatedAt.Format(time.RFC3339),
 		count(m.Projects, "project"), count(m.Domains, "domain"), (m.Bytes()+999)/1000, count(len(m.Files), "file"))

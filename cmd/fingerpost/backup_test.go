@@ -15,8 +15,8 @@ import (
 
 var projectTimes = regexp.MustCompile(`"createdAt":"([^"]+)","updatedAt":"([^"]+)"`)
 
-// TestBackupOfRunningServer backs the store up beside two clients that write, restores it over the stopped server's and
-// starts: everything agrees with the files, and nothing is younger than it was.
+// TestBackupOfRunningServer makes a backup while two clients write, restores it over the store of the stopped server
+// and starts: everything agrees with the files, and no generation goes back.
 func TestBackupOfRunningServer(t *testing.T) {
 	const projects = 40
 	files := map[string]string{}

@@ -108,7 +108,7 @@ func badTypes(r *rig) {
 	}
 }
 
-// batchAnswers: an answer for each, in the order asked for, each as a single question would get it.
+// batchAnswers: one answer per domain, in the requested order, each the same as for a single request.
 func batchAnswers(r *rig) {
 	ask := []string{"shop.acme.example", "..", "nowhere.example", "gone.example", "old.acme.example", "Shop.Acme.Example.:80", "", "*.acme.example", "x.acme.example", "shop.acme.example", "bücher.example", "127.0.0.1", "other.example", strings.Repeat("a", 300), "a\x00b", "shop.acme.example "}
 	want := strings.Fields("200 400 404 403 403 200 400 400 200 200 200 400 200 400 400 400")

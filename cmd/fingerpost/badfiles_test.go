@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A badFile is something that has no business in the config folder.
+// A badFile is a file that does not belong into the config folder.
 type badFile struct {
 	name string // below projects.d
 	text string
@@ -23,7 +23,7 @@ type badFile struct {
 	says string                  // a pattern for what the problem says
 }
 
-// textFiles are the bad ones that are text, or bytes.
+// textFiles are the bad files that consist of text or bytes.
 func textFiles() []badFile {
 	noise := make([]byte, 4096)
 	for i, r := 0, rand.New(rand.NewPCG(1, 2)); i < len(noise); i++ {
@@ -83,7 +83,7 @@ func textFiles() []badFile {
 	}
 }
 
-// oddFiles are the ones that are no regular file of ours.
+// oddFiles are the bad ones that are no regular files.
 func oddFiles() []badFile {
 	return []badFile{
 		{name: "sparse.hcl", make: func(path string) error {
@@ -120,8 +120,8 @@ func oddFiles() []badFile {
 	}
 }
 
-// TestBadFiles drops bad files into a live folder, one by one. Several folders are used side by side, since most of the
-// time goes into the second look that a broken file gets.
+// TestBadFiles drops bad files into a live folder, one by one. It uses several folders in parallel, because most of the
+// time goes into the second read of a broken file.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	const folders = 6

@@ -33,10 +33,10 @@ func TestBadFolder(t *testing.T) {
 	r.unchanged(before)
 }
 
-// leftovers are names that are no config, whatever stands in the files.
+// leftovers are names that are not read as config, whatever the files contain.
 var leftovers = []string{".hidden.hcl", "acme.hcl~", "acme.hcl.swp", ".acme.hcl.swp", "#acme.hcl#", "acme.hcl.tmp", "acme.tmp", "4913", "README.md", "acme.hcl.bak", "acme.json", ".git/config.hcl", ".git/hooks/x.hcl", "hcl"}
 
-// TestLeftovers: what editors and git leave beside the config files is not read.
+// TestLeftovers: files that editors and git leave next to the config files are not read.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -59,7 +59,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// clearSecret must not show, wherever it stands in a file that is wrong.
+// clearSecret must not show, wherever a broken file contains it.
 const clearSecret = "hunter2hunter2"
 
 // secretLines are wrong ways to write a secret, which is PLAIN.
@@ -72,7 +72,7 @@ var secretLines = []string{
 	"}\n  smtp_config {\n    host = \"h\"\n    password = \"PLAIN\" foo = 1",
 }
 
-// TestSecretsInBadFiles: a problem shows its line, and never the secret that stands there; nor do the log and /status.
+// TestSecretsInBadFiles: a problem shows its line, but never the secret in it; nor do the log and /status.
 func TestSecretsInBadFiles(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

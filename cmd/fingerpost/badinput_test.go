@@ -10,8 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestBadInput goes through everything malformed that a client can send: each gets the contract's error, and afterwards
-// the files, the answers and the process are as they were.
+// TestBadInput goes through everything malformed that a client can send: each gets the error of api/README.md, Errors,
+// and afterwards the files, the answers and the process are as they were.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -47,13 +47,13 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// long makes a name of so many octets out of labels of at most 49.
+// long makes a name of the given number of octets from labels of at most 49.
 func long(octets int) string {
 	s := strings.Repeat(strings.Repeat("a", 49)+".", octets/50+1)[:octets]
 	return strings.TrimSuffix(s, ".") + strings.Repeat("a", octets-len(strings.TrimSuffix(s, ".")))
 }
 
-// badDomains: raw query values, each with what is wrong about it.
+// badDomains: raw query values, each with its error.
 func badDomains(r *rig) {
 	bad := func(why string, values ...string) {
 		r.t.Helper()
@@ -97,7 +97,7 @@ func badQueries(r *rig) {
 	}
 }
 
-// goodDomains: odd, but right; each with the record that it matches, "" for none.
+// goodDomains: odd, but valid; each with the record that it matches, "" for none.
 func goodDomains(r *rig) {
 	good := func(record string, values ...string) {
 		r.t.Helper()
@@ -162,7 +162,7 @@ func errorOrder(r *rig) {
 	refused(r.t, "lists need read", r.ask("GET", "/api/platform/projects", r.keys["resolve"], ""), 403, "FORBIDDEN")
 }
 
-// requestIDs: the caller's own is taken if it is harmless, on failures, too.
+// requestIDs: the client's own is used if it is harmless, on failures, too.
 func requestIDs(r *rig) {
 	for _, target := range []string{resolvePath + "shop.acme.example", resolvePath + "..", "/nothing", "/api/mail/nothing", "/api/platform/health"} {
 		for _, id := range []string{"a", "Abc.1_2-3", "..", strings.Repeat("x", 128)} {
@@ -183,7 +183,7 @@ func requestIDs(r *rig) {
 	}
 }
 
-// TestNetHTTPClient: what a usual client library sends meets the same answers as bytes on the wire, on one connection.
+// TestNetHTTPClient: requests of a usual client library get the same answers as bytes on the wire, on one connection.
 func TestNetHTTPClient(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -60,13 +60,13 @@ func badKeys(r *rig) {
 	for _, h := range []string{"X-PLATFORM-KEY: ", "x-platform-key: ", "X-Platform-Key:", "x-pLATFORM-kEY:  ", "X-PLATFORM-KEY:\t"} {
 		granted(r.t, h, r.ask("GET", resolvePath+"shop.acme.example", "", "", h+good+" "))
 	}
-	// Headers that are planned have no effect beside a good key.
+	// Headers that are planned have no effect next to a good key.
 	plain := r.get(resolvePath + "shop.acme.example")
 	beside := r.get(resolvePath+"shop.acme.example", "X-SERVICE-TOKEN: nonsense", "X-PROJECT-ID: "+r.projectID("other"))
 	if stampOf.ReplaceAllString(plain.body, "") != stampOf.ReplaceAllString(beside.body, "") {
 		r.t.Errorf("X-SERVICE-TOKEN and X-PROJECT-ID change the answer: %s", beside.body)
 	}
-	// Without a good key nobody's body is waited for: only its length is ever sent.
+	// The server waits for no body without a good key: only its length is ever sent.
 	for _, headers := range [][]string{{"Content-Length: 1000000"}, {"Content-Length: 10000000"}, {"Content-Length: 1000000", "Expect: 100-continue"}, {"Transfer-Encoding: chunked"}} {
 		refused(r.t, "no key, no body", r.ask("POST", "/api/platform/projects/resolve", "", "", headers...), 401, "UNAUTHORIZED")
 	}
@@ -112,7 +112,7 @@ func badRights(r *rig) {
 	refused(r.t, "a condition is no way around", r.ask("GET", resolvePath+"other.example", r.keys["acme"], "", "If-None-Match: "+etag), 403, "FORBIDDEN")
 }
 
-// throttling: an address that goes on with bad keys gets 429 for these, and only for these.
+// throttling: an address that continues with bad keys gets 429 for these, and only for these.
 func throttling(r *rig) {
 	r.from = "127.0.3.1"
 	target := resolvePath + "shop.acme.example"
@@ -134,8 +134,8 @@ func throttling(r *rig) {
 	refused(r.t, "another address", r.ask("GET", target, r.keys["ghost"], ""), 401, "UNAUTHORIZED")
 }
 
-// TestRevokedKeyLostStore: a key that is gone from the files stops working with that reload; and a store that is gone
-// costs nothing that is declared: the same ids, bodies but for the two times, and ETags.
+// TestRevokedKeyLostStore: a key that was removed from the files stops working with that reload; and a deleted store
+// loses nothing that is declared: the same ids, bodies except for the two times, and ETags.
 func TestRevokedKeyLostStore(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

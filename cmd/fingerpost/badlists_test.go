@@ -36,7 +36,7 @@ func badLists(r *rig) {
 	refused(r.t, "id and list", r.get("/api/platform/projects/x/domains?page=0"), 400, "VALIDATION_ERROR", "id", "page")
 }
 
-// paged: by every scalar field, in both orders, pages of one row each are the whole list.
+// paged: for every scalar field, in both orders, pages of one row each make up the whole list.
 func paged(r *rig, list string) {
 	r.t.Helper()
 	var rows []map[string]any
@@ -64,7 +64,7 @@ func paged(r *rig, list string) {
 	}
 }
 
-// badIDs: what is no positive decimal integer is 400, with the parameter's name; what is one, and nobody's, is 404.
+// badIDs: an id that is no positive decimal integer is 400, with the parameter's name; one that does not exist is 404.
 func badIDs(r *rig) {
 	const projects = "/api/platform/projects/"
 	acme := r.projectID("acme")
@@ -82,7 +82,7 @@ func badIDs(r *rig) {
 		}
 		refused(r.t, "domain id "+id, r.get(projects+acme+"/domains/"+id), 404, "NOT_FOUND")
 	}
-	// From 2^53 on there is no such id, so either of the two will do; a wrapped number that meets another's id will not.
+	// From 2^53 on there are no such ids, so either status will do; a number that wraps around to another's id fails.
 	for _, id := range []string{"9007199254740992", "9223372036854775808", "18446744073709551617", strings.Repeat("9", 2000)} {
 		if got := r.get(projects + id); got.status != 400 && got.status != 404 || !platformError.MatchString(got.body) {
 			r.t.Errorf("id %s: %d %s", cutMiddle(id, 40), got.status, got.body)
@@ -96,7 +96,7 @@ func badIDs(r *rig) {
 	refused(r.t, "another project's domain", r.get(projects+r.projectID("other")+"/domains/"+domains[0].ID.String()), 404, "NOT_FOUND")
 }
 
-// conditions: a strong ETag on resolve and on single resources, 304 without a body where it matches.
+// conditions: a strong ETag on resolve and on single resources, 304 without a body if it matches.
 func conditions(r *rig) {
 	acme := "/api/platform/projects/" + r.projectID("acme")
 	var domains []struct{ ID json.Number }

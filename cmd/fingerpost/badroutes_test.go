@@ -30,7 +30,7 @@ func mailRefused(t testing.TB, what string, got reply, status int, code, path st
 	}
 }
 
-// badRoutes: a path that is not exactly one of ours is 404, never normalised into one and never a redirect.
+// badRoutes: a path that is not exactly a known one is 404, never normalised into one and never a redirect.
 func badRoutes(r *rig) {
 	const projects = "/api/platform/projects"
 	for _, target := range []string{
@@ -66,7 +66,7 @@ func badRoutes(r *rig) {
 	}
 }
 
-// badMethods: 405 with Allow where the path is known; HEAD works where GET does; OPTIONS needs a key.
+// badMethods: 405 with Allow if the path is known; HEAD works where GET does; OPTIONS needs a key.
 func badMethods(r *rig) {
 	id := r.projectID("acme")
 	known := []string{"/api/platform/health", "/api/platform/projects", resolvePath + "shop.acme.example", "/api/platform/projects/by-slug/acme", "/api/platform/projects/" + id,
@@ -109,7 +109,7 @@ func badMethods(r *rig) {
 	}(), 401, "UNAUTHORIZED")
 }
 
-// projectID is the id of a project, out of the API.
+// projectID returns the id of a project, from the API.
 func (r *rig) projectID(slug string) string {
 	r.t.Helper()
 	var p struct{ ID json.Number }
@@ -120,7 +120,7 @@ func (r *rig) projectID(slug string) string {
 	return p.ID.String()
 }
 
-// badFraming: a message whose end or version is in doubt gets one 400, and the connection is closed, whatever follows.
+// badFraming: a message with an ambiguous end or version gets one 400, and the connection is closed, whatever follows.
 func badFraming(r *rig) {
 	key := "X-PLATFORM-KEY: " + r.keys["all"] + "\r\n"
 	second := "GET /api/platform/health HTTP/1.1\r\nHost: b\r\nConnection: close\r\n\r\n"

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestRetries: a server that asks for it is asked again, for every method; a connection that breaks is tried again but
-// for POST, of which nobody knows whether it was done.
+// TestRetries: a request is repeated if the server asks for it, for every method, and after a broken connection except
+// for POST, which may have been done.
 func TestRetries(t *testing.T) {
 	f := newForeign(t)
 	dir := writeFiles(t, map[string]string{"a.hcl": "project \"a\" {\n  name = \"A\"\n}\n"})
@@ -52,7 +52,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestListThatChanges is read anew, and given up when it never stands still.
+// TestListThatChanges: a list that changes is read again, and given up if it never stops changing.
 func TestListThatChanges(t *testing.T) {
 	f := newForeign(t)
 	for i := range 150 {
@@ -98,7 +98,7 @@ func TestKeyStays(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone come from proxies and wrong addresses.
+// TestAnswersThatAreNone: answers that are not the API's come from proxies and wrong addresses.
 func TestAnswersThatAreNone(t *testing.T) {
 	f := newForeign(t)
 	for body, want := range map[string]string{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A checkout is a git repository of a person's, with the config folder in it.
+// A checkout is a person's git repository with the config folder in it.
 type checkout struct {
 	t   testing.TB
 	dir string
@@ -74,7 +74,7 @@ func (c *checkout) write(name, text string) {
 	}
 }
 
-// script runs the recipe of the README as --after-write runs it after writes to these files. more is for its environment.
+// script runs the README's script as --after-write runs it after writes to these files. more is for its environment.
 func (c *checkout) script(more []string, paths ...string) (string, error) {
 	c.t.Helper()
 	cmd := exec.Command("sh", "-c", readmeCommand(c.t))
@@ -92,7 +92,7 @@ func (c *checkout) commits(paths ...string) {
 	}
 }
 
-// refuses runs the script where it must change nothing and say why.
+// refuses runs the script in a state in which it must change nothing and say why.
 func (c *checkout) refuses(why string, paths ...string) {
 	c.t.Helper()
 	before := c.state()
@@ -103,7 +103,7 @@ func (c *checkout) refuses(why string, paths ...string) {
 	c.is("after a refusal", c.state(), before)
 }
 
-// state is all that the script must leave alone where it refuses.
+// state returns everything that the script must not change when it refuses.
 func (c *checkout) state() string {
 	head, _ := c.try("log", "--format=%H", "-1", "HEAD", "--")
 	return head + c.git("status", "--porcelain=v2", "--branch") + c.git("ls-files", "-s")
@@ -122,7 +122,7 @@ func (c *checkout) last() string {
 	return c.git("log", "-1", "--root", "--format=%an", "--name-status")
 }
 
-// TestCommitScript: what the recipe for --after-write does in every state that people leave a checkout in.
+// TestCommitScript: the script for --after-write in every state in which people leave a checkout.
 func TestCommitScript(t *testing.T) {
 	t.Run("a person commits other files in between", func(t *testing.T) {
 		c := newCheckout(t, false)
@@ -150,7 +150,7 @@ func TestCommitScript(t *testing.T) {
 		c.commits("a.hcl", "b.hcl")
 		c.is("last", c.last(), "fingerpost\n\nM\tprojects.d/a.hcl\nA\tprojects.d/b.hcl\n")
 		c.is("status", c.git("status", "--porcelain"), " M code.txt\nA  new.txt\nM  notes.txt\n")
-		// Their commit takes nothing back.
+		// The person's commit reverts nothing.
 		c.git("commit", "-qm", "by a person")
 		c.is("last", c.last(), "A Person\n\nA\tnew.txt\nM\tnotes.txt\n")
 		c.is("HEAD", c.git("show", "HEAD:projects.d/a.hcl")+c.git("show", "HEAD:projects.d/b.hcl"), "a 2\nb 1\n")
@@ -239,7 +239,7 @@ func TestCommitScript(t *testing.T) {
 	t.Run("the branch moves meanwhile", func(t *testing.T) {
 		c := newCheckout(t, false)
 		c.write("projects.d/a.hcl", "a 2\n")
-		// What a push into this repository does, which asks for no lock on the index.
+		// As a push into this repository does, which takes no lock on the index.
 		bin := t.TempDir()
 		real := lookPath(t, "git")
 		wrapper := "#!/bin/sh\ncase \" $* \" in *\" update-ref \"*) " + real + " update-ref refs/heads/main \"$MOVED\" || exit 99;; esac\nexec " + real + " \"$@\"\n"

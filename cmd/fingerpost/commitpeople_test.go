@@ -15,10 +15,10 @@ import (
 	"fingerpost/api/ops"
 )
 
-// TestCommitBesidePeople lets API clients write, with the recipe of the README, while a person commits, stages, stashes,
+// TestCommitBesidePeople lets API clients write, with the README's script, while a person commits, stages, stashes,
 // pulls and rebases in the same checkout, and another one pushes. In the end nothing is lost: the last commit has every
-// write and all that people have committed. Every commit of the script has config files alone, and none of a person takes
-// one back.
+// write and everything that people have committed. Commits of the script contain only config files, and no person's
+// commit reverts one.
 func TestCommitBesidePeople(t *testing.T) {
 	writes := campaign(t, 100, 24)
 	for run := range campaign(t, 16, 1) {
@@ -42,8 +42,8 @@ func TestCommitBesidePeople(t *testing.T) {
 	}
 }
 
-// rest is for less than most. Both rest, as people and programs do, so that their work meets that of the script at any of
-// its steps, and sometimes none.
+// rest waits for a random time below most. Person and clients rest, so that their work meets the script at any of its
+// steps, and sometimes at none.
 func (d *desk) rest(most time.Duration, done <-chan struct{}) {
 	select {
 	case <-time.After(rand.N(most)):
@@ -51,7 +51,7 @@ func (d *desk) rest(most time.Duration, done <-chan struct{}) {
 	}
 }
 
-// work is the person's, until done.
+// work does the person's work until done.
 func (d *desk) work(done <-chan struct{}) {
 	for n := 0; ; n++ {
 		select {
@@ -65,7 +65,7 @@ func (d *desk) work(done <-chan struct{}) {
 	}
 }
 
-// A desk is a rig whose folder is a checkout, where a person works, too.
+// A desk is a rig whose folder is a checkout in which a person works, too.
 type desk struct {
 	*rig
 	checkout
@@ -99,7 +99,7 @@ func newDesk(t *testing.T, seed uint64) *desk {
 	return d
 }
 
-// change makes one write, which waits until the server can make it.
+// change makes one write, and waits until the server accepts it.
 func (d *desk) change(n int) {
 	method, path, slug := http.MethodPost, "/api/platform/projects", fmt.Sprintf("w%d", n)
 	body := fmt.Sprintf(`{"name":"Write %d","slug":%q}`, n, slug)
@@ -135,8 +135,8 @@ func (d *desk) change(n int) {
 	}
 }
 
-// untilDone repeats a git command as a person does where the script holds git's lock. A merge or rebase that the lock has
-// stopped in the middle is aborted first.
+// untilDone repeats a git command, as a person does while the script holds git's lock. It first aborts a merge or
+// rebase that the lock has stopped half-way.
 func (d *desk) untilDone(args ...string) {
 	var last string
 	err := poll(patience, func() (err error) {
@@ -221,7 +221,7 @@ func (d *desk) untilCommitted() {
 	}
 }
 
-// check compares the last commit, the files and what the clients were told, and looks at every commit on the way.
+// check compares the last commit, the files and the answers to the clients, and checks every commit in between.
 func (d *desk) check(writes int) {
 	t := d.rig.t
 	t.Helper()

@@ -10,7 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// completeValues lets the shell complete names from the files of --config, and the values of flags that take one of a few.
+// completeValues lets the shell complete names from the files of --config, and the values of flags that accept only a
+// few.
 func completeValues(root *cobra.Command) {
 	args := func(complete cobra.CompletionFunc, path ...string) {
 		if cmd, _, err := root.Find(path); err == nil {
@@ -21,7 +22,7 @@ func completeValues(root *cobra.Command) {
 	args(oneName(keyNames), "keys", "revoke")
 	args(oneName(keyNames), "keys", "rotate")
 	args(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 { // the new slug is nobody's yet
+		if len(args) > 0 { // the new slug does not exist yet
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return oneName(projectSlugs)(cmd, args, typed)
@@ -47,7 +48,7 @@ func completeValues(root *cobra.Command) {
 	each = func(cmd *cobra.Command) {
 		for name, complete := range flags {
 			if cmd.LocalFlags().Lookup(name) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails only where it is registered already
+				_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails only if it is registered already
 			}
 		}
 		for _, c := range cmd.Commands() {
@@ -57,7 +58,7 @@ func completeValues(root *cobra.Command) {
 	each(root)
 }
 
-// filesToComplete loads the files of --config, or of its variable.
+// filesToComplete loads the files of --config, or of its environment variable.
 func filesToComplete(cmd *cobra.Command) (*configsrc.Checked, error) {
 	if err := flagsFromEnv(cmd.Flags()); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func oneName(list func(*configsrc.Checked) []string) cobra.CompletionFunc {
 	}
 }
 
-// commaList completes the last name of a comma-separated list, less those that stand in it already.
+// commaList completes the last name of a comma-separated list, without those that it has already.
 func commaList(list func(*configsrc.Checked) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		checked, err := filesToComplete(cmd)

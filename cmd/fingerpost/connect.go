@@ -15,7 +15,7 @@ import (
 	"fingerpost/api/client"
 )
 
-// connectFlags say which server is asked, and how.
+// connectFlags say which server to call, and how.
 type connectFlags struct {
 	url, key, caCert string
 	timeout          time.Duration
@@ -58,7 +58,7 @@ func cleanURL(flag, text string) (string, error) {
 	return base, nil
 }
 
-// trusting adds the CAs of a file to those of the system.
+// trusting returns a TLS config that trusts the CAs of a file and those of the system.
 func trusting(file string) (*tls.Config, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -74,7 +74,7 @@ func trusting(file string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
-// remoteFlags are the flags of the commands that read or write all that a server has.
+// remoteFlags are the flags of the commands that read or write everything that a server has.
 type remoteFlags struct {
 	connectFlags
 	mailURL, mailKey string
@@ -91,7 +91,7 @@ func (f *remoteFlags) add(cmd *cobra.Command, keyMay string) {
 	fl.IntVar(&f.parallel, "parallel", 8, "how many projects are dealt with at once")
 }
 
-// connect makes the client that the flags ask for.
+// connect makes the client for the flags.
 func (f *remoteFlags) connect() (*client.Client, error) {
 	if f.parallel < 1 || f.parallel > client.MaxParallel {
 		return nil, usage("--parallel must be from 1 to %d", client.MaxParallel)

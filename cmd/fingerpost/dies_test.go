@@ -13,9 +13,9 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// mainThatDies is main for a server that is killed by itself before the step of a write that $DIES numbers, from 1 for
-// the first one that makes a temporary file; or that leaves out the steps which $DIES names. The shipped binary has
-// nothing of it.
+// mainThatDies is main for a server that kills itself before the step of a write that $DIES numbers, from 1 for the
+// first one that makes a temporary file; or that omits the steps that $DIES names. The shipped binary does not contain
+// it.
 func mainThatDies() {
 	d := &deathDisk{leaveOut: os.Getenv("DIES")}
 	if n, err := strconv.Atoi(d.leaveOut); err == nil {
@@ -25,7 +25,7 @@ func mainThatDies() {
 	os.Exit(runContext(ctx, os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// A deathDisk is the disk, with an end before one of its steps.
+// A deathDisk is the disk, with a kill before one of its steps.
 type deathDisk struct {
 	atomicfile.OSDisk
 	at       int64 // 0: never
@@ -34,7 +34,7 @@ type deathDisk struct {
 	steps    atomic.Int64
 }
 
-// step dies where it is time to, and reports whether a step is to be done at all.
+// step kills the process if its turn has come, and reports whether the step is to be done at all.
 func (d *deathDisk) step(name string) bool {
 	if d.steps.Add(1) == d.at {
 		fmt.Fprintf(os.Stderr, "dies before: %s\n", name)
@@ -54,7 +54,7 @@ func (d *deathDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicfil
 	return &deathTemp{f, d}, nil
 }
 
-// later is step, but for what is done before the first write.
+// later is step for steps before the first write.
 func (d *deathDisk) later(name string) bool {
 	return !d.writing.Load() || d.step(name)
 }

@@ -40,7 +40,7 @@ func writeManPages(t terminal, root *cobra.Command, dir string) error {
 		return err
 	}
 	header := &doc.GenManHeader{Section: "1", Source: "fingerpost " + version(), Manual: "fingerpost"}
-	// The date of the commit, so that one build always writes the same pages.
+	// The date of the commit, so that a build always writes the same pages.
 	if _, date := commit(); date != unknown {
 		if at, err := time.Parse(time.RFC3339, date); err == nil {
 			header.Date = &at

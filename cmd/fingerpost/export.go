@@ -116,13 +116,13 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 		out.Exported = e.Planned()
 		return out.finish(t, f, nil)
 	}
-	// Nothing has been sent up to here.
+	// Up to here nothing has been sent.
 	var interrupted error
 	out.Exported, interrupted = send(ctx, t, f, e)
 	return out.finish(t, f, interrupted)
 }
 
-// planExport does all that comes before the first change.
+// planExport does everything before the first change.
 func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want *transfer.Tree) (*transfer.Export, error) {
 	c, err := f.connect()
 	if err != nil {
@@ -148,7 +148,7 @@ func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want
 	return e, nil
 }
 
-// send makes the changes and shows them as they are done.
+// send makes the changes and shows each when it is done.
 func send(ctx context.Context, t terminal, f exportFlags, e *transfer.Export) (transfer.Exported, error) {
 	sent := t.progress("projects sent")
 	defer sent.end()
@@ -176,7 +176,7 @@ func printAction(t terminal, a *transfer.Action) {
 	fmt.Fprintf(t.err, "%s: %s: %s\n", a.Result, what, a.Error)
 }
 
-// finish prints what came of it.
+// finish prints the result.
 func (out *exported) finish(t terminal, f exportFlags, interrupted error) error {
 	if f.asJSON {
 		if err := printJSON(t.out, out); err != nil {

@@ -13,7 +13,7 @@ import (
 	"fingerpost/configsrc/transfer"
 )
 
-// exportFiles are what the tests export: all that the two APIs can take, and some that they cannot.
+// exportFiles are what the tests export: everything that the two APIs accept, and some things that they do not.
 var exportFiles = map[string]string{
 	"acme.hcl": `project "acme" {
   name   = "Acme"
@@ -70,8 +70,8 @@ func edit(t *testing.T, dir, name, old, with string) {
 // changing counts the requests that change something.
 func (f *foreign) changing() int { return f.asked("POST") + f.asked("PUT") + f.asked("DELETE") }
 
-// TestExportForeign brings an empty server to what the files say, with the mail half; a second run does nothing, and what
-// is imported then says the same.
+// TestExportForeign brings an empty server to the state of the files, with mail; a second run does nothing, and an
+// import then has the same content.
 func TestExportForeign(t *testing.T) {
 	for name, postMail := range map[string]bool{"mail by PUT": false, "mail by POST": true} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestExportForeign(t *testing.T) {
 	}
 }
 
-// idless takes the lines out that no API lets a client choose, and the blanks that align others with them.
+// idless removes the lines that no API lets a client choose, and the blanks that align others with them.
 func idless(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -130,7 +130,7 @@ func idless(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// TestExportPasswords: a password goes out where the server would have none, and where --passwords says so.
+// TestExportPasswords: a password is sent if the server would have none, and if --passwords asks for it.
 func TestExportPasswords(t *testing.T) {
 	t.Setenv("ACME_SMTP", "sentinel-smtp-password")
 	f := newForeign(t)
@@ -161,7 +161,7 @@ func TestExportPasswords(t *testing.T) {
 	edit(t, dir, "acme.hcl", `"mail.example"`, `"smtp.example"`)
 	run(0, "--passwords", "none")
 
-	// One that cannot be opened is a problem before anything is sent.
+	// A password that cannot be opened is a problem before anything is sent.
 	edit(t, dir, "acme.hcl", `"smtp.example"`, `"other.example"`)
 	edit(t, dir, "acme.hcl", `"Acme"`, `"Acme anew"`)
 	os.Unsetenv("ACME_SMTP")
@@ -172,7 +172,7 @@ func TestExportPasswords(t *testing.T) {
 	}
 }
 
-// TestExportHidesEchoes: a server may repeat what it was sent, in a refusal, too.
+// TestExportHidesEchoes: a server may repeat what it was sent, even in a refusal.
 func TestExportHidesEchoes(t *testing.T) {
 	t.Setenv("ACME_SMTP", "sentinel-smtp-password")
 	f := newForeign(t)
@@ -197,7 +197,7 @@ func TestExportHidesEchoes(t *testing.T) {
 	}
 }
 
-// TestExportIgnored: a success after which a field is not as it was sent is none.
+// TestExportIgnored: a success after which a field is not as it was sent is a failure.
 func TestExportIgnored(t *testing.T) {
 	t.Setenv("ACME_SMTP", "sentinel-smtp-password")
 	f := newForeign(t)
@@ -217,7 +217,7 @@ func TestExportIgnored(t *testing.T) {
 	}
 }
 
-// TestExportDelete: removal is asked for, and a server without a call for it is told from a success.
+// TestExportDelete: removal needs --delete, and a server without a call for it is no success.
 func TestExportDelete(t *testing.T) {
 	t.Setenv("ACME_SMTP", "sentinel-smtp-password")
 	f := newForeign(t)
@@ -262,7 +262,7 @@ func TestExportRenames(t *testing.T) {
 	}
 }
 
-// TestExportInterrupted: what has begun is finished and told, what has not is left to the next run.
+// TestExportInterrupted: a change that has begun is finished and reported, the others are left to the next run.
 func TestExportInterrupted(t *testing.T) {
 	t.Setenv("FINGERPOST_KEY", foreignKey)
 	files := map[string]string{}
@@ -295,7 +295,7 @@ func TestExportInterrupted(t *testing.T) {
 	}
 }
 
-// TestExportPrimary: the domain that gives up being the primary one goes first, for a server that allows one at most.
+// TestExportPrimary: the domain that stops being primary is changed first, for a server that allows only one.
 func TestExportPrimary(t *testing.T) {
 	f := newForeign(t)
 	f.add(object{"name": "A", "slug": "a"}, object{"domain": "a.example"}, object{"domain": "z.example", "primary": true})

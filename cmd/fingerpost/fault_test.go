@@ -50,7 +50,7 @@ func faultCmds() map[string]func(ts *testscript.TestScript, neg bool, args []str
 		"grow": func(ts *testscript.TestScript, neg bool, args []string) {
 			n, err := strconv.Atoi(args[1])
 			ts.Check(err)
-			// In a file of its own a text costs the parser nothing, which the race detector would make a minute.
+			// A text in a file of its own costs the parser nothing; in the HCL the race detector would take a minute.
 			dir := ts.MkAbs(args[0])
 			text := strings.Repeat("A line of text that is long enough.\n", 13_000)
 			ts.Check(os.WriteFile(filepath.Join(dir, "grow.txt"), []byte(text), 0o644))
@@ -99,7 +99,7 @@ func fillUp(name string) error {
 // canMount decides the condition [mount]: in CI a machine that cannot is a failure, elsewhere the story is skipped.
 func canMount() bool { return os.Geteuid() == 0 || os.Getenv("CI") != "" }
 
-// TestDemoKey: what the binary prints is what the shipped files declare, and nothing else in the tree is a full key.
+// TestDemoKey: the printed key is the one in the shipped files, and nothing else in the tree is a full key.
 func TestDemoKey(t *testing.T) {
 	b, err := os.ReadFile("../../projects.d/keys.hcl")
 	if err != nil {

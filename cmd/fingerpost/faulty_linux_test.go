@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// refusedWrite makes a write that cannot be done: it gets status and code, the files are as they were, and reads go on.
+// refusedWrite makes a write that must fail: it gets status and code, the files are unchanged, and reads go on.
 func (r *rig) refusedWrite(what, slug string, status int, code string) {
 	r.t.Helper()
 	before := r.tree()
@@ -28,7 +28,7 @@ func (r *rig) refusedWrite(what, slug string, status int, code string) {
 	granted(r.t, what+": a read", r.get("/api/platform/projects/by-slug/"+slug))
 }
 
-// well checks that writes are taken again, by themselves, and that everything agrees.
+// well checks that writes work again by themselves, and that everything agrees.
 func (r *rig) well(what, slug, name string) {
 	r.t.Helper()
 	err := poll(20*time.Second, func() error {
@@ -91,7 +91,7 @@ func TestFolderFullOrReadOnly(t *testing.T) {
 	r.well("writable again", "other", "Writable")
 }
 
-// TestFolderWithoutPermission is for those who do not run tests as root, whom permissions do not stop.
+// TestFolderWithoutPermission needs a user other than root, whom permissions do not stop.
 func TestFolderWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write anywhere")
@@ -109,8 +109,8 @@ type tracer struct {
 	cmd *exec.Cmd
 }
 
-// inject attaches strace to the server; fault is as its option inject takes it, and on is a path that the calls must
-// concern, "" for any. It returns when the fault is in force.
+// inject attaches strace to the server. fault is the value of its option inject; on is a path that the calls must
+// concern, "" for any. It returns when the fault is active.
 func (r *rig) inject(fault, on string) *tracer {
 	r.t.Helper()
 	log := filepath.Join(r.t.TempDir(), "strace.log")
@@ -148,13 +148,13 @@ func (r *rig) traced(x *tracer, said *server) error {
 	return nil
 }
 
-// end lets the server go on as it should.
+// end removes the fault.
 func (x *tracer) end() {
 	_ = x.cmd.Process.Signal(syscall.SIGINT) // strace detaches
 	_ = x.cmd.Wait()
 }
 
-// TestSystemCallsFail makes the system calls of a write fail in the real binary, once and for ever.
+// TestSystemCallsFail makes the system calls of a write fail in the real binary, once and forever.
 func TestSystemCallsFail(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {

@@ -59,7 +59,7 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 		}
 		differs = true
 		if showDiff {
-			// It may be a CI's log that shows it.
+			// The output may end up in a CI log.
 			t.out.Write(diff.Diff(name, hclfile.Redact(src), name+" (formatted)", hclfile.Redact(out)))
 		} else {
 			fmt.Fprintln(t.out, name)

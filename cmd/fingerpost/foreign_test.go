@@ -17,13 +17,13 @@ import (
 	"testing"
 )
 
-// foreignKey is what a foreign server asks for.
+// foreignKey is the key that a foreign server requires.
 const foreignKey = "sentinel-platform-key"
 
 type object = map[string]any
 
-// A foreign is a service that was not written here: it speaks the source specification, and beyond that only what its
-// switches say.
+// A foreign is another implementation of the service: it follows the source specification, and beyond that only its
+// switches.
 type foreign struct {
 	*httptest.Server
 	paging    bool // lists have pages, ten rows where nobody asks
@@ -60,7 +60,7 @@ func (f *foreign) start(t *testing.T) {
 	t.Cleanup(f.Close)
 }
 
-// restart returns when all that callers have given up is over: until then it may still change what there is.
+// restart returns when all requests that clients have given up are over: until then they may still change something.
 func (f *foreign) restart(t *testing.T) {
 	f.Close()
 	f.start(t)

@@ -29,7 +29,7 @@ type gateway struct {
 	denied int          // its status for an unknown domain
 }
 
-// snippet is the block of api/README.md in a language, with the addresses of the test.
+// snippet returns the block of api/README.md in a language, with the addresses of the test.
 func snippet(t *testing.T, language string, replace ...string) string {
 	t.Helper()
 	b, err := os.ReadFile("../../api/README.md")
@@ -142,7 +142,7 @@ func startCaddy(t *testing.T, fingerpost, upstream string) gateway {
 	return gateway{"caddy", runGateway(t, dir, socket, caddy, "run", "--adapter", "caddyfile", "--config", file), 404}
 }
 
-// shortDir is a folder whose sockets have paths that are short enough.
+// shortDir returns a folder whose path is short enough for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw")
@@ -155,8 +155,8 @@ func shortDir(t *testing.T) string {
 
 const gatewaySecret = "0123456789abcdef0123456789abcdef"
 
-// TestGateways: the lines of api/README.md for nginx auth_request and Caddy forward_auth let good tokens through, with whose they
-// are, and nothing else.
+// TestGateways: the nginx auth_request and Caddy forward_auth blocks of api/README.md pass good tokens with their
+// identity, and nothing else.
 func TestGateways(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, fingerpost, upstream string) gateway{"nginx": startNginx, "caddy": startCaddy} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func testGateway(t *testing.T, g gateway, reached *atomic.Int32) {
 	passes(`GET shop.example project=["11"] user=["u-1"] email="b%C3%BCcher@example.com" body=0`)(ask("GET", "shop.example", shop, ""))
 	passes(`GET a.b.shop.example project=["11"] user=["u-1"] email="b%C3%BCcher@example.com" body=0`)(ask("GET", "a.b.shop.example", shop, "", forged...))
 	passes(`POST shop.example project=["11"] user=["u-1"] email="b%C3%BCcher@example.com" body=100000`)(ask("POST", "shop.example", shop, strings.Repeat("x", 100000)))
-	// A token without an e-mail address leaves no room for one that the client brings.
+	// If a token has no e-mail address, the client's own header must not pass.
 	passes(`GET bank.example project=["12"] user=["u-1"] email="" body=0`)(ask("GET", "bank.example", bank, "", forged...))
 	if res, text := ask("HEAD", "shop.example", shop, ""); res.StatusCode != 200 || text != "" {
 		t.Errorf("HEAD: %d %q", res.StatusCode, text)
@@ -259,7 +259,7 @@ func testGateway(t *testing.T, g gateway, reached *atomic.Int32) {
 	refused(401)(ask("GET", "shop.example", bank, ""))
 	refused(401)(ask("GET", "bank.example", shop, ""))
 	refused(401)(ask("GET", "shop.example", gatewayToken(t, gatewaySecret, 11, jwt.MapClaims{"exp": 1}), ""))
-	// The host that is asked for decides, whatever else the client claims.
+	// The requested host decides, whatever else the client claims.
 	refused(401)(ask("GET", "bank.example", shop, "", "X-Forwarded-Host", "shop.example"))
 	refused(401)(ask("GET", "shop.example", bank, "", "X-Forwarded-Host", "bank.example"))
 	refused(g.denied)(ask("GET", "unknown.example", shop, ""))
@@ -275,7 +275,8 @@ func testGateway(t *testing.T, g gateway, reached *atomic.Int32) {
 	passes(`GET shop.example project=["11"] user=["u-1"] email="b%C3%BCcher@example.com" body=0`)(ask("GET", "shop.example", shop, ""))
 }
 
-// TestTokenSecrets: where the secret comes from, from outside: env(), file() and its replacement, and what /status says.
+// TestTokenSecrets: the sources of the secret, seen from outside: env(), file() and its replacement, and what /status
+// says.
 func TestTokenSecrets(t *testing.T) {
 	r := idleRig(t, t.TempDir(), map[string]string{"tokens.hcl": `
 project "shop" {
@@ -360,7 +361,7 @@ project "idle" {
 	if strings.Contains(r.logged(), "s3cret") || strings.Contains(r.logged(), gatewaySecret) || strings.Contains(string(status), "s3cret\"") {
 		t.Error("a secret is in the log or in /status")
 	}
-	// A file that is replaced counts once it is read again: SIGHUP has it read at once.
+	// A replaced file counts when it is read again: SIGHUP does that at once.
 	r.put("bank.txt", gatewaySecret+"2\n")
 	if err := r.cmd.Process.Signal(signals["HUP"]); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// plan is who may import whom. An edge that is not here is a design change, not a detail: it is made here first, with
+// plan says which package may import which. An edge that is not here is a design change: it is added here first, with
 // its reason in the commit. "std" is allowed everywhere. A module path allows its packages.
 var plan = map[string][]string{
 	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
@@ -43,7 +43,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
-	// x/net/html reads HTML, to make text of it
+	// x/net/html parses HTML for the text part
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html"},
 	"fingerpost/mailer": {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},
@@ -60,7 +60,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
-	// the floor, and the stores of the bare programs; x/sys: as above
+	// for the floor, and the stores of the bare programs; x/sys: as above
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart",
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/cockroachdb/pebble/v2", "github.com/valyala/fasthttp",
 		"golang.org/x/sys/unix"},
@@ -120,7 +120,7 @@ func TestImportPlan(t *testing.T) {
 	}
 }
 
-// TestTopLevel keeps the top of the tree as its owners fixed it.
+// TestTopLevel keeps the top level of the tree as it is listed here.
 func TestTopLevel(t *testing.T) {
 	allowed := []string{"cmd", "resolver", "configsrc", "api", "mailer", "projects.d", "bench", "go.mod", "go.sum", "README.md", "LICENSE"}
 	for _, name := range tracked(t) {
@@ -131,8 +131,8 @@ func TestTopLevel(t *testing.T) {
 	}
 }
 
-// TestCommentsCite: a document that a comment names exists, in the repository's top folder or next to the file, and has the
-// section that stands behind a comma. A sentence that goes on behind the comma begins in lower case.
+// TestCommentsCite: a document that a comment names exists, in the repository's top folder or next to the file, and has
+// the section named after the comma. A sentence that continues after the comma begins in lower case.
 func TestCommentsCite(t *testing.T) {
 	reference := regexp.MustCompile(`([\w./-]*\w\.md)\b(?:, ([A-Z][\w-]*))?`)
 	for _, file := range tracked(t) {
@@ -160,7 +160,7 @@ func TestCommentsCite(t *testing.T) {
 	}
 }
 
-// TestLinks: what a document of the repository links to exists.
+// TestLinks: the targets of links in the repository's documents exist.
 func TestLinks(t *testing.T) {
 	code := regexp.MustCompile("`[^`\n]*`")
 	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)

@@ -79,7 +79,7 @@ func runImport(ctx context.Context, t terminal, dir string, f importFlags) error
 	out, err := writeImport(ctx, t, dir, f, im)
 	if err != nil {
 		if made {
-			_ = os.Remove(dir) // stays where something is in it
+			_ = os.Remove(dir) // fails if it is not empty
 		}
 		return err
 	}
@@ -117,13 +117,13 @@ func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im 
 	if len(im.Problems) > 0 {
 		return nil, refuseImport(t, f.asJSON, im.Problems)
 	}
-	// Nothing has been touched up to here.
+	// Up to here nothing has been written.
 	written := t.progress("files written")
 	defer written.end()
 	return im.Write(ctx, folder(dir), written.set)
 }
 
-// A folder is the config folder as package transfer writes into it.
+// A folder is the config folder, to which package transfer writes.
 type folder string
 
 func (f folder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
@@ -142,7 +142,7 @@ func (f folder) Edit(name string, edit func(src []byte) ([]byte, error)) error {
 	return atomicfile.Edit(string(f), name, edit)
 }
 
-// refuseImport ends an import before it wrote anything.
+// refuseImport ends an import that has written nothing.
 func refuseImport(t terminal, asJSON bool, problems []string) error {
 	if asJSON {
 		none := transfer.Imported{Files: []transfer.ImportedFile{}, Secrets: []string{}, NotKept: []string{}, Problems: problems}
@@ -156,7 +156,7 @@ func refuseImport(t terminal, asJSON bool, problems []string) error {
 	return no("%s: nothing was written", count(len(problems), "problem"))
 }
 
-// defaultsIn returns the defaults block of a folder that may not be there yet: what it says need not be said by projects.
+// defaultsIn returns the defaults block of a folder, which may not exist yet. Projects need not repeat its values.
 func defaultsIn(t terminal, dir string) (*catalog.Defaults, error) {
 	checked, err := t.check(dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,7 +168,7 @@ func defaultsIn(t terminal, dir string) (*catalog.Defaults, error) {
 	return treeOf(checked).Defaults, nil
 }
 
-// makeFolder reports whether it had to.
+// makeFolder reports whether it has created the folder.
 func makeFolder(dir string) (made bool, err error) {
 	if _, err := os.Stat(dir); err == nil {
 		return false, nil

@@ -17,7 +17,7 @@ import (
 	"fingerpost/configsrc/transfer"
 )
 
-// stock fills a foreign server with two projects and the mail half.
+// stock fills a foreign server with two projects and their mail settings.
 func (f *foreign) stock() {
 	id := f.add(object{"name": "Acme", "slug": "acme", "status": "active", "description": "two\nlines"},
 		object{"domain": "*.acme.example"}, object{"domain": "Shop.Acme.Example.", "primary": true}, object{"domain": "old.example", "active": false})
@@ -100,7 +100,7 @@ func read(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// TestImportForeign takes over a service that was not written here, with all that it knows.
+// TestImportForeign imports everything from another implementation of the service.
 func TestImportForeign(t *testing.T) {
 	for name, tune := range map[string]func(*foreign){
 		"paging":      func(*foreign) {},
@@ -140,7 +140,7 @@ func TestImportForeign(t *testing.T) {
 	}
 }
 
-// TestImportMailless: a 404 on the mail calls means that there is no mail API, and it is soon no longer asked.
+// TestImportMailless: a 404 on the mail calls means that there is no mail API, and further calls are soon left out.
 func TestImportMailless(t *testing.T) {
 	f := newForeign(t)
 	f.mail = false
@@ -161,7 +161,7 @@ func TestImportMailless(t *testing.T) {
 	}
 }
 
-// TestImportBodiless: the source specification has no call that tells a template's body.
+// TestImportBodiless: the source specification has no call that returns a template's body.
 func TestImportBodiless(t *testing.T) {
 	f := newForeign(t)
 	f.stock()
@@ -173,7 +173,7 @@ func TestImportBodiless(t *testing.T) {
 	}
 }
 
-// TestImportProblems: what no file can say comes all at once, and nothing is written.
+// TestImportProblems: everything that no file can express is reported at once, and nothing is written.
 func TestImportProblems(t *testing.T) {
 	f := newForeign(t)
 	f.add(object{"name": "A", "slug": "Not A Slug"})
@@ -211,7 +211,7 @@ func TestImportProblems(t *testing.T) {
 	}
 }
 
-// TestImportInterrupted: an import that is broken off has written nothing.
+// TestImportInterrupted: an interrupted import has written nothing.
 func TestImportInterrupted(t *testing.T) {
 	f := newForeign(t)
 	for i := range 50 {
@@ -235,7 +235,7 @@ func TestImportInterrupted(t *testing.T) {
 	}
 }
 
-// TestImportFlat: what only the flat form of resolve shows is taken over, but for the secret in it.
+// TestImportFlat: settings that only the flat form of resolve shows are imported, except the secret.
 func TestImportFlat(t *testing.T) {
 	f := newForeign(t)
 	f.add(object{"name": "Acme", "slug": "acme"}, object{"domain": "acme.example"})
@@ -258,7 +258,7 @@ func TestImportFlat(t *testing.T) {
 	}
 }
 
-// TestImportDefaults: a folder with a defaults block gets files that say the same beside it.
+// TestImportDefaults: in a folder with a defaults block the imported files mean the same together with it.
 func TestImportDefaults(t *testing.T) {
 	f := newForeign(t)
 	f.add(object{"name": "Acme", "slug": "acme"})
@@ -278,7 +278,7 @@ func TestImportDefaults(t *testing.T) {
 	}
 }
 
-// TestImportWritesWhatItPlaced: an import replaces no file that somebody saved after the import had looked at it.
+// TestImportWritesWhatItPlaced: an import replaces no file that was saved after the import had read it.
 func TestImportWritesWhatItPlaced(t *testing.T) {
 	f := newForeign(t)
 	f.add(object{"name": "A", "slug": "a"})

@@ -12,7 +12,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// The folder that init writes: commented, valid, formatted, and without a key, since each installation makes its own.
+// The folder that init writes: commented, valid, formatted, and without a key, because each installation makes its own.
 //
 //go:embed example
 var example embed.FS
@@ -33,7 +33,7 @@ func newInit(t terminal) *cobra.Command {
 	}
 }
 
-// besideFiles are written beside the config folder, for git.
+// besideFiles are written next to the config folder, for git.
 var besideFiles = map[string]string{
 	".gitattributes": "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n# Mail bodies are sent as they are.\nmail/** -text\n",
 	".gitignore":     "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n",
@@ -76,7 +76,7 @@ func initDir(t terminal, dir string) error {
 	return nil
 }
 
-// writeNew writes a file that does not exist yet, and says so.
+// writeNew writes a file that does not exist yet, and prints its name.
 func writeNew(t terminal, dir, name string, content []byte) error {
 	path := filepath.Join(dir, name)
 	if _, err := os.Lstat(path); err == nil {

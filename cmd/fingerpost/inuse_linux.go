@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// holder names the process that listens on a TCP port of an address, as " by nginx (pid 4711)"; "" where the system does
-// not tell, as it does not for other users' processes.
+// holder names the process that listens on a TCP port of an address, as " by nginx (pid 4711)". It returns "" if the
+// system does not show it, as for processes of other users.
 func holder(ip net.IP, port int) string {
 	inodes := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -49,8 +49,8 @@ func holder(ip net.IP, port int) string {
 	return ""
 }
 
-// procAddress is an address as proc(5) writes it: hexadecimal, each group of four bytes in the machine's order, which is
-// little-endian wherever fingerpost is built for.
+// procAddress returns an address as proc(5) writes it: hexadecimal, each group of four bytes in the machine's order,
+// which is little-endian on every platform that fingerpost is built for.
 func procAddress(ip net.IP) string {
 	raw := ip.To4()
 	if raw == nil {

@@ -4,5 +4,5 @@ package main
 
 import "net"
 
-// holder would name the process that listens on an address; this system is not asked.
+// holder is implemented for Linux only.
 func holder(net.IP, int) string { return "" }

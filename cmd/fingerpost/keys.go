@@ -23,7 +23,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// keysFile is where the first key goes.
+// keysFile is the file of the first key.
 const keysFile = "keys.hcl"
 
 func newKeys(t terminal) *cobra.Command {
@@ -74,13 +74,13 @@ func newKeysCreate(t terminal) *cobra.Command {
 	return cmd
 }
 
-// namesNothing reports whether the list that a flag was given is empty, or a name of it, as an unset variable makes it. A
+// namesNothing reports whether the list of a flag is empty or contains an empty name, as an unset variable makes it. A
 // flag that was left out is nil.
 func namesNothing(list []string) bool {
 	return list != nil && len(list) == 0 || slices.Contains(list, "")
 }
 
-// parseLifetime reads 90d, 2w or what time.ParseDuration reads.
+// parseLifetime parses 90d, 2w or what time.ParseDuration accepts.
 func parseLifetime(s string) (time.Duration, error) {
 	units := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 	if n := len(s); n > 1 && units[s[n-1]] > 0 {
@@ -97,14 +97,14 @@ func parseLifetime(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// A placedKey is a key with where it stands.
+// A placedKey is a key with its position in the source.
 type placedKey struct {
 	catalog.Key
 	file    *configsrc.CheckedFile
 	display string
 }
 
-// loadKeys finds all keys. Files with errors are refused: a key in them would be missed.
+// loadKeys returns all keys. It refuses files with errors, because it would miss the keys in them.
 func loadKeys(dir string) ([]placedKey, error) {
 	checked, err := checkSound(dir)
 	if err != nil {
@@ -168,7 +168,7 @@ func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
 	return printKey(t, k, text, filepath.Join(dir, path), asJSON)
 }
 
-// warnUnknown tells of slugs that no project has. A key may be made before its project is.
+// warnUnknown warns of slugs that no project has. A key may be made before its project.
 func warnUnknown(t terminal, checked *configsrc.Checked, slugs []string) {
 	for _, slug := range slugs {
 		if _, project := checked.Project(slug); project != nil {
@@ -182,7 +182,7 @@ func warnUnknown(t terminal, checked *configsrc.Checked, slugs []string) {
 	}
 }
 
-// newKey gives k an id, and checks it.
+// newKey gives k an id and checks it.
 func newKey(k *catalog.Key) (text string, err error) {
 	text, k.ID = catalog.NewKeyText()
 	for _, p := range k.Validate() {
@@ -222,7 +222,7 @@ func quoteList(words []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// addBlock appends a block to a file, which is made where there is none.
+// addBlock appends a block to a file, and creates the file if needed.
 func addBlock(dir, path, block string) error {
 	if _, err := os.Lstat(filepath.Join(dir, path)); errors.Is(err, fs.ErrNotExist) {
 		return atomicfile.Create(dir, path, []byte(block))
@@ -348,7 +348,7 @@ func newKeysRotate(t terminal) *cobra.Command {
 	return cmd
 }
 
-// rotated are names that an earlier rotation gave.
+// rotated matches the suffix that an earlier rotation gave to a name.
 var rotated = regexp.MustCompile(`-[a-z0-9]{6,16}$`)
 
 func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool) error {

@@ -25,7 +25,7 @@ import (
 
 var createdUpdated = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
 
-// tellAll is all that a server says of its projects, but for the times.
+// tellAll returns everything that a server answers about its projects, except for the times.
 func tellAll(base, key string) (string, error) {
 	var all strings.Builder
 	ask := func(target string) (string, error) {
@@ -62,7 +62,7 @@ func tellAll(base, key string) (string, error) {
 	return all.String(), nil
 }
 
-// filesSay is what a server says that has nothing but the files.
+// filesSay returns the answers of a server that has only the files.
 func (r *rig) filesSay() (string, error) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	res, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, StoreCacheBytes: 1 << 20, Logger: log})
@@ -92,7 +92,8 @@ func (r *rig) filesSay() (string, error) {
 	return says, err
 }
 
-// agrees checks that the running server says what the files say, that these are all sound, and that nothing lies about.
+// agrees checks that the running server answers what the files declare, that all files are valid, and that no leftover
+// files exist.
 func (r *rig) agrees() error {
 	says, err := tellAll(r.url, r.keys["all"])
 	if err != nil {
@@ -135,13 +136,13 @@ func (r *rig) tree() map[string]string {
 	return found
 }
 
-// kill ends the server as nothing else does.
+// kill kills the server with SIGKILL.
 func (r *rig) kill() {
 	_ = r.cmd.Process.Kill()
 	<-r.exited
 }
 
-// send makes a request and returns the status, 0 where no answer came, and the id in the answer.
+// send makes a request and returns the status, 0 if no answer came, and the id in the answer.
 func (r *rig) send(method, path, body string) (status int, id int64) {
 	req, err := http.NewRequest(method, r.url+"/api/platform/projects"+path, strings.NewReader(body))
 	if err != nil {
@@ -161,7 +162,7 @@ func (r *rig) send(method, path, body string) (status int, id int64) {
 	return res.StatusCode, answer.Data.ID
 }
 
-// idOf finds a project, 0 for none.
+// idOf returns a project's id, 0 for none.
 func (r *rig) idOf(slug string) int64 {
 	r.t.Helper()
 	var found struct{ Data struct{ ID int64 } }
@@ -171,8 +172,8 @@ func (r *rig) idOf(slug string) int64 {
 	return found.Data.ID
 }
 
-// TestKilledAtEveryStep kills the server before each step of each kind of write. Afterwards the write is there, or it
-// is not; and the files, the store and the API say the same.
+// TestKilledAtEveryStep kills the server before each step of each kind of write. Afterwards the write is there
+// completely or not at all; and the files, the store and the API agree.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {
@@ -247,7 +248,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A ledger is what a client knows of its writes. An answer that did not come leaves both states open.
+// A ledger is what a client knows of its writes. Without an answer both states are possible.
 type ledger struct {
 	slug     string
 	last     int          // number of the last write
@@ -255,10 +256,10 @@ type ledger struct {
 	answered int
 }
 
-// write makes the next write, and reports whether it was answered well. Each fourth removes the project or makes it anew.
+// write makes the next write, and reports whether it succeeded. Each fourth removes the project or creates it again.
 func (l *ledger) write(r *rig, id *int64) bool { return l.next(r, id, l.last%4 == 3) }
 
-// next is write that removes the project if told so and there is one.
+// next is write, and removes the project if remove is set and the project exists.
 func (l *ledger) next(r *rig, id *int64, remove bool) bool {
 	l.last++
 	now, status, want, made := l.last, 0, http.StatusOK, int64(0)
@@ -273,7 +274,7 @@ func (l *ledger) next(r *rig, id *int64, remove bool) bool {
 		status, _ = r.send("PUT", fmt.Sprintf("/%d", *id), fmt.Sprintf(`{"name":"v%d"}`, now))
 	}
 	if status != want {
-		l.may[now] = true // it may have been done all the same
+		l.may[now] = true // it may have been done anyway
 		return false
 	}
 	l.answered++
@@ -287,7 +288,7 @@ func (l *ledger) next(r *rig, id *int64, remove bool) bool {
 	return true
 }
 
-// check holds what the server says against the ledger, which then knows again.
+// check compares the server's answers with the ledger, and settles its open states.
 func (l *ledger) check(r *rig) error {
 	got := r.get("/api/platform/projects/by-slug/" + l.slug)
 	value := 0
@@ -303,8 +304,8 @@ func (l *ledger) check(r *rig) error {
 	return nil
 }
 
-// A siege is clients that write all the time, while the server is killed or its power cut. One more client makes and
-// removes several projects at a time, more than the brake lets through.
+// A siege is clients that write all the time while the server is killed or its power is cut. One more client creates
+// and removes several projects at a time, more than the limit on deletions.
 type siege struct {
 	*rig
 	clients []*ledger
@@ -323,7 +324,8 @@ func newSiege(r *rig) *siege {
 	return s
 }
 
-// writeBulk writes to all projects of the bulk at once until a write fails: those that are there go, then all are made.
+// writeBulk writes to all projects of the bulk at once until a write fails: existing ones are deleted, then all are
+// created.
 func (s *siege) writeBulk(ids []int64, answered func()) {
 	for remove, failed := true, false; !failed; remove = !remove {
 		var all sync.WaitGroup
@@ -339,7 +341,7 @@ func (s *siege) writeBulk(ids []int64, answered func()) {
 	}
 }
 
-// round lets the clients write until end is called, and for so long after their first answer.
+// round lets the clients write until end is called, and for the given time after their first answer.
 func (s *siege) round(after time.Duration, end func()) {
 	s.t.Helper()
 	var all sync.WaitGroup
@@ -367,7 +369,7 @@ func (s *siege) round(after time.Duration, end func()) {
 
 func (s *siege) ledgers() []*ledger { return slices.Concat(s.clients, s.bulk) }
 
-// check holds everything against the ledgers, and finds out whether writes work at once.
+// check compares everything with the ledgers, and checks that writes work at once.
 func (s *siege) check() error {
 	for _, l := range s.ledgers() {
 		if err := l.check(s.rig); err != nil {

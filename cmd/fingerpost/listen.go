@@ -10,7 +10,7 @@ import (
 	"fingerpost/api"
 )
 
-// listen binds the address of a flag. An address that cannot be one is wrong usage.
+// listen binds the address of a flag. An invalid address is wrong usage.
 func listen(flag, addr string) (net.Listener, error) {
 	var tcp *net.TCPAddr
 	if !strings.HasPrefix(addr, "unix:") {
@@ -29,7 +29,7 @@ func listen(flag, addr string) (net.Listener, error) {
 	return nil, fmt.Errorf("--%s: %w", flag, err)
 }
 
-// badAddress tells an address that can never work from a name that cannot be looked up now.
+// badAddress distinguishes an address that can never work from a name that cannot be looked up now.
 func badAddress(flag, addr string, err error) error {
 	var malformed *net.AddrError
 	if errors.As(err, &malformed) {

@@ -72,7 +72,7 @@ var mailStates = []string{string(catalog.MailPending), string(catalog.MailSendin
 // maxLogRows bounds --limit.
 const maxLogRows = 10_000
 
-// check finds what is wrong with the flags, all at once.
+// check returns all problems of the flags at once.
 func (f *logsFlags) check() error {
 	var bad []string
 	if f.status != "" && !slices.Contains(mailStates, f.status) {
@@ -127,7 +127,7 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 	return nil
 }
 
-// A mailEntry is a row of the mail log, with its project's slug in front.
+// A mailEntry is an entry of the mail log with its project's slug.
 type mailEntry struct {
 	Project string `json:"project"`
 	client.MailEntry
@@ -135,7 +135,7 @@ type mailEntry struct {
 
 func (e *mailEntry) ended() bool { return catalog.MailStatus(e.Status).Ended() }
 
-// state is what moves while a mail is on its way.
+// state is the part of an entry that changes while a mail is being sent.
 func (e *mailEntry) state() string { return fmt.Sprint(e.Status, e.Attempts, e.Uncertain) }
 
 func orEmpty(s *string) string {
@@ -145,7 +145,7 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// line is the entry for people. What comes from a mail is printed so that it acts on no terminal.
+// line returns the entry for people. Text from a mail is made harmless for terminals.
 func (e *mailEntry) line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", client.Printable(e.CreatedAt), client.Printable(e.Status), client.Printable(e.Project), client.Printable(e.ToEmail))
@@ -186,16 +186,16 @@ type loggedProject struct {
 	id   int64
 	slug string
 
-	// What --follow knows.
-	seen  map[int64]mailEntry // the latest entries, and those on their way
-	first mailEntry           // what is older than this is no news
+	// The state of --follow.
+	seen  map[int64]mailEntry // the latest entries, and those that have not ended
+	first mailEntry           // entries older than this are not news
 	last  string              // createdAt of the latest entry, "" if there is none
 	news  []mailEntry         // not printed yet
 }
 
 var digits = regexp.MustCompile(`^[1-9][0-9]{0,15}$`)
 
-// find finds the projects that are asked for.
+// find finds the requested projects.
 func (l *logReader) find(ctx context.Context) error {
 	add := func(id int64, slug string) {
 		if !slices.ContainsFunc(l.projects, func(p *loggedProject) bool { return p.id == id }) {
@@ -230,14 +230,14 @@ func (l *logReader) find(ctx context.Context) error {
 	return nil
 }
 
-// logParallel is how many projects are asked at once.
+// logParallel is how many projects are read at once.
 const logParallel = 8
 
-// query holds the filters, but for the state: --follow looks at mails in all states.
+// query returns the filters without the state, because --follow looks at mails in all states.
 func (l *logReader) query() client.LogQuery {
 	q := client.LogQuery{Template: l.flags.template, To: l.flags.to}
 	if l.flags.since != "" {
-		ago, _ := parseLifetime(l.flags.since) // check has looked at it
+		ago, _ := parseLifetime(l.flags.since) // check has parsed it already
 		q.From = time.Now().Add(-ago)
 	}
 	return q
@@ -255,7 +255,8 @@ func (l *logReader) page(ctx context.Context, p *loggedProject, q client.LogQuer
 	return entries, more, err
 }
 
-// newest reads the latest entries of all projects, the latest one last. To follow, it reads at least one, in whatever state.
+// newest reads the latest entries of all projects, the latest one last. For --follow it reads at least one, in any
+// state.
 func (l *logReader) newest(ctx context.Context) ([]mailEntry, error) {
 	var all []mailEntry
 	most := l.flags.limit

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A fakeLog is the mail log of a foreign server, as the contract has it.
+// A fakeLog is the mail log of another server with the same API.
 type fakeLog struct {
 	mu     sync.Mutex // guards what follows
 	rows   []object
@@ -125,7 +125,7 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%q", c.out)
 	}
 	check(exitNot, `no such project: "none", "nil"`, "--project", "none,acme,nil")
-	check(exitOK, "#250", "--project", "101") // the id of one that is gone has its log all the same
+	check(exitOK, "#250", "--project", "101") // a deleted project still has its log, by id
 	check(exitNot, `project "102" has no mail log`, "--project", "102")
 	check(exitUsage, "--status must be one of", "--status", "sent")
 	check(exitUsage, "--every must be at least 10ms", "--since", "yesterday", "--every", "1ms", "--limit", "-1")
@@ -145,7 +145,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// An output is what a command that runs has printed so far.
+// An output is what a running command has printed so far.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -163,7 +163,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// Each mail and each step of one is told once, in order, through failures of the server, and nothing that is old.
+// Each mail and each change of one is printed once, in order, through failures of the server, and no old entries.
 func TestLogsFollow(t *testing.T) {
 	f, l := newFakeLog(t)
 	l.put(1, "09:00:00.000000", "SENT", 1) // not among the newest two

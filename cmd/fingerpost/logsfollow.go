@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// overlap is how far behind the latest entry --follow looks again: an entry is stored a little after its createdAt.
+	// overlap is how far before the latest entry --follow reads again: an entry is stored a little after its createdAt.
 	overlap = 10 * time.Second
-	// maxFollowed bounds the mails of a project that are followed to their end, the latest ones, and maxAsked how many of
-	// them are asked for one by one in a round.
+	// maxFollowed bounds the mails of a project that are followed to their end, the latest ones first. maxAsked bounds how
+	// many of them are read one by one in a round.
 	maxFollowed, maxAsked = 2000, 100
 	// findEvery is how often new projects are looked for.
 	findEvery = 30 * time.Second
 )
 
-// follow prints what is there, and goes on with each new entry and each step of one, until ctx ends.
+// follow prints the newest entries, and then each new entry and each change of one, until ctx ends.
 func (l *logReader) follow(ctx context.Context, newest []mailEntry) error {
 	for i := range newest {
 		if err := l.print(&newest[i]); err != nil {
@@ -60,7 +60,7 @@ func (l *logReader) follow(ctx context.Context, newest []mailEntry) error {
 	}
 }
 
-// passing reports whether asking again may help: the server cannot be reached, or says that it is not well.
+// passing reports whether a retry may help: the server is unreachable, or reports that it is not ready.
 func passing(err error) bool {
 	var refused *client.Error
 	if errors.As(err, &refused) {
@@ -70,7 +70,7 @@ func passing(err error) bool {
 	return !errors.As(err, &exit)
 }
 
-// round asks each project once and returns what is new, also where it fails.
+// round reads each project once. It returns what is new, even if it fails.
 func (l *logReader) round(ctx context.Context) (news []mailEntry, err error) {
 	get := func(ctx context.Context, i int) (none struct{}, err error) { return none, l.step(ctx, l.projects[i]) }
 	err = client.InOrder(ctx, logParallel, len(l.projects), get, func(int, struct{}) error { return nil })
@@ -82,7 +82,7 @@ func (l *logReader) round(ctx context.Context) (news []mailEntry, err error) {
 	return news, err
 }
 
-// begin takes entries, the latest first, as known.
+// begin records entries, the latest first, as known.
 func (p *loggedProject) begin(rows []mailEntry) {
 	for _, e := range rows {
 		p.seen[e.ID] = e
@@ -91,7 +91,7 @@ func (p *loggedProject) begin(rows []mailEntry) {
 	}
 }
 
-// step reads what has happened in one project since the last time, into p.news.
+// step reads what has changed in one project since the last time, into p.news.
 func (l *logReader) step(ctx context.Context, p *loggedProject) error {
 	rows, err := l.recent(ctx, p)
 	if l.flags.projects == nil && gone(err) {
@@ -133,16 +133,16 @@ func (l *logReader) step(ctx context.Context, p *loggedProject) error {
 	return nil
 }
 
-// gone reports whether err is what page says of a project that is not there.
+// gone reports whether err is page's error for a project that does not exist.
 func gone(err error) bool {
 	var exit *exitError
 	return errors.As(err, &exit) && exit.code == exitNot
 }
 
-// recent reads the entries around and after the latest one that is known.
+// recent reads the entries around and after the latest known one.
 func (l *logReader) recent(ctx context.Context, p *loggedProject) (all []mailEntry, err error) {
 	q := l.query()
-	q.OldestFirst = true // entries that come meanwhile are on the last page
+	q.OldestFirst = true // entries that arrive during the reading are on the last page
 	q.Limit = client.MaxLogPage
 	if at, err := time.Parse(client.TimeLayout, p.last); err == nil {
 		q.From = at.Add(-overlap)
@@ -158,7 +158,7 @@ func (l *logReader) recent(ctx context.Context, p *loggedProject) (all []mailEnt
 	return all, nil
 }
 
-// forget drops what has ended and will not be listed again, and bounds the rest.
+// forget drops entries that have ended and will not be listed again, and bounds the rest.
 func (p *loggedProject) forget(current map[int64]bool) {
 	var open []int64
 	for id, e := range p.seen {

@@ -9,35 +9,35 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// What sends leave free on the disk that mail is stored on: keptForMail, which has room for what Pebble has in memory and its log of
-// it, and as much as the store has, up to mostMerged, because a merge of its tables writes them anew before it removes them. Once
-// the disk is full, the store fails, and no mail is sent at all.
+// The room that sends leave free on the disk that mail is stored on: keptForMail, which holds Pebble's memtables and
+// their log, plus the size of the store, up to mostMerged, because a compaction writes tables again before it removes
+// the old ones. On a full disk the store fails, and no mail is sent at all.
 const (
 	keptForMail = 64 << 20
 	mostMerged  = 2 << 30
 )
 
-// roomAgain is how much more must be free before sends go on, so that they do not go to and fro with every flush.
+// roomAgain is how much more must be free before sends resume, so that they do not stop and start with every flush.
 const roomAgain = 16 << 20
 
-// measureEvery bounds how often the disk is measured, however many sends there are.
+// measureEvery bounds how often the disk is measured.
 const measureEvery = 100 * time.Millisecond
 
-// A mailDisk knows whether there is room for mail on the disk of the store.
+// A mailDisk checks whether the disk of the store has room for mail.
 type mailDisk struct {
 	dir     string
 	waiting func() int64 // mails
-	reclaim func() error // gives the room of mails that have ended back
+	reclaim func() error // frees the room of mails that have ended
 	log     *slog.Logger
 
 	mu         sync.Mutex // guards what follows
 	measured   time.Time
-	is         string // what there is too little of
+	is         string // what the disk lacks
 	most       int64  // mails that waited since the last reclaim
 	reclaiming bool
 }
 
-// low says what the disk has too little of, "" where there is enough.
+// low returns what the disk lacks, "" if it has enough.
 func (d *mailDisk) low() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +66,7 @@ func (d *mailDisk) low() string {
 	return d.is
 }
 
-// folderSize is how much the files in a folder have. One that goes meanwhile has nothing.
+// folderSize returns the size of the files in a folder. A file that disappears counts as 0.
 func folderSize(dir string) (n uint64) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -37,7 +37,7 @@ func postFile(s *sink, more string) string {
 `, s.port(), more)
 }
 
-// mail makes a call of the mail API. The status is 0 where no answer came.
+// mail makes a call of the mail API. The status is 0 if no answer came.
 func (r *rig) mail(method, path, key, body string, headers ...string) (got reply) {
 	req, err := http.NewRequest(method, r.url+"/api/mail"+path, strings.NewReader(body))
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *rig) mail(method, path, key, body string, headers ...string) (got reply
 	return reply{res.StatusCode, res.Header, string(text)}
 }
 
-// A mailJob is a mail that a client wants to be sent, and what it was told.
+// A mailJob is a mail that a client sends, and the answer that it got.
 type mailJob struct {
 	mark   string
 	keyed  bool // with an Idempotency-Key: it may be asked again
@@ -103,8 +103,8 @@ func (r *rig) entries(project int64, from time.Time) (all []mailEntry) {
 	}
 }
 
-// mailClients gives jobs to some clients at once, each of which stops at its first job without an answer. done gets a value
-// for each answer. It returns the jobs that nobody took.
+// mailClients gives jobs to some clients at once; each stops at its first job without an answer. done gets a value for
+// each answer. It returns the jobs that no client took.
 func (r *rig) mailClients(clients int, jobs []*mailJob, done chan<- struct{}) (left []*mailJob) {
 	queue := make(chan *mailJob, len(jobs))
 	for _, j := range jobs {
@@ -129,7 +129,7 @@ func (r *rig) mailClients(clients int, jobs []*mailJob, done chan<- struct{}) (l
 	return left
 }
 
-// mailsEnd waits until no mail is under way any more.
+// mailsEnd waits until no mail is being sent any more.
 func (r *rig) mailsEnd() {
 	r.t.Helper()
 	err := poll(patience, func() error {
@@ -149,8 +149,8 @@ func (r *rig) mailsEnd() {
 	}
 }
 
-// TestMailKilledAtRandom kills the server in the middle of sends, again and again. Every mail that was accepted reaches an
-// end; what is SENT is at the sink; what is there twice is said to be uncertain, and is the same twice.
+// TestMailKilledAtRandom kills the server in the middle of sends, again and again. Every accepted mail reaches an end;
+// a SENT mail is at the sink; a mail that is there twice is marked uncertain, and both copies are equal.
 func TestMailKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	s := newSink(t)
@@ -207,7 +207,7 @@ func TestMailKilledAtRandom(t *testing.T) {
 	}
 }
 
-// checkMails holds the log of a round against its jobs and the sink.
+// checkMails compares the log of a round with its jobs and the sink.
 func (r *rig) checkMails(s *sink, project int64, from time.Time, jobs []*mailJob) (uncertain, twice int) {
 	r.t.Helper()
 	letters := map[string][]letter{}

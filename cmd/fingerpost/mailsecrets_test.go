@@ -15,7 +15,7 @@ import (
 	"fingerpost/resolver"
 )
 
-// What must never be seen.
+// Texts that must never show.
 const (
 	canaryPassword = "sentinel-stored-password"
 	canaryTest     = "sentinel-tested-password"
@@ -23,7 +23,7 @@ const (
 	canaryBody     = "sentinel-body-text"
 )
 
-// spellings are the ways in which a password could be written, its user in front or not.
+// spellings returns the encodings in which a password could appear, with and without its user in front.
 func spellings(password string) (all []string) {
 	for _, text := range []string{password, "\x00acme\x00" + password, "acme\x00" + password} {
 		all = append(all, text, base64.StdEncoding.EncodeToString([]byte(text)))
@@ -31,7 +31,7 @@ func spellings(password string) (all []string) {
 	return append(all, fmt.Sprintf("%x", password))
 }
 
-// seen are the places in which something was looked for.
+// seen are the places that are searched.
 type seen struct {
 	t     *testing.T
 	texts map[string]string // by where it was found
@@ -39,7 +39,7 @@ type seen struct {
 
 func (s *seen) add(where, text string) { s.texts[where] += text + "\n" }
 
-// none checks that nowhere there is one of the words; but for the places whose names begin with one of except.
+// none checks that no place contains one of the words, except for places whose names begin with one of except.
 func (s *seen) none(words []string, except ...string) {
 	s.t.Helper()
 next:
@@ -74,9 +74,9 @@ func (s *seen) folder(where, dir string) {
 	}
 }
 
-// TestMailSecrets looks for passwords, variable values and bodies in all that the service says and keeps. Passwords are
-// nowhere, whatever is asked and whatever the SMTP server says. Values and bodies are in the store while the mail is queued,
-// and nowhere else; when the mail has ended, nothing gives them back.
+// TestMailSecrets searches everything that the service answers and stores for passwords, variable values and bodies.
+// Passwords are nowhere, whatever is asked and whatever the SMTP server says. Values and bodies are only in the store,
+// while the mail is queued; when the mail has ended, no call returns them.
 func TestMailSecrets(t *testing.T) {
 	t.Parallel()
 	s := newSink(t)
@@ -134,7 +134,7 @@ func TestMailSecrets(t *testing.T) {
 	queued := ask(202, "/send/template", template("post.example", "later@example.com", ""), "Idempotency-Key: two")
 	ask(202, "/send/raw", raw("post.example", "eve@example.com"))
 
-	// The control: what is queued has to be somewhere, and is found there.
+	// The control: queued content has to be somewhere, and the search finds it.
 	r.looksAtAll(found)
 	during := &seen{t, map[string]string{}}
 	during.folder("store: ", filepath.Join(r.dir, ".fingerpost"))
@@ -176,7 +176,7 @@ func TestMailSecrets(t *testing.T) {
 	keepsNoMessage(t, filepath.Join(r.dir, ".fingerpost"), project, ids)
 }
 
-// looksAtAll reads what a running service tells of itself.
+// looksAtAll reads everything that a running service reports about itself.
 func (r *rig) looksAtAll(found *seen) {
 	for _, path := range []string{"/metrics", "/status", "/debug/pprof/goroutine?debug=2", "/debug/pprof/cmdline"} {
 		res, err := http.Get(r.ops + path)
@@ -207,7 +207,8 @@ func (r *rig) looksAtAll(found *seen) {
 	found.add("fingerpost logs", printed)
 }
 
-// keepsNoMessage checks that a store gives no message back. Its bytes may lie in the files until Pebble compacts them.
+// keepsNoMessage checks that a store returns no message any more. Its bytes may stay in the files until Pebble compacts
+// them.
 func keepsNoMessage(t *testing.T, dir string, project int64, ids []int64) {
 	t.Helper()
 	res, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: 1 << 20})

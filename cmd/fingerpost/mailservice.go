@@ -38,10 +38,10 @@ func (f *mailFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.keepText, "mail-retention", "90d", "how long entries of the mail log are kept")
 }
 
-// maxBudget keeps a send's answer within the time that callers and proxies wait for one.
+// maxBudget keeps a send's answer within the time that clients and proxies wait for it.
 const maxBudget = 5 * time.Minute
 
-// parse reads the flags that are not plain, and reports all that is wrong with them.
+// parse parses the flags that are not plain, and reports all their problems.
 func (f *mailFlags) parse() error {
 	var bad []string
 	f.allow, bad = parseNetworks("--smtp-allow", f.smtpAllow)
@@ -67,7 +67,7 @@ func (f *mailFlags) parse() error {
 	return nil
 }
 
-// parseNetworks reads the networks of a flag, and says what is wrong with each.
+// parseNetworks parses the networks of a flag, and reports the problem of each.
 func parseNetworks(flag string, texts []string) (networks []netip.Prefix, bad []string) {
 	for _, text := range texts {
 		network, problem := parseNetwork(strings.TrimSpace(text))
@@ -80,7 +80,7 @@ func parseNetworks(flag string, texts []string) (networks []netip.Prefix, bad []
 	return networks, bad
 }
 
-// parseNetwork reads a network in CIDR form.
+// parseNetwork parses a network in CIDR form.
 func parseNetwork(text string) (p netip.Prefix, problem string) {
 	p, err := netip.ParsePrefix(text)
 	if err == nil {
@@ -95,12 +95,12 @@ func parseNetwork(text string) (p netip.Prefix, problem string) {
 	return p, "is no network in CIDR form such as 10.0.0.0/8 or fd00::/8"
 }
 
-// A mailService is the mailer and what it works with.
+// A mailService is the mailer with its dependencies.
 type mailService struct {
 	mailer  *mailer.Mailer
 	carrier *smtp.Transport
 	stop    context.CancelFunc
-	stopped chan struct{} // nothing tells of changes any more
+	stopped chan struct{} // the goroutine of tellChanges has ended
 	closing sync.Once
 	failed  error // of close
 }
@@ -134,10 +134,10 @@ func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.
 	return m, nil
 }
 
-// tellChanges tells which project's configuration has changed, 0 for any, until ctx ends.
+// tellChanges reports which project's configuration has changed, 0 for any, until ctx ends.
 func tellChanges(ctx context.Context, feed *resolver.Feed, changed func(project int64)) {
 	cursor, _ := feed.Newest()
-	changed(0) // what came between the mailer's first look and this
+	changed(0) // changes between the mailer's start and now
 	const atOnce = 256
 	var events []*resolver.Event
 	for {
@@ -157,26 +157,27 @@ func tellChanges(ctx context.Context, feed *resolver.Feed, changed func(project 
 	}
 }
 
-// takeUp begins with what the last process has left in the queue. Before the files are read, the store says what they said
-// then: a server that was replaced while nothing ran would get the mail, or a project send that was suspended.
+// takeUp starts on the queue of the last process. Before the files are read, the store holds their former content: a
+// server that was replaced while nothing ran would get the mail, or a project that was suspended would send.
 func (m *mailService) takeUp() { m.mailer.Release() }
 
-// retry tries again at once what waits for a config to change: the secrets that files name may be others now, of which no
-// file tells, or a server was put right.
+// retry tries mail again that waits for a config change: the content of secret files may have changed without an event,
+// or a server was repaired.
 func (m *mailService) retry() { m.mailer.TryAgain() }
 
-// lastWords is how long before the end of the grace attempts are cut off: the mailer still gives them a moment then.
+// lastWords is how long before the end of the grace period attempts are cut off, so that the mailer has time to store
+// that.
 const lastWords = 5 * time.Second
 
-// drain is close within a grace that ends with ctx.
+// drain is close within a grace period that ends with ctx.
 func (m *mailService) drain(ctx context.Context, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, grace-min(grace/4, lastWords))
 	defer cancel()
 	return m.close(ctx)
 }
 
-// close begins no attempt more and waits for those under way until ctx ends. No mail is lost by it. The store must be open,
-// and may be closed where the result is nil. It may be called again, which says the same, and for nil.
+// close starts no more attempts and waits for the running ones until ctx ends. No mail is lost. The store must be open,
+// and may be closed if the result is nil. A second call returns the same; a nil receiver is allowed.
 func (m *mailService) close(ctx context.Context) error {
 	if m == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestTellChanges: the mailer hears at once whose files have changed, and that anything may have.
+// TestTellChanges: the mailer learns at once which project's files have changed, and that any may have.
 func TestTellChanges(t *testing.T) {
 	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestQueueWaitsForTheFiles moves a project's mail to another server while nothing runs. What is queued goes there, and
-// nothing more to the old one, of which the store knows.
+// TestQueueWaitsForTheFiles moves a project's mail to another server while nothing runs. Queued mail goes there, and
+// nothing more to the old server, which the store still names.
 func TestQueueWaitsForTheFiles(t *testing.T) {
 	t.Parallel()
 	old, fresh := newSink(t), newSink(t)

@@ -1,5 +1,5 @@
 // Command fingerpost answers which project a domain belongs to and how it is configured, from HCL files kept in git.
-// See README.md, and "fingerpost help".
+// See cmd/fingerpost/README.md, and "fingerpost help".
 package main
 
 import (

@@ -28,7 +28,7 @@ func wantsCommand(cmd *cobra.Command, args []string) error {
 	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion("%q", hclfile.Nearest(args[0], names)))
 }
 
-// suggestion asks whether name was meant, written in the given format; "" where nothing is near.
+// suggestion returns the question whether name was meant, in the given format; "" if no name is near.
 func suggestion(format, name string) string {
 	if name == "" {
 		return ""
@@ -48,7 +48,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("unknown flag --%s%s", name, suggestion("--%s", hclfile.Nearest(name, names)))
 }
 
-// newHelp is cobra's help command, which takes an unknown command for a success.
+// newHelp replaces cobra's help command, which treats an unknown command as a success.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND…]",
@@ -66,15 +66,15 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// envPrefix begins the name of every variable that sets a flag.
+// envPrefix is the prefix of every environment variable that sets a flag.
 const envPrefix = "FINGERPOST_"
 
-// envName is the variable of a flag.
+// envName returns the environment variable of a flag.
 func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hookVariables are those that --after-write sets for the command that it runs, which may call fingerpost.
+// hookVariables are set by --after-write for its command, which may call fingerpost.
 var hookVariables = []string{"FINGERPOST_PATHS", "FINGERPOST_KEYS", "FINGERPOST_REQUEST_IDS"}
 
 // warnOfVariables names the FINGERPOST_ variables that set no flag of any command: a misspelt one has no effect.

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOpsListener: the commands work under every address of this machine, and one that others can reach is warned about.
+// TestOpsListener: the commands work under every address of this machine, and one that others can reach is warned
+// about.
 func TestOpsListener(t *testing.T) {
 	t.Parallel()
 	warns := func(r *rig) bool {

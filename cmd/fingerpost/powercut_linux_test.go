@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loopDisk is an ext4 of its own in a file, whose power can be cut: what was not synced is gone then.
+// A loopDisk is an ext4 file system in a file whose power can be cut: unsynced data is lost then.
 type loopDisk struct {
 	dir, device string
 }
 
-// newLoopDisk needs root, losetup and mkfs.ext4: in CI a machine without them is a failure, elsewhere the test is skipped.
+// newLoopDisk needs root, losetup and mkfs.ext4: in CI a machine without them is a failure, elsewhere the test is
+// skipped.
 func newLoopDisk(t *testing.T) *loopDisk {
 	t.Helper()
 	if !canMount() {
@@ -62,7 +63,7 @@ func (d *loopDisk) mount(t *testing.T) {
 	must(t, syscall.Mount(d.device, d.dir, "ext4", 0, ""))
 }
 
-// cut takes the power away: from now on every access fails, and nothing more gets to the disk, the journal neither.
+// cut cuts the power: from now on every access fails, and nothing more reaches the disk, including the journal.
 func (d *loopDisk) cut(t *testing.T) {
 	t.Helper()
 	const shutdown, withoutLog = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
@@ -72,7 +73,7 @@ func (d *loopDisk) cut(t *testing.T) {
 	must(t, unix.IoctlSetPointerInt(int(f.Fd()), shutdown, withoutLog))
 }
 
-// power gives it back. Nobody may have a file of the disk open.
+// power restores it. No process may have a file of the disk open.
 func (d *loopDisk) power(t *testing.T) {
 	t.Helper()
 	if err := poll(10*time.Second, func() error { return syscall.Unmount(d.dir, 0) }); err != nil {
@@ -81,7 +82,7 @@ func (d *loopDisk) power(t *testing.T) {
 	d.mount(t)
 }
 
-// cutRounds cuts the power of a server under load that many times, and returns the first thing that is wrong after one.
+// cutRounds cuts the power of a server under load n times, and returns the first problem after a cut.
 func cutRounds(t *testing.T, leaveOut string, n int) (wrong error) {
 	d := newLoopDisk(t)
 	s := newSiege(idleRig(t, filepath.Join(d.dir, "home"), nil))
@@ -119,7 +120,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestPowerCutBites: without what the writes rest on, something is lost.
+// TestPowerCutBites: without the steps that writes rely on, data is lost.
 func TestPowerCutBites(t *testing.T) {
 	for _, leaveOut := range []string{"sync of the file", "sync of the folder"} {
 		t.Run(leaveOut, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// private checks that nobody but the owner may look into what the patterns name: folders are 0700, files 0600.
+// private checks that only the owner can read what the patterns name: folders are 0700, files 0600.
 func (r *rig) private(when string, patterns ...string) {
 	r.t.Helper()
 	for _, pattern := range patterns {
@@ -81,7 +81,7 @@ func TestStoreIsPrivate(t *testing.T) {
 	}
 }
 
-// TestWideStoreIsNarrowed: one that an earlier release has made, with what it has moved aside.
+// TestWideStoreIsNarrowed: a store of an earlier release, with what it has moved aside.
 func TestWideStoreIsNarrowed(t *testing.T) {
 	t.Parallel()
 	widen := func(r *rig, dir string) {

@@ -51,7 +51,7 @@ func (r *rig) problems() (state string, all []diagnostic, err error) {
 	return status.Config.State, status.Config.Problems, err
 }
 
-// named looks for the first problem of a file, and checks that it helps.
+// named finds the first problem of a file, and checks that it has a hint.
 func (b badFile) named(all []diagnostic) (*diagnostic, error) {
 	for _, d := range all {
 		if filepath.Base(d.File) != b.name || d.Severity != "error" {
@@ -126,7 +126,7 @@ func (r *rig) awaitOK() {
 	}
 }
 
-// highWater is the most memory that the server has ever held.
+// highWater returns the peak memory of the server.
 func (r *rig) highWater() (mib int) {
 	r.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.pid))

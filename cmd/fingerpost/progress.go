@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	progressAfter = time.Second // work that ends sooner shows nothing
+	progressAfter = time.Second // shorter work shows nothing
 	progressEvery = 200 * time.Millisecond
 )
 
-// A progress shows on a terminal how far a long piece of work is, from its second second on, in one line that end removes.
-// A nil one shows nothing. Its methods may be called from several goroutines.
+// A progress shows on a terminal how far long work is, after its first second, in one line that end removes. A nil one
+// shows nothing. Safe for concurrent use.
 type progress struct {
 	out         io.Writer
 	what        string // such as "files read"
 	start       time.Time
 	done, total atomic.Int64
-	mu          sync.Mutex // guards what stands in out's last line
+	mu          sync.Mutex // guards out's last line
 	shown       bool
 	stop        chan struct{}
 	ended       sync.WaitGroup
 }
 
-// progress begins to show a piece of work where stderr is a terminal; else it returns nil.
+// progress starts the display if stderr is a terminal; otherwise it returns nil.
 func (t terminal) progress(what string) *progress {
 	if f, ok := t.err.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
@@ -43,7 +43,7 @@ func showProgress(out io.Writer, what string) *progress {
 	return p
 }
 
-// set says how much is done.
+// set records how much is done.
 func (p *progress) set(done, total int) {
 	if p != nil {
 		p.total.Store(int64(total))
@@ -79,7 +79,7 @@ func (p *progress) run() {
 
 const eraseLine = "\r\x1b[K"
 
-// above lets print write lines of its own to the terminal.
+// above lets print write its own lines to the terminal.
 func (p *progress) above(print func()) {
 	if p == nil {
 		print()
@@ -94,7 +94,7 @@ func (p *progress) above(print func()) {
 	print()
 }
 
-// line is what is shown after a time, with the time that the rest takes if it goes on as fast as so far.
+// line returns the text after a time, with the estimated time for the rest at the speed so far.
 func (p *progress) line(elapsed time.Duration) string {
 	done, total := p.done.Load(), p.total.Load()
 	if done == 0 || total == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestReadmeCalls: curl -d sends a form unless it is told otherwise, and a form gets 415.
+// TestReadmeCalls: curl -d sends a form by default, and a form gets 415.
 func TestReadmeCalls(t *testing.T) {
 	for _, file := range []string{"../../README.md", "../../mailer/README.md", "../../api/README.md"} {
 		b, err := os.ReadFile(file)
@@ -32,7 +32,8 @@ func TestReadmeCalls(t *testing.T) {
 	}
 }
 
-// TestReadmeFlags: the document of the binary names every flag of serve and every command, and no flag that no command has.
+// TestReadmeFlags: the document of the binary names every flag of serve and every command, and no flag that no command
+// has.
 func TestReadmeFlags(t *testing.T) {
 	b, err := os.ReadFile("README.md")
 	if err != nil {
@@ -64,7 +65,7 @@ func TestReadmeFlags(t *testing.T) {
 	}
 }
 
-// TestReadmeShort: README.md is an entrance.
+// TestReadmeShort: README.md is an introduction, so it has to be short.
 func TestReadmeShort(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A removalRig is a server with enough projects for the brake. Four of them are more than it lets through.
+// A removalRig is a server with enough projects for the limit on deletions. Four of them exceed it.
 type removalRig struct {
 	*rig
 	slugs []string // that the rounds remove and make again
@@ -41,7 +41,7 @@ func (r *removalRig) status(slug string) int {
 	return r.get("/api/platform/projects/by-slug/" + slug).status
 }
 
-// change makes a PUT that must be answered well.
+// change makes a PUT that must succeed.
 func (r *removalRig) change() error {
 	r.put++
 	if status, _ := r.send("PUT", fmt.Sprintf("/%d", r.idOf("other")), fmt.Sprintf(`{"name":"v%d"}`, r.put)); status != http.StatusOK {
@@ -50,7 +50,7 @@ func (r *removalRig) change() error {
 	return nil
 }
 
-// remove deletes projects over the API, all at once, and returns those whose removal was answered.
+// remove deletes projects over the API, all at once, and returns those whose deletion was answered.
 func (r *removalRig) remove(slugs []string, then func()) (answered []string) {
 	ids := make([]int64, len(slugs))
 	for i, slug := range slugs {
@@ -77,8 +77,8 @@ func (r *removalRig) remove(slugs []string, then func()) (answered []string) {
 	return answered
 }
 
-// again kills the server, starts it, and checks what was answered: these projects are gone, the last PUT is served, and
-// writes work at once. It then makes all projects again.
+// again kills the server, starts it, and checks the answered writes: these projects are gone, the last PUT is served,
+// and writes work at once. It then creates all projects again.
 func (r *removalRig) again(removed []string) error {
 	if r.running() {
 		r.kill()
@@ -116,10 +116,10 @@ func (r *removalRig) again(removed []string) error {
 	return nil
 }
 
-// within waits for a part of the second in which the store used to know less than the files.
+// within waits for a random part of the second in which the store used to lag behind the files.
 func within(d time.Duration) { <-time.After(time.Duration(rand.Int64N(int64(d)))) }
 
-// TestKilledAfterRemovals removes more than the brake lets through and kills the server within a second.
+// TestKilledAfterRemovals removes more than the limit on deletions and kills the server within a second.
 func TestKilledAfterRemovals(t *testing.T) {
 	t.Parallel()
 	for name, removals := range map[string]func(r *removalRig) (removed []string, err error){

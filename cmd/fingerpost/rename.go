@@ -82,8 +82,8 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 	return nil
 }
 
-// renameInFiles makes the change as a server makes it for an API call, so all files are old or new whatever happens. It
-// returns the project's uuid and the files that were written.
+// renameInFiles makes the change the way a server does for an API call, so that all files are old or all are new,
+// whatever happens. It returns the project's uuid and the written files.
 func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid catalog.UUID, changed []string, err error) {
 	log := slog.New(slog.DiscardHandler)
 	r, err := resolver.Open(resolver.Options{Logger: log})
@@ -101,7 +101,7 @@ func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid
 	if err := s.Load(ctx); err != nil {
 		return uuid, nil, err
 	}
-	project, err := r.ProjectBySlug(from) // only now: uuid = "new" has been replaced
+	project, err := r.ProjectBySlug(from) // only now, because uuid = "new" has been replaced
 	if err != nil {
 		return uuid, nil, err
 	}

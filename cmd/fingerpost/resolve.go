@@ -89,7 +89,7 @@ func resolve(t terminal, domains []string, answer func(string) (resolution, erro
 	return nil
 }
 
-// fromFiles loads the folder once, with the first question.
+// fromFiles loads the folder once, at the first request.
 func fromFiles(dir string) func(string) (resolution, error) {
 	type place struct {
 		file    *configsrc.CheckedFile
@@ -152,7 +152,7 @@ func canonical(domain string) (string, error) {
 	return string(host), nil
 }
 
-// matchOrder lists the records that may match a host, the deciding one first (api/README.md, Resolve).
+// matchOrder lists the records that may match a host, the most specific one first (api/README.md, Resolve).
 func matchOrder(host string) []string {
 	names := []string{host}
 	for rest := []byte(host); ; {
@@ -184,5 +184,5 @@ func fromServer(ctx context.Context, c *client.Client) func(string) (resolution,
 	}
 }
 
-// notResolved are the statuses that say something about the domain; all others are failures.
+// notResolved are the statuses that say something about the domain. All others are failures.
 var notResolved = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}

@@ -78,7 +78,7 @@ func restore(ctx context.Context, t terminal, file string, f restoreFlags) error
 	return nil
 }
 
-// untilDone ends reading with the context, so that an interrupt leaves nothing behind.
+// untilDone ends reading with the context, so that an interrupt leaves no files behind.
 type untilDone struct {
 	ctx context.Context
 	r   io.Reader

@@ -25,14 +25,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A rig is the real binary on a folder of its own, asked from outside only: over sockets, files and exit codes.
+// A rig is the real binary on a folder of its own, used only from outside: over sockets, files and exit codes.
 type rig struct {
 	*server
 	t      testing.TB
 	dir    string            // the working folder; its projects.d is served
 	keys   map[string]string // by name: the key's text
 	pid    int
-	flags  []string     // of serve, beside the addresses
+	flags  []string     // of serve, in addition to the addresses
 	umask  string       // of every command; "": the test's
 	dies   string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
 	client *http.Client // of send: connections of its own
@@ -46,7 +46,7 @@ type reply struct {
 	body   string
 }
 
-// rigFiles are served by every rig, beside its keys.
+// rigFiles are served by every rig, in addition to its keys.
 var rigFiles = map[string]string{
 	"acme.hcl": `project "acme" {
   name   = "Acme Shop"
@@ -133,7 +133,7 @@ func cutMiddle(s string, most int) string {
 	return s[:most/2] + "\n…\n" + s[len(s)-most/2:]
 }
 
-// command is a call of the binary, without a word of the caller's own settings.
+// command is a call of the binary, without the settings of the user who runs the test.
 func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
 	name := "fingerpost"
 	if r.dies != "" {
@@ -227,7 +227,7 @@ func (r *rig) put(name, text string) {
 	}
 }
 
-// dial connects from the rig's present address.
+// dial connects from the rig's current address.
 func (r *rig) dial() net.Conn {
 	r.t.Helper()
 	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(r.from)}}
@@ -241,7 +241,7 @@ func (r *rig) dial() net.Conn {
 	return c
 }
 
-// wire sends bytes as they stand, and returns every answer up to the end of the connection. The first one answers method.
+// wire sends bytes unchanged, and returns every answer up to the end of the connection. The first one answers method.
 func (r *rig) wire(method, text string) []reply {
 	r.t.Helper()
 	c := r.dial()
@@ -266,7 +266,7 @@ func (r *rig) wire(method, text string) []reply {
 	}
 }
 
-// ask sends one request with a target as it stands and header lines, and takes exactly one answer.
+// ask sends one request with an unchanged target and header lines, and expects exactly one answer.
 func (r *rig) ask(method, target, key, body string, headers ...string) reply {
 	r.t.Helper()
 	lines := append([]string{method + " " + target + " HTTP/1.1", "Host: fingerpost.example", "Connection: close"}, headers...)
@@ -389,7 +389,7 @@ func (r *rig) footprint() footprint {
 	return f
 }
 
-// unchanged checks that nothing of a footprint has moved, and that the same process still runs.
+// unchanged checks that nothing of a footprint has changed, and that the same process still runs.
 func (r *rig) unchanged(before footprint) {
 	r.t.Helper()
 	if !r.running() {

@@ -62,7 +62,7 @@ func TestConfigDiskFull(t *testing.T) {
 	full := func(what, says string) {
 		t.Helper()
 		before := r.footprint()
-		// Nobody has to write for it to be known.
+		// No write is needed for it to be noticed.
 		if err := poll(soon, func() error { return lowDisk(true) }); err != nil {
 			t.Error(err)
 		}

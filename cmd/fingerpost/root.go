@@ -16,7 +16,7 @@ import (
 // Exit codes (cmd/fingerpost/README.md).
 const (
 	exitOK     = 0
-	exitNot    = 1 // the thing asked about is not so
+	exitNot    = 1 // the answer is "no"
 	exitUsage  = 2
 	exitFailed = 3 // could not run
 )
@@ -36,7 +36,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// errNot ends a command whose answer is "no" and which has said so on stdout already.
+// errNot ends a command whose answer is "no" and already on stdout.
 var errNot = &exitError{code: exitNot}
 
 // no ends a command with exit code 1 and a message.
@@ -49,7 +49,7 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// A terminal is what a command reads from and writes to.
+// A terminal holds a command's input and outputs.
 type terminal struct {
 	in       io.Reader
 	out, err io.Writer
@@ -66,7 +66,7 @@ func runContext(ctx context.Context, args []string, t terminal) int {
 	if err == nil {
 		return exitOK
 	}
-	code := exitUsage // what cobra itself finds wrong
+	code := exitUsage // for cobra's own errors
 	var ee *exitError
 	if errors.As(err, &ee) {
 		code = ee.code
@@ -113,17 +113,17 @@ func newRoot(t terminal) *cobra.Command {
 	return root
 }
 
-// fromEnv marks flags that a variable has set.
+// fromEnv marks flags that an environment variable has set.
 const fromEnv = "from environment"
 
-// given reports whether a flag stands on the command line.
+// given reports whether a flag is on the command line.
 func given(cmd *cobra.Command, name string) bool {
 	f := cmd.Flags().Lookup(name)
 	_, env := f.Annotations[fromEnv]
 	return f.Changed && !env
 }
 
-// flagsFromEnv sets every flag that was not given from its FINGERPOST_ variable.
+// flagsFromEnv sets every flag that is not on the command line from its FINGERPOST_ variable.
 func flagsFromEnv(flags *pflag.FlagSet) error {
 	var bad []string
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -144,7 +144,7 @@ func flagsFromEnv(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// command fits a function that returns plain errors into cobra: they become exit code 3.
+// command adapts a function that returns plain errors to cobra: they become exit code 3.
 func command(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := f(cmd, args)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestUnreadableSealKey: a default seal key that is of no use does not stop the start, and is not kept quiet. One that was
-// named must be good.
+// TestUnreadableSealKey: an unusable default seal key does not stop the start, and is reported. A key that was named
+// explicitly must be usable.
 func TestUnreadableSealKey(t *testing.T) {
 	t.Parallel()
 	const secret = "AGE-SECRET-KEY-1GARBAGE0123456789"

@@ -19,7 +19,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// sealingFile is where the sealing block goes when there is none yet.
+// sealingFile is the file of a new sealing block.
 const sealingFile = "sealing.hcl"
 
 func newSecrets(t terminal) *cobra.Command {
@@ -88,7 +88,7 @@ func sealKeygen(t terminal, dir, keyFile string) error {
 	return err
 }
 
-// addRecipient adds to the sealing block, or makes one.
+// addRecipient adds a recipient to the sealing block, or creates the block.
 func addRecipient(dir string, checked *configsrc.Checked, recipient string) (where string, err error) {
 	for _, f := range checked.Files {
 		if f.Declared.Sealing == nil {
@@ -103,7 +103,7 @@ func addRecipient(dir string, checked *configsrc.Checked, recipient string) (whe
 	return filepath.Join(dir, sealingFile), addBlock(dir, sealingFile, block)
 }
 
-// secretFields maps what a person may call a secret to its attribute and block.
+// secretFields maps the names that people use for a secret to its block and attribute.
 var secretFields = map[string]struct{ block, attr string }{
 	"jwt_secret":               {"auth_settings", "jwt_secret"},
 	"auth_settings.jwt_secret": {"auth_settings", "jwt_secret"},
@@ -164,7 +164,7 @@ func findProject(checked *configsrc.Checked, slug string) *catalog.ProjectConfig
 	return nil
 }
 
-// readSecret reads stdin to its end, less one newline; from a terminal, one line that is not echoed.
+// readSecret reads stdin to its end, without the final newline; from a terminal, one line that is not echoed.
 func readSecret(t terminal, prompt string) (string, error) {
 	if f, ok := t.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(t.err, prompt)
@@ -176,7 +176,7 @@ func readSecret(t terminal, prompt string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), err
 }
 
-// reseal opens every sealed value first, so that nothing is written when one cannot be opened.
+// reseal opens every sealed value first, so that it writes nothing if one cannot be opened.
 func reseal(t terminal, dir, keyFile string) error {
 	checked, err := configsrc.Check(dir)
 	if err != nil {

@@ -48,7 +48,7 @@ func newServe(t terminal) *cobra.Command {
 	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "the iss claim that bearer tokens must have")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
 	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
-	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes, such as a git commit; see README.md")
+	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes, such as a git commit; see cmd/fingerpost/README.md")
 	fl.DurationVar(&f.afterLimit, "after-write-timeout", time.Minute, "how long one run of it may take")
 	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
 	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB", "budget for the store's block cache, which is for answers that are not cached; taken as it is needed")
@@ -81,9 +81,9 @@ type service struct {
 	ops         *ops.Server
 	listeners   []boundListener
 	opsListener net.Listener
-	loading     atomic.Pointer[progress] // the first load's
-	failed      chan error               // a part that cannot go on
-	abandoned   bool                     // what was in use at the end is so still
+	loading     atomic.Pointer[progress] // of the first load
+	failed      chan error               // a part that cannot go on sends its error
+	abandoned   bool                     // something is still in use at the end
 }
 
 type boundListener struct {
@@ -131,17 +131,17 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	return err
 }
 
-// diskKey is the key of a context's atomicfile.Disk, with which a test has the service write.
+// diskKey is the context key of an atomicfile.Disk, with which a test replaces the real one.
 type diskKey struct{}
 
-// open binds the addresses first, since they tell soonest that another one runs, then opens the store.
+// open binds the addresses first, because that shows fastest that another server runs, then opens the store.
 func (s *service) open(ctx context.Context) error {
 	ids, err := openSealKey(s.f.sealKey)
 	var problems hclfile.Diagnostics
 	switch {
 	case err != nil && s.f.sealKey != "":
 		return err
-	case err != nil: // nobody asked for it, and without it all that needs no secret is served
+	case err != nil: // the seal key is optional, and everything that needs no secret is served without it
 		s.log.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
 		problems = append(problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: defaultSealKey(), Summary: "sealed secrets stay closed: " + err.Error(),
 			Detail: "make it an age identity file that the service may read, or remove it, and start the service again"})
@@ -156,7 +156,7 @@ func (s *service) open(ctx context.Context) error {
 	if err := s.bind(); err != nil {
 		return err
 	}
-	made := make(chan struct{}) // the source, which a store that fails early has to wait for
+	made := make(chan struct{}) // closed when the source exists; a store that fails early has to wait for it
 	s.resolver, err = resolver.Open(resolver.Options{
 		DataDir: s.f.data, CacheBytes: s.cacheSize, StoreCacheBytes: s.storeCache, Logger: s.log, OpenSecret: secrets.Open,
 		Rebuild: func(ctx context.Context) error {
@@ -203,10 +203,10 @@ func (s *service) open(ctx context.Context) error {
 	return err
 }
 
-// keptDescriptors are those that the store, the files and the ops listener may need while connections take the rest.
+// keptDescriptors are reserved for the store, the files and the ops listener.
 const keptDescriptors = 1200
 
-// maxConns keeps the cap on connections below the limit on descriptors, which the Go runtime has raised to what it may.
+// maxConns returns a cap on connections below the limit on descriptors, which the Go runtime has raised to its maximum.
 func maxConns() int {
 	const most = 8192
 	var limit syscall.Rlimit
@@ -216,7 +216,7 @@ func maxConns() int {
 	return max(int(limit.Cur)-keptDescriptors, int(limit.Cur)/2, 1)
 }
 
-// start serves on all addresses. Until the first load has ended, only probes and health calls get what they ask for.
+// start serves on all addresses. Until the first load has ended, all calls but probes and health checks get 503.
 func (s *service) start() {
 	s.api.SetLoading(true)
 	go func() {
@@ -254,7 +254,7 @@ func (s *service) bind() (err error) {
 	return add("listen", s.f.listen, services)
 }
 
-// load waits for the first load, or for a signal to give up.
+// load waits for the first load, or for a signal that ends it.
 func (s *service) load(ctx context.Context, signals <-chan os.Signal) (done bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -278,7 +278,7 @@ func (s *service) load(ctx context.Context, signals <-chan os.Signal) (done bool
 	}
 }
 
-// wait returns when the service is to end, after requests in flight have had their time.
+// wait returns when the service has to end, after requests in flight have had their time.
 func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
 	for {
 		select {
@@ -302,10 +302,10 @@ func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// abruptly is how long what is in use may take to be let go at a second signal.
+// abruptly is how long parts that are in use may take to stop after a second signal.
 const abruptly = time.Second
 
-// drain lets requests and mails in flight finish. A second signal ends it at once.
+// drain lets running requests and mails finish. A second signal ends it at once.
 func (s *service) drain(signals <-chan os.Signal) error {
 	s.ops.SetReady(false)
 	ctx, cancel := context.WithTimeout(context.Background(), s.f.drainDelay+s.f.grace)
@@ -313,13 +313,13 @@ func (s *service) drain(signals <-chan os.Signal) error {
 	stopped := make(chan error, 1)
 	go func() {
 		select {
-		case <-time.After(s.f.drainDelay): // a load balancer sees meanwhile that this node is not ready
+		case <-time.After(s.f.drainDelay): // so that a load balancer notices that this node is not ready
 		case <-ctx.Done():
 		}
 		mails := make(chan error, 1)
 		go func() { mails <- s.mail.drain(ctx, s.f.grace) }()
 		err := errors.Join(s.api.Shutdown(ctx), <-mails)
-		s.after.finish(ctx) // the last writes', too
+		s.after.finish(ctx) // includes the last writes
 		stopped <- err
 	}()
 	for {
@@ -343,7 +343,7 @@ func (s *service) drain(signals <-chan os.Signal) error {
 	}
 }
 
-// close ends what serve has opened, the store last.
+// close closes what serve has opened, the store last.
 func (s *service) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -358,7 +358,7 @@ func (s *service) close() {
 		l.Close()
 	}
 	if s.resolver == nil || s.abandoned || s.mail.close(ctx) != nil {
-		return // somebody may use the store still; it needs no closing to be whole
+		return // the store may still be in use; it stays consistent without being closed
 	}
 	if err := s.resolver.Close(); err != nil {
 		s.log.Error("close the store", "error", err)

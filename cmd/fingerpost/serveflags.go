@@ -32,7 +32,7 @@ type serveFlags struct {
 	mailFlags
 }
 
-// parse reads the flags that are not plain.
+// parse parses the flags that are not plain.
 func (s *service) parse() (err error) {
 	if s.maxDelete, err = parseShare(s.f.maxDelete); err != nil {
 		return usage("--max-delete: %v", err)
@@ -80,7 +80,7 @@ func (s *service) parse() (err error) {
 	return nil
 }
 
-// A logWriter writes the log's lines to stderr, above the progress of the first load.
+// A logWriter writes log lines to stderr, above the progress of the first load.
 type logWriter struct{ s *service }
 
 func (w logWriter) Write(line []byte) (n int, err error) {
@@ -88,7 +88,7 @@ func (w logWriter) Write(line []byte) (n int, err error) {
 	return n, err
 }
 
-// parseShare reads 30% or 0.3.
+// parseShare parses 30% or 0.3.
 func parseShare(v string) (float64, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(v), "%")
 	x, err := strconv.ParseFloat(number, 64)
@@ -101,7 +101,7 @@ func parseShare(v string) (float64, error) {
 	return x, nil
 }
 
-// parseBytes reads 256MiB, 1GiB, 64MB or a plain number of bytes.
+// parseBytes parses 256MiB, 1GiB, 64MB or a plain number of bytes.
 func parseBytes(v string) (int64, error) {
 	text, unit := strings.TrimSpace(v), int64(1)
 	for _, u := range []struct {
@@ -120,7 +120,7 @@ func parseBytes(v string) (int64, error) {
 	return n * unit, nil
 }
 
-// openSealKey opens the identities, if there are any. Only a file that was named must be there.
+// openSealKey opens the identities, if there are any. A file that was named explicitly must exist.
 func openSealKey(named string) (*seal.Identities, error) {
 	path := named
 	if path == "" {

@@ -34,7 +34,7 @@ type sink struct {
 	received []letter
 }
 
-// A letter is a mail that a sink has answered 250 for, or was about to.
+// A letter is a mail that a sink has accepted with 250, or was about to.
 type letter struct {
 	from, to  string
 	messageID string
@@ -142,7 +142,7 @@ func (s *sinkSession) Mail(from string, _ *smtp.MailOptions) error {
 	return nil
 }
 
-// Rcpt refuses who is called nobody, for good, and who is called later, for now.
+// Rcpt refuses the recipient "nobody" for good, and "later" for now.
 func (s *sinkSession) Rcpt(to string, _ *smtp.RcptOptions) error {
 	switch local, _, _ := strings.Cut(to, "@"); {
 	case local == "nobody":

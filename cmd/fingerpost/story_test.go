@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fingerpost": main, "fingerpost-dies": mainThatDies})
 }
 
-// TestStories runs the whole-program stories in testdata: the real binary, real files, real sockets. Beside testscript's
-// own commands they have
+// TestStories runs the whole-program stories in testdata: the real binary, real files, real sockets. In addition to
+// testscript's own commands they have
 //
 //	start [-name=N] [flag…]      run "fingerpost serve" on free ports until ready; $URL, $MAIL and $OPS tell where it is
 //	                             with STORY_SECRET, and what $SERVER_ENV holds, in its environment
@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 //	steady DURATION PATTERN ask PATH   ask for so long, every output must match
 //	exits CODE PROGRAM [arg…]    run a program, which must end with this exit code
 //
-// PATH is a domain to resolve, or a path that begins with a slash ("ops:/…" for the ops listener). $KEY is the key used.
+// PATH is a domain to resolve, or a path that begins with a slash ("ops:/…" for the ops listener). $KEY is the key
+// used.
 func TestStories(t *testing.T) {
 	dir, files := "testdata", []string(nil)
 	if testing.Short() {

@@ -43,8 +43,8 @@ func declaredTemplates(t *testing.T, dir fs.FS) map[string]catalog.Template {
 	return all
 }
 
-// TestDefaultTemplates: the templates that come with fingerpost render from the variables that callers know, in both of
-// the folders, and are made for real mail clients.
+// TestDefaultTemplates: the shipped templates render from the variables that callers know, in both folders, and are
+// made for real mail clients.
 func TestDefaultTemplates(t *testing.T) {
 	written, err := fs.Sub(example, "example")
 	if err != nil {

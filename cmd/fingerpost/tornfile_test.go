@@ -22,8 +22,8 @@ func tornText(file, version int) string {
 
 var versionName = regexp.MustCompile(`"name":"v(\d+)"`)
 
-// A tornWatch asks for the projects of the files all the time: each shows the name of the save before or of the present
-// one, is never gone, and never goes back.
+// A tornWatch resolves the projects of the files all the time: each shows the name of the previous save or of the
+// current one, is never missing, and never goes back.
 type tornWatch struct {
 	r       *rig
 	files   int
@@ -65,8 +65,8 @@ func (w *tornWatch) run(end <-chan struct{}) {
 	}
 }
 
-// TestTornFile saves files in place with a pause after each byte in turn, long enough for the service to look at what
-// is there, and not so long as to be a change of its own.
+// TestTornFile saves files in place with a pause after each byte in turn, long enough for the service to read the file,
+// and short enough not to count as a change of its own.
 func TestTornFile(t *testing.T) {
 	t.Parallel()
 	const files = 12
@@ -119,7 +119,7 @@ func TestTornFile(t *testing.T) {
 	wg.Wait()
 }
 
-// TestDrippingFile saves a file byte by byte, for longer than any quiet is waited for.
+// TestDrippingFile saves a file byte by byte, for longer than the longest debounce.
 func TestDrippingFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"torn0.hcl": tornText(0, 0)})
@@ -157,7 +157,7 @@ func TestDrippingFile(t *testing.T) {
 	}
 }
 
-// watched lets the watch of a test go on for so long, or until it has failed.
+// watched lets the watch of a test run for d, or until it has failed.
 func watched(t *testing.T, d time.Duration) {
 	t.Helper()
 	enough := time.Now().Add(d)

@@ -7,10 +7,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// errInvalid ends a command that needs valid files. The exit code is 1: the files are not what the command asks for.
+// errInvalid ends a command that needs valid files. The exit code is 1: the files do not meet the command's condition.
 var errInvalid = no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`)
 
-// loadTree reads the config folder. Files with errors are errInvalid; the diagnostics then say why.
+// loadTree reads the config folder. Files with errors give errInvalid, and diagnostics that say why.
 func loadTree(t terminal, dir string) (*transfer.Tree, hclfile.Diagnostics, error) {
 	checked, err := t.check(dir, nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestTryLine: the first line to try asks for a domain of the file that README.md tells a newcomer to edit.
+// TestTryLine: the first line to try asks for a domain of the file that README.md edits.
 func TestTryLine(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestTryLine(t *testing.T) {
 	}
 }
 
-// An announced ends the service once it has said where it is.
+// An announced ends the service once it has printed its addresses.
 type announced struct {
 	bytes.Buffer
 	stop func()

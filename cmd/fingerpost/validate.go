@@ -42,8 +42,8 @@ func newValidate(t terminal) *cobra.Command {
 	return cmd
 }
 
-// knownFiles opens the store with which the files are compared; nil: with none. One that nobody has named is no reason to
-// fail, and is not taken for the store of a folder that somebody has named.
+// knownFiles opens the store to compare the files with; nil: no comparison. A default store that cannot be opened is no
+// error, and it is not used for a folder that was named explicitly.
 func knownFiles(t terminal, cmd *cobra.Command, data string) (*resolver.Stored, error) {
 	named := cmd.Flags().Changed("data")
 	if _, err := os.Stat(data); !named && (err != nil || cmd.Flags().Changed("config")) {
@@ -60,7 +60,7 @@ func knownFiles(t terminal, cmd *cobra.Command, data string) (*resolver.Stored, 
 // validation is what --json prints.
 type validation struct {
 	Valid       bool                `json:"valid"`
-	Files       int                 `json:"files"` // without errors
+	Files       int                 `json:"files"` // those without errors
 	Errors      int                 `json:"errors"`
 	Warnings    int                 `json:"warnings"`
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
@@ -110,21 +110,21 @@ func validate(t terminal, dir string, known *resolver.Stored, paths []string, as
 	return nil
 }
 
-// check is configsrc.CheckAgainst with its progress shown.
+// check is configsrc.CheckAgainst with a progress display.
 func (t terminal) check(dir string, known configsrc.Known) (*configsrc.Checked, error) {
 	p := t.progress("files read")
 	defer p.end()
 	return configsrc.CheckAgainst(dir, known, p.set)
 }
 
-// A configRoot is a folder to load, and what of it was asked about; nil: all.
+// A configRoot is a folder to load, and the part of it that was asked about; nil: all.
 type configRoot struct {
 	dir   string
 	paths []string
 }
 
-// configRoots sorts the arguments: a folder is loaded as a config folder; a file is checked among the files of the
-// config folder that it is in, else among those beside it.
+// configRoots sorts the arguments. A folder is loaded as a config folder. A file is checked among the files of the
+// config folder that contains it, else among the files next to it.
 func configRoots(dir string, paths []string) ([]configRoot, error) {
 	if len(paths) == 0 {
 		return []configRoot{{dir: dir}}, nil
@@ -165,7 +165,7 @@ func below(dir, p string) bool {
 	return err1 == nil && err2 == nil && err3 == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// colour reports whether w is a terminal that may be coloured.
+// colour reports whether w is a terminal that shows colours.
 func colour(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	_, no := os.LookupEnv("NO_COLOR")

@@ -28,7 +28,7 @@ func newVersion(t terminal) *cobra.Command {
 	return cmd
 }
 
-// versionLine is what "fingerpost version" and --version print.
+// versionLine returns what "fingerpost version" and --version print.
 func versionLine() string {
 	built, date := commit()
 	if date != unknown {
@@ -37,7 +37,7 @@ func versionLine() string {
 	return fmt.Sprintf("fingerpost %s (commit %s, %s, %s/%s)", version(), built, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// version is the module's version as the Go tool stamped it, or the commit.
+// version returns the module's version as the Go tool stamped it, or the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -52,10 +52,10 @@ func version() string {
 	return "devel"
 }
 
-// unknown stands for what the Go tool has not stamped: "go run" stamps nothing.
+// unknown replaces what the Go tool has not stamped: "go run" stamps nothing.
 const unknown = "unknown"
 
-// commit is the commit that the binary was built from, with "-dirty" where files had changed, and the time of that commit (RFC 3339).
+// commit returns the commit of the build, with "-dirty" if files had changed, and the time of that commit (RFC 3339).
 func commit() (revision, date string) {
 	revision, date = unknown, unknown
 	info, ok := debug.ReadBuildInfo()

@@ -30,8 +30,8 @@ func checkHeaderText(ps *catalog.Problems, path, text string, limit int) (ok boo
 	return true
 }
 
-// checkBody checks a body and makes its line breaks LF. Of the control characters, which no mail reader shows, only tabs and line breaks
-// are allowed. U+0080 to U+009F pass: they come from wrongly declared Windows texts.
+// checkBody checks a body and makes its line breaks LF. Of the control characters, which no mail reader shows, only
+// tabs and line breaks are allowed. U+0080 to U+009F pass: they come from wrongly declared Windows texts.
 func checkBody(ps *catalog.Problems, path string, body *string) {
 	if len(*body) > maxPartBytes {
 		ps.Addf(path, "has %d bytes, %d are allowed", len(*body), maxPartBytes)
@@ -54,7 +54,7 @@ func checkBody(ps *catalog.Problems, path string, body *string) {
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// invalidAt is the offset of the first byte that is not part of valid UTF-8.
+// invalidAt returns the offset of the first byte that is not part of valid UTF-8.
 func invalidAt(s string) int {
 	for i, r := range s {
 		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
@@ -64,7 +64,7 @@ func invalidAt(s string) int {
 	return len(s)
 }
 
-// position turns an offset into a line and a column in characters, both from 1.
+// position converts an offset into a line and a column in characters, both from 1.
 func position(s string, at int) (line, column int) {
 	before := lineBreaks.Replace(s[:at])
 	last := strings.LastIndexByte(before, '\n')

@@ -12,28 +12,29 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Draft is a mail before it is composed. Its texts are UTF-8; in the bodies CR LF, CR and LF are all one line break.
+// A Draft is a mail before it is composed. Its texts are UTF-8. In the bodies CR LF, CR and LF each count as one line
+// break.
 type Draft struct {
-	FromEmail string // one bare address, see catalog.ParseAddress; so are ReplyTo and ToEmail
+	FromEmail string // a bare address, see catalog.ParseAddress; so are ReplyTo and ToEmail
 	FromName  string // "" for none
 	ReplyTo   string // "" for none
 	ToEmail   string
 	Subject   string
-	HTML      string // "" for none, where there is a Text
-	Text      string // "" for none, where there is an HTML
+	HTML      string // "" for none; then Text is required
+	Text      string // "" for none; then HTML is required
 	MessageID string // with its angle brackets, see NewMessageID
 	Date      time.Time
 }
 
-// Compose returns the message of a draft: the exact bytes for an SMTP server, 7-bit, lines of at most 998 bytes that end in
-// CR LF, not dot-stuffed. Equal drafts give equal bytes.
+// Compose returns the message of a draft: the exact bytes for an SMTP server, 7-bit, lines of at most 998 bytes that
+// end in CR LF, not dot-stuffed. Equal drafts give equal bytes.
 //
-// What a caller can correct is a *catalog.Error VALIDATION_ERROR with all problems, under the API's names of the fields. Any other error
-// means that the message did not read back as the draft says, and must not be sent.
+// What a caller can correct is a *catalog.Error VALIDATION_ERROR with all problems, under the API's names of the
+// fields. Any other error means that the message does not read back as the draft, and must not be sent.
 //
-// Headers follow RFC 5322 and RFC 2047. With HTML and Text the message is a multipart/alternative of both, with one of
-// them it is that alone, without a multipart around it; such a body ends in a line break, which is added where it lacks
-// one. Apart from that, a body arrives with its line breaks as CR LF and all else as it was.
+// Headers follow RFC 5322 and RFC 2047. With both HTML and Text the message is a multipart/alternative; with one of
+// them it is that part alone, without a multipart around it. A single body gets a final line break if it lacks one.
+// Apart from that, a body arrives unchanged, with CR LF as line breaks.
 func Compose(d Draft) ([]byte, error) {
 	sound, problems := d.check()
 	if len(problems) > 0 {
@@ -49,16 +50,16 @@ func Compose(d Draft) ([]byte, error) {
 	return message, nil
 }
 
-// Envelope returns the addresses of the envelope. It is meant for a draft that Compose has accepted, and has "" for an address that
-// Compose refuses.
+// Envelope returns the addresses of the envelope. Call it for a draft that Compose has accepted; it returns "" for an
+// address that Compose refuses.
 func (d Draft) Envelope() (from, to string) {
 	from, _ = catalog.ParseAddress(d.FromEmail)
 	to, _ = catalog.ParseAddress(d.ToEmail)
 	return from, to
 }
 
-// NewMessageID returns a Message-ID, with its angle brackets, for the mail with this log entry and sender. 64 random bits
-// tell it from that of another node, or of a restored store, with the same log id; it is no secret.
+// NewMessageID returns a Message-ID, with its angle brackets, for the mail with this log entry and sender. 64 random
+// bits keep it apart from those of other nodes and of restored stores that use the same log id. It is no secret.
 func NewMessageID(logID int64, fromEmail string) string {
 	var random [8]byte
 	rand.Read(random[:]) // never fails
@@ -69,16 +70,16 @@ func NewMessageID(logID int64, fromEmail string) string {
 	return "<" + strconv.FormatInt(logID, 10) + "." + hex.EncodeToString(random[:]) + "@" + host + ">"
 }
 
-// Limits of a draft's texts, in bytes. That of the subject is catalog.MaxSubjectBytes.
+// Limits of a draft's texts, in bytes. The subject's limit is catalog.MaxSubjectBytes.
 const (
 	maxFromNameBytes = 255 // as SMTPConfig.Validate has it
 	maxPartBytes     = 1 << 20
 )
 
-// A soundDraft is a Draft that passed check: addresses are canonical, line breaks in bodies are LF.
+// A soundDraft is a Draft that has passed check: addresses are canonical, line breaks in bodies are LF.
 type soundDraft struct{ Draft }
 
-// check gathers what is wrong with the draft.
+// check returns all problems of the draft.
 func (d Draft) check() (soundDraft, catalog.Problems) {
 	var ps catalog.Problems
 	address := func(path string, value *string) {
@@ -105,7 +106,7 @@ func (d Draft) check() (soundDraft, catalog.Problems) {
 	return soundDraft{d}, ps
 }
 
-// checkComposed finds what no caller can correct.
+// checkComposed finds problems that a caller cannot correct.
 func (d *soundDraft) checkComposed() error {
 	if !isMessageID(d.MessageID) {
 		return errors.New("the Message-ID is malformed")
@@ -116,7 +117,7 @@ func (d *soundDraft) checkComposed() error {
 	return nil
 }
 
-// headerNames lists the headers of the message, in order, but for those that describe its content.
+// headerNames lists the headers of the message in order, without those that describe its content.
 func (d *soundDraft) headerNames() []string {
 	names := []string{"From", "To", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Auto-Submitted", "X-Auto-Response-Suppress"}
 	if d.ReplyTo == "" {
@@ -125,14 +126,14 @@ func (d *soundDraft) headerNames() []string {
 	return names
 }
 
-// ourHeaders are those that mailyak does not write, and that are the same in all mails.
+// ourHeaders are the headers that mailyak does not write and that are the same in all mails.
 var ourHeaders = map[string]string{
 	"Auto-Submitted":           "auto-generated", // RFC 3834: keeps answering machines from answering
-	"X-Auto-Response-Suppress": "OOF, AutoReply", // MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which does not look at the other
+	"X-Auto-Response-Suppress": "OOF, AutoReply", // MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which ignores Auto-Submitted
 }
 
-// isMessageID reports whether s is a msg-id of a dot-atom and a host name (RFC 5322 3.6.4). Its host may be as long as one
-// can be, so it may be longer than an address.
+// isMessageID reports whether s is a msg-id of a dot-atom and a host name (RFC 5322 3.6.4). It may be longer than an
+// address, because its host may have the full length of a host name.
 func isMessageID(s string) bool {
 	inner, opened := strings.CutPrefix(s, "<")
 	inner, closed := strings.CutSuffix(inner, ">")

@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// draft is one that is in order.
+// draft returns a valid draft.
 func draft() message.Draft {
 	return message.Draft{
 		FromEmail: "hello@acme.example", FromName: "Acme Shop", ReplyTo: "support@acme.example", ToEmail: "ada@example.com",
@@ -31,7 +31,7 @@ func compose(t testing.TB, d message.Draft) string {
 	return string(message)
 }
 
-// problemsOf are the problems of a VALIDATION_ERROR, nil of any other error.
+// problemsOf returns the problems of a VALIDATION_ERROR, nil for any other error.
 func problemsOf(err error) catalog.Problems {
 	if e := (*catalog.Error)(nil); errors.As(err, &e) && e.Code == catalog.CodeValidation {
 		return e.Problems
@@ -66,7 +66,7 @@ Content-Type: text/html; charset=UTF-8
 --=_4abf34ad12d9cbe44fa10618eea783f3--
 `
 
-// TestComposeBytes pins the whole message: a retry, and any other node, must come to the same bytes.
+// TestComposeBytes pins the whole message: a retry, and any other node, must compose the same bytes.
 func TestComposeBytes(t *testing.T) {
 	want := strings.ReplaceAll(wholeMessage, "\n", "\r\n")
 	for range 20 {
@@ -100,7 +100,7 @@ func TestComposeSingle(t *testing.T) {
 	f("<p>é</p>", "", html+"<p>=C3=A9</p>\r\n")
 }
 
-// TestComposeHeaders pins how names and subjects are written, of which a parser shows only what they mean.
+// TestComposeHeaders pins the encoding of names and subjects, of which a parser shows only the meaning.
 func TestComposeHeaders(t *testing.T) {
 	f := func(header, value, want string) {
 		t.Helper()
@@ -198,7 +198,7 @@ func TestComposeBad(t *testing.T) {
 	}
 }
 
-// TestComposeOwnMistakes: what no caller can put right is no VALIDATION_ERROR.
+// TestComposeOwnMistakes: a problem that no caller can correct is no VALIDATION_ERROR.
 func TestComposeOwnMistakes(t *testing.T) {
 	f := func(set func(d *message.Draft)) {
 		t.Helper()
@@ -237,7 +237,7 @@ func TestNewMessageID(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	// The longest address that there is gives one that Compose takes, and so does none.
+	// The longest possible address gives a Message-ID that Compose accepts, and so does none.
 	long := "a@" + strings.Repeat(strings.Repeat("b", 62)+".", 4)[:245] + ".example"
 	for _, from := range []string{long[len(long)-254+2:], "", "a@b\r\nc"} {
 		d := draft()
@@ -246,7 +246,7 @@ func TestNewMessageID(t *testing.T) {
 	}
 }
 
-// TestComposeLarge: bodies as large as they can be, of the bytes that take most room.
+// TestComposeLarge: bodies of the largest size, of the bytes whose encoding is longest.
 func TestComposeLarge(t *testing.T) {
 	d := draft()
 	d.HTML, d.Text = strings.Repeat("\u0100", 1<<19), strings.Repeat("=", 1<<20)

@@ -1,16 +1,18 @@
-// Package message makes the exact bytes of a mail out of a Draft, and proves them.
+// Package message composes the exact bytes of a mail from a Draft, and proves them.
 //
-// Compose promises a message that every server takes and every reader understands in the same way: 7-bit lines of at most 998
-// bytes, each header once, one From mailbox, no header that a caller has smuggled in. Equal drafts give equal bytes, so a retry
-// sends what the first attempt sent. What a caller can put right is refused with all its problems at once.
+// Compose promises a message that every server accepts and every reader understands in the same way: 7-bit lines of at
+// most 998 bytes, each header once, one From mailbox, no header that a caller has smuggled in. Equal drafts give equal
+// bytes, so a retry sends what the first attempt sent. What a caller can correct is refused with all its problems at
+// once.
 //
-// mailyak composes. It has defects that the rest of this package repairs: it quotes no names, encodes none in B, folds no
-// subject, writes no Message-ID, dates the message by its own clock, draws random boundaries, and wraps everything into a
-// multipart/mixed. So names and subjects are encoded before mailyak sees them (header.go), and our headers go around the content
-// that mailyak has made (mime.go). Setters of mailyak delete CR and LF instead of refusing them; check.go refuses them before.
+// mailyak composes. It has defects that the rest of this package repairs: it quotes no names, encodes none in B, folds
+// no subject, writes no Message-ID, dates the message by its own clock, draws random boundaries, and wraps everything
+// into a multipart/mixed. So names and subjects are encoded before mailyak sees them (header.go), and our headers go
+// around the content that mailyak has made (mime.go). Setters of mailyak delete CR and LF instead of refusing them;
+// check.go refuses them before.
 //
-// The finished bytes are read back with nothing that has written them (verify.go): a message that does not say what the draft
-// says is an error, and is never sent.
+// The finished bytes are read back without the code that has written them (verify.go): a message that does not say what the
+// draft says is an error, and is never sent.
 //
 // The package does not send, knows no templates and no attachments, and never quotes a mail in its errors.
 package message

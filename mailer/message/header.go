@@ -16,7 +16,7 @@ const (
 	headerSeparator = ": "
 )
 
-// encodeSubject returns the subject as it stands in the header, to be folded at its spaces.
+// encodeSubject returns the subject's value for the header, to be folded at its spaces.
 func encodeSubject(subject string) string {
 	if foldable(subject, len(subjectHeader+headerSeparator)) {
 		return subject
@@ -24,7 +24,7 @@ func encodeSubject(subject string) string {
 	return encodeWords(subject, len(subjectHeader+headerSeparator))
 }
 
-// encodeName returns a name as the phrase before an address (RFC 5322 3.4): a quoted string where ASCII will do.
+// encodeName returns a name as the phrase before an address (RFC 5322 3.4): a quoted string if ASCII suffices.
 func encodeName(name string) string {
 	quoted := `"` + quote.Replace(name) + `"`
 	if foldable(name, 0) && foldable(quoted, len(fromHeaderName+headerSeparator)) {
@@ -35,10 +35,9 @@ func encodeName(name string) string {
 
 var quote = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// foldable reports whether s can be written without encoding after as many bytes of the line as indent, so that every
-// reader gets it back exactly: printable ASCII, words that fit on a line, and single spaces between them only, since
-// readers differ in what they make of a fold next to more. What looks like an encoded word would be decoded, also within
-// quotes.
+// foldable reports whether every reader decodes s unchanged if it is written without encoding, after indent bytes of
+// the line. That needs printable ASCII, words that fit on a line, and single spaces only, because readers treat a fold
+// next to several spaces differently. A word that looks like an encoded word would be decoded, even within quotes.
 func foldable(s string, indent int) bool {
 	if strings.Contains(s, "=?") {
 		return false
@@ -49,7 +48,7 @@ func foldable(s string, indent int) bool {
 		case c < ' ' || c > '~':
 			return false
 		case c == ' ' && word == 0:
-			return false // at the beginning, or after another
+			return false // at the beginning, or after another space
 		case c == ' ':
 			word, limit = 0, maxHeaderLine-1
 		default:
@@ -61,8 +60,8 @@ func foldable(s string, indent int) bool {
 	return word > 0
 }
 
-// encodeWords returns s as encoded words (RFC 2047, B) with a space between them, each of whole characters. The first one
-// leaves room for as many bytes as indent on its line.
+// encodeWords returns s as encoded words (RFC 2047, B) separated by spaces, each of whole characters. The first one
+// leaves room for indent bytes on its line.
 func encodeWords(s string, indent int) string {
 	var b strings.Builder
 	room := min(maxEncodedWord, maxHeaderLine-indent)
@@ -82,9 +81,9 @@ func encodeWords(s string, indent int) string {
 	return b.String()
 }
 
-// appendHeader appends a header, folded at the spaces of its value so that lines stay within maxHeaderLine where words let
-// them. Words are separated by single spaces; the first one always stands next to the name, because some readers take an
-// empty first line for an empty header.
+// appendHeader appends a header, folded at the spaces of its value so that lines stay within maxHeaderLine if the words
+// allow it. Words are separated by single spaces. The first word always stays on the line of the name, because some
+// readers take an empty first line for an empty header.
 func appendHeader(dst []byte, name, value string) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, ':')

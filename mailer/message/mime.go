@@ -13,7 +13,7 @@ import (
 	"github.com/domodwyer/mailyak/v3"
 )
 
-// An entity is a message or a part of one, cut at the empty line between headers and body.
+// An entity is a message or a part of one, split at the empty line between headers and body.
 type entity struct{ head, body []byte }
 
 func cutEntity(b []byte) (e entity, err error) {
@@ -24,7 +24,7 @@ func cutEntity(b []byte) (e entity, err error) {
 	return e, nil
 }
 
-// value returns a header, unfolded, or "".
+// value returns a header's value, unfolded, or "".
 func (e entity) value(name string) string {
 	for line, rest := cutLine(e.head); len(line) > 0; line, rest = cutLine(rest) {
 		value, found := strings.CutPrefix(string(line), name+headerSeparator)
@@ -45,7 +45,7 @@ func cutLine(b []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// parts returns what stands between the delimiters of a multipart, and its boundary.
+// parts returns what is between the delimiters of a multipart, and its boundary.
 func (e entity) parts() (between []byte, boundary string, err error) {
 	_, params, err := mime.ParseMediaType(e.value("Content-Type"))
 	if err != nil {
@@ -60,8 +60,8 @@ func (e entity) parts() (between []byte, boundary string, err error) {
 	return between, boundary, nil
 }
 
-// build lets mailyak compose the message and puts our headers around its content. mailyak's own headers are in an order of
-// its own, not folded, and lack the Message-ID; its boundaries are random.
+// build lets mailyak compose the message and puts our headers around its content. mailyak writes its own headers in
+// random order and unfolded, without a Message-ID; its boundaries are random.
 func (d *soundDraft) build() ([]byte, error) {
 	if err := d.checkComposed(); err != nil {
 		return nil, err
@@ -88,10 +88,10 @@ func (d *soundDraft) build() ([]byte, error) {
 	return append(message, content...), nil
 }
 
-// header is a header that mailyak does not write, or not as it must be; "" for one that is taken from mailyak.
+// header returns a header that mailyak writes not at all or not as needed; "" if mailyak's header is used.
 func (d *soundDraft) header(name string) string {
 	switch name {
-	case "Date": // mailyak writes the moment at which it composes
+	case "Date": // mailyak writes the time at which it composes
 		return d.Date.UTC().Format(time.RFC1123Z)
 	case "Message-ID":
 		return d.MessageID
@@ -99,8 +99,8 @@ func (d *soundDraft) header(name string) string {
 	return ourHeaders[name]
 }
 
-// mailyak has the message composed by mailyak. Name and subject are encoded beforehand: mailyak quotes no name, and folds
-// no long subject.
+// mailyak composes the message with mailyak. Name and subject are encoded before: mailyak quotes no name and folds no
+// long subject.
 func (d *soundDraft) mailyak() (entity, error) {
 	yak := mailyak.New("", nil)
 	yak.From(d.FromEmail)
@@ -119,9 +119,9 @@ func (d *soundDraft) mailyak() (entity, error) {
 	return cutEntity(raw.Bytes())
 }
 
-// content takes the content's headers and body out of what mailyak has composed, without the multiparts that are not
-// needed: mailyak wraps everything into a multipart/mixed, for which some readers show a paper clip, and a single body into
-// a multipart/alternative of one.
+// content takes the content's headers and body from what mailyak has composed, without superfluous multiparts: mailyak
+// wraps everything into a multipart/mixed, for which some readers show a paper clip, and a single body into a
+// multipart/alternative of one.
 func (d *soundDraft) content(composed entity) ([]byte, error) {
 	alternative, _, err := composed.parts()
 	if err != nil {
@@ -141,17 +141,17 @@ func (d *soundDraft) content(composed entity) ([]byte, error) {
 	return bytes.ReplaceAll(alternative, []byte(random), []byte(d.boundary())), nil
 }
 
-// boundary takes the place of mailyak's, which is random: equal drafts make equal messages. It may be easy to guess, since
-// no quoted-printable body can hold "=_" (RFC 2045 6.7).
+// boundary replaces mailyak's random one, so that equal drafts give equal messages. It may be guessable, because no
+// quoted-printable body can contain "=_" (RFC 2045 6.7).
 func (d *soundDraft) boundary() string {
 	sum := sha256.Sum256([]byte(d.MessageID))
 	return "=_" + hex.EncodeToString(sum[:16])
 }
 
-// single reports whether there is one body only.
+// single reports whether there is only one body.
 func (d *soundDraft) single() bool { return d.HTML == "" || d.Text == "" }
 
-// finished returns a body as it is composed. A single one is the end of the message, which must be the end of a line.
+// finished returns a body as it is composed. A single body ends the message, so it must end with a line break.
 func (d *soundDraft) finished(body string) string {
 	if body == "" || !d.single() || strings.HasSuffix(body, "\n") {
 		return body

@@ -13,8 +13,8 @@ import (
 	"fingerpost/mailer/message"
 )
 
-// A nasty makes drafts of what breaks mail software, the same ones for the same seed. It knows by how it makes a value
-// whether it is one that has to be refused.
+// A nasty makes drafts of texts that break mail software, the same ones for the same seed. It knows from how it made a
+// value whether the value has to be refused.
 type nasty struct {
 	*rand.Rand
 	bad map[string]bool // the fields of the draft at hand that have to be refused
@@ -53,7 +53,7 @@ var (
 
 func pick[T any](n *nasty, from []T) T { return from[n.IntN(len(from))] }
 
-// text strings good pieces together up to a limit in bytes; one time in sixteen it puts a bad one among them.
+// text joins good pieces up to a limit in bytes; one time in sixteen it adds a bad one.
 func (n *nasty) text(field string, good, bad []string, limit int) string {
 	var pieces []string
 	budget := limit
@@ -135,8 +135,8 @@ func (n *nasty) draft() (d message.Draft, from, to, replyTo string) {
 	return d, from, to, replyTo
 }
 
-// TestNasty composes 20,000 drafts in CI: exactly the fields that are bad are refused, and what is composed reads back as it was
-// meant, by two parsers. TestNastyPython asks a third one.
+// TestNasty composes 20,000 drafts in CI: exactly the bad fields are refused, and what is composed reads back as intended,
+// with two parsers. TestNastyPython uses a third one.
 func TestNasty(t *testing.T) {
 	n, drafts := newNasty(1), campaign(t, 20_000, 2_000)
 	composed, refused := 0, map[string]int{}
@@ -179,8 +179,8 @@ func TestNasty(t *testing.T) {
 	}
 }
 
-// FuzzCompose: whatever the draft, it is refused for fields of the API or reads back as it was meant. The assertion over
-// the finished bytes never has to step in.
+// FuzzCompose: every draft is either refused for fields of the API or reads back as intended. verify never has to step
+// in.
 func FuzzCompose(f *testing.F) {
 	n := newNasty(2)
 	for range 50 {

@@ -17,7 +17,7 @@ import (
 	"fingerpost/mailer/message"
 )
 
-// composed returns so many messages of nasty drafts.
+// composed returns count messages of nasty drafts.
 func composed(t *testing.T, seed uint64, count int) (drafts []message.Draft, messages [][]byte) {
 	t.Helper()
 	for n := newNasty(seed); len(messages) < count; {
@@ -29,8 +29,8 @@ func composed(t *testing.T, seed uint64, count int) (drafts []message.Draft, mes
 	return drafts, messages
 }
 
-// TestNastyPython has Python's email package, which shares no code with Go's, read 1,000 messages in CI: it finds what
-// was meant, and no defect.
+// TestNastyPython lets Python's email package, which shares no code with Go's, read 1,000 messages: it finds the
+// intended content, and no defect.
 func TestNastyPython(t *testing.T) {
 	count := campaign(t, 1000, 200)
 	python, err := exec.LookPath("python3")
@@ -90,8 +90,8 @@ func (s *inbox) Data(r io.Reader) (err error) {
 	return err
 }
 
-// TestComposedArrives sends messages through net/smtp to a server: byte for byte what was composed arrives, although dots
-// were stuffed on the way, and the server needs no extension for it.
+// TestComposedArrives sends messages through net/smtp to a server: the composed bytes arrive unchanged, although dots
+// were stuffed on the way, and the server needs no extension.
 func TestComposedArrives(t *testing.T) {
 	got := make(chan delivery, 1)
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &inbox{got: got}, nil }))

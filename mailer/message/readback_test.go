@@ -19,14 +19,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A reading is what a parser makes of a message.
+// A reading is a parser's result for a message.
 type reading struct {
 	FromName, From, To, ReplyTo, Subject, MessageID string
 	Text, HTML                                      string
 	Media                                           string // of the whole message
 }
 
-// reads is what every parser should make of the message of a draft: this is Compose's promise.
+// reads returns what every parser should find in the message of a draft: Compose's promise.
 func reads(d message.Draft) reading {
 	canonical := func(address string) string {
 		address, _ = catalog.ParseAddress(address)
@@ -52,7 +52,7 @@ func reads(d message.Draft) reading {
 	}
 }
 
-// readBack reads a message with two parsers, compares what they find with the draft, and looks at the lines.
+// readBack reads a message with two parsers, compares their results with the draft, and checks the lines.
 func readBack(t testing.TB, d message.Draft, message []byte) {
 	t.Helper()
 	want := reads(d)
@@ -64,7 +64,7 @@ func readBack(t testing.TB, d message.Draft, message []byte) {
 	}
 }
 
-// checkLines: CR LF, 7-bit, no line over 998 and none of the header over 78 that could be shorter, each header once.
+// checkLines: CR LF, 7-bit, no line over 998, no header line over 78 that could be folded, each header once.
 func checkLines(t testing.TB, d message.Draft, message []byte) {
 	t.Helper()
 	body, ended := bytes.CutSuffix(message, []byte("\r\n"))
@@ -92,7 +92,7 @@ func checkLines(t testing.TB, d message.Draft, message []byte) {
 			t.Errorf("the header line %q could be folded", line)
 		}
 		for _, word := range encodedWord.FindAllString(line, -1) {
-			// Each has to be whole characters (RFC 2047 5), which parsers that join them first do not see.
+			// Each has to be whole characters (RFC 2047 5), which parsers that join them first do not check.
 			if text, err := new(mime.WordDecoder).Decode(word); err != nil || !utf8.ValidString(text) {
 				t.Errorf("the encoded word %q is %q, %v", word, text, err)
 			}
@@ -222,7 +222,7 @@ func readNetMail(b []byte) (got reading, err error) {
 	}
 }
 
-// add notes a body. A second one of its kind would show as text that nobody wants.
+// add records a body. A second one of its kind would show as unwanted text.
 func (r *reading) add(media string, body []byte) {
 	switch media {
 	case "text/plain":

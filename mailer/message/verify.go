@@ -13,7 +13,7 @@ import (
 
 const maxLine = 998 // without the CR LF (RFC 5322 2.1.1)
 
-// verify reads a finished message back, with nothing that composed it, and says where it is not what the draft asks for.
+// verify reads a finished message back, without the code that composed it, and reports where it differs from the draft.
 // Its errors quote nothing of the mail.
 func (d *soundDraft) verify(message []byte) error {
 	if err := verifyBytes(message); err != nil {
@@ -33,7 +33,7 @@ func (d *soundDraft) verify(message []byte) error {
 	return d.verifyContent(parsed.Header, body)
 }
 
-// verifyBytes checks that there are only bytes that every server passes on, in lines that it must accept.
+// verifyBytes checks that the message has only bytes that every server passes on, in lines that every server accepts.
 func verifyBytes(message []byte) error {
 	start := 0
 	for start < len(message) {
@@ -62,7 +62,7 @@ func verifyBytes(message []byte) error {
 	return nil
 }
 
-// verifyHeaderNames checks that there is each header once, in its place, and no other.
+// verifyHeaderNames checks that each header is there once, in its place, and that there is no other.
 func (d *soundDraft) verifyHeaderNames(message []byte) error {
 	head, _, found := bytes.Cut(message, []byte("\r\n\r\n"))
 	if !found {
@@ -90,7 +90,7 @@ func (d *soundDraft) verifyHeaderNames(message []byte) error {
 	return nil
 }
 
-// verifyHeaders checks that a reader finds the mailboxes and texts of the draft, and no others.
+// verifyHeaders checks that a reader finds the draft's mailboxes and texts, and no others.
 func (d *soundDraft) verifyHeaders(h mail.Header) error {
 	for _, want := range []struct{ header, name, address string }{
 		{"From", d.FromName, d.FromEmail}, {"To", "", d.ToEmail}, {"Reply-To", "", d.ReplyTo},
@@ -115,7 +115,7 @@ func (d *soundDraft) verifyHeaders(h mail.Header) error {
 	return nil
 }
 
-// verifyContent checks the bodies, and that there is nothing next to them.
+// verifyContent checks the bodies, and that there is nothing else.
 func (d *soundDraft) verifyContent(h mail.Header, content []byte) error {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	switch {
@@ -154,7 +154,7 @@ func (d *soundDraft) verifyContent(h mail.Header, content []byte) error {
 
 const contentCharset = "; charset=UTF-8"
 
-// verifyPart checks one body and what its headers, of which there are two, say about it.
+// verifyPart checks one body and its two headers.
 func verifyPart(part []byte, media, body string) error {
 	const encoding, kind = "Content-Transfer-Encoding: quoted-printable", "Content-Type: "
 	head, content, _ := bytes.Cut(part, []byte("\r\n\r\n"))
@@ -171,9 +171,9 @@ func verifyPart(part []byte, media, body string) error {
 // maxQuotedLine is the longest line of a quoted-printable text, without its CR LF (RFC 2045 6.7).
 const maxQuotedLine = 76
 
-// verifyBody decodes quoted-printable text and compares it with the body that it is to be, whose line breaks are LF. It is
-// stricter than readers are: what one of them might take otherwise does not pass. mime/quotedprintable has no part in it,
-// because that has written the text.
+// verifyBody decodes quoted-printable text and compares it with the wanted body, whose line breaks are LF. It is
+// stricter than readers are: a text that some reader might decode differently fails. It does not use
+// mime/quotedprintable, because that package has written the text.
 func verifyBody(media string, text []byte, want string) error {
 	at, column := 0, 0
 	fail := func() error {
@@ -184,7 +184,7 @@ func verifyBody(media string, text []byte, want string) error {
 		switch {
 		case c == '\r': // verifyBytes has seen that an LF follows
 			if i > 0 && (text[i-1] == ' ' || text[i-1] == '\t') {
-				return fail() // which relays may drop
+				return fail() // relays may drop blanks at the end of a line
 			}
 			c, size, column = '\n', 2, -2
 		case c == '=' && bytes.HasPrefix(text[i+1:], []byte("\r\n")):
@@ -211,7 +211,7 @@ func verifyBody(media string, text []byte, want string) error {
 	return nil
 }
 
-// quotedByte reads the two upper-case hexadecimal digits behind an "=".
+// quotedByte reads the two upper-case hexadecimal digits after an "=".
 func quotedByte(digits []byte) (c byte, ok bool) {
 	if len(digits) < 2 {
 		return 0, false

@@ -18,8 +18,8 @@ func built(t *testing.T, d *soundDraft) []byte {
 	return message
 }
 
-// TestVerifyBites: whatever goes wrong in composing, the assertion over the finished bytes finds it. It cannot be seen from
-// outside, since composing does not go wrong.
+// TestVerifyBites: verify finds every mistake in composing. Only a test of the package can show it, because composing
+// makes no mistakes.
 func TestVerifyBites(t *testing.T) {
 	both := Draft{
 		FromEmail: "hello@acme.example", FromName: "Bücher", ReplyTo: "support@acme.example", ToEmail: "ada@example.com",
@@ -98,7 +98,7 @@ func TestVerifyBites(t *testing.T) {
 	f(html, "text/html", "text/plain")
 	f(html, "<p>first", "<p>")
 
-	// What readers and relays may take in another way than it was meant.
+	// Text that readers and relays may decode in another way.
 	odd := both
 	odd.Text = "blank \nfür\n" + strings.Repeat("long ", 20)
 	f(odd, "blank=20\r\n", "blank \r\n")
@@ -122,7 +122,7 @@ func TestVerifyBites(t *testing.T) {
 	}
 }
 
-// FuzzVerifyBody: what mime/quotedprintable makes of a body, which mailyak uses, reads back as that body.
+// FuzzVerifyBody: what mime/quotedprintable, which mailyak uses, makes of a body reads back as that body.
 func FuzzVerifyBody(f *testing.F) {
 	for n := 70; n < 80; n++ {
 		x := strings.Repeat("x", n)

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// What this side refuses before it sends anything.
+// Refusals of this side, before it sends anything.
 var (
 	errNoSTARTTLS = errors.New("the server does not offer STARTTLS")
 	errClearAuth  = errors.New("no credentials over a connection that is not secure")
@@ -19,8 +19,8 @@ var (
 // maxChallenges bounds the challenges during one AUTH.
 const maxChallenges = 4
 
-// mechanism chooses how to log in from what EHLO has offered, in upper case: Postfix says 535 to a mechanism that it does
-// not have, as it does to a wrong password. PLAIN comes first, since all servers agree on it.
+// mechanism chooses the login from what EHLO has offered, in upper case: Postfix answers 535 to a mechanism that it
+// does not have, as it does to a wrong password. PLAIN comes first because all servers treat it the same.
 func mechanism(offered []string, server Server) (smtp.Auth, error) {
 	for _, m := range []struct {
 		name string
@@ -37,8 +37,8 @@ func mechanism(offered []string, server Server) (smtp.Auth, error) {
 	return nil, errNoAuth
 }
 
-// loginAuth is AUTH LOGIN, which net/smtp lacks, and which is all that some servers offer. It answers by order, because the questions
-// differ from server to server.
+// loginAuth is AUTH LOGIN, which net/smtp lacks and which is the only offer of some servers. It answers by the order of
+// the questions, because their texts differ from server to server.
 type loginAuth struct {
 	username, password string
 	asked              int
@@ -60,7 +60,8 @@ func (a *loginAuth) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, errNoReply
 }
 
-// login authenticates. Neither go-smtp's Auth nor net/smtp's is used: both go on talking to the server after a refusal.
+// login authenticates. It uses neither go-smtp's Auth nor net/smtp's, because both go on talking to the server after a
+// refusal.
 func (s *session) login(server Server) error {
 	if !s.secure && !loopback(s.wire.RemoteAddr()) {
 		return errClearAuth
@@ -69,7 +70,7 @@ func (s *session) login(server Server) error {
 	if err != nil {
 		return err
 	}
-	// net/smtp judges by the name of the host where there is no TLS. The address has been judged above, so TLS is claimed.
+	// Without TLS net/smtp judges by the name of the host. check has judged the address already, so TLS is claimed.
 	name, first, err := auth.Start(&smtp.ServerInfo{Name: server.Host, TLS: true, Auth: s.auth})
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (s *session) login(server Server) error {
 		return err
 	case code == 235:
 		return nil
-	case code < 400: // also one challenge too many
+	case code < 400: // also after one challenge too many
 		return errNoReply
 	}
 	return s.refusal()

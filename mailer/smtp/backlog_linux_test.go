@@ -17,7 +17,7 @@ func TestConnectTimeout(t *testing.T) {
 	row{class: smtp.Temporary, stage: smtp.StageDial, code: smtp.CodeConnectTimeout, fields: "host"}.compare(t, out)
 }
 
-// newFullBacklog returns a port of loopback where connections are neither taken nor refused.
+// newFullBacklog returns a loopback port where connections are neither accepted nor refused.
 func newFullBacklog(t *testing.T) (port int) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

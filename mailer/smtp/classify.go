@@ -21,7 +21,7 @@ const (
 	CodeUnknownHost         catalog.Code = "SMTP_UNKNOWN_HOST"
 	CodeDNSFailure          catalog.Code = "SMTP_DNS_FAILURE"
 	CodeConnectionRefused   catalog.Code = "SMTP_CONNECTION_REFUSED"
-	CodeConnectTimeout      catalog.Code = "SMTP_CONNECT_TIMEOUT" // also where there is no route to the host
+	CodeConnectTimeout      catalog.Code = "SMTP_CONNECT_TIMEOUT" // also if there is no route to the host
 	CodeAddressNotAllowed   catalog.Code = "SMTP_ADDRESS_NOT_ALLOWED"
 	CodeGreetingTimeout     catalog.Code = "SMTP_GREETING_TIMEOUT"
 	CodeConnectionClosed    catalog.Code = "SMTP_CONNECTION_CLOSED"
@@ -47,8 +47,8 @@ const (
 	CodeOutcomeUnknown      catalog.Code = "SMTP_OUTCOME_UNKNOWN"
 )
 
-// classify turns an error into an outcome: by the stage, and by its Go type or the server's reply code. The one exception is
-// namesRelay.
+// classify turns an error into an outcome, by the stage and by the error's Go type or the server's reply code. The one
+// exception is namesRelay.
 func (a *attempt) classify(err error) Outcome {
 	var refusal *textproto.Error
 	switch {
@@ -71,7 +71,7 @@ func (a *attempt) classify(err error) Outcome {
 	case StageDial:
 		return a.classifyDial(err)
 	case StageGreeting, StageEHLO:
-		if isAlert(err) { // a TLS 1.3 server refuses a client after the handshake
+		if isAlert(err) { // a TLS 1.3 server refuses a client only after the handshake
 			return a.classifyTLS(err)
 		}
 	case StageTLS, StageSTARTTLS:
@@ -84,7 +84,7 @@ func (a *attempt) end(class Class, code catalog.Code, format string, args ...any
 	return Outcome{Class: class, Stage: a.stage, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// afterDot makes an outcome uncertain where the server had the whole mail before the failure.
+// afterDot makes an outcome uncertain if the server had the whole mail before the failure.
 func (a *attempt) afterDot(out Outcome) Outcome {
 	if a.stage == StageEOD {
 		out.Class = Uncertain
@@ -140,7 +140,7 @@ func (a *attempt) closedAtOnce() Outcome {
 	return out
 }
 
-// classifyTLS is for failed handshakes. classifyReply judges the reply to STARTTLS.
+// classifyTLS classifies failed handshakes. classifyReply judges the reply to STARTTLS.
 func (a *attempt) classifyTLS(err error) (out Outcome) {
 	var (
 		certificate *tls.CertificateVerificationError
@@ -177,7 +177,7 @@ func (a *attempt) classifyTLS(err error) (out Outcome) {
 	return out
 }
 
-// classifyLost is for connections that end or go silent, and for what this side refuses to do.
+// classifyLost classifies connections that end or go silent, and refusals of this side.
 func (a *attempt) classifyLost(err error) (out Outcome) {
 	late := a.ctx.Err() != nil || isTimeout(err)
 	switch {
@@ -215,7 +215,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// isClosed reports whether the other side has ended the connection.
+// isClosed reports whether the other side has closed the connection.
 func isClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
 }
@@ -224,8 +224,8 @@ func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// isAlert reports whether the other side has sent a TLS alert. Package tls keeps its type to itself outside of QUIC, and
-// tells the sender by Op.
+// isAlert reports whether the other side has sent a TLS alert. Package tls exports the error's type only for QUIC, but
+// its Op names the sender.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"

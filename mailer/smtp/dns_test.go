@@ -14,7 +14,7 @@ import (
 	"fingerpost/mailer/smtp"
 )
 
-// A testDNS is a name server. It knows what it was told, is silent about "silent.…", and fails at "failing.…".
+// A testDNS is a name server. It answers what answer has added, is silent about "silent.…", and fails at "failing.…".
 type testDNS struct {
 	conn net.PacketConn
 
@@ -99,5 +99,5 @@ func (d *testDNS) reply(m dnsmessage.Message) *dnsmessage.Message {
 	return r
 }
 
-// dump is all that an Outcome can show.
+// dump returns everything that an Outcome can show.
 func dump(out smtp.Outcome) string { return fmt.Sprintf("%+v %#v", out, out) }

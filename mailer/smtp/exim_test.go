@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newExim starts Debian's Exim with its own configuration and spool. It takes mail for peer.example into its queue.
-// It may be unpacked only: two mail servers cannot be installed together.
+// newExim starts Debian's Exim with its own configuration and spool. It accepts mail for peer.example into its queue.
+// Unpacking the package is enough: two mail servers cannot be installed together.
 func newExim(t testing.TB) realServer {
 	t.Helper()
 	needRoot(t)

@@ -10,16 +10,16 @@ import (
 // errAddress is the guard's refusal of an address.
 var errAddress = errors.New("the address is not allowed")
 
-// A guard decides where a Transport may connect. It is asked for each address right before the connection, so a second look-up
-// (DNS rebinding) cannot bring in another address.
+// A guard decides which addresses a Transport may connect to. It checks each address right before the connection, so
+// that a second look-up (DNS rebinding) cannot bring in another address.
 type guard struct {
 	allowed []netip.Prefix
 }
 
-// refused are the networks without public mail servers: the special-purpose address registries of IANA
-// (RFC 6890) as of 2026. Of IPv6 everything but global unicast (2000::/3) is refused, which includes the unspecified
-// address, loopback, IPv4-compatible ones, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), discard-only (100::/64), unique
-// local (fc00::/7), link-local (fe80::/10), site-local (fec0::/10), multicast (ff00::/8) and segment routing (5f00::/16).
+// refused lists the networks without public mail servers: the special-purpose address registries of IANA (RFC 6890) as
+// of 2026. In IPv6 everything but global unicast (2000::/3) is refused, which includes the unspecified address,
+// loopback, IPv4-compatible ones, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), discard-only (100::/64), unique local
+// (fc00::/7), link-local (fe80::/10), site-local (fec0::/10), multicast (ff00::/8) and segment routing (5f00::/16).
 var refused = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // "this network", unspecified
 	netip.MustParsePrefix("10.0.0.0/8"),      // private
@@ -36,8 +36,8 @@ var refused = []netip.Prefix{
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("224.0.0.0/4"),     // multicast
 	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
-	netip.MustParsePrefix("::/3"),            // all below 2000::/3
-	netip.MustParsePrefix("4000::/2"),        // and above it
+	netip.MustParsePrefix("::/3"),            // everything below 2000::/3
+	netip.MustParsePrefix("4000::/2"),        // and everything above it
 	netip.MustParsePrefix("8000::/1"),
 	netip.MustParsePrefix("2001::/23"),     // protocol assignments, Teredo, ORCHID
 	netip.MustParsePrefix("2001:db8::/32"), // documentation
@@ -51,7 +51,7 @@ var (
 	sixToFour = netip.MustParsePrefix("2002::/16")
 )
 
-// newGuard returns a guard that allows these networks too. They may be given in IPv4-mapped form.
+// newGuard returns a guard that also allows the given networks. They may be in IPv4-mapped form.
 func newGuard(allowed []netip.Prefix) guard {
 	g := guard{allowed: slices.Clone(allowed)}
 	for i, p := range g.allowed {
@@ -62,7 +62,7 @@ func newGuard(allowed []netip.Prefix) guard {
 	return g
 }
 
-// check returns an error that is errAddress where address, an IP address with a port, is not to be connected to.
+// check returns errAddress if address, an IP address with a port, must not be connected to.
 func (g guard) check(address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !g.allows(ap.Addr()) {
@@ -71,9 +71,8 @@ func (g guard) check(address string) error {
 	return nil
 }
 
-// allows looks at an IPv4-mapped address as the IPv4 address that it is. An address that a
-// translator turns into an IPv4 address must be allowed in both forms: an operator who allows NAT64 does not mean 169.254.169.254
-// behind it.
+// allows treats an IPv4-mapped address as the IPv4 address. An address that a translator turns into an IPv4 address
+// must be allowed in both forms: an operator who allows NAT64 does not mean 169.254.169.254 behind it.
 func (g guard) allows(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	inside := func(p netip.Prefix) bool { return p.Contains(a) }

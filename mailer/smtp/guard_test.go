@@ -8,7 +8,7 @@ import (
 	"fingerpost/mailer/smtp"
 )
 
-// TestGuardTable: what the guard says to addresses, with nothing allowed and with some networks.
+// TestGuardTable: the guard's verdict on addresses, with nothing allowed and with some networks.
 func TestGuardTable(t *testing.T) {
 	const yes, no = true, false
 	check := func(address string, want bool, allow ...string) {
@@ -42,7 +42,7 @@ func TestGuardTable(t *testing.T) {
 	check("::1", yes, "::1/128")
 	check("::1", no, "127.0.0.0/8")
 	check("fe80::1%eth0", yes, "fe80::/10")
-	// Behind a translator the address that it makes of it counts, too.
+	// Behind a translator the translated address counts, too.
 	check("64:ff9b::8.8.8.8", yes, "64:ff9b::/96")
 	check("64:ff9b::169.254.169.254", no, "64:ff9b::/96")
 	check("64:ff9b::10.0.0.1", no, "10.0.0.0/8")
@@ -51,7 +51,8 @@ func TestGuardTable(t *testing.T) {
 	check("2002:808:808::", yes, "2002::/16")
 }
 
-// TestGuardAtConnect: the guard looks at what is connected to, each time, whatever the host was at an earlier look-up.
+// TestGuardAtConnect: the guard checks the address of each connection, whatever an earlier look-up of the host
+// returned.
 func TestGuardAtConnect(t *testing.T) {
 	if l, err := net.Listen("tcp", "127.0.0.2:0"); err != nil {
 		t.Skip("loopback has one address here: ", err)

@@ -47,8 +47,8 @@ func hostile() map[string]row {
 	return rows
 }
 
-// TestHostile: whatever a server does, an attempt allocates at most 8 MiB in all, this test's server included, ends
-// within its limits, and leaves no goroutine.
+// TestHostile: whatever a server does, an attempt allocates at most 8 MiB, including this test's server, ends within
+// its limits, and leaves no goroutine.
 func TestHostile(t *testing.T) {
 	const most = 8 << 20
 	big := bytes.Repeat([]byte("0123456789\r\n"), 1_000_000)
@@ -87,7 +87,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// goroutines are the stacks of those that package mailer has started, or is on.
+// goroutines returns the stacks of goroutines that package mailer has started or that run in it.
 func goroutines() string {
 	var b bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 2)

@@ -12,7 +12,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// expect sends a mail and compares what came of it.
+// expect sends a mail and compares the outcome.
 func expect(t *testing.T, tr *smtp.Transport, s smtp.Server, env smtp.Envelope, message []byte, want row) {
 	t.Helper()
 	out := tr.Send(t.Context(), s, env, message)
@@ -88,7 +88,7 @@ func TestPostfix(t *testing.T) {
 	expect(t, impatient, mute, testEnvelope, testMessage, row{name: "plaintext spoken to a TLS port", class: smtp.Temporary, stage: smtp.StageGreeting, code: smtp.CodeGreetingTimeout})
 }
 
-// TestSink: Postfix's own sink, with the faults that it can play.
+// TestSink: Postfix's own sink, with the faults that it can simulate.
 func TestSink(t *testing.T) {
 	sink := needTools(t, "smtp-sink")[0]
 	const temp, perm = smtp.Temporary, smtp.Permanent
@@ -130,7 +130,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// TestExim: a second opinion, with other texts and codes for the same things.
+// TestExim: a second server, with other texts and codes for the same cases.
 func TestExim(t *testing.T) {
 	r := newExim(t)
 	tr := newTestTransport(t, smtp.TransportOptions{})

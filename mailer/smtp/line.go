@@ -19,19 +19,19 @@ const (
 	maxReplyLines = 200
 )
 
-// errNoReply is a line that is no SMTP reply. It does not quote the line: what answers may be anything, and what it says
-// must not reach a caller.
+// errNoReply means that a line is no SMTP reply. It does not quote the line: any program may answer, and its words must
+// not reach a caller.
 const errNoReply = textproto.ProtocolError("not an SMTP reply")
 
-// A line is the connection that go-smtp's client gets. It reads the server's replies itself, within the limits, and keeps their
-// texts; the client reads a short line with the code instead. So
+// A line is the connection that go-smtp's client gets. It reads the server's replies itself, within the limits, and
+// keeps their texts; the client reads a short line with the code instead. So
 //
-//   - no text of a server reaches an error of the client or of net/textproto, which quote what they cannot understand, and a
-//     reply of many lines costs linear time;
-//   - any code of the right class will do, where the client wants one code;
-//   - the client knows of no extensions. It would add BODY=8BITMIME to MAIL, which some providers refuse, and which a message
-//     of 7 bits does not need;
-//   - nothing waits in the client's buffer: what the server has sent too early is still here to be seen.
+//   - no text of a server reaches an error of the client or of net/textproto, which quote what they cannot parse, and
+//     a reply of many lines costs linear time;
+//   - any code of the right class will do, although the client accepts only one code;
+//   - the client knows of no extensions. It would add BODY=8BITMIME to MAIL, which some providers refuse, and which a
+//     message of 7 bits does not need;
+//   - nothing waits in the client's buffer, so that replies which the server sent too early can be detected here.
 //
 // The methods are for one goroutine at a time.
 type line struct {
@@ -48,8 +48,8 @@ type line struct {
 
 func newLine(c net.Conn) line { return line{Conn: c, r: bufio.NewReaderSize(c, maxReplyLine)} }
 
-// Read gives the client its line for the next reply. The codes are those that the client accepts: go-smtp wants 250 and 354
-// exactly, and goes on with HELO after 500 and 502 alone.
+// Read gives the client its line for the next reply, with the code that the client accepts: go-smtp wants exactly 250
+// and 354, and tries HELO only after 500 and 502.
 func (l *line) Read(p []byte) (int, error) {
 	if len(l.unread) == 0 {
 		code, err := l.reply()
@@ -70,13 +70,13 @@ func (l *line) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// SetDeadline does nothing: the stages of an attempt have limits of their own, see wire.within.
+// SetDeadline does nothing: each stage of an attempt has its own limit, see wire.within.
 func (l *line) SetDeadline(time.Time) error { return nil }
 
-// Close does nothing: go-smtp closes a connection that greets with a refusal, which is to be told QUIT.
+// Close does nothing: go-smtp closes a connection whose greeting is a refusal, but that server still gets a QUIT.
 func (l *line) Close() error { return nil }
 
-// command sends a line and reads the reply to it. The words hold neither CR nor LF.
+// command sends a line and reads the reply. The words contain neither CR nor LF.
 func (l *line) command(words ...string) (code int, err error) {
 	if _, err := io.WriteString(l.Conn, strings.Join(words, "")+"\r\n"); err != nil {
 		return 0, err
@@ -84,7 +84,7 @@ func (l *line) command(words ...string) (code int, err error) {
 	return l.reply()
 }
 
-// want is command where the reply has to be of one class: 2 for 2xx.
+// want is command for a reply that must be of one class: 2 for 2xx.
 func (l *line) want(class int, words ...string) error {
 	code, err := l.command(words...)
 	switch {
@@ -98,7 +98,7 @@ func (l *line) want(class int, words ...string) error {
 	return nil
 }
 
-// reply reads one reply (RFC 5321 4.2) into code and text. A line that is none is errNoReply, too much is errFlood.
+// reply reads one reply (RFC 5321 4.2) into code and text. A line that is no reply is errNoReply, too much is errFlood.
 func (l *line) reply() (code int, err error) {
 	if l.beforeReply != nil {
 		l.beforeReply()
@@ -132,7 +132,7 @@ func (l *line) reply() (code int, err error) {
 	}
 }
 
-// replyLine takes a line's code, and whether more lines follow.
+// replyLine returns a line's code, and whether more lines follow.
 func replyLine(line []byte) (code int, more, ok bool) {
 	if len(line) < 3 || line[0] < '2' || line[0] > '5' {
 		return 0, false, false
@@ -149,10 +149,10 @@ func replyLine(line []byte) (code int, more, ok bool) {
 	return code, line[3] == '-', line[3] == '-' || line[3] == ' '
 }
 
-// refusal is the last reply as an error.
+// refusal returns the last reply as an error.
 func (l *line) refusal() error { return &textproto.Error{Code: l.code, Msg: string(l.text)} }
 
-// answered is what the client's error means: the server's refusal, with its text, or an error of the connection.
+// answered translates the client's error: into the server's refusal, with its text, or an error of the connection.
 func (l *line) answered(err error) error {
 	var reply *gosmtp.SMTPError
 	switch {

@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Stage is how far an attempt came.
+// A Stage is how far an attempt got.
 type Stage string
 
 // The stages of an attempt, in their order.
@@ -24,7 +24,7 @@ const (
 	StageEOD      Stage = "eod" // the reply to the final dot
 )
 
-// A Class tells what follows from an attempt.
+// A Class says what to do after an attempt.
 type Class uint8
 
 // The classes.
@@ -36,18 +36,19 @@ const (
 	Uncertain              // the mail may have been accepted: try again with the same bytes, and mark it
 )
 
-// An Outcome is the result of an attempt. Its texts carry no credentials, and no words of a server from before it has spoken SMTP.
+// An Outcome is the result of an attempt. Its texts contain no credentials, and nothing that the server sent before it
+// spoke SMTP.
 type Outcome struct {
 	Class    Class
 	Stage    Stage            // where it ended
-	Code     catalog.Code     // SMTP_…, "" for Accepted
+	Code     catalog.Code     // SMTP_…; "" for Accepted
 	Message  string           // for people; the server's reply is in Reply
 	Problems catalog.Problems // the fields of the SMTP config to change, may be empty
 	SMTPCode int              // the server's reply code, 0 if none
 	Enhanced string           // its enhanced status code such as "5.7.1", "" if none
 	Reply    string           // its text, printable, at most 200 characters; "" before stage auth
 	RetryIn  time.Duration    // the server's own hint, 0 if none
-	Took     []Step           // what was done, in order
+	Took     []Step           // the steps, in order
 }
 
 // A Step is one part of an attempt, for the SMTP test.
@@ -56,15 +57,15 @@ type Step struct {
 	Took time.Duration
 }
 
-// A Server is where mail is handed over, with opened secrets. Equal values may share connections.
+// A Server is the destination of mail, with opened secrets. Equal values may share connections.
 type Server struct {
 	Host     string
 	Port     int
 	Username string // "" for no AUTH
 	Password string
 	SSL      bool   // TLS from the first byte
-	TLS      bool   // STARTTLS required; for both, see mode
-	CA       string // PEM of the CAs to trust instead of the system's, "" for those
+	TLS      bool   // STARTTLS is required; if both are set, see mode
+	CA       string // PEM of the CAs to trust; "" for the system's
 }
 
 // An Envelope has the addresses of sender and recipient: bare ASCII.

@@ -21,7 +21,7 @@ const (
 	testPassword = "sentinel-Hunter2-pass"
 )
 
-// A peer is a go-smtp server with an account, and what it has taken.
+// A peer is a go-smtp server with an account, and the mail that it has accepted.
 type peer struct {
 	*gosmtp.Server
 	listener net.Listener
@@ -36,8 +36,8 @@ type peerMail struct {
 	message  string
 }
 
-// newPeer starts a server. With config it offers STARTTLS, or speaks TLS from the first byte if implicit; it wants a login
-// then.
+// newPeer starts a server. With config it offers STARTTLS, or speaks TLS from the first byte if implicit; it then
+// requires a login.
 func newPeer(t testing.TB, config *tls.Config, implicit bool) *peer {
 	t.Helper()
 	p := &peer{}
@@ -80,7 +80,7 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// server is where the peer is, with its account unless it wants none.
+// server returns the Server for the peer, with its account unless it needs none.
 func (p *peer) server() smtp.Server {
 	a := p.listener.Addr().(*net.TCPAddr)
 	return smtp.Server{Host: a.IP.String(), Port: a.Port}

@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// maxMails is how many mails go over one connection: some servers have a limit of their own.
+// maxMails is how many mails use one connection: some servers have such a limit themselves.
 const maxMails = 100
 
-// errClosed is the error of mail that waits for a connection when the pool closes.
+// errClosed is the error of mails that wait for a connection when the pool closes.
 var errClosed = errors.New("the service is shutting down")
 
-// A pool bounds connections, over all servers and for each, and keeps idle ones for a while. Its only goroutines say QUIT. A
-// connection is in use by one mail at a time.
+// A pool bounds connections, in total and per server, and keeps idle ones for a while. Its only goroutines say QUIT.
+// One mail at a time uses a connection.
 //
-// Mail waits in one queue for each server. Where all connections of the total are taken, the next one goes to the server that
-// has the fewest, and a server that has several gives up the one that falls free: a server that hangs delays its own mail only.
+// Mails wait in one queue per server. If the total is used up, the next free connection goes to the server that has the
+// fewest, and a server that has several gives one up: a server that hangs delays only its own mail.
 type pool struct {
 	perServer, total int
-	keep             time.Duration // idle connections
+	keep             time.Duration // how long idle connections are kept
 	goodbye          time.Duration // the limit of a QUIT
 
-	mu      sync.Mutex // guards all below, and the lanes
-	lanes   map[Server]*lane
-	open    int        // connections, idle and being made ones included
-	ending  int        // of those, the ones on which QUIT is said
+	mu      sync.Mutex // guards everything below, and the queues
+	queues  map[Server]*serverQueue
+	open    int        // connections, including idle ones and those being opened
+	ending  int        // the part of open that is saying QUIT
 	idle    *list.List // of *parked: all idle sessions, the longest idle first
 	arrived int        // mails that have waited so far
 	closed  bool
 	quits   sync.WaitGroup
 }
 
-// A lane is what a pool has for one server.
-type lane struct {
+// A serverQueue holds the connections to one server and the mails that wait for them.
+type serverQueue struct {
 	server  Server
-	open    int             // connections, idle and being made ones included
+	open    int             // connections, including idle ones and those being opened
 	idle    []*list.Element // of pool.idle, the latest last
 	waiting []*waiter       // first come, first served
 }
@@ -46,40 +46,40 @@ type lane struct {
 // A waiter is a mail that waits for a connection.
 type waiter struct {
 	number int           // in the order of arrival
-	got    chan *session // gets a session, or nil and the right to make one; closed with the pool
+	got    chan *session // receives a session, or nil and the right to open one; closed with the pool
 }
 
-// A parked session is idle.
+// A parked session is an idle one.
 type parked struct {
 	*session
-	lane *lane
+	queue *serverQueue
 }
 
 func newPool(perServer, total int, keep, goodbye time.Duration) *pool {
-	return &pool{perServer: perServer, total: total, keep: keep, goodbye: goodbye, lanes: map[Server]*lane{}, idle: list.New()}
+	return &pool{perServer: perServer, total: total, keep: keep, goodbye: goodbye, queues: map[Server]*serverQueue{}, idle: list.New()}
 }
 
-// take returns a session to the server, or nil and the right to make one. It waits for either until ctx ends. After
-// a return without an error, exactly one of give, end and drop must follow.
-func (p *pool) take(ctx context.Context, server Server) (*lane, *session, error) {
+// take returns a session with the server, or nil and the right to open one. It waits for either until ctx ends. After a
+// return without an error the caller must call exactly one of give, end and drop.
+func (p *pool) take(ctx context.Context, server Server) (*serverQueue, *session, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, nil, errClosed
 	}
-	l := p.lanes[server]
-	if l == nil {
-		l = &lane{server: server}
-		p.lanes[server] = l
+	q := p.queues[server]
+	if q == nil {
+		q = &serverQueue{server: server}
+		p.queues[server] = q
 	}
-	if n := len(l.idle); n > 0 {
-		s := p.unpark(l.idle[n-1])
+	if n := len(q.idle); n > 0 {
+		s := p.unpark(q.idle[n-1])
 		p.mu.Unlock()
-		return l, s, nil
+		return q, s, nil
 	}
 	p.arrived++
 	w := &waiter{p.arrived, make(chan *session, 1)}
-	l.waiting = append(l.waiting, w)
+	q.waiting = append(q.waiting, w)
 	p.settle()
 	p.mu.Unlock()
 	select {
@@ -87,56 +87,56 @@ func (p *pool) take(ctx context.Context, server Server) (*lane, *session, error)
 		if !ok {
 			return nil, nil, errClosed
 		}
-		return l, s, nil
+		return q, s, nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case s, ok := <-w.got: // at the same moment
+	case s, ok := <-w.got: // granted at the same moment
 		if !ok {
 			return nil, nil, errClosed
 		}
-		return l, s, nil
+		return q, s, nil
 	default:
 	}
-	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
-	p.forget(l)
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
+	p.forget(q)
 	return nil, nil, ctx.Err()
 }
 
-// next takes the waiter that has waited longest out of its queue.
-func (l *lane) next() *waiter {
-	w := l.waiting[0]
-	l.waiting = l.waiting[1:]
+// next removes the waiter that has waited longest.
+func (q *serverQueue) next() *waiter {
+	w := q.waiting[0]
+	q.waiting = q.waiting[1:]
 	return w
 }
 
-// give puts a session back for the next mail.
-func (p *pool) give(l *lane, s *session) {
+// give returns a session for the next mail.
+func (p *pool) give(q *serverQueue, s *session) {
 	p.mu.Lock()
-	if p.closed || l.open > 1 && p.needed(l) {
+	if p.closed || q.open > 1 && p.needed(q) {
 		p.mu.Unlock()
-		p.end(l, s)
+		p.end(q, s)
 		return
 	}
 	defer p.mu.Unlock()
-	if len(l.waiting) > 0 {
-		l.next().got <- s
+	if len(q.waiting) > 0 {
+		q.next().got <- s
 		return
 	}
-	e := p.idle.PushBack(&parked{s, l})
-	l.idle = append(l.idle, e)
+	e := p.idle.PushBack(&parked{s, q})
+	q.idle = append(q.idle, e)
 	expire := func() { p.expire(e) }
 	if s.idle != nil {
 		s.idle.Stop()
 	}
 	s.idle = time.AfterFunc(p.keep, expire)
-	p.settle() // another server may need its place
+	p.settle() // another server may need the connection
 }
 
 // end closes a session that is in step with its server. It counts as open until QUIT is said.
-func (p *pool) end(l *lane, s *session) {
+func (p *pool) end(q *serverQueue, s *session) {
 	p.mu.Lock()
 	p.ending++
 	p.mu.Unlock()
@@ -145,15 +145,15 @@ func (p *pool) end(l *lane, s *session) {
 		p.mu.Lock()
 		p.ending--
 		p.mu.Unlock()
-		p.drop(l)
+		p.drop(q)
 	})
 }
 
-// background says QUIT on a goroutine of its own; once the pool is closed, on the caller's.
+// background says QUIT in a goroutine of its own, or in the caller's once the pool is closed.
 func (p *pool) background(goodbye func()) {
 	p.mu.Lock()
 	closed := p.closed
-	if !closed { // else close may already wait for quits
+	if !closed { // if closed, close may already wait for quits
 		p.quits.Add(1)
 	}
 	p.mu.Unlock()
@@ -167,102 +167,103 @@ func (p *pool) background(goodbye func()) {
 	}()
 }
 
-// drop notes that a connection is closed, or was never made.
-func (p *pool) drop(l *lane) {
+// drop records that a connection was closed or never opened.
+func (p *pool) drop(q *serverQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l.open--
+	q.open--
 	p.open--
 	p.settle()
-	p.forget(l)
+	p.forget(q)
 }
 
-// needed reports whether mail to other servers waits for the total alone, and waits for more connections than are ending. The
-// caller holds mu.
-func (p *pool) needed(l *lane) bool {
+// needed reports whether mail to other servers waits only because of the total, and needs more connections than are
+// ending. The caller holds mu.
+func (p *pool) needed(q *serverQueue) bool {
 	if p.open < p.total {
 		return false
 	}
 	n := 0
-	for _, other := range p.lanes {
-		if other != l && p.wants(other) {
+	for _, other := range p.queues {
+		if other != q && p.wants(other) {
 			n++
 		}
 	}
 	return n > p.ending
 }
 
-// wants reports whether mail waits that the server's own bound would let go. The caller holds mu.
-func (p *pool) wants(l *lane) bool { return len(l.waiting) > 0 && l.open < p.perServer }
+// wants reports whether mail waits although the server's own bound is not reached. The caller holds mu.
+func (p *pool) wants(q *serverQueue) bool { return len(q.waiting) > 0 && q.open < p.perServer }
 
-// settle gives the right to open a connection to mail that waits, as long as there is room. The caller holds mu.
+// settle grants waiting mails the right to open a connection, as long as there is room. The caller holds mu.
 func (p *pool) settle() {
 	for {
-		var l *lane
-		for _, other := range p.lanes {
-			if p.wants(other) && (l == nil || other.open < l.open || other.open == l.open && other.waiting[0].number < l.waiting[0].number) {
-				l = other
+		var q *serverQueue
+		for _, other := range p.queues {
+			if p.wants(other) && (q == nil || other.open < q.open || other.open == q.open && other.waiting[0].number < q.waiting[0].number) {
+				q = other
 			}
 		}
-		if l == nil || p.open >= p.total && !p.evict() {
+		if q == nil || p.open >= p.total && !p.evict() {
 			return
 		}
-		l.open++
+		q.open++
 		p.open++
-		l.next().got <- nil
+		q.next().got <- nil
 	}
 }
 
-// evict closes the session that has been idle the longest, at once, and reports whether there was one.
+// evict closes the longest idle session at once, and reports whether there was one.
 func (p *pool) evict() bool {
 	e := p.idle.Front()
 	if e == nil {
 		return false
 	}
-	l := e.Value.(*parked).lane
+	q := e.Value.(*parked).queue
 	p.unpark(e).abandon()
-	l.open--
+	q.open--
 	p.open--
-	p.forget(l)
+	p.forget(q)
 	return true
 }
 
-// expire ends a session that no mail has needed.
+// expire ends a session that no mail has used in time.
 func (p *pool) expire(e *list.Element) {
 	p.mu.Lock()
 	it := e.Value.(*parked)
-	for _, other := range it.lane.idle {
+	for _, other := range it.queue.idle {
 		if other == e {
 			s := p.unpark(e)
 			p.mu.Unlock()
-			p.end(it.lane, s)
+			p.end(it.queue, s)
 			return
 		}
 	}
-	p.mu.Unlock() // taken meanwhile
+	p.mu.Unlock() // a mail has taken it
 }
 
-// unpark takes a session out of the idle ones.
+// unpark removes a session from the idle ones.
 func (p *pool) unpark(e *list.Element) *session {
 	it := p.idle.Remove(e).(*parked)
 	it.session.idle.Stop()
-	for i, other := range it.lane.idle {
+	for i, other := range it.queue.idle {
 		if other == e {
-			it.lane.idle = append(it.lane.idle[:i], it.lane.idle[i+1:]...)
+			it.queue.idle = append(it.queue.idle[:i], it.queue.idle[i+1:]...)
 			break
 		}
 	}
 	return it.session
 }
 
-// forget drops an empty lane.
-func (p *pool) forget(l *lane) {
-	if l.open == 0 && len(l.waiting) == 0 && p.lanes[l.server] == l {
-		delete(p.lanes, l.server)
+// forget deletes an empty queue.
+func (p *pool) forget(q *serverQueue) {
+	if q.open == 0 && len(q.waiting) == 0 && p.queues[q.server] == q {
+		delete(p.queues, q.server)
 	}
 }
 
-// close ends idle sessions, and those in use as they are given back; mail that waits gets errClosed. It waits for QUITs.
+// close ends idle sessions now, and those in use when they are given back; waiting mails get errClosed. It waits for
+// the QUITs.
 func (p *pool) close() {
 	p.mu.Lock()
 	if p.closed {
@@ -275,15 +276,15 @@ func (p *pool) close() {
 		s := p.unpark(e)
 		p.quits.Go(func() {
 			s.quit(p.goodbye)
-			p.drop(it.lane)
+			p.drop(it.queue)
 		})
 	}
 	p.closed = true
-	for _, l := range p.lanes {
-		for len(l.waiting) > 0 {
-			close(l.next().got)
+	for _, q := range p.queues {
+		for len(q.waiting) > 0 {
+			close(q.next().got)
 		}
-		p.forget(l)
+		p.forget(q)
 	}
 	p.mu.Unlock()
 	p.quits.Wait()

@@ -11,7 +11,7 @@ import (
 	"fingerpost/mailer/smtp"
 )
 
-// TestPoolBounds: many mails at the same time stay within both bounds, all arrive, and connections are used again.
+// TestPoolBounds: many concurrent mails stay within both bounds, all arrive, and connections are reused.
 func TestPoolBounds(t *testing.T) {
 	for name, o := range map[string]smtp.TransportOptions{
 		"per server": {PerServer: 3}, "total": {PerServer: 100, Total: 3}, "default": {},
@@ -47,8 +47,7 @@ func TestPoolBounds(t *testing.T) {
 	}
 }
 
-// TestPoolTurns: with all connections taken by a server that has more to send, the next one to fall free goes to a
-// server that has none.
+// TestPoolTurns: if a server with more mail uses all connections, the next free one goes to a server that has none.
 func TestPoolTurns(t *testing.T) {
 	step, last := make(chan struct{}), make(chan struct{})
 	busy := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", envelope, message, wait(last), "250 ok", silence))
@@ -102,13 +101,13 @@ func TestPoolEvicts(t *testing.T) {
 	}
 }
 
-// TestPoolIdle: a connection that nobody needs is ended, politely, and one that served enough is not used again.
+// TestPoolIdle: an unused connection is ended with QUIT, and one that has carried enough mails is not reused.
 func TestPoolIdle(t *testing.T) {
 	peer := newScripted(t, nil, script(greet, takes, "QUIT -> 221 bye", hangUp))
 	tr := newTestTransport(t, smtp.TransportOptions{Idle: short})
 	tr.Send(t.Context(), peer.server(), testEnvelope, testMessage)
 	eventually(t, "QUIT", func() bool { return strings.HasSuffix(peer.got(), "QUIT") })
-	eventually(t, "nothing is left", func() bool { return smtp.Lanes(tr) == 0 })
+	eventually(t, "nothing is left", func() bool { return smtp.Queues(tr) == 0 })
 
 	real := newPeer(t, nil, false)
 	tr = newTestTransport(t, smtp.TransportOptions{})
@@ -122,7 +121,7 @@ func TestPoolIdle(t *testing.T) {
 	}
 }
 
-// TestPoolServers: a connection serves mail to an equal Server only, so no other password, CA or kind of TLS gets it.
+// TestPoolServers: only mail to an equal Server reuses a connection, so no other password, CA or kind of TLS gets it.
 func TestPoolServers(t *testing.T) {
 	peer := newScripted(t, nil, script(greetLogin, login, takes, takes, silence))
 	tr := newTestTransport(t, smtp.TransportOptions{})
@@ -143,7 +142,7 @@ func TestPoolServers(t *testing.T) {
 	}
 }
 
-// TestClose: who waits is told, who is under way ends well, and nobody starts.
+// TestClose: waiting mail gets an error, running mail ends well, and no mail starts.
 func TestClose(t *testing.T) {
 	step := make(chan struct{})
 	peer := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", silence))
@@ -168,7 +167,7 @@ func TestClose(t *testing.T) {
 	eventually(t, "its connection is closed", func() bool { _, open, _ := peer.connections(); return open == 0 })
 }
 
-// TestWaitingGivesUp: a mail that waits for a connection goes when its context does, and leaves no trace.
+// TestWaitingGivesUp: a mail that waits for a connection stops when its context ends, and leaves no trace.
 func TestWaitingGivesUp(t *testing.T) {
 	step := make(chan struct{})
 	peer := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", silence))
@@ -192,12 +191,12 @@ func TestWaitingGivesUp(t *testing.T) {
 	close(step)
 	first.Wait()
 	tr.Close()
-	if n := smtp.Lanes(tr); n != 0 {
+	if n := smtp.Queues(tr); n != 0 {
 		t.Errorf("%d lanes", n)
 	}
 }
 
-// TestEnvelope: no address becomes more than one argument of a command, and none is tried that is no address.
+// TestEnvelope: no address becomes more than one argument of a command, and an invalid one is not tried.
 func TestEnvelopeOnTheWire(t *testing.T) {
 	peer := newScripted(t, nil, script(greet, takes))
 	tr := newTestTransport(t, smtp.TransportOptions{})

@@ -15,7 +15,7 @@ import (
 	"fingerpost/mailer/smtp"
 )
 
-// needTools says where programs are. In CI a machine without one is a failure, elsewhere the test is skipped.
+// needTools returns the paths of programs. In CI a machine without one is a failure, elsewhere the test is skipped.
 func needTools(t testing.TB, names ...string) (paths []string) {
 	t.Helper()
 	for _, name := range names {
@@ -34,7 +34,7 @@ func needTools(t testing.TB, names ...string) (paths []string) {
 	return paths
 }
 
-// needRoot is as needTools.
+// needRoot is needTools for root.
 func needRoot(t testing.TB) {
 	t.Helper()
 	switch {
@@ -46,7 +46,7 @@ func needRoot(t testing.TB) {
 	}
 }
 
-// sharedDir is a folder of the test that other users can reach.
+// sharedDir returns a folder of the test that other users can read.
 func sharedDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func sharedDir(t testing.TB) string {
 	return dir
 }
 
-// freePort is a port of loopback that nothing listens on.
+// freePort returns a loopback port on which nothing listens.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -125,7 +125,7 @@ func start(t testing.TB, cmd *exec.Cmd, ports ...int) {
 	}
 }
 
-// A realServer is a mail server of a distribution. Its ports want a login, but for clear.
+// A realServer is a mail server of a distribution. Its ports require a login, except clear.
 type realServer struct {
 	clear, starttls, implicit int
 	only                      map[string]int // STARTTLS with one way to log in
@@ -137,7 +137,7 @@ func (r realServer) at(port int) smtp.Server {
 	return smtp.Server{Host: "127.0.0.1", Port: port, CA: r.ca.pem, SSL: port == r.implicit, TLS: port != r.implicit && port != r.clear}
 }
 
-// postfixServices is a master.cf with the listeners, and writes what says how to log in at each.
+// postfixServices returns a master.cf with the listeners, and writes the login configuration of each.
 func (r realServer) postfixServices(t testing.TB, dir string) string {
 	t.Helper()
 	master, err := os.ReadFile("/etc/postfix/master.cf")

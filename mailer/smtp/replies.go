@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A verdict is what follows from a reply. This file is the table of SMTP replies.
+// A verdict is the consequence of a reply. This file is the table of SMTP replies.
 type verdict struct {
 	class   Class
 	code    catalog.Code
@@ -16,7 +16,7 @@ type verdict struct {
 	fields  []string // of the SMTP config, see advice
 }
 
-// The verdicts of several rows.
+// The verdicts of more than one row.
 var (
 	authRequired = verdict{BadConfig, CodeAuthRequired, "The server wants a login, and there is no username.", []string{"username"}}
 	tooLarge     = verdict{Permanent, CodeMessageTooLarge, "The message is larger than the server takes.", nil}
@@ -26,7 +26,7 @@ var (
 	protocol     = verdict{Permanent, CodeProtocolError, "The server does not know a command that every SMTP server has.", []string{"host"}}
 )
 
-// advice tells for each field what may be wrong with it.
+// advice says for each field what may be wrong with it.
 var advice = map[string]string{
 	"host":       "the server there refuses to serve",
 	"tlsEnabled": "the server does not do STARTTLS at the moment, or not at all",
@@ -36,7 +36,7 @@ var advice = map[string]string{
 	"toEmail":    "the server does not take mail for this address",
 }
 
-// advice is the text for a field, more exact where the code allows it.
+// advice returns the text for a field, more exact if the code allows it.
 func (v verdict) advice(field string) string {
 	switch {
 	case field == "username" && v.code == CodeAuthFailed:
@@ -47,13 +47,14 @@ func (v verdict) advice(field string) string {
 	return advice[field]
 }
 
-// aboutRecipient reports an enhanced code that is about the recipient's address (RFC 3463 3.2) or mailbox (3.3).
+// aboutRecipient reports whether an enhanced code is about the recipient's address (RFC 3463 3.2) or mailbox (3.3).
 func aboutRecipient(enhanced string) bool {
 	return strings.HasPrefix(enhanced, "5.1.") || strings.HasPrefix(enhanced, "5.2.")
 }
 
-// namesRelay tells a refusal to relay from a refusal of the recipient where the enhanced code does not: Exim gives none, others
-// give 5.0.0 or a 5.7.x of their own. This is the one place where the table goes by text, because nothing else differs.
+// namesRelay distinguishes refused relaying from a refused recipient by the reply's text, if the enhanced code does
+// not: Exim sends none, others send 5.0.0 or a 5.7.x of their own. Only here does the table use the text, because
+// nothing else differs.
 func namesRelay(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
 	return slices.ContainsFunc(words, func(w string) bool { return w == "relay" || w == "relaying" })
@@ -67,7 +68,7 @@ func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 		v = relayDenied
 	}
 	out := a.end(v.class, v.code, "%s", v.message)
-	if v.code == CodeAuthFailed { // a fixed text: forms search it
+	if v.code == CodeAuthFailed { // a fixed text, because forms search it
 		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)", refusal.Code)
 	}
 	for _, field := range v.fields {
@@ -136,7 +137,7 @@ func (a *attempt) verdict(code int, enhanced string) verdict {
 	switch { // DATA and the final dot
 	case code < 500:
 		return temporary
-	case code == 552 && slices.Contains([]string{"", "5.3.4", "5.2.3"}, enhanced): // else it is about the mailbox or the content
+	case code == 552 && slices.Contains([]string{"", "5.3.4", "5.2.3"}, enhanced): // otherwise it is about the mailbox or the content
 		return tooLarge
 	}
 	return rejected

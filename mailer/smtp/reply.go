@@ -12,13 +12,13 @@ import (
 // maxReplyText is how many characters of a server's reply are passed on.
 const maxReplyText = 200
 
-// withheld stands for a reply that has a secret in it.
+// withheld replaces a reply that contains a secret.
 const withheld = "(withheld: it repeats the password)"
 
 var enhancedCode = regexp.MustCompile(`^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)`)
 
-// clean takes the enhanced status code (RFC 3463) off the lines of a reply, and makes the rest fit for people and logs: one line,
-// printable, not too long. A reply that repeats the password, as it is or in a form that AUTH gives it, is withheld.
+// clean splits the enhanced status code (RFC 3463) off a reply, and makes the text fit for people and logs: one line,
+// printable, of limited length. A reply that repeats the password, in clear or as AUTH encodes it, is withheld.
 func (a *attempt) clean(reply string) (enhanced, text string) {
 	lines := strings.Split(reply, "\n")
 	for i, line := range lines {
@@ -58,7 +58,7 @@ func repeats(text string, server Server) bool {
 		return true
 	}
 	for before := range 3 {
-		// Only the base64 characters that the password alone decides, not its neighbours.
+		// Only the base64 characters that depend on the password alone, not on the bytes next to it.
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + server.Password))
 		encoded = encoded[[...]int{0, 2, 3}[before]:]
 		if (before+len(server.Password))%3 != 0 {
@@ -79,8 +79,8 @@ var (
 	hintClock = regexp.MustCompile(`\b(?:in|for|after|wait)\s+(\d{1,2}):(\d\d):(\d\d)\b`)
 )
 
-// retryHint is how long a 4xx reply asks to wait ("try again in 300 seconds", "come back in 00:04:59"), at most
-// maxHint; 0 where it does not say. The class of a reply never depends on its text.
+// retryHint returns how long a 4xx reply asks to wait ("try again in 300 seconds", "come back in 00:04:59"), at most
+// maxHint; 0 if it does not say. The class of a reply never depends on its text.
 func retryHint(reply string) time.Duration {
 	var d time.Duration
 	if m := hintWords.FindStringSubmatch(reply); m != nil {

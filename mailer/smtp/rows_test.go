@@ -32,14 +32,14 @@ type row struct {
 	reply  string
 }
 
-// short is a limit that is to be missed, and long enough for what comes before.
+// short is a limit that the case exceeds, and that is long enough for the steps before.
 const short = 400 * time.Millisecond
 
 func withLogin(s *smtp.Server) { s.Username, s.Password = testUser, testPassword }
 func withTLS(s *smtp.Server)   { s.TLS = true }
 func withSSL(s *smtp.Server)   { s.SSL = true }
 
-// mailReply, rcptReply, dataReply and dotReply are scripts that answer a command so.
+// mailReply, rcptReply, dataReply and dotReply are scripts that answer a command with a reply.
 func mailReply(reply string) []turn { return script(greet, "MAIL -> "+reply, silence) }
 func rcptReply(reply string) []turn {
 	return script(greet, "MAIL -> 250 ok", "RCPT -> "+reply, silence)
@@ -239,8 +239,8 @@ func rowsFromMail() []row {
 	}
 }
 
-// TestRows: each row of the table against a server that behaves so, and that offers PIPELINING or does not. The rows of the look-up, the connection,
-// certificates and credentials in clear have tests of their own.
+// TestRows: each row of the table against a server that behaves so, and that offers PIPELINING or does not. The rows of
+// the look-up, the connection, certificates and credentials in clear have tests of their own.
 func TestRows(t *testing.T) {
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)
@@ -271,7 +271,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// compare is judge for an attempt that began.
+// compare is judge for an attempt that has begun.
 func (r row) compare(t *testing.T, out smtp.Outcome) {
 	t.Helper()
 	if r.judge(t, out); len(out.Took) == 0 {
@@ -341,7 +341,7 @@ func TestRowsOfConnecting(t *testing.T) {
 	})
 }
 
-// TestRowsOfCertificates: TLS that must not be gone on with, both ways to it.
+// TestRowsOfCertificates: TLS connections that must be refused, with STARTTLS and with implicit TLS.
 func TestRowsOfCertificates(t *testing.T) {
 	ca, other := newTestCA(t), newTestCA(t)
 	good := ca.server(t, "127.0.0.1", time.Hour)
@@ -375,7 +375,7 @@ func TestRowsOfCertificates(t *testing.T) {
 	}
 }
 
-// TestClearCredentials: towards anything but loopback none are sent in clear text, whatever the host is called.
+// TestClearCredentials: credentials go in clear text only to loopback, whatever the host is called.
 func TestClearCredentials(t *testing.T) {
 	address := otherAddress(t)
 	peer := newScriptedAt(t, net.JoinHostPort(address.String(), "0"), nil, script(greetLogin, silence))
@@ -393,7 +393,7 @@ func TestClearCredentials(t *testing.T) {
 	}
 }
 
-// otherAddress is an address of this machine that is not loopback.
+// otherAddress returns an address of this machine that is not loopback.
 func otherAddress(t *testing.T) netip.Addr {
 	t.Helper()
 	all, err := net.InterfaceAddrs()

@@ -14,8 +14,8 @@ import (
 	"fingerpost/mailer/smtp"
 )
 
-// A scripted is an SMTP server that plays scripts: the first connection the first one, and so on; the last one is played
-// over and over. It ends with the test.
+// A scripted is an SMTP server that plays scripts: the first connection the first one, and so on; the last one is
+// repeated. It ends with the test.
 type scripted struct {
 	t        testing.TB
 	listener net.Listener
@@ -40,7 +40,7 @@ type talk struct {
 	pipeline bool // PIPELINING is offered in each answer to EHLO
 }
 
-// A turn is what the server does next. False ends the connection.
+// A turn is the server's next action. False ends the connection.
 type turn func(*talk) bool
 
 func newScripted(t testing.TB, config *tls.Config, scripts ...[]turn) *scripted {
@@ -97,7 +97,7 @@ func (s *scripted) play(c net.Conn) {
 	}
 }
 
-// server is where the scripted one is.
+// server returns the Server for the scripted one.
 func (s *scripted) server() smtp.Server {
 	a := s.listener.Addr().(*net.TCPAddr)
 	return smtp.Server{Host: a.IP.String(), Port: a.Port}
@@ -109,7 +109,7 @@ func (s *scripted) connections() (all, open, most int) {
 	return s.n, s.now, s.most
 }
 
-// got is what the server has heard, joined by LF.
+// got returns what the server has received, joined by LF.
 func (s *scripted) got() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func say(lines ...string) turn {
 	}
 }
 
-// hear reads a command, which must begin so.
+// hear reads a command, which must begin with prefix.
 func hear(prefix string) turn {
 	return func(k *talk) bool {
 		line, err := k.r.ReadString('\n')
@@ -155,7 +155,7 @@ func hear(prefix string) turn {
 	}
 }
 
-// hear64 reads an answer to a challenge and notes it decoded.
+// hear64 reads an answer to a challenge and records it decoded.
 func hear64(k *talk) bool {
 	line, err := k.r.ReadString('\n')
 	if err != nil {
@@ -200,7 +200,7 @@ func secure(k *talk) bool {
 	return true
 }
 
-// silence lasts until the client goes.
+// silence lasts until the client disconnects.
 func silence(k *talk) bool {
 	b := make([]byte, 4096)
 	for {
@@ -241,7 +241,7 @@ func tell(ch chan struct{}) turn {
 	return func(*talk) bool { close(ch); return true }
 }
 
-// flood sends a text until nobody takes it any more.
+// flood sends a text until the client stops reading.
 func flood(text string) turn {
 	block := []byte(strings.Repeat(text, 1+4096/len(text)))
 	return func(k *talk) bool {
@@ -253,7 +253,7 @@ func flood(text string) turn {
 	}
 }
 
-// trickle sends a text for ever, a byte at a time.
+// trickle sends a text forever, a byte at a time.
 func trickle(text string, every time.Duration) turn {
 	return func(k *talk) bool {
 		tick := time.NewTicker(every)
@@ -288,7 +288,7 @@ func script(parts ...any) (all []turn) {
 	return all
 }
 
-// What scripts are made of.
+// The parts of scripts.
 var (
 	greet      = script("220 peer.example ESMTP", "EHLO -> 250-peer.example|250 SIZE 1000000")
 	plain      = script("220 peer.example ESMTP", "EHLO -> 250 peer.example") // and no SIZE

@@ -10,16 +10,16 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A tlsMode tells when a connection has to be secure.
+// A tlsMode says when a connection has to be secure.
 type tlsMode uint8
 
 const (
 	tlsNone     tlsMode = iota // clear text; credentials to loopback only
 	tlsImplicit                // from the first byte
-	tlsStart                   // STARTTLS, or nothing
+	tlsStart                   // STARTTLS is required
 )
 
-// mode is what SSL and TLS mean together. Both set means implicit TLS on port 465, where nothing else is spoken, and STARTTLS
+// mode combines SSL and TLS. Both set means implicit TLS on port 465, which allows nothing else, and STARTTLS
 // elsewhere; it never means clear text.
 func (s Server) mode() tlsMode {
 	switch {
@@ -31,13 +31,13 @@ func (s Server) mode() tlsMode {
 	return tlsNone
 }
 
-// port is Port, or its default.
+// port returns Port, or its default.
 func (s Server) port() int {
 	c := catalog.SMTPConfig{Port: s.Port, SSLEnabled: s.SSL}
 	return c.EffectivePort()
 }
 
-// name is Host as it is looked up and as certificates have it: an address, or a name in A-labels.
+// name returns Host as look-ups and certificates use it: an address, or a name in A-labels.
 func (s Server) name() (string, error) {
 	if _, err := netip.ParseAddr(s.Host); err == nil {
 		return s.Host, nil
@@ -45,7 +45,7 @@ func (s Server) name() (string, error) {
 	return catalog.ParseHost(s.Host)
 }
 
-// String tells the server and the kind of connection, and no credentials.
+// String names the server and the kind of connection, without credentials.
 func (s Server) String() string {
 	how := [...]string{tlsNone: "clear text", tlsImplicit: "TLS", tlsStart: "STARTTLS"}[s.mode()]
 	if s.Username != "" {

@@ -22,7 +22,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A session is a connection to a server that has said hello, with TLS and AUTH done where they are asked for.
+// A session is a connection to a server that has said hello, with TLS and AUTH done if the Server asks for them.
 type session struct {
 	line
 	wire   *wire
@@ -30,39 +30,39 @@ type session struct {
 
 	secure   bool     // line is TLS
 	startTLS bool     // offered
-	auth     []string // mechanisms offered, in upper case
-	maxSize  int64    // RFC 1870; 0 where the server names none
+	auth     []string // offered mechanisms, in upper case
+	maxSize  int64    // RFC 1870; 0 if the server names none
 
 	used  int         // transactions begun
-	reset bool        // the last one was refused: RSET comes first
-	idle  *time.Timer // ends it where no mail needs it again; nil before it was idle
+	reset bool        // the last one was refused, so RSET comes first
+	idle  *time.Timer // ends it if no mail uses it again; nil before it was idle
 }
 
-// An attempt is one call of Send, and how far it has come.
+// An attempt is one call of Send, and its progress.
 type attempt struct {
 	*Transport
 	ctx     context.Context
 	server  Server
 	env     Envelope
 	message []byte
-	alone   bool // the context rules to the end, see SendAlone
+	alone   bool // the context applies to the end, see SendAlone
 
 	session  *session // the last one, for classify
 	stage    Stage
 	looked   bool   // the host has an address
 	accepted string // the reply to the final dot
 	steps    []Step
-	mark     time.Time // the end of the last step; zero before the first
+	mark     time.Time // when the last step ended; zero before the first
 }
 
-// step ends a part of the attempt.
+// step ends a step of the attempt.
 func (a *attempt) step(name string) {
 	now := time.Now()
 	a.steps = append(a.steps, Step{name, now.Sub(a.mark)})
 	a.mark = now
 }
 
-// stepName is the step that a stage belongs to. EHLO belongs to the step before it.
+// stepName returns the step that a stage belongs to. EHLO belongs to the step before it.
 func (a *attempt) stepName() string {
 	switch a.stage {
 	case StageDial, StageGreeting, StageEHLO:
@@ -81,7 +81,7 @@ func (a *attempt) stepName() string {
 	return "send"
 }
 
-// open makes a session. Where it fails, the session is nil if there is none to close.
+// open opens a session. On failure the session is nil if there is none to close.
 func (a *attempt) open() (*session, error) {
 	a.stage, a.mark, a.steps, a.session, a.looked = StageDial, time.Now(), nil, nil, false
 	conn, err := a.dial()
@@ -121,7 +121,7 @@ func (a *attempt) open() (*session, error) {
 	return s, nil
 }
 
-// dial connects. The step dns ends where the guard is asked first, or where there is no connection.
+// dial connects. The step dns ends when the guard is asked first, or when there is no connection.
 func (a *attempt) dial() (net.Conn, error) {
 	host, err := a.server.name()
 	if err != nil { // validation refuses such a host, and no name server knows it
@@ -135,7 +135,7 @@ func (a *attempt) dial() (net.Conn, error) {
 		}}
 	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(a.server.port())))
 	took := time.Duration(looked.Load())
-	if a.looked = took != 0; a.looked { // else there was no address
+	if a.looked = took != 0; a.looked { // false: the host has no address
 		a.steps, a.mark = append(a.steps, Step{"dns", took}), a.mark.Add(took)
 	}
 	return conn, err
@@ -151,7 +151,7 @@ func (a *attempt) secure(s *session) error {
 	config := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	if a.server.CA != "" {
 		config.RootCAs = x509.NewCertPool()
-		config.RootCAs.AppendCertsFromPEM([]byte(a.server.CA)) // without one in it, no certificate is accepted
+		config.RootCAs.AppendCertsFromPEM([]byte(a.server.CA)) // without a valid CA in it, no certificate is accepted
 	}
 	conn := tls.Client(s.wire, config)
 	if err := conn.Handshake(); err != nil {
@@ -171,7 +171,7 @@ func (a *attempt) starttls(s *session) error {
 		return err
 	case code >= 400:
 		return s.refusal()
-	case code != 220 || s.r.Buffered() > 0: // a man in the middle may have added to it (RFC 3207 6)
+	case code != 220 || s.r.Buffered() > 0: // someone in between may have injected it (RFC 3207 6)
 		return errNoReply
 	}
 	if err := a.secure(s); err != nil {
@@ -180,7 +180,7 @@ func (a *attempt) starttls(s *session) error {
 	return a.hello(s)
 }
 
-// greeting reads the greeting, and says EHLO.
+// greeting reads the greeting and says EHLO.
 func (a *attempt) greeting(s *session) error {
 	a.stage = StageGreeting
 	s.wire.within(a.limits.Greeting)
@@ -196,8 +196,8 @@ func (a *attempt) greeting(s *session) error {
 	return a.hello(s)
 }
 
-// hello says EHLO, or HELO to a server that does not know it, and notes what the server offers. Each hello has a client of its
-// own, which reads the greeting that was read already, or the reply to STARTTLS, as 220.
+// hello says EHLO, or HELO to a server that does not know EHLO, and stores what the server offers. Each hello makes a
+// new client, which is given the greeting again, or the reply to STARTTLS, as a 220.
 func (a *attempt) hello(s *session) error {
 	s.wire.within(a.limits.Command)
 	s.startTLS, s.auth, s.maxSize = false, nil, 0
@@ -226,8 +226,8 @@ func (a *attempt) hello(s *session) error {
 	return nil
 }
 
-// helloName is the name for EHLO: the configured one, else the full name of this host, else its address as the server sees it
-// (RFC 5321 4.1.3).
+// helloName returns the name for EHLO: the configured one, else the full name of this host, else its address as the
+// server sees it (RFC 5321 4.1.3).
 func (t *Transport) helloName(local net.Addr) string {
 	host := t.hello
 	if host == "" {
@@ -250,7 +250,7 @@ func (t *Transport) helloName(local net.Addr) string {
 	}
 }
 
-// inStep reports whether the server waits for a command after err: it has refused one, or has not been sent one.
+// inStep reports whether the server waits for a command after err: it has refused one, or none was sent.
 func (s *session) inStep(err error) bool {
 	var refusal *textproto.Error
 	if errors.As(err, &refusal) {
@@ -271,7 +271,7 @@ func (s *session) reusable(stage Stage, err error) bool {
 	return s.used < maxMails && s.r.Buffered() == 0 && s.wire.left > maxSessionBytes/2
 }
 
-// quit says QUIT and closes, within the time given. Its errors change nothing.
+// quit says QUIT and closes, within the given time. Its errors do not matter.
 func (s *session) quit(within time.Duration) {
 	s.wire.within(within)
 	_, _ = s.command("QUIT")

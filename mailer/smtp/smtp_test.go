@@ -16,7 +16,7 @@ var (
 	testLoopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 )
 
-// newTestTransport may connect to this machine, and does not wait long for goodbyes.
+// newTestTransport returns a Transport that may connect to this machine, with a short limit for QUIT.
 func newTestTransport(t testing.TB, o smtp.TransportOptions) *smtp.Transport {
 	t.Helper()
 	if o.Allow == nil {
@@ -30,8 +30,8 @@ func newTestTransport(t testing.TB, o smtp.TransportOptions) *smtp.Transport {
 	return tr
 }
 
-// TestSend: mail arrives as it is over all three kinds of connections, with a login and without, and the second one
-// over the connection of the first.
+// TestSend: mail arrives unchanged over all three kinds of connections, with a login and without, and the second mail
+// uses the connection of the first.
 func TestSend(t *testing.T) {
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)

@@ -13,7 +13,7 @@ import (
 	"fingerpost/mailer/smtp"
 )
 
-// newQuick starts a server that takes everything, and allocates nothing while it does.
+// newQuick starts a server that accepts everything, and allocates nothing while it does.
 func newQuick(t testing.TB) smtp.Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func quick(c net.Conn) {
 	}
 }
 
-// TestSendAllocations: a mail over a used connection costs as few allocations when it is long as when it is short.
+// TestSendAllocations: a mail over a reused connection costs as few allocations when it is long as when it is short.
 func TestSendAllocations(t *testing.T) {
 	server := newQuick(t) // first, so that it ends last
 	tr := newTestTransport(t, smtp.TransportOptions{})
@@ -81,8 +81,8 @@ func TestSendAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkSend compares used with fresh connections; the allocations are those of the client and the server, but for
-// "quick", whose server has none.
+// BenchmarkSend compares reused with new connections; the allocations are those of the client and the server, except
+// for "quick", whose server has none.
 func BenchmarkSend(b *testing.B) {
 	message := bytes.Repeat([]byte("This is a line of a mail that says hello to somebody.\r\n"), 100)
 	sends := func(b *testing.B, server smtp.Server, send func(*smtp.Transport) smtp.Outcome) {

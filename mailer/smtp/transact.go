@@ -2,11 +2,12 @@ package smtp
 
 import "time"
 
-// stalePatience is what a reused session gets for its first reply: one that a firewall has forgotten says nothing.
+// stalePatience is how long a reused session may take for its first reply: a firewall may have dropped the connection
+// silently.
 const stalePatience = 10 * time.Second
 
-// transact hands the mail over: MAIL, RCPT, DATA, the message. Once the final dot is out, a.stage is StageEOD, and the context
-// has no say any more, unless the attempt is alone.
+// transact transmits the mail: MAIL, RCPT, DATA, the message. Once the final dot is out, a.stage is StageEOD, and the
+// context no longer applies, unless the attempt is alone.
 func (a *attempt) transact(s *session) error {
 	a.session, a.stage = s, StageMail
 	release := s.wire.watch(a.ctx)
@@ -20,7 +21,7 @@ func (a *attempt) transact(s *session) error {
 		patience = min(patience, stalePatience)
 	}
 	if s.reset {
-		// Not the client's Reset, which says EHLO again afterwards.
+		// Not the client's Reset, which says EHLO again.
 		s.wire.within(patience)
 		if err := s.want(2, "RSET"); err != nil {
 			return err
@@ -43,12 +44,12 @@ func (a *attempt) transact(s *session) error {
 		return err
 	}
 	if s.r.Buffered() > 0 {
-		return errNoReply // what has come before the dot is out is no reply to it
+		return errNoReply // a reply that came before the dot is no reply to it
 	}
 	a.stage = StageBody
 	s.wire.within(a.limits.Body)
-	// The client reads the reply in the same call that writes the dot, and only where that was written without an error: until
-	// then the server cannot have taken the mail. After an error the client writes nothing more, so no dot either.
+	// The client reads the reply in the call that writes the dot, and only if the write succeeded: before that the server
+	// cannot have accepted the mail. After an error the client writes nothing more, and so no dot.
 	s.beforeReply = func() {
 		a.stage = StageEOD
 		if !a.alone {

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// DefaultConnections bounds the connections to one Server: providers count them.
+// DefaultConnections bounds the connections to one Server, because providers count them.
 const DefaultConnections = 8
 
 // TransportOptions configure a Transport. The zero value is ready for use.
 type TransportOptions struct {
-	// Allow are networks that may be connected to although they are private, loopback or otherwise special; guard.go lists
-	// those (refused).
+	// Allow lists networks that may be connected to although they are private, loopback or otherwise special; guard.go
+	// lists those (refused).
 	Allow []netip.Prefix
-	// HelloName is the name to greet servers with. Where it is "", or no host name, it is the name of this machine if
-	// that has a dot, else the address that the connection comes from.
+	// HelloName is the name to greet servers with. If it is "" or no host name, it is this machine's name if that has a
+	// dot, else the address that the connection comes from.
 	HelloName string
 	Limits    Limits
-	// PerServer and Total bound connections, idle ones included; 0 means DefaultConnections and 512.
+	// PerServer and Total bound connections, including idle ones; 0 means DefaultConnections and 512.
 	PerServer, Total int
 	// Idle is how long a connection is kept for the next mail; 0 means 30 seconds, which is less than servers wait.
 	Idle time.Duration
@@ -32,7 +32,8 @@ type TransportOptions struct {
 	Resolver *net.Resolver
 }
 
-// Limits are the most that each part of an attempt may take, however the server spends it. 0 means what is given here.
+// Limits are the longest times that each part of an attempt may take, whatever the server does. 0 means the value given
+// here.
 type Limits struct {
 	Connect  time.Duration // look-up and TCP: 30 s
 	Greeting time.Duration // 1 min
@@ -59,7 +60,8 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// A Transport hands mail over to SMTP servers (RFC 5321, 3207, 4954) and keeps connections for the next mail to an equal Server. Its methods may be called from any goroutine.
+// A Transport transmits mail to SMTP servers (RFC 5321, 3207, 4954) and keeps connections for later mail to an equal
+// Server. Any goroutine may call its methods.
 type Transport struct {
 	guard    guard
 	hello    string
@@ -84,28 +86,29 @@ func NewTransport(o TransportOptions) *Transport {
 		pool: newPool(or(o.PerServer, DefaultConnections), or(o.Total, 512), o.Idle, limits.Quit)}
 }
 
-// Format writes the type's name alone: the servers in the value have passwords.
+// Format writes only the type's name, because the servers in the value have passwords.
 func (t *Transport) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "smtp.Transport") }
 
-// Close ends idle connections at once, and those in use after their mail. A Send that waits for one, or comes later, has the outcome
-// UNAVAILABLE. Sends that talk to a server already go on to their end: a caller waits for them first.
+// Close ends idle connections at once, and those in use after their mail. A Send that waits for a connection, or starts
+// later, has the outcome UNAVAILABLE. Sends that already talk to a server go on to their end: wait for them before
+// Close.
 func (t *Transport) Close() { t.pool.close() }
 
-// Send makes one attempt to hand a mail over, and returns its Outcome; there is no error apart from that. The message has CRLF lines
-// of 7-bit text and is not dot-stuffed; it is only read. A connection that is still open from an earlier mail is used again; where
-// the server has closed it, a new one is made within the same attempt.
+// Send makes one attempt to transmit a mail and returns its Outcome; there is no other error. The message has CRLF
+// lines of 7-bit text and is not dot-stuffed; Send only reads it. Send reuses an open connection of an earlier mail; if
+// the server has closed it, Send opens a new one within the same attempt.
 //
-// The context rules until the final dot is out: when it ends before that, so does Send, and the server has not accepted the mail.
-// From then on only the server knows whether the mail was accepted, and Send waits for its reply, Limits.Dot at the most, whatever
-// becomes of the context: a caller that gave up would have to send the mail a second time. A caller that needs an answer earlier
-// runs Send in a goroutine and takes the Outcome later. Once the server has accepted the mail, nothing that follows on the
-// connection changes the Outcome.
+// The context applies until the final dot is out: if it ends before that, Send returns and the server has not accepted
+// the mail. From then on only the server knows whether it accepted the mail, and Send waits for its reply, up to
+// Limits.Dot, even if the context ends: a caller that gave up would have to send the mail a second time. A caller that
+// needs an answer earlier runs Send in a goroutine and takes the Outcome later. Once the server has accepted the mail,
+// nothing that follows on the connection changes the Outcome.
 func (t *Transport) Send(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
 	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial}
 	if err := a.check(); err != nil {
 		return a.outcome(err)
 	}
-	lane, s, err := t.pool.take(ctx, server)
+	queue, s, err := t.pool.take(ctx, server)
 	if err != nil {
 		return a.outcome(err)
 	}
@@ -113,7 +116,7 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 		a.mark = time.Now()
 		err := a.transact(s)
 		if !a.stale(s, err) {
-			return a.finish(lane, s, err)
+			return a.finish(queue, s, err)
 		}
 		s.abandon()
 	}
@@ -121,11 +124,12 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 	if err == nil {
 		err = a.transact(s)
 	}
-	return a.finish(lane, s, err)
+	return a.finish(queue, s, err)
 }
 
-// SendAlone is Send over a new connection that serves no other mail and does not count towards PerServer and Total. It is for the test of
-// settings. Such a mail is not sent a second time, so the context rules to the end, the reply to the final dot included.
+// SendAlone is Send over a new connection that serves no other mail and does not count towards PerServer and Total. It
+// is for the test of settings. Such a mail is never repeated, so the context applies to the end, including the reply to
+// the final dot.
 func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
 	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, alone: true}
 	if err := a.check(); err != nil {
@@ -146,10 +150,10 @@ func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, 
 	return out
 }
 
-// errNoAddress is for an envelope address that would not stay one argument of a command.
+// errNoAddress means that an envelope address would not stay one argument of a command.
 var errNoAddress = errors.New("is no bare ASCII mail address")
 
-// check finds what is wrong before a server is asked.
+// check finds problems before a server is contacted.
 func (a *attempt) check() error {
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -168,8 +172,8 @@ func (a *attempt) check() error {
 	return nil
 }
 
-// stale reports whether a reused session was found closed or out of step before the server answered MAIL. That says nothing about the
-// mail, which is tried once more over a new connection.
+// stale reports whether a reused session was closed or out of step before the server answered MAIL. That says nothing
+// about the mail, which is tried once more over a new connection.
 func (a *attempt) stale(s *session, err error) bool {
 	if err == nil || a.stage != StageMail || a.ctx.Err() != nil || errors.Is(err, errTooLarge) {
 		return false
@@ -179,25 +183,25 @@ func (a *attempt) stale(s *session, err error) bool {
 }
 
 // finish returns the outcome of an attempt, and gives its session back or ends it.
-func (a *attempt) finish(l *lane, s *session, err error) Outcome {
+func (a *attempt) finish(q *serverQueue, s *session, err error) Outcome {
 	out := a.outcome(err)
 	switch {
 	case s == nil:
-		a.pool.drop(l)
+		a.pool.drop(q)
 	case s.reusable(a.stage, err):
-		a.pool.give(l, s)
+		a.pool.give(q, s)
 	case err == nil || s.inStep(err):
-		a.pool.end(l, s)
+		a.pool.end(q, s)
 	default:
 		s.abandon()
-		a.pool.drop(l)
+		a.pool.drop(q)
 	}
 	return out
 }
 
-// outcome classifies, and ends the last step.
+// outcome classifies the error and ends the last step.
 func (a *attempt) outcome(err error) Outcome {
-	if !a.mark.IsZero() { // else no step was begun
+	if !a.mark.IsZero() { // otherwise no step was begun
 		a.step(a.stepName())
 	}
 	out := Outcome{Stage: StageEOD, SMTPCode: 250}

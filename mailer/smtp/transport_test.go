@@ -12,7 +12,7 @@ import (
 	"fingerpost/mailer/smtp"
 )
 
-// TestStale: a connection that the server has given up between two mails is replaced within the attempt.
+// TestStale: a connection that the server has closed between two mails is replaced within the attempt.
 func TestStale(t *testing.T) {
 	for name, end := range map[string][]turn{
 		"closed":          script(hangUp),
@@ -53,7 +53,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestNoSecondTry: what fails later than MAIL on a used connection is no matter of the connection.
+// TestNoSecondTry: a failure after MAIL on a reused connection is not caused by the connection.
 func TestNoSecondTry(t *testing.T) {
 	for name, second := range map[string][]turn{
 		"RCPT": script("MAIL -> 250 ok", hear("RCPT"), hangUp),
@@ -72,7 +72,7 @@ func TestNoSecondTry(t *testing.T) {
 	}
 }
 
-// TestReuseAfterRefusal: a refused mail costs no connection, and leaves nothing behind.
+// TestReuseAfterRefusal: the connection of a refused mail is reused, and nothing of the mail remains on it.
 func TestReuseAfterRefusal(t *testing.T) {
 	peer := newPeer(t, nil, false)
 	tr := newTestTransport(t, smtp.TransportOptions{})
@@ -141,7 +141,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestContextAfterDot: from the final dot on the context has no say, and the connection goes on to serve.
+// TestContextAfterDot: after the final dot the context no longer applies, and the connection is reused.
 func TestContextAfterDot(t *testing.T) {
 	dot, ended := make(chan struct{}), make(chan struct{})
 	peer := newScripted(t, nil, script(greet, envelope, message, tell(dot), wait(ended), "250 ok", takes, silence))
@@ -178,7 +178,7 @@ func TestBodyBreaks(t *testing.T) {
 	}
 }
 
-// TestQuit: the answer does not wait for the goodbye, which has an end of its own.
+// TestQuit: the answer does not wait for QUIT, which has its own limit.
 func TestQuit(t *testing.T) {
 	goOn := make(chan struct{})
 	peer := newScripted(t, nil, script(greetLogin, "AUTH -> 535 no", hear("QUIT"), wait(goOn), hangUp))
@@ -206,7 +206,7 @@ func TestQuit(t *testing.T) {
 	}
 }
 
-// TestDialects: what servers say in other ways than most, and what they must be told.
+// TestDialects: unusual replies of servers, and the commands that they need.
 func TestDialects(t *testing.T) {
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)
@@ -258,8 +258,8 @@ func TestDialects(t *testing.T) {
 	})
 }
 
-// TestNoSecret: a server that repeats the password, in whatever form AUTH has given it, does not make it known; and no
-// way to print a Server, or what has one, does.
+// TestNoSecret: a password that a server repeats, in any form in which AUTH has sent it, does not show, nor does it
+// when a Server, or a value that contains one, is printed.
 func TestNoSecret(t *testing.T) {
 	forms := []string{testPassword, strings.ToUpper(testPassword), "AGhlbGxvQGFjbWUuZXhhbXBsZQBzZW50aW5lbC1IdW50ZXIyLXBhc3M=", "c2VudGluZWwtSHVudGVyMi1wYXNz",
 		"x|535 " + testPassword, testPassword + strings.Repeat("x", 300)}

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// maxSessionBytes is what one connection may carry from the server, TLS included. A server that says more is not worth
-// listening to.
+// maxSessionBytes is how much one connection may receive from the server, including TLS. A server that sends more is
+// cut off.
 const maxSessionBytes = 1 << 20
 
-// errFlood is for a server that says more than the limits allow.
+// errFlood means that a server sends more than the limits allow.
 var errFlood = errors.New("the server says more than any reply needs")
 
-// past is a deadline that has been missed.
+// past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// A wire is a TCP connection that counts what is read, and whose reads and writes a context can end. Apart from the end of
-// that context, one goroutine uses it at a time.
+// A wire is a TCP connection that counts what it reads, and whose reads and writes a context can end. Apart from that
+// context, one goroutine uses it at a time.
 type wire struct {
 	net.Conn
 	left int // bytes that may still be read
 
 	mu      sync.Mutex
-	watcher *wireWatcher // whose context may end what is under way; nil for none
+	watcher *wireWatcher // whose context may end reads and writes; nil for none
 }
 
 type wireWatcher struct{ ended bool }
@@ -39,10 +39,10 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// SetWriteDeadline does nothing: package tls would give its goodbye five seconds of its own.
+// SetWriteDeadline does nothing: package tls would set five seconds for its closing alert.
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 
-// within gives what follows a time. It does not revive what a context has ended.
+// within sets a deadline for what follows. It does not revive what a context has ended.
 func (w *wire) within(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,8 +51,8 @@ func (w *wire) within(d time.Duration) {
 	}
 }
 
-// watch lets the end of ctx end all reads and writes until release is called, which may be called more than once.
-// A deadline that the context has moved stays until the next call of within.
+// watch lets the end of ctx end all reads and writes until release is called, which may be called more than once. A
+// deadline that the context has moved stays until the next call of within.
 func (w *wire) watch(ctx context.Context) (release func()) {
 	me := &wireWatcher{}
 	w.mu.Lock()
@@ -61,7 +61,7 @@ func (w *wire) watch(ctx context.Context) (release func()) {
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.watcher == me { // else it comes late: the wire may serve another mail by now
+		if w.watcher == me { // otherwise it comes late: the wire may serve another mail by now
 			me.ended = true
 			_ = w.Conn.SetDeadline(past)
 		}

@@ -10,8 +10,8 @@ import (
 // maxTemplateBytes bounds the texts of the templates in a Cache.
 const maxTemplateBytes = 64 << 20
 
-// A Cache keeps parsed templates by their texts: a changed template is another one. It saves the parsing, 0.2 ms for 10 kB of HTML
-// without a text part, of the 1 ms that a send takes.
+// A Cache keeps parsed templates, with their texts as the key, so a changed template is a new entry. It saves the
+// parsing: 0.2 ms for 10 kB of HTML without a text part, of the 1 ms that a send takes.
 type Cache struct {
 	mu    sync.Mutex
 	bytes int
@@ -25,7 +25,7 @@ type cachedTemplate struct {
 
 func (c *cachedTemplate) size() int { return len(c.subject) + len(c.html) + len(c.text) }
 
-// Get returns the template parsed. An error is a bug: a template that cannot be parsed is not stored.
+// Get returns the parsed template. An error is a bug: a template that cannot be parsed is not stored.
 func (c *Cache) Get(t *catalog.Template) (*Template, error) {
 	c.mu.Lock()
 	old := c.known[t.UUID]

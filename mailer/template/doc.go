@@ -1,16 +1,16 @@
 // Package template fills in mail templates.
 //
-// A Template has a subject, an HTML and a text part with placeholders such as {{userName}}; package catalog has their grammar.
-// Render promises that each value stands where its placeholder stood: HTML-escaped in the HTML, as it is in subject and text,
-// and never looked at for further placeholders. Bytes outside of placeholders stay as they are, conditional comments of Outlook
-// included.
+// A Template has a subject, an HTML and a text part with placeholders such as {{userName}}; package catalog has their
+// grammar. Render promises that each value stands where its placeholder stood: HTML-escaped in the HTML, as it is in
+// subject and text, and never looked at for further placeholders. Bytes outside of placeholders stay as they are,
+// conditional comments of Outlook included.
 //
-// Render is strict. A missing variable, a control character, a line break in the subject, or a link that is no http, https,
-// mailto or tel address is a problem on that variable, and all problems are reported at once. Preview shows what would be
-// sent, with the placeholders of missing variables left in.
+// Render is strict. A missing variable, a control character, a line break in the subject, or a link that is no http,
+// https, mailto or tel address is a problem on that variable, and all problems are reported at once. Preview shows what
+// would be sent, with the placeholders of missing variables left in.
 //
-// A template without a text part gets one out of its HTML (PlainText): tags dropped, links as "text (url)", lists with marks.
-// golang.org/x/net/html reads the HTML.
+// A template without a text part gets one out of its HTML (PlainText): tags dropped, links as "text (url)", lists with
+// marks. golang.org/x/net/html reads the HTML.
 //
 // A Cache keeps parsed templates by their texts. The package sends nothing and knows no projects.
 package template

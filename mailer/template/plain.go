@@ -10,8 +10,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// PlainText makes plain text of HTML: tags dropped, links as "text (url)", character references decoded, blocks on lines of their own,
-// lists with marks. Comments, styles, scripts and hidden elements are left out. It is "" where nothing is left.
+// PlainText converts HTML to plain text: tags dropped, links as "text (url)", character references decoded, blocks on
+// lines of their own, lists with marks. It leaves out comments, styles, scripts and hidden elements. It returns "" if
+// nothing is left.
 func PlainText(source string) string {
 	w := &plainWriter{}
 	z := html.NewTokenizer(strings.NewReader(source))
@@ -23,7 +24,7 @@ func PlainText(source string) string {
 			w.token(z.Token().Data)
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t := z.Token()
-			if t.Data == "noscript" { // shown wherever scripts do not run
+			if t.Data == "noscript" { // shown because mail readers run no scripts
 				z.NextIsNotRawText()
 			}
 			w.start(t)
@@ -33,18 +34,18 @@ func PlainText(source string) string {
 	}
 }
 
-// Placeholders go through PlainText as these with a number between. They are no characters but reserved for a program's
-// own use (Unicode 23.7), so a template has no reason to hold them.
+// Placeholders pass through PlainText as these code points with a number between them. They are noncharacters, reserved
+// for a program's internal use (Unicode 23.7), so a template has no reason to contain them.
 const (
 	markOpen  = "\uFDD0"
 	markClose = "\uFDD1"
 )
 
-// plainSegments is PlainText for a body with placeholders, so that the work is done once, and values stay as they are
-// whatever stands in them.
+// plainSegments is PlainText for a body with placeholders. The conversion is done once, and values stay unchanged,
+// whatever they contain.
 func plainSegments(body []catalog.Segment) (plain []catalog.Segment) {
 	var b strings.Builder
-	first := map[string]int{} // equal placeholders must be equal here, so that a link that shows its own address is seen
+	first := map[string]int{} // equal placeholders must be equal here, so that a link whose text is its own address is recognised
 	for i, s := range body {
 		b.WriteString(s.Text)
 		if s.Name == "" {
@@ -77,17 +78,17 @@ func plainSegments(body []catalog.Segment) (plain []catalog.Segment) {
 	return plain
 }
 
-// A plainWriter makes text of tokens.
+// A plainWriter writes tokens as text.
 type plainWriter struct {
 	out     strings.Builder
 	breaks  int  // line breaks to write before the next word
 	space   bool // a blank to write before the next word
-	fresh   bool // only a list mark stands on the line
+	fresh   bool // the line has only a list mark
 	pre     int  // open <pre>
 	quoted  int  // open <blockquote>
 	lists   []openList
 	link    openLink
-	unseen  string // the element whose content is not seen, "" for none
+	unseen  string // the element whose content is hidden, "" for none
 	nesting int    // how many of it are open
 }
 
@@ -103,14 +104,14 @@ type openLink struct {
 	from int    // where its text begins in the output
 }
 
-// Blocks: how many line breaks stand before and after.
+// Blocks: the number of line breaks before and after.
 var blocks = map[string]int{
 	"p": 2, "h1": 2, "h2": 2, "h3": 2, "h4": 2, "h5": 2, "h6": 2, "blockquote": 2, "pre": 2, "dl": 2, "hr": 2, "ul": 2, "ol": 2, "table": 2,
 	"address": 1, "article": 1, "aside": 1, "body": 1, "caption": 1, "center": 1, "dd": 1, "details": 1, "div": 1, "dt": 1, "fieldset": 1,
 	"figcaption": 1, "figure": 1, "footer": 1, "form": 1, "header": 1, "li": 1, "main": 1, "nav": 1, "section": 1, "summary": 1, "tr": 1,
 }
 
-// unseenElements are elements whose content no reader sees.
+// unseenElements are elements whose content no reader shows.
 var unseenElements = map[string]bool{
 	"title": true, "style": true, "script": true, "template": true, "iframe": true, "noembed": true, "noframes": true,
 	"object": true, "svg": true, "select": true, "textarea": true,
@@ -122,10 +123,10 @@ var void = map[string]bool{
 	"source": true, "track": true, "wbr": true,
 }
 
-// endedByNext are elements that the next of their kind ends.
+// endedByNext are elements that end at the next element of their kind.
 var endedByNext = map[string]bool{"p": true, "li": true, "dt": true, "dd": true, "tr": true, "td": true, "th": true, "option": true}
 
-// maxDepth bounds what lists and quotations add to each line.
+// maxDepth bounds the indentation by lists and quotations.
 const maxDepth = 8
 
 func (w *plainWriter) start(t html.Token) {
@@ -225,7 +226,7 @@ func attribute(attrs []html.Attribute, key string) string {
 	return ""
 }
 
-// linkURL is what is worth showing of an href.
+// linkURL returns the part of an href that is worth showing, or "".
 func linkURL(href string) string {
 	href = strings.Join(strings.Fields(href), "")
 	scheme, _, _ := strings.Cut(strings.ToLower(href), ":")
@@ -251,7 +252,7 @@ func (w *plainWriter) endLink() {
 	if text == l.url || text == bare || text == strings.TrimPrefix(bare, "//") || text+"/" == strings.TrimPrefix(bare, "//") {
 		return
 	}
-	w.out.WriteString(" (" + l.url + ")") // before what is still to be written: blanks and breaks after the text
+	w.out.WriteString(" (" + l.url + ")") // before pending blanks and breaks, which come after the text
 }
 
 // item begins an item of the innermost list.
@@ -267,7 +268,7 @@ func (w *plainWriter) item() {
 	w.fresh = true
 }
 
-// breakLine ends the line, and leaves one empty where n is 2.
+// breakLine ends the line, and adds an empty one if n is 2.
 func (w *plainWriter) breakLine(n int) {
 	if n > 0 && !w.fresh {
 		w.breaks = max(w.breaks, n)
@@ -305,7 +306,7 @@ func (w *plainWriter) token(s string) {
 	}
 }
 
-// word writes something that is seen, after the gap before it.
+// word writes visible text, after the gap before it.
 func (w *plainWriter) word(s string) {
 	w.gap(false)
 	if w.link.url != "" && w.link.from < 0 {
@@ -314,7 +315,7 @@ func (w *plainWriter) word(s string) {
 	w.out.WriteString(s)
 }
 
-// gap writes the breaks or the blank that are due, and what each line begins with. mark says that a list mark follows.
+// gap writes the pending breaks or blank, and the prefix of each line. mark says that a list mark follows.
 func (w *plainWriter) gap(mark bool) {
 	switch {
 	case w.out.Len() == 0:

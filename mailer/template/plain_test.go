@@ -61,7 +61,7 @@ func TestPlainText(t *testing.T) {
 	f(`<a href=" https://x.example/
 		y ">x</a>`, "x (https://x.example/y)")
 
-	// What is not seen.
+	// Hidden content.
 	f("<!DOCTYPE html><html><head><title>T</title><style>a{}</style><script>x</script></head><body>x</body></html>", "x")
 	f("<!-- c --><!--[if mso]><p>outlook</p><![endif]--><![if !mso]>x<![endif]>", "x")
 	f(`<div style="DISPLAY : none; max-height:0">pre<div>header</div></div>x`, "x")
@@ -77,7 +77,7 @@ func utf8Text(s string) bool {
 	}))
 }
 
-// TestPlainTextIsLinear asserts that neither time nor length grow faster than what there is to read.
+// TestPlainTextIsLinear asserts that time and length grow at most linearly with the input.
 func TestPlainTextIsLinear(t *testing.T) {
 	for _, piece := range []string{"<ul><li>", "<ol><li>x", "<blockquote>x", "<a href='https://x.example'>x", "<a href='https://x.example'>", "<p hidden>", "<div hidden>", "<pre>\nx",
 		"<td>x", "<", "&amp;", "<!--", "<textarea>", "<br>", "</a>", "<table>", "x ", "\uFDD0"} {

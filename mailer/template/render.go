@@ -17,7 +17,7 @@ const (
 	MaxRenderedBytes = 1 << 20  // of subject and bodies together
 )
 
-// A Template is a catalog.Template made ready to be rendered any number of times, from any goroutine.
+// A Template is a catalog.Template, prepared to be rendered any number of times, from any goroutine.
 type Template struct {
 	subject, html, text part
 	variables           []variable // in the order of their first use
@@ -29,25 +29,25 @@ type part []piece
 // A piece is text and the variable after it.
 type piece struct {
 	text     string
-	variable int // its index; -1 at the end of a part, where none follows
+	variable int // its index; -1 at the end of a part, if none follows
 }
 
-// A variable is what a template does with one name.
+// A variable is how a template uses one name.
 type variable struct {
 	name    string
-	subject bool // its value lands in the subject
-	body    bool // its value lands in a body
+	subject bool // used in the subject
+	body    bool // used in a body
 	link    bool // its value begins an address, see catalog.Segment
 }
 
-// Rendered is a mail's content with the values in it. HTML is "" where the template has none; Text is there always, but
-// for HTML that says nothing in words.
+// Rendered is a mail's content with the values filled in. HTML is "" if the template has none. Text is always there,
+// except for HTML without any words.
 type Rendered struct {
 	Subject, HTML, Text string
 }
 
-// Parse takes a template apart, and makes a text part from the HTML where it has none. The problems are those that
-// saving it would have met too: on subjectTemplate, bodyHtml, bodyText, or "" where there is no body.
+// Parse parses a template, and makes a text part from the HTML if there is none. The problems are those that saving it
+// reports too: on subjectTemplate, bodyHtml, bodyText, or "" if there is no body.
 func Parse(t *catalog.Template) (*Template, catalog.Problems) {
 	parts, ps := t.Parse()
 	if len(ps) > 0 {
@@ -63,7 +63,7 @@ func Parse(t *catalog.Template) (*Template, catalog.Problems) {
 	return parsed, nil
 }
 
-// part gives each name of the segments its variable, and notes there that it is used.
+// part replaces each name of the segments by its variable, and records there how it is used.
 func (t *Template) part(index map[string]int, segments []catalog.Segment, note func(*variable)) part {
 	p := make(part, len(segments))
 	for i, s := range segments {
@@ -116,7 +116,7 @@ func (t *Template) Missing(vars map[string]string) []string {
 	return names
 }
 
-// Unused lists the names in vars that the template does not use, sorted; never the project's name, which the caller
+// Unused lists the names in vars that the template does not use, sorted, without the project's name, which the caller
 // may not have given. It is never nil.
 func (t *Template) Unused(vars map[string]string) []string {
 	names := []string{}
@@ -130,9 +130,9 @@ func (t *Template) Unused(vars map[string]string) []string {
 	return names
 }
 
-// Render puts the values in: HTML-escaped in the HTML, and as they are in subject and text, where carriage returns become
-// line feeds. Values are not looked at for further placeholders. Problems are on variables.NAME, or on variables for all
-// of them together, and show no value; with any of them the Rendered is zero.
+// Render fills in the values: HTML-escaped in the HTML, unchanged in subject and text, except that carriage returns
+// become line feeds. It does not look for placeholders in values. Problems are on variables.NAME, or on variables for
+// all of them together, and show no value; with any problem the Rendered is zero.
 func (t *Template) Render(vars map[string]string) (Rendered, catalog.Problems) {
 	ps := t.check(vars)
 	for _, name := range t.Missing(vars) {
@@ -144,13 +144,13 @@ func (t *Template) Render(vars map[string]string) (Rendered, catalog.Problems) {
 	return t.render(vars)
 }
 
-// A Preview is what a mail would be. Where a variable is missing its placeholder stays.
+// A Preview is a mail as it would be sent. The placeholder of a missing variable stays.
 type Preview struct {
 	Rendered
 	Missing, Unused []string
 }
 
-// Preview is Render for a look at the result: missing variables are listed and are no problem.
+// Preview is Render for a preview: missing variables are listed and are no problem.
 func (t *Template) Preview(vars map[string]string) (Preview, catalog.Problems) {
 	if ps := t.check(vars); len(ps) > 0 {
 		return Preview{}, ps
@@ -162,7 +162,7 @@ func (t *Template) Preview(vars map[string]string) (Preview, catalog.Problems) {
 	return Preview{Rendered: rendered, Missing: t.Missing(vars), Unused: t.Unused(vars)}, nil
 }
 
-// check finds the values that cannot go where the template has them, and those beyond the limits.
+// check finds the values that are not allowed where the template uses them, and those beyond the limits.
 func (t *Template) check(vars map[string]string) (ps catalog.Problems) {
 	given := len(vars)
 	if _, named := vars[catalog.ProjectNameVariable]; named {
@@ -208,7 +208,7 @@ func (v variable) check(ps *catalog.Problems, value string) {
 
 func badInBody(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// isLink reports whether a value may begin an address. What comes after the scheme is the reader's business.
+// isLink reports whether a value may begin an address. The mail reader handles what comes after the scheme.
 func isLink(value string) bool {
 	scheme, rest, ok := strings.Cut(value, ":")
 	if !ok {
@@ -224,7 +224,7 @@ func isLink(value string) bool {
 	return false
 }
 
-// render puts values that were checked in, and {{name}} for one that is missing.
+// render fills in values that were checked, and {{name}} for a missing one.
 func (t *Template) render(vars map[string]string) (Rendered, catalog.Problems) {
 	values := make([]string, 2*len(t.variables))
 	plain, escaped := values[:len(t.variables)], values[len(t.variables):]
@@ -233,7 +233,7 @@ func (t *Template) render(vars map[string]string) (Rendered, catalog.Problems) {
 		if !there {
 			value = "{{" + v.name + "}}"
 		}
-		// With & < > " and ' gone a value can end neither text nor a quoted attribute.
+		// Without & < > " and ' a value can end neither text nor a quoted attribute.
 		plain[i], escaped[i] = value, html.EscapeString(value)
 		if strings.IndexByte(value, '\r') >= 0 {
 			plain[i] = lineFeeds.Replace(value)
@@ -255,7 +255,7 @@ func (t *Template) render(vars map[string]string) (Rendered, catalog.Problems) {
 
 var lineFeeds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// size is how many bytes fill is going to make. It is known before anything of that size is.
+// size returns how many bytes fill will make, before anything of that size is allocated.
 func (p part) size(values []string) (n int) {
 	for _, piece := range p {
 		n += len(piece.text)

@@ -46,7 +46,8 @@ func TestRenderWithoutHTML(t *testing.T) {
 	}
 }
 
-// TestRenderMakesText asserts that a template without a text says in the text what its HTML says, its values as they are.
+// TestRenderMakesText asserts that the text part of a template without one is made from its HTML, with unchanged
+// values.
 func TestRenderMakesText(t *testing.T) {
 	tmpl := parsedTemplate(t, "s", `<style>p { color: red }</style><p>Hello <b>{{ a }}</b>,</p><!-- {{c}} --><p><a href="{{url}}">{{url}}</a>, <a href="{{url}}?x={{a}}">{{a}}</a></p>`, "")
 	got, ps := tmpl.Render(vars{"a": "<i> &amp;  \uFDD00\uFDD1 {{c}}", "c": "comment", "url": "https://x.example/?a&b"})
@@ -54,7 +55,7 @@ func TestRenderMakesText(t *testing.T) {
 	if len(ps) > 0 || got.Text != want {
 		t.Errorf("%v\n got %q\nwant %q", ps, got.Text, want)
 	}
-	// What looks like the marks that placeholders leave.
+	// Characters that look like the marks of placeholders.
 	got, ps = parsedTemplate(t, "s", "a\uFDD0b&#xFDD0;7&#xFDD1;{{a}}&#xFDD0;\uFDD1", "").Render(vars{"a": "A"})
 	if len(ps) > 0 || !utf8Text(got.Text) || !strings.Contains(got.Text, "A") || !strings.HasPrefix(got.Text, "ab") {
 		t.Errorf("%v %q", ps, got.Text)
@@ -132,7 +133,7 @@ func TestRenderLimits(t *testing.T) {
 		t.Error(ps)
 	}
 
-	// Five times as many bytes in HTML, and counted before they are there.
+	// Five times as many bytes in HTML, counted before they are allocated.
 	value := strings.Repeat("'", template.MaxValueBytes)
 	f := func(bodyHTML, bodyText string, fits bool) {
 		t.Helper()
@@ -196,11 +197,11 @@ func TestWithProjectName(t *testing.T) {
 	}
 }
 
-// placeholderPattern is the grammar of placeholders, for the comparison below.
+// placeholderPattern is the grammar of placeholders, for FuzzRender.
 var placeholderPattern = regexp.MustCompile(`\{\{[ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*\}\}`)
 
-// FuzzRender holds Render against a search and replace: every byte outside of placeholders stays, values are put in
-// once, and what is refused has a reason.
+// FuzzRender compares Render with a search and replace: every byte outside of placeholders stays, values are filled in
+// once, and every refusal has a reason.
 func FuzzRender(f *testing.F) {
 	f.Add("{{a}}", "<p title='{{ a }}'>{{b}}</p>", "{{b}}", "A", "<b>")
 	f.Add("s", `<a href="{{a}}">x</a>`, "", "https://x.example", "{{a}}")
@@ -254,7 +255,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// BenchmarkRender is a mail of 9.5 kB with four values, as parsed at load and rendered per send.
+// BenchmarkRender renders a mail of 9.5 kB with four values, parsed at load and rendered per send.
 func BenchmarkRender(b *testing.B) {
 	row := "<tr><td style=\"font-family:Arial,sans-serif;font-size:16px;line-height:24px;color:#333\">Some words to fill a row.</td></tr>\n"
 	body := "<table>" + strings.Repeat(row, 40) + "<tr><td>Hello {{userName}}, {{code}} for {{minutes}} min</td></tr>" + strings.Repeat(row, 40) + "</table>"
@@ -286,7 +287,7 @@ func BenchmarkRender(b *testing.B) {
 	})
 }
 
-// TestAddressesOfAllKinds: the value that begins an address is a web, mail or telephone one, in whatever attribute.
+// TestAddressesOfAllKinds: a value that begins an address is a web, mail or telephone address, in every attribute.
 func TestAddressesOfAllKinds(t *testing.T) {
 	for _, attr := range []string{"href", "xlink:href", "src", "action", "formaction", "background", "poster"} {
 		tmpl := parsedTemplate(t, "s", `<p `+attr+`=" {{a}}">x</p>`, "")
