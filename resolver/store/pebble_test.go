@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// TestOpenMergesNothing: a start must not wait until all tables have been written anew, whatever was flushed before it.
+// TestOpenMergesNothing: a start must not wait for merges, however many tables were flushed before it.
 func TestOpenMergesNothing(t *testing.T) {
 	dir := t.TempDir()
 	for n := range int64(flushedTables) {
@@ -21,7 +21,7 @@ func TestOpenMergesNothing(t *testing.T) {
 		if m.Compact.Count > 0 || m.Compact.NumInProgress > 0 {
 			t.Fatalf("start %d: opening the store began a merge\n%s", n, m)
 		}
-		if err := s.NoteRemovals([]byte{byte(n)}); err != nil { // what the next start has to flush
+		if err := s.NoteRemovals([]byte{byte(n)}); err != nil { // for the next start to flush
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -30,7 +30,7 @@ func TestOpenMergesNothing(t *testing.T) {
 	}
 }
 
-// TestTidy: what waits is merged after that.
+// TestTidy: Tidy runs the merges that are due.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	for n := range int64(flushedTables) {
@@ -66,7 +66,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestWarm: the records of domains are not read from the disk after that.
+// TestWarm: after Warm, domain records are not read from the disk.
 func TestWarm(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{})
@@ -102,7 +102,7 @@ func TestWarm(t *testing.T) {
 			closer.Close()
 		}
 	}
-	if missed := s.db.Metrics().BlockCache.Misses - before; missed > domains/1000 { // a filter, an index
+	if missed := s.db.Metrics().BlockCache.Misses - before; missed > domains/1000 { // allows for a filter and an index
 		t.Errorf("%d blocks had to be read", missed)
 	}
 }

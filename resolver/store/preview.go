@@ -2,18 +2,18 @@ package store
 
 import "fingerpost/resolver/catalog"
 
-// A Preview reads what the store is going to say once the change at hand is committed. It is of use only within the
-// committing function that it was handed to, for one goroutine. What it returns is valid until its next call.
+// A Preview reads the state of the store as it will be once the present change is committed. It may be used only in the
+// committing call that got it, on one goroutine. Its results are valid until its next call.
 type Preview struct {
 	bulk *bulk
 
-	value, other []byte // what was read last of domains, and of projects by themselves
-	beside       []byte // see Reader
+	value, other []byte // last read value of a domain, and of a project by itself
+	projectCopy  []byte // see Reader
 	owner        int64
 	key          []byte // scratch
 }
 
-// get reads the value of a key, nil if it is going to have none.
+// get reads the value that a key will have, nil for none.
 func (p *Preview) get(buf, key []byte) ([]byte, error) {
 	if r := p.bulk.find(key); r != nil {
 		if r.gone {
@@ -33,7 +33,7 @@ func (p *Preview) get(buf, key []byte) ([]byte, error) {
 
 // Domain is View.Domain.
 func (p *Preview) Domain(dst *catalog.Domain, name []byte) (found bool, err error) {
-	p.beside = nil
+	p.projectCopy = nil
 	p.key = appendDomainKey(p.key[:0], name)
 	value, err := p.get(p.value, p.key)
 	if err != nil || value == nil {
@@ -45,13 +45,13 @@ func (p *Preview) Domain(dst *catalog.Domain, name []byte) (found bool, err erro
 	if err := d.domain(dst); err != nil {
 		return true, err
 	}
-	p.beside, p.owner = project, dst.ProjectID
+	p.projectCopy, p.owner = project, dst.ProjectID
 	return true, nil
 }
 
-// Project is View.Project. Where dst has an SMTP config, that is the room for the project's.
+// Project is View.Project. If dst has an SMTP config, it is reused as memory for the project's.
 func (p *Preview) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
-	value := p.beside
+	value := p.projectCopy
 	if len(value) == 0 || id != p.owner {
 		p.key = appendProjectKey(p.key[:0], id)
 		if value, err = p.get(p.other, p.key); err != nil || value == nil {
