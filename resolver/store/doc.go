@@ -1,8 +1,9 @@
 // Package store is the derived store: what the files declare, in a Pebble of its own on the fail-stop file system of
 // package pebblefs.
 //
-// The files are the truth (configsrc/README.md, Identity). A store that is lost, damaged or full is rebuilt from them; only
-// createdAt and updatedAt have no other home. The mail log, the queue and the idempotency keys are in package ledger.
+// The files are the truth (configsrc/README.md, Identity). A store that is lost, damaged or full is rebuilt from them;
+// only createdAt and updatedAt have no other home. The mail log, the queue and the idempotency keys are in package
+// ledger.
 //
 // # Key layout
 //
@@ -28,8 +29,8 @@
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply
 //
-// Every value begins with a version byte, except plain ids, names, counters and bytes. A changed layout gets a new format
-// version; a store with a newer version is refused, never touched.
+// Every value begins with a version byte, except plain ids, names, counters and bytes. A changed layout gets a new
+// format version; a store with a newer version is refused, never touched.
 //
 // Earlier releases kept mail in the store, under keys that begin with a capital letter; the first start moves it to the
 // ledger (formermail.go). Such a release leaves the ledger alone, so after a downgrade mail waits but nothing is lost.
@@ -37,11 +38,11 @@
 // # A miss
 //
 // What resolve needs on a cache miss is in one value: the domain's record and a denormalised copy of its project's. A
-// Reader (see Borrow) decodes it in place, with an iterator that is reused for the next miss. All tables are on one level,
-// so a lookup searches one table.
+// Reader (see Borrow) decodes it in place, with an iterator that is reused for the next miss. All tables are on one
+// level, so a lookup searches one table.
 //
-// Recently flushed tables are separate until they are merged. Flushes and merges pause after each piece of work, to keep
-// reads fast, unless writes get ahead of them (backlog.go).
+// Recently flushed tables are separate until they are merged. Flushes and merges pause after each piece of work, to
+// keep reads fast, unless writes get ahead of them (backlog.go).
 //
 // # A change
 //
@@ -50,29 +51,29 @@
 // # Durability
 //
 // Apply commits without fsync. Its content comes from files that were fsynced before, and the file table is part of the
-// same batch: if a power cut loses a row, the next start parses that file again. A disk flush for data that the files can
-// restore would only slow down the reload. The log is flushed a second later, to keep createdAt and updatedAt.
+// same batch: if a power cut loses a row, the next start parses that file again. A disk flush for data that the files
+// can restore would only slow down the reload. The log is flushed a second later, to keep createdAt and updatedAt.
 //
-// Removals are the exception. If the store is older than the files, the next start sees a mass removal and holds it back. So
-// configsrc calls NoteRemovals before a removal and after the change that made it: the first call says what the next start
-// may remove without asking, the second makes the change durable.
+// Removals are the exception. If the store is older than the files, the next start sees a mass removal and holds it
+// back. So configsrc calls NoteRemovals before a removal and after the change that made it: the first call says what
+// the next start may remove without asking, the second makes the change durable.
 //
-// A change of more than some thousand files is a set of tables, sorted and written in pieces, that Pebble ingests at once
-// (bulk.go): durable immediately, never in memory as a whole, and as fast to read as before.
+// A change of more than some thousand files is a set of tables, sorted and written in pieces, that Pebble ingests at
+// once (bulk.go): durable immediately, never in memory as a whole, and as fast to read as before.
 //
 // # Who may read it
 //
-// The folder has mode 0700 and every file in it 0600, whatever the umask. Open narrows the modes that an earlier release
-// left.
+// The folder has mode 0700 and every file in it 0600, whatever the umask. Open narrows the modes that an earlier
+// release left.
 //
 // # When the disk fails
 //
-// When a write fails, Pebble ends the process or spins. The file system below it (package pebblefs) makes the first failed
-// write the last operation on the directory: all writers stop for good, Failed is closed, Apply returns ErrUnavailable,
-// and reads continue as far as memory and the files allow. To recover, open a new Store.
+// When a write fails, Pebble ends the process or spins. The file system below it (package pebblefs) makes the first
+// failed write the last operation on the directory: all writers stop for good, Failed is closed, Apply returns
+// ErrUnavailable, and reads continue as far as memory and the files allow. To recover, open a new Store.
 //
-// A damaged store is moved aside, without the ledger in its directory, and rebuilt from the files. Until then the failed
-// instance answers, as far as it can be read.
+// A damaged store is moved aside, without the ledger in its directory, and rebuilt from the files. Until then the
+// failed instance answers, as far as it can be read.
 //
 // # Backups
 //

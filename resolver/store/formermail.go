@@ -26,8 +26,8 @@ func (s *Store) FormerMail() (m FormerMail, found bool, err error) {
 	return m, found, err
 }
 
-// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within the
-// call.
+// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within
+// the call.
 func (m FormerMail) Each(prefix byte, f func(key, value []byte) error) error {
 	var stopped error // an error of f, not of the store
 	err := m.s.scan([]byte{prefix}, func(key, value []byte) error {

@@ -89,8 +89,8 @@ func (w *writer) pack(d *catalog.Declared) []byte {
 	return w.packed
 }
 
-// refs encodes the refs of what a file declares, as its row has them. The result is valid until the next call of pack or
-// refs.
+// refs encodes the refs of what a file declares, as its row has them. The result is valid until the next call of pack
+// or refs.
 func (w *writer) refs(d *catalog.Declared) []byte {
 	w.packed = appendRefs(w.packed[:0], d)
 	return w.packed

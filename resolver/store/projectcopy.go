@@ -34,8 +34,8 @@ func split(value []byte) (domain, project []byte) {
 	return value[: at-int(n) : at-int(n)], value[at-int(n) : at]
 }
 
-// setProjectCopies rewrites the values of all domains from their own records and the project records in the store. It runs
-// after an Import, which merges the two separately, and on a store of format 1, which had no copies.
+// setProjectCopies rewrites the values of all domains from their own records and the project records in the store. It
+// runs after an Import, which merges the two separately, and on a store of format 1, which had no copies.
 func (s *Store) setProjectCopies(domainOf func(value []byte) []byte) error {
 	counts := make(map[int64]int)
 	each := func(f func(key, domain []byte, project int64) error) error {

@@ -16,9 +16,9 @@ import (
 
 // manyDomains declares a project with that many domains.
 func manyDomains(name string, domains int) *catalog.Change {
-	u := catalog.DeriveProjectUUID("manyDomains")
+	u := catalog.DeriveProjectUUID("crowd")
 	p := catalog.ProjectConfig{
-		Project: catalog.Project{ID: catalog.DeriveID(catalog.KindProject, u), UUID: u, Name: name, Slug: "manyDomains", Status: catalog.StatusActive},
+		Project: catalog.Project{ID: catalog.DeriveID(catalog.KindProject, u), UUID: u, Name: name, Slug: "crowd", Status: catalog.StatusActive},
 		Service: catalog.NewServiceSettings(),
 		Auth:    catalog.NewAuthSettings(),
 	}
@@ -30,7 +30,7 @@ func manyDomains(name string, domains int) *catalog.Change {
 		})
 	}
 	return &catalog.Change{Files: []catalog.FileChange{{
-		Path: "manyDomains.hcl", Row: new(catalog.FileRow), Declared: &catalog.Declared{Projects: []catalog.ProjectConfig{p}},
+		Path: "crowd.hcl", Row: new(catalog.FileRow), Declared: &catalog.Declared{Projects: []catalog.ProjectConfig{p}},
 	}}}
 }
 
