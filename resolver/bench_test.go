@@ -191,7 +191,7 @@ func BenchmarkBulk(b *testing.B) {
 		b.ReportMetric(time.Since(start).Seconds(), "apply-s")
 		b.ReportMetric(rss(b), "rss-after-MiB")
 		c = nil
-		untilIdle(b)                                                                       // until then Pebble has opened all tables
+		untilIdle(b)                                                                       // by now Pebble has opened all tables
 		until(b, "the directory is gone", func() bool { return os.RemoveAll(dir) == nil }) // a compaction may still add files
 		start = time.Now()
 		until(b, "the loss is noticed", func() bool { _, bad := r.Degraded(); return bad })
