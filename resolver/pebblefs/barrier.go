@@ -75,6 +75,6 @@ func (b *Barrier) Err() error {
 	return b.err
 }
 
-// Quiet reports that the barrier has tripped and no operation is under way: nothing of this instance will ever reach the
-// directory again.
+// Quiet reports that the barrier has tripped and no operation is under way: nothing of this instance will ever reach
+// the directory again.
 func (b *Barrier) Quiet() bool { return b.tripped.Load() && b.pending.Load() == 0 }

@@ -24,8 +24,8 @@ type Options struct {
 	AtEase func() bool
 }
 
-// An FS is the fail-stop file system that Pebble sees: base with a Barrier around every operation that changes it. Reads
-// pass.
+// An FS is the fail-stop file system that Pebble sees: base with a Barrier around every operation that changes it.
+// Reads pass.
 type FS struct {
 	vfs.FS
 	*Barrier
@@ -56,7 +56,8 @@ func (f *FS) CloseTables() { f.tables.closeAll() }
 // Unlock gives the lock back. It only keeps others out, so a failure changes nothing for this process.
 func (f *FS) Unlock() { _ = f.lock.Close() }
 
-// spared reports whether a path belongs to a checkpoint in the making: what fails there fails the backup, not the store.
+// spared reports whether a path belongs to a checkpoint in the making: what fails there fails the backup, not the
+// store.
 func (f *FS) spared(name string) bool {
 	rest, below := strings.CutPrefix(name, f.Spare)
 	return below && f.Spare != "" && (rest == "" || rest[0] == filepath.Separator)

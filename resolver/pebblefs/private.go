@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// A store holds mail, with codes to reset passwords in it: only its owner may look into it. The umask may take bits away
-// or leave too many, so every folder and file gets its mode explicitly.
+// A store holds mail, with codes to reset passwords in it: only its owner may look into it. The umask may take bits
+// away or leave too many, so every folder and file gets its mode explicitly.
 const (
 	PrivateDir  = 0o700
 	PrivateFile = 0o600
@@ -36,8 +36,8 @@ func MkdirPrivate(dir string) error {
 	return os.Chmod(dir, PrivateDir)
 }
 
-// OpenPrivate opens a file, which is made for its owner only where it is not there. A file system without modes is none of
-// the caller's business.
+// OpenPrivate opens a file, which is made for its owner only where it is not there. A file system without modes is none
+// of the caller's business.
 func OpenPrivate(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|os.O_CREATE, PrivateFile)
 	if err == nil {
@@ -46,7 +46,8 @@ func OpenPrivate(name string, flag int) (*os.File, error) {
 	return f, err
 }
 
-// Narrow makes the folder of a store and everything in it private, with those that were moved aside, and logs what was not.
+// Narrow makes the folder of a store and everything in it private, with those that were moved aside, and logs what was
+// not.
 func Narrow(dir string, own []string, log *slog.Logger) {
 	dirs := []string{dir}
 	names, _ := os.ReadDir(filepath.Dir(dir)) // where it cannot be listed, opening the store says more
@@ -77,8 +78,9 @@ func Narrow(dir string, own []string, log *slog.Logger) {
 	}
 }
 
-// MakePrivate returns the mode that the folder had, and the number of files in it that others could read or write. Only the
-// store's files are touched: Pebble's, and those that own names. A folder that is for everybody (--data /tmp), or holds nothing but other things, stays as it is.
+// MakePrivate returns the mode that the folder had, and the number of files in it that others could read or write. Only
+// the store's files are touched: Pebble's, and those that own names. A folder that is for everybody (--data /tmp), or
+// holds nothing but other things, stays as it is.
 func MakePrivate(dir string, own []string) (mode fs.FileMode, files int, err error) {
 	info, err := os.Stat(dir) // of a link's target
 	if err != nil || !info.IsDir() {
