@@ -14,23 +14,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Options are the settings of an FS. The zero value is of use.
+// Options are the settings of an FS. The zero value is usable.
 type Options struct {
-	// ReadOnly: nothing is written but, where that is possible, the lock.
+	// ReadOnly: nothing is written except, if possible, the lock.
 	ReadOnly bool
-	// Spare is a folder outside the barrier, for checkpoints: what fails there fails the backup only. "" for none.
+	// Spare is a folder outside the barrier, for checkpoints: an error there fails only the backup. "" for none.
 	Spare string
-	// AtEase reports whether flushes and merges rest between their writes. Nil: they do not.
+	// AtEase reports whether flushes and merges are paced. Nil: never.
 	AtEase func() bool
 }
 
 // An FS is the fail-stop file system that Pebble sees: base with a Barrier around every operation that changes it.
-// Reads pass.
+// Reads pass through.
 type FS struct {
 	vfs.FS
 	*Barrier
 	Options
-	Disk   bool // the real disk lies below, not memory
+	Disk   bool // base is the real disk, not memory
 	lock   heldLock
 	tables keptTables
 }
@@ -40,7 +40,7 @@ func New(base vfs.FS, o Options) *FS {
 	return &FS{FS: base, Barrier: newBarrier(), Options: o, Disk: vfs.Root(base) == vfs.Default}
 }
 
-// Base is the file system below, without the barrier.
+// Base returns the file system without the barrier.
 func (f *FS) Base() vfs.FS { return f.FS }
 
 // KeepTable holds a table open, see keptTables.
@@ -50,14 +50,13 @@ func (f *FS) KeepTable(name string) {
 	}
 }
 
-// CloseTables closes the tables that are held open.
+// CloseTables closes the tables held open.
 func (f *FS) CloseTables() { f.tables.closeAll() }
 
-// Unlock gives the lock back. It only keeps others out, so a failure changes nothing for this process.
+// Unlock releases the lock. The lock only excludes other processes, so a failure changes nothing for this one.
 func (f *FS) Unlock() { _ = f.lock.Close() }
 
-// spared reports whether a path belongs to a checkpoint in the making: what fails there fails the backup, not the
-// store.
+// spared reports whether a path belongs to a running checkpoint: an error there fails the backup, not the store.
 func (f *FS) spared(name string) bool {
 	rest, below := strings.CutPrefix(name, f.Spare)
 	return below && f.Spare != "" && (rest == "" || rest[0] == filepath.Separator)
@@ -265,7 +264,7 @@ type file struct {
 	barrier *Barrier
 	name    string
 
-	atEase func() bool // of a table: whether who writes it takes its time; nil for other files
+	atEase func() bool // end of the last Write
 	from   time.Time   // when Write ended last
 }
 

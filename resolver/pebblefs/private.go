@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// A store holds mail, with codes to reset passwords in it: only its owner may look into it. The umask may take bits
-// away or leave too many, so every folder and file gets its mode explicitly.
+// A store holds mail, with codes to reset passwords in it: only its owner may read it. The umask may remove bits or
+// leave too many, so every folder and file gets its mode explicitly.
 const (
 	PrivateDir  = 0o700
 	PrivateFile = 0o600
 )
 
-// The names of stores that were moved aside begin with the store's own and one of these.
+// The names of stores that were moved aside begin with the store's name and one of these.
 const (
 	DamagedInfix  = ".damaged-"
 	ReplacedInfix = ".before-restore-"
 )
 
-// MkdirPrivate makes a folder that nobody else may look into, and those above it where they are missing.
+// MkdirPrivate makes a folder that only the owner can read, and its missing parents.
 func MkdirPrivate(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
-		return os.MkdirAll(dir, PrivateDir) // which says what is wrong with what is there
+		return os.MkdirAll(dir, PrivateDir) // which reports the error
 	}
 	if err := os.MkdirAll(dir, PrivateDir); err != nil {
 		return err
@@ -36,8 +36,7 @@ func MkdirPrivate(dir string) error {
 	return os.Chmod(dir, PrivateDir)
 }
 
-// OpenPrivate opens a file, which is made for its owner only where it is not there. A file system without modes is none
-// of the caller's business.
+// OpenPrivate opens a file and creates a missing one for its owner only. It ignores that a file system has no modes.
 func OpenPrivate(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|os.O_CREATE, PrivateFile)
 	if err == nil {
@@ -46,8 +45,8 @@ func OpenPrivate(name string, flag int) (*os.File, error) {
 	return f, err
 }
 
-// Narrow makes the folder of a store and everything in it private, with those that were moved aside, and logs what was
-// not.
+// Narrow makes the folder of a store and everything in it private, with the stores that were moved aside, and logs what
+// was not.
 func Narrow(dir string, own []string, log *slog.Logger) {
 	dirs := []string{dir}
 	names, _ := os.ReadDir(filepath.Dir(dir)) // where it cannot be listed, opening the store says more
@@ -82,7 +81,7 @@ func Narrow(dir string, own []string, log *slog.Logger) {
 // the store's files are touched: Pebble's, and those that own names. A folder that is for everybody (--data /tmp), or
 // holds nothing but other things, stays as it is.
 func MakePrivate(dir string, own []string) (mode fs.FileMode, files int, err error) {
-	info, err := os.Stat(dir) // of a link's target
+	info, err := os.Stat(dir) // a new store, or none
 	if err != nil || !info.IsDir() {
 		return 0, 0, nil // a new store, or none
 	}
