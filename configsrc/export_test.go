@@ -5,7 +5,7 @@ import "context"
 // StatOf is a stamp without the hash.
 var StatOf = statOf
 
-// Noted reports whether the watch has taken note of a path that no look has answered yet.
+// Noted reports whether the watch has recorded a path that no look has handled yet.
 func (s *Source) Noted(path string) bool {
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
