@@ -81,20 +81,20 @@ func Narrow(dir string, own []string, log *slog.Logger) {
 // the store's files are touched: Pebble's, and those that own names. A folder that is for everybody (--data /tmp), or
 // holds nothing but other things, stays as it is.
 func MakePrivate(dir string, own []string) (mode fs.FileMode, files int, err error) {
-	info, err := os.Stat(dir) // a new store, or none
+	info, err := os.Stat(dir) // a link's target
 	if err != nil || !info.IsDir() {
 		return 0, 0, nil // a new store, or none
 	}
 	mode = info.Mode().Perm()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return mode, 0, nil // opening it says more
+		return mode, 0, nil // opening it reports more
 	}
 	others := 0
 	for _, e := range entries {
 		info, infoErr := e.Info()
 		switch name := e.Name(); {
-		case infoErr != nil, name == "lost+found": // gone; or of the file system
+		case infoErr != nil, name == "lost+found": // removed, or the file system's
 		case !IsStoreFile(name) && name != "LOCK" && !slices.Contains(own, name):
 			others++
 		case e.Type().IsRegular() && info.Mode().Perm()&^PrivateFile != 0:
@@ -112,10 +112,10 @@ func MakePrivate(dir string, own []string) (mode fs.FileMode, files int, err err
 	return mode, files, WithoutPath(err)
 }
 
-// storeFile is what Pebble calls the files that make up a store; its LOCK and what is temporary are none of them.
+// storeFile matches the names that Pebble gives to the files of a store, except its LOCK and temporary files.
 var storeFile = regexp.MustCompile(`^(MANIFEST-\d{6,20}|OPTIONS-\d{6,20}|\d{6,20}\.(sst|blob)|\d{6,20}(-\d{3})?\.log|marker\.(manifest|format-version)\.\d{6,20}\.[A-Z0-9-]{1,40})$`)
 
-// IsStoreFile reports whether Pebble gives this name to a file that makes up a store.
+// IsStoreFile reports whether Pebble gives this name to a file of a store.
 func IsStoreFile(name string) bool { return storeFile.MatchString(name) }
 
 // IsTable reports whether Pebble gives this name to a table.
