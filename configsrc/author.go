@@ -5,27 +5,27 @@ import (
 	"path/filepath"
 )
 
-// An Author is on whose behalf a write is made.
+// An Author identifies the client that makes a write.
 type Author struct {
 	Key       string // the API key's name
 	RequestID string
 }
 
-// A Written is one file that a write has changed, made or removed.
+// A Written is one file that a write has changed, created or removed.
 type Written struct {
-	Path string // slash-separated below the config folder, links followed
+	Path string // slash-separated below the config folder, links resolved
 	By   Author
 }
 
 type authorKey struct{}
 
-// A Coverage reports whether an API key reaches the project with the id; nil: the key reaches every project. Such a key
-// alone may declare any domain, see MayClaim, and is told who has what another one wants.
+// A Coverage reports whether an API key reaches the project with the id; nil: the key reaches every project. Only such
+// a key may declare any domain, see MayClaim, and learns which project has a domain that it wants.
 type Coverage func(project int64) bool
 
 type coverageKey struct{}
 
-// WithCoverage tells the writes that are made under the context which projects their key reaches.
+// WithCoverage attaches the coverage of the client's key to the writes under the context.
 func WithCoverage(ctx context.Context, covers Coverage) context.Context {
 	return context.WithValue(ctx, coverageKey{}, covers)
 }
@@ -35,12 +35,12 @@ func coverageOf(ctx context.Context) Coverage {
 	return covers
 }
 
-// WithAuthor tells the writes that are made under the context who makes them.
+// WithAuthor attaches the author to the writes under the context.
 func WithAuthor(ctx context.Context, a Author) context.Context {
 	return context.WithValue(ctx, authorKey{}, a)
 }
 
-// tell passes on what was committed. Whether the Sink took it does not matter: the files are changed.
+// tell reports committed writes to OnWrite. It does so even if the Sink refused them: the files are changed.
 func (s *Source) tell(round []*update) {
 	if s.o.OnWrite == nil || len(round) == 0 {
 		return

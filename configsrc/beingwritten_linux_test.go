@@ -12,7 +12,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// An editor that writes in place may be between two system calls: its file is not swapped away under it.
+// An editor that writes in place may be between two system calls: its file must not be exchanged.
 func TestEditFileWaitsForWriters(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
@@ -41,7 +41,7 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 	onlyFiles(t, dir, "a.hcl")
 }
 
-// While somebody keeps the folder locked nothing is written; a lock for a moment is waited out.
+// While the folder is locked nothing is written; a short lock is waited for.
 func TestLockedFolder(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
@@ -68,7 +68,7 @@ func TestLockedFolder(t *testing.T) {
 	}
 }
 
-// A stray that an editor still writes to is a person's, whatever it holds as yet.
+// A leftover that an editor still writes to is a person's, whatever it contains so far.
 func TestStrayBeingWritten(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), strayNew)
@@ -82,7 +82,7 @@ func TestStrayBeingWritten(t *testing.T) {
 	sameTree(t, dir, map[string]string{"acme.hcl": strayOld + "# theirs\n"})
 }
 
-// What has the name of a stray and is no file stays, and blocks nobody.
+// A leftover's name on something that is not a file stays, and blocks nothing.
 func TestStrayFIFO(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), strayNew)

@@ -10,8 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A bodySwap is new content for a further file of an update, on its way to its place with it: text that a template takes by
-// file(), or a config file with keys, see keyfiles.go.
+// A bodySwap is new content for a further file of an update: text that a template takes by file(), or a config file
+// with keys, see keyfiles.go.
 type bodySwap struct {
 	c     *candidate // what a config file then declares; nil for text
 	path  string     // below the config folder
@@ -19,7 +19,7 @@ type bodySwap struct {
 	file  atomicfile.Swap
 }
 
-// bodySwaps reads the files that the draft's bodies stand in and makes their new contents.
+// bodySwaps reads the files that hold the draft's bodies and makes their new contents.
 func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 	for _, b := range e.draft.Bodies() {
 		if err := s.soleUse(e, b); err != nil {
@@ -45,8 +45,8 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 	return swaps, nil
 }
 
-// soleUse refuses to write a file that other templates take text from, too: they would change with it. Nor is a config
-// file written as text.
+// soleUse refuses to write a file that other templates use too: they would change with it. It also refuses to write a
+// config file as text.
 func (s *Source) soleUse(e *edit, b hcledit.BodyEdit) error {
 	s.known.RLock()
 	elsewhere := len(s.table.users[b.Path])
@@ -79,8 +79,8 @@ func (e *edit) read(path string, hash [32]byte) bool {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// bodyBytes is a text as the file that had these bytes holds it: byte for byte, behind its byte order mark. Text that
-// begins with such a mark needs one before it, since the first is none of the text's.
+// bodyBytes returns the file content for a text, given the previous content: the exact text, after the byte order mark
+// if there was one. A text that begins with a mark gets a second one before it, because readers drop the first.
 func bodyBytes(was []byte, text string) []byte {
 	out := []byte(text)
 	if bytes.HasPrefix(was, byteOrderMark) || bytes.HasPrefix(out, byteOrderMark) {
@@ -89,7 +89,7 @@ func bodyBytes(was []byte, text string) []byte {
 	return out
 }
 
-// contents are the new bytes by path, for decoding.
+// contents returns the new bytes by path, for decoding.
 func contents(swaps []*bodySwap) map[string][]byte {
 	all := make(map[string][]byte, len(swaps))
 	for _, b := range swaps {
@@ -98,7 +98,7 @@ func contents(swaps []*bodySwap) map[string][]byte {
 	return all
 }
 
-// stageBodies is stage for the files that change with the update's own.
+// stageBodies is stage for the further files of the update.
 func (u *update) stageBodies() error {
 	for _, b := range u.bodies {
 		if err := b.file.Stage(); err != nil {
@@ -109,7 +109,7 @@ func (u *update) stageBodies() error {
 	return nil
 }
 
-// depend notes the new stamps of the files that are in place: of a body, on which the config file depends, or of a key list.
+// depend records the new stamps of the files in place: of a body, on which the config file depends, or of a key list.
 func (u *update) depend() {
 	for _, b := range u.bodies {
 		if b.c != nil {

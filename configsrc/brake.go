@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// ErrHeld is returned by Reload while a look is held back.
+// ErrHeld is returned by Reload while a reload is held back.
 var ErrHeld = errors.New("the reload is held back; see /status, and confirm it with \"fingerpost reload --confirm\"")
 
-// brakeFrom is the number of projects from which the brake counts shares.
+// brakeFrom is the number of projects from which the brake applies shares.
 const brakeFrom = 10
 
-// brake holds a look back when it would take too much away. What waits for its second look counts; then nothing of the
-// look comes in before that, for it is held whole or not at all.
+// brake holds a look back when it would remove too much. Removals that wait for a second look count, and until then
+// nothing of the look is committed: it is held whole or not at all.
 func (s *Source) brake(found *finding, j *judge, loss counts, start time.Time) (held bool, err error) {
 	empty := len(s.table.files) > 0 && s.remaining(found) == 0
 	if !empty && !s.tooMuch(loss) {
@@ -22,7 +22,7 @@ func (s *Source) brake(found *finding, j *judge, loss counts, start time.Time) (
 	suspect := j.anySuspect()
 	s.noteSuspects(found, start)
 	switch {
-	case suspect: // held already or not, it is too early to say
+	case suspect: // held already or not, it is too early to decide
 		return true, nil
 	case empty:
 		return true, s.holdTree("the config folder has no config files")
@@ -30,7 +30,7 @@ func (s *Source) brake(found *finding, j *judge, loss counts, start time.Time) (
 	return true, s.hold(Held{Reason: s.brakeReason(loss), Projects: loss.projects, Domains: loss.domains})
 }
 
-// remaining is how many accepted files there would be after a look.
+// remaining returns the number of accepted files after a look.
 func (s *Source) remaining(found *finding) int {
 	n := len(s.table.files)
 	for _, c := range found.candidates {
@@ -45,7 +45,7 @@ func (s *Source) remaining(found *finding) int {
 	return n
 }
 
-// tooMuch reports whether a loss is more than the brake lets through.
+// tooMuch reports whether a loss exceeds the brake's limit.
 func (s *Source) tooMuch(loss counts) bool {
 	if s.table.total.projects < brakeFrom {
 		return false
@@ -59,8 +59,8 @@ func (s *Source) brakeReason(loss counts) string {
 		loss.projects, s.table.total.projects, loss.domains, s.table.total.domains, s.o.MaxDelete*100)
 }
 
-// holdTree holds back a look that finds the folder missing, unreadable or empty. Where nothing is served, there is
-// nothing to protect.
+// holdTree holds back a look that finds the folder missing, unreadable or empty. If nothing is served, there is nothing
+// to protect.
 func (s *Source) holdTree(reason string) error {
 	if len(s.table.files) == 0 {
 		err := fmt.Errorf("load %s: %s", s.o.Dir, reason)
@@ -70,7 +70,7 @@ func (s *Source) holdTree(reason string) error {
 	return s.hold(Held{Reason: reason, Projects: s.table.total.projects, Domains: s.table.total.domains})
 }
 
-// hold leaves everything as it is, and says so once.
+// hold changes nothing that is served, and logs that once.
 func (s *Source) hold(h Held) error {
 	s.mu.Lock()
 	before := s.status.Held
@@ -96,7 +96,7 @@ func (s *Source) heldNow() bool {
 	return s.status.Held != nil
 }
 
-// release ends a hold after a full look that went through, and uses a confirmation up.
+// release ends a hold after a full look that was committed, and consumes a confirmation.
 func (s *Source) release(all bool) {
 	if !all {
 		return

@@ -13,39 +13,39 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A candidate is a file that differs from its accepted state, with what a look or a write makes of it.
+// A candidate is a file that differs from its accepted state, with the results of a look or a write.
 type candidate struct {
 	path     string
-	prev     *file        // as it was accepted; nil: never
-	refused  *quarantined // it is as broken as it was
+	prev     *file        // the accepted state; nil: never accepted
+	refused  *quarantined // set: unchanged since it was refused
 	gone     bool
-	touched  bool // the content is as it was; only the stamp is another, or was racy
+	touched  bool // same content; only the stamp differs, or was racy
 	stamp    catalog.Stamp
 	bytes    []byte
-	bodies   map[string][]byte // stand for what is on disk where file() names them; nil: nothing does
+	bodies   map[string][]byte // replace the files on disk that file() names; nil: none
 	declared *catalog.Declared // nil when it does not decode
-	refs     []catalog.Ref     // of what was decoded here
-	objects  int               // how many it declares
-	counts   counts            // and which
-	claims   []claim           // of the accepted state itself, where they are the same
+	refs     []catalog.Ref     // of the objects decoded here
+	objects  int               // number of declared objects
+	counts   counts            // projects and domains among them
+	claims   []claim           // shared with the accepted state if equal
 	deps     []catalog.Dep
 	diags    hclfile.Diagnostics // of the file itself
-	fault    error               // of the disk, from reading what file() names: why there are diags
-	cross    hclfile.Diagnostics // of the file among the others
-	plain    bool                // holds a clear-text secret
+	fault    error               // a disk error in reading a file that file() names: the reason for diags
+	cross    hclfile.Diagnostics // problems of the file with other files
+	plain    bool                // contains a clear-text secret
 	fresh    []string            // slugs of projects with uuid = "new"
 	rejected bool
 	suspect  bool // needs a second look
 }
 
-// sound reports that the candidate's new state decodes without errors.
+// sound reports whether the candidate's new state decodes without errors.
 func (c *candidate) sound() bool { return c.declared != nil }
 
-// out reports that the candidate's new state does not come in, so that the old one stays.
+// out reports whether the candidate's new state is not accepted, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.suspect }
 
-// decode fills in what the bytes say. The Result is for callers that edit the bytes or point into them; it is too large to
-// be kept for every file.
+// decode decodes the bytes and fills in the results. The Result is for callers that edit the bytes or point into them;
+// it is too large to keep for every file.
 func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
 	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: func(p string) ([]byte, error) {
@@ -65,7 +65,7 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
 	for _, p := range r.Deps {
 		stamp, ok := stamps[p]
-		if !ok && !asked[p] { // a ca_file: nobody has read it yet
+		if !ok && !asked[p] { // a ca_file, which was not read yet
 			var err error
 			if _, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
 				c.failed(err)
@@ -92,7 +92,7 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	return r
 }
 
-// failed notes why a file that file() names could not be read, where the disk is at fault and not the files. It may be a
+// failed records why a file that file() names could not be read, if the disk is at fault and not the files. It may be a
 // file of another project, so its name is left out.
 func (c *candidate) failed(err error) {
 	if c.fault == nil && atomicfile.IsDiskFault(err) {
@@ -100,7 +100,7 @@ func (c *candidate) failed(err error) {
 	}
 }
 
-// positions decodes the bytes once more, for the ranges of a diagnostic: too large to keep for every file.
+// positions decodes the bytes again to find the ranges of a diagnostic, which are too large to keep for every file.
 func (c *candidate) positions(display string) *hclfile.Result {
 	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
 	return r
@@ -119,13 +119,13 @@ func locate(t *tree, display, path string) (*hclfile.Result, error) {
 	return r, nil
 }
 
-// warned reports whether there is anything to say about an accepted candidate.
+// warned reports whether an accepted candidate has warnings.
 func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
 
 // claimsAsBefore reports whether the candidate claims exactly what its accepted state claims.
 func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev.claims) }
 
-// accepted is what the table says of the candidate once the Sink has it.
+// accepted returns the table's entry of the candidate once the Sink has it.
 func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
 	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
 		claims: c.claims, objects: c.objects, counts: c.counts}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// changed is when an inode was changed last.
+// changed returns the time of the inode's last change.
 func changed(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(st.Ctim.Unix())

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// changed is the zero time here: these systems keep the time of an inode's last change in fields of different names.
+// changed returns the zero time: these systems keep the time of an inode's last change in differently named fields.
 func changed(fs.FileInfo) time.Time { return time.Time{} }

@@ -14,21 +14,21 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Checked is what a folder declares, loaded from the files alone.
+// Checked is the content of a folder, loaded from the files alone.
 type Checked struct {
 	Problems hclfile.Diagnostics
-	Files    []CheckedFile // the good ones, in path order
+	Files    []CheckedFile // files without errors, in path order
 }
 
 // A CheckedFile is one file without errors.
 type CheckedFile struct {
 	Path     string // below the folder, slash-separated
-	Display  string // as messages name it
+	Display  string // the path in messages
 	Declared *catalog.Declared
 	source   []byte
 }
 
-// Line tells where the file declares an object.
+// Line returns the line at which the file declares an object.
 func (f *CheckedFile) Line(ref catalog.Ref) int {
 	r, _ := hclfile.Decode(f.Display, f.source, hclfile.Options{})
 	if r == nil {
@@ -37,7 +37,7 @@ func (f *CheckedFile) Line(ref catalog.Ref) int {
 	return r.Position(ref).Line
 }
 
-// Project finds the project of a slug, nil where there is none.
+// Project returns the project with the slug, nil if there is none.
 func (c *Checked) Project(slug string) (*CheckedFile, *catalog.ProjectConfig) {
 	for i := range c.Files {
 		projects := c.Files[i].Declared.Projects
@@ -50,24 +50,24 @@ func (c *Checked) Project(slug string) (*CheckedFile, *catalog.ProjectConfig) {
 	return nil, nil
 }
 
-// Check loads a folder as a service with an empty store would, with the same decoder and the same rules, and changes
+// Check loads a folder like a service with an empty store, with the same decoder and the same rules, and changes
 // nothing. It needs no secrets. An error means that the folder cannot be read.
 func Check(dir string) (*Checked, error) { return check(dir, nil, nil, nil) }
 
-// CheckWith is Check for the folder as it would be with these contents, by path below it, written into it.
+// CheckWith is Check for the folder as it would be after writing these contents, by path below it.
 func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
 	return check(dir, written, nil, nil)
 }
 
-// Known is what a service has accepted before: the file table of its store.
+// Known is the file table of a service's store.
 type Known interface {
 	Files(yield func(path string, row *catalog.FileRow) bool) error
 	File(path string) (*catalog.FileRow, error)
 }
 
-// CheckAgainst is Check as a service with that store would judge the files: which of two files keeps a name depends on
-// which had it, and a project under a new slug is told from a new project. A nil Known is an empty store. progress, if it is
-// not nil, is told how many of the files have been read, from several goroutines.
+// CheckAgainst is Check against the store of a service: which of two files keeps a name depends on which had it before,
+// and a renamed project is distinguished from a new one. A nil Known is an empty store. If progress is not nil, it is
+// called, from several goroutines, with the number of files read.
 func CheckAgainst(dir string, known Known, progress func(done, total int)) (*Checked, error) {
 	return check(dir, nil, known, progress)
 }
@@ -132,7 +132,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 	slugs := map[string]bool{}
 	for _, c := range candidates {
 		out.Problems = append(append(out.Problems, c.diags...), c.cross...)
-		if c.rejected && c.prev != nil { // what it declared last stays
+		if c.rejected && c.prev != nil { // its last declaration stays
 			if was, err := row(c.path); err == nil {
 				for _, ref := range was.Refs {
 					slugs[ref.Name] = slugs[ref.Name] || ref.Kind == catalog.KindProject
@@ -154,7 +154,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 	return out, nil
 }
 
-// compare takes up what was accepted before, and adds to the candidates the files that are gone.
+// compare loads the accepted states, and adds the removed files to the candidates.
 func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, error) {
 	err := known.Files(func(path string, row *catalog.FileRow) bool {
 		s.table.put(fileOf(path, row, false))
@@ -177,7 +177,7 @@ func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, er
 	return candidates, nil
 }
 
-// imagine decodes a file that is not there yet.
+// imagine decodes a file that does not exist yet.
 func (s *Source) imagine(t *tree, path string, content []byte) *candidate {
 	c := &candidate{path: path, bytes: content}
 	if len(content) > MaxFileBytes {
@@ -188,7 +188,7 @@ func (s *Source) imagine(t *tree, path string, content []byte) *candidate {
 	return c
 }
 
-// unknownProjects warns of keys that name projects that are not there.
+// unknownProjects warns of keys that list projects that do not exist.
 func (f *CheckedFile) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnostics) {
 	var r *hclfile.Result
 	for _, k := range f.Declared.Keys {
@@ -205,7 +205,7 @@ func (f *CheckedFile) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnos
 	return ds
 }
 
-// Within keeps the problems of the files at or below the given paths, named from where the process runs.
+// Within returns the problems of the files at or below the given paths, which are relative to the working directory.
 func (c *Checked) Within(paths []string) hclfile.Diagnostics {
 	var out hclfile.Diagnostics
 	for _, d := range c.Problems {

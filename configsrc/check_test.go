@@ -58,8 +58,8 @@ func TestCheckDuplicatesAcrossFiles(t *testing.T) {
 	}
 }
 
-// TestCheckIDsTheSameByChance: two domains whose uuids come to one id, as happens among millions. The file that came later
-// is told a line that helps.
+// TestCheckIDsTheSameByChance: two domains whose uuids derive the same id, as happens among millions. The problem for
+// the later file names the line to add.
 func TestCheckIDsTheSameByChance(t *testing.T) {
 	const one, two = "humble-bison-270266", "jolly-tern-418086"
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func TestCheckIDsTheSameByChance(t *testing.T) {
 	}
 }
 
-// TestCheckLoserFreesItsClaims: c loses against b only as long as b itself comes in.
+// TestCheckLoserFreesItsClaims: c loses against b only while b itself is accepted.
 func TestCheckLoserFreesItsClaims(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), project("one", "a.example"))
@@ -159,7 +159,7 @@ func TestCheckMissingFolder(t *testing.T) {
 	}
 }
 
-// TestCheckWith judges files that are not there yet as if they were, in the place of those that they would replace.
+// TestCheckWith judges files that do not exist yet as if they did, in place of those that they would replace.
 func TestCheckWith(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), project("acme", "shop.example"))

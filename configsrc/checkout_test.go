@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCheckoutBehindALink: the checkout is that of the folder that a link leads to now.
+// TestCheckoutBehindALink: the checkout is that of the link's present target.
 func TestCheckoutBehindALink(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

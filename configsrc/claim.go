@@ -7,18 +7,18 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Names tells which domains are declared. *resolver.Resolver does. What is not there is a NOT_FOUND *catalog.Error.
+// Names looks up declared domains; *resolver.Resolver implements it. A missing one is a NOT_FOUND *catalog.Error.
 type Names interface {
-	// DomainNamed finds the record of a canonical name or wildcard.
+	// DomainNamed returns the record of a canonical name or wildcard.
 	DomainNamed(name string) (*catalog.Domain, error)
-	// DomainsBelow yields the records below a suffix, except for *.suffix itself, until yield returns false. The record is
+	// DomainsBelow yields the records below a suffix, except *.suffix itself, until yield returns false. The record is
 	// valid within the call.
 	DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error
 	ProjectByID(id int64) (*catalog.Project, error)
 }
 
-// MayClaim reports whether a key that is limited to projects may declare name in the project (api/README.md, Keys): nil, or
-// DOMAIN_NOT_ALLOWED. A name that somebody has already passes: whether that is a conflict the write itself decides.
+// MayClaim reports whether a key that is limited to projects may declare name in the project (api/README.md, Keys):
+// nil, or DOMAIN_NOT_ALLOWED. A name that is already declared passes: the write itself detects that conflict.
 func MayClaim(names Names, covers Coverage, project int64, name string) error {
 	if covers == nil {
 		return nil
@@ -73,7 +73,7 @@ func isNotFound(err error) bool {
 	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
 }
 
-// wildcardsAbove yields the wildcards that a name or wildcard lies below, the longest first.
+// wildcardsAbove yields the wildcards that cover a name or wildcard, the longest first.
 func wildcardsAbove(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		rest := strings.TrimPrefix(name, "*.")
@@ -87,8 +87,8 @@ func wildcardsAbove(name string) func(yield func(string) bool) {
 	}
 }
 
-// mayClaim reports whether the update's author may declare the domains that it adds. Nothing else is committed until the
-// update is: what is found here holds.
+// mayClaim reports whether the update's author may declare the domains that it adds. No other update is committed
+// before this one, so the result stays valid.
 func (s *Source) mayClaim(u *update) error {
 	if u.covers == nil {
 		return nil
@@ -101,10 +101,10 @@ func (s *Source) mayClaim(u *update) error {
 	return nil
 }
 
-// aboveClaim stands for all names below a suffix.
+// aboveClaim is the claim to all names below a suffix.
 func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
 
-// newDomains yields the names that the update claims and the content that it replaces does not.
+// newDomains yields the names that the update claims and that the replaced content does not.
 func (u *update) newDomains() func(yield func(name string) bool) {
 	return func(yield func(string) bool) {
 		for _, ref := range u.c.refs {
@@ -115,8 +115,8 @@ func (u *update) newDomains() func(yield func(name string) bool) {
 	}
 }
 
-// clashes reports whether an update before it in the round has to do with the same objects, or with a domain above or below
-// one that it claims, and notes its own.
+// clashes reports whether an earlier update of the round touches the same objects, or a domain above or below one that
+// this update claims; it adds the update's own claims to taken.
 func (u *update) clashes(taken map[claim]bool) bool {
 	for name := range u.newDomains() {
 		if suffix, wildcard := strings.CutPrefix(name, "*."); wildcard && taken[aboveClaim(suffix)] {

@@ -1,24 +1,27 @@
-// Package configsrc is the write side: it turns a folder of HCL files into changes of the catalog, keeps them in step, and
-// writes API changes back into the files.
+// Package configsrc is the write side: it turns a folder of HCL files into changes of the catalog, keeps them in step,
+// and writes API changes back into the files.
 //
-// A Source owns one folder. Events, a timer and callers only name paths; a look (look.go) lists or stats these paths, reads
-// and decodes what has changed, judges the files against each other (judge.go), and hands what it accepts to the Sink as one
-// catalog.Change. It promises that one bad file never takes another one down: a file with an error is quarantined and its
-// last good state stays, a state that may be half-written waits for a second look (states.go has every state of a path),
-// and a look that would remove too much is held back as a whole until someone confirms it (brake.go).
+// A Source owns one folder. Events, a timer and callers only name paths; a look (look.go) is one reload: it lists or
+// stats these paths, reads and decodes the changed files, judges the files against each other (judge.go), and applies
+// what it accepts to the Sink as one catalog.Change. It promises that one bad file never takes another one down: a file
+// with an error is quarantined and its last good state stays, a state that may be half-written waits for a second look
+// (states.go has every state of a path), and a look that would remove too much is held back as a whole until someone
+// confirms it (brake.go).
 //
-// A write (write.go) edits the content that is on the disk at that moment, decodes and judges the result as a look does, and
-// stages it. The goroutine that looks puts the staged files of all waiting writes in place (update.go), with one sync of
-// each folder and one Apply for all of them. The exchange of the file is the commit; the Sink follows. Package atomicfile
-// does the exchange, puts back a save that came in between, and clears up after a crash. While git is at work in the
+// A write (write.go) edits the present content on disk, decodes and judges the result as a look does, and stages it.
+// The goroutine that looks puts the staged files of all waiting writes in place (update.go), with one sync of each
+// folder and one Apply for all of them. The exchange of the file is the commit; the Sink follows. Package atomicfile
+// does the exchange, restores a save that came in between, and cleans up after a crash. While git is at work in the
 // folder, writes wait up to two seconds (gitlock.go).
 //
-// In a look and in a write everything that can fail comes first and changes nothing that is served. One goroutine looks and
-// commits: Load, then Run. All other methods may be called from any goroutine.
+// In a look and in a write everything that can fail comes first and changes nothing that is served. One goroutine looks
+// and commits: Load, then Run. All other methods may be called from any goroutine.
 //
-// A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one (parallel.go).
+// A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one
+// (parallel.go).
 //
-// The package needs a folder on a local file system; on others it finds changes by the timer alone, and refuses writes where
-// the system cannot tell whether an editor has a file open. It does not know HTTP, does not run git, and does not keep what
-// it has accepted: that is the Sink's. README.md describes the file language; hclfile decodes it, seal opens sealed values.
+// The package needs a folder on a local file system; on others it finds changes by the timer alone, and refuses writes
+// where the system cannot tell whether an editor has a file open. It does not know HTTP, does not run git, and does not
+// keep what it has accepted: that is the Sink's part. README.md describes the file language; hclfile decodes it, seal
+// opens sealed values.
 package configsrc

@@ -10,7 +10,7 @@ import (
 	"fingerpost/configsrc"
 )
 
-// A save between Load and Run, in a sub-folder, is noted and need not wait for a sweep to come by.
+// A save between Load and Run, in a sub-folder, is recorded and does not wait for a sweep.
 func TestSaveBeforeRunIsNoted(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))

@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// rest reports whether got says what the file said before, the edited project apart.
+// rest reports whether got equals the previous content, apart from the edited project.
 func (e *edit) rest(got *catalog.Declared) bool {
 	if len(got.Projects) != len(e.declared.Projects) {
 		return false
@@ -21,13 +21,13 @@ func (e *edit) rest(got *catalog.Declared) bool {
 	return e.others(got)
 }
 
-// without reports whether got is what the file said before, without the edited project.
+// without reports whether got equals the previous content without the edited project.
 func (e *edit) without(got *catalog.Declared) bool {
 	left := slices.Delete(slices.Clone(e.declared.Projects), e.at, e.at+1)
 	return len(left) == len(got.Projects) && (len(left) == 0 || reflect.DeepEqual(left, got.Projects)) && e.others(got)
 }
 
-// others compares what stands outside projects.
+// others compares everything outside projects.
 func (e *edit) others(got *catalog.Declared) bool {
 	a, b := *e.declared, *got
 	a.Projects, b.Projects = nil, nil
@@ -35,7 +35,7 @@ func (e *edit) others(got *catalog.Declared) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// sayEqual reports whether a project as it was decoded comes to want, which has its settings in force.
+// sayEqual reports whether a decoded project equals want, whose settings are those in force.
 func sayEqual(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) bool {
 	now := inForce(got, defaults)
 	return reflect.DeepEqual(now.Project, want.Project) &&
@@ -46,7 +46,7 @@ func sayEqual(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) bool
 		sameTemplates(now.Templates, want.Templates)
 }
 
-// sameTemplates compares whatever order they stand in.
+// sameTemplates compares regardless of order.
 func sameTemplates(a, b []catalog.Template) bool {
 	if len(a) != len(b) {
 		return false
@@ -64,7 +64,7 @@ func sameTemplates(a, b []catalog.Template) bool {
 	return true
 }
 
-// sameDomains compares whatever order they stand in. A domain that is new in b has no id yet.
+// sameDomains compares regardless of order. A domain that is new in b has no id yet.
 func sameDomains(a, b []catalog.Domain) bool {
 	if len(a) != len(b) {
 		return false
@@ -83,7 +83,7 @@ func sameDomains(a, b []catalog.Domain) bool {
 	return true
 }
 
-// normalize gives the texts the form in which a file gives them back.
+// normalize brings texts into the form in which a file returns them.
 func normalize(p *catalog.ProjectConfig) {
 	p.Project.Name = hclfile.NormalText(p.Project.Name)
 	if d := p.Project.Description; d != nil {

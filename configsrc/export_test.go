@@ -5,7 +5,7 @@ import "context"
 // StatOf is a stamp without the hash.
 var StatOf = statOf
 
-// Noted reports whether the watch has taken note of a path that no look has answered yet.
+// Noted reports whether the watch has recorded a path that no look has handled yet.
 func (s *Source) Noted(path string) bool {
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
@@ -16,7 +16,7 @@ func (s *Source) Noted(path string) bool {
 // HashSweep is what the timer does once a minute. Run must be running.
 func (s *Source) HashSweep(ctx context.Context) error {
 	return s.ask(ctx, func(ctx context.Context) error {
-		s.swept(ctx, &pulse{underway: 1}, s.hashSweep(ctx))
+		s.swept(ctx, &loopState{underway: 1}, s.hashSweep(ctx))
 		return nil
 	})
 }
@@ -24,7 +24,7 @@ func (s *Source) HashSweep(ctx context.Context) error {
 // StatSweep is what the timer does every five seconds. Run must be running.
 func (s *Source) StatSweep(ctx context.Context) error {
 	return s.ask(ctx, func(ctx context.Context) error {
-		s.swept(ctx, &pulse{underway: 1}, s.sweep(ctx))
+		s.swept(ctx, &loopState{underway: 1}, s.sweep(ctx))
 		return nil
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// writers makes those who write the same file wait for each other.
+// writers serialises writes to the same file.
 type writers struct {
 	mu sync.Mutex // guards m
 	m  map[string]*fileLock
@@ -16,7 +16,7 @@ type fileLock struct {
 	users int
 }
 
-// lock waits for the files, in the order of their paths, and returns what gives them back.
+// lock locks the files, in the order of their paths, and returns the function that unlocks them.
 func (w *writers) lock(paths ...string) (unlock func()) {
 	slices.Sort(paths)
 	var unlocks []func()

@@ -9,11 +9,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// chunk is how many files go into one batch of a first load.
+// chunk is the number of files in one batch of a first load.
 const chunk = 1024
 
-// firstLoad fills an empty Sink: nothing is served yet, so files come in by the thousand, in path order, which is also
-// the order of precedence where two claim the same. While one chunk is stored, the next is decoded.
+// firstLoad fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also
+// the order of precedence when two claim the same. While one chunk is stored, the next is decoded.
 func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error {
 	var entries []entry
 	list := func() error {
@@ -21,7 +21,7 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 		return t.list(s.watchFolder, func(e entry) { entries = append(entries, e) })
 	}
 	err := list()
-	if err == nil && len(s.clearStrays(t.temps())) > 0 {
+	if err == nil && len(s.clearLeftovers(t.temps())) > 0 {
 		err = list()
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 			}
 		}
 	}()
-	var plain []entry // files with secrets in clear text
+	var plain []entry // files with clear-text secrets
 	for candidates := range chunks {
 		found := finding{candidates: candidates}
 		s.nameNew(t, found.candidates)
@@ -67,7 +67,7 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 	if err := s.refusePlain(t, plain); err != nil {
 		return err
 	}
-	gen, err := s.o.Sink.Apply(&catalog.Change{}) // the generation that all parts make up
+	gen, err := s.o.Sink.Apply(&catalog.Change{}) // the generation of all chunks together
 	if err != nil {
 		err = fmt.Errorf("store the change: %w", err)
 		s.fail(err)
@@ -78,15 +78,15 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 	return nil
 }
 
-// examineNew decodes files that nobody has accepted yet, with all cores.
+// examineNew decodes files that were never accepted, on all cores.
 func (s *Source) examineNew(t *tree, part []entry) []*candidate {
 	cs := make([]*candidate, len(part))
 	s.parallel(len(part), func(i int) { cs[i] = s.examineAgainst(t, part[i], nil) })
 	return present(cs)
 }
 
-// refusePlain takes files with clear-text secrets out again where sealing { require = true } came in after them: it
-// may stand in the last file.
+// refusePlain removes files with clear-text secrets again if a later file has sealing { require = true }; that may be
+// the last file.
 func (s *Source) refusePlain(t *tree, plain []entry) error {
 	if !s.sealed || len(plain) == 0 {
 		return nil

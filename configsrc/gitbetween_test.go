@@ -15,8 +15,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A gitDisk lets something happen right behind the step that puts a write in its place, when the write has looked for
-// git's lock and found none.
+// A gitDisk runs a function right after the step that puts a write in place, when the write has checked for git's lock
+// and found none.
 type gitDisk struct {
 	atomicfile.OSDisk
 	then atomic.Pointer[func()] // once
@@ -37,9 +37,8 @@ func (d *gitDisk) Link(from, to string) error { return d.after(to, d.OSDisk.Link
 
 func (d *gitDisk) Rename(from, to string) error { return d.after(from, d.OSDisk.Rename(from, to)) }
 
-// TestWriteAsGitBegins: git locks its index and looks at the files before a write, and writes into the tree behind it. So
-// a lock that was not there before the write, or an index that is another, takes the write back: it is made again on what
-// git leaves, or refused.
+// TestWriteAsGitBegins: git locks its index and reads the files before a write, and writes into the tree after it. So a
+// lock or an index that is new since takes the write back: it is repeated on git's result, or refused.
 func TestWriteAsGitBegins(t *testing.T) {
 	v1 := named("a", "v1", "a.example")
 	gits := named("a", "git's", "a.example", "git.example")
@@ -47,7 +46,7 @@ func TestWriteAsGitBegins(t *testing.T) {
 	writes := []struct {
 		name string
 		do   func(ctx context.Context, s *configsrc.Source) error
-		want string // in a.hcl, when git has written it meanwhile
+		want string // in a.hcl, after git has written it
 		made bool   // there is a new.hcl
 	}{
 		{"update", func(ctx context.Context, s *configsrc.Source) error { return rename(ctx, s, "a", "v2") },
@@ -72,7 +71,7 @@ func TestWriteAsGitBegins(t *testing.T) {
 				disk := &gitDisk{}
 				n := newNode(t, served, nodeOptions{disk: disk})
 
-				// Git begins, and takes longer than the caller has patience.
+				// Git begins, and takes longer than the client waits.
 				hasty, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				begins := func() { write(t, index+".lock", ""); cancel() }
@@ -87,7 +86,7 @@ func TestWriteAsGitBegins(t *testing.T) {
 				sameTree(t, dir, map[string]string{"a.hcl": v1, "b.hcl": read(t, other)})
 				must(t, os.Remove(index+".lock"))
 
-				// Git begins, writes what it had meant to, and is done.
+				// Git begins, writes its result, and ends.
 				works := func() {
 					write(t, index+".lock", "as it is now")
 					if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {

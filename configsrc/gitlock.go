@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// gitPatience is how long a write waits for git before it is refused: a commit holds git's lock for some hundredths
-	// of a second, as the one of --after-write does after every write, and a person's checkout rarely for longer.
+	// gitPatience is how long a write waits for git before it is refused: a commit holds git's lock for some hundredths of
+	// a second, such as the commit of --after-write after every write, and a person's checkout is rarely longer.
 	gitPatience = 2 * time.Second
-	gitWait     = 5 * time.Millisecond // between two looks at it, by whoever wants to write
-	// gitQuiet is how long git may be between two of its locks: it starts the reset of a stash as a process of its own,
-	// which takes some 15 ms on a machine with nothing else to do.
+	gitWait     = 5 * time.Millisecond // polling interval of a waiting write
+	// gitQuiet is the longest gap between two of git's locks in one operation: git runs the reset of a stash in a process
+	// of its own, which takes about 15 ms on an idle machine.
 	gitQuiet = 100 * time.Millisecond
 )
 
 var errGitBusy = busy("git is at work in the config folder")
 
-// patient makes a write, and makes it again from the start when git came in between. Nobody's lock is held while it
-// waits, so that those who write the same file do not wait one behind the other.
+// patient makes a write, and repeats it from the start if git came in between. It holds no locks while it waits, so
+// that writes to the same file do not queue up.
 func (s *Source) patient(ctx context.Context, write func() error) error {
 	for until := time.Now().Add(gitPatience); ; {
 		if err := s.awaitGit(ctx, until); err != nil {
@@ -35,7 +35,8 @@ func (s *Source) patient(ctx context.Context, write func() error) error {
 	}
 }
 
-// awaitGit waits until git has gone, and is an error where it has not by then, or waits for a person itself.
+// awaitGit waits until git has finished. It returns an error if git has not finished in time, or waits for a person
+// itself.
 func (s *Source) awaitGit(ctx context.Context, until time.Time) error {
 	now := s.gitNow()
 	switch {
@@ -60,27 +61,27 @@ func (s *Source) awaitGit(ctx context.Context, until time.Time) error {
 	}
 }
 
-// A gitState is what shows of git's work. Git locks its index, looks at the files, and writes into the tree what it has
-// decided on: under the lock in a checkout. A stash, its pop and a merge take the lock several times, and write over a
-// file at the last that they have looked at when they held the first; but each lock is a file that comes and goes, which
-// touches its folder.
+// A gitState is the visible state of git's work. Git locks its index, reads the files, and writes its result into the
+// tree; a checkout does all that under the lock. A stash, its pop and a merge take the lock several times and overwrite
+// a file at the end that they read under the first lock; but each lock is a file that is created and removed, which
+// changes the mtime of its folder.
 //
-// So a write that sees no lock and a folder that has been quiet for gitQuiet, and the very same when it has put its
-// content in place, was there before git looked.
+// So a write that sees no lock and a folder that was quiet for gitQuiet, and sees the same again after it has put its
+// content in place, was finished before git read the files.
 type gitState struct {
 	locked  bool
-	touched int64 // when the lock's folder was, in nanoseconds
-	// unfinished names what git has stopped in the middle of, so that a person decides: merge, rebase …; "" for nothing.
+	touched int64 // mtime of the lock's folder, in nanoseconds
+	// unfinished names the operation in which git has stopped for a person's decision: merge, rebase …; "" for none.
 	unfinished string
 }
 
-// stopped reports whether git waits for a person, and not between two steps of its own: a rebase that goes on has the same
-// marks.
+// stopped reports whether git waits for a person, rather than being between two of its own steps: a running rebase has
+// the same marks.
 func (g gitState) stopped() bool {
 	return g.unfinished != "" && !g.locked && time.Since(time.Unix(0, g.touched)) > gitPatience
 }
 
-// refusal is why a write is refused.
+// refusal returns why a write is refused.
 func (g gitState) refusal() error {
 	if g.unfinished == "" {
 		return errGitBusy
@@ -88,14 +89,14 @@ func (g gitState) refusal() error {
 	return busy("a git " + g.unfinished + " is not finished in the config folder, and aborting it would take the write away; finish or abort it")
 }
 
-// gitMarks are what git leaves in its folder as long as something is unfinished.
+// gitMarks are the files that git keeps in its folder while an operation is unfinished.
 var gitMarks = [...]struct{ name, of string }{
 	{"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"rebase-merge", "rebase"}, {"rebase-apply", "rebase"},
 }
 
-// A gitDesk remembers what is unfinished in git's folder, as long as nothing comes or goes there.
+// A gitDesk caches what is unfinished in git's folder, until the folder changes.
 type gitDesk struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	folder     string
 	touched    int64
 	unfinished string
@@ -112,13 +113,13 @@ func (d *gitDesk) look(folder string, touched int64) (unfinished string) {
 			unfinished = m.of
 		}
 	}
-	if d.folder = ""; time.Since(time.Unix(0, touched)) > gitQuiet { // else more may come without a change of the time
+	if d.folder = ""; time.Since(time.Unix(0, touched)) > gitQuiet { // otherwise more files may come within the same mtime
 		d.folder, d.touched, d.unfinished = folder, touched, unfinished
 	}
 	return unfinished
 }
 
-// gitNow is the state of the checkout that the folder is part of, zero for none.
+// gitNow returns the state of the checkout that contains the folder, zero for none.
 func (s *Source) gitNow() (now gitState) {
 	git := s.gitFolder()
 	if git == "" {
@@ -132,14 +133,14 @@ func (s *Source) gitNow() (now gitState) {
 	return now
 }
 
-// working reports whether git is at work, or was so lately that it may not be done. A time in the future is that of
-// another clock, and says nothing.
+// working reports whether git is at work, or was so recently that it may not be finished. A time in the future comes
+// from another clock, and is ignored.
 func (g gitState) working() bool {
 	age := time.Since(time.Unix(0, g.touched))
 	return g.locked || g.unfinished != "" || -gitQuiet < age && age < gitQuiet
 }
 
-// gitBusy reports whether git holds its lock in the checkout that the folder is part of.
+// gitBusy reports whether git holds its lock in the checkout that contains the folder.
 func (s *Source) gitBusy() bool {
 	git := s.gitFolder()
 	return git != "" && gitLocked(git)
@@ -150,7 +151,8 @@ func gitLocked(git string) bool {
 	return err == nil
 }
 
-// gitFolder is where the index of the checkout is that the folder, links followed, is part of, "" for none.
+// gitFolder returns the folder with the index of the checkout that contains the config folder (links resolved), "" for
+// none.
 func (s *Source) gitFolder() string {
 	root, err := filepath.EvalSymlinks(s.o.Dir)
 	if err != nil {

@@ -25,8 +25,8 @@ func rename(ctx context.Context, s *configsrc.Source, slug, name string) error {
 	})
 }
 
-// TestWriteWaitsForGit: a write made while git commits goes through when git has been gone for a while; one beside a lock
-// that stays is refused, and so are all the others at the same time, not one after the other.
+// TestWriteWaitsForGit: a write made while git commits succeeds when git has been quiet for a while; a write during a
+// lock that stays is refused, and so are all others concurrently, not one after the other.
 func TestWriteWaitsForGit(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "projects.d")
@@ -39,7 +39,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 	go func() {
 		created <- n.source.CreateProject(t.Context(), &catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft})
 	}()
-	// One who has less patience: when that one gives up, the others wait already.
+	// A client with less patience: when it gives up, the others are waiting already.
 	hasty, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	var refused *catalog.Error
@@ -70,7 +70,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 
 	write(t, lock, "")
 	var all sync.WaitGroup
-	for i := range 40 { // one after the other, the last would wait for longer than any test may take
+	for i := range 40 { // one after the other, the last would exceed any test's time limit
 		all.Go(func() {
 			err := rename(t.Context(), n.source, "a", fmt.Sprint(i))
 			var refused *catalog.Error
@@ -110,7 +110,7 @@ func TestOnWrite(t *testing.T) {
 	}
 	p := catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft}
 	must(t, rename(as("ci", "1"), s, "a", "v2"))
-	must(t, rename(as("ci", "2"), s, "a", "v2")) // says so already: nothing is written
+	must(t, rename(as("ci", "2"), s, "a", "v2")) // unchanged: nothing is written
 	must(t, s.CreateProject(as("desk", "3"), &p))
 	must(t, s.DeleteProject(as("desk", "4"), p.UUID, func(*catalog.ProjectConfig) error { return nil }))
 	if err := rename(as("ci", "5"), s, "nobody", "x"); err == nil {
@@ -125,8 +125,9 @@ func TestOnWrite(t *testing.T) {
 	}
 }
 
-// TestWriteBesideUnfinishedGit: while git goes on by itself a write waits; where it has stopped for a person to decide, the
-// write is refused at once and says why, and goes through as soon as that is over. Aborting a rebase would take it away.
+// TestWriteBesideUnfinishedGit: while git continues by itself a write waits; if git has stopped for a person's
+// decision, the write is refused at once with the reason, and succeeds as soon as that is over. Aborting a rebase would
+// remove the write.
 func TestWriteBesideUnfinishedGit(t *testing.T) {
 	for mark, of := range map[string]string{
 		"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge/todo": "rebase", "rebase-apply/next": "rebase",
@@ -141,21 +142,21 @@ func TestWriteBesideUnfinishedGit(t *testing.T) {
 			if err := rename(t.Context(), n.source, "a", "v2"); err != nil {
 				t.Fatal(err)
 			}
-			// It goes on by itself, as the rebase of a pull: the write waits for it.
+			// It continues by itself, like the rebase of a pull: the write waits for it.
 			write(t, filepath.Join(top, ".git", mark), "")
 			during := make(chan error, 1)
 			go func() { during <- rename(t.Context(), n.source, "a", "v2, too") }()
 			select {
 			case err := <-during:
 				t.Fatalf("beside %s that goes on: %v", mark, err)
-			case <-time.After(200 * time.Millisecond): // longer than git's folder has to be quiet otherwise
+			case <-time.After(200 * time.Millisecond): // longer than git's folder otherwise has to be quiet
 			}
 			must(t, os.RemoveAll(filepath.Join(top, ".git", strings.Split(mark, "/")[0])))
 			must(t, <-during)
 
 			write(t, filepath.Join(top, ".git", mark), "")
 			quietGit(t, top)
-			for range 2 { // the second time, what was seen is remembered
+			for range 2 { // the second time uses the cached state
 				err := rename(t.Context(), n.source, "a", "never")
 				var refused *catalog.Error
 				if !errors.As(err, &refused) || refused.Code != catalog.CodeUnavailable || !strings.HasPrefix(refused.Message, "a git "+of+" is not finished") {
@@ -173,7 +174,7 @@ func TestWriteBesideUnfinishedGit(t *testing.T) {
 	}
 }
 
-// quietGit makes git's folder look as if nothing had come or gone there for a while.
+// quietGit makes git's folder look unchanged for a while.
 func quietGit(t *testing.T, top string) {
 	t.Helper()
 	then := time.Now().Add(-time.Minute)

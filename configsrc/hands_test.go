@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// hands write config files as many people would have: comments in every place, tabs, one-line blocks, parentheses,
-// heredocs, CRLF, byte order marks. Each comment has a number of its own, and nothing else looks like one.
+// hands write config files as many people would: comments in every place, tabs, one-line blocks, parentheses, heredocs,
+// CRLF, byte order marks. Each comment has a number of its own, and nothing else looks like one.
 type hands struct {
 	*rand.Rand
 	b        strings.Builder
 	comments int
 	slugs    int
 	domains  int
-	bodies   map[string]string // the files that file() names, by path, as they have yet to be saved
+	bodies   map[string]string // files that file() names, by path, still to be saved
 }
 
 func (h *hands) pick(options ...string) string { return options[h.IntN(len(options))] }
@@ -27,7 +27,7 @@ func (h *hands) number() string {
 	return fmt.Sprintf("~%d~", h.comments)
 }
 
-// behind is what stands behind something on its line.
+// behind returns what follows something on its line.
 func (h *hands) behind() string {
 	switch h.IntN(8) {
 	case 0:
@@ -40,7 +40,7 @@ func (h *hands) behind() string {
 	return h.pick("", "", "", "  ", "\t")
 }
 
-// between is what stands between two lines.
+// between returns what is between two lines.
 func (h *hands) between(indent string) string {
 	switch h.IntN(12) {
 	case 0:
@@ -57,7 +57,7 @@ func (h *hands) line(indent, text string) {
 	h.b.WriteString(indent + text + h.behind() + "\n" + h.between(indent))
 }
 
-// nasty is text that a client may send.
+// nasty returns difficult text that a client may send.
 func (h *hands) nasty(lines bool) string {
 	parts := []string{"a", "name = 1", " ", "  ", "\"", "\\", "$", "$$", "${", "$${", "${x}", "%{", "%%{if}", "{{x}}", "{", "}", "#", "//", "/*", "*/",
 		"ü", "e\u0301", "日本", "🦊", "\u200d", "\u202e", "\ufeff", "'", "<<EOT", "EOT", "=", "\u00a0", "\U0001f468\u200d\U0001f469", "(", ")", "\\n", "\xff"}
@@ -81,7 +81,7 @@ func (h *hands) domain() string {
 	return fmt.Sprintf(h.pick("d%d.example", "d%d.example", "*.d%d.example", "xn--bcher-kva.d%d.example"), h.domains)
 }
 
-// written is a domain as a person may write it.
+// written returns a domain in a spelling that a person may use.
 func (h *hands) written(domain string) string {
 	if h.sometimes(4) {
 		return strings.ToUpper(domain[:len(domain)-7]) + "Example."
@@ -98,7 +98,7 @@ func (h *hands) long(indent string) string {
 		"trimsuffix(<<-EOT\n"+indent+"\tq = \"\n"+indent+"EOT\n"+indent+", \"\\n\")")
 }
 
-// body is text in a file of its own.
+// body returns text in a file of its own.
 func (h *hands) body() string {
 	h.comments++
 	path := fmt.Sprintf("bodies/%d.txt", h.comments)
@@ -109,7 +109,7 @@ func (h *hands) body() string {
 	return "file(\"" + path + "\")"
 }
 
-// file is a sound file of one to three projects.
+// file returns a valid file of one to three projects.
 func (h *hands) file() string {
 	h.b.Reset()
 	h.b.WriteString(h.pick("", "", "# "+h.number()+" head\n", "# "+h.number()+" head\n\n", "\n\n", "/* "+h.number()+" head\n*/\n\n"))
@@ -166,5 +166,5 @@ func (h *hands) project() {
 	h.line("", "}")
 }
 
-// comment finds those that hands have written.
+// comment matches the comments of hands.
 var comment = regexp.MustCompile(`(#|//) ~\d+~[^\r\n]*|/\* ~\d+~[^*]*\*/`)

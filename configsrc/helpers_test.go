@@ -29,7 +29,7 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// onlyFiles fails when dir holds anything else: a stray temporary file, say.
+// onlyFiles fails if dir holds anything else, such as a leftover temporary file.
 func onlyFiles(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// looked saves something and waits for a look that has seen it: one that ends later than events are waited for.
+// looked saves and waits until a look has seen it: until a look ends that began after the debounce of events.
 func (n *node) looked(save func()) {
 	n.Helper()
 	least := time.Now().Add(25 * time.Millisecond)
@@ -22,8 +22,8 @@ func (n *node) looked(save func()) {
 	n.until("another look", func() bool { return n.source.Status().LastReload.After(least) })
 }
 
-// TestCutFile leaves a file of two projects cut at every few bytes, long enough to be looked at. One cut in six of a file
-// parses; no project may disappear by it.
+// TestCutFile leaves a file of two projects truncated at every few bytes, long enough for a look. One in six truncated
+// files parses; no project may disappear.
 func TestCutFile(t *testing.T) {
 	dir := t.TempDir()
 	whole := project("one", "one.example") + project("two", "two.example")
@@ -37,7 +37,7 @@ func TestCutFile(t *testing.T) {
 		n.looked(func() { write(t, file, whole) })
 	}
 	n.untilState(configsrc.StateOK)
-	// What stays cut is taken up in the end: a person has removed the block.
+	// A file that stays truncated is accepted in the end: a person has removed the block.
 	write(t, file, project("one", "one.example"))
 	n.untilName("two.example", "NOT_FOUND")
 }
@@ -63,7 +63,7 @@ func TestBrake(t *testing.T) {
 	n.untilName("p05.example", "NOT_FOUND")
 	n.until("all six are gone", func() bool { return n.source.Status().Projects == 14 })
 
-	// Five of fourteen is more. Everything of that look waits, the new file too.
+	// Five of fourteen is more. Everything of that look is held, the new file too.
 	for i := 6; i < 11; i++ {
 		must(t, os.Remove(filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i))))
 	}
@@ -142,7 +142,7 @@ func TestBlockMoves(t *testing.T) {
 		t.Errorf("the record changed: %+v, then %+v", before, after)
 	}
 
-	// A target that is broken: the block stays until it is repaired.
+	// A broken target: the block stays until it is repaired.
 	write(t, a, rest)
 	write(t, b, project("other", "other.example")+block+"}")
 	n.problem("b.hcl", "")
@@ -167,7 +167,7 @@ func TestRenameIsHeld(t *testing.T) {
 	if got := n.name("acme.example"); got != "acme" {
 		t.Errorf("while held: %q", got)
 	}
-	// By way of a new file, known by the domain: both files are held.
+	// Into a new file, recognised by the domain: both files are held.
 	must(t, os.Remove(file))
 	write(t, filepath.Join(dir, "shop.hcl"), project("acme-shop", "acme.example"))
 	n.problem("shop.hcl", `uuid = "`+old.UUID.String()+`"`)
@@ -206,7 +206,7 @@ func TestUUIDNew(t *testing.T) {
 	}
 }
 
-// TestConflictsLive: who has it keeps it, whatever the names of the files.
+// TestConflictsLive: the present owner keeps a name, whatever the file names are.
 func TestConflictsLive(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "z.hcl"), named("z", "has it", "x.example"))
@@ -216,7 +216,7 @@ func TestConflictsLive(t *testing.T) {
 	if got := n.name("x.example"); got != "has it" {
 		t.Errorf("got %q", got)
 	}
-	// It comes in by itself when the other gives it up.
+	// It is accepted as soon as the other file gives it up.
 	write(t, filepath.Join(dir, "z.hcl"), named("z", "has it", "z.example"))
 	n.untilName("x.example", "wants it")
 	n.untilState(configsrc.StateOK)
@@ -229,7 +229,7 @@ func TestGitLockIsWaitedFor(t *testing.T) {
 	n := newNode(t, dir, nodeOptions{})
 	lock := write(t, filepath.Join(top, ".git/index.lock"), "")
 	write(t, file, named("a", "v2", "a.example"))
-	// Another folder, saved later and without git: when that save is in, this one would have been.
+	// A save in another folder without git, made later: once it is in force, the first would have been.
 	elsewhere := t.TempDir()
 	other := write(t, filepath.Join(elsewhere, "b.hcl"), named("b", "v1", "b.example"))
 	m := newNode(t, elsewhere, nodeOptions{})
@@ -242,7 +242,8 @@ func TestGitLockIsWaitedFor(t *testing.T) {
 	n.untilName("a.example", "v2")
 }
 
-// TestMendedUnderTheOldTime: a quarantined file is read again when it is mended, also under the size and time that it had.
+// TestMendedUnderTheOldTime: a quarantined file is read again when it is repaired, even with its previous size and
+// mtime.
 func TestMendedUnderTheOldTime(t *testing.T) {
 	dir := t.TempDir()
 	good := project("b", "b.example")
@@ -257,11 +258,11 @@ func TestMendedUnderTheOldTime(t *testing.T) {
 	_, err = f.WriteString(good)
 	must(t, err)
 	must(t, f.Close())
-	must(t, os.Chtimes(file, old, old)) // size, time and inode are as they were
+	must(t, os.Chtimes(file, old, old)) // size, time and inode are unchanged
 	n.untilName("b.example", "b")
 }
 
-// A blindSink says of each file that it has accepted it as it is now by stat: as where a file system shows no change.
+// A blindSink reports each file as accepted with its present stat, as on a file system that shows no change.
 type blindSink struct {
 	configsrc.Sink
 	dir string
@@ -285,8 +286,8 @@ func (b blindSink) blind(path string, s *catalog.Stamp) {
 	}
 }
 
-// TestHashSweepSeesWhatStatDoesNot: content under the same stamp comes in with the next full hashes, that of a file() as
-// well.
+// TestHashSweepSeesWhatStatDoesNot: the next hash sweep finds content that changed under the same stamp, also of a
+// file().
 func TestHashSweepSeesWhatStatDoesNot(t *testing.T) {
 	t.Parallel()
 	const template = "template \"A\" {\n  name = \"A\"\n  subject_template = \"s\"\n  body_text = file(\"a.txt\")\n}\n"

@@ -10,25 +10,25 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A judge decides which candidates of one look come in. It changes candidates only, never the table.
+// A judge decides which candidates of one look are accepted. It changes candidates only, never the table.
 type judge struct {
 	table      *table
 	candidates []*candidate                                // sorted by path
-	holders    holders                                     // who claims what newly
-	row        func(path string) (*catalog.FileRow, error) // the accepted row of a file
-	display    func(path string) string                    // a path as messages name it
+	holders    holders                                     // candidates by their new claims
+	row        func(path string) (*catalog.FileRow, error) // returns the accepted row of a file
+	display    func(path string) string                    // returns a path as messages name it
 	locate     func(path string) (*hclfile.Result, error)  // decodes a file as it is on disk, for positions
-	suspicious func(c *candidate) bool                     // whether c needs a second look; nil: nothing does
-	meant      func(project catalog.UUID) bool             // the project is removed on purpose, and under no new slug; nil: none is
+	suspicious func(c *candidate) bool                     // whether c needs a second look; nil: never
+	meant      func(project catalog.UUID) bool             // the project is removed on purpose, not renamed; nil: never
 	require    bool                                        // sealing { require = true } is in force
-	removed    map[claim]bool                              // that the note in the Sink names: no loss. nil: none
+	removed    map[claim]bool                              // named in the Sink's note, so no loss; nil: none
 }
 
-// holders are candidates by what they claim and do not have yet: nearly nothing in a change of many files that are there
-// already.
+// holders maps claims that candidates do not have yet to the candidates: nearly empty in a change of many existing
+// files.
 type holders struct {
 	first map[claim]*candidate
-	more  map[claim][]*candidate // all, in path order, where there are several
+	more  map[claim][]*candidate // all candidates, in path order, if there are several
 }
 
 func (h *holders) add(cl claim, c *candidate) {
@@ -43,7 +43,7 @@ func (h *holders) add(cl claim, c *candidate) {
 	}
 }
 
-// of yields who claims cl newly, in path order.
+// of yields the candidates that newly claim cl, in path order.
 func (h *holders) of(cl claim) iter.Seq[*candidate] {
 	return func(yield func(*candidate) bool) {
 		if all := h.more[cl]; all != nil {
@@ -54,8 +54,8 @@ func (h *holders) of(cl claim) iter.Seq[*candidate] {
 	}
 }
 
-// run judges. Each step may only take candidates out, and taking one out may put others in conflict with the state that
-// thereby stays, so the steps repeat until nothing moves; every round but the last takes at least one out.
+// run judges. Each step can only reject candidates. A rejected candidate keeps its old state, which may conflict with
+// others, so the steps repeat until nothing changes; every round but the last rejects at least one.
 func (j *judge) run() {
 	news := 0
 	for _, c := range j.candidates {
@@ -80,7 +80,7 @@ func (j *judge) run() {
 	}
 }
 
-// sealing turns clear-text secrets into errors where the files say so.
+// sealing turns clear-text secrets into errors if the files require sealing.
 func (j *judge) sealing() {
 	require := j.require
 	for _, c := range j.candidates {
@@ -104,9 +104,9 @@ func (j *judge) sealing() {
 	}
 }
 
-// conflicts takes out files that claim what another file has, or what an earlier path claims as well. A candidate that
-// lost to one that is itself taken out comes back: hence the rounds both ways, and the last ones only outwards, so
-// that it ends.
+// conflicts rejects files that claim what another file has, or what an earlier path also claims. A candidate that lost
+// to a rejected one comes back: hence the rounds in both directions. The last rounds only reject, so that the loop
+// ends.
 func (j *judge) conflicts() {
 	lost := map[*candidate]bool{}
 	for round := 0; ; round++ {
@@ -133,7 +133,7 @@ func (j *judge) conflicts() {
 	}
 }
 
-// conflictOf finds the first claim of c that it cannot have, with the path of the file that keeps it.
+// conflictOf finds the first claim of c that another file keeps, with the path of that file.
 func (j *judge) conflictOf(c *candidate) (path string, conflict bool) {
 	for _, cl := range c.claims {
 		if path, conflict := j.keeper(c, cl); conflict {
@@ -143,18 +143,18 @@ func (j *judge) conflictOf(c *candidate) (path string, conflict bool) {
 	return "", false
 }
 
-// keeper tells who has claim cl rather than c.
+// keeper returns the path of the file that has claim cl instead of c; conflict is false if c may have it.
 func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
 	owner := j.table.owner(cl)
 	if owner != nil && owner.path == c.path {
-		return "", false // who has it keeps it
+		return "", false // the present owner keeps it
 	}
 	if owner != nil && !j.releases(owner.path, cl) {
 		return owner.path, true
 	}
 	for h := range j.holders.of(cl) {
 		if h == c {
-			return "", false // nobody sorts before it
+			return "", false // no candidate sorts before it
 		}
 		if !h.out() {
 			return h.path, true
@@ -163,7 +163,7 @@ func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
 	return "", false
 }
 
-// candidate returns the one for a path, nil if there is none.
+// candidate returns the candidate for a path, nil if there is none.
 func (j *judge) candidate(path string) *candidate {
 	i, found := slices.BinarySearchFunc(j.candidates, path, func(c *candidate, path string) int { return strings.Compare(c.path, path) })
 	if !found {
@@ -178,14 +178,14 @@ func (j *judge) releases(path string, cl claim) bool {
 	return c != nil && !c.out() && !slices.Contains(c.claims, cl)
 }
 
-// claimed reports whether any accepted candidate claims cl, which c had before.
+// claimed reports whether an accepted candidate claims cl, which c had before.
 func (j *judge) claimed(c *candidate, cl claim) bool {
 	return j.claimant(c, cl, func(h *candidate) bool { return !h.out() })
 }
 
-// claimant reports whether any candidate claims cl, which c had before, and is as the caller asks.
+// claimant reports whether a candidate that satisfies is claims cl, which c had before.
 func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool {
-	if is(c) && slices.Contains(c.claims, cl) { // as nearly always
+	if is(c) && slices.Contains(c.claims, cl) { // nearly always
 		return true
 	}
 	if owner := j.table.owner(cl); owner != nil {
@@ -201,7 +201,7 @@ func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool 
 	return false
 }
 
-// explain makes the diagnostics of c's conflicts: both places are named.
+// explain makes the diagnostics of c's conflicts: they name both places.
 func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
 	here := c.positions(j.display(c.path))
 	for _, ref := range c.refs {
@@ -219,7 +219,7 @@ func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
 	return onePerObject(ds)
 }
 
-// derivedID is a claim to an id that no line names: of five million domains, two may have the same one.
+// derivedID is a claim to an id that is in no line: among five million domains, two may derive the same one.
 const derivedID = "derived id"
 
 // onePerObject keeps the first conflict of each object: a copied block clashes by slug, uuid and id at once.
@@ -287,7 +287,7 @@ func sharesClaim(a, b catalog.Ref) bool {
 	return shared
 }
 
-// second sets aside what must be seen twice. It reports whether it set anything aside.
+// second sets aside the candidates that need a second look. It reports whether it set any aside.
 func (j *judge) second() (moved bool) {
 	if j.suspicious == nil {
 		return false
@@ -300,7 +300,7 @@ func (j *judge) second() (moved bool) {
 	return moved
 }
 
-// loses lists the candidates whose old state comes to an end, with the projects among it that no new state takes over.
+// lostProjects lists the candidates whose old state ends, with the projects in it that no new state takes over.
 func (j *judge) lostProjects() map[*candidate][]claim {
 	lost := map[*candidate][]claim{}
 	for _, c := range j.candidates {
@@ -316,10 +316,10 @@ func (j *judge) lostProjects() map[*candidate][]claim {
 	return lost
 }
 
-// loss counts what a look takes away without giving it back elsewhere. What waits for its second look counts in: the
-// brake must see it together with what comes with it.
+// loss counts what a look removes without adding it elsewhere. Candidates that wait for a second look count too: the
+// brake must see them together with the rest.
 //
-// removed are the claims among it that go now. What is in j.removed does not count: it has gone before.
+// removed are the claims that go now. Claims in j.removed do not count: they were removed before.
 func (j *judge) loss() (n counts, removed []claim) {
 	lost := func(c *candidate, cl claim) int {
 		if j.removed[cl] || j.claimant(c, cl, func(h *candidate) bool { return !h.rejected }) {
@@ -344,13 +344,13 @@ func (j *judge) loss() (n counts, removed []claim) {
 	return n, removed
 }
 
-// anySuspect reports whether some candidate needs a second look.
+// anySuspect reports whether a candidate needs a second look.
 func (j *judge) anySuspect() bool {
 	return slices.ContainsFunc(j.candidates, func(c *candidate) bool { return c.suspect })
 }
 
-// lostToBroken holds a removal back while a file that was broken in the same look names what is removed: the block may
-// have moved there, and a block that moves never disappears.
+// lostToBroken holds a removal back while a file that broke in the same look names the removed object: the block may
+// have moved there, and a block that moves must never disappear.
 func (j *judge) lostToBroken() (moved bool) {
 	var broken []*candidate
 	for _, c := range j.candidates {

@@ -12,20 +12,20 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A slugMove is what a write does to a project's slug. The key lists that name the slug follow in the same write: their
-// files are exchanged first and the project's file last, so that a list never names a slug that another project may have
-// meanwhile. After a crash in between, the note of the write undoes it (atomicfile.Note).
+// A slugMove is the change of a project's slug by a write. The key lists that name the slug change in the same write:
+// their files are exchanged first and the project's file last, so that a list never names a slug that another project
+// may have taken. After a crash in between, the note of the write undoes it (atomicfile.Note).
 type slugMove struct {
-	from, to string   // to is "" where the project is removed
-	files    []string // that were looked at for keys, the project's own file apart
+	from, to string   // to is "" if the project is removed
+	files    []string // files that were searched for keys, without the project's own file
 }
 
-// moreFilesError asks edit to begin again with locks on these files, too.
+// moreFilesError asks edit to restart with locks on these files, too.
 type moreFilesError struct{ paths []string }
 
 func (e *moreFilesError) Error() string { return "more files belong to the write" }
 
-// keyFiles lists the files in which accepted keys name the slug, except one.
+// keyFiles lists the files, except one, in which accepted keys name the slug.
 func (s *Source) keyFiles(slug, except string) (paths []string) {
 	for _, name := range s.o.Sink.KeysNaming(slug) {
 		if path, ok := s.fileOf(claimOf("key", name)); ok && path != except {
@@ -36,8 +36,8 @@ func (s *Source) keyFiles(slug, except string) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// moveKeys rewrites the key lists for e.moves: those in the project's own file in e's draft, the others as swaps. locked are
-// the files on which the caller holds locks.
+// moveKeys rewrites the key lists for e.moves: those in the project's own file in e's draft, the others as swaps.
+// locked are the files that the caller has locked.
 func (s *Source) moveKeys(t *tree, e *edit, locked []string) (swaps []*bodySwap, err error) {
 	if e.moves == nil {
 		return nil, nil
@@ -69,7 +69,7 @@ func (s *Source) moveKeys(t *tree, e *edit, locked []string) (swaps []*bodySwap,
 	return swaps, nil
 }
 
-// keySwap makes the new content of one file with keys; nil where no key on the disk names the slug any more.
+// keySwap makes the new content of one file with keys; nil if no key on disk names the slug any more.
 func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*bodySwap, error) {
 	target, src, stamp, info, err := s.readTarget(t, path)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 	return &bodySwap{path: path, c: c, file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Content: out, Like: info, Old: stamp.Hash}}, nil
 }
 
-// keys are the keys as they are after the move.
+// keys returns the keys after the move.
 func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
 	if m == nil {
 		return keys
@@ -127,7 +127,7 @@ func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
 	return keys
 }
 
-// complete reports whether the update looks after all keys that name the slug as of now.
+// complete reports whether the update covers all keys that name the slug now.
 func (s *Source) complete(u *update) bool {
 	if u.moves == nil {
 		return true
@@ -140,7 +140,7 @@ func (s *Source) complete(u *update) bool {
 	return true
 }
 
-// candidates are the config files of an update, in path order.
+// candidates returns the config files of an update, in path order.
 func (u *update) candidates() []*candidate {
 	all := []*candidate{u.c}
 	for _, b := range u.bodies {

@@ -17,15 +17,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// keyOf is a key block of a name with six or more letters, which is its id, too.
+// keyOf returns a key block for a name of six or more letters, which is its id, too.
 func keyOf(name, projects string) string {
 	out, _ := hclfile.Format(fmt.Appendf(nil, "key %q {\n  id = %q\n  hash = %q\n  allow = [\"read\"]\n  projects = %s\n}\n",
 		name, name, catalog.HashKeyText(name), projects))
 	return string(out)
 }
 
-// A rename or a deletion, with the lists of keys in two further files and in the project's own, is there whole after a crash
-// at any step, or not at all; and at no step does a list name a slug while the project of that slug is another one.
+// A rename or a deletion, with key lists in two further files and in the project's own, takes effect as a whole after a
+// crash at any step, or not at all; and at no step does a list name a slug that another project has.
 func TestSlugMoveDies(t *testing.T) {
 	acme := "project \"acme\" {\n  name = \"Acme\"\n}\n"
 	before := map[string]string{
@@ -114,7 +114,8 @@ func TestSlugMoveDies(t *testing.T) {
 	}
 }
 
-// A slug that a person leaves in a key's list, or writes wrong, is told with its place; the key and its file go on.
+// A slug that a person leaves in a key's list, or misspells, is reported with its position; the key and its file stay
+// in force.
 func TestUnknownSlugIsTold(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), project("acme"))
@@ -148,7 +149,7 @@ func TestUnknownSlugIsTold(t *testing.T) {
 	if fmt.Sprint(checked.Problems) != fmt.Sprint(n.source.Status().Problems) {
 		t.Errorf("Check says %v", checked.Problems)
 	}
-	// A line more above: the place moves along.
+	// One line more above: the position follows.
 	write(t, keys, "# keys\n"+keyOf("first1", `["acme", "nobody"]`))
 	n.problem("keys.hcl", "nobody")
 	n.until("the place has moved", func() bool { return n.source.Status().Problems[0].Start.Line == 6 })
@@ -195,8 +196,8 @@ func (d hookedDisk) SyncFolder(dir string) error {
 	return d.OSDisk.SyncFolder(dir)
 }
 
-// A person who saves a file with keys in front of any step of a rename loses nothing: the save is in the file, with the new
-// slug where the rename came after it.
+// A person who saves a key file before any step of a rename loses nothing: the save is in the file, with the new slug
+// if the rename came after it.
 func TestKeyFileSavedDuringRename(t *testing.T) {
 	before, after := 0, 0
 	for at := 0; ; at++ {
@@ -205,7 +206,7 @@ func TestKeyFileSavedDuringRename(t *testing.T) {
 		put(t, filepath.Join(dir, "a/keys.hcl"), keyOf("first1", `["acme"]`))
 		keys := filepath.Join(dir, "b/keys.hcl")
 		put(t, keys, keyOf("second", `["acme"]`))
-		var mu sync.Mutex // folders are synced side by side
+		var mu sync.Mutex // folders are synced concurrently
 		steps, armed := 0, false
 		_, s, end := openDying(t, dir, hookedDisk{before: func() {
 			mu.Lock()

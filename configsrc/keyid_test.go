@@ -11,7 +11,7 @@ func keyFile(name, id string) string {
 	return fmt.Sprintf("key %q {\n  id    = %q\n  hash  = \"sha256:%064d\"\n  allow = [\"resolve\"]\n}\n", name, id, 7)
 }
 
-// TestKeyIDIsTakenAfterRestart: who has a key's public id is known of files that a start need not read.
+// TestKeyIDIsTakenAfterRestart: the owner of a key's public id is known even for files that a start does not read.
 func TestKeyIDIsTakenAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()

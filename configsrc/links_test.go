@@ -12,8 +12,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Absolute links that stay in the folder are as good as relative ones: for config files, for folders on the way to one, for
-// the texts of bodies and for secrets; also where the folder's own name is a link. What leads out is refused.
+// Absolute links that stay in the folder work like relative ones: for config files, for folders on the way to one, for
+// bodies and for secrets; also if the folder's own name is a link. A link that leads out is refused.
 func TestAbsoluteLinks(t *testing.T) {
 	real, outside := t.TempDir(), t.TempDir()
 	dir := filepath.Join(t.TempDir(), "served")

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestListFindsEachName lists a folder of thousands of names, among them what is not config, links and names
-// of the greatest length.
+// TestListFindsEachName lists a folder of thousands of names, including other files, links and names of maximum length.
 func TestListFindsEachName(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string]bool{} // path → it can be read

@@ -16,24 +16,24 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A scope says what a look looks at.
+// A scope selects the paths of a look.
 type scope struct {
-	all   bool     // every file; else only paths
-	hash  bool     // read and hash every file, whatever its size and time say
-	paths []string // slash-separated, below the folder: files, folders or what file() names
-	// replaced are those of paths into which no event tells of a write: the file was put there whole, under its name, as
-	// our own writes do. Its stamp tells whether it is the accepted one, even if that is racy.
+	all   bool     // every file; otherwise only paths
+	hash  bool     // read and hash every file, whatever its size and times
+	paths []string // slash-separated, below the folder: files, folders or files that file() names
+	// replaced lists the paths that saw only create or rename events: such a file was put there complete, like our own
+	// writes. Its stamp decides whether it is the accepted one, even if racy.
 	replaced map[string]bool
 }
 
-// A finding is what gathering found.
+// A finding is the result of gather.
 type finding struct {
 	candidates []*candidate // sorted by path
-	touched    []*candidate // same content under another time or inode: only the row is new
+	touched    []*candidate // same content with another time or inode: only the row is new
 }
 
-// look is one reload, from top to bottom: gather what has changed, judge it, commit what is accepted. An error means that
-// nothing was changed.
+// look is one reload, from top to bottom: gather what has changed, judge it, commit what is accepted. An error means
+// that nothing was changed.
 func (s *Source) look(ctx context.Context, sc scope) error {
 	start := time.Now()
 	t, err := openTree(s.o.Dir)
@@ -45,10 +45,10 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.firstLoad(ctx, t, start)
 	}
 	if s.heldNow() {
-		sc.all = true // otherwise a held change would come in piece by piece
+		sc.all = true // otherwise a held change would be accepted piece by piece
 	}
 	found, err := s.gather(ctx, t, sc)
-	if err == nil && sc.all && len(s.clearStrays(t.temps())) > 0 {
+	if err == nil && sc.all && len(s.clearLeftovers(t.temps())) > 0 {
 		found, err = s.gather(ctx, t, sc)
 	}
 	if err != nil {
@@ -67,11 +67,12 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		}
 	}
 	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
-	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has changed either. ----
+	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
+	// changed either. ----
 	return s.commit(found, j, start, sc.all)
 }
 
-// judge makes the judge of a live look.
+// judge makes the judge of a reload.
 func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
 	return &judge{
 		table: s.table, candidates: candidates, require: s.sealed,
@@ -84,7 +85,8 @@ func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
 	}
 }
 
-// gather finds what is not as it was. An error means that the folder could not be listed, and nothing may be concluded.
+// gather finds what differs from the accepted state. An error means that the folder could not be listed, and nothing
+// may be concluded.
 func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error) {
 	var f finding
 	var todo []entry
@@ -102,7 +104,7 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 			return
 		}
 		if len(todo) == cap(todo) {
-			todo = slices.Grow(todo, len(todo)+16) // append makes more of it where it is large
+			todo = slices.Grow(todo, len(todo)+16) // append would allocate more for a large slice
 		}
 		todo = append(todo, e)
 	}
@@ -144,7 +146,7 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 	return &f, ctx.Err()
 }
 
-// keepBelow counts the files of a folder that cannot be listed as seen.
+// keepBelow marks the files of a folder that cannot be listed as seen.
 func (s *Source) keepBelow(dir string) {
 	for p, f := range s.table.files {
 		if strings.HasPrefix(p, dir+"/") {
@@ -153,8 +155,8 @@ func (s *Source) keepBelow(dir string) {
 	}
 }
 
-// expand adds to paths what has to be looked at with them: the users of a file that file() names, and what was
-// quarantined or waits, since the change may be what it waits for.
+// expand adds the paths that must be examined as well: the users of a file that file() names, and quarantined and
+// suspect files, which the change may repair.
 func (s *Source) expand(paths []string) []string {
 	set := map[string]bool{}
 	for _, p := range paths {
@@ -187,13 +189,13 @@ func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
 		if s.redecode || !sc.replaced[e.path] {
 			return false
 		}
-	default: // of a suspect that is what it was again, only reading it tells
+	default: // a suspect with its old stat: only reading it tells
 		return false
 	}
 	return !sc.hash && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
-// examine reads and decodes what stat could not settle.
+// examine reads and decodes the files that stat did not settle.
 func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
 	start := time.Now()
 	results := make([]*candidate, len(todo))
@@ -222,8 +224,8 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 	}
 }
 
-// examineOne reads one file; touched tells that its content is as it was. It only reads the Source, so that several
-// may run at once.
+// examineOne reads one file; touched reports that its content is unchanged. It only reads the Source, so several may
+// run at once.
 func (s *Source) examineOne(t *tree, e entry) (c *candidate, touched bool) {
 	if bad := s.quarantine[e.path]; bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
 		return &candidate{path: e.path, prev: s.table.files[e.path], refused: bad, diags: bad.broken}, false
@@ -232,8 +234,8 @@ func (s *Source) examineOne(t *tree, e entry) (c *candidate, touched bool) {
 	return c, c != nil && c.touched
 }
 
-// examineAgainst reads one file and decodes it unless its content is that of prev. It returns nil for a file that is
-// gone and never was accepted.
+// examineAgainst reads one file and decodes it unless its content equals that of prev. It returns nil for a file that
+// is gone and was never accepted.
 func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	c := &candidate{path: e.path, prev: prev}
 	if e.err != nil {
@@ -264,7 +266,7 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	return c
 }
 
-// commit hands the accepted candidates to the Sink and brings the table and the status in step.
+// commit applies the accepted candidates to the Sink, then updates the table and the status.
 func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) error {
 	j.holders = holders{} // as large as the change, and no longer needed
 	if err := s.commitPart(found, false); err != nil {
@@ -279,14 +281,14 @@ func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) err
 	return nil
 }
 
-// A commitment is a change for the Sink, with the candidates that it is made of.
+// A commitment is a change for the Sink, with its candidates.
 type commitment struct {
 	change catalog.Change
-	of     []*candidate // of[i] is what the table will say of change.Files[i]
+	of     []*candidate // of[i] becomes the table's entry for change.Files[i]
 	rows   []catalog.FileRow
 }
 
-// row adds a row. All rows of a change are one allocation.
+// row adds a row. All rows of a change share one allocation.
 func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
 	m.rows = append(m.rows, catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned})
 	return &m.rows[len(m.rows)-1]
@@ -296,7 +298,7 @@ func (m *commitment) add(c *candidate, f catalog.FileChange) {
 	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
 }
 
-// commitPart applies one change and brings the table in step with it. partial: it is a part of a first load.
+// commitPart applies one change and updates the table. partial: it is a part of a first load.
 func (s *Source) commitPart(found *finding, partial bool) error {
 	n := len(found.touched) + len(found.candidates)
 	m := &commitment{of: make([]*candidate, 0, n), rows: make([]catalog.FileRow, 0, n)}
@@ -342,7 +344,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 	return nil
 }
 
-// follow brings the table in step with what the Sink has committed. It cannot fail.
+// follow updates the table after the Sink has committed. It cannot fail.
 func (s *Source) follow(m *commitment, found *finding) {
 	change := &m.change
 	now := time.Now()

@@ -5,8 +5,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// checkRoom refuses a write where the disk is nearly full, and keeps the status up to date. A file system that does not
-// tell has room: what it refuses, the write itself reports.
+// checkRoom refuses a write if the disk is nearly full, and updates the status. A file system that does not report its
+// free space passes: the write itself reports a refusal.
 func (s *Source) checkRoom() error {
 	measure := s.o.Room
 	if measure == nil {

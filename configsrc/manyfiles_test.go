@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestManyFilesAtOnce changes hundreds of files in one reload: all come in but those with an error of their own, and each
-// error is told.
+// TestManyFilesAtOnce changes hundreds of files in one reload: all are accepted except those with an error of their
+// own, and each error is reported.
 func TestManyFilesAtOnce(t *testing.T) {
 	const files = 400
 	dir := manyProjects(t, files)
@@ -22,7 +22,7 @@ func TestManyFilesAtOnce(t *testing.T) {
 			text = strings.Replace(text, "{", "{\n  nonsense = true\n", 1)
 		case 18:
 			text = strings.Replace(text, "project", "# a comment\nproject", 1)
-		case 19: // takes a name that another has
+		case 19: // takes another file's name
 			text = named(slug, "second", "p20.example")
 		}
 		write(t, filepath.Join(dir, slug+".hcl"), text)
@@ -41,7 +41,7 @@ func TestManyFilesAtOnce(t *testing.T) {
 	n.problem("p19.hcl", "p20.example")
 }
 
-// TestConflictsOfManyFiles: each conflict of a copied folder of many files is told with both places.
+// TestConflictsOfManyFiles: each conflict of a copied folder of many files is reported with both positions.
 func TestConflictsOfManyFiles(t *testing.T) {
 	const files = 400
 	dir := manyProjects(t, files)
@@ -63,8 +63,8 @@ func TestConflictsOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestReloadReadsBodiesOfManyFiles: a reload that is asked for reads the texts that file() names again, whatever their
-// stamps say.
+// TestReloadReadsBodiesOfManyFiles: a requested reload reads the files that file() names again, whatever their stamps
+// are.
 func TestReloadReadsBodiesOfManyFiles(t *testing.T) {
 	dir := manyProjects(t, 400)
 	body := func(text string) string { return "<p>" + text + " {{userName}}</p>" }

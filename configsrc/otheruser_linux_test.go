@@ -21,13 +21,13 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// serviceUser is the user as whom the service runs here, and theirs that of somebody else: neither is root.
+// serviceUser is the user of the service here, and theirs another user: neither is root.
 const (
 	serviceUser = 64001
 	theirs      = 64002
 )
 
-// needRoot skips a test that changes users where it cannot; in CI it can.
+// needRoot skips a test that changes users if the process cannot; in CI it can.
 func needRoot(t *testing.T) {
 	t.Helper()
 	switch {
@@ -39,8 +39,8 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// sharedFolder is a config folder with the file acme.hcl that belongs to the owner; the folder is the service's, and all
-// may write there.
+// sharedFolder returns a config folder with the file acme.hcl, which belongs to the owner; the folder is the service's,
+// and all may write there.
 func sharedFolder(t *testing.T, owner int) (dir, name string) {
 	t.Helper()
 	needRoot(t)
@@ -54,7 +54,7 @@ func sharedFolder(t *testing.T, owner int) (dir, name string) {
 	return dir, name
 }
 
-// A service is a process that does the tests' writes as another user, see TestAsService.
+// A service is a process that makes the tests' writes as another user, see TestAsService.
 type service struct {
 	in  io.WriteCloser
 	out *bufio.Scanner
@@ -109,8 +109,8 @@ func (s *service) write(t *testing.T) (code catalog.Code, message string) {
 	return answer.Code, answer.Message
 }
 
-// TestAsService is no test: it is the service of the tests below, in a process of its own. For each line that it reads it
-// changes the description of the project acme, and says how that went.
+// TestAsService is no test: it is the service of the tests below, in a process of its own. For each line that it reads
+// it changes the description of the project acme, and says how that went.
 func TestAsService(t *testing.T) {
 	dir := os.Getenv(serviceFolder)
 	if dir == "" {
@@ -136,7 +136,8 @@ func TestAsService(t *testing.T) {
 	}
 }
 
-// An editor that has the file open for writing keeps its text, for every owner of the file and whatever the service may ask.
+// An editor that has the file open for writing keeps its text, for every owner of the file and whatever the service is
+// permitted to query.
 func TestOpenFileOfAnotherUser(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -179,8 +180,8 @@ func TestOpenFileOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestSavesOfAnotherUser counts the saves in place that are lost while the service writes the same file as another user:
-// none. After each save the editor looks for its mark.
+// TestSavesOfAnotherUser counts the in-place saves that are lost while the service writes the same file as another
+// user: none. After each save the editor looks for its mark.
 func TestSavesOfAnotherUser(t *testing.T) {
 	saves := campaign(t, 1000, 60)
 	if underRace {
@@ -190,7 +191,7 @@ func TestSavesOfAnotherUser(t *testing.T) {
 		what    string
 		owner   int
 		setpriv []string
-		wrote   bool // some writes go well
+		wrote   bool // some writes succeed
 	}{
 		{"the service owns the file", serviceUser, asServiceUser, true},
 		{"the editor owns the file", 0, asServiceUser, false},
@@ -249,7 +250,7 @@ func TestSavesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// saveInPlace writes over what is in a file: by cutting it first, by cutting it last, or piece by piece.
+// saveInPlace overwrites the content of a file: truncating first, truncating last, or piece by piece.
 func saveInPlace(t *testing.T, name, text string, how int) {
 	t.Helper()
 	flags := os.O_WRONLY
@@ -272,7 +273,7 @@ func saveInPlace(t *testing.T, name, text string, how int) {
 	must(t, f.Close())
 }
 
-// hasMark waits until a save is in its file, or kept beside it: a write gives back at once what it has taken.
+// hasMark waits until a save is in its file, or kept next to it: a write restores at once what it has taken.
 func hasMark(dir, name, mark string) bool {
 	for range 2000 {
 		all, _ := os.ReadFile(name)

@@ -9,27 +9,28 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// People may declare a wildcard of one project above a name of another (api/README.md, Keys), and are warned of it: mostly it
-// is a mistake. There is one warning for a wildcard, in its file, which shows one of the names below it. It is kept up after
-// each commit, in proportion to the names that the commit has changed.
+// A wildcard of one project may be declared above a name of another (api/README.md, Keys), but is reported by a
+// warning, because mostly it is a mistake. There is one warning per wildcard, in its file, which shows one of the names
+// below it. The warnings are updated after each commit, at a cost in proportion to the names that the commit has
+// changed.
 
-// An overlap is what there is to say about a wildcard.
+// An overlap is the warning about a wildcard.
 type overlap struct {
 	path  string // of the file that declares the wildcard
-	lower claim  // the name that the warning shows
+	lower claim  // the name shown by the warning
 	diag  hclfile.Diagnostic
 }
 
-// An overlapLook goes through the names that a commit has changed.
+// An overlapLook updates the warnings for the names that a commit has changed.
 type overlapLook struct {
 	s       *Source
-	stale   map[string]bool // wildcards below which to look anew
-	touched map[string]bool // files that have got or lost such a warning
-	path    string          // of the file that was decoded last, for positions
+	stale   map[string]bool // wildcards to check again
+	touched map[string]bool // files that gained or lost such a warning
+	path    string          // path of the last decoded file, for positions
 	decoded *hclfile.Result
 }
 
-// goneNames lists the domains that files declare until the commit, where it changes what they claim.
+// goneNames lists the domains that files have until the commit, if it changes their claims.
 func (s *Source) goneNames(m *commitment) (names []string) {
 	if len(s.overlaps) == 0 {
 		return nil
@@ -50,7 +51,7 @@ func (s *Source) goneNames(m *commitment) (names []string) {
 	return names
 }
 
-// noteOverlaps brings the warnings in step with a commit that table and Sink have. gone is what goneNames listed before it.
+// noteOverlaps updates the warnings after a commit to table and Sink. gone is the result of goneNames before it.
 func (s *Source) noteOverlaps(m *commitment, gone []string) {
 	l := overlapLook{s: s, stale: map[string]bool{}, touched: map[string]bool{}}
 	for i, c := range m.of {
@@ -74,10 +75,10 @@ func (s *Source) noteOverlaps(m *commitment, gone []string) {
 	l.mark()
 }
 
-// file looks at a file that the commit has changed.
+// file checks a file that the commit has changed.
 func (l *overlapLook) file(c *candidate) {
 	s := l.s
-	// A row that comes from the Sink has no hash where the file had warnings, which are to be found again.
+	// A row from the Sink has no hash if the file had warnings, which must be found again.
 	anew := c.prev == nil || s.redecode || c.prev.stamp.Hash == [32]byte{}
 	if !anew && s.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
 		return
@@ -97,12 +98,12 @@ func (l *overlapLook) file(c *candidate) {
 			l.above(c, ref)
 		}
 		if _, known := s.overlaps[ref.Name]; known || isNew && strings.HasPrefix(ref.Name, "*.") {
-			l.stale[ref.Name] = true // of a known one the line may be another
+			l.stale[ref.Name] = true // the line of a known name may have changed
 		}
 	}
 }
 
-// above looks at the wildcards above a name that a file declares.
+// above checks the wildcards above a name that a file declares.
 func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
 	s := l.s
 	for wildcard := range wildcardsAbove(ref.Name) {
@@ -113,7 +114,7 @@ func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
 		o, known := s.overlaps[wildcard]
 		switch {
 		case known && o.lower == domainClaim(ref.Name):
-			l.stale[wildcard] = true // the project may be another one, or have another slug
+			l.stale[wildcard] = true // it may have another project or slug now
 		case known, owner.path == c.path && c.counts.projects == 1:
 		default:
 			if upper, err := s.o.Sink.DomainNamed(wildcard); err == nil && upper.ProjectID != ref.ProjectID {
@@ -123,7 +124,7 @@ func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
 	}
 }
 
-// lookBelow looks for a name of another project below a wildcard.
+// lookBelow searches below a wildcard for a name of another project.
 func (l *overlapLook) lookBelow(wildcard string) {
 	upper, err := l.s.o.Sink.DomainNamed(wildcard)
 	if err == nil {
@@ -143,7 +144,7 @@ func (l *overlapLook) lookBelow(wildcard string) {
 	l.forget(wildcard)
 }
 
-// forget takes a warning back.
+// forget removes a warning.
 func (l *overlapLook) forget(wildcard string) {
 	if o, known := l.s.overlaps[wildcard]; known {
 		delete(l.s.overlaps, wildcard)
@@ -154,7 +155,7 @@ func (l *overlapLook) forget(wildcard string) {
 	}
 }
 
-// warn notes that a wildcard lies above a name of another project.
+// warn records that a wildcard is above a name of another project.
 func (l *overlapLook) warn(upper *catalog.Domain, lower string, project int64) {
 	s := l.s
 	at, there := s.table.owner(domainClaim(upper.Name)), s.table.owner(domainClaim(lower))
@@ -181,15 +182,15 @@ func (l *overlapLook) warn(upper *catalog.Domain, lower string, project int64) {
 	}
 }
 
-// overlapWarning is the warning in the file of the wildcard.
+// overlapWarning makes the warning in the wildcard's file.
 func overlapWarning(in *hclfile.Result, upper *catalog.Domain, lower, slug, file string) hclfile.Diagnostic {
 	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: upper.Name, ProjectID: upper.ProjectID}, hclfile.Warning,
 		fmt.Sprintf("wildcard %q lies above %q of project %q, in %s", upper.Name, lower, slug, file),
 		"the longer name answers for its own project; if that is not meant, take one of the two out")
 }
 
-// mark notes in the Sink which files have warnings, so that the next start reads them again and has the warnings, too. Where
-// that fails, the next start lacks a warning, and the commit is none the worse.
+// mark records in the Sink which files have warnings, so that the next start reads them again and restores the
+// warnings. If it fails, the next start lacks a warning; the commit is not affected.
 func (l *overlapLook) mark() {
 	var change catalog.Change
 	l.s.known.Lock()
@@ -209,7 +210,7 @@ func (l *overlapLook) mark() {
 	}
 }
 
-// warnOfOverlaps is what noteOverlaps does, for files of which all are at hand.
+// warnOfOverlaps does the work of noteOverlaps when all files are known.
 func warnOfOverlaps(files []CheckedFile) (ds hclfile.Diagnostics) {
 	type declared struct {
 		file   *CheckedFile

@@ -14,7 +14,7 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// warnings are those among problems, as "file:line: summary".
+// warnings returns the warnings among problems, as "file:line: summary".
 func warnings(dir string, problems hclfile.Diagnostics) (out []string) {
 	for _, d := range problems {
 		if d.Severity == hclfile.Warning {
@@ -34,8 +34,8 @@ func checkedWarnings(t *testing.T, dir string) []string {
 	return warnings(dir, c.Problems)
 }
 
-// TestOverlapsAreWarnedOf: validate and /status name a wildcard above a name of another project, with file and line, also
-// after the other side has come or gone, and after a restart.
+// TestOverlapsAreWarnedOf: validate and /status name a wildcard above another project's name, with file and line, also
+// after the other side was added or removed, and after a restart.
 func TestOverlapsAreWarnedOf(t *testing.T) {
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "acme.hcl"), project("acme", "acme.example", "*.acme.example", "shop.acme.example"))
@@ -74,7 +74,7 @@ func TestOverlapsAreWarnedOf(t *testing.T) {
 	replace(t, filepath.Join(dir, "new.hcl"), strings.Replace(project("new", "new.example"), "{\n", "{\n"+uuid, 1))
 	expect(warned)
 
-	// The name goes, and with it the warning, also after a restart.
+	// The name is removed, and with it the warning, also after a restart.
 	replace(t, filepath.Join(dir, "other.hcl"), project("other", "other.example"))
 	expect()
 	restart()
@@ -100,7 +100,7 @@ func TestOverlapsAreWarnedOf(t *testing.T) {
 	expect()
 }
 
-// TestPublicSuffixesAreWarnedOf: of those of the list, not of single labels of a network.
+// TestPublicSuffixesAreWarnedOf: for suffixes of the list, not for single labels of a network.
 func TestPublicSuffixesAreWarnedOf(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), project("a", "com", "*.co.uk", "github.io", "localhost", "*.internal", "acme.com", "*.acme.com"))
@@ -127,8 +127,8 @@ func TestExampleHasNoWarnings(t *testing.T) {
 
 var warnedWildcard = regexp.MustCompile(`^(\S+:\d+): wildcard ("\S+")`)
 
-// TestOverlapsAgree changes files at random, and restarts at times: /status always warns of the wildcards of which validate
-// does, at the same lines.
+// TestOverlapsAgree changes files at random, and restarts at times: /status always warns of the same wildcards as
+// validate, at the same lines.
 func TestOverlapsAgree(t *testing.T) {
 	t.Parallel()
 	steps := campaign(t, 80, 80)

@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// label matches a domain's label however it is written.
+// label matches a domain's label in any spelling.
 func label(domain string) string {
 	return `"(?i:` + strings.Replace(regexp.QuoteMeta(domain), `xn--bcher-kva\.`, `(xn--bcher-kva|bücher)\.`, 1) + `)\.?"`
 }
@@ -66,7 +66,7 @@ func (w *world) check(u *deed, before, after map[string]string) {
 	}
 }
 
-// noBlanks is a text without what the formatter changes.
+// noBlanks removes what the formatter changes from a text.
 func noBlanks(text string) string { return strings.NewReplacer(" ", "", "\t", "").Replace(text) }
 
 func formatted(text string) bool {
@@ -79,7 +79,7 @@ func there(files map[string]string, name string) bool {
 	return ok
 }
 
-// lostComments compares the comments, of which an update keeps all.
+// lostComments compares the comments; an update keeps all.
 func lostComments(old, now string) string {
 	a, b := comment.FindAllString(old, -1), comment.FindAllString(now, -1)
 	slices.Sort(a)
@@ -90,8 +90,8 @@ func lostComments(old, now string) string {
 	return ""
 }
 
-// badRemoval says what is wrong with a removal: what goes is the block, the comments directly above it and behind it,
-// and blank lines, all in one piece from the beginning of a line.
+// badRemoval returns what is wrong with a removal: it may remove the block, the comments directly above it and behind
+// it, and blank lines, in one piece from the beginning of a line.
 func badRemoval(old, now, block string) string {
 	size := len(old) - len(now)
 	most := 0
@@ -119,9 +119,9 @@ func badRemoval(old, now, block string) string {
 	return fmt.Sprintf("what went is not the block and its comments: %q", gone)
 }
 
-// strangeLines finds a line that changed or went without reason: all lines but those that hold one of the words, or belong
-// to the heredoc of one, are there in their order. No blank lines come but one before a new block, and none go but one
-// with an attribute.
+// strangeLines finds a line that changed or was removed without reason: all lines except those that contain one of the
+// words, or belong to the heredoc of one, must be there in order. No blank lines are added except one before a new
+// block, and none removed except one with an attribute.
 func strangeLines(old, now string, words []string) string {
 	reason := regexp.MustCompile(strings.Join(words, "|"))
 	text := slices.ContainsFunc(words, func(word string) bool { // or an attribute that may go
@@ -156,7 +156,7 @@ func strangeLines(old, now string, words []string) string {
 
 var heredoc = regexp.MustCompile(`= *\(?(trimsuffix\()?<<-?(\w+)\r?\n$`)
 
-// heredocHead is the line on which the heredoc begins that line i belongs to, or i.
+// heredocHead returns the line on which the heredoc of line i begins, or i.
 func heredocHead(lines []string, i int) int {
 	for head := 0; head < len(lines); head++ {
 		m := heredoc.FindStringSubmatch(lines[head])
@@ -178,7 +178,7 @@ func heredocHead(lines []string, i int) int {
 	return i
 }
 
-// says compares what the store serves with what the write asked for.
+// says compares the store's content with the request of the write.
 func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 	id := want.Project.ID
 	p, err := w.resolver.ProjectByID(id)
@@ -218,7 +218,7 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 
 var times = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
 
-// compareFresh holds what the store says against what a fresh node makes of the files.
+// compareFresh compares the store with what a fresh node reads from the files.
 func (w *world) compareFresh() {
 	fresh, _, end := w.load(false)
 	defer end()
@@ -251,7 +251,7 @@ func (w *world) all(r *resolver.Resolver) string {
 	return times.ReplaceAllString(string(b), "")
 }
 
-// appendMail tells of a project's SMTP config and templates.
+// appendMail appends a project's SMTP config and templates.
 func (w *world) appendMail(b []byte, id int64, smtp *catalog.SMTPConfig, templates []catalog.Template) []byte {
 	if smtp != nil {
 		b = resolver.AppendSMTPConfig(b, id, smtp)

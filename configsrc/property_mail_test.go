@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// changeSMTP makes, changes or takes away an SMTP config, as the API does.
+// changeSMTP creates, changes or removes an SMTP config, as the API does.
 func (w *world) changeSMTP(p *catalog.ProjectConfig) deed {
 	if p.SMTP != nil && w.sometimes(4) {
 		p.SMTP = nil
@@ -40,7 +40,7 @@ func (w *world) changeSMTP(p *catalog.ProjectConfig) deed {
 	return u
 }
 
-// changeTemplate makes, changes or takes away a template, as the API does.
+// changeTemplate creates, changes or removes a template, as the API does.
 func (w *world) changeTemplate(p *catalog.ProjectConfig) deed {
 	code := w.pick("T", "WELCOME", "a.b-c_9")
 	at := slices.IndexFunc(p.Templates, func(t catalog.Template) bool { return t.Code == code })

@@ -28,14 +28,14 @@ var (
 	propertyEdits = flag.Int("property.edits", 0, "edits that TestRandomWrites makes; 0: 50,000 in CI, else 500; 500 under the race detector")
 )
 
-// editsPerWorld is how many edits go into one folder before the next is begun.
+// editsPerWorld is the number of edits in one folder.
 const editsPerWorld = 250
 
-// TestRandomWrites is the promise of configsrc/README.md, Write-back, by the number: random writes of projects, domains, settings, SMTP configs
-// and templates in folders that many hands have written, through a Source with real files and a real store. After each write every comment
-// that did not stand with what was removed is there, the lines that are not concerned are the same bytes, other files
-// are untouched, and the store says what was asked for; every hundred writes, and at the end of a folder, a fresh load says
-// what the store says.
+// TestRandomWrites tests the promise of configsrc/README.md, Write-back: random writes of projects, domains, settings,
+// SMTP configs and templates in folders written by many hands, through a Source with real files and a real store. After
+// each write every comment outside the removed parts is there, unrelated lines have the same bytes, other files are
+// untouched, and the store has the requested content; every hundred writes, and at the end of a folder, a fresh load
+// equals the store.
 //
 // A failure names the seed of its folder: go test -run TestRandomWrites -property.seed=… -property.edits=250.
 func TestRandomWrites(t *testing.T) {
@@ -70,7 +70,7 @@ func TestRandomWrites(t *testing.T) {
 	t.Logf("%d edits in %d folders, seed %d, %v", made.Load(), worlds, first, time.Since(start).Round(time.Millisecond))
 }
 
-// A world is a folder that is written to.
+// A world is a folder with writes.
 type world struct {
 	hands
 	t        *testing.T
@@ -79,10 +79,10 @@ type world struct {
 	dir      string
 	source   *configsrc.Source
 	resolver *resolver.Resolver
-	uuids    []catalog.UUID // of the projects, in an order that the seed gives
+	uuids    []catalog.UUID // of the projects, in seed order
 }
 
-// stop is what ends a world early.
+// stop ends a world early.
 type stop struct{}
 
 func editWorld(t *testing.T, seed uint64, edits int) int {
@@ -109,7 +109,7 @@ func editWorld(t *testing.T, seed uint64, edits int) int {
 		switch {
 		case w.edits%100 == 99:
 			w.compareFresh()
-		case len(w.uuids) < 3: // somebody else adds a file
+		case len(w.uuids) < 3: // a person adds a file
 			w.save()
 			if err := w.source.Reload(context.Background()); err != nil {
 				w.fail("reload", "%v", err)
@@ -183,7 +183,7 @@ func (w *world) load(run bool) (*resolver.Resolver, *configsrc.Source, func()) {
 	}
 }
 
-// adopt takes up the projects that are new.
+// adopt adds new projects to the world.
 func (w *world) adopt() {
 	err := w.resolver.EachProject(func(p *catalog.Project) bool {
 		if !slices.Contains(w.uuids, p.UUID) {
@@ -213,14 +213,14 @@ func (w *world) tree() map[string]string {
 	return all
 }
 
-// A deed is one edit with what it may touch.
+// A deed is one edit and what it may touch.
 type deed struct {
 	what    string
-	words   []string // a line that changes or goes holds one of them, or stands in a value that does
-	removed string   // the block that goes, with its label as a person may have written it
+	words   []string // a changed or removed line contains one of them, or is in a value that does
+	removed string   // the removed block, with its label in a person's spelling
 }
 
-// edit makes one random write and holds the folder and the store against it. It reports whether the write was made.
+// edit makes one random write and checks the folder and the store. It reports whether the write was made.
 func (w *world) edit() bool {
 	before := w.tree()
 	var u deed
@@ -340,7 +340,7 @@ func (w *world) change(p *catalog.ProjectConfig) deed {
 		a := &p.Auth
 		if w.sometimes(2) {
 			a.RegistrationMode, u.words = w.pick(catalog.RegistrationModes...), append(u.words, "registration_mode")
-			if w.sometimes(2) { // as the API does where the body does not name them
+			if w.sometimes(2) { // as the API does if the body does not name them
 				a.ApprovalRequired = a.RegistrationMode == catalog.RegistrationApprovalRequired
 				a.InviteOnly = a.RegistrationMode == catalog.RegistrationInviteOnly
 				u.words = append(u.words, "approval_required", "invite_only")

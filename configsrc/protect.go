@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// ownMail gives want an SMTP config and templates that a change may write into.
+// ownMail gives want an SMTP config and templates that a change may modify.
 func ownMail(want *catalog.ProjectConfig) {
 	if want.SMTP != nil {
 		smtp := *want.SMTP
@@ -20,9 +20,9 @@ func ownMail(want *catalog.ProjectConfig) {
 	want.Templates = slices.Clone(want.Templates)
 }
 
-// protect turns a new password, which a change hands over in clear text, into what may stand in the file. One that says
-// the same as the file does leaves it alone. What a person has written as an expression stays: a different password, or
-// none, is FIELD_IS_EXPRESSION there (configsrc/README.md, Write-back).
+// protect turns a new password, which a change passes in clear text, into its form in the file. An unchanged password
+// is left alone. An expression written by a person stays: a different password, or none, is FIELD_IS_EXPRESSION there
+// (configsrc/README.md, Write-back).
 func (s *Source) protect(e *edit, have, want *catalog.ProjectConfig) error {
 	var old catalog.Secret
 	if have.SMTP != nil {
@@ -63,12 +63,12 @@ func (s *Source) protect(e *edit, have, want *catalog.ProjectConfig) error {
 	return nil
 }
 
-// written reports a secret that stands elsewhere: a person's expression, which the API does not overwrite.
+// written reports whether a secret is a person's expression, which the API does not overwrite.
 func written(s catalog.Secret) bool {
 	return s.Source == catalog.SecretEnv || s.Source == catalog.SecretFile
 }
 
-// says reports whether a secret is known to come to plain.
+// says reports whether a secret is known to open to plain.
 func (s *Source) says(secret catalog.Secret, context, plain string) bool {
 	if secret.Source == catalog.SecretPlain {
 		return secret.Ref == plain
@@ -88,7 +88,8 @@ func (s *Source) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.
 	return err
 }
 
-// normalMail gives the texts of the mail blocks the form in which a file gives them back. Bodies keep their line ends.
+// normalMail brings the texts of the mail blocks into the form in which a file returns them. Bodies keep their line
+// ends.
 func (e *edit) normalMail(want *catalog.ProjectConfig) {
 	if c := want.SMTP; c != nil {
 		for _, text := range []*string{&c.Host, &c.Username, &c.FromEmail, &c.FromName, &c.ReplyTo} {
@@ -104,7 +105,7 @@ func (e *edit) normalMail(want *catalog.ProjectConfig) {
 	}
 }
 
-// normalBody leaves the letters of a body that stands in a file of its own as they are: nothing reads those as HCL.
+// normalBody leaves a body in a file of its own unchanged: it is not parsed as HCL.
 func (e *edit) normalBody(text, slug, code, attr string) string {
 	if e.draft.BodyFile(slug, code, attr) != "" {
 		return strings.ToValidUTF8(text, "\ufffd")

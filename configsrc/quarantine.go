@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// noteQuarantined keeps a file's new content out; its last good state stays in the Sink. The log tells of it once, not with
+// noteQuarantined keeps a file's new content out; its last good state stays in the Sink. It is logged once, not with
 // every look.
 func (s *Source) noteQuarantined(c *candidate) {
 	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
@@ -34,14 +34,14 @@ func (s *Source) noteQuarantined(c *candidate) {
 	}
 }
 
-// unquarantine forgets a file that is as it was accepted again, or gone without ever having been.
+// unquarantine forgets a file that is back in its accepted state, or gone without ever being accepted.
 func (s *Source) unquarantine(path string) {
 	s.known.Lock()
 	defer s.known.Unlock()
 	delete(s.quarantine, path)
 }
 
-// accept notes that a file came in, with its warnings.
+// accept records an accepted file, with its warnings.
 func (s *Source) accept(c *candidate) {
 	if s.quarantine[c.path] != nil && s.quarantine[c.path].diags.HasErrors() {
 		s.o.Logger.Info("config file is good again", "file", s.display(c.path))
@@ -73,7 +73,7 @@ func sameDiagnostics(a, b hclfile.Diagnostics) bool {
 	return true
 }
 
-// problems lists what is wrong now, files in order, at most max (the count says how many there are).
+// problems lists the present problems, by file, at most max (the counts include all).
 func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int) {
 	ds = hclfile.Diagnostics{} // [] in JSON, not null
 	for _, of := range []map[string]hclfile.Diagnostics{s.badDiagnostics(), s.warnings, s.unknownDiagnostics(), {"": s.o.Problems}} {
@@ -107,8 +107,8 @@ func (s *Source) badDiagnostics() map[string]hclfile.Diagnostics {
 	return m
 }
 
-// forgetAbsent drops quarantined files that were never accepted and are not there any more. Quarantined files that are
-// there always are in todo.
+// forgetAbsent drops quarantined files that were never accepted and no longer exist. Existing quarantined files are
+// always in todo.
 func (s *Source) forgetAbsent(todo []entry) {
 	there := make(map[string]bool, len(s.quarantine))
 	for i := range todo {
@@ -123,11 +123,11 @@ func (s *Source) forgetAbsent(todo []entry) {
 	}
 }
 
-// manyQuarantined is how many quarantined files are tried again with every event; more than that wait for the sweep.
+// manyQuarantined is how many quarantined files are retried with every event; beyond it they wait for the sweep.
 const manyQuarantined = 200
 
-// lastGood takes up what a quarantined file declared last, where the Sink does not have it in the form that it needs:
-// after a change of the decoder, or while a lost store is filled anew. What others claim meanwhile is theirs.
+// lastGood restores what a quarantined file declared last, if the Sink does not have it in the needed form: after a
+// change of the decoder, or while a lost store is rebuilt. Claims that others took in between stay theirs.
 func (s *Source) lastGood(c *candidate) *candidate {
 	if c.prev != nil && !s.redecode {
 		return nil

@@ -2,6 +2,6 @@
 
 package configsrc_test
 
-// underRace: the race detector makes parser and store twenty times slower, so few random writes are made with it; CI makes
+// underRace: the race detector makes parser and store twenty times slower, so few random writes run with it; CI runs
 // them all without.
 const underRace = true

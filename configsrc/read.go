@@ -16,8 +16,8 @@ const maxBodyFileBytes = 1 << 20
 
 var errKeepsChanging = errors.New("keeps changing while it is read")
 
-// readNamed is read for a file that file() or ca_file names. No list has told what it is, so it is looked at before it is
-// opened: to open a device may do something, and to open a FIFO lets its writer go on.
+// readNamed is read for a file that file() or ca_file names. No listing has checked its type, so it does before
+// opening: opening a device may have an effect, and opening a FIFO unblocks its writer.
 func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
 	if err := t.open(); err != nil {
 		return nil, catalog.Stamp{}, err
@@ -32,8 +32,8 @@ func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) 
 	return t.read(at, limit)
 }
 
-// read returns a file's bytes and the stamp that belongs to them: when size, time or inode move while it is read, it is
-// read again. A file that does not hold still for five tries is an error, and so a matter of the next look.
+// read returns a file's bytes and their stamp. If size, time or inode change during the read, it reads again. A file
+// that changes during all five tries is an error, and the next look tries again.
 func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
 	if err := t.open(); err != nil {
 		return nil, catalog.Stamp{}, err
@@ -48,7 +48,7 @@ func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
 }
 
 func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, moved bool, err error) {
-	// Without O_NONBLOCK a FIFO put in the file's place would block the open for ever.
+	// Without O_NONBLOCK a FIFO in the file's place would block the open for ever.
 	var f *os.File
 	err = t.follow(at, func(name string) (err error) {
 		f, err = t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -80,20 +80,20 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 	return b, stamp, !statOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size, nil
 }
 
-// stampOf is the stamp of a file that is like this and has these bytes.
+// stampOf returns the stamp of a file with this info and content.
 func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
 	s := statOf(info)
 	s.Hash = digest(content)
 	return s
 }
 
-// statOf is a stamp without the hash.
+// statOf returns a stamp without the hash.
 func statOf(info fs.FileInfo) catalog.Stamp {
 	return catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Changed: changed(info), Inode: inode(info)}
 }
 
-// renamed is the stamp of a file that has got the name at after it was read: to give it one changes the inode. Where the file
-// is not the same in all else, the stamp is left as it is, and a look finds the difference.
+// renamed returns the stamp of a file that was renamed to at after it was read: renaming changes the inode's ctime. If
+// the file differs in anything else, the stamp is returned unchanged, and a look finds the difference.
 func renamed(s catalog.Stamp, at string) catalog.Stamp {
 	info, err := os.Lstat(at)
 	if err != nil {
@@ -106,7 +106,7 @@ func renamed(s catalog.Stamp, at string) catalog.Stamp {
 	return now
 }
 
-// readAll is io.ReadAll into a buffer that was made large enough.
+// readAll is io.ReadAll into a buffer that is large enough.
 func readAll(r io.Reader, b []byte) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {

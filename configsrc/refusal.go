@@ -9,12 +9,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// What a caller is told of a write that is refused (api/README.md, Errors). Files are named relative to the config folder,
-// since an answer must not tell where that is on the machine. A key that is limited to projects is not told what the files
-// say beyond its own: neither who has a name that is taken, nor what is wrong in a line of a file, which may be another
-// project's.
+// The errors of refused writes (api/README.md, Errors). Files are named relative to the config folder, because an
+// answer must not reveal where that is on the machine. A key that is limited to projects does not learn what the files
+// contain beyond its own projects: neither the owner of a taken name, nor what is wrong in a line of a file, which may
+// be another project's.
 
-// conflictWith is the CONFLICT about something that is declared elsewhere. text says where.
+// conflictWith makes the CONFLICT with something that is declared elsewhere. text says where.
 func conflictWith(covers Coverage, what, text string) *catalog.Error {
 	if covers != nil {
 		text = "this " + what + " is taken"
@@ -24,7 +24,7 @@ func conflictWith(covers Coverage, what, text string) *catalog.Error {
 	return e
 }
 
-// clash is the CONFLICT of an edit with another project of the same file, nil where there is none.
+// clash returns the CONFLICT of an edit with another project of the same file, nil if there is none.
 func (e *edit) clash() error {
 	if e.want == nil {
 		return nil
@@ -55,7 +55,7 @@ func (e *edit) clash() error {
 	return conflict
 }
 
-// invalidFile says that a file has to be repaired before it can be written to.
+// invalidFile says that a file has to be repaired before it can be written.
 func (s *Source) invalidFile(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file is invalid; repair it first"}
 	for _, d := range ds {
@@ -70,8 +70,8 @@ func (s *Source) invalidFile(ds hclfile.Diagnostics, covers Coverage) *catalog.E
 	return e
 }
 
-// wouldBreak says that no file can hold what was asked for, such as a text that is too large for it. The problem is in what
-// the caller wants to write, so a limited key is told, too.
+// wouldBreak says that no file can hold the requested content, such as a text that is too large. The problem is in the
+// client's content, so a limited key learns of it, too.
 func (s *Source) wouldBreak(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file would be invalid with this change"}
 	for _, d := range ds {
@@ -86,7 +86,7 @@ func (s *Source) wouldBreak(ds hclfile.Diagnostics, covers Coverage) *catalog.Er
 	return e
 }
 
-// position is where a diagnostic points, relative to the config folder.
+// position returns the position of a diagnostic, relative to the config folder.
 func (s *Source) position(d hclfile.Diagnostic) string {
 	if d.Start.Line == 0 { // the file as a whole
 		return s.relative(d.File)
@@ -94,7 +94,7 @@ func (s *Source) position(d hclfile.Diagnostic) string {
 	return fmt.Sprintf("%s:%d:%d", s.relative(d.File), d.Start.Line, d.Start.Column)
 }
 
-// relative takes the config folder out of the paths in a text, as display puts it there.
+// relative removes the config folder from the paths in a text, where display put it.
 func (s *Source) relative(text string) string {
 	return strings.ReplaceAll(text, filepath.Clean(s.o.Dir)+string(filepath.Separator), "")
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// The Sink commits without fsync, so after a crash it can be older than the files. For a removal that is not enough: the
-// next start would take everything that was removed before the crash for one mass removal, and the brake would hold it
-// back together with all other changes. So a note in the Sink, durable before a removal begins, lists the projects and
-// domains that are about to go, and the brake does not count these. The note goes once the removal is durable, too, which
-// for an API write is before its answer. A change that removes nothing needs no note and no fsync.
+// The Sink commits without fsync, so after a crash it can be older than the files. For a removal that is a problem: the
+// next start would see everything removed before the crash as one mass removal, and the brake would hold it back
+// together with all other changes. So a note in the Sink, durable before a removal begins, lists the projects and
+// domains to be removed, and the brake does not count them. The note is deleted once the removal is durable, which for
+// an API write is before its answer. A change without removals needs no note and no fsync.
 
-// removed lists the projects and domains that an update takes away.
+// removed lists the projects and domains that an update removes.
 func (u *update) removed() []claim {
 	stay := u.c.claims[:u.c.counts.projects+u.c.counts.domains]
 	if slices.Equal(u.counted, stay) { // nearly always
@@ -21,7 +21,7 @@ func (u *update) removed() []claim {
 	return slices.DeleteFunc(slices.Clone(u.counted), func(c claim) bool { return set[c] })
 }
 
-// noteRound notes what a round of API writes is about to remove, and returns the updates that may go on.
+// noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
 func (s *Source) noteRound(round []*update) []*update {
 	var removed []claim
 	removes := map[*update]bool{}
@@ -61,15 +61,15 @@ func (s *Source) noteRemovals(removed []claim) error {
 	return nil
 }
 
-// removalsDone makes the removals that were applied durable, and the note empty. Where the Sink's disk refuses, the note
-// stays until a later look.
+// removalsDone makes the applied removals durable and the note empty. If the Sink's disk refuses, the note stays until
+// a later look.
 func (s *Source) removalsDone() {
 	if len(s.removing) > 0 && s.o.Sink.NoteRemovals(nil) == nil {
 		s.removing = nil
 	}
 }
 
-// loadRemovals takes over the note of a process that was killed.
+// loadRemovals loads the note of a killed process.
 func (s *Source) loadRemovals() error {
 	note, err := s.o.Sink.Removals()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// BenchmarkWriters is one write by one of several clients, with the store on the disk: changes of a project, and removals.
+// BenchmarkWriters measures one write by one of several clients, with the store on disk: changes of a project, and
+// removals.
 func BenchmarkWriters(b *testing.B) {
 	for _, clients := range []int{1, 64} {
 		slug := func(i int) string { return fmt.Sprintf("p%06d", i) }

@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A noteSink keeps the notes of removals and refuses them if told so.
+// A noteSink keeps the notes of removals and can refuse them.
 type noteSink struct {
 	*resolver.Resolver
 	notes   [][]byte
@@ -28,8 +28,8 @@ func (s *noteSink) NoteRemovals(note []byte) error {
 	return s.Resolver.NoteRemovals(note)
 }
 
-// TestRemovalNotes: only writes that remove a project or a domain make a note, which costs an fsync; without a note nothing
-// is removed.
+// TestRemovalNotes: only writes that remove a project or a domain write a note, which costs an fsync; without a note
+// nothing is removed.
 func TestRemovalNotes(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "a.hcl"), project("acme", "a.example", "b.example"))
@@ -74,7 +74,7 @@ func TestRemovalNotes(t *testing.T) {
 	f("a removed project", 2, remove)
 }
 
-// TestRemovalsOfACrash: a note that a killed process has left counts for the first load alone.
+// TestRemovalsOfACrash: the note of a killed process counts for the first load only.
 func TestRemovalsOfACrash(t *testing.T) {
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	n := newNode(t, dir, nodeOptions{data: data, loadOnly: true})

@@ -8,9 +8,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// renames holds files in which a project seems to have got a new slug without a uuid line: it would come in as another
-// project, under other ids, and the old one would go (configsrc/README.md, Identity). Both the file with the new slug and the one
-// that loses the old are held, with the line to add.
+// renames holds files in which a project seems to have got a new slug without a uuid line: it would be accepted as
+// another project, with other ids, and the old one would be removed (configsrc/README.md, Identity). Both the file with
+// the new slug and the one that loses the old are held, with the line to add.
 func (j *judge) renames() (moved bool) {
 	lost := j.lostProjects()
 	if len(lost) == 0 {
@@ -54,7 +54,7 @@ func (j *judge) hasNewProject(c *candidate) bool {
 	return false
 }
 
-// A goneProject is one that a look takes away.
+// A goneProject is a project that a look removes.
 type goneProject struct {
 	ref     catalog.Ref
 	from    *candidate
@@ -92,7 +92,7 @@ func newGoneProjects(j *judge, lost map[*candidate][]claim) goneProjects {
 	return g
 }
 
-// match finds the gone project that p of file c most likely was: one of its domains tells, else the same file.
+// match finds the removed project that p of file c most likely was: by one of its domains, else by the file.
 func (g *goneProjects) match(c *candidate, p *catalog.ProjectConfig) *goneProject {
 	for _, d := range p.Domains {
 		if old := g.byDomain[d.Name]; old != nil && !old.matched {
@@ -109,9 +109,8 @@ func (g *goneProjects) match(c *candidate, p *catalog.ProjectConfig) *goneProjec
 	return nil
 }
 
-// nameNew gives a random uuid to each project whose block says uuid = "new", in the file, and takes the file up as it is
-// then. Where the folder cannot be written, such a project has its slug's identity until a node that can write has
-// replaced the word.
+// nameNew replaces uuid = "new" by a random uuid in each such project's file, and reads the file again. If the folder
+// is read-only, such a project has the identity of its slug until a node that can write has replaced the word.
 func (s *Source) nameNew(t *tree, candidates []*candidate) {
 	if s.o.ReadOnly {
 		return

@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A meddlingDisk has somebody do something to the files right before one step of a write, and counts the exchanges.
+// A meddlingDisk runs a function that changes the files right before one step of a write, and counts the exchanges.
 type meddlingDisk struct {
 	atomicfile.OSDisk
 	before    string
@@ -45,12 +45,12 @@ func (d *meddlingDisk) Exchange(a, b string) error {
 	return d.OSDisk.Exchange(a, b)
 }
 
-// Whatever takes the file's place in the middle of a write, the write follows it or is refused, and is no fault; what was put
-// there stays.
+// Whatever replaces the file in the middle of a write, the write follows it or is refused, without an internal error;
+// the replacement stays.
 func TestReplacedInTheMiddleOfAWrite(t *testing.T) {
 	for what, c := range map[string]struct {
 		replace func(file string) error
-		want    catalog.Code // "": the write goes well
+		want    catalog.Code // "": the write succeeds
 	}{
 		"link inside": {func(file string) error {
 			return errors.Join(os.Rename(file, file+".moved"), os.Symlink(filepath.Base(file)+".moved", file))
@@ -109,7 +109,7 @@ func code(e *catalog.Error) catalog.Code {
 	return e.Code
 }
 
-// What is being written, or has been saved since it was read, is not swapped out at all: no reader misses the save.
+// A file that is being written, or was saved since it was read, is not exchanged at all: no reader misses the save.
 func TestChangedFileIsNotSwappedOut(t *testing.T) {
 	for _, c := range []struct {
 		what string

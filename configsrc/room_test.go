@@ -35,10 +35,10 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// TestRoom: every kind of write is refused while there is too little room, and goes through as soon as there is enough.
+// TestRoom: every kind of write is refused while there is too little room, and succeeds as soon as there is enough.
 func TestRoom(t *testing.T) {
 	const large, enough = 1 << 40, 16 << 20
-	var room atomic.Pointer[atomicfile.Room] // nil: the file system does not tell
+	var room atomic.Pointer[atomicfile.Room] // nil: the file system does not report it
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
 	log := new(safeBuffer)

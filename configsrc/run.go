@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// An ask is a caller's wish that the looking goroutine fulfils.
+// An ask is a request to the goroutine that looks.
 type ask struct {
 	do   func(context.Context) error
 	done chan error
 }
 
-// Watch begins to take note of changes, for Run to answer. Called before Load, it lets none wait for the first sweep that
-// comes between Load's look at a folder and Run. Run must follow, which ends the watch.
+// Watch starts collecting events. Call it before Load: a save made while Load runs is then handled as soon as Run
+// starts. Run must follow, which ends the watch.
 func (s *Source) Watch() { s.rewatch() }
 
-// Run keeps looking until ctx is done: at what events hint at, at what needs a second look, and by the timer at
-// everything. Call it once, after Load.
+// Run looks until ctx is done: at paths named by events, at suspects, and by the timer at everything. Call it once,
+// after Load.
 func (s *Source) Run(ctx context.Context) error {
 	if s.watch == nil {
 		s.rewatch()
 	}
 	defer s.unwatch()
-	p := &pulse{hashAt: time.Now().Add(hashEvery)} // a first sweep at once: what happened between Load and the watch
+	p := &loopState{hashAt: time.Now().Add(hashEvery)} // a first sweep at once, for changes between Load and the watch
 	sweeps := make(chan swept, 2)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -49,29 +49,29 @@ func (s *Source) Run(ctx context.Context) error {
 			s.swept(ctx, p, found)
 		case <-timer.C:
 		}
-		s.beat(ctx, p, sweeps)
+		s.tick(ctx, p, sweeps)
 	}
 }
 
-// A pulse keeps the times of Run.
-type pulse struct {
-	first, last    time.Time // of the events that no look has answered yet; zero: none
+// A loopState is the state of the loop in Run.
+type loopState struct {
+	first, last    time.Time // times of unanswered events; zero: none
 	busy           bool      // git holds its lock
-	gitAt          time.Time // when that was seen
-	statAt, hashAt time.Time // of the next sweeps; while one is under way, of its beginning
-	statOn, hashOn bool      // a sweep is under way
-	underway       int       // how many are
+	gitAt          time.Time // when busy was read
+	statAt, hashAt time.Time // times of the next sweeps; during one, its beginning
+	statOn, hashOn bool      // a sweep is running
+	underway       int       // number of running sweeps
 }
 
-func (p *pulse) event(now time.Time) {
+func (p *loopState) event(now time.Time) {
 	if p.first.IsZero() {
 		p.first = now
 	}
 	p.last = now
 }
 
-// settled is when the events may be answered.
-func (p *pulse) settled() time.Time {
+// settled returns when the events may be answered.
+func (p *loopState) settled() time.Time {
 	at := p.last.Add(quiet)
 	if most := p.first.Add(quietAtMost); most.Before(at) {
 		at = most
@@ -79,8 +79,8 @@ func (p *pulse) settled() time.Time {
 	return at
 }
 
-// next is when Run has to do something without being asked.
-func (s *Source) next(p *pulse) time.Time {
+// next returns the time of the next action without a request.
+func (s *Source) next(p *loopState) time.Time {
 	at := time.Now().Add(statEvery)
 	sooner := func(x time.Time) {
 		if x.Before(at) {
@@ -106,8 +106,8 @@ func (s *Source) next(p *pulse) time.Time {
 	return at
 }
 
-// beat does what is due now.
-func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
+// tick does what is due now.
+func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) {
 	now := time.Now()
 	if !p.statOn && !now.Before(p.statAt) {
 		p.statOn, p.statAt = true, now
@@ -123,7 +123,7 @@ func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
 	second := p.first.IsZero() && len(s.suspects) > 0 && !now.Before(s.due())
 	if wait := (events || second) && now.Sub(p.last) < gitAtMost; !wait {
 		p.busy = false
-	} else if !p.busy || !now.Before(p.gitAt.Add(gitPoll)) { // while git is at work, each file of it comes by here
+	} else if !p.busy || !now.Before(p.gitAt.Add(gitPoll)) { // while git is at work, each of its files sends events
 		p.busy, p.gitAt = s.gitBusy(), now
 	}
 	if p.busy {
@@ -138,7 +138,7 @@ func (s *Source) beat(ctx context.Context, p *pulse, sweeps chan<- swept) {
 	}
 }
 
-// answerEvents looks at what the events hint at.
+// answerEvents looks at the paths that events name.
 func (s *Source) answerEvents(ctx context.Context) {
 	if s.watch == nil {
 		return
@@ -151,9 +151,9 @@ func (s *Source) answerEvents(ctx context.Context) {
 	s.lookAndLog(ctx, sc)
 }
 
-// swept looks at what a sweep found. The next one of its kind begins late enough for the two kinds to take at most a
-// hundredth of a core; in a large folder a sweep takes that time itself.
-func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
+// swept looks at what a sweep found. The next sweep of its kind begins late enough for the two kinds to take at most a
+// hundredth of a core; in a large folder one sweep takes that long by itself.
+func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
 		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
@@ -164,30 +164,30 @@ func (s *Source) swept(ctx context.Context, p *pulse, found swept) {
 		return
 	}
 	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, sweepAtMost*found.cost))
-	if !s.redecode { // else what is racy has to be decoded anew
+	if !s.redecode { // otherwise racy files must be decoded again
 		for _, f := range found.outlived {
-			f.racy.Store(false) // of the table, or of nobody
+			f.racy.Store(false) // f is in the table, or unused
 		}
 	}
 	if moved := s.watch != nil && s.watch.moved(); s.watch == nil || found.stale || moved {
 		s.rewatch()
-		found.all = found.all || found.stale || moved // with the watch goes what it has collected
+		found.all = found.all || found.stale || moved // rewatch drops the collected events
 	}
 	if ctx.Err() == nil {
-		found.paths = append(found.paths, s.clearStrays(found.temps)...)
+		found.paths = append(found.paths, s.clearLeftovers(found.temps)...)
 	}
 	if ctx.Err() == nil && !s.gitBusy() && (found.all || len(found.paths) > 0 || s.heldNow()) {
 		s.lookAndLog(ctx, found.scope)
 	}
 }
 
-// lookAndLog looks; what goes wrong is in the log and the status already.
+// lookAndLog looks; errors are already in the log and the status.
 func (s *Source) lookAndLog(ctx context.Context, sc scope) {
 	_ = s.look(ctx, sc)
 }
 
-// Reload looks at everything, contents and all, twice where that is called for, and returns when it is done: nil, ErrHeld or why it failed. Quarantined
-// files are no error, see Status. Run must be running.
+// Reload looks at everything, including contents, a second time if something is suspect, and returns nil, ErrHeld or
+// the error. Quarantined files are no error, see Status. Run must be running.
 func (s *Source) Reload(ctx context.Context) error {
 	return s.ask(ctx, func(ctx context.Context) error { return s.lookTwice(ctx, scope{all: true, hash: true}) })
 }
@@ -200,7 +200,7 @@ func (s *Source) Confirm(ctx context.Context) error {
 	})
 }
 
-// Rebuild fills a Sink that has lost all it had, from the files. Run must be running.
+// Rebuild fills a Sink that has lost its content from the files. Run must be running.
 func (s *Source) Rebuild(ctx context.Context) error {
 	return s.ask(ctx, s.rebuild)
 }

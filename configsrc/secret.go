@@ -13,22 +13,21 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// ErrNoSealKey is why a sealed secret cannot be opened on a node without the seal key.
+// ErrNoSealKey is returned for a sealed secret on a node without the seal key.
 var ErrNoSealKey = errors.New("there is no seal key here (serve --seal-key)")
 
-// Secrets turns the ways in which files give a secret into its plain value. The zero value opens env() and clear text
-// only. It is safe for concurrent use.
+// Secrets opens the secrets of files. The zero value opens env() and clear text only. It is safe for concurrent use.
 type Secrets struct {
 	Dir        string // the config folder
-	SecretsDir string // where file() may find secrets outside the config folder; "" is nowhere
+	SecretsDir string // where file() may find secrets outside the config folder; "": nowhere
 	Identities *seal.Identities
 }
 
-// maxSecretBytes bounds a secret that file() names, and a ca_file, which may be a bundle of all the CAs there are.
+// maxSecretBytes bounds a secret that file() names, and a ca_file, which may be a bundle of all CAs.
 const maxSecretBytes = 1 << 20
 
-// Open returns a secret's plain value. context is what a sealed value must have been made for, see seal.Context. Errors
-// name the source, never the value.
+// Open returns a secret's plain value. context must be the one that a sealed value was made for, see seal.Context.
+// Errors name the source, never the value.
 func (s *Secrets) Open(secret catalog.Secret, context string) (string, error) {
 	switch secret.Source {
 	case catalog.SecretPlain:
@@ -49,7 +48,7 @@ func (s *Secrets) Open(secret catalog.Secret, context string) (string, error) {
 	return "", errors.New("no secret is given")
 }
 
-// readFile looks below the config folder first. One newline at the end, which editors add, is not part of the secret.
+// readFile searches below the config folder first. One trailing newline, which editors add, is not part of the secret.
 func (s *Secrets) readFile(name string) (string, error) {
 	err := fs.ErrNotExist
 	for _, dir := range []string{s.Dir, s.SecretsDir} {
@@ -61,13 +60,13 @@ func (s *Secrets) readFile(name string) (string, error) {
 			return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			break // there is something of this name, and another file is not meant
+			break // the name exists here, so no other file is meant
 		}
 	}
 	return "", fmt.Errorf("read secret file %s: %w", name, atomicfile.Cause(err))
 }
 
-// readBelow reads a file below a folder. It opens regular files only: a FIFO would keep the opening goroutine waiting.
+// readBelow reads a file below a folder. It opens regular files only: a FIFO would block the goroutine.
 func readBelow(dir, name string) ([]byte, error) {
 	t, err := openTree(dir)
 	if err != nil {

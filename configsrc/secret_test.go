@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A file is read whole or not at all: a bundle of CAs of which the end is missing trusts some servers and not others.
+// A file is read whole or not at all: a truncated bundle of CAs would trust only some servers.
 func TestSecretsOfFiles(t *testing.T) {
 	dir, aside := t.TempDir(), t.TempDir()
 	put := func(dir, name, text string) {

@@ -10,8 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestRewrittenAgainAndAgain has a program write a file and cut it to nothing again, every 20 ms, while another file of the
-// folder is saved. Nearly all looks see it empty; the project answers at every moment.
+// TestRewrittenAgainAndAgain has a program write and truncate a file every 20 ms, while another file of the folder is
+// saved. Nearly all looks see it empty; the project answers at every moment.
 func TestRewrittenAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,13 +55,13 @@ func TestRewrittenAgainAndAgain(t *testing.T) {
 		}
 	}
 	t.Logf("%d questions", asked)
-	// What stays empty is taken up.
+	// A file that stays empty is accepted.
 	writers.Wait()
 	write(t, file, "")
 	n.untilName("acme.example", string(catalog.CodeNotFound))
 }
 
-// A save of the same size whose time is set back, as some tools do, shows as soon as any other.
+// A save of the same size with an old mtime, as some tools make it, is found as fast as any other.
 func TestSavedWithTimeSetBack(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "acme.hcl"), named("acme", "Name 1", "acme.example"))
@@ -75,7 +75,7 @@ func TestSavedWithTimeSetBack(t *testing.T) {
 	n.untilName("acme.example", "Name 2")
 }
 
-// A file that the API has made is known by its stamp: nothing is stored when it is looked at again.
+// A file that the API has created is known by its stamp: looking at it again stores nothing.
 func TestNewFileIsAppliedOnce(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), project("acme", "acme.example"))

@@ -35,13 +35,13 @@ type nodeOptions struct {
 	data     string // "": in memory
 	readOnly bool
 	accept   bool
-	loadOnly bool // no Run
+	loadOnly bool // do not call Run
 	disk     atomicfile.Disk
-	resolver *resolver.Resolver // somebody else's, who closes it; nil: one of its own
+	resolver *resolver.Resolver // shared, closed by its owner; nil: one of its own
 	sink     configsrc.Sink     // nil: the resolver
 }
 
-// newNode loads dir and, unless told otherwise, keeps looking until the test ends or stop is called.
+// newNode loads dir and, unless loadOnly is set, runs until the test ends or stop is called.
 func newNode(t *testing.T, dir string, o nodeOptions) *node {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -89,7 +89,7 @@ func (n *node) load() {
 	}
 }
 
-// run keeps looking.
+// run starts Run.
 func (n *node) run() {
 	n.Helper()
 	n.running.Go(func() {
@@ -116,7 +116,7 @@ func (n *node) until(what string, cond func() bool) {
 	}
 }
 
-// name is the name of the project that a domain resolves to, or the code.
+// name returns the name of the project that a domain resolves to, or the code.
 func (n *node) name(domain string) string {
 	n.Helper()
 	a, err := n.resolver.Resolve([]byte(domain), resolver.Nested)
@@ -143,7 +143,7 @@ func (n *node) untilState(state string) {
 	n.until("the state is "+state, func() bool { return n.source.Status().State == state })
 }
 
-// problem waits for a problem about file that holds text.
+// problem waits for a problem with file that contains text.
 func (n *node) problem(file, text string) {
 	n.Helper()
 	n.until(fmt.Sprintf("a problem of %s says %q", file, text), func() bool {
@@ -160,7 +160,7 @@ func named(slug, name string, domains ...string) string {
 	return strings.Replace(project(slug, domains...), `name = "`+slug+`"`, `name = "`+name+`"`, 1)
 }
 
-// replace writes a file as careful programs do.
+// replace writes a file by rename, as careful programs do.
 func replace(t *testing.T, name, content string) {
 	t.Helper()
 	temp := write(t, name+".tmp", content)
@@ -176,8 +176,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestWaysToSave goes through the ways in which editors and tools change files; each must show, and in none may the
-// project be gone or nameless for a moment.
+// TestWaysToSave goes through the ways in which editors and tools change files; each change must show, and the project
+// must never be missing or nameless.
 func TestWaysToSave(t *testing.T) {
 	ways := map[string]func(t *testing.T, name, content string){
 		"in place":    func(t *testing.T, name, content string) { write(t, name, content) },
@@ -247,7 +247,7 @@ func TestFolders(t *testing.T) {
 	write(t, filepath.Join(dir, "three/two/b.hcl"), named("b", "b4", "b.example"))
 	n.untilName("b.example", "b4")
 
-	// The config folder itself: away is held, a new one under the name comes in, and is watched.
+	// The config folder itself: its removal is held, a new folder under the name is loaded, and is watched.
 	must(t, os.Rename(dir, dir+".away"))
 	n.untilState(configsrc.StateHeld)
 	if got := n.name("a.example"); got != "a" {
@@ -301,7 +301,7 @@ func TestBodyFile(t *testing.T) {
 	write(t, filepath.Join(dir, "mail/w.html"), "one {{userName}}")
 	file := write(t, filepath.Join(dir, "a.hcl"), "template \"WELCOME\" {\n  name = \"W\"\n  subject_template = \"S\"\n  body_html = file(\"mail/w.html\")\n}\n")
 	old := time.Now().Add(-time.Hour)
-	must(t, os.Chtimes(file, old, old)) // its own stamp tells nothing
+	must(t, os.Chtimes(file, old, old)) // its own stamp shows no change
 	n := newNode(t, dir, nodeOptions{})
 	gen := n.resolver.Generation()
 	write(t, filepath.Join(dir, "mail/w.html"), "two {{userName}}")
@@ -349,7 +349,7 @@ func TestRestart(t *testing.T) {
 	generation()
 	n.stop()
 
-	// A decoder that reads the same bytes in another way takes everything up anew, the broken file from its last good bytes.
+	// A decoder that reads the same bytes differently decodes everything again, the broken file from its last good bytes.
 	r, err := resolver.Open(resolver.Options{DataDir: data})
 	must(t, err)
 	must(t, r.SetDecoderRevision(0))
@@ -386,7 +386,7 @@ func TestUnchangedIsNotParsed(t *testing.T) {
 	n := newNode(t, dir, nodeOptions{data: data, loadOnly: true})
 	gen := n.resolver.Generation()
 	n.stop()
-	// Its bytes would not load any more; they are not looked at where all that stat tells is as it was.
+	// Its bytes would not load any more; they are not read because its stat is unchanged.
 	victim := filepath.Join(dir, "p7.hcl")
 	b := []byte(strings.Replace(read(t, victim), "project", "projecT", 1))
 	f, err := os.OpenFile(victim, os.O_WRONLY, 0)

@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// within fails when f has not ended in time: it waits for the other end of a FIFO, say.
+// within fails if f has not ended in time, for instance because it waits for the other end of a FIFO.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -29,7 +29,7 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// Only regular files are opened for a secret: neither a FIFO, which nobody may ever write to, nor a device.
+// Only regular files are opened for a secret: no FIFO, which may never get a writer, and no device.
 func TestSecretOfSpecialFile(t *testing.T) {
 	dir := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
@@ -55,7 +55,7 @@ func TestSecretOfSpecialFile(t *testing.T) {
 	}
 }
 
-// A body or a ca_file that is a FIFO or a device is a problem with its place, and its writer is left waiting.
+// A body or a ca_file that is a FIFO or a device is a problem with a position, and its writer stays blocked.
 func TestBodyOfSpecialFile(t *testing.T) {
 	dir := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
@@ -100,7 +100,7 @@ func TestBodyOfSpecialFile(t *testing.T) {
 	})
 }
 
-// TestResolveWithFIFO asks for the flat form of a project whose secret is a FIFO. No answer leaves a thread behind.
+// TestResolveWithFIFO requests the flat form of a project whose secret is a FIFO. No answer leaves a thread behind.
 func TestResolveWithFIFO(t *testing.T) {
 	dir := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(dir, "secret"), 0o600))

@@ -7,8 +7,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A pathState is what a Source knows of a path below the config folder. What is served follows from the accepted content
-// alone: in every state but pathUnknown it is the content that was accepted last, also while the file on the disk is another.
+// A pathState is what a Source knows of a path below the config folder. What is served follows from the accepted
+// content alone: in every state but pathUnknown it is the content that was accepted last, also while the file on the
+// disk is another.
 //
 //	state            what it means                                  what ends it
 //	pathUnknown      no file under this path was ever accepted      a file comes in: accepted, suspect or quarantined
@@ -21,10 +22,10 @@ import (
 //	pathQuarantined  its new content has an error, by itself or     content without an error, or the error's other file
 //	                 with another file's                            changes: accepted. The file goes: suspect, then unknown
 //
-// A racy stamp is so young that a further write may leave it as it is (as in git's index), or belongs to a file that has to be
-// decoded anew: with another decoder revision, or because it gave warnings in the process before. A racy stamp
-// is trusted in one case: events name the path, and none of them is a write into the file. Such a file was put there whole,
-// under its name (scope.replaced), and a further one has another inode.
+// A racy stamp is so young that a further write may leave it as it is (as in git's index), or belongs to a file that
+// has to be decoded anew: with another decoder revision, or because it gave warnings in the process before. A racy
+// stamp is trusted in one case: events name the path, and none of them is a write into the file. Such a file was put
+// there whole, under its name (scope.replaced), and a further one has another inode.
 //
 // The brake is no state of a path: it holds a look back as a whole, and then no path moves (brake.go).
 type pathState int
@@ -37,7 +38,7 @@ const (
 	pathQuarantined
 )
 
-// stateOf tells the state of a path. A suspect may be in quarantine as well: it is a suspect as long as it waits.
+// stateOf returns the state of a path. A suspect may be in quarantine as well: it is a suspect as long as it waits.
 func (s *Source) stateOf(path string) pathState {
 	if _, suspect := s.suspects[path]; suspect {
 		return pathSuspect
@@ -54,13 +55,13 @@ func (s *Source) stateOf(path string) pathState {
 	return pathAccepted
 }
 
-// racyFor is how long after a write the file system may still give an unchanged time to a further one.
+// racyFor is how long after a write the file system may give a further write the same time.
 const racyFor = 50 * time.Millisecond
 
-// isRacy reports a stamp so young that a further write may leave it as it is.
+// isRacy reports whether a stamp is so young that a further write may not change it.
 func isRacy(s catalog.Stamp, now time.Time) bool { return now.Sub(touched(s)) < racyFor }
 
-// touched is the later of a stamp's times.
+// touched returns the later of a stamp's times.
 func touched(s catalog.Stamp) time.Time {
 	if s.Changed.After(s.ModTime) {
 		return s.Changed
@@ -75,18 +76,18 @@ type suspect struct {
 	since time.Time
 }
 
-// is reports whether a candidate is the suspect, untouched: a file that is cut and written again and again has the same
-// content at many looks, and is half-written at each of them.
+// is reports whether a candidate is the suspect, untouched: a file that is truncated and written again and again has
+// the same content at many looks, and is half-written at each of them.
 func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
 
 // secondLook is how long a suspicious state must hold.
 const secondLook = 500 * time.Millisecond
 
-// suspicious says whether a candidate must be seen twice: what is newly broken, empty, shorter by an object or gone may
-// be a file between two system calls of its writer.
+// suspicious reports whether a candidate needs a second look: a file that is newly broken, empty, shorter by an object
+// or gone may be between two system calls of its writer.
 func (s *Source) suspicious(c *candidate, now time.Time) bool {
 	if b := s.quarantine[c.path]; b != nil && b.sign == c.sign() && c.rejected {
-		return false // known to be bad
+		return false // known to be broken
 	}
 	odd := c.gone || c.rejected || c.prev != nil && c.objects < c.prev.objects
 	if !odd {
@@ -96,7 +97,7 @@ func (s *Source) suspicious(c *candidate, now time.Time) bool {
 	return !known || !first.is(c) || now.Sub(first.since) < secondLook
 }
 
-// noteSuspects remembers what waits for its second look, from when it was seen first.
+// noteSuspects records the files that wait for a second look, and when they were first seen.
 func (s *Source) noteSuspects(found *finding, now time.Time) {
 	for _, c := range found.candidates {
 		if !c.suspect {
@@ -109,18 +110,18 @@ func (s *Source) noteSuspects(found *finding, now time.Time) {
 	}
 }
 
-// A quarantined file's new content is not served; what it declared last in a good state is.
+// A quarantined file's new content is not served; its last good declaration is.
 type quarantined struct {
-	sign  string // of the state that was refused
+	sign  string // of the refused state
 	diags hclfile.Diagnostics
-	// broken are the problems of the file by itself: as long as it has this stamp and its dependencies have theirs, there is
-	// no need to parse it again. Empty where its problem is with other files, or cannot be told by a stamp.
+	// broken are the problems of the file by itself: as long as its stamp and those of its dependencies are unchanged, it
+	// need not be parsed again. Empty if the problem is with other files, or a stamp cannot show a change.
 	broken hclfile.Diagnostics
 	stamp  catalog.Stamp
 	deps   []catalog.Dep
 }
 
-// sign tells one state of a file from another.
+// sign identifies one state of a file.
 func (c *candidate) sign() string {
 	switch {
 	case c.refused != nil:
@@ -133,7 +134,7 @@ func (c *candidate) sign() string {
 	return string(c.stamp.Hash[:])
 }
 
-// due is when the oldest suspect may be looked at again.
+// due returns when the oldest suspect may be looked at again.
 func (s *Source) due() time.Time {
 	var first time.Time
 	for _, x := range s.suspects {

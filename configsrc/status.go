@@ -12,18 +12,18 @@ const (
 	StateOK       = "ok"
 	StateProblems = "problems" // some file is quarantined
 	StateHeld     = "held"     // the brake is on
-	StateFailed   = "failed"   // the last look could not be finished
+	StateFailed   = "failed"   // the last look failed
 )
 
-// maxProblems bounds the list in a Status; the counts tell all.
+// maxProblems bounds the list in a Status; the counts include all.
 const maxProblems = 1000
 
-// Status is what a Source tells about itself. It holds no secret.
+// Status is the state of a Source. It contains no secret.
 type Status struct {
 	State       string              `json:"state"`
 	Generation  uint64              `json:"generation"`
 	LastReload  time.Time           `json:"lastReload"`  // the last look that found something, or failed
-	LastSuccess time.Time           `json:"lastSuccess"` // the last look that went through
+	LastSuccess time.Time           `json:"lastSuccess"` // the last look that succeeded
 	Files       int                 `json:"files"`
 	Projects    int                 `json:"projects"`
 	Domains     int                 `json:"domains"`
@@ -33,14 +33,14 @@ type Status struct {
 	Problems    hclfile.Diagnostics `json:"problems"`
 	Held        *Held               `json:"held"`
 	Error       string              `json:"error,omitempty"`   // why the last look failed
-	Watching    bool                `json:"watching"`          // events arrive; else the timer alone looks
-	LowDisk     string              `json:"lowDisk,omitempty"` // what there is too little of for API writes
+	Watching    bool                `json:"watching"`          // events arrive; otherwise only the timer triggers looks
+	LowDisk     string              `json:"lowDisk,omitempty"` // the resource that is too low for API writes
 }
 
-// Held says what the brake holds back.
+// Held describes what the brake holds back.
 type Held struct {
 	Reason   string    `json:"reason"`
-	Projects int       `json:"projects"` // that would be removed
+	Projects int       `json:"projects"` // to be removed
 	Domains  int       `json:"domains"`
 	Since    time.Time `json:"since"`
 }
@@ -64,7 +64,7 @@ func (s *Source) setWatching(on bool) {
 	s.status.Watching = on
 }
 
-// report brings the status up to date after a look that went through.
+// report updates the status after a look that succeeded.
 func (s *Source) report(start time.Time, word string) {
 	s.noteUnknown()
 	problems, errors, warnings := s.problems(maxProblems)
@@ -93,7 +93,7 @@ func (s *Source) report(start time.Time, word string) {
 	s.notify(now)
 }
 
-// fail records a look that could not be finished; everything goes on being served.
+// fail records a look that failed; everything is still served.
 func (s *Source) fail(err error) {
 	s.mu.Lock()
 	before := s.status.Error

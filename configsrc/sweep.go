@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// A swept is what a sweep found: hints, like those of events.
+// A swept is the result of a sweep: hints, like events.
 type swept struct {
 	scope
-	read     int           // files, for their racy stamps
-	outlived []*file       // of these, have the content that was accepted, at a time when their stamps can be trusted
+	read     int           // files read because of racy stamps
+	outlived []*file       // of these: have the accepted content, and a stamp that is old enough to trust now
 	temps    []string      // temporary files
-	stale    bool          // some watch is not on the folder that is there now
+	stale    bool          // a watch is on a folder that was replaced
 	cost     time.Duration // without the pauses
 	hash     bool
 }
 
-// sweep compares the whole folder with the table by stat, and by content where a stamp is racy, and tells what is
-// not the same. It runs in a goroutine of its own, in small steps with pauses; a look judges what it finds.
+// sweep compares the whole folder with the table by stat, and by content if a stamp is racy, and returns the
+// differences. It runs in a goroutine of its own, in small steps with pauses; a look judges its findings.
 func (s *Source) sweep(ctx context.Context) (out swept) {
 	if !s.o.ReadOnly {
 		_ = s.checkRoom() // for the status; a write asks again
@@ -81,18 +81,19 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	return out
 }
 
-// hashSweep reads every known file and tells whose content is not what was accepted, though size, times and inode are.
+// hashSweep reads every known file and returns those whose content differs from the accepted one although size, times
+// and inode are equal.
 func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	out.hash = true
 	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
 	if err != nil {
-		return out // a sweep says so, too
+		return out // sweep reports it, too
 	}
 	defer t.Close()
 	s.known.RLock()
-	paths := slices.Sorted(maps.Keys(s.table.files)) // folder by folder, as they lie on the disk
+	paths := slices.Sorted(maps.Keys(s.table.files)) // folder by folder, as on the disk
 	s.known.RUnlock()
 	for _, p := range paths {
 		if ctx.Err() != nil {
@@ -106,8 +107,8 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	return out
 }
 
-// A sweepPace spreads a sweep over time: after each piece of work it rests sweepAtMost times as long, so that sweeps, which
-// never end, take no noticeable share of a core from requests.
+// A sweepPace spreads a sweep over time: after each piece of work it rests sweepAtMost times as long, so that sweeps,
+// which never end, take no noticeable share of a core from requests.
 type sweepPace struct {
 	ctx    context.Context // ends the rests
 	rests  bool
@@ -126,10 +127,10 @@ func (s *Source) newSweepPace(ctx context.Context) *sweepPace {
 	return &sweepPace{ctx: ctx, rests: s.live.Load() && len(s.table.files) > sweepWhole, began: now, piece: now}
 }
 
-// worked is the time since the beginning without the rests.
+// worked returns the time since the beginning, without the rests.
 func (p *sweepPace) worked() time.Duration { return time.Since(p.began) - p.rested }
 
-// rest ends a piece of work. A piece that took over 5 ms was kept waiting itself, so a rest is 1 s at most.
+// rest ends a piece of work. A piece of over 5 ms was itself delayed, so a rest is 1 s at most.
 func (p *sweepPace) rest() {
 	if !p.rests {
 		return
@@ -145,8 +146,8 @@ func (p *sweepPace) rest() {
 	p.rested += p.piece.Sub(ended)
 }
 
-// marks are files by their number in the table. Where a file takes the number of another meanwhile, the one may pass for
-// the other: a sweep gives hints, and the next one sees both.
+// marks is a set of files by their number in the table. If a file reuses the number of another during the sweep, they
+// may be confused: a sweep gives hints, and the next one sees both.
 type marks []uint64
 
 func (s *Source) newMarks() marks {
@@ -155,7 +156,7 @@ func (s *Source) newMarks() marks {
 	return make(marks, len(s.table.numbered)/64+1)
 }
 
-// mark leaves out what has come since: it has been looked at, or is going to be.
+// mark ignores newer files: a look has examined them, or will.
 func (m marks) mark(n uint32) {
 	if i := int(n / 64); i < len(m) {
 		m[i] |= 1 << (n % 64)
@@ -174,18 +175,18 @@ func (s *Source) knownAs(path string) *file {
 	return s.table.files[path]
 }
 
-// sameAsKnown reports whether a file is, by stat, as it was accepted.
+// sameAsKnown reports whether a file is unchanged by stat.
 func sameAsKnown(t *tree, prev *file, e entry) bool {
 	return prev != nil && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
-// racyPerSweep is how many files a sweep reads at most because their stamps are racy: few enough for it to take little
-// longer than without.
+// racyPerSweep bounds the files that a sweep reads because of racy stamps, so that it takes little longer.
 const racyPerSweep = 250
 
-// readRacy reads a file with a racy stamp, now that the stamp can be trusted, so that no look has to, which a save may have
-// to wait for: the API may have written thousands of files. It returns false if the file is not what was accepted. What is
-// still too young, or exceeds racyPerSweep, is left to the next sweep. A time in the future is never old enough.
+// readRacy reads a file with a racy stamp once the stamp is old enough to trust, so that no look has to, which could
+// delay a save: the API may have written thousands of files. It returns false if the file differs from the accepted
+// one. Stamps that are still too young, or exceed racyPerSweep, are left to the next sweep. A time in the future is
+// never old enough.
 func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
 	age := time.Since(touched(f.stamp))
 	if out.read == racyPerSweep || 0 <= age && age < racyFor {
@@ -203,8 +204,8 @@ func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
 	return true
 }
 
-// hashAsKnown reports whether a file that is as it was by stat, and what it takes text from, have the content that was
-// accepted. What stat tells is left to sweep.
+// hashAsKnown reports whether a file that is unchanged by stat, and the files it takes text from, have the accepted
+// content. Differences in stat are left to sweep.
 func (s *Source) hashAsKnown(t *tree, path string) bool {
 	e, _, ok := t.stat(path)
 	prev := s.knownAs(path)
@@ -215,7 +216,7 @@ func (s *Source) hashAsKnown(t *tree, path string) bool {
 	return err == nil && stamp.Hash == prev.stamp.Hash && depsAsKnown(t, prev.deps)
 }
 
-// watched reports whether a watch is on the folder that is there now; true when there are no watches at all.
+// watched reports whether a watch is on the present folder; true if there are no watches at all.
 func (s *Source) watched(dir string) bool {
 	s.known.RLock()
 	w := s.watch

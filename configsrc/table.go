@@ -9,8 +9,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A claim is something that only one file may declare: a slug, a domain, a uuid, an id … It is a hash, so that the claims
-// of a million objects fit into memory.
+// A claim is something that only one file may declare: a slug, a domain, a uuid, an id … It is a hash, so that the
+// claims of a million objects fit into memory.
 type claim [16]byte
 
 func claimOf(what string, parts ...string) claim {
@@ -25,7 +25,8 @@ func claimOf(what string, parts ...string) claim {
 
 func slugClaim(slug string) claim { return claimOf("slug", slug) }
 
-// Claims that make up an object's identity for the brake and for renames: a project is its uuid, a domain its name.
+// The claims that are an object's identity for the brake and for renames: for a project its uuid, for a domain its
+// name.
 func projectClaim(u catalog.UUID) claim { return claimOf("project uuid", string(u[:])) }
 func domainClaim(name string) claim     { return claimOf("domain", name) }
 
@@ -53,7 +54,7 @@ func claimsOf(refs []catalog.Ref) []claim {
 	return claims
 }
 
-// eachClaim yields what one object claims, with the word for it in a message.
+// eachClaim yields the claims of one object, with their names in messages.
 func eachClaim(r catalog.Ref, yield func(what string, c claim)) {
 	switch r.Kind {
 	case catalog.KindProject:
@@ -71,7 +72,7 @@ func eachClaim(r catalog.Ref, yield func(what string, c claim)) {
 		yield("key", claimOf("key", r.Name))
 		yield("key id", claimOf("key id", r.KeyID))
 		return
-	default: // defaults, sealing: one in all
+	default: // defaults, sealing: one in all files
 		yield(string(r.Kind)+" block", claimOf(string(r.Kind)))
 		return
 	}
@@ -81,13 +82,13 @@ func eachClaim(r catalog.Ref, yield func(what string, c claim)) {
 // A file is the table's entry for an accepted config file.
 type file struct {
 	path    string
-	number  uint32 // its place in table.numbered
+	number  uint32 // its index in table.numbered
 	stamp   catalog.Stamp
 	deps    []catalog.Dep
-	claims  []claim // as claimsOf orders them
+	claims  []claim // in the order of claimsOf
 	objects int
 	counts  counts
-	// racy: only the content tells whether the file is the accepted one, see pathState. It changes without Source.known.
+	// racy: only the content shows whether the file is the accepted one, see pathState. It changes without Source.known.
 	racy   atomic.Bool
 	warned bool   // decoding gave warnings
 	seen   uint64 // the last full look that found it
@@ -99,7 +100,7 @@ func (f *file) domains() []claim {
 	return f.claims[f.counts.projects : f.counts.projects+f.counts.domains]
 }
 
-// counts are objects by kind, for the brake and the status.
+// counts are numbers of objects by kind, for the brake and the status.
 type counts struct{ projects, domains int }
 
 func countRefs(refs []catalog.Ref) (c counts) {
@@ -114,11 +115,11 @@ func countRefs(refs []catalog.Ref) (c counts) {
 	return c
 }
 
-// A table is what has been accepted: which files, and who claims what. It mirrors the store's file table.
+// A table is the accepted state: the files, and which file has which claim. It mirrors the store's file table.
 type table struct {
 	files map[string]*file
-	// owners leads from a claim to a number, not to the file: the garbage collector need not look at what holds no
-	// pointers, and claims are nine in ten of all that it would look at.
+	// owners maps a claim to a number instead of a pointer: the garbage collector does not scan a map without pointers,
+	// and claims are nine tenths of what it would scan.
 	owners   map[claim]uint32
 	numbered []*file // by file.number; nil: free
 	free     []uint32
@@ -130,7 +131,7 @@ func newTable() *table {
 	return &table{files: map[string]*file{}, owners: map[claim]uint32{}, users: map[string]map[*file]bool{}}
 }
 
-// owner returns the file that claims c, or nil.
+// owner returns the file that has c, or nil.
 func (t *table) owner(c claim) *file {
 	if n, ok := t.owners[c]; ok {
 		return t.numbered[n]
@@ -149,7 +150,7 @@ func (t *table) number(f *file) {
 	t.numbered = append(t.numbered, f)
 }
 
-// fileOf is the entry of a row that a Sink has.
+// fileOf returns the entry for a row of the Sink.
 func fileOf(path string, row *catalog.FileRow, racy bool) *file {
 	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
 		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
@@ -162,7 +163,7 @@ func (t *table) put(f *file) {
 	path := f.path
 	old := t.files[path]
 	if old != nil && slices.Equal(old.claims, f.claims) && t.ownsAll(old) {
-		// As nearly always: what is claimed stays as it is, which saves the most.
+		// Nearly always the claims are unchanged; sharing them saves the most.
 		f.claims, f.number = old.claims, old.number
 		t.numbered[f.number] = f
 		t.unuse(old)
@@ -194,7 +195,7 @@ func (t *table) ownsAll(f *file) bool {
 	return true
 }
 
-// unuse forgets which files f takes text from.
+// unuse removes f from the users of its dependencies.
 func (t *table) unuse(f *file) {
 	for _, d := range f.deps {
 		if delete(t.users[d.Path], f); len(t.users[d.Path]) == 0 {
@@ -208,7 +209,7 @@ func (t *table) subtract(f *file) {
 	t.total.domains -= f.counts.domains
 }
 
-// drop removes a file. Claims that another file has taken over meanwhile stay with it.
+// drop removes a file. Claims that another file has taken over stay with that file.
 func (t *table) drop(path string) {
 	f := t.files[path]
 	if f == nil {
@@ -236,7 +237,7 @@ func depsUnchanged(t *tree, deps []catalog.Dep) bool {
 	return true
 }
 
-// depsAsKnown reports whether what a file takes text from has the content that was read.
+// depsAsKnown reports whether the files that a file takes text from have the content that was read.
 func depsAsKnown(t *tree, deps []catalog.Dep) bool {
 	for _, d := range deps {
 		_, stamp, err := t.readNamed(d.Path, maxBodyFileBytes)

@@ -18,23 +18,23 @@ import (
 // MaxFileBytes is the largest config file (configsrc/README.md, Language).
 const MaxFileBytes = 1 << 20
 
-// isConfigName reports whether a file name is one of config: .hcl, not hidden, not an editor's leftover.
+// isConfigName reports whether a file name is a config file's: .hcl, not hidden, not an editor's temporary file.
 func isConfigName(name string) bool {
 	return strings.HasSuffix(name, ".hcl") && !ignoredName(name)
 }
 
-// ignoredName reports names that are never config nor folders with config.
+// ignoredName reports names that are never config files or folders with config files.
 func ignoredName(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".swp") ||
 		strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
-// A tree is the config folder as one look sees it. Each look opens it again, since a link above it may have been swapped.
+// A tree is the config folder in one look. Each look opens it again, because a link above it may have been replaced.
 type tree struct {
-	dir      string
-	root     *os.Root
-	strays   []string        // temporary files that the last list has seen
-	unlisted map[string]bool // folders that it has not listed, with files in them to which links lead
+	dir       string
+	root      *os.Root
+	leftovers []string        // temporary files found by the last list
+	unlisted  map[string]bool // folders that were not listed, with files that links point to
 }
 
 func openTree(dir string) (*tree, error) {
@@ -48,7 +48,7 @@ func openTree(dir string) (*tree, error) {
 // lateTree is openTree for a caller that only reads files: the folder is opened with the first file.
 func lateTree(dir string) *tree { return &tree{dir: dir} }
 
-// open opens the folder, where that has not been done.
+// open opens the folder if it is not open.
 func (t *tree) open() (err error) {
 	if t.root == nil {
 		t.root, err = os.OpenRoot(t.dir)
@@ -56,7 +56,7 @@ func (t *tree) open() (err error) {
 	return err
 }
 
-// statFile is stat of what a path leads to, links followed.
+// statFile is stat with links followed.
 func (t *tree) statFile(at string) (info fs.FileInfo, err error) {
 	err = t.follow(at, func(name string) error {
 		info, err = t.root.Stat(name)
@@ -68,9 +68,9 @@ func (t *tree) statFile(at string) (info fs.FileInfo, err error) {
 // errLeadsOut is why a path cannot be followed.
 var errLeadsOut = errors.New("leads out of the folder; put the file itself into the folder")
 
-// follow calls f with the name of a path. An os.Root takes each absolute link for one that leads out, so where f fails for
-// that, it is called once more with the name that the path has without links. Whatever happens to the links meanwhile, the
-// os.Root keeps f inside.
+// follow calls f with the name of a path. An os.Root rejects each absolute link as leading out; if f fails for that
+// reason, follow calls it once more with the path's name without links. The os.Root keeps f inside even if links change
+// in between.
 func (t *tree) follow(at string, f func(name string) error) error {
 	name := filepath.FromSlash(at)
 	err := f(name)
@@ -86,18 +86,18 @@ func (t *tree) follow(at string, f func(name string) error) error {
 	case errors.Is(rerr, fs.ErrNotExist), errors.Is(rerr, fs.ErrPermission):
 		return rerr
 	case rerr != nil:
-		return syscall.ELOOP // links that lead to each other
+		return syscall.ELOOP // links that point to each other
 	}
 	if name, rerr = filepath.Rel(root, real); rerr != nil || !filepath.IsLocal(name) {
 		return errLeadsOut
 	}
-	if err = f(name); escapes(err) { // a link again, since a moment ago
+	if err = f(name); escapes(err) { // a link again, created since then
 		return errLeadsOut
 	}
 	return err
 }
 
-// escapes reports the one error of an os.Root that is not the system's.
+// escapes reports the one error of an os.Root that is not a system error.
 func escapes(err error) bool {
 	var system syscall.Errno
 	return err != nil && !errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrClosed)
@@ -109,19 +109,19 @@ func (t *tree) Close() {
 	}
 }
 
-// An entry is what stands at a path: stat data, or why it cannot be config.
+// An entry is what is at a path: stat data, or the reason why it cannot be config.
 type entry struct {
 	path string
 	stat catalog.Stamp // without the hash
 	err  error         // set: it cannot be read as a config file
-	// folder: it is a sub-folder that cannot be listed. Nothing below it must be taken for deleted.
+	// folder: it is a sub-folder that cannot be listed. Nothing below it may be treated as deleted.
 	folder bool
 }
 
-// list walks the tree and calls yield for every config file and for every sub-folder that cannot be listed, and folder,
-// if it is not nil, for every folder before it is listed, the root ("") included.
+// list walks the tree and calls yield for every config file and for every sub-folder that cannot be listed. If folder
+// is not nil, it is called for every folder before it is listed, the root ("") included.
 func (t *tree) list(folder func(dir string), yield func(entry)) error {
-	t.strays = nil
+	t.leftovers = nil
 	clear(t.unlisted)
 	return t.listBelow("", folder, yield)
 }
@@ -137,7 +137,7 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	case dir == "":
 		return fmt.Errorf("the config folder cannot be listed: %w", atomicfile.Cause(err))
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // gone since its parent was read
+		return nil // removed since its parent was read
 	default:
 		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", atomicfile.Cause(err)), folder: true})
 		return nil
@@ -149,10 +149,10 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 		switch {
 		case ignoredName(name):
 			if atomicfile.IsTemp(name) {
-				t.strays = append(t.strays, at)
+				t.leftovers = append(t.leftovers, at)
 			}
 		case isConfigName(name):
-			if info, err := in.Lstat(name); !errors.Is(err, fs.ErrNotExist) { // else it is gone since its folder was read
+			if info, err := in.Lstat(name); !errors.Is(err, fs.ErrNotExist) { // otherwise it was removed since its folder was read
 				yield(t.entryOf(at, info, err))
 			}
 		case one.IsDir():
@@ -167,8 +167,8 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	return nil
 }
 
-// readFolder reads the names in a folder at once: names that are read one by one are not those of one moment. The caller
-// closes in, which is the folder.
+// readFolder reads all names in a folder at once, so that they are from one moment. The caller closes in, which is the
+// folder.
 func (t *tree) readFolder(dir string) (in *os.Root, names []fs.DirEntry, err error) {
 	if in, err = t.root.OpenRoot(rootName(dir)); err != nil {
 		return nil, nil, err
@@ -185,7 +185,7 @@ func (t *tree) readFolder(dir string) (in *os.Root, names []fs.DirEntry, err err
 	return in, names, nil
 }
 
-// stat looks at one path. ok is false when nothing is there; isDir tells a folder that may hold config.
+// stat examines one path. ok is false when nothing is there; isDir reports a folder that may hold config.
 func (t *tree) stat(at string) (e entry, isDir, ok bool) {
 	info, err := t.root.Lstat(filepath.FromSlash(at))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -197,7 +197,7 @@ func (t *tree) stat(at string) (e entry, isDir, ok bool) {
 	return t.entryOf(at, info, err), false, true
 }
 
-// entryOf judges one directory entry. A link is followed, inside the folder only.
+// entryOf classifies one directory entry. A link is followed, inside the folder only.
 func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 	e := entry{path: at}
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -219,14 +219,14 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 	return e
 }
 
-// limit makes an error of a size that is too large.
+// limit sets an error for a file that is too large.
 func (e *entry) limit() {
 	if e.stat.Size > MaxFileBytes {
 		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its own", e.stat.Size, MaxFileBytes)
 	}
 }
 
-// noteLink notes where a link leads when that is a folder which list passes over, such as Kubernetes' ..data.
+// noteLink records the target of a link if it is a folder that list skips, such as Kubernetes' ..data.
 func (t *tree) noteLink(at string) {
 	to, err := t.root.Readlink(filepath.FromSlash(at))
 	if err != nil {
@@ -251,23 +251,23 @@ func (t *tree) noteLink(at string) {
 	}
 }
 
-// temps returns the temporary files of writes, living or cut off, that stand where the last list has been, or where
-// links lead that it has seen.
+// temps returns the temporary files of running or interrupted writes in the folders that the last list has visited, or
+// that links it has seen point to.
 func (t *tree) temps() []string {
 	for dir := range t.unlisted {
 		in, names, err := t.readFolder(dir)
 		if err != nil {
-			continue // what list said about the link says it
+			continue // list has reported the link
 		}
 		for _, one := range names {
 			if atomicfile.IsTemp(one.Name()) {
-				t.strays = append(t.strays, path.Join(dir, one.Name()))
+				t.leftovers = append(t.leftovers, path.Join(dir, one.Name()))
 			}
 		}
 		in.Close()
 	}
 	clear(t.unlisted)
-	return t.strays
+	return t.leftovers
 }
 
 func linkError(err error) error {

@@ -19,7 +19,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A dyingDisk works for so many steps and then for none any more, as the disk of a process that is killed.
+// A dyingDisk works for a number of steps and then fails all others, like the disk of a killed process.
 type dyingDisk struct {
 	atomicfile.OSDisk
 	left *atomic.Int64
@@ -62,7 +62,7 @@ func (d dyingDisk) SyncFolder(dir string) error { return d.step() }
 
 func (d dyingDisk) alive(f func() error) error {
 	if d.left.Load() < 0 {
-		return nil // step has said it
+		return nil // step has returned the error
 	}
 	return f()
 }
@@ -81,8 +81,8 @@ func (f dyingFile) Write(b []byte) (int, error) {
 	return f.TempFile.Write(b)
 }
 
-// A write that changes a config file and the files of two bodies is there whole after a crash at any step, or not at all,
-// and leaves nothing behind.
+// A write that changes a config file and the files of two bodies takes effect as a whole after a crash at any step, or
+// not at all, and leaves nothing behind.
 func TestWriteOfSeveralFilesDies(t *testing.T) {
 	const config = `project "acme" {
   name = "Acme"
@@ -154,7 +154,7 @@ func TestWriteOfSeveralFilesDies(t *testing.T) {
 	}
 }
 
-// Somebody who saves one of the files after the crash wins.
+// A person who saves one of the files after the crash wins.
 func TestSavedAfterWriteDied(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "acme.hcl"), "project \"acme\" {\n  name = \"Acme\"\n  template \"A\" {\n    name = \"old\"\n    subject_template = \"s\"\n    body_text = file(\"a.txt\")\n  }\n}\n")
@@ -222,7 +222,7 @@ func put(t *testing.T, name, text string) {
 	}
 }
 
-// folder reads all files, strays included.
+// folder reads all files, leftovers included.
 func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -9,15 +9,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// unknownSlugs are the warnings about slugs that the keys of one file name and no project has.
+// unknownSlugs are the warnings about slugs in the keys of one file that no project has.
 type unknownSlugs struct {
 	hash  [sha256.Size]byte // of the file
 	slugs []catalog.UnknownSlug
 	diags hclfile.Diagnostics
 }
 
-// noteUnknown brings those warnings up to date with what the Sink has. They are no reason to refuse a file: the project may
-// come with another branch, and the key keeps its other projects.
+// noteUnknown updates those warnings from the Sink. They are no reason to refuse a file: the project may come with
+// another branch, and the key keeps its other projects.
 func (s *Source) noteUnknown() {
 	list := s.o.Sink.UnknownSlugs()
 	if len(list) == 0 && len(s.unknown) == 0 {
@@ -36,7 +36,7 @@ func (s *Source) noteUnknown() {
 			now[path] = was
 			continue
 		}
-		src, _ := s.o.Sink.LastGood(path) // without it, the file's name has to do
+		src, _ := s.o.Sink.LastGood(path) // without it, the warning names only the file
 		r, _ := hclfile.Decode(s.display(path), src, hclfile.Options{})
 		is := &unknownSlugs{hash: hash, slugs: slugs}
 		for _, u := range slugs {
@@ -51,7 +51,7 @@ func (s *Source) noteUnknown() {
 	s.unknown = now
 }
 
-// unknownSlug warns of a slug in a key of the file r. there reports whether a project has a slug.
+// unknownSlug makes the warning about a slug in a key of the file r. there reports whether a project has a slug.
 func unknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug string) bool) hclfile.Diagnostic {
 	hint := "put the project's present slug in its place, or take it out"
 	if near := nearSlug(u.Slug, there); near != "" {
@@ -62,8 +62,8 @@ func unknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug strin
 
 const slugBytes = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-// nearSlug finds a slug that is there and differs from the given one in one character: one more, one less, another one, or
-// two neighbours swapped. It asks for each such slug, since there may be far more slugs than those.
+// nearSlug finds an existing slug that differs in one character: one more, one less, another one, or two neighbours
+// swapped. It tries each such slug, because there may be far more existing slugs.
 func nearSlug(slug string, there func(slug string) bool) string {
 	if len(slug) > catalog.MaxSlugLen {
 		return ""

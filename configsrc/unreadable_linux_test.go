@@ -11,8 +11,8 @@ import (
 	"fingerpost/configsrc"
 )
 
-// TestUnreadable loads as a user who may not read some of the folder: what was served from there stays, nothing counts
-// as deleted, and the rest goes on.
+// TestUnreadable loads as a user who may not read some of the folder: its served content stays, nothing counts as
+// deleted, and the other files are loaded.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
@@ -24,7 +24,7 @@ func TestUnreadable(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(dir, "closed"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "closed"), 0o755) })
 	if os.Geteuid() == 0 {
-		// root may list everything; the thread that does it becomes another user for the file system.
+		// root may list everything; so this thread becomes another user to the file system.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		must(t, syscall.Setfsuid(65534))

@@ -13,20 +13,20 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An update is one write: the new content of a file, and of further files that change with it, on its way to its place and
-// to the Sink. The writer makes and stages it, submit hands it to the goroutine that looks, and that goroutine puts a round
-// of updates in place: one sync of each folder and one Apply for all of them.
+// An update is one write: the new content of a file, and of further files that change with it. The writer makes and
+// stages it; submit passes it to the goroutine that looks. That goroutine puts a round of updates in place, with one
+// sync of each folder and one Apply for all of them.
 type update struct {
 	c       *candidate      // the new content, decoded; gone: the file is to be removed
-	had     map[claim]bool  // what the replaced content claims
-	counted []claim         // the projects and domains among it
+	had     map[claim]bool  // claims of the replaced content
+	counted []claim         // the projects and domains among them
 	file    atomicfile.Swap // of the file
-	removes catalog.UUID    // of the project that goes, zero for none
-	project int64           // the id of the project that is written, zero for a new one
+	removes catalog.UUID    // the project to be removed, zero for none
+	project int64           // id of the written project, zero for a new one
 	bodies  []*bodySwap     // the files that change with it
 	moves   *slugMove       // nil: the project's slug stays
-	stays   bool            // only those change
-	note    string          // of the write of several files, while it is on its way, see undo.go
+	stays   bool            // only the further files change
+	note    string          // of a running write to several files, see undo.go
 	by      Author
 	covers  Coverage
 	done    chan error
@@ -50,7 +50,7 @@ func (u *update) stage() (err error) {
 	return nil
 }
 
-// discard removes what stage wrote, or what put swapped out.
+// discard removes what stage wrote, or what put replaced.
 func (u *update) discard() {
 	if u.note != "" {
 		_ = u.file.Folder.Disk.Remove(u.note)
@@ -62,13 +62,13 @@ func (u *update) discard() {
 	u.file.Discard()
 }
 
-// submit hands an update to the goroutine that looks and waits until it is committed or refused.
+// submit passes an update to the goroutine that looks and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	u.by, _ = ctx.Value(authorKey{}).(Author)
 	u.covers = coverageOf(ctx)
 	select {
 	case s.updates <- u:
-		// The update may be committed now, whatever becomes of ctx: only its end tells.
+		// The update may be committed already, even if ctx is done: only the result on done tells.
 		err := <-u.done
 		u.discard()
 		return err
@@ -82,10 +82,10 @@ func busy(why string) error {
 	return &catalog.Error{Code: catalog.CodeUnavailable, Message: why + "; try again in a moment"}
 }
 
-// maxUpdates is how many updates one round takes at most.
+// maxUpdates bounds the updates of one round.
 const maxUpdates = 256
 
-// write commits the first update and all that wait behind it.
+// write commits the first update and all that are queued behind it.
 func (s *Source) write(first *update) {
 	waiting := []*update{first}
 	for more := true; more && len(waiting) < maxUpdates; {
@@ -113,7 +113,7 @@ func (s *Source) refuse(updates []*update, err error) {
 	}
 }
 
-// end gives the update back to its writer.
+// end returns the result to the writer.
 func (u *update) end(err error) { u.done <- err }
 
 // writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
@@ -137,7 +137,8 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		round = append(round, u)
 	}
 	round = s.noteRound(round)
-	// ---- Up to here no file has changed. place exchanges the files or puts them all back; what it returns is committed. ----
+	// ---- Up to here no file has changed. place exchanges the files or puts them all back; what it returns is committed.
+	// ----
 	if round = s.place(round, git); len(round) == 0 {
 		s.removalsDone()
 		return later
@@ -146,7 +147,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.candidates()...)
 	}
-	// The files are the truth: if the Sink refuses the change, it gets it with the next look.
+	// The files are the truth: if the Sink refuses the change, the next look applies it.
 	err := s.commitPart(found, false)
 	if err == nil {
 		s.removalsDone()
@@ -176,7 +177,7 @@ func (s *Source) admit(u *update) error {
 	j := &judge{
 		table: s.table, candidates: all, require: s.sealed,
 		row:     s.o.Sink.File,
-		display: func(path string) string { return path }, // what it says goes to the caller
+		display: func(path string) string { return path }, // the message goes to the client
 		locate:  s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
 	}
 	j.run()
@@ -209,8 +210,9 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 	return locate(t, s.display(path), path)
 }
 
-// place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git has
-// started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new ones.
+// place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
+// has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
+// ones.
 func (s *Source) place(round []*update, before gitState) []*update {
 	errs := make([]error, len(round))
 	sideBySide(len(round), func(i int) { errs[i] = s.putAll(round[i]) })
@@ -252,8 +254,8 @@ func (s *Source) place(round []*update, before gitState) []*update {
 }
 
 // putAll exchanges all files of an update: texts and key lists first, the project's file last. If one of them cannot be
-// exchanged, the others are put back. If there are several, a note that is durable before the first exchange lets the next
-// look finish the way back after a crash (atomicfile.Note).
+// exchanged, the others are put back. If there are several, a note that is durable before the first exchange lets the
+// next look finish the way back after a crash (atomicfile.Note).
 func (s *Source) putAll(u *update) (err error) {
 	defer func() {
 		if err != nil {
@@ -296,7 +298,7 @@ func (u *update) takeAllBack() {
 	if !u.stays {
 		u.file.TakeBack()
 		if len(u.bodies) > 0 {
-			_ = atomicfile.SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // what cannot be synced, nobody has been told of
+			_ = atomicfile.SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // was not acknowledged
 		}
 	}
 	u.takeBodiesBack()
@@ -308,7 +310,7 @@ func (u *update) takeBodiesBack() {
 	}
 }
 
-// swaps are the files that the update writes, in the order in which they are put.
+// swaps returns the files that the update writes, in the order in which they are put.
 func (u *update) swaps() (all []*atomicfile.Swap) {
 	for _, b := range u.bodies {
 		all = append(all, &b.file)
@@ -319,10 +321,10 @@ func (u *update) swaps() (all []*atomicfile.Swap) {
 	return all
 }
 
-// targets are the files that the update writes, links followed.
+// targets returns the files that the update writes, links resolved.
 func (u *update) targets() []string { return atomicfile.Targets(u.swaps()) }
 
-// put brings the new content into its place. This is the commit.
+// put exchanges the file. This is the commit.
 func (u *update) put() error {
 	if err := u.file.Put(); err != nil {
 		return swapFault(err)
@@ -333,13 +335,13 @@ func (u *update) put() error {
 	return nil
 }
 
-// takeBack undoes what put did, and ends the update.
+// takeBack undoes put and ends the update.
 func (s *Source) takeBack(u *update, why error) {
 	u.takeAllBack()
 	u.end(why)
 }
 
-// swapFault says what a caller may know of a Swap that was not put.
+// swapFault returns the client's error for a Swap that was not put.
 func swapFault(err error) error {
 	if fault, is := errors.AsType[*atomicfile.Fault](err); is {
 		return writeFault(fault.Step, fault.Err)
@@ -347,7 +349,7 @@ func swapFault(err error) error {
 	return err
 }
 
-// sideBySide runs f(0) … f(n-1) at the same time: they mostly wait for the disk.
+// sideBySide runs f(0) … f(n-1) concurrently: they mostly wait for the disk.
 func sideBySide(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {

@@ -17,8 +17,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// BenchmarkUpdate is one write from the call to the commit in file and store: what it takes of the processor is
-// reported beside the time, most of which is the disk's.
+// BenchmarkUpdate measures one write from the call to the commit in file and store. It also reports the CPU time,
+// because most of the time is the disk's.
 func BenchmarkUpdate(b *testing.B) {
 	project := func(slug string, domains int) string {
 		var text strings.Builder
@@ -86,7 +86,7 @@ func benchSource(b *testing.B, dir string, o resolver.Options) *configsrc.Source
 	return s
 }
 
-// cpuTime is what the process has had of the processors so far.
+// cpuTime returns the CPU time of the process so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -15,31 +15,31 @@ import (
 
 // The times of configsrc/README.md, Reload.
 const (
-	quiet       = 25 * time.Millisecond // without an event before a look
-	quietAtMost = time.Second           // from the first event, however many follow
+	quiet       = 25 * time.Millisecond // pause between the last event and the look
+	quietAtMost = time.Second           // longest wait from the first event
 	gitAtMost   = 10 * time.Second      // while git holds its index lock
 	gitPoll     = 10 * time.Millisecond
 	statEvery   = 5 * time.Second
 	hashEvery   = 60 * time.Second
-	manyPaths   = 4096 // more changed paths than that: list the folder instead
+	manyPaths   = 4096 // from that many changed paths on: list the folder instead
 	sweepAtMost = 200  // the sweeps of a kind may take this fraction of a core: 1/200, the two kinds 1/100
 )
 
-// A watch collects what file system events hint at, so that none is lost while a look is under way.
+// A watch collects file system events, so that none is lost during a look.
 type watch struct {
 	dir    string // as given
 	notify *fsnotify.Watcher
-	ready  chan struct{} // has room for one: something was collected
+	ready  chan struct{} // capacity 1: something was collected
 	done   chan struct{}
 
-	mu      sync.Mutex        // guards what follows
+	mu      sync.Mutex        // guards the fields below
 	folders map[string]uint64 // watched → inode
-	paths   map[string]bool   // whether somebody has written into what is there
+	paths   map[string]bool   // value: whether there was a write into the file
 	all     bool              // look at everything
-	stale   bool              // watches may be gone: start anew
+	stale   bool              // watches may be gone: rebuild them
 }
 
-// newWatch starts to collect. The caller adds folders as its looks find them.
+// newWatch starts collecting. The caller adds folders as its looks find them.
 func newWatch(dir string) (*watch, error) {
 	n, err := fsnotify.NewBufferedWatcher(4096)
 	if err != nil {
@@ -52,7 +52,7 @@ func newWatch(dir string) (*watch, error) {
 	return w, nil
 }
 
-// addAbove watches the folders in which the config folder itself, or a link on the way to it, may be replaced.
+// addAbove watches the folders in which the config folder itself, or a link in its path, may be replaced.
 func (w *watch) addAbove() {
 	abs, err := filepath.Abs(w.dir)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *watch) addAbove() {
 	}
 }
 
-// add watches one folder. Failures show as changes that only the timer finds.
+// add watches one folder. If it fails, only the timer finds changes there.
 func (w *watch) add(folder string) {
 	info, err := os.Stat(folder)
 	if err != nil {
@@ -94,7 +94,7 @@ func (w *watch) add(folder string) {
 	}
 }
 
-// on reports whether folder is watched as it is now.
+// on reports whether the present folder is watched.
 func (w *watch) on(folder string) bool {
 	info, err := os.Stat(folder)
 	w.mu.Lock()
@@ -102,7 +102,7 @@ func (w *watch) on(folder string) bool {
 	return err == nil && w.folders[folder] == inode(info)
 }
 
-// moved reports whether a watched folder is not the one that was watched.
+// moved reports whether a watched folder was replaced.
 func (w *watch) moved() bool {
 	w.mu.Lock()
 	folders := maps.Clone(w.folders)
@@ -144,7 +144,7 @@ func (w *watch) collect() {
 	}
 }
 
-// note keeps what an event hints at.
+// note records what an event indicates.
 func (w *watch) note(root string, e fsnotify.Event) {
 	if e.Op == fsnotify.Chmod {
 		return
@@ -160,19 +160,19 @@ func (w *watch) note(root string, e fsnotify.Event) {
 			return
 		}
 		w.all, w.stale = true, true
-	case strings.HasPrefix(name, "..") && name != "..": // Kubernetes' ..data swap: every file below may be another
+	case strings.HasPrefix(name, "..") && name != "..": // Kubernetes' ..data swap: every file below may have changed
 		w.all = true
 	case ignoredName(name):
 		w.mu.Unlock()
 		return
 	default:
-		if !w.all { // else all of them are looked at anyway
+		if !w.all { // otherwise all of them are examined anyway
 			at := filepath.ToSlash(rel)
 			w.paths[at] = w.paths[at] || e.Op.Has(fsnotify.Write)
 		}
 		if e.Op.Has(fsnotify.Remove) || e.Op.Has(fsnotify.Rename) {
 			if !isConfigName(name) && filepath.Ext(name) == "" {
-				w.all, w.stale = true, true // perhaps a folder: its watch is gone or lies
+				w.all, w.stale = true, true // perhaps a folder, whose watch is gone or stale
 			}
 		}
 		if len(w.paths) > manyPaths {
@@ -183,7 +183,7 @@ func (w *watch) note(root string, e fsnotify.Event) {
 	w.wake()
 }
 
-// concerns reports whether an event outside the folder is about the folder itself or a link on the way to it.
+// concerns reports whether an event outside the folder is about the folder itself or a link in its path.
 func (w *watch) concerns(name string) bool {
 	abs, err := filepath.Abs(w.dir)
 	if err != nil {
@@ -207,7 +207,7 @@ func (w *watch) wake() {
 	}
 }
 
-// take returns what was collected and starts anew.
+// take returns what was collected and starts again.
 func (w *watch) take() (sc scope, stale bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -218,7 +218,7 @@ func (w *watch) take() (sc scope, stale bool) {
 			sc.replaced[p] = true
 		}
 	}
-	if w.all { // then not all writes have been noted
+	if w.all { // some writes were not recorded then
 		sc.replaced = nil
 	}
 	stale = w.stale
@@ -226,7 +226,7 @@ func (w *watch) take() (sc scope, stale bool) {
 	return sc, stale
 }
 
-// watchFolder is called for every folder that a look lists, before it is listed, so that nothing falls between.
+// watchFolder is called for every folder before a look lists it, so that no change is missed.
 func (s *Source) watchFolder(dir string) {
 	if s.watch != nil {
 		if folder := filepath.Join(s.o.Dir, filepath.FromSlash(dir)); !s.watch.on(folder) {
@@ -235,7 +235,7 @@ func (s *Source) watchFolder(dir string) {
 	}
 }
 
-// rewatch starts the watch, or starts it anew. Where the system has no watches to give, the timer alone looks.
+// rewatch starts or restarts the watch. If the system has no watches left, only the timer triggers looks.
 func (s *Source) rewatch() {
 	s.unwatch()
 	w, err := newWatch(s.o.Dir)

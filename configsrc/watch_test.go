@@ -9,7 +9,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// TestNamed: what somebody may have written into is never taken for what only stands under a name.
+// TestNamed: a path with a possible write is never treated as renamed only.
 func TestNamed(t *testing.T) {
 	type event struct {
 		name string
@@ -19,7 +19,7 @@ func TestNamed(t *testing.T) {
 		name   string
 		events []event
 		named  []string
-		nobody bool // nothing may be said of any
+		nobody bool // no path counts as renamed
 	}{
 		{"put there", []event{{"a.hcl", fsnotify.Create}, {"b/c.hcl", fsnotify.Rename}}, []string{"a.hcl", "b/c.hcl"}, false},
 		{"written into", []event{{"a.hcl", fsnotify.Write}}, nil, false},

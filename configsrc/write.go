@@ -18,15 +18,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The three writes below change what the files declare, and the Sink with them (configsrc/README.md, Write-back). When one returns
-// nil, the change is in its file, file and folder are synced, and the Sink serves it. Any error means that nothing was
-// changed; those that a caller is meant to see are *catalog.Error, others are faults of ours or of the machine. Run must
-// be running. They may be called from any goroutine: writes to different files run side by side, those to one file one
-// after the other, each on what is on disk at that moment.
+// The three writes below change what the files declare, and then the Sink (configsrc/README.md, Write-back). When one
+// returns nil, the change is in its file, file and folder are synced, and the Sink serves it. Any error means that
+// nothing was changed; errors for the client are *catalog.Error, others are internal or system faults. Run must be
+// running. They may be called from any goroutine: writes to different files run concurrently, writes to one file one
+// after the other, each on the file's content at that moment.
 
-// UpdateProject applies change to the project with the uuid, as the files declare it now, its settings as they are in
-// force. An error of change is returned as it is. change may run again, on newer content, where somebody else saves at
-// the same time. It must not keep the project.
+// UpdateProject applies change to the project with the uuid, as the files declare it now, with its settings in force.
+// It returns an error of change as it is. change may run again, on newer content, if there is a save at the same time.
+// It must not keep the project.
 func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
 	return s.retried(ctx, func() error {
 		return s.edit(ctx, uuid, func(e *edit) error {
@@ -53,8 +53,8 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 	})
 }
 
-// DeleteProject takes the project's block out of its file, and the file away where it declares nothing else. check may
-// refuse, with an error that is returned as it is.
+// DeleteProject removes the project's block from its file, and the file if it declares nothing else. check may refuse,
+// with an error that is returned as it is.
 func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
 	return s.retried(ctx, func() error {
 		return s.edit(ctx, uuid, func(e *edit) error {
@@ -79,7 +79,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 	if err != nil {
 		return fmt.Errorf("write project %s: %w", p.Slug, err)
 	}
-	// A name that is taken by something else is no reason to refuse the slug.
+	// A name that is taken by another file is no reason to refuse the slug.
 	for n := 1; n <= 100; n++ {
 		name := p.Slug + ".hcl"
 		if n > 1 {
@@ -95,7 +95,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 	return err
 }
 
-// retried gives a write that lost against a save at the same time a second chance, and no third (configsrc/README.md, Write-back).
+// retried repeats a write once if it lost against a save at the same time (configsrc/README.md, Write-back).
 func (s *Source) retried(ctx context.Context, write func() error) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *Source) retried(ctx context.Context, write func() error) error {
 	return err
 }
 
-// beginWrite counts a write as long as it is under way.
+// beginWrite counts a running write.
 func (s *Source) beginWrite() (end func()) {
 	s.writing.Add(1)
 	return func() { s.writing.Add(-1) }
@@ -124,28 +124,28 @@ func (s *Source) writable() error {
 	return s.checkRoom()
 }
 
-// An edit is a change of one project's block in the making.
+// An edit is a change of one project's block in progress.
 type edit struct {
 	covers       Coverage
 	path, target string
 	src          []byte
 	stamp        catalog.Stamp          // of src
-	info         fs.FileInfo            // of the file that had it
+	info         fs.FileInfo            // info of src's file
 	deps         []catalog.Dep          // of src
 	declared     *catalog.Declared      // by src
 	draft        *hcledit.Draft         // of src
 	decoded      *hclfile.Result        // src
-	at           int                    // of the project in it
-	want         *catalog.ProjectConfig // what the project is to be; nil where it goes
+	at           int                    // index of the project in it
+	want         *catalog.ProjectConfig // the project after the edit; nil if it is removed
 	expect       func(got *catalog.Declared) bool
-	removes      bool      // the project goes
+	removes      bool      // the project is removed
 	moves        *slugMove // nil: the slug stays
 }
 
 func (e *edit) project() *catalog.ProjectConfig { return &e.declared.Projects[e.at] }
 
-// edit rewrites the file of a project by rewrite, which notes the edits in e.draft and sets e.expect. Where the write turns
-// out to belong to more files, it begins again with locks on all of them: locks are taken together, in order.
+// edit rewrites the file of a project by rewrite, which makes the edits in e.draft and sets e.expect. If the write
+// turns out to need more files, it restarts with locks on all of them: locks are taken together, in order.
 func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
 	var more moreFilesError
 	for range 3 {
@@ -222,7 +222,7 @@ func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Covera
 		draft: hcledit.NewDraft(decoded), decoded: decoded, at: at}, u, nil
 }
 
-// readTarget reads a file that is going to be replaced. target is its path without links.
+// readTarget reads a file that will be replaced. target is its path without links.
 func (s *Source) readTarget(t *tree, path string) (target string, src []byte, stamp catalog.Stamp, info fs.FileInfo, err error) {
 	if target, err = atomicfile.Target(s.o.Dir, path); err != nil {
 		return "", nil, stamp, nil, writeFault("edit "+path, err)
@@ -236,8 +236,8 @@ func (s *Source) readTarget(t *tree, path string) (target string, src []byte, st
 	return target, src, stamp, info, nil
 }
 
-// fill decodes the new content as a reload does, checks that it says what is meant and nothing else, and writes it to a
-// temporary file.
+// fill decodes the new content as a reload does, checks that it contains the intended change and nothing else, and
+// writes it to a temporary file.
 func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodySwap) error {
 	swaps, err := s.bodySwaps(t, e)
 	if err != nil {
@@ -262,7 +262,7 @@ func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodyS
 	if e.removes {
 		u.removes = e.project().Project.UUID
 	}
-	if len(c.refs) == 0 && !s.isLink(e.path) { // of a link the target stays, with its comments: the link is somebody's
+	if len(c.refs) == 0 && !s.isLink(e.path) { // the target of a link stays, with its comments: the link is a person's
 		*c = candidate{path: e.path, gone: true}
 		u.file.Removes = true
 		return u.stage()
@@ -276,7 +276,7 @@ func (s *Source) isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// create writes a file that is not there yet.
+// create writes a file that does not exist yet.
 func (s *Source) create(ctx context.Context, name string, content []byte) error {
 	defer s.writers.lock(name)()
 	if _, err := os.Lstat(filepath.Join(s.o.Dir, name)); err == nil {
@@ -302,7 +302,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	return s.submit(ctx, u)
 }
 
-// fileOf tells which file declares what the claim stands for.
+// fileOf returns the file that declares the object of the claim.
 func (s *Source) fileOf(c claim) (path string, ok bool) {
 	s.known.RLock()
 	defer s.known.RUnlock()
@@ -313,7 +313,7 @@ func (s *Source) fileOf(c claim) (path string, ok bool) {
 	return f.path, true
 }
 
-// brokenFile is why no file of this name can be created: one that is quarantined has it.
+// brokenFile returns why no file of this name can be created: a quarantined file has it.
 func (s *Source) brokenFile(path string, covers Coverage) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
@@ -323,11 +323,11 @@ func (s *Source) brokenFile(path string, covers Coverage) error {
 	return nil
 }
 
-// tooMuch says what to do about a text that a config file cannot hold (hcledit.ErrLimit).
+// tooMuch is the advice for a text that a config file cannot hold (hcledit.ErrLimit).
 const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written with its escapes: " +
 	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
 
-// writeFault says what a caller may know of a system call that failed. The original files are as they were.
+// writeFault returns the client's error for a failed system call. The original files are unchanged.
 func writeFault(step string, err error) error {
 	var unfit *atomicfile.UnfitError
 	switch {
@@ -347,7 +347,7 @@ func writeFault(step string, err error) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-// inForce is a project with its settings as they are served.
+// inForce returns a project with its settings as they are served.
 func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.ProjectConfig {
 	out := *p
 	if defaults != nil {
@@ -356,5 +356,5 @@ func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.Proje
 	return out
 }
 
-// digest is the hash by which the Sink and the table know a content.
+// digest returns the hash that identifies a content in the Sink and the table.
 func digest(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }

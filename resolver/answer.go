@@ -17,44 +17,45 @@ const (
 	Nested Form = iota
 	// Flat is the variant form, with jwtSecret null.
 	Flat
-	// FlatSecrets is Flat with the jwtSecret in clear, null where it cannot be opened. Such answers are never cached.
+	// FlatSecrets is Flat with the jwtSecret in clear text, null if it cannot be opened. Such answers are never cached.
 	FlatSecrets
-	// Tokens has no Data. It is for TokenSecret.
+	// Tokens has no Data. It serves TokenSecret.
 	Tokens
 )
 
-// An Answer is what resolve says about a domain. It is shared and must not be changed.
+// An Answer is the result of resolve for a domain. It is shared and must not be changed.
 type Answer struct {
-	// Every hit reads these fields: they lie on one cache line.
+	// Every hit reads these fields, so they share a cache line.
 	host      string
 	hash      uint64
 	confirmed atomic.Uint64 // the epoch at which the stamps were last known to be current
-	Data      []byte        // the JSON of the response's data; nil where Code is not "", and in the form Tokens
+	Data      []byte        // JSON of the response's data; nil if Code is not "", and in the form Tokens
 	form      Form
-	byName    bool // the exact record decided, so the set of wildcards does not matter
+	byName    bool // an exact record matched, so the set of wildcards does not matter
 
-	Code      catalog.Code // "" where the domain was found; NOT_FOUND, DOMAIN_NOT_VERIFIED or PROJECT_SUSPENDED
-	ETag      string       // strong and quoted; "" where Data is nil
-	Slug      string       // of the project that the domain belongs to, "" if none
+	Code      catalog.Code // "" if the domain was found; otherwise NOT_FOUND, DOMAIN_NOT_VERIFIED or PROJECT_SUSPENDED
+	ETag      string       // strong and quoted; "" if Data is nil
+	Slug      string       // slug of the domain's project, "" if none
 	ProjectID int64        // its id, 0 if none
 
 	seen   seen
-	tokens *tokenSource // in the form Tokens, where Code is ""
+	tokens *tokenSource // in the form Tokens, if Code is ""
 }
 
-// newAnswer makes an answer of what a hit reads. It keeps host and copies the rest, which may be borrowed from the store.
+// newAnswer makes an Answer from the fields that a hit reads. It keeps host and copies the rest, which may be borrowed
+// from the store.
 func newAnswer(host, slug string, etag, data []byte) *Answer {
 	return &Answer{host: host, Slug: strings.Clone(slug), ETag: string(etag), Data: bytes.Clone(data)}
 }
 
-// answerOverhead is what an entry costs apart from its own bytes: the struct, its places in ristretto's two maps, and the
-// allocator's rounding of three short strings.
+// answerOverhead is the memory of an entry without its own bytes: the struct, its entries in ristretto's two maps, and
+// the allocator's rounding of three short strings.
 const answerOverhead = int64(unsafe.Sizeof(Answer{})) + 176 + 24
 
-// is reports whether a answers for host in the form. Hashes may be equal by chance.
+// is reports whether a is the answer for host in the form. Hashes may collide.
 func (a *Answer) is(host []byte, form Form) bool { return a.form == form && a.host == string(host) }
 
-// cost is the memory that the entry takes, in bytes, allocator's rounding included.
+// cost returns the memory of the entry in bytes, including the allocator's rounding.
 func (a *Answer) cost() int64 {
 	cost := answerOverhead + int64(len(a.Data))*9/8 + int64(len(a.host)+len(a.ETag)+len(a.Slug))
 	if a.tokens != nil {
@@ -63,13 +64,13 @@ func (a *Answer) cost() int64 {
 	return cost
 }
 
-// fresh reports whether a reflects all that has been acknowledged. See stamps for the proof.
+// fresh reports whether a reflects every acknowledged change. See stamps for the proof.
 func (s *stamps) fresh(a *Answer) bool {
 	epoch := s.epoch.Load()
 	return a.confirmed.Load() == epoch || s.confirm(a, epoch)
 }
 
-// confirm compares the stamps that a depends on. epoch was read before.
+// confirm compares the stamps that a depends on. The caller has read epoch before.
 func (s *stamps) confirm(a *Answer, epoch uint64) bool {
 	if s.names[a.hash%nameShards].Load() != a.seen.name {
 		return false
@@ -80,7 +81,7 @@ func (s *stamps) confirm(a *Answer, epoch uint64) bool {
 	if a.seen.project != nil && (a.seen.project.n.Load() != a.seen.projectAt || s.defaults.Load() != a.seen.defaults) {
 		return false
 	}
-	// Two at once may leave the lower epoch: that costs one more comparison.
+	// Two concurrent calls may leave the lower epoch, which costs one more comparison.
 	a.confirmed.Store(epoch)
 	return true
 }

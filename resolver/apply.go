@@ -8,8 +8,8 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// Apply commits a change and returns the generation that it made. When it returns, no answer from before it is given
-// any more. With the disk gone the change goes to the store in memory; an error means that nothing has changed.
+// Apply commits a change and returns its generation. After it returns, no answer from before the change is given. If
+// the disk has failed, the change goes to the store in memory; an error means that nothing has changed.
 func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 	r.applying.Lock()
 	defer r.applying.Unlock()
@@ -21,8 +21,8 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 	return effect.Generation, nil
 }
 
-// Fill is Apply without a new generation: for all but the last part of a first load, which nobody is answered from, and
-// for rows alone.
+// Fill is Apply without a new generation: for all parts of a first load but the last one (no answers are given before
+// that), and for rows alone.
 func (r *Resolver) Fill(c *catalog.Change) error {
 	r.applying.Lock()
 	defer r.applying.Unlock()
@@ -39,7 +39,7 @@ func (r *Resolver) Fill(c *catalog.Change) error {
 // An applier is store.Store.Apply or Fill.
 type applier func(*store.Store, *catalog.Change, time.Time, func()) (*store.Effect, error)
 
-// apply commits a change to the store that takes writes, or to the one that takes over. The caller holds applying.
+// apply commits a change to the store that takes writes, or to its replacement. The caller holds applying.
 func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error) {
 	for {
 		st := r.writes.Load()
@@ -48,12 +48,12 @@ func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error
 			return effect, nil
 		}
 		if effect != nil {
-			r.feed.unsure = true // it is committed anyway
+			r.feed.unsure = true // the change is committed nevertheless
 		}
 		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrDamaged) {
 			return nil, err
 		}
-		// The store that failed may have the change already, and the one that takes over has it from there.
+		// The failed store may hold the change already, and its replacement copies it from there.
 		r.feed.unsure = true
 		if r.takeOver(st) != nil {
 			return nil, readError(err)
@@ -61,7 +61,7 @@ func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error
 	}
 }
 
-// applyTo follows the order that the proof in stamps needs.
+// applyTo keeps the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*store.Effect, error) {
 	began := false
 	effect, err := apply(st, c, r.options.Now(), func() {
@@ -75,10 +75,10 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*
 		r.endChange()
 		return nil, err
 	}
-	// A store that is still being filled has not all keys yet.
+	// A store that is being filled does not have all keys yet.
 	if (effect.Keys || effect.Sealing || effect.Defaults || r.unsettled || r.Keys().rebinds(effect)) && st == r.reads.Load() {
 		err = r.settle(st)
-		r.unsettled = err != nil // then the next change tries again, or the store that takes over
+		r.unsettled = err != nil // the next change, or the replacing store, tries again
 	}
 	r.stamps.raise(effect, r.hashName)
 	r.endChange()
@@ -86,10 +86,10 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*
 	return effect, err
 }
 
-// beginChange keeps the state before the change for calls that come until it ends.
+// beginChange keeps the state before the change for calls that arrive before it ends.
 func (r *Resolver) beginChange(st *store.Store) {
 	if st == r.reads.Load() {
-		if m, err := st.Moment(); err == nil { // else the commit is going to fail, too
+		if m, err := st.Moment(); err == nil { // otherwise the commit will fail, too
 			r.before.Store(m)
 		}
 	}
@@ -99,18 +99,18 @@ func (r *Resolver) beginChange(st *store.Store) {
 func (r *Resolver) endChange() {
 	r.stamps.end()
 	if m := r.before.Swap(nil); m != nil {
-		_ = m.Close() // a reader at this moment gets its errors itself
+		_ = m.Close() // a reader of this moment reports errors itself
 	}
 }
 
-// Pace tells whether somebody waits for answers: then what the store does in the background takes its time.
+// Pace says whether clients wait for answers: if so, flushes and merges of the store are paced.
 func (r *Resolver) Pace(on bool) {
 	if r.paced.Store(on); on {
-		r.writes.Load().Tidy() // what the start has put off
+		r.writes.Load().Tidy() // the merges that the start postponed
 	}
 }
 
-// exchange puts another store in the place of what is read. The caller holds applying.
+// exchange replaces the store that is read. The caller holds applying.
 func (r *Resolver) exchange(st *store.Store) error {
 	r.stamps.begin()
 	defer r.stamps.end()
@@ -123,7 +123,7 @@ func (r *Resolver) exchange(st *store.Store) error {
 	return nil
 }
 
-// exchangeContent is exchange for a store that may hold something else than the one before.
+// exchangeContent is exchange for a store whose content may differ from the previous one's.
 func (r *Resolver) exchangeContent(st *store.Store) error {
 	if err := r.exchange(st); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *Resolver) exchangeContent(st *store.Store) error {
 	return nil
 }
 
-// settled is what is small enough to be kept decoded.
+// settled holds the small parts of the configuration, decoded.
 type settled struct {
 	keys     *KeySet
 	sealing  *catalog.Sealing
@@ -175,10 +175,10 @@ func readSettled(st *store.Store) (*settled, error) {
 	return s, nil
 }
 
-// Generation counts the changes; it is the newest that Apply has returned.
+// Generation returns the newest generation that Apply has returned.
 func (r *Resolver) Generation() uint64 { return r.writes.Load().Generation() }
 
-// Files yields the whole file table by path: which files the store has taken up, in which state.
+// Files yields the whole file table by path: the files that the store has accepted, and their state.
 func (r *Resolver) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	if err := r.writes.Load().Files(yield); err != nil {
 		return readError(err)
@@ -186,8 +186,8 @@ func (r *Resolver) Files(yield func(path string, row *catalog.FileRow) bool) err
 	return nil
 }
 
-// LastGood returns the last accepted bytes of a file, nil when there are none. While a new store is being filled, the
-// old one is asked too: what a broken file declared last must not be lost with the disk.
+// LastGood returns the last accepted bytes of a file, nil when there are none. While a new store is being filled, it
+// also asks the old one: the last declaration of a broken file must not be lost with the disk.
 func (r *Resolver) LastGood(path string) ([]byte, error) {
 	writes, reads := r.writes.Load(), r.reads.Load()
 	b, err := writes.LastGood(path)
@@ -200,8 +200,8 @@ func (r *Resolver) LastGood(path string) ([]byte, error) {
 	return b, nil
 }
 
-// DecoderRevision is the revision of the files' decoder that filled the store, 0 when none has said so. With another
-// one, all files must be parsed again.
+// DecoderRevision returns the revision of the files' decoder that filled the store, 0 if none was set. With another
+// revision, all files must be parsed again.
 func (r *Resolver) DecoderRevision() (uint64, error) {
 	v, err := r.writes.Load().DecoderRevision()
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *Resolver) DecoderRevision() (uint64, error) {
 	return v, nil
 }
 
-// SetDecoderRevision notes the decoder's revision once all files have been applied.
+// SetDecoderRevision stores the decoder's revision once all files have been applied.
 func (r *Resolver) SetDecoderRevision(v uint64) error {
 	r.applying.Lock()
 	defer r.applying.Unlock()
@@ -226,8 +226,8 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 	}
 }
 
-// NoteRemovals replaces the note of what is about to be removed, and makes it and every change before it durable.
-// While durable writes are refused, only an empty note is taken: another one would be lost with the process.
+// NoteRemovals replaces the note about imminent removals, and makes it and every earlier change durable. While durable
+// writes are refused, it accepts only an empty note: another one would be lost with the process.
 func (r *Resolver) NoteRemovals(note []byte) error {
 	if len(note) > 0 && !r.Writable() || r.writes.Load().NoteRemovals(note) != nil {
 		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
@@ -250,8 +250,8 @@ func (r *Resolver) Sealing() *catalog.Sealing { return r.settled.Load().sealing 
 // Defaults returns the defaults block, nil when there is none. It is shared: do not change it.
 func (r *Resolver) Defaults() *catalog.Defaults { return r.settled.Load().defaults }
 
-// Keys returns the API keys as they are now. It costs one atomic load.
+// Keys returns the present API keys. It costs one atomic load.
 func (r *Resolver) Keys() *KeySet { return r.settled.Load().keys }
 
-// Counts tells how many projects and domains there are.
+// Counts returns the numbers of projects and domains.
 func (r *Resolver) Counts() store.Counts { return r.reads.Load().Counts() }

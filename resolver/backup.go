@@ -10,25 +10,25 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// What a backup is and what can be wrong with one, in the words of the room that keeps it.
+// The types of package archive, for callers that do not import it.
 type (
-	// A Manifest says what is in a backup.
+	// A Manifest describes a backup.
 	Manifest = archive.Manifest
-	// RestoreOptions say what a Restore may do.
+	// RestoreOptions limit what a Restore may do.
 	RestoreOptions = archive.RestoreOptions
-	// A Restored says what a Restore did.
+	// A Restored reports what a Restore did.
 	Restored = archive.Restored
 )
 
 // Test with errors.Is.
 var (
-	ErrArchive    = archive.ErrArchive    // what was given is no sound backup
-	ErrInTheWay   = archive.ErrInTheWay   // the data directory holds something
+	ErrArchive    = archive.ErrArchive    // the input is no valid backup
+	ErrInTheWay   = archive.ErrInTheWay   // the data directory is not empty
 	ErrBackupRuns = archive.ErrBackupRuns // one at a time
 )
 
-// Backup writes an archive of the store as it is at one moment, while everything goes on; see archive.Source. It refuses as
-// long as a store in memory stands in for the one on disk: that has nothing but what the files say.
+// Backup writes an archive of the store as of one moment; reads and writes continue, see archive.Source. It refuses
+// while a store in memory replaces the one on disk, because that holds only what the files declare.
 func (r *Resolver) Backup(w io.Writer) error {
 	if reason, bad := r.Degraded(); bad {
 		return fmt.Errorf("back up the store: %w: %s", store.ErrUnavailable, reason)
@@ -40,20 +40,19 @@ func (r *Resolver) Backup(w io.Writer) error {
 	return r.backups.Backup(w, st, l, r.options.Now())
 }
 
-// BackupDir writes an archive of the store in dir, which nobody has open.
+// BackupDir writes an archive of the store in dir, which no process may have open.
 func BackupDir(w io.Writer, dir string) error { return archive.BackupDir(w, dir, time.Now()) }
 
-// CheckArchive reads a backup to its end and checks every byte of it.
+// CheckArchive reads a whole backup and verifies every byte.
 func CheckArchive(in io.Reader) (*Manifest, error) { return archive.Check(in) }
 
-// Restore makes the store in dir out of a backup, or leaves dir as it is.
+// Restore creates the store in dir from a backup, or leaves dir unchanged.
 func Restore(dir string, in io.Reader, o RestoreOptions) (*Restored, error) {
 	o.Now = time.Now()
 	return archive.Restore(dir, in, o)
 }
 
-// HeldBy tells which process has the store open that err is about, where err says that one has; pid is 0 where that is
-// not known.
+// HeldBy reports whether err says that another process has the store open, and which; pid is 0 if unknown.
 func HeldBy(err error) (pid int, held bool) {
 	var locked *store.LockedError
 	if errors.As(err, &locked) {

@@ -17,7 +17,7 @@ import (
 
 const benchProjects = 100_000
 
-// benchFile declares one project with three domains and what a real one has.
+// benchFile declares one project with three domains and the blocks of a typical one.
 func benchFile(i int) catalog.FileChange {
 	slug := fmt.Sprintf("project-%d", i)
 	p := block(slug, slug+".example", "www."+slug+".example", "*."+slug+".example")
@@ -67,8 +67,8 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
-// BenchmarkMiss goes to the store for each answer, of an exact name and of one that a wildcard answers: the cache is so
-// small that nothing stays in it.
+// BenchmarkMiss reads the store for each answer, for an exact name and for one that a wildcard matches: the cache is
+// too small to keep anything.
 func BenchmarkMiss(b *testing.B) {
 	r := open(b, resolver.Options{CacheBytes: 2000})
 	const projects = 1000
@@ -104,7 +104,7 @@ func BenchmarkHitUnknown(b *testing.B) {
 	}
 }
 
-// BenchmarkNotModified is what a 304 needs: the answer's tag, compared.
+// BenchmarkNotModified measures the work of a 304: comparing the answer's tag.
 func BenchmarkNotModified(b *testing.B) {
 	r := open(b, resolver.Options{})
 	apply(b, r, benchFile(1))
@@ -119,8 +119,8 @@ func BenchmarkNotModified(b *testing.B) {
 	}
 }
 
-// BenchmarkBig measures misses, and changes of one file, among 100,000 projects in a store on the disk. The cache is so
-// small that nothing stays in it.
+// BenchmarkBig measures misses, and changes of one file, among 100,000 projects in a store on disk. The cache is too
+// small to keep anything.
 func BenchmarkBig(b *testing.B) {
 	r := big(b, resolver.Options{CacheBytes: 2000})
 	random := rand.New(rand.NewPCG(1, 2))
@@ -128,7 +128,7 @@ func BenchmarkBig(b *testing.B) {
 		resolve(b, r, fmt.Sprintf("project-%d.example", random.IntN(benchProjects)), resolver.Nested)
 	}
 	untilIdle(b)
-	// ask puts questions of one sort, and fails when the cache answers them.
+	// ask requests names of one kind, and fails if the cache answers them.
 	ask := func(format string) func(*testing.B) {
 		return func(b *testing.B) {
 			b.ReportAllocs()
@@ -171,7 +171,7 @@ func BenchmarkBig(b *testing.B) {
 	})
 }
 
-// BenchmarkBulk changes 100,000 files at once, then takes the store to memory and back.
+// BenchmarkBulk changes 100,000 files at once, then moves the store to memory and back.
 func BenchmarkBulk(b *testing.B) {
 	for b.Loop() {
 		r := big(b, resolver.Options{})
@@ -191,8 +191,8 @@ func BenchmarkBulk(b *testing.B) {
 		b.ReportMetric(time.Since(start).Seconds(), "apply-s")
 		b.ReportMetric(rss(b), "rss-after-MiB")
 		c = nil
-		untilIdle(b)                                                                       // by then Pebble has opened all tables
-		until(b, "the directory is gone", func() bool { return os.RemoveAll(dir) == nil }) // a compaction may add to it
+		untilIdle(b)                                                                       // by now Pebble has opened all tables
+		until(b, "the directory is gone", func() bool { return os.RemoveAll(dir) == nil }) // a compaction may still add files
 		start = time.Now()
 		until(b, "the loss is noticed", func() bool { _, bad := r.Degraded(); return bad })
 		b.ReportMetric(time.Since(start).Seconds(), "take-over-s")
@@ -202,7 +202,7 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory fills a store and the cache at their default sizes and reports what the process takes.
+// BenchmarkMemory fills a store and the cache at their default sizes and reports the memory of the process.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		r := big(b, resolver.Options{})
@@ -219,7 +219,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// cpuTime is what the whole process has used, which other load on the machine does not change much.
+// cpuTime returns the CPU time of the whole process, which other load on the machine barely changes.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A match is what the store says about a name.
+// A match is what the store returns for a name.
 type match struct {
 	found    bool
 	domain   catalog.Domain
@@ -16,23 +16,24 @@ type match struct {
 	defaults *catalog.Defaults
 }
 
-// errOrphan is a domain whose project is not there: impossible in one consistent read, the batch has both.
+// errOrphan is a domain without its project: impossible in one consistent read, because both are in the same batch.
 var errOrphan = errors.New("a domain record without its project")
 
-// records is what a match is read from: a store.View or a store.Reader.
+// records is the source of a match: a store.View or a store.Reader.
 type records interface {
 	Domain(dst *catalog.Domain, name []byte) (bool, error)
 	Project(dst *catalog.ProjectConfig, id int64) (bool, error)
 }
 
-// A building is an answer in the making. It is kept between misses, since it is most of the memory that one needs.
+// A building holds the buffers for building an answer. It is pooled between misses, because they are most of the memory
+// of a miss.
 type building struct {
 	r    *Resolver
 	host string
 	form Form
 
 	match
-	smtp catalog.SMTPConfig // room for match.project.SMTP
+	smtp catalog.SMTPConfig // memory for match.project.SMTP
 	name []byte             // scratch of findDomain
 
 	answer *Answer
@@ -46,7 +47,7 @@ var buildings = sync.Pool{New: func() any {
 	return b
 }}
 
-// build reads the store and encodes the answer. keep is false for one that must not be cached.
+// build reads the store and encodes the answer. keep is false for an answer that must not be cached.
 func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep bool, err error) {
 	b := buildings.Get().(*building)
 	b.r, b.host, b.form = r, host, form
@@ -65,12 +66,12 @@ func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep b
 	return a, keep, nil
 }
 
-// reset lets go of all that b points to: of what is borrowed, nothing must be left.
+// reset clears all pointers of b: no borrowed memory may be kept.
 func (b *building) reset() {
 	*b = building{name: b.name, newest: b.newest}
 }
 
-// read finds the match and encodes it, while what it is made of is at hand.
+// read finds the match and encodes it while the borrowed records are valid.
 func (b *building) read(from records, wildcards bool, defaults func() (*catalog.Defaults, error)) (err error) {
 	b.match, b.answer = match{}, nil
 	if b.found, err = b.findDomain(from, wildcards); err != nil {
@@ -99,8 +100,7 @@ func (b *building) readNewest(from *store.Reader) error {
 
 func (r *Resolver) settledDefaults() (*catalog.Defaults, error) { return r.Defaults(), nil }
 
-// findDomain reads the record that decides about the host: the exact name's, then the wildcards' from the longest suffix
-// on.
+// findDomain reads the record that decides for the host: the exact name, then the wildcards from the longest suffix on.
 func (b *building) findDomain(from records, wildcards bool) (bool, error) {
 	b.name = append(b.name[:0], b.host...)
 	name := b.name
@@ -113,7 +113,7 @@ func (b *building) findDomain(from records, wildcards bool) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		// "*." takes the place of the label and dot that lie before the suffix: two bytes or more.
+		// "*." replaces the label and dot in front of the suffix: two bytes or more.
 		wildcard := name[len(name)-len(suffix)-2:]
 		wildcard[0], wildcard[1] = '*', '.'
 		if found, err = from.Domain(&b.domain, wildcard); err != nil || found {
@@ -148,14 +148,14 @@ func (b *building) encode() *Answer {
 	return a
 }
 
-// load reads what answers for the host depend on, and the stamps before it.
+// load reads the records that answers for the host depend on, and the stamps before them.
 //
-// The project's stamp can only be had once the domain is known, when part of the store has been read already. While no
-// change is under way that makes no difference: all stamps stand still from the first look to the last, and single
-// reads of the store agree with each other and with the settled defaults.
+// The project is known only after the domain was read, so its stamp is read after a part of the store. That is harmless
+// while no change is under way: all stamps stand still from the first read to the last, and single reads of the store
+// agree with each other and with the settled defaults.
 //
-// While one is, the store says what it said before it: so a change shows in all answers at one moment, those from the
-// cache included, which is when its epoch comes. Nobody else may have such an answer.
+// While a change is under way, load reads the state before it. So a change shows in all answers, cached ones included,
+// at one moment: when its epoch comes. An answer read during a change is not cached or shared.
 func (b *building) load(hash uint64) (s seen, keep bool, err error) {
 	r := b.r
 	for range maxLoads {
@@ -180,12 +180,12 @@ func (b *building) load(hash uint64) (s seen, keep bool, err error) {
 	return s, false, err
 }
 
-// maxLoads is how often an answer is read anew because of changes that came in between. A closed store that nothing takes
-// the place of must not keep its readers busy for ever; and what was read is of one moment in any case.
+// maxLoads bounds how often an answer is read again because changes came in between. A closed store without a
+// replacement must not keep its readers busy for ever; each read is consistent in any case.
 const maxLoads = 100
 
-// duringChange calls f with the state before the change that is under way. Where one store takes the place of another,
-// either will do.
+// duringChange calls f with the state before the change under way. While one store replaces another, either store is
+// correct.
 func (r *Resolver) duringChange(f func(v *store.View) error) error {
 	if m := r.before.Load(); m != nil {
 		return m.View(f)
@@ -193,5 +193,5 @@ func (r *Resolver) duringChange(f func(v *store.View) error) error {
 	return r.reads.Load().View(f)
 }
 
-// readView tries all wildcards: the count that says there are none may be a moment ahead of the view.
+// readView tries all wildcards: the count that says there are none may be newer than the view.
 func (b *building) readView(v *store.View) error { return b.read(v, true, v.Defaults) }

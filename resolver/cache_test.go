@@ -43,7 +43,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestHitAfterOtherChanges: a change elsewhere leaves an entry a hit, and that hit allocates nothing either.
+// TestHitAfterOtherChanges: after an unrelated change an entry is still a hit, and that hit does not allocate either.
 func TestHitAfterOtherChanges(t *testing.T) {
 	r := open(t, resolver.Options{})
 	apply(t, r, file("a.hcl", block("a", "a.example", "*.a.example")), file("b.hcl", block("b", "b.example")))
@@ -68,7 +68,7 @@ func TestHitAfterOtherChanges(t *testing.T) {
 	if hits := m.Hits + m.NegativeHits - before.Hits - before.NegativeHits; hits != 150 || m.StoreReads-before.StoreReads != 50 {
 		t.Errorf("%d hits and %d store reads, want 150 and 50", hits, m.StoreReads-before.StoreReads)
 	}
-	// A new wildcard concerns the unknown name and the wildcard's answer, and not the exact one.
+	// A new wildcard affects the unknown name and the wildcard's answer, not the exact one.
 	apply(t, r, file("c.hcl", block("c", "*.test")))
 	before = r.Metrics()
 	if resolve(t, r, "unknown.test", resolver.Nested).Slug != "c" {
@@ -80,7 +80,7 @@ func TestHitAfterOtherChanges(t *testing.T) {
 	}
 }
 
-// TestFlood asks for names that nobody has, in between names that are there.
+// TestFlood mixes requests for unknown names with requests for known ones.
 func TestFlood(t *testing.T) {
 	const projects = 400
 	names := campaign(t, 300_000, 30_000)
@@ -115,8 +115,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestHerd: callers that ask for a new name at the same time share one store read. A flight may end just before ristretto
-// shows its answer, and a caller that comes in between reads the store again: that may happen a few times in 10,000 calls.
+// TestHerd: concurrent callers for a new name share one store read. A flight may end just before ristretto shows its
+// answer; a caller in between reads the store again. That may happen a few times in 10,000 calls.
 func TestHerd(t *testing.T) {
 	r := open(t, resolver.Options{})
 	apply(t, r, file("a.hcl", block("a", "a.example")))
@@ -138,7 +138,7 @@ func TestHerd(t *testing.T) {
 	}
 }
 
-// TestTrackedProjects: the registry of stamps follows the cache and not the projects.
+// TestTrackedProjects: the registry of stamps follows the cache, not the projects.
 func TestTrackedProjects(t *testing.T) {
 	r := open(t, resolver.Options{})
 	for i := range 100 {
@@ -155,7 +155,7 @@ func TestTrackedProjects(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerIsKept: many answers that are built at the same time all get into ristretto.
+// TestEveryAnswerIsKept: many answers built at the same time all get into ristretto.
 func TestEveryAnswerIsKept(t *testing.T) {
 	r := open(t, resolver.Options{})
 	var blocks []catalog.ProjectConfig
@@ -185,7 +185,7 @@ func TestEveryAnswerIsKept(t *testing.T) {
 	}
 }
 
-// TestRebuiltAtOnce: a name that changes just after its first answer was built comes into the cache all the same.
+// TestRebuiltAtOnce: a name that changes just after its first answer was built still gets into the cache.
 func TestRebuiltAtOnce(t *testing.T) {
 	r := open(t, resolver.Options{})
 	for i := range 30 {

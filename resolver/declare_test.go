@@ -14,7 +14,7 @@ import (
 // noon is the clock of the tests.
 var noon = time.Date(2026, 1, 31, 9, 30, 0, 123456000, time.UTC)
 
-// patience bounds waits; nothing is timed by it.
+// patience bounds waits; it measures nothing.
 const patience = 30 * time.Second
 
 func block(slug string, domains ...string) catalog.ProjectConfig {
@@ -85,7 +85,7 @@ func resolve(t testing.TB, r *resolver.Resolver, name string, form resolver.Form
 	return a
 }
 
-// code is the code of an error of ours, or a text that is none.
+// code returns the code of a catalog error, or the text of another error.
 func code(err error) catalog.Code {
 	var e *catalog.Error
 	if errors.As(err, &e) {
@@ -94,7 +94,7 @@ func code(err error) catalog.Code {
 	return catalog.Code(fmt.Sprint(err))
 }
 
-// until waits for a condition that something in the background brings about.
+// until waits for a condition that a background goroutine brings about.
 func until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -1,36 +1,36 @@
-// Package resolver is the read side: it answers which project a domain belongs to, and everything else that is asked
-// about what the files declare. It takes changes in, from configsrc, and never makes any.
+// Package resolver is the read side: it answers which project a domain belongs to, and all other questions about what
+// the files declare. It applies the changes of configsrc and makes none itself.
 //
 // # Resolve
 //
-// The exact record decides; without one, the wildcard with the longest suffix. The most specific match decides alone: an
-// inactive record is not a reason to look further. An Answer is the JSON of the response's data, encoded once and kept in
-// ristretto with a budget in bytes. Nothing stands in front of ristretto. A Set is buffered and may be dropped; then the
-// next call for the name reads the store again. Calls for the same name at the same time share one store read (single
-// flight). A hit costs no allocation and takes no lock of this package's. Unknown names have a small cache of their own: a
-// flood of random ones neither grows memory nor pushes good entries out.
+// The exact record decides; without one, the wildcard with the longest suffix. The most specific match decides alone:
+// an inactive record is not a reason to look further. An Answer is the JSON of the response's data, encoded once and
+// kept in ristretto with a budget in bytes. Nothing stands in front of ristretto. A Set is buffered and may be dropped;
+// then the next call for the name reads the store again. Calls for the same name at the same time share one store read
+// (single flight). A hit costs no allocation and takes no lock of this package's. Unknown names have a small cache of
+// their own: a flood of random ones neither grows memory nor pushes good entries out.
 //
 // # Freshness
 //
-// An answer is never older than the last change that Apply has acknowledged. Each carries the stamps it was built under:
-// counters for its name, its project, the set of wildcards and the defaults block. Apply commits to the store, then
-// moves the stamps of what it touched, then the epoch, and then returns. A hit whose stamps have moved is a miss; a
-// change to one project leaves the entries of all others alone. See stamps.go for why this holds. Between the commit and
-// the epoch, readers of the store read the state before: a change shows in all answers at one moment.
+// An answer is never older than the last change that Apply has acknowledged. Each carries the stamps it was built
+// under: counters for its name, its project, the set of wildcards and the defaults block. Apply commits to the store,
+// then moves the stamps of what it touched, then the epoch, and then returns. A hit whose stamps have moved is a miss;
+// a change to one project leaves the entries of all others alone. See stamps.go for why this holds. Between the commit
+// and the epoch, readers of the store read the state before the change: it shows in all answers at one moment.
 //
 // # What changed
 //
-// Events is a bounded history of what Apply has done, for clients that keep answers of their own. It is filled when the
-// epoch has moved: a client that asks again because of an event gets an answer that is as new. See feed.go.
+// Events is a bounded history of changes, for clients that cache answers themselves. It is filled when the epoch has
+// moved: a client that asks again because of an event gets an answer at least as new. See feed.go.
 //
-// # The store may go
+// # Failover
 //
-// Resolve outlives the store: when the disk refuses, or the store is damaged or deleted, one in memory
-// takes over, and the way back is looked for; see failover.go.
+// Resolve outlives the store: when the disk refuses, or the store is damaged or deleted, a store in memory takes over
+// until the disk can be used again; see failover.go.
 //
 // # Mail
 //
-// A Resolver also keeps mail, its log and idempotency keys (mail.go), for package mailer, whose Ledger it is. Mail does not
-// outlive the store's disk: as long as that fails it is refused as UNAVAILABLE, and what was refused is not sent later.
-// MailGaps tells of what was lost with a damaged store.
+// A Resolver also stores mail, its log and idempotency keys (mail.go); it is the Ledger of package mailer. While the
+// disk fails, mail is refused as UNAVAILABLE, and refused mail is not sent later. MailGaps reports what was lost with a
+// damaged store.
 package resolver

@@ -19,7 +19,7 @@ const (
 	timeMillis                  // 2006-01-02T15:04:05.000Z
 )
 
-// appendTime appends t in UTC. It takes a third of the time of AppendFormat, which is worth having four times a miss.
+// appendTime appends t in UTC. It takes a third of the time of AppendFormat and runs four times per miss.
 func appendTime(dst []byte, t time.Time, p precision) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -49,8 +49,8 @@ func appendDigits(dst []byte, v, n int) []byte {
 	return dst
 }
 
-// An encoder appends JSON by hand: no reflection, no allocation but for growth. It remembers where the times stand,
-// because an ETag must not depend on them.
+// An encoder appends JSON by hand: without reflection, and without allocation except for growth. It records the
+// positions of times, because an ETag must not depend on them.
 type encoder struct {
 	b        []byte
 	times    [][2]int // pairs of offsets into b
@@ -62,7 +62,7 @@ func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
 func (e *encoder) begin()       { e.b = append(e.b, '{'); e.open = true }
 func (e *encoder) end()         { e.b = append(e.b, '}'); e.open = false }
 
-// name begins a field. Names are ours and need no escaping.
+// name begins a field. Field names need no escaping.
 func (e *encoder) name(name string) {
 	if !e.open {
 		e.b = append(e.b, ',')
@@ -116,7 +116,7 @@ func (e *encoder) time(name string, t time.Time, p precision) {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. It must be valid UTF-8, as all that comes out of the files is.
+// AppendString appends s as a JSON string. It must be valid UTF-8, like all text from the files.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	plain := 0
@@ -209,7 +209,7 @@ func (e *encoder) smtpConfig(project int64, c *catalog.SMTPConfig) {
 	e.end()
 }
 
-// template writes a template, whole or as a row of a list.
+// template writes a template, in full or as a row of a list.
 func (e *encoder) template(t *catalog.Template, whole bool) {
 	e.begin()
 	e.int("id", t.ID)
@@ -304,10 +304,10 @@ func (e *encoder) flatService(s *catalog.ServiceSettings, smtp *catalog.SMTPConf
 	e.end()
 }
 
-// encoders keeps the scratch space of answers between misses.
+// encoders pools the buffers of answers between misses.
 var encoders = sync.Pool{New: func() any { return &encoder{b: make([]byte, 0, 2048)} }}
 
-// encodeMatch makes the answer that has data. It keeps nothing of m.
+// encodeMatch builds an answer with data. It keeps no reference into m.
 func encodeMatch(host string, m *match, form Form, secret *string) *Answer {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
@@ -322,7 +322,7 @@ func encodeMatch(host string, m *match, form Form, secret *string) *Answer {
 	}
 	var tag [etagLen]byte
 	a := newAnswer(host, m.project.Project.Slug, e.appendETag(tag[:0]), e.b)
-	clear(e.b) // a secret must not lie around in the pool
+	clear(e.b) // a secret must not stay in the pool
 	encoders.Put(e)
 	return a
 }
@@ -330,8 +330,8 @@ func encodeMatch(host string, m *match, form Form, secret *string) *Answer {
 // etagLen is 128 bits in base64 and two quotes.
 const etagLen = 24
 
-// appendETag hashes what was encoded, without the times: they are the store's and start anew with it, while the tag must be
-// the same on every node (api/README.md, Caching). The forms differ in their text, so their tags differ too.
+// appendETag hashes the encoded answer without the times: they belong to one store and are lost with it, while the tag
+// must be the same on every node (api/README.md, Caching). The forms differ in their text, so their tags differ too.
 func (e *encoder) appendETag(dst []byte) []byte {
 	e.timeless = e.timeless[:0]
 	at := 0
@@ -341,7 +341,7 @@ func (e *encoder) appendETag(dst []byte) []byte {
 	}
 	e.timeless = append(e.timeless, e.b[at:]...)
 	sum := sha256.Sum256(e.timeless)
-	clear(e.timeless) // as e.b
+	clear(e.timeless) // like e.b
 	const bits128 = 16
 	dst = append(dst, '"')
 	dst = base64.RawURLEncoding.AppendEncode(dst, sum[:bits128])

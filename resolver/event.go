@@ -10,46 +10,46 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// An EventKind says what has happened (api/README.md, Change feed).
+// An EventKind is the kind of an event (api/README.md, Change feed).
 type EventKind string
 
-// The kinds of events. All but KeysChanged are for callers.
+// The kinds of events. All but KeysChanged are sent to clients.
 const (
 	ProjectChanged EventKind = "project.changed" // created or changed, its settings and its domains included
 	ProjectDeleted EventKind = "project.deleted" // with its domains
 	DomainChanged  EventKind = "domain.changed"  // domains were added or changed; the project's own record was not
-	DomainDeleted  EventKind = "domain.deleted"  // domains are gone; the project's own record was not changed
-	Reset          EventKind = "reset"           // more may have changed than can be told: drop everything
+	DomainDeleted  EventKind = "domain.deleted"  // domains were removed; the project's own record was not changed
+	Reset          EventKind = "reset"           // more may have changed than events can say: drop everything
 
-	// KeysChanged tells whoever streams events to look again at the key that it does so for. It has no Data.
+	// KeysChanged asks a goroutine that streams events to check its key again. It has no Data.
 	KeysChanged EventKind = ""
 )
 
-// An Event is what a committed change did to one project, or a Reset. It is shared and must not be changed.
+// An Event is the effect of a committed change on one project, or a Reset. It is shared and must not be changed.
 type Event struct {
-	Revision uint64 // the generation of the change, the same in all of its events
+	Revision uint64 // generation of the change, the same in all of its events
 	Kind     EventKind
-	Slug     string // of the project; "" where the event is for everybody
-	Project  int64  // its id; 0 where the event is for everybody
-	// Data is one line of JSON: {"revision":…,"projectId":…,"slug":"…","domains":["…"]}, of a Reset {"revision":…}. The
-	// domains, sorted, are all whose answers may be others than before; "*.…" stands for all names below it.
+	Slug     string // slug of the project; "" if the event is for everybody
+	Project  int64  // its id; 0 if the event is for everybody
+	// Data is one line of JSON: {"revision":…,"projectId":…,"slug":"…","domains":["…"]}, for a Reset {"revision":…}.
+	// domains lists, sorted, all names whose answers may have changed; "*.…" stands for all names below it.
 	Data []byte
 
-	unless string // a slug: who is told of that project is not told of this event
+	unless string // a slug: keys that reach that project do not get this event
 }
 
-// Concerns reports whether the holder of a key is told of the event. A project that gets another slug is deleted for
-// keys that reach it by the old one only.
+// Concerns reports whether the holder of a key gets the event. For keys that reach a project only by its old slug, a
+// project with a new slug is deleted.
 func (e *Event) Concerns(k *Key) bool {
 	return e.Slug == "" || k.Names(e.Slug) && (e.unless == "" || !k.Names(e.unless))
 }
 
-// eventOverhead is what an event takes besides its texts, its place in the history included.
+// eventOverhead is the memory of an event without its texts, its place in the history included.
 const eventOverhead = 128
 
 func (e *Event) size() int { return len(e.Data) + len(e.Slug) + len(e.unless) + eventOverhead }
 
-// NewReset makes a Reset of a revision.
+// NewReset makes a Reset with a revision.
 func NewReset(revision uint64) *Event {
 	data := strconv.AppendUint([]byte(`{"revision":`), revision, 10)
 	return &Event{Revision: revision, Kind: Reset, Data: append(data, '}')}
@@ -77,14 +77,15 @@ func newEvent(revision uint64, kind EventKind, project int64, slug string, domai
 	return &Event{Revision: revision, Kind: kind, Slug: strings.Clone(slug), Project: project, Data: append(b, "]}"...)}
 }
 
-// What one change may be told by. Beyond it a Reset does: whoever caches answers would drop a good part of them anyway.
+// The limits for the events of one change. Beyond them one Reset is sent: a client that caches answers would drop a
+// good part of them anyway.
 const (
 	maxChangeEvents = 1000
 	maxChangeBytes  = 1 << 20
 )
 
-// eventsOf says what a change did, deletions first, and then by slug. ok is false where only a Reset can say it. slugOf
-// names a project that the change does not declare.
+// eventsOf returns the events of a change, deletions first, then by slug. ok is false if only a Reset can describe it.
+// slugOf returns the slug of a project that the change does not declare.
 func eventsOf(c *catalog.Change, e *store.Effect, slugOf func(id int64) (string, bool)) (events []*Event, ok bool) {
 	if e.Defaults || e.Many || len(e.Projects) > maxChangeEvents {
 		return nil, false
@@ -113,7 +114,7 @@ func eventsOf(c *catalog.Change, e *store.Effect, slugOf func(id int64) (string,
 	}
 	size := 0
 	for _, event := range events {
-		if size += event.size(); event.Slug == "" { // a record that could not be read: better too much than too little
+		if size += event.size(); event.Slug == "" { // a record that could not be read: send a Reset to be safe
 			return nil, false
 		}
 	}
@@ -123,7 +124,7 @@ func eventsOf(c *catalog.Change, e *store.Effect, slugOf func(id int64) (string,
 	return events, len(events) <= maxChangeEvents && size <= maxChangeBytes
 }
 
-// rank puts what is gone before what is there: a name may go from one project to another.
+// rank sorts removals before additions: a name may move from one project to another.
 func (e *Event) rank() int {
 	if e.Kind == ProjectDeleted || e.Kind == DomainDeleted {
 		return 0
@@ -131,7 +132,7 @@ func (e *Event) rank() int {
 	return 1
 }
 
-// projectEvents tells of a project whose record was touched.
+// projectEvents returns the events of a project whose record was touched.
 func projectEvents(revision uint64, p *store.ProjectEffect, names *projectNames) []*Event {
 	if names == nil {
 		names = new(projectNames)
@@ -151,12 +152,12 @@ func projectEvents(revision uint64, p *store.ProjectEffect, names *projectNames)
 	return append(events, left)
 }
 
-// projectNames are names of one project that a change touched.
+// projectNames lists the names of one project that a change touched.
 type projectNames struct{ added, changed, gone []string }
 
 func (n *projectNames) present() []string { return append(slices.Clone(n.added), n.changed...) }
 
-// touchedNames sorts effects by project. A name that one object of a project has given up and another has taken is there.
+// touchedNames groups effects by project. A name that passes from one object of a project to another counts as present.
 func touchedNames(effects []store.DomainEffect) map[int64]*projectNames {
 	touched := make(map[int64]*projectNames)
 	for i := range effects {
@@ -188,7 +189,7 @@ func touchedNames(effects []store.DomainEffect) map[int64]*projectNames {
 	return touched
 }
 
-// declaredSlugs finds the slugs of the projects in a change that declare what is touched.
+// declaredSlugs returns the slugs of the touched projects that the change declares.
 func declaredSlugs(c *catalog.Change, touched map[int64]*projectNames) map[int64]string {
 	slugs := make(map[int64]string, len(touched))
 	for i := range c.Files {

@@ -1,13 +1,13 @@
 package resolver
 
-// Settle waits until the caches have taken in what was put into them, for tests that count.
+// Settle waits until the caches have processed all Sets, for tests that count.
 func (r *Resolver) Settle() {
 	r.known.Wait()
 	r.unknown.Wait()
 }
 
-// RaceEnabled is set where the race detector makes sync.Pool drop things at random.
+// RaceEnabled is set under the race detector, which makes sync.Pool drop items at random.
 var RaceEnabled = raceEnabled
 
-// DataDir is where the store is.
+// DataDir returns the store's directory.
 func (r *Resolver) DataDir() string { return r.options.DataDir }

@@ -11,48 +11,48 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// DiskOptions say how the store's disk is watched. Zero values mean the defaults.
+// DiskOptions configure how the store's disk is watched. Zero values mean the defaults.
 type DiskOptions struct {
 	Store      func(dir string, o store.Options) (*store.Store, error)    // nil: store.Open
 	Ledger     func(dir string, o ledger.Options) (*ledger.Ledger, error) // nil: ledger.Open
 	Probe      func(dir string) error                                     // nil: store.Probe
-	CheckEvery time.Duration                                              // between looks at the directory; 0: one second
-	RetryEvery time.Duration                                              // first pause between ways back; 0: two seconds
+	CheckEvery time.Duration                                              // between checks of the directory; 0: one second
+	RetryEvery time.Duration                                              // first pause between recovery attempts; 0: two seconds
 }
 
 const (
-	// maxRetryPause bounds the pause between two attempts to use a disk that passes the probe and fails then. Each may
+	// maxRetryPause bounds the pause between two attempts on a disk that passes the probe and then fails. Each attempt may
 	// leave parked goroutines behind.
 	maxRetryPause = time.Minute
-	// steadyAfter: a store on disk that lasted this long has its next failure looked at without a pause.
+	// steadyAfter: if a store on disk lasted this long, its next failure is handled without a pause.
 	steadyAfter = 10 * time.Minute
 )
 
-// watch is the guard of the disk.
+// watch watches the disk and recovers from its failures.
 type watch struct {
 	stop    context.CancelFunc
 	stopped context.Context
 	done    chan struct{}
-	wake    chan struct{} // of capacity 1: there is something to do
+	wake    chan struct{} // capacity 1: there is work
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	state state
 	pause time.Duration // before the next attempt
-	next  time.Time     // of it
+	next  time.Time     // time of the next attempt
 	since time.Time     // when the present store on disk came up
 
 	ledger ledgerState
 }
 
-// state is what is wrong with the store on disk.
+// state describes what is wrong with the store on disk.
 type state struct {
-	reason  string       // "" when nothing is
-	failed  *store.Store // the instance that failed, if it was one that had been opened
-	rebuild bool         // the store in memory has yet to be filled from the files
-	damaged bool         // what is on the disk is to be moved aside, whether it opens or not
+	reason  string       // "" when nothing is wrong
+	failed  *store.Store // the failed instance, if it had been opened
+	rebuild bool         // the store in memory must still be filled from the files
+	damaged bool         // move the data on disk aside, even if it opens
 }
 
-// firstStore opens the store of the start. failure says why it is one in memory, nil when that is as asked.
+// firstStore opens the store at the start. failure says why the store is one in memory; nil if that was requested.
 func (r *Resolver) firstStore() (st *store.Store, failure, err error) {
 	if r.options.DataDir == "" {
 		st, err = r.openMemory()
@@ -73,8 +73,8 @@ func (r *Resolver) openMemory() (*store.Store, error) {
 	return store.Open("", store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes, Paced: &r.paced})
 }
 
-// openDisk opens the store in DataDir; a damaged one is moved aside for it. One that was found to be damaged while it was
-// in use may open all the same: then the damage is where nothing is read at first.
+// openDisk opens the store in DataDir and moves a damaged one aside. A store that was found damaged in use may still
+// open: the damage may be in a part that opening does not read.
 func (r *Resolver) openDisk(s state) (*store.Store, error) {
 	st, err := r.openSound()
 	if err == nil && s.damaged {
@@ -84,7 +84,7 @@ func (r *Resolver) openDisk(s state) (*store.Store, error) {
 		return st, err
 	}
 	if r.storeHasNoMail() {
-		_ = ledger.WithoutMail(r.options.DataDir) // else what is moved aside is looked through for mail
+		_ = ledger.WithoutMail(r.options.DataDir) // on an error the moved directory is searched for mail
 	}
 	aside, moveErr := store.MoveAside(r.options.DataDir, r.options.Now())
 	if moveErr != nil {
@@ -98,7 +98,7 @@ func (r *Resolver) openDisk(s state) (*store.Store, error) {
 	return r.openSound()
 }
 
-// openSound opens the store and reads what is needed before the first answer.
+// openSound opens the store and reads what the first answer needs.
 func (r *Resolver) openSound() (*store.Store, error) {
 	open := r.options.Disk.Store
 	if open == nil {
@@ -109,7 +109,7 @@ func (r *Resolver) openSound() (*store.Store, error) {
 		return nil, err
 	}
 	if _, err = readSettled(st); err != nil {
-		_ = st.Close() // what was read says why
+		_ = st.Close() // the read error is the reason to return
 		return nil, err
 	}
 	return st, nil
@@ -131,7 +131,7 @@ func (r *Resolver) stopWatch() {
 	<-r.watch.done
 }
 
-// degrade notes and logs that the disk has failed.
+// degrade records and logs a failure of the disk.
 func (r *Resolver) degrade(s state) {
 	r.log.Error("store on disk unavailable: serving from memory, durable writes are refused until it is back", "reason", s.reason)
 	w := &r.watch
@@ -148,7 +148,7 @@ func (r *Resolver) degrade(s state) {
 	}
 }
 
-// Degraded tells why the store or the ledger on disk is not in use. The reason is fit for an operator.
+// Degraded returns why the store or the ledger on disk is not in use. The reason is written for an operator.
 func (r *Resolver) Degraded() (reason string, bad bool) {
 	w := &r.watch
 	w.mu.Lock()
@@ -159,7 +159,7 @@ func (r *Resolver) Degraded() (reason string, bad bool) {
 	return reason, reason != ""
 }
 
-// Writable reports whether a change that is written now survives the process. The ledger has no say in it.
+// Writable reports whether a change written now survives the process. The ledger does not matter for it.
 func (r *Resolver) Writable() bool {
 	r.watch.mu.Lock()
 	bad := r.watch.state.reason != ""
@@ -167,8 +167,8 @@ func (r *Resolver) Writable() bool {
 	return !bad && r.writes.Load().Err() == nil
 }
 
-// takeOver replaces a store that has failed by one in memory. The caller holds applying. An error means that st is not
-// a failed store in use, or that memory has failed too.
+// takeOver replaces a failed store by one in memory. The caller holds applying. An error means that st is not a failed
+// store in use, or that memory has failed too.
 func (r *Resolver) takeOver(st *store.Store) error {
 	failure := st.Err()
 	if failure == nil || r.writes.Load() != st {
@@ -179,7 +179,7 @@ func (r *Resolver) takeOver(st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	// Damaged data must not be carried on; all else is as good as what was answered until now.
+	// Damaged data must not be copied; any other content is as good as what was answered so far.
 	if !errors.Is(failure, store.ErrDamaged) && mem.Import(st) == nil {
 		err = r.exchange(mem)
 	} else if err = mem.Close(); err == nil {
@@ -192,7 +192,7 @@ func (r *Resolver) takeOver(st *store.Store) error {
 	return nil
 }
 
-// startRebuild lets changes go to an empty store while answers still come from the old one, as far as it can be read.
+// startRebuild sends changes to an empty store while answers still come from the old one, as far as it can be read.
 func (r *Resolver) startRebuild(old *store.Store) (rebuild bool, err error) {
 	mem, err := r.openMemory()
 	if err != nil {
@@ -206,7 +206,7 @@ func (r *Resolver) startRebuild(old *store.Store) (rebuild bool, err error) {
 	return true, nil
 }
 
-// runWatch looks after the disk until stop.
+// runWatch watches the disk until stop.
 func (r *Resolver) runWatch() {
 	defer close(r.watch.done)
 	every := r.options.Disk.CheckEvery
@@ -228,12 +228,12 @@ func (r *Resolver) runWatch() {
 		case <-st.Failed():
 			r.storeFailed(st, tick)
 		case <-lost:
-			if st.Check() != nil { // as the ledger, whose line the store's makes needless
+			if st.Check() != nil { // the same holds for the ledger, and the store's log line is enough
 				r.storeFailed(st, tick)
 			}
 			r.loseLedger(l)
 		case <-tick.C:
-			_ = st.Check() // what it finds comes back through Failed
+			_ = st.Check() // its finding arrives through Failed
 			if l != nil {
 				_ = l.Check()
 			}
@@ -242,10 +242,10 @@ func (r *Resolver) runWatch() {
 	}
 }
 
-// storeFailed replaces a store that has failed by one in memory.
+// storeFailed replaces a failed store by one in memory.
 func (r *Resolver) storeFailed(st *store.Store, tick *time.Ticker) {
 	r.applying.Lock()
-	err := r.takeOver(st) // an Apply may have been faster; then it is not the one in use any more
+	err := r.takeOver(st) // if an Apply was faster, it is not in use any more
 	stuck := err != nil && r.writes.Load() == st
 	r.applying.Unlock()
 	if l := r.mail.ledger.Load(); l != nil && l.Check() != nil {
@@ -263,7 +263,7 @@ func (r *Resolver) waitTick(tick *time.Ticker) {
 	}
 }
 
-// mend does what the present state calls for.
+// mend takes the next step towards recovery.
 func (r *Resolver) mend() {
 	w := &r.watch
 	w.mu.Lock()
@@ -303,14 +303,14 @@ func (r *Resolver) retryLater(pause time.Duration) {
 	w.next = time.Now().Add(max(pause, w.pause))
 }
 
-// slower doubles the pause after an attempt that got further than the probe.
+// slower doubles the pause after an attempt that got past the probe.
 func (w *watch) slower(least time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pause = min(max(2*w.pause, least), maxRetryPause)
 }
 
-// rebuild has the files fill the store in memory, and then answers from it.
+// rebuild lets the files fill the store in memory, and then answers from it.
 func (r *Resolver) rebuild(s state) error {
 	if err := r.options.Rebuild(r.watch.stopped); err != nil {
 		return fmt.Errorf("rebuild from the files: %w", err)
@@ -327,10 +327,10 @@ func (r *Resolver) rebuild(s state) error {
 	return nil
 }
 
-// wayBack tries to use the disk again: probe it, open the store there, bring it up to what memory has, exchange.
+// wayBack tries to use the disk again: probe it, open the store, import what memory has, exchange.
 func (r *Resolver) wayBack(s state) error {
 	if s.failed != nil {
-		// Gives the directory's lock back as soon as nothing of the old instance is on its way to the disk.
+		// Close releases the directory's lock once no write of the old instance is in flight.
 		if err := s.failed.Close(); err != nil && !errors.Is(err, store.ErrClosed) {
 			return err
 		}
@@ -355,7 +355,7 @@ func (r *Resolver) wayBack(s state) error {
 			w.state.damaged = true
 			w.mu.Unlock()
 		}
-		_ = disk.Close() // it failed under the import, which says why
+		_ = disk.Close() // it failed during the import, whose error is the reason
 		return err
 	}
 	r.log.Info("store on disk is back", "generation", disk.Generation())
@@ -366,7 +366,7 @@ func (r *Resolver) wayBack(s state) error {
 	return errors.Join(mem.Close(), r.sourcesMoved(disk))
 }
 
-// moveTo imports what memory has into disk and answers from there. It returns the store that is out of use.
+// moveTo imports what memory has into disk and answers from there. It returns the replaced store.
 func (r *Resolver) moveTo(disk *store.Store) (mem *store.Store, err error) {
 	r.applying.Lock()
 	defer r.applying.Unlock()

@@ -20,7 +20,7 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// fast makes the guard of the disk look often.
+// fast makes the watch loop check often.
 var fast = resolver.DiskOptions{CheckEvery: time.Millisecond, RetryEvery: time.Millisecond}
 
 // A gate is a probe of the disk that fails until it is opened.
@@ -33,7 +33,7 @@ func (g *gate) probe(dir string) error {
 	return store.Probe(dir)
 }
 
-// lines gathers what is logged from Info on.
+// lines collects the log from level Info on.
 type lines struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer
@@ -188,7 +188,7 @@ func TestStartOnADamagedStore(t *testing.T) {
 	}
 }
 
-// manyFiles declares enough that a table has many blocks.
+// manyFiles declares enough for a table with many blocks.
 func manyFiles() []catalog.FileChange {
 	var files []catalog.FileChange
 	for i := range 3000 {
@@ -197,8 +197,8 @@ func manyFiles() []catalog.FileChange {
 	return files
 }
 
-// TestDamageWhileRunning: data that turns out to be damaged is not copied on, the files fill a new store, and until
-// they have done so the old one answers as far as it can.
+// TestDamageWhileRunning: data that turns out to be damaged is not copied. The files fill a new store, and until then
+// the old one answers as far as it can.
 func TestDamageWhileRunning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	files := manyFiles()
@@ -235,7 +235,7 @@ func TestDamageWhileRunning(t *testing.T) {
 	resolve(t, r, "p1.example", resolver.Nested)
 	r.Settle()
 	until(t, "a damaged block is read", func() bool {
-		corruptTables(t, dir) // again, where a compaction has written new ones
+		corruptTables(t, dir) // again, because a compaction has written new ones
 		for i := range 3000 {
 			if _, err := r.Resolve(fmt.Appendf(nil, "p%d.example", i), resolver.Nested); err != nil {
 				if code(err) != catalog.CodeUnavailable {
@@ -274,7 +274,7 @@ func TestDamageWhileRunning(t *testing.T) {
 	}
 }
 
-// corruptTables flips bits in the blocks of all tables, but for their ends, where the parts are that are read at once.
+// corruptTables flips bits in the blocks of all tables, except at their ends, which are read when a table is opened.
 func corruptTables(t *testing.T, dir string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
@@ -302,7 +302,7 @@ func corruptTables(t *testing.T, dir string) {
 	}
 }
 
-// TestDiskFull runs into a real full disk, with the changes going on, and out of it again.
+// TestDiskFull fills a real disk while changes are applied, and recovers.
 func TestDiskFull(t *testing.T) {
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=12m"); err != nil {
@@ -314,7 +314,7 @@ func TestDiskFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Ballast beside the store, so that the way back stays shut until the disk grows.
+	// Ballast next to the store keeps it from recovering until the disk grows.
 	if err := os.WriteFile(filepath.Join(mount, "ballast"), make([]byte, 8<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestDiskFull(t *testing.T) {
 		if slug := fmt.Sprintf("p%d", n); resolve(t, r, slug+".example", resolver.Nested).Slug != slug {
 			t.Fatal(slug, "is not served")
 		}
-		// The change that runs into the full disk may be committed there, in memory, or there and again in memory.
+		// The change that hits the full disk may be committed on disk, in memory, or on both.
 		told := fmt.Sprintf("project.changed p%d: p%d.example", n, n)
 		switch got := next(&cursor); got {
 		case told:

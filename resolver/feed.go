@@ -11,21 +11,21 @@ import (
 // maxFeedBytes bounds the history, in memory.
 const maxFeedBytes = 8 << 20
 
-// A Feed is what has changed of late, in order (api/README.md, Change feed). Apply fills it when no answer from before a change
-// is given any more: who asks again because of an event gets the new answer. Nobody who reads it can hold Apply up. Its
-// methods may be called from any goroutine.
+// A Feed is the recent changes, in order (api/README.md, Change feed). Apply fills it once no answer from before a
+// change is given any more: a client that asks again because of an event gets the new answer. Readers cannot block
+// Apply. Its methods may be called from any goroutine.
 type Feed struct {
-	unsure bool // there was a change that is not told; guarded by Resolver.applying
+	unsure bool // a change was not published; guarded by Resolver.applying
 
-	mu      sync.Mutex    // guards what follows
+	mu      sync.Mutex    // guards the fields below
 	changed chan struct{} // closed when events come
-	// events[at:] is the history; the event at index i has the number dropped+i. Those before at are nil.
+	// events[at:] is the history; the event at index i has the number dropped+i. The entries before at are nil.
 	events   []*Event
 	at       int
 	dropped  uint64
 	bytes    int
-	revision uint64 // the newest that is committed
-	floor    uint64 // the lowest from which After can go on
+	revision uint64 // newest committed revision
+	floor    uint64 // lowest revision from which After can continue
 }
 
 // A Cursor is a place in a Feed, for one goroutine at a time.
@@ -35,37 +35,36 @@ type Cursor struct {
 	lost bool   // the next one is a Reset
 }
 
-// Events is the change feed.
+// Events returns the change feed.
 func (r *Resolver) Events() *Feed { return &r.feed }
 
-// begin starts an empty feed behind a revision. Whoever comes with it from a process before this one may not have seen
-// all of its events.
+// begin starts an empty feed after a revision. A client with a revision of an earlier process may have missed events.
 func (f *Feed) begin(revision uint64) {
 	f.changed = make(chan struct{})
 	f.revision, f.floor = revision, revision+1
 }
 
-// Changed returns a channel that is closed when events come. Cursors are to be asked after it has been taken, and before
-// it is waited for.
+// Changed returns a channel that is closed when events arrive. Get the channel first, then read the cursors, then wait.
 func (f *Feed) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed
 }
 
-// Newest returns a cursor whose first event will be that of the next change, and the revision that it stands behind.
+// Newest returns a cursor whose first event is the next change, and the revision before it.
 func (f *Feed) Newest() (c Cursor, revision uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return Cursor{feed: f, next: f.end()}, f.revision
 }
 
-// After returns a cursor for somebody who has got all events up to a revision, and one or more of that one. All events of
-// one revision have the same number: where there are several, all of them come again, since the rest may be missing.
+// After returns a cursor for a client that has all events before a revision and at least one of that revision. All
+// events of one revision have the same number: if there are several, all of them are sent again, because the rest may
+// be missing.
 //
-// Where the feed does not reach back, or does not know the revision, the first event is a Reset, and what comes after it
-// begins with the next change. So it is where there was a Reset in between, and where the keys have changed: the key of
-// the one who asks may reach other projects than it did.
+// If the feed does not reach back that far, or does not know the revision, the first event is a Reset, followed by the
+// next change. The same applies if there was a Reset in between, or if the keys have changed: the client's key may
+// reach other projects now.
 func (f *Feed) After(revision uint64) Cursor {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,11 +92,11 @@ func (f *Feed) After(revision uint64) Cursor {
 	return c
 }
 
-// end is the number of the next event.
+// end returns the number of the next event.
 func (f *Feed) end() uint64 { return f.dropped + uint64(len(f.events)) }
 
-// Next appends up to n events to dst and moves on. Where the history does not reach back to the cursor any more, that is
-// a Reset.
+// Next appends up to n events to dst and advances. If the history no longer reaches back to the cursor, it appends a
+// Reset.
 func (c *Cursor) Next(dst []*Event, n int) []*Event {
 	f := c.feed
 	f.mu.Lock()
@@ -112,7 +111,7 @@ func (c *Cursor) Next(dst []*Event, n int) []*Event {
 	return append(dst, f.events[from:from+n]...)
 }
 
-// publish adds the events of a revision, none or more. The caller holds Resolver.applying.
+// publish adds the events of a revision, possibly none. The caller holds Resolver.applying.
 func (f *Feed) publish(revision uint64, events []*Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,16 +139,16 @@ func (f *Feed) publish(revision uint64, events []*Event) {
 	f.changed = make(chan struct{})
 }
 
-// everything are the events of a change that may have changed anything.
+// everything returns the events of a change that may have changed anything.
 func everything(revision uint64) []*Event {
 	return []*Event{{Revision: revision, Kind: KeysChanged}, NewReset(revision)}
 }
 
-// tell publishes a change that is committed and whose epoch has begun (see stamps): a hit from before it is not given any
-// more. The caller holds applying.
+// tell publishes a committed change whose epoch has begun (see stamps): no hit returns an answer from before it. The
+// caller holds applying.
 func (r *Resolver) tell(c *catalog.Change, e *store.Effect) {
 	f := &r.feed
-	if r.reads.Load() != r.writes.Load() { // nobody is answered from it yet
+	if r.reads.Load() != r.writes.Load() { // no answers come from it yet
 		f.unsure = true
 		return
 	}

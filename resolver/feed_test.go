@@ -15,12 +15,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// next takes all that a cursor has, as "kind slug: domains", one line an event.
+// next reads everything from a cursor, as "kind slug: domains", one line per event.
 func next(c *resolver.Cursor) (text string) {
 	return eventText(drain(c), nil)
 }
 
-// drain takes all that a cursor has, a few at a time.
+// drain reads everything from a cursor, a few at a time.
 func drain(c *resolver.Cursor) (events []*resolver.Event) {
 	for {
 		n := len(events)
@@ -30,7 +30,7 @@ func drain(c *resolver.Cursor) (events []*resolver.Event) {
 	}
 }
 
-// eventText shows what the holder of a key is told; nil stands for a key that reaches all projects.
+// eventText shows what the holder of a key gets; nil stands for a key that reaches all projects.
 func eventText(events []*resolver.Event, k *resolver.Key) string {
 	var lines []string
 	for _, e := range events {
@@ -157,14 +157,14 @@ func TestEventsAfter(t *testing.T) {
 			t.Errorf("after %d of %d:\n%s\nwant\n%s", after, r.Generation(), got, want)
 		}
 	}
-	f(0, `"reset"`) // of the store before this process
+	f(0, `"reset"`) // from the store before this process
 	apply(t, r, one(1))
 	apply(t, r, one(2), one(3))
 	apply(t, r, file("nothing.hcl"))
 	apply(t, r, one(4))
 	f(0, `"reset"`)
 	f(1, "project.changed p2: \nproject.changed p3: \nproject.changed p4: ")
-	f(2, "project.changed p2: \nproject.changed p3: \nproject.changed p4: ") // the second one may have been lost
+	f(2, "project.changed p2: \nproject.changed p3: \nproject.changed p4: ") // the second event may have been lost
 	f(3, "project.changed p4: ")
 	f(4, "")
 	f(5, `"reset"`)
@@ -177,13 +177,13 @@ func TestEventsAfter(t *testing.T) {
 	if got := next(&cursor); got != "\"\"\nproject.changed p5: " {
 		t.Errorf("a cursor that was there gets %s", got)
 	}
-	f(4, `"reset"`) // the key may reach further than it did
+	f(4, `"reset"`) // the key may reach further than before
 	f(5, "\"\"\nproject.changed p5: ")
 	apply(t, r, one(6))
 	f(5, "\"\"\nproject.changed p5: \nproject.changed p6: ")
 }
 
-// After a restart nobody can tell who has seen what.
+// After a restart it is unknown which events a client has seen.
 func TestEventsAfterRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet})
@@ -211,7 +211,7 @@ func TestEventsAfterRestart(t *testing.T) {
 	}
 }
 
-// A load of many projects is one event, and so is a change of very many names or very long lists.
+// A load of many projects is one event; so is a change with very many names or very long lists.
 func TestMassChangeIsOneReset(t *testing.T) {
 	r := open(t, resolver.Options{})
 	cursor, _ := r.Events().Newest()
@@ -234,7 +234,7 @@ func TestMassChangeIsOneReset(t *testing.T) {
 	}
 	check("long names", file("b.hcl", block("b", long...)))
 
-	// A first load comes in parts, of which only the last counts.
+	// A first load comes in parts; only the last one counts.
 	empty := open(t, resolver.Options{})
 	cursor, _ = empty.Events().Newest()
 	if err := empty.Fill(&catalog.Change{Files: []catalog.FileChange{file("a.hcl", block("a", "a.example"))}}); err != nil {
@@ -249,7 +249,7 @@ func TestMassChangeIsOneReset(t *testing.T) {
 	}
 }
 
-// The history is bounded in bytes; who falls behind it gets a reset, and what comes then.
+// The history is bounded in bytes; a client that falls behind gets a reset, then the following events.
 func TestHistoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20 MB of changes")
@@ -261,7 +261,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 	apply(t, r, file("p.hcl", p))
 	behind, _ := r.Events().Newest()
-	const changes = 100 // of 200 kB each
+	const changes = 100 // 200 kB each
 	for i := range changes {
 		p.Project.Name = fmt.Sprint("name ", i)
 		apply(t, r, file("p.hcl", p))
@@ -295,7 +295,7 @@ func sizeOf(events []*resolver.Event) (n int) {
 	return n
 }
 
-// TestNoEventBeforeItsAnswer: who asks because of an event gets an answer that is as new as the event.
+// TestNoEventBeforeItsAnswer: a client that asks because of an event gets an answer as new as the event.
 func TestNoEventBeforeItsAnswer(t *testing.T) {
 	versions := int64(campaign(t, 3000, 300))
 	if resolver.RaceEnabled {
@@ -303,7 +303,7 @@ func TestNoEventBeforeItsAnswer(t *testing.T) {
 	}
 	r := open(t, resolver.Options{})
 	w := new(world)
-	apply(t, r, w.files(1)[:2]...) // without the defaults, which a reset would tell
+	apply(t, r, w.files(1)[:2]...) // without the defaults, which would cause a reset
 	var wg sync.WaitGroup
 	for range 4 {
 		cursor, at := r.Events().Newest()
@@ -338,7 +338,7 @@ func TestNoEventBeforeItsAnswer(t *testing.T) {
 	wg.Wait()
 }
 
-// TestEventsWhileTheDiskGoes: what cannot be told for sure is a reset, and nothing is told before it is answered.
+// TestEventsWhileTheDiskGoes: an uncertain change is a reset, and no event is sent before its answers.
 func TestEventsWhileTheDiskGoes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	g := new(gate)

@@ -2,7 +2,7 @@ package resolver
 
 import "fingerpost/resolver/catalog"
 
-// File returns one row of the file table, NOT_FOUND when the store has not taken the file up.
+// File returns one row of the file table; NOT_FOUND if the store has not accepted the file.
 func (r *Resolver) File(path string) (*catalog.FileRow, error) {
 	row, err := r.writes.Load().File(path)
 	if err != nil {

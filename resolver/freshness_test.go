@@ -13,10 +13,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A world changes all that an answer can depend on, from version to version.
+// A world changes everything that an answer can depend on, from version to version.
 type world struct {
 	acknowledged atomic.Int64 // the last version whose Apply has returned
-	checks       atomic.Int64 // how many answers were looked at
+	checks       atomic.Int64 // number of checked answers
 }
 
 func (w *world) files(v int64) []catalog.FileChange {
@@ -32,8 +32,8 @@ func (w *world) files(v int64) []catalog.FileChange {
 	return []catalog.FileChange{file("p.hcl", p), file("other.hcl", other), d}
 }
 
-// flipped tells in which versions the flipping names are there. They stay so for two versions, so that a reader who can
-// only know that one of two versions was in force still knows at times what it must see.
+// flipped returns in which versions the flipping names exist. They stay for two versions: a reader that knows only that
+// one of two versions was in force then sometimes knows what it must see.
 func flipped(v int64) bool { return v/2%2 == 0 }
 
 var (
@@ -64,7 +64,7 @@ func (w *world) check(t *testing.T, r *resolver.Resolver, name string, form reso
 		t.Errorf("%s is of version %d, %d to %d had to be", name, v, least, atMost)
 	}
 	if form == resolver.Flat && len(a.Data) > 0 {
-		// The project and the defaults are of one moment.
+		// The project and the defaults are from the same moment.
 		if days := read(daysVersion); days != v {
 			t.Errorf("%s: project of version %d with defaults of %d", name, v, days)
 		}
@@ -86,8 +86,8 @@ func (w *world) check(t *testing.T, r *resolver.Resolver, name string, form reso
 	t.Errorf("%s: %q %q in versions %d to %d", name, a.Slug, a.Code, least, atMost)
 }
 
-// TestNeverStale lets readers run against a writer: nobody ever sees a version older than one that was acknowledged
-// before the question, nor a mixture of two.
+// TestNeverStale runs readers against a writer: nobody sees a version older than one acknowledged before the request,
+// nor a mixture of two.
 func TestNeverStale(t *testing.T) {
 	versions := int64(campaign(t, 3000, 400))
 	if resolver.RaceEnabled {
@@ -110,7 +110,7 @@ func TestNeverStale(t *testing.T) {
 							return
 						default:
 							w.check(t, r, names[n%len(names)], resolver.Form(n/len(names)%2))
-							runtime.Gosched() // the writer must have its turn, also on one processor
+							runtime.Gosched() // lets the writer run, even on one processor
 						}
 					}
 				})
@@ -121,11 +121,11 @@ func TestNeverStale(t *testing.T) {
 					break
 				}
 				w.acknowledged.Store(v)
-				for least := w.checks.Load() + 8; w.checks.Load() < least; { // each version is asked for
+				for least := w.checks.Load() + 8; w.checks.Load() < least; { // each version is requested
 					runtime.Gosched()
 				}
 				if v%16 == 0 {
-					w.check(t, r, "p.example", resolver.Flat) // the writer's own next question
+					w.check(t, r, "p.example", resolver.Flat) // the writer's own next request
 				}
 			}
 			close(done)

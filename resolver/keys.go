@@ -8,15 +8,15 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A Key is a declared API key, ready to be asked.
+// A Key is a declared API key with its projects resolved.
 type Key struct {
 	catalog.Key
 	// projects are the ids of the projects that the key's slugs named when the KeySet was made; nil: every project. A
-	// request that keeps a Key while a slug goes from one project to another thus keeps the project that it had.
+	// request that holds a Key while a slug moves to another project keeps its project.
 	projects map[int64]struct{}
 }
 
-// Covers reports whether the key is good for the project of that id.
+// Covers reports whether the key is valid for the project with that id.
 func (k *Key) Covers(project int64) bool {
 	if k.projects == nil {
 		return true
@@ -25,10 +25,10 @@ func (k *Key) Covers(project int64) bool {
 	return ok
 }
 
-// Names reports whether the key is for every project, or its list holds the slug.
+// Names reports whether the key is for every project or lists the slug.
 func (k *Key) Names(slug string) bool { return k.projects == nil || slices.Contains(k.Projects, slug) }
 
-// EveryProject reports whether the key is not bound to some projects.
+// EveryProject reports whether the key is not bound to projects.
 func (k *Key) EveryProject() bool { return k.projects == nil }
 
 // ProjectIDs lists the projects that the key is bound to; nil means every project.
@@ -48,14 +48,14 @@ func (k *Key) SameReach(o *Key) bool {
 	return k.EveryProject() == o.EveryProject() && maps.Equal(k.projects, o.projects)
 }
 
-// A KeySet is all keys of one moment. It never changes.
+// A KeySet is all keys at one moment. It is immutable.
 type KeySet struct {
 	byID    map[string]*Key
-	slugs   map[string]int64 // every slug that a key names → the project that has it, 0 for none
+	slugs   map[string]int64 // every slug that a key lists → the project that has it, 0 for none
 	unknown []catalog.UnknownSlug
 }
 
-// newKeySet binds the keys to the projects that their slugs name. idOf returns 0 for a slug that no project has.
+// newKeySet binds the keys to the projects that their slugs name. idOf returns 0 for an unused slug.
 func newKeySet(keys []*catalog.Key, idOf func(slug string) (int64, error)) (*KeySet, error) {
 	set := &KeySet{byID: make(map[string]*Key, len(keys)), slugs: map[string]int64{}}
 	for _, k := range keys {
@@ -86,10 +86,10 @@ func newKeySet(keys []*catalog.Key, idOf func(slug string) (int64, error)) (*Key
 // Lookup returns the key with that public id, or nil. It does not allocate.
 func (s *KeySet) Lookup(id []byte) *Key { return s.byID[string(id)] }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (s *KeySet) Len() int { return len(s.byID) }
 
-// rebinds reports whether a change has given a slug that a key names to another project, or taken it away.
+// rebinds reports whether a change moved or removed a slug that a key lists.
 func (s *KeySet) rebinds(e *store.Effect) bool {
 	if len(s.slugs) == 0 {
 		return false
@@ -105,8 +105,8 @@ func (s *KeySet) rebinds(e *store.Effect) bool {
 	return e.Many
 }
 
-// UnknownSlugs lists the slugs that keys name and no project has. It is the same list, which must not be changed, until
-// there is another one.
+// UnknownSlugs lists the slugs that keys list and no project has. The list is shared until it changes, and must not be
+// modified.
 func (r *Resolver) UnknownSlugs() []catalog.UnknownSlug { return r.settled.Load().keys.unknown }
 
 // KeysNaming lists the names of the keys whose lists hold the slug.

@@ -8,15 +8,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// numbered is a project whose identity is the number, whatever its slug is.
+// numbered returns a project whose identity is the number, independent of its slug.
 func numbered(id int64, slug string) catalog.ProjectConfig {
 	p := block(slug)
 	p.Project.ID, p.Project.UUID = id, catalog.UUID{15: byte(id)}
 	return p
 }
 
-// TestKeysKeepProjects: a key covers the projects that its slugs name, as they are now; one that a caller still holds covers
-// those that they named, whichever project takes the slug later.
+// TestKeysKeepProjects: a key covers the projects that its slugs name now; a Key that a caller still holds covers the
+// projects that they named then, whichever project takes the slug later.
 func TestKeysKeepProjects(t *testing.T) {
 	r := open(t, resolver.Options{})
 	keys := func(slugs ...string) catalog.FileChange {

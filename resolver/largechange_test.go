@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// largeFiles make a change that is too large for a batch: 1,000 projects in files of 42 kB.
+// largeFiles returns a change that is too large for a batch: 1,000 projects in files of 42 kB.
 func largeFiles(turn string) (files []catalog.FileChange) {
 	for i := range 1000 {
 		p := block(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d.example", i), fmt.Sprintf("*.p%d.example", i))
@@ -23,7 +23,7 @@ func largeFiles(turn string) (files []catalog.FileChange) {
 	return files
 }
 
-// A large change makes everything stale: each name is read once more, says what the change says, and is then a hit again.
+// A large change makes everything stale: each name is read once more, has the new content, and is then a hit again.
 func TestLargeChange(t *testing.T) {
 	r := open(t, resolver.Options{DataDir: t.TempDir()})
 	apply(t, r, largeFiles("before")...)
@@ -51,13 +51,13 @@ func TestLargeChange(t *testing.T) {
 			f(host, turn, 0)
 		}
 	}
-	// A small change makes its own answers stale and leaves those of others alone.
+	// A small change makes only its own answers stale.
 	p := block("p1", "p1.example", "*.p1.example")
 	p.Project.Name = "small"
 	apply(t, r, file("p1.hcl", p))
 	f("p1.example", "small", 1)
 	f("a.b.p2.example", "later", 0)
-	// One that takes the names away leaves nothing behind.
+	// A change that removes the names leaves nothing behind.
 	files := largeFiles("less")
 	files[1], files[2] = gone("p1.hcl"), gone("p2.hcl")
 	apply(t, r, files...)
@@ -68,7 +68,7 @@ func TestLargeChange(t *testing.T) {
 	}
 }
 
-// Under a large change nobody sees an old answer once it is acknowledged, nor after a new one.
+// Under a large change no reader sees an old answer once it is acknowledged, nor after a new one.
 func TestLargeChangeUnderLoad(t *testing.T) {
 	turns := campaign(t, 5, 2)
 	r := open(t, resolver.Options{DataDir: t.TempDir()})

@@ -11,15 +11,15 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// ledgerState is what is wrong with the ledger.
+// ledgerState describes what is wrong with the ledger.
 type ledgerState struct {
-	reason  string         // "" when nothing is
-	failed  *ledger.Ledger // the instance that failed, if it was one that had been opened
-	damaged bool           // what is on the disk is to be moved aside, whether it opens or not
-	logged  bool           // the failure was logged, so the way back is logged, too
+	reason  string         // "" when nothing is wrong
+	failed  *ledger.Ledger // the failed instance, if it had been opened
+	damaged bool           // move the data on disk aside, even if it opens
+	logged  bool           // the failure was logged, so the recovery is logged, too
 }
 
-// firstLedger opens the ledger of the start. A ledger that cannot be used fails nothing but mail.
+// firstLedger opens the ledger at the start. An unusable ledger fails nothing but mail.
 func (r *Resolver) firstLedger(st *store.Store) error {
 	if r.options.DataDir == "" {
 		l, err := ledger.Open("", ledger.Options{Logger: r.log})
@@ -27,7 +27,7 @@ func (r *Resolver) firstLedger(st *store.Store) error {
 		return err
 	}
 	if st.InMemory() {
-		// What an earlier release has left in the store on disk must be known first.
+		// The mail that an earlier release left in the store on disk must be known first.
 		r.watch.ledger = ledgerState{reason: "the store on disk is not in use"}
 		return nil
 	}
@@ -41,7 +41,7 @@ func (r *Resolver) firstLedger(st *store.Store) error {
 	return nil
 }
 
-// ledgerUnusable notes and logs that the ledger has failed. While the store has failed, too, its line says enough.
+// ledgerUnusable records and logs a failure of the ledger. If the store has failed too, its log line is enough.
 func (r *Resolver) ledgerUnusable(s ledgerState) {
 	w := &r.watch
 	w.mu.Lock()
@@ -53,7 +53,7 @@ func (r *Resolver) ledgerUnusable(s ledgerState) {
 	}
 }
 
-// loseLedger takes a ledger that has failed out of use.
+// loseLedger stops using a failed ledger.
 func (r *Resolver) loseLedger(l *ledger.Ledger) {
 	if r.mail.ledger.CompareAndSwap(l, nil) {
 		err := l.Err()
@@ -61,7 +61,7 @@ func (r *Resolver) loseLedger(l *ledger.Ledger) {
 	}
 }
 
-// mendLedger tries to use the ledger again, once the store is on the disk.
+// mendLedger tries to use the ledger again, once the store is on disk.
 func (r *Resolver) mendLedger() error {
 	w := &r.watch
 	w.mu.Lock()
@@ -104,7 +104,7 @@ func (r *Resolver) mendLedger() error {
 
 func (r *Resolver) ledgerDir() string { return filepath.Join(r.options.DataDir, ledger.Folder) }
 
-// openLedger opens the ledger; a damaged one is moved aside for it.
+// openLedger opens the ledger and moves a damaged one aside.
 func (r *Resolver) openLedger(s ledgerState) (*ledger.Ledger, error) {
 	open := r.options.Disk.Ledger
 	if open == nil {
@@ -126,15 +126,15 @@ func (r *Resolver) openLedger(s ledgerState) (*ledger.Ledger, error) {
 	return open(r.ledgerDir(), o)
 }
 
-// takeUpLedger opens the ledger and gets ready for its mail, before anybody can ask for it: mails that were refused while the
-// ledger failed are taken out, ids go on behind its own, and what it has to take over from other databases is found.
+// takeUpLedger opens the ledger and prepares it before it is used: it deletes mails that were refused while the ledger
+// failed, continues the ids after its last one, and finds the databases whose mail must be moved to it.
 func (r *Resolver) takeUpLedger(st *store.Store, s ledgerState) error {
 	l, err := r.openLedger(s)
 	if err != nil {
 		return err
 	}
 	if err := r.takeUpMail(st, l); err != nil {
-		_ = l.Close() // it failed, which err says
+		_ = l.Close() // it failed with err
 		return err
 	}
 	r.mail.ledger.Store(l)
@@ -143,7 +143,7 @@ func (r *Resolver) takeUpLedger(st *store.Store, s ledgerState) error {
 
 func (r *Resolver) takeUpMail(st *store.Store, l *ledger.Ledger) error {
 	m := &r.mail
-	m.accepting.Lock() // nobody is on the way to the ledger that has failed any more
+	m.accepting.Lock() // no call uses the failed ledger any more
 	m.mu.Lock()
 	doubtful, stored := m.doubtful, m.stored
 	m.mu.Unlock()
@@ -176,14 +176,14 @@ func (r *Resolver) takeUpMail(st *store.Store, l *ledger.Ledger) error {
 	if m.refused = append(m.refused, doubtful...); len(asides) == 0 {
 		m.refused = nil
 	}
-	m.stored = 0 // what it has now is known
+	m.stored = 0 // its content is known now
 	m.last = max(m.last, l.MailIDBound())
 	m.asides, m.former, m.recovered = asides, former, false
 	return nil
 }
 
-// sourcesMoved looks anew for the mail that is not in the ledger yet, because the store that it is in has been opened again
-// or was moved aside.
+// sourcesMoved searches again for mail that is not in the ledger yet, because the store that holds it was reopened or
+// moved aside.
 func (r *Resolver) sourcesMoved(st *store.Store) error {
 	m := &r.mail
 	l := m.ledger.Load()
@@ -208,7 +208,7 @@ func (r *Resolver) sourcesMoved(st *store.Store) error {
 	return nil
 }
 
-// storeHasNoMail reports that the ledger has all mail that the store in the data directory ever had.
+// storeHasNoMail records that the ledger has all mail that the store in the data directory ever had.
 func (r *Resolver) storeHasNoMail() bool {
 	l := r.mail.ledger.Load()
 	if l == nil {
@@ -222,15 +222,15 @@ func (r *Resolver) storeHasNoMail() bool {
 	return settled && err == nil
 }
 
-// asides are the damaged ledgers, and the damaged stores of earlier releases, whose mail has yet to be salvaged.
+// asides returns the damaged ledgers, and the damaged stores of earlier releases, whose mail is not salvaged yet.
 func (r *Resolver) asides() ([]string, error) {
 	stores, err := ledger.MovedAside(r.options.DataDir)
 	ledgers, ledgerErr := ledger.MovedAside(r.ledgerDir())
 	return append(stores, ledgers...), errors.Join(err, ledgerErr)
 }
 
-// formerMail returns the mail that an earlier release has left in the store, or nil. Where the log of that store has lost
-// some of it, that is noted once.
+// formerMail returns the mail that an earlier release left in the store, or nil. If the log of that store has lost some
+// of it, the loss is recorded once.
 func (r *Resolver) formerMail(st *store.Store, l *ledger.Ledger) (ledger.Former, error) {
 	former, found, err := st.FormerMail()
 	if err != nil {
@@ -247,13 +247,13 @@ func (r *Resolver) formerMail(st *store.Store, l *ledger.Ledger) (ledger.Former,
 	return former, err
 }
 
-// noteLoss reports and keeps what cannot be recovered.
+// noteLoss logs and stores what cannot be recovered.
 func (r *Resolver) noteLoss(l *ledger.Ledger, reason string) error {
 	r.log.Error("mail lost", "reason", reason)
 	return l.NoteGap(&MailGap{Found: r.options.Now(), Reason: reason})
 }
 
-// startSalvage copies the mail of other databases in the background: what depends on the files must not wait for it.
+// startSalvage copies the mail of other databases in the background: configuration must not wait for it.
 func (r *Resolver) startSalvage(l *ledger.Ledger) {
 	m := &r.mail
 	m.mu.Lock()
@@ -275,7 +275,7 @@ func (r *Resolver) startSalvage(l *ledger.Ledger) {
 	}()
 }
 
-// salvage copies the queues of all other databases first: then mail can be accepted. The logs follow.
+// salvage copies the queues of all other databases first, so that mail can be accepted, then the logs.
 func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []string) error {
 	ctx := r.watch.stopped
 	r.mail.mu.Lock()
@@ -284,7 +284,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 	var open []*ledger.Salvage
 	defer func() {
 		for _, v := range open {
-			_ = v.Abandon() // with an error above all is done again
+			_ = v.Abandon() // with an error above, everything is done again
 		}
 	}()
 	add := func(v *ledger.Salvage) error {
@@ -339,7 +339,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 	return nil
 }
 
-// dropFormer deletes the mail of an earlier release from the store, now that the ledger has it on the disk.
+// dropFormer deletes the mail of an earlier release from the store, now that it is durable in the ledger.
 func (r *Resolver) dropFormer(l *ledger.Ledger, former ledger.Former, gap MailGap) error {
 	if err := former.Drop(); err != nil {
 		return err
@@ -351,7 +351,7 @@ func (r *Resolver) dropFormer(l *ledger.Ledger, former ledger.Former, gap MailGa
 	return errors.Join(l.Settle(), r.readGaps(l))
 }
 
-// openSalvage waits for the lock of a damaged database: an instance that has failed gives it back a moment later.
+// openSalvage waits for the lock of a damaged database: a failed instance releases it a moment later.
 func (r *Resolver) openSalvage(ctx context.Context, l *ledger.Ledger, aside string) (*ledger.Salvage, error) {
 	for {
 		v, err := l.OpenSalvage(aside, r.log)
@@ -366,7 +366,7 @@ func (r *Resolver) openSalvage(ctx context.Context, l *ledger.Ledger, aside stri
 	}
 }
 
-// closeMail ends what is under way, leaves the bound of ids where they have got to, and closes the ledger.
+// closeMail ends running calls, lowers the reserved ids to those used, and closes the ledger.
 func (r *Resolver) closeMail() error {
 	m := &r.mail
 	m.mu.Lock()
@@ -380,7 +380,7 @@ func (r *Resolver) closeMail() error {
 		return nil
 	}
 	if !l.InMemory() && last > 0 && last < l.MailIDBound() {
-		_ = l.ReserveMailIDs(last, true) // else the next ids begin a second later
+		_ = l.ReserveMailIDs(last, true) // otherwise the next ids begin a second later
 	}
 	return l.Close()
 }

@@ -10,10 +10,10 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A Query says which part of a list is wanted and in which order (api/README.md, Lists).
+// A Query selects and sorts a part of a list (api/README.md, Lists).
 type Query struct {
 	Page  int    // from 1; 0 means 1
-	Limit int    // rows a page; 0 means all rows on one page
+	Limit int    // rows per page; 0 means all rows on one page
 	Sort  string // a scalar field of the rows; "" means id
 	Desc  bool
 	// IDs restricts a list of projects to these, for a key that is bound to some; nil means every project.
@@ -71,7 +71,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// arrange returns the rows of the page that q asks for. rows come by ascending id, which also decides between equals.
+// arrange returns the rows of the page that q selects. rows must be sorted by ascending id, which also breaks ties.
 func arrange[T any](rows []*T, orders []order[T], q Query) ([]*T, error) {
 	by, err := orderOf(orders, q.Sort)
 	if err != nil {
@@ -110,7 +110,7 @@ func checkSort(sort string, fields []string) error {
 	return e
 }
 
-// page cuts out what q asks for; one past the end is empty.
+// page returns the slice that q selects; a page past the end is empty.
 func page[T any](rows []T, q Query) []T {
 	if q.Limit <= 0 {
 		return rows
@@ -123,8 +123,7 @@ func page[T any](rows []T, q Query) []T {
 	return rows[:min(q.Limit, len(rows))]
 }
 
-// Projects returns the rows of a page and the number of all rows. VALIDATION_ERROR on "sort" where there is no such
-// field.
+// Projects returns the rows of a page and the number of all rows; VALIDATION_ERROR on "sort" for an unknown field.
 func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err error) {
 	if _, err := orderOf(projectOrders, q.Sort); err != nil {
 		return nil, 0, err
@@ -148,7 +147,7 @@ func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err er
 	return rows, total, err
 }
 
-// projectsOf reads the projects with these ids, as far as there are any.
+// projectsOf reads the projects with these ids, as far as they exist.
 func (r *Resolver) projectsOf(ids []int64) (rows []*catalog.Project, err error) {
 	err = r.view(func(v *store.View) error {
 		rows = nil
@@ -167,7 +166,7 @@ func (r *Resolver) projectsOf(ids []int64) (rows []*catalog.Project, err error) 
 	return rows, err
 }
 
-// projectsByID decodes the projects of one page only: with 100,000 of them that is what makes a page cheap.
+// projectsByID decodes the projects of one page only, which keeps a page cheap with 100,000 projects.
 func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, err error) {
 	var ids []int64
 	err = r.each(func(st *store.Store) error {
@@ -200,8 +199,8 @@ func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, er
 	return rows, total, err
 }
 
-// EachProject yields all projects by ascending id, as they are at one moment, without holding them all in memory. The
-// values are the caller's. A yield that takes long keeps the store's old data on the disk meanwhile.
+// EachProject yields all projects by ascending id, as of one moment, without holding them all in memory. The caller
+// owns the values. A slow yield keeps the store's old data on disk.
 func (r *Resolver) EachProject(yield func(*catalog.Project) bool) error {
 	return r.each(func(st *store.Store) error { return st.EachProject(yield) })
 }
@@ -213,7 +212,8 @@ func (r *Resolver) each(f func(*store.Store) error) error {
 	return nil
 }
 
-// Domains returns the rows of a page of a project's domains and the number of all; NOT_FOUND without such a project.
+// Domains returns the rows of a page of a project's domains and the number of all; NOT_FOUND if the project does not
+// exist.
 func (r *Resolver) Domains(projectID int64, q Query) (rows []*catalog.Domain, total int, err error) {
 	var found bool
 	err = r.view(func(v *store.View) (err error) {

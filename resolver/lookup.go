@@ -11,12 +11,12 @@ func notFound(what string) error {
 	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such " + what}
 }
 
-// view runs f on the store of the moment, again where that store was exchanged meanwhile. f may run twice.
+// view runs f on the present store, and again if that store was replaced in between. So f may run twice.
 func (r *Resolver) view(f func(v *store.View) error) error {
 	return r.reading(func(st *store.Store) error { return st.View(f) })
 }
 
-// reading is view for what needs no view.
+// reading is view for reads that need no View.
 func (r *Resolver) reading(f func(st *store.Store) error) error {
 	for {
 		st := r.reads.Load()
@@ -51,8 +51,8 @@ func (r *Resolver) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults,
 	return p, defaults, nil
 }
 
-// ProjectByID returns a project. Like all lookups it reports what is not there as a *catalog.Error NOT_FOUND, and a
-// store that cannot be read as UNAVAILABLE. The result is the caller's.
+// ProjectByID returns a project. Like all lookups it reports a missing object as a *catalog.Error NOT_FOUND, and an
+// unreadable store as UNAVAILABLE. The caller owns the result.
 func (r *Resolver) ProjectByID(id int64) (*catalog.Project, error) {
 	p := new(catalog.ProjectConfig)
 	var found bool
@@ -110,7 +110,7 @@ func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) 
 	return &p.Auth, nil
 }
 
-// SMTPConfig returns how the project's mail is handed over; NOT_FOUND also where the project has no such block.
+// SMTPConfig returns the project's SMTP config; NOT_FOUND also if the project has no such block.
 func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
 	p, _, err := r.project(projectID)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Resolver) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 	return d, nil
 }
 
-// DomainNamed returns the domain record of a canonical name or wildcard, as the newest change has it.
+// DomainNamed returns the domain record of a canonical name or wildcard in the newest state.
 func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
 	d := new(catalog.Domain)
 	switch found, err := r.writes.Load().Domain(d, name); {
@@ -151,8 +151,8 @@ func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
 	return d, nil
 }
 
-// DomainsBelow yields the domain records whose names lie below suffix, wildcards among them, except for *.suffix itself.
-// The value is valid within the call.
+// DomainsBelow yields the domain records whose names lie below suffix, wildcards included, except *.suffix itself. The
+// value is valid within the call.
 func (r *Resolver) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
 	if err := r.writes.Load().DomainsBelow(suffix, yield); err != nil {
 		return readError(err)

@@ -12,40 +12,40 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A MailGap tells of mail that was lost, or may have been, with a store that was damaged.
+// A MailGap describes mail that was lost, or may have been, with a damaged store.
 type MailGap = ledger.MailGap
 
-// mailKeeping is what a Resolver knows of mail besides the ledger.
+// mailKeeping is the Resolver's state for mail, apart from the ledger.
 type mailKeeping struct {
 	ledger atomic.Pointer[ledger.Ledger] // nil while it cannot be used
 
-	// accepting is held for reading by AcceptMail, so that who takes it for writing knows all doubtful mails.
+	// accepting is read-locked by AcceptMail: a writer of it knows all doubtful mails.
 	accepting sync.RWMutex
 
-	mu        sync.Mutex    // guards what follows
-	last      int64         // the highest id that was given out
-	stored    int64         // the highest id that was accepted
-	doubtful  []int64       // mails whose AcceptMail failed; their batches may have got to the disk
-	refused   []int64       // those of them that may be in one of asides
+	mu        sync.Mutex    // guards the fields below
+	last      int64         // highest id given out
+	stored    int64         // highest id accepted
+	doubtful  []int64       // mails whose AcceptMail failed; their batches may still be on disk
+	refused   []int64       // the doubtful mails that may be in one of asides
 	gaps      []MailGap     // of the store in use
 	asides    []string      // damaged ledgers and stores whose mail is not yet salvaged
-	former    ledger.Former // the store, if an earlier release has left mail in it; else nil
-	recovered bool          // of those, what decides whether a mail is accepted and sent
+	former    ledger.Former // the store, if an earlier release left mail in it; else nil
+	recovered bool          // the parts of those that decide whether a mail is accepted and sent
 	salvage   chan struct{} // closed when the last salvage has ended; nil before the first
 }
 
-// recovering reports that mail of other databases is not in the ledger yet. The caller holds mu.
+// recovering reports whether mail of other databases is not in the ledger yet. The caller holds mu.
 func (m *mailKeeping) recovering() bool { return len(m.asides) > 0 || m.former != nil }
 
-// maxMailID keeps ids below 2^53 by far, whatever the clock says.
+// maxMailID keeps ids far below 2^53, whatever the clock says.
 const maxMailID = 1 << 52
 
-// mailIDsAhead is how many ids a write reserves: one second of them.
+// mailIDsAhead is the number of ids that a write reserves: one second's worth.
 const mailIDsAhead = 1_000_000
 
-// NewMailID returns an id that rises with time and is larger than every id that was ever given out or stored: the
-// microseconds since 2020, moved up where that is taken. It is below 2^53. Up to a second of ids is reserved on the disk
-// at a time, so that one that was given out and not stored does not come again after a crash, either.
+// NewMailID returns an id that increases with time and is larger than every id given out or stored before: the
+// microseconds since 2020, or the next higher free number. It is below 2^53. Up to a second of ids is reserved on disk
+// at a time, so an id that was given out and not stored does not recur after a crash.
 func (r *Resolver) NewMailID() int64 {
 	m := &r.mail
 	m.mu.Lock()
@@ -56,17 +56,17 @@ func (r *Resolver) NewMailID() int64 {
 	}
 	m.last = id
 	if l := m.ledger.Load(); l != nil && !l.InMemory() && id > l.MailIDBound() {
-		_ = l.ReserveMailIDs(id+mailIDsAhead, false) // a ledger that cannot be written takes no mail with this id
+		_ = l.ReserveMailIDs(id+mailIDsAhead, false) // without the reservation, a ledger that fails to write accepts no mail with this id
 	}
 	return id
 }
 
-// unavailable is what a caller gets to see when mail cannot be read or written.
+// unavailable is the client's error when mail cannot be read or written.
 func unavailable(what string) error {
 	return &catalog.Error{Code: catalog.CodeUnavailable, Message: what}
 }
 
-// mailError turns the ledger's error into the caller's.
+// mailError maps the ledger's error to the client's.
 func mailError(err error) error {
 	switch {
 	case err == nil:
@@ -81,8 +81,8 @@ func mailError(err error) error {
 	return err
 }
 
-// ledgerInUse returns the ledger. Mail is refused while a store in memory stands in for the one on disk, because both are on
-// the same disk, and until it is known what a damaged ledger had in its queue.
+// ledgerInUse returns the ledger. It refuses mail while a store in memory replaces the one on disk, because both are on
+// the same disk, and until the queue of a damaged ledger is known.
 func (r *Resolver) ledgerInUse() (*ledger.Ledger, error) {
 	l := r.mail.ledger.Load()
 	if l == nil || r.standIn(r.writes.Load()) {
@@ -99,7 +99,7 @@ func (r *Resolver) ledgerInUse() (*ledger.Ledger, error) {
 // standIn reports whether st is in memory because the disk has failed.
 func (r *Resolver) standIn(st *store.Store) bool { return st.InMemory() && r.options.DataDir != "" }
 
-// withMail runs f on the ledger, again where it was exchanged before f did anything.
+// withMail runs f on the ledger, and again if the ledger was replaced before f did anything.
 func (r *Resolver) withMail(f func(l *ledger.Ledger) error) error {
 	for {
 		l, err := r.ledgerInUse()
@@ -114,10 +114,10 @@ func (r *Resolver) withMail(f func(l *ledger.Ledger) error) error {
 	}
 }
 
-// AcceptMail stores a new mail: its log entry, its message, and the idempotency key where idem is not nil, in one batch
-// that is on the disk when it returns. Where that key is there and has not expired, nothing is stored and what is there is
-// returned. Times are kept to the microsecond. A mail that was refused as UNAVAILABLE is not sent once the disk is back;
-// where the process ends before that, it may be.
+// AcceptMail stores a new mail: its log entry, its message, and the idempotency key if idem is not nil, in one batch
+// that is durable when it returns. If the key exists and has not expired, it stores nothing and returns the existing
+// record. Times are kept to the microsecond. A mail refused as UNAVAILABLE is not sent once the disk works again; it
+// may be sent if the process ends before that.
 func (r *Resolver) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency) (there *catalog.Idempotency, err error) {
 	r.mail.accepting.RLock()
 	defer r.mail.accepting.RUnlock()
@@ -136,20 +136,20 @@ func (r *Resolver) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, id
 	return there, err
 }
 
-// UpdateMail replaces a log entry, which project, createdAt and id name. Where its status is an end, the queued mail goes
-// in the same batch; it is on the disk when it returns. An entry that is not there, because it was lost with a damaged
-// store, is stored where it has ended and NOT_FOUND otherwise. One that has ended takes no other status: CONFLICT.
+// UpdateMail replaces the log entry with that project, createdAt and id. A final status also deletes the queued mail,
+// in the same batch; the batch is durable when UpdateMail returns. An entry that was lost with a damaged store is
+// stored if its status is final, and is NOT_FOUND otherwise. An entry with a final status takes no other: CONFLICT.
 func (r *Resolver) UpdateMail(log *catalog.MailLog) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.UpdateMail(log) })
 }
 
-// AnswerMail notes the first answer to a send with an idempotency key. A key that has expired or belongs to another mail
-// by now, and one that has its answer, stay as they are.
+// AnswerMail stores the first answer to a send with an idempotency key. It leaves a key alone that has expired, belongs
+// to another mail by now, or has its answer.
 func (r *Resolver) AnswerMail(idem *catalog.Idempotency) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.AnswerMail(idem) })
 }
 
-// Idempotency returns what is kept under a project's key; false where there is nothing, or it has expired.
+// Idempotency returns the record under a project's key; false if there is none or it has expired.
 func (r *Resolver) Idempotency(projectID int64, key string) (i catalog.Idempotency, found bool, err error) {
 	err = r.withMail(func(l *ledger.Ledger) (err error) {
 		i, found, err = l.Idempotency(projectID, key, r.options.Now())
@@ -158,7 +158,7 @@ func (r *Resolver) Idempotency(projectID int64, key string) (i catalog.Idempoten
 	return i, found, err
 }
 
-// QueuedMail returns a mail that has not reached its end.
+// QueuedMail returns a mail whose status is not final.
 func (r *Resolver) QueuedMail(logID int64) (m catalog.QueuedMail, found bool, err error) {
 	err = r.withMail(func(l *ledger.Ledger) (err error) {
 		m, found, err = l.QueuedMail(logID)
@@ -167,13 +167,13 @@ func (r *Resolver) QueuedMail(logID int64) (m catalog.QueuedMail, found bool, er
 	return m, found, err
 }
 
-// EachQueued calls f for all mails that have not reached their end, by id, as they are at one moment, with an empty
-// Message. f must not call the Resolver; its error ends the walk and is returned.
+// EachQueued calls f for all mails whose status is not final, by id, as of one moment, with an empty Message. f must
+// not call the Resolver; its error ends the walk and is returned.
 func (r *Resolver) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail) error) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.EachQueued(f) })
 }
 
-// withMailLog runs f on the ledger, also while the mail of a damaged one is being recovered into it.
+// withMailLog runs f on the ledger, also while mail of a damaged one is being recovered into it.
 func (r *Resolver) withMailLog(f func(l *ledger.Ledger) error) error {
 	for {
 		l := r.mail.ledger.Load()
@@ -191,8 +191,8 @@ func (r *Resolver) withMailLog(f func(l *ledger.Ledger) error) error {
 	}
 }
 
-// MailLogs returns a page of a project's mail log and how many entries there are on all pages. VALIDATION_ERROR on "sort"
-// where the rows have no such field. For what a page costs see ledger.Ledger.
+// MailLogs returns a page of a project's mail log and the number of all entries. VALIDATION_ERROR on "sort" for an
+// unknown field. See ledger.Ledger for the cost of a page.
 func (r *Resolver) MailLogs(projectID int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
 	if err := checkSort(q.Sort, ledger.MailSorts()); err != nil {
 		return nil, 0, err
@@ -204,7 +204,7 @@ func (r *Resolver) MailLogs(projectID int64, q catalog.MailQuery) (page []catalo
 	return page, total, err
 }
 
-// MailLog returns one entry of a project's mail log; false where there is none.
+// MailLog returns one entry of a project's mail log; false if there is none.
 func (r *Resolver) MailLog(projectID, id int64) (log catalog.MailLog, found bool, err error) {
 	err = r.withMailLog(func(l *ledger.Ledger) (err error) {
 		log, found, err = l.MailLog(projectID, id)
@@ -213,8 +213,8 @@ func (r *Resolver) MailLog(projectID, id int64) (log catalog.MailLog, found bool
 	return log, found, err
 }
 
-// PruneMail deletes the entries that ended and were created before a moment, of all projects, and the idempotency keys
-// that have expired by now. Others write meanwhile.
+// PruneMail deletes the final entries created before a moment, of all projects, and the idempotency keys that have
+// expired by now. Other writers are not blocked.
 func (r *Resolver) PruneMail(before, now time.Time) error {
 	err := r.withMail(func(l *ledger.Ledger) error { return l.PruneMail(before, now) })
 	if err == nil {
@@ -223,14 +223,14 @@ func (r *Resolver) PruneMail(before, now time.Time) error {
 	return err
 }
 
-// ReclaimMail gives the room of the messages that mails had which have ended back to the disk, where Pebble would do so once much
-// more has been written. It takes seconds for a large queue.
+// ReclaimMail frees the disk space of messages whose mails are final. Pebble alone would do so only after many more
+// writes. It takes seconds for a large queue.
 func (r *Resolver) ReclaimMail(ctx context.Context) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.ReclaimMail(ctx) })
 }
 
-// MailGaps tells of what is missing in the mail log, or may be, because a store was damaged, until the retention has
-// passed over it; and of what is being recovered at the moment.
+// MailGaps returns what is missing, or may be missing, in the mail log because a store was damaged (until the retention
+// period has passed), and what is being recovered now.
 func (r *Resolver) MailGaps() []MailGap {
 	m := &r.mail
 	m.mu.Lock()

@@ -35,7 +35,7 @@ func accept(r *resolver.Resolver, key string, size int) (id int64, err error) {
 	}
 	mail := &catalog.QueuedMail{LogID: id, ProjectID: 1, From: "a@acme.example", To: log.ToEmail, Message: make([]byte, size)}
 	random := rand.NewChaCha8([32]byte{byte(id), byte(id >> 8)})
-	random.Read(mail.Message) // so that it does not shrink
+	random.Read(mail.Message) // incompressible
 	idem := &catalog.Idempotency{ProjectID: 1, Key: key, LogID: id, ExpiresAt: noon.Add(24 * time.Hour)}
 	there, err := r.AcceptMail(log, mail, idem)
 	if there != nil {
@@ -98,7 +98,7 @@ func TestMailIDs(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The ones above were given out and not stored; they must not come again.
+	// The ids above were given out and not stored; they must not recur.
 	r = start()
 	if id := r.NewMailID(); id != last+2 {
 		t.Errorf("after a restart %d, and the last one was %d", id, last+1)
@@ -132,7 +132,8 @@ func TestMailIDs(t *testing.T) {
 	}
 }
 
-// TestMailIDsAfterCrash: an id that was given out and not stored does not come again after a crash, with the clock set back.
+// TestMailIDsAfterCrash: an id that was given out and not stored does not recur after a crash, even with the clock set
+// back.
 func TestMailIDsAfterCrash(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	start := func(fs vfs.FS, now time.Time) *resolver.Resolver {
@@ -188,7 +189,7 @@ func TestMailInMemory(t *testing.T) {
 	}
 }
 
-// refuses checks that nothing of mail can be had but an answer that says so.
+// refuses checks that every mail call fails with the documented error.
 func refuses(t *testing.T, r *resolver.Resolver) {
 	t.Helper()
 	_, err := accept(r, "another", 10)
@@ -239,8 +240,8 @@ func (d *healingDisk) options() resolver.DiskOptions {
 	return o
 }
 
-// TestMailWhileTheDiskIsGone: while the disk fails mail is refused and not kept in memory; what was accepted before is
-// there when the disk is back, and what was refused at the moment of the failure is not, though its batch has got there.
+// TestMailWhileTheDiskIsGone: while the disk fails, mail is refused and not kept in memory. Mail accepted before is
+// there when the disk is back; mail refused at the moment of the failure is not, even if its batch reached the disk.
 func TestMailWhileTheDiskIsGone(t *testing.T) {
 	d := newHealingDisk()
 	r := open(t, resolver.Options{DataDir: "data", Now: fixed(noon), Disk: d.options()})
@@ -312,7 +313,7 @@ func TestMailWithoutADiskAtTheStart(t *testing.T) {
 	}
 }
 
-// TestMailGoneWithItsDirectory: a gap that nobody can close is told.
+// TestMailGoneWithItsDirectory: a gap that nothing can close is reported.
 func TestMailGoneWithItsDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	log := new(lines)
@@ -336,7 +337,7 @@ func TestMailGoneWithItsDirectory(t *testing.T) {
 	}
 }
 
-// TestLedgerFailsAlone: what the files declare goes on being written while mail is refused, and both failures are logged.
+// TestLedgerFailsAlone: configuration is written while mail is refused, and both failures are logged.
 func TestLedgerFailsAlone(t *testing.T) {
 	d, log := newHealingDisk(), new(lines)
 	o := d.options()

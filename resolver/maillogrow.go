@@ -6,15 +6,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// AppendMailLog appends a mail's log entry as JSON: the specification's fields, then ours (mailer/README.md). Times that
-// are zero, texts that are "" and a reply code of 0 are null.
+// AppendMailLog appends a mail's log entry as JSON: the specification's fields, then ours (mailer/README.md). Zero
+// times, empty texts and a reply code of 0 are null.
 func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e := encoder{b: dst}
 	e.mailLog(l)
 	return e.b
 }
 
-// MailLogETag is the ETag of a log entry. It moves with all that happens to the mail.
+// MailLogETag returns the ETag of a log entry. It changes with every step of the mail.
 func MailLogETag(l *catalog.MailLog) string {
 	var e encoder
 	e.mailLog(l)

@@ -27,7 +27,7 @@ func openOn(fs vfs.FS, log *slog.Logger) (*resolver.Resolver, error) {
 	return resolver.Open(resolver.Options{DataDir: "data", Now: fixed(noon), Disk: disk, Logger: log})
 }
 
-// earlierStore is a data directory that an earlier release has left: the mail is in the store, and there is no ledger.
+// earlierStore returns a data directory of an earlier release: the mail is in the store, and there is no ledger.
 func earlierStore(t *testing.T, mails int) *vfs.MemFS {
 	t.Helper()
 	must := func(err error) {
@@ -57,7 +57,7 @@ func earlierStore(t *testing.T, mails int) *vfs.MemFS {
 	must(err)
 	from, err := pebble.Open("data/ledger", o())
 	must(err)
-	it, err := from.NewIter(&pebble.IterOptions{UpperBound: []byte("a")}) // mail has capital letters
+	it, err := from.NewIter(&pebble.IterOptions{UpperBound: []byte("a")}) // mail keys have capital letters
 	must(err)
 	for ok := it.First(); ok; ok = it.Next() {
 		must(to.Set(it.Key(), it.Value(), pebble.NoSync))
@@ -75,7 +75,7 @@ func (silent) Infof(string, ...any)  {}
 func (silent) Errorf(string, ...any) {}
 func (silent) Fatalf(string, ...any) {}
 
-// moved waits until the ledger has all mail, and compares it with what the store of the earlier release had.
+// moved waits until the ledger has all mail, and compares it with the store of the earlier release.
 func moved(t *testing.T, what string, r *resolver.Resolver, mails int) {
 	t.Helper()
 	queued := 0
@@ -106,8 +106,8 @@ func moved(t *testing.T, what string, r *resolver.Resolver, mails int) {
 	}
 }
 
-// TestMailMovesToTheLedger cuts the power before every operation of the first start that changes the disk, and starts again
-// on what is left: all mail is there, once, and in the end none of it is left in the store.
+// TestMailMovesToTheLedger cuts the power before every disk-changing operation of the first start, and starts again on
+// what is left: all mail is there, once, and finally none of it is left in the store.
 func TestMailMovesToTheLedger(t *testing.T) {
 	const mails = 12
 	mem := earlierStore(t, mails)

@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// ProjectOfDomain is Resolve for who needs the project only: what an Answer says by its Code is an error here.
+// ProjectOfDomain is Resolve for callers that need only the project: a Code of the Answer is returned as an error.
 func (r *Resolver) ProjectOfDomain(domain string) (projectID int64, err error) {
 	a, err := r.Resolve([]byte(domain), Nested)
 	if err != nil {
@@ -24,8 +24,8 @@ func (r *Resolver) ProjectOfDomain(domain string) (projectID int64, err error) {
 	return a.ProjectID, nil
 }
 
-// MailProject returns what one needs to know to send a project's mail: the project and its SMTP config, without domains
-// and templates, and the settings as they are in force. The result is the caller's, but for the texts that it has pointers to.
+// MailProject returns what a send needs of a project: the project and its SMTP config, without domains and templates,
+// and the settings in force. The caller owns the result, except the texts behind its pointers.
 func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	epoch := r.stamps.epoch.Load() // before the store is read, see stamps
 	if p := r.senders.get(id, epoch); p != nil {
@@ -43,18 +43,18 @@ func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	return senderCopy(p), nil
 }
 
-// senders keeps the projects that have sent mail, as they are under one epoch: what was read after an epoch was, is what every
-// change acknowledged up to it has left, and with the next one all are read again. Safe for concurrent use.
+// senders caches the projects that have sent mail, under one epoch. An entry read after an epoch includes every change
+// acknowledged up to that epoch; with the next epoch all entries are read again. Safe for concurrent use.
 type senders struct {
-	mu    sync.RWMutex // guards what follows
+	mu    sync.RWMutex // guards the fields below
 	epoch uint64
 	known map[int64]*catalog.ProjectConfig
 }
 
-// maxSenders bounds what is kept: a few KB each.
+// maxSenders bounds the entries: a few KB each.
 const maxSenders = 1024
 
-// get returns a copy of a project, nil where it has to be read.
+// get returns a copy of a project; nil if it must be read.
 func (s *senders) get(id int64, epoch uint64) *catalog.ProjectConfig {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -65,7 +65,7 @@ func (s *senders) get(id int64, epoch uint64) *catalog.ProjectConfig {
 	return senderCopy(p)
 }
 
-// put keeps a project that was read after the epoch was, and that nobody changes any more.
+// put stores a project that was read after the epoch. The caller must not change it any more.
 func (s *senders) put(id int64, epoch uint64, p *catalog.ProjectConfig) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +87,8 @@ func senderCopy(p *catalog.ProjectConfig) *catalog.ProjectConfig {
 	return &c
 }
 
-// MailTemplate returns what a template's code means to a project: its own active one, else the active default one
-// (mailer/README.md). TEMPLATE_INACTIVE where there are inactive ones only, NOT_FOUND where there is none.
+// MailTemplate returns the template that a code means to a project: its own active one, else the active default one
+// (mailer/README.md). TEMPLATE_INACTIVE if there are only inactive ones, NOT_FOUND if there is none.
 func (r *Resolver) MailTemplate(projectID int64, code string) (*catalog.Template, error) {
 	t := new(catalog.Template)
 	var active, found bool

@@ -83,7 +83,7 @@ func TestMailTemplate(t *testing.T) {
 	}
 }
 
-// TestMailProjectFollows: what is kept of a project is never older than what was applied, and is nobody's to change.
+// TestMailProjectFollows: a cached project is never older than an applied change, and callers cannot change it.
 func TestMailProjectFollows(t *testing.T) {
 	r := open(t, resolver.Options{})
 	acme, other := block("acme", "acme.example"), block("other", "other.example")

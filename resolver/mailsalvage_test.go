@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/ledger"
 )
 
-// recovered reports that no damaged store waits for its mail to be had back.
+// recovered reports that no mail of a damaged store is left to recover.
 func recovered(r *resolver.Resolver) func() bool {
 	return func() bool {
 		for _, gap := range r.MailGaps() {
@@ -26,8 +26,8 @@ func recovered(r *resolver.Resolver) func() bool {
 	}
 }
 
-// TestMailOfADamagedStore starts on a store of which a table has damaged blocks: what mail can be read goes on, what
-// cannot is told, and nothing is sent from it again with the next start.
+// TestMailOfADamagedStore starts on a store with damaged blocks in a table: readable mail is sent, unreadable mail is
+// reported, and the next start sends nothing from it again.
 func TestMailOfADamagedStore(t *testing.T) {
 	for name, strike := range map[string]func(t *testing.T, dir string){
 		"blocks": func(t *testing.T, dir string) {
@@ -40,7 +40,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, at := range []int{30, 60, 84} { // messages, entries or what else stands there
+				for _, at := range []int{30, 60, 84} { // messages, entries or other records
 					b[len(b)*at/100] ^= 0x55
 				}
 				if err := os.WriteFile(name, b, 0o644); err != nil {
@@ -104,7 +104,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 			log := new(lines)
 			r := start(slog.New(slog.NewTextHandler(log, nil)))
 			until(t, "something is moved aside", func() bool {
-				// Where the start does not meet the damage, a question does.
+				// If the start does not hit the damage, this query does.
 				_, _, _ = r.MailLogs(1, catalog.MailQuery{Page: 1, Limit: 1, ToEmail: "nobody"})
 				_ = r.Files(func(string, *catalog.FileRow) bool { return true })
 				for id := range all {
@@ -157,7 +157,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.RemoveAll(dir); err != nil { // on purpose, with the service down
+			if err := os.RemoveAll(dir); err != nil { // on purpose, with the service stopped
 				t.Fatal(err)
 			}
 			r = start(quiet)
@@ -169,7 +169,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 	}
 }
 
-// TestMailOfASoundStoreMovedAside: damage elsewhere costs no mail, nor an idempotency key.
+// TestMailOfASoundStoreMovedAside: damage elsewhere costs no mail and no idempotency key.
 func TestMailOfASoundStoreMovedAside(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet, Now: fixed(noon)})
@@ -186,7 +186,7 @@ func TestMailOfASoundStoreMovedAside(t *testing.T) {
 	if _, err := ledger.MoveAside(filepath.Join(dir, ledger.Folder), noon); err != nil {
 		t.Fatal(err)
 	}
-	// A process that was killed between the two steps leaves it like that.
+	// The state after a process was killed between the two steps.
 	r = open(t, resolver.Options{DataDir: dir, Disk: fast, Now: fixed(noon.Add(-time.Hour))})
 	until(t, "the mail is back", recovered(r))
 	if gap := r.MailGaps()[0]; !gap.Complete || gap.Queued != 50 || gap.Entries != 50 || gap.Lost != 0 {
@@ -203,7 +203,7 @@ func TestMailOfASoundStoreMovedAside(t *testing.T) {
 	}
 }
 
-// TestMailMissingFromTheLog: what is done to the store's log, which Pebble takes for one that ends there, is told.
+// TestMailMissingFromTheLog: a truncation of the store's log, which looks like a regular end to Pebble, is reported.
 func TestMailMissingFromTheLog(t *testing.T) {
 	for name, strike := range map[string]func(b []byte) []byte{
 		"untouched": func(b []byte) []byte { return b },
@@ -231,7 +231,7 @@ func TestMailMissingFromTheLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for len(b) > 0 && b[len(b)-1] == 0 { // what the log has room for
+			for len(b) > 0 && b[len(b)-1] == 0 { // preallocated space of the log
 				b = b[:len(b)-1]
 			}
 			err = os.Remove(logs[0])
@@ -252,7 +252,7 @@ func TestMailMissingFromTheLog(t *testing.T) {
 				}
 				lost := 100 - total
 				if name == "removed" {
-					lost++ // the note that ids are being given out
+					lost++ // the record of reserved ids
 				}
 				switch gaps := r.MailGaps(); {
 				case name == "untouched":

@@ -7,9 +7,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Resolve answers which project a domain belongs to. raw is the query's value as it was sent, percent-decoded; it may
-// carry a port and a trailing dot and is not kept. An unknown, inactive or suspended domain is an Answer with a Code.
-// The error is a *catalog.Error: VALIDATION_ERROR with a problem on "domain" for what is no host name, UNAVAILABLE where
+// Resolve returns the project that a domain belongs to. raw is the query's value as sent, percent-decoded; it may
+// contain a port and a trailing dot and is not kept. An unknown, inactive or suspended domain is an Answer with a Code.
+// The error is a *catalog.Error: VALIDATION_ERROR with a problem on "domain" for an invalid host name, UNAVAILABLE if
 // the store cannot be read. A hit does not allocate.
 func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 	var buf [catalog.MaxHostLen + 3]byte
@@ -18,7 +18,7 @@ func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 		return nil, invalidDomain(err)
 	}
 	hash := maphash.Bytes(r.seed, host)
-	// Asked before an "xn--" name is checked any further: only canonical names are ever put in.
+	// Look up before validating an "xn--" name further: the cache contains only canonical names.
 	if a := r.cached(host, hash, form); a != nil {
 		return a, nil
 	}
@@ -40,7 +40,7 @@ func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 
 func (r *Resolver) hashName(name string) uint64 { return maphash.String(r.seed, name) }
 
-// cacheKey tells the forms of a name apart. Names are compared in full on a hit, so it need not be unique.
+// cacheKey combines hash and form. A hit compares the full name, so the key need not be unique.
 func cacheKey(hash uint64, form Form) uint64 { return hash + uint64(form)*0x9e3779b97f4a7c15 }
 
 // cached returns a fresh answer and counts the hit, or returns nil.
@@ -56,15 +56,15 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	return a
 }
 
-// find returns a fresh answer out of ristretto, or nil. An answer that was just built is not there yet: ristretto takes
-// it in on a goroutine of its own, and may drop it.
+// find returns a fresh answer from ristretto, or nil. A new answer is not visible at once: ristretto inserts it on a
+// goroutine of its own, and may drop it.
 func (r *Resolver) find(host []byte, hash uint64, form Form) *Answer {
 	if form != FlatSecrets {
 		if a, ok := r.known.Get(cacheKey(hash, form)); ok && a.is(host, form) && r.stamps.fresh(a) {
 			return a
 		}
 	}
-	// A name that is not there is not there in any form.
+	// An unknown name is unknown in every form.
 	if a, ok := r.unknown.Get(hash); ok && a.host == string(host) && r.stamps.fresh(a) {
 		return a
 	}
@@ -82,7 +82,7 @@ func (r *Resolver) miss(host string, hash uint64, form Form) (*Answer, error) {
 		leads := false
 		v, err, _ := r.flights.Do(flightKey(host, form), func() (any, error) {
 			leads = true
-			// Another flight may have ended since this call looked into the cache.
+			// Another flight may have ended since this call searched the cache.
 			if a := r.find([]byte(host), hash, form); a != nil {
 				return a, nil
 			}
@@ -99,7 +99,7 @@ func (r *Resolver) miss(host string, hash uint64, form Form) (*Answer, error) {
 	return r.buildAndKeep(host, hash, form)
 }
 
-// flightKey names the store read for a host in a form. No host contains the form's byte.
+// flightKey identifies the store read for a host in a form. No host contains the form's byte.
 func flightKey(host string, form Form) string { return host + string(rune(form)) }
 
 func (r *Resolver) buildAndKeep(host string, hash uint64, form Form) (*Answer, error) {
@@ -119,7 +119,7 @@ func (r *Resolver) keep(a *Answer) {
 	}
 }
 
-// left is called with each answer that leaves ristretto.
+// left is called for each answer that leaves ristretto.
 func (r *Resolver) left(a *Answer) {
 	if a.seen.project != nil {
 		a.seen.project.holders.Add(-1)
@@ -132,7 +132,7 @@ func invalidDomain(err error) *catalog.Error {
 	return e
 }
 
-// readError hides what happened to the store from callers; the log and Degraded tell it.
+// readError hides the store's error from clients; the log and Degraded report it.
 func readError(err error) error {
 	var ce *catalog.Error
 	if errors.As(err, &ce) {

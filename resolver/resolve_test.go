@@ -22,7 +22,7 @@ func TestMatching(t *testing.T) {
 
 	check := func(raw, slug string, want catalog.Code, matched string) {
 		t.Helper()
-		// Twice: from the store and, in the usual case, from the cache.
+		// Twice: from the store and, usually, from the cache.
 		for range 2 {
 			a := resolve(t, r, raw, resolver.Nested)
 			if a.Slug != slug || a.Code != want {
@@ -78,7 +78,7 @@ func TestBadDomains(t *testing.T) {
 	}
 }
 
-// golden is a project with every value set, and its two forms.
+// golden returns a project with every value set, and its two forms.
 func golden() catalog.ProjectConfig {
 	p := block("acme", "acme.example")
 	p.Project.ID, p.Domains[0].ID, p.Domains[0].ProjectID = 12, 34, 12
@@ -133,7 +133,7 @@ func TestForms(t *testing.T) {
 	check(resolver.Nested, goldenNested)
 	check(resolver.Flat, goldenFlat)
 	check(resolver.FlatSecrets, strings.Replace(goldenFlat, `"jwtSecret":null`, `"jwtSecret":"top\"secret"`, 1))
-	check(resolver.Flat, goldenFlat) // the secret has not got into the cache
+	check(resolver.Flat, goldenFlat) // the secret is not in the cache
 }
 
 func TestDefaultsBlock(t *testing.T) {
@@ -172,7 +172,7 @@ func TestETags(t *testing.T) {
 	if nested == flat || len(nested) != 24 || nested[0] != '"' || nested[23] != '"' || strings.HasPrefix(nested, "W/") {
 		t.Errorf("tags %s, %s", nested, flat)
 	}
-	// A fixed value: the tag must be the same on every node, also one of another release.
+	// A fixed value: the tag must be the same on every node, and in every release.
 	if want := `"XfWJJ03RfZ0O2ihpacOXQA"`; nested != want {
 		t.Errorf("nested tag %s, want %s", nested, want)
 	}

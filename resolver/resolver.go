@@ -17,29 +17,30 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// DefaultCacheBytes is Options.CacheBytes where none is given.
+// DefaultCacheBytes is the default of Options.CacheBytes.
 const DefaultCacheBytes = 256 << 20
 
 // Options are the settings of a Resolver. The zero value keeps everything in memory.
 type Options struct {
-	// DataDir holds the store. "" keeps it in memory, which is then no failure.
+	// DataDir holds the store. "" means a store in memory, which is then not a failure.
 	DataDir string
-	// CacheBytes is the memory that cached answers may take; 0 means DefaultCacheBytes. Unknown names get a sixteenth
-	// of it, 16 MiB at most.
+	// CacheBytes bounds the memory of cached answers; 0 means DefaultCacheBytes. Unknown names get a sixteenth of it, at
+	// most 16 MiB.
 	CacheBytes int64
 	// StoreCacheBytes is the store's block cache; 0 means store.DefaultCacheBytes.
 	StoreCacheBytes int64
-	// OpenSecret opens a secret for the FlatSecrets form and for TokenSecret. context is "<project's uuid>/jwt_secret". Nil: none can be.
+	// OpenSecret opens a secret for the FlatSecrets form and for TokenSecret. context is "<project's uuid>/jwt_secret". If
+	// nil, no secret can be opened.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
-	// Rebuild makes configsrc apply all files anew, because the store has lost what they declare: Files yields none of
-	// them by then. It is called from the goroutine that watches the disk, one call at a time, and again after an
-	// error; ctx ends with Close. Nil: the store is filled by later changes only.
+	// Rebuild makes configsrc apply all files again, because the store has lost their content; Files yields none of them
+	// then. The goroutine that watches the disk calls it, one call at a time, and again after an error; ctx ends with
+	// Close. If nil, only later changes fill the store.
 	Rebuild func(ctx context.Context) error
 	// Logger gets one line when the store fails, and one when it is back. Nil means slog.Default.
 	Logger *slog.Logger
 	// Now is the clock of createdAt and updatedAt, and of the age of secrets from files; nil means time.Now.
 	Now func() time.Time
-	// Disk replaces parts of how the store's disk is watched, for tests; the zero value is right for all else.
+	// Disk replaces parts of how the store's disk is watched, for tests; production uses the zero value.
 	Disk DiskOptions
 }
 
@@ -49,7 +50,7 @@ type Resolver struct {
 	log     *slog.Logger
 	seed    maphash.Seed
 	known   *answerCache // found, inactive and suspended domains
-	unknown *answerCache // names that no record matches
+	unknown *answerCache // names without a matching record
 	stamps  stamps
 	flights singleflight.Group
 	metrics counters
@@ -57,12 +58,12 @@ type Resolver struct {
 	feed    Feed
 	secrets secrets
 
-	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store
-	// is being filled from the files.
+	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store is
+	// being filled from the files.
 	reads, writes atomic.Pointer[store.Store]
 	settled       atomic.Pointer[settled]
-	before        atomic.Pointer[store.Moment] // the state before the change that is under way
-	// applying is held while the store is changed or exchanged, around all of begun … epoch (see stamps).
+	before        atomic.Pointer[store.Moment] // the state before the change under way
+	// applying is held while the store is changed or replaced, around all of begun … epoch (see stamps).
 	applying  sync.Mutex
 	unsettled bool // guarded by applying: settled could not be read after a change
 	watch     watch
@@ -73,8 +74,8 @@ type Resolver struct {
 
 type answerCache = ristretto.Cache[uint64, *Answer]
 
-// Open opens the store and gets ready to answer. A store that is damaged is moved aside; one that the disk refuses is
-// replaced by one in memory, see Degraded. It fails only with store.ErrLocked and store.ErrNewer.
+// Open opens the store and prepares to answer. It moves a damaged store aside and replaces one that the disk refuses by
+// one in memory, see Degraded. It fails only with store.ErrLocked and store.ErrNewer.
 func Open(o Options) (*Resolver, error) {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes
@@ -94,10 +95,10 @@ func Open(o Options) (*Resolver, error) {
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
 	r.reads.Store(st)
 	r.writes.Store(st)
-	// The merging that the process before has left can wait until the files have been compared with what is stored.
+	// Merges that the previous process left wait until the files have been compared with the store.
 	r.paced.Store(st.Generation() > 0)
 	r.feed.begin(st.Generation())
-	// Epoch 0 is what an answer that was never confirmed has.
+	// Epoch 0 means that an answer was never confirmed.
 	r.stamps.begin()
 	r.stamps.end()
 	if err := r.settle(st); err != nil {
@@ -111,7 +112,7 @@ func Open(o Options) (*Resolver, error) {
 	return r, nil
 }
 
-// Close stops watching the disk and closes the store. No other call may be under way or follow.
+// Close stops watching the disk and closes the store. No other call may be running or follow.
 func (r *Resolver) Close() error {
 	r.stopWatch()
 	mailErr := r.closeMail()
@@ -127,26 +128,26 @@ func (r *Resolver) Close() error {
 	return errors.Join(mailErr, err)
 }
 
-// What an entry takes on average, for the number of ristretto's counters only: ten for each entry that fits.
+// The average size of an entry, for the number of ristretto's counters: ten for each entry that fits.
 const (
 	expectedAnswerBytes  = 1400
 	expectedUnknownBytes = 400
 	countersPerEntry     = 10
 )
 
-// unknownBytes is the budget for names that nobody has.
+// unknownBytes is the budget for unknown names.
 func unknownBytes(cacheBytes int64) int64 { return max(min(cacheBytes/16, 16<<20), 64<<10) }
 
 func (r *Resolver) newCache(bytes, entryBytes int64) *answerCache {
 	c, err := ristretto.NewCache(&ristretto.Config[uint64, *Answer]{
 		NumCounters: max(bytes/entryBytes*countersPerEntry, 1000),
 		MaxCost:     bytes,
-		// ristretto allocates a buffer of 8 bytes an entry after so many hits. With the usual 64, a hundred hits would
+		// ristretto allocates a buffer of 8 bytes an entry after this many hits. With the usual 64, a hundred hits would
 		// allocate more than once.
 		BufferItems: 1024,
-		// The key is a hash already; the default would look at its type at each call.
+		// The key is a hash already; the default would check its type at each call.
 		KeyToHash: func(k uint64) (uint64, uint64) { return k, 0 },
-		// Answer.cost has it in.
+		// Answer.cost includes it.
 		IgnoreInternalCost: true,
 		OnEvict:            func(*ristretto.Item[*Answer]) { r.metrics.evictions.Add(1) },
 		OnExit:             r.left,

@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A tokenSource says how a project's tokens are verified, as the files declare it.
+// A tokenSource is how a project's tokens are verified, as the files declare it.
 type tokenSource struct {
 	projectID   int64
 	slug        string
@@ -25,7 +25,7 @@ type tokenSource struct {
 
 const tokenSourceBytes = int64(unsafe.Sizeof(tokenSource{}))
 
-// tokenSourceOf keeps nothing of m, whose strings may be borrowed from the store.
+// tokenSourceOf keeps no reference into m, whose strings may be borrowed from the store.
 func tokenSourceOf(m *match) *tokenSource {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
@@ -39,17 +39,17 @@ func tokenSourceOf(m *match) *tokenSource {
 	}
 }
 
-// minSecretBytes is what HS256 asks for: as many bytes as its hash has (RFC 7518, 3.2).
+// minSecretBytes is the minimum for HS256: the size of its hash (RFC 7518, 3.2).
 const minSecretBytes = 32
 
-// rereadEvery is how old a secret from a file may get before the file is read again: files are replaced without a change
-// of what names them. Environment variables and sealed values cannot change while the process runs.
+// rereadEvery is the age at which a secret from a file is read again: a file can be replaced without a change of its
+// declaration. Environment variables and sealed values cannot change while the process runs.
 const rereadEvery = 5 * time.Second
 
-// secrets caches opened jwtSecrets, in memory only. An entry is used only for the declaration that it was opened from.
+// secrets caches opened jwtSecrets, in memory only. An entry is valid only for the declaration that it was opened from.
 // Safe for concurrent use.
 type secrets struct {
-	opener func(s catalog.Secret, context string) (string, error) // nil: none can be opened
+	opener func(s catalog.Secret, context string) (string, error) // nil: no secret can be opened
 	log    *slog.Logger
 	now    func() time.Time
 	slots  sync.Map // project id to *secretSlot
@@ -57,7 +57,7 @@ type secrets struct {
 
 // A secretSlot belongs to one project.
 type secretSlot struct {
-	opening sync.Mutex // held while the secret is opened, so that requests at the same time open it once
+	opening sync.Mutex // held while the secret is opened, so that concurrent requests open it once
 	opened  atomic.Pointer[openedSecret]
 }
 
@@ -65,8 +65,8 @@ type openedSecret struct {
 	from    tokenSource
 	at      time.Time
 	plain   []byte
-	problem string      // why there is no plain; "" where there is
-	flat    atomic.Bool // the flat form has asked for it
+	problem string      // why plain is missing; "" if it is there
+	flat    atomic.Bool // the flat form has requested it
 }
 
 // open returns the cached secret, or opens it.
@@ -98,7 +98,7 @@ func (s *secrets) open(from *tokenSource) *openedSecret {
 	return o
 }
 
-// serves reports whether o is what opening from would give. o may be nil.
+// serves reports whether o is what opening from would return. o may be nil.
 func (o *openedSecret) serves(from *tokenSource, now time.Time) bool {
 	return o != nil && o.from == *from && (from.secret.Source != catalog.SecretFile || now.Sub(o.at) < rereadEvery)
 }
@@ -120,7 +120,7 @@ func (s *secrets) read(from *tokenSource) (plain []byte, problem string) {
 	return []byte(text), ""
 }
 
-// forFlat returns the secret that the flat form shows: nil where the project has none, or where it cannot be opened.
+// forFlat returns the secret for the flat form: nil if the project has none or it cannot be opened.
 func (s *secrets) forFlat(m *match) *string {
 	from := tokenSourceOf(m)
 	if from.secret.Source == catalog.SecretNone {
@@ -155,13 +155,13 @@ func (r *Resolver) dropChangedSecrets(e *store.Effect) {
 	}
 }
 
-// ForgetSecrets makes every secret be opened again when it is needed.
+// ForgetSecrets drops all opened secrets; each is opened again when needed.
 func (r *Resolver) ForgetSecrets() { r.secrets.slots.Clear() }
 
-// TokenSecret returns the secret that signs the tokens of the project that a belongs to. a is an answer of the form
-// Tokens without a Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED
-// where the project's jwt_enabled is false, UNAVAILABLE where it has no secret or none that can be opened here; then
-// SecretProblems says why.
+// TokenSecret returns the secret that signs the tokens of the project that a belongs to. a must have the form Tokens
+// and no Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED if the
+// project's jwt_enabled is false, UNAVAILABLE if it has no secret or one that cannot be opened here; SecretProblems
+// then says why.
 func (r *Resolver) TokenSecret(a *Answer) ([]byte, error) {
 	if !a.tokens.jwtEnabled {
 		return nil, &catalog.Error{Code: catalog.CodeAuthDisabled, Message: "the project does not use tokens"}
@@ -177,13 +177,13 @@ func (r *Resolver) TokenSecret(a *Answer) ([]byte, error) {
 type SecretProblem struct {
 	ProjectID int64
 	Slug      string
-	Message   string // says nothing of the secret's value
-	Warning   bool   // it works in spite of the problem
+	Message   string // does not reveal the secret
+	Warning   bool   // it works despite the problem
 }
 
-// SecretProblems lists what is wrong with the jwt_secrets that were needed so far, by slug. A secret that cannot be opened
-// is a problem where auth_enabled is true, or where the flat form has asked for it. A short one in clear text is
-// not among them: the files' diagnostics have it.
+// SecretProblems lists the problems of the jwt_secrets that were needed so far, by slug. A secret that cannot be opened
+// is a problem if auth_enabled is true or the flat form has requested it. Short secrets in clear text are not listed:
+// the files' diagnostics report them.
 func (r *Resolver) SecretProblems() (problems []SecretProblem) {
 	r.secrets.slots.Range(func(_, slot any) bool {
 		o := slot.(*secretSlot).opened.Load()

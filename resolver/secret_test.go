@@ -13,10 +13,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A lock is a fake opener: it counts how often each secret is opened.
+// A lock is a fake opener that counts how often each secret is opened.
 type lock struct {
 	mu     sync.Mutex
-	values map[string]string // by Ref; what is not there cannot be opened
+	values map[string]string // by Ref; other secrets cannot be opened
 	opened map[string]int
 }
 
@@ -46,7 +46,7 @@ func withSecret(slug string, source catalog.SecretSource, ref string, domains ..
 	return p
 }
 
-// A secret that cannot be opened is null in the flat form: all else is there, and SecretProblems names it.
+// A secret that cannot be opened is null in the flat form: everything else is there, and SecretProblems names it.
 func TestFlatWithoutItsSecret(t *testing.T) {
 	for name, c := range map[string]struct {
 		opener func(catalog.Secret, string) (string, error)
@@ -139,7 +139,7 @@ func TestTokenSecret(t *testing.T) {
 		t.Errorf("problems:\n%s\nwant\n%s", strings.Join(problems, "\n"), strings.Join(want, "\n"))
 	}
 
-	// A change of something else keeps what was opened; a change of the secret counts at once.
+	// An unrelated change keeps the opened secret; a change of the secret takes effect at once.
 	projects[0].Project.Name = "Renamed"
 	apply(t, r, file("all.hcl", projects...))
 	check("acme.example", long, "")
@@ -151,13 +151,13 @@ func TestTokenSecret(t *testing.T) {
 	check("acme.example", long+"new", "")
 	check("x.acme.example", long+"new", "")
 
-	// What is gone is no problem any more.
+	// A removed project has no problem any more.
 	apply(t, r, file("all.hcl", projects[0]))
 	if got := r.SecretProblems(); len(got) != 0 {
 		t.Errorf("problems of projects that are gone: %+v", got)
 	}
 
-	// SIGHUP: the variable may stand for something else.
+	// SIGHUP: the variable may have another value.
 	l.mu.Lock()
 	l.values["NEW"] = long
 	l.mu.Unlock()
@@ -166,7 +166,7 @@ func TestTokenSecret(t *testing.T) {
 	check("acme.example", long, "")
 }
 
-// The defaults block gives secrets too.
+// The defaults block can also supply secrets.
 func TestTokenSecretFromDefaults(t *testing.T) {
 	l := &lock{values: map[string]string{"A": "first", "B": "second"}}
 	r := open(t, resolver.Options{OpenSecret: l.open})
@@ -188,7 +188,8 @@ func TestTokenSecretFromDefaults(t *testing.T) {
 	}
 }
 
-// A file is read again after a while, since it is replaced without a change of what names it; not at each request.
+// A file is read again after a while, because it can be replaced without a change of its declaration; not at each
+// request.
 func TestTokenSecretFromAFile(t *testing.T) {
 	now := noon
 	l := &lock{values: map[string]string{"jwt.txt": "first"}}
@@ -209,7 +210,7 @@ func TestTokenSecretFromAFile(t *testing.T) {
 	check("second", 2)
 }
 
-// Many requests at the same time open a secret once.
+// Many concurrent requests open a secret once.
 func TestTokenSecretSingleFlight(t *testing.T) {
 	l := &lock{values: map[string]string{"A": "secret"}}
 	r := open(t, resolver.Options{OpenSecret: l.open})

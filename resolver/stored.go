@@ -7,12 +7,12 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// A Stored is the store of a server that does not run, opened for reading. Nothing in the folder is changed, and no
-// server can start on it until Close. Its methods may be called from any goroutine; what they return is the caller's.
+// A Stored is the store of a stopped server, opened for reading. It changes nothing in the folder, and no server can
+// start on it until Close. Its methods may be called from any goroutine; the caller owns the results.
 type Stored struct{ store *store.Store }
 
-// OpenStored opens the store in dir. A server that runs on it is a *store.LockedError with its pid, a folder without a
-// store store.ErrNoStore; a damaged store stays where it is.
+// OpenStored opens the store in dir. If a server runs on it, the error is a *store.LockedError with its pid; for a
+// folder without a store it is store.ErrNoStore. A damaged store stays where it is.
 func OpenStored(dir string, log *slog.Logger) (*Stored, error) {
 	st, err := store.Open(dir, store.Options{Logger: log, ReadOnly: true})
 	if err != nil {
@@ -21,7 +21,7 @@ func OpenStored(dir string, log *slog.Logger) (*Stored, error) {
 	return &Stored{st}, nil
 }
 
-// Close gives the folder back.
+// Close releases the folder.
 func (s *Stored) Close() error { return s.store.Close() }
 
 // Projects lists all projects by ascending id.
@@ -33,7 +33,7 @@ func (s *Stored) Projects() (rows []catalog.Project, err error) {
 	return rows, err
 }
 
-// Project reads a project with its domains and templates, its settings as they are in force.
+// Project reads a project with its domains and templates, and its settings in force.
 func (s *Stored) Project(id int64) (*catalog.ProjectConfig, error) {
 	p, found := new(catalog.ProjectConfig), false
 	err := s.store.View(func(v *store.View) (err error) {
@@ -62,7 +62,7 @@ func (s *Stored) Project(id int64) (*catalog.ProjectConfig, error) {
 	return p, err
 }
 
-// Templates lists a project's templates, or with 0 the default ones.
+// Templates lists a project's templates; project 0 means the default ones.
 func (s *Stored) Templates(project int64) (rows []catalog.Template, err error) {
 	err = s.store.Templates(project, func(t *catalog.Template) bool {
 		rows = append(rows, *t)
@@ -91,7 +91,7 @@ func (s *Stored) Files(yield func(path string, row *catalog.FileRow) bool) error
 	return s.store.Files(yield)
 }
 
-// File returns one row of the table, with a NOT_FOUND *catalog.Error where there is none.
+// File returns one row of the table; a NOT_FOUND *catalog.Error if there is none.
 func (s *Stored) File(path string) (*catalog.FileRow, error) {
 	row, err := s.store.File(path)
 	if err == nil && row == nil {

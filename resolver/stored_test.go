@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// content maps the files of a folder to their hashes, but for the lock, in which the pid of the last one stands.
+// content maps the files of a folder to their hashes, except the lock, which holds the pid of its last owner.
 func content(t *testing.T, dir string) map[string][32]byte {
 	t.Helper()
 	all := map[string][32]byte{}
@@ -31,7 +31,7 @@ func content(t *testing.T, dir string) map[string][32]byte {
 	return all
 }
 
-// TestStored reads what a server has left, and changes nothing of it.
+// TestStored reads the store of a stopped server without changing it.
 func TestStored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet})
@@ -87,7 +87,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestStoredAbsent makes no store where there is none.
+// TestStoredAbsent expects that no store is created.
 func TestStoredAbsent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	if _, err := resolver.OpenStored(dir, quiet); !errors.Is(err, store.ErrNoStore) {

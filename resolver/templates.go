@@ -20,9 +20,9 @@ var templateOrders = []order[catalog.Template]{
 	{"maxAge", func(a, b *catalog.Template) int { return cmp.Compare(a.Lifetime(), b.Lifetime()) }},
 }
 
-// Templates returns the rows of a page of the templates that a project can send, and the number of all: the default ones
-// and its own, both where their codes are equal. NOT_FOUND without such a project, VALIDATION_ERROR on "sort" where there
-// is no such field.
+// Templates returns the rows of a page of the templates that a project can send, and the number of all: the default
+// ones and its own, both if their codes are equal. NOT_FOUND if the project does not exist, VALIDATION_ERROR on "sort"
+// for an unknown field.
 func (r *Resolver) Templates(projectID int64, q Query) (rows []*catalog.Template, total int, err error) {
 	var found bool
 	err = r.view(func(v *store.View) (err error) {
@@ -63,7 +63,7 @@ func (r *Resolver) Template(projectID, id int64) (*catalog.Template, error) {
 	})
 }
 
-// OwnTemplate returns a project's own template of a code, which need not be active.
+// OwnTemplate returns a project's own template with a code; it need not be active.
 func (r *Resolver) OwnTemplate(projectID int64, code string) (*catalog.Template, error) {
 	return r.template(func(v *store.View, t *catalog.Template) (bool, error) { return v.TemplateByCode(t, projectID, code) })
 }

@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// A Disk is what a write asks of the file system, one step a method, so that tests can stop, break or record each
-// (Options.Disk). Names are paths with all links followed, or the base name of a folder's file behind such a path. Errors
-// wrap the system's. Its methods may be called from any goroutine.
+// A Disk is the file system as a write uses it, one step a method, so that tests can stop, break or record each
+// (Options.Disk). Names are paths with all links resolved, or the base name of a folder's file behind such a path.
+// Errors wrap the system's. Its methods may be called from any goroutine.
 type Disk interface {
 	// CreateTemp creates a new, empty file as os.CreateTemp does, with at most these permissions.
 	CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error)
@@ -22,18 +22,18 @@ type Disk interface {
 	// Lstat is Stat that does not follow a link.
 	Lstat(name string) (fs.FileInfo, error)
 	ReadFile(name string) ([]byte, error)
-	// Rename gives a file another name in its folder, atomically, and replaces what has that name.
+	// Rename renames a file within its folder, atomically, and replaces the file that has the name.
 	Rename(from, to string) error
 	// Exchange swaps two files atomically; errors.ErrUnsupported where the file system cannot.
 	Exchange(a, b string) error
-	// Link gives a file a second name. It never replaces: fs.ErrExist where the name is taken.
+	// Link gives a file a second name. It never replaces: fs.ErrExist if the name is taken.
 	Link(from, to string) error
 	Remove(name string) error
-	// SyncFolder makes what was done to the names in a folder durable.
+	// SyncFolder makes changes of names in a folder durable.
 	SyncFolder(dir string) error
 }
 
-// A TempFile is new content in the making. *os.File is one.
+// A TempFile is a temporary file being written. *os.File is one.
 type TempFile interface {
 	Name() string
 	Stat() (fs.FileInfo, error)
@@ -44,7 +44,7 @@ type TempFile interface {
 	Close() error
 }
 
-// OSDisk is the disk itself. Other Disks are made from it.
+// OSDisk is the real disk. Other Disks wrap it.
 type OSDisk struct{}
 
 func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error) {
@@ -64,7 +64,7 @@ func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error
 func (OSDisk) Stat(name string) (fs.FileInfo, error)  { return os.Stat(name) }
 func (OSDisk) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
 
-// ReadFile is os.ReadFile that follows no link and reads nothing of a FIFO: an exchange may bring out either.
+// ReadFile is os.ReadFile that follows no link and reads nothing from a FIFO: an exchange may bring out either.
 func (OSDisk) ReadFile(name string) ([]byte, error) {
 	f, err := openUnfollowed(name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// meddler does something to the target right before the first exchange.
+// meddler changes the target right before the first exchange.
 type meddler struct {
 	OSDisk
 	first func(target string) error
@@ -24,8 +24,8 @@ func (m *meddler) Exchange(a, b string) error {
 	return m.OSDisk.Exchange(a, b)
 }
 
-// TestExchangeBringsOutNoFile: what somebody has put in the place of the file meanwhile is put back, a link to the very
-// content too, and nobody waits for what a FIFO may say.
+// TestExchangeBringsOutNoFile: whatever was put in the place of the file is put back, even a link to the same content,
+// and no read blocks on a FIFO.
 func TestExchangeBringsOutNoFile(t *testing.T) {
 	const old, ours = "old", "ours"
 	for _, c := range []struct {

@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// holdAs holds a file that has the content with the hash want. ErrChanged: it has another, or somebody is writing it.
+// holdAs holds a file that has the content with the hash want. ErrChanged: the content differs, or a program is writing
+// it.
 func holdAs(d Disk, name string, want [sha256.Size]byte) (*hold, error) {
 	h, err := holdStill(name)
 	if err != nil {
@@ -18,7 +19,7 @@ func holdAs(d Disk, name string, want [sha256.Size]byte) (*hold, error) {
 	return h, nil
 }
 
-// nobodyWrites reports whether nobody is known to have a file open for writing; false if the system does not tell.
+// nobodyWrites reports whether the file is known not to be open for writing; false if the system cannot tell.
 func nobodyWrites(name string) bool {
 	h, err := holdStill(name)
 	if err == nil {
@@ -27,8 +28,8 @@ func nobodyWrites(name string) bool {
 	return err == nil
 }
 
-// canAsk returns an *UnfitError where the kernel would not tell about writers of target, for which temp, a file of
-// the same owner, is the new content.
+// canAsk returns an *UnfitError if the kernel would not report the writers of target. temp, a file with the same owner,
+// is its new content.
 func canAsk(temp, target string) error {
 	h, err := holdStill(temp)
 	if err == nil {
@@ -37,5 +38,5 @@ func canAsk(temp, target string) error {
 	if unfit, is := errors.AsType[*UnfitError](err); is {
 		return unknownWriter(target, unfit.Why)
 	}
-	return nil // nobody but a process that is just being started can have temp open
+	return nil // only a process that is just being started can have temp open
 }

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A hold is a read lease on a file (fcntl(2), F_SETLEASE): nobody has the file open for writing, and who opens it for writing
-// waits until the hold is closed. Without the lease an editor that writes in place could write the rest of its text into a
-// file that has just been exchanged.
+// A hold is a read lease on a file (fcntl(2), F_SETLEASE): no process has the file open for writing, and one that opens
+// it for writing waits until the hold is closed. Without the lease an editor that writes in place could write the rest
+// of its text into a file that was just exchanged.
 type hold struct {
 	f    *os.File
 	info os.FileInfo
 }
 
-// holdStill holds a regular file. ErrChanged: somebody has it open for writing, or it is no regular file any more.
-// *UnfitError: the kernel does not say whether somebody has.
+// holdStill holds a regular file. ErrChanged: it is open for writing, or not a regular file any more. *UnfitError: the
+// kernel cannot tell.
 func holdStill(name string) (*hold, error) {
 	f, err := openUnfollowed(name)
 	if errors.Is(err, unix.ELOOP) {
@@ -50,7 +50,7 @@ func holdStill(name string) (*hold, error) {
 	return nil, unknownWriter(name, whyUnknown(errno, info))
 }
 
-// whyUnknown says what keeps the kernel from telling, and what to do about it.
+// whyUnknown returns why the kernel cannot tell, and what to do about it.
 func whyUnknown(err unix.Errno, info os.FileInfo) string {
 	if err == unix.EACCES || err == unix.EPERM {
 		owner := info.Sys().(*syscall.Stat_t).Uid
@@ -60,8 +60,8 @@ func whyUnknown(err unix.Errno, info os.FileInfo) string {
 	return fmt.Sprintf("its file system does not tell whether an editor is writing it (%v): keep the config folder on a local file system", err)
 }
 
-// check returns ErrChanged unless the file is the one at name now, has the content with the hash want, and nobody waits for
-// it to write to it.
+// check returns ErrChanged unless the file is still the one at name, has the content with the hash want, and no process
+// waits to write to it.
 func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
 	info, err := d.Lstat(name)
 	if err != nil {
@@ -90,9 +90,9 @@ func sameFile(a, b os.FileInfo) bool {
 // Close lets others write.
 func (h *hold) Close() error { return h.f.Close() }
 
-// keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs among them, and removes those that
-// its folder has given it. Attributes that are equal in both, such as a security label, stay as they are. An error says
-// which attribute cannot be kept.
+// keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs included, and removes those
+// inherited from its folder. Attributes that are equal in both, such as a security label, stay. The error names an
+// attribute that cannot be kept.
 func keepAttributes(name, like string) error {
 	want, err := attributes(like)
 	if err != nil {
@@ -128,8 +128,8 @@ func attributeName(attr string) string {
 	return "extended attribute " + attr
 }
 
-// attributes reads the extended attributes of a file that the process may see. Those in which the kernel keeps checksums
-// of the content or of the inode are none of the file's.
+// attributes reads the extended attributes of a file that the process may see, except those in which the kernel keeps
+// checksums of the content or of the inode.
 func attributes(name string) (map[string][]byte, error) {
 	names, err := readAttribute(func(buf []byte) (int, error) { return unix.Llistxattr(name, buf) })
 	if errors.Is(err, unix.ENOTSUP) {
@@ -146,7 +146,7 @@ func attributes(name string) (map[string][]byte, error) {
 		}
 		value, err := readAttribute(func(buf []byte) (int, error) { return unix.Lgetxattr(name, attr, buf) })
 		if errors.Is(err, unix.ENODATA) {
-			continue // gone since, or the kernel's, and it has nothing to say
+			continue // removed since, or the kernel's and empty
 		}
 		if err != nil {
 			return nil, fmt.Errorf("its %s cannot be read: %w", attributeName(attr), err)
@@ -156,7 +156,7 @@ func attributes(name string) (map[string][]byte, error) {
 	return all, nil
 }
 
-// readAttribute asks for the size first; most files have nothing.
+// readAttribute asks for the size first; most files have no attributes.
 func readAttribute(read func(buf []byte) (int, error)) ([]byte, error) {
 	for {
 		n, err := read(nil)
@@ -165,7 +165,7 @@ func readAttribute(read func(buf []byte) (int, error)) ([]byte, error) {
 		}
 		buf := make([]byte, n)
 		n, err = read(buf)
-		if errors.Is(err, unix.ERANGE) { // it has grown
+		if errors.Is(err, unix.ERANGE) { // it has grown in between
 			continue
 		}
 		return buf[:max(n, 0)], err

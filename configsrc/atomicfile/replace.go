@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// lockWait is how long a write waits for such a lock: longer than clearing strays takes.
+// lockWait is how long a write waits for such a lock: longer than clearing leftovers takes.
 const lockWait = time.Second
 
-// Edit applies edit to what is in a file of the config folder at this moment and swaps the result in: a temporary
-// file in the same folder, fsynced, exchanged atomically with the old one, and then what came out is compared with what
-// edit had been given. If somebody else has saved in between, their version is put back and edit runs once more on it;
-// a second time gives ErrChanged (configsrc/README.md, Write-back). Mode, owner, ACLs and extended attributes stay; of a symbolic
-// link the target is replaced. When edit returns its argument's bytes, nothing is written.
+// Edit applies edit to the present content of a file in the config folder and swaps the result in: a temporary file in
+// the same folder, fsynced, exchanged atomically with the old one; then the content that came out is compared with what
+// edit was given. If there was a save in between, that version is put back and edit runs once more on it; the second
+// time gives ErrChanged (configsrc/README.md, Write-back). Mode, owner, ACLs and extended attributes stay; for a
+// symbolic link the target is replaced. If edit returns its argument's bytes, nothing is written.
 //
-// It is for commands that a person runs: where the system cannot tell whether an editor is writing the file, the file is
+// It is for commands that a person runs: if the system cannot tell whether an editor is writing the file, the file is
 // compared once more and then replaced.
 //
 // dir is the config folder, path slash-separated below it. On return without error the file and its folder are synced.
@@ -36,12 +36,12 @@ func Edit(dir, path string, edit func(src []byte) ([]byte, error)) error {
 	})
 }
 
-// Edit is Edit for the service: a file of which the system cannot tell whether an editor is writing it is left alone.
+// Edit is Edit for the service: it leaves a file alone if the system cannot tell whether an editor is writing it.
 func (f *Folder) Edit(path string, edit func(src []byte) ([]byte, error)) error {
 	return editFile(f.Disk, f.Dir, path, edit, exchange)
 }
 
-// editFile is Edit with what puts the new content in place: exchange, or something that does more than it.
+// editFile is Edit with the function that puts the new content in place: exchange, or one that does more.
 func editFile(d Disk, dir, path string, edit func(src []byte) ([]byte, error), swap swapFunc) error {
 	for range 2 {
 		target, err := Target(dir, path)
@@ -71,18 +71,18 @@ func Create(dir, path string, content []byte) error {
 		return err
 	}
 	defer d.Remove(temp)
-	if err := d.Link(temp, name); err != nil { // unlike rename, never replaces
+	if err := d.Link(temp, name); err != nil { // link, unlike rename, never replaces
 		return fmt.Errorf("create %s: %w", path, Cause(err))
 	}
 	return SyncFolder(d, filepath.Dir(name))
 }
 
-// Move gives a file of the config folder another name in its folder; a name that is taken is an error wrapping
-// fs.ErrExist. A reader may see both names for a moment, never none.
+// Move renames a file within its folder; a name that is taken is an error wrapping fs.ErrExist. A reader may see both
+// names for a moment, never none.
 func Move(dir, from, to string) error {
 	var d OSDisk
 	source, target := filepath.Join(dir, filepath.FromSlash(from)), filepath.Join(dir, filepath.FromSlash(to))
-	if err := d.Link(source, target); err != nil { // unlike rename, never replaces
+	if err := d.Link(source, target); err != nil { // link, unlike rename, never replaces
 		return fmt.Errorf("rename %s: %w", from, Cause(err))
 	}
 	if err := d.Remove(source); err != nil {
@@ -91,7 +91,7 @@ func Move(dir, from, to string) error {
 	return SyncFolder(d, filepath.Dir(target))
 }
 
-// Target follows links inside the folder and refuses what must not be replaced.
+// Target resolves links inside the folder and refuses what must not be replaced.
 func Target(dir, path string) (string, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func Target(dir, path string) (string, error) {
 	name := filepath.Join(root, filepath.FromSlash(path))
 	target, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		if _, serr := os.Stat(name); errors.Is(serr, syscall.ELOOP) { // EvalSymlinks has a text for it only
+		if _, serr := os.Stat(name); errors.Is(serr, syscall.ELOOP) { // EvalSymlinks returns only a text for it
 			return "", &UnfitError{Path: path, Why: "it is a symbolic link that leads back to itself"}
 		}
 		return "", fmt.Errorf("open %s: %w", path, Cause(err))
@@ -154,9 +154,8 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error), swap swa
 	return SyncFolder(d, filepath.Dir(target))
 }
 
-// writeTemp writes and syncs a temporary file. Where it is to replace the file target, like tells of that one, and mode,
-// owner, ACLs and extended attributes are as there; an *UnfitError where one of them cannot be kept. info is what the
-// disk says of the new file.
+// writeTemp writes and syncs a temporary file. If it is to replace the file target, with info like, it gets the same
+// mode, owner, ACLs and extended attributes; an *UnfitError if one of them cannot be kept. info describes the new file.
 func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target string) (name string, info fs.FileInfo, err error) {
 	mode := fs.FileMode(0o644)
 	if like != nil {
@@ -200,13 +199,13 @@ func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target stri
 	if err := f.Sync(); err != nil {
 		return "", nil, fmt.Errorf("sync the new file: %w", Cause(err))
 	}
-	if info, err = f.Stat(); err != nil { // there are file systems that settle the time only now
+	if info, err = f.Stat(); err != nil { // some file systems settle the time only now
 		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))
 	}
 	return f.Name(), info, nil
 }
 
-// keepOwner gives a file the owner and group of another one, where that is not so already.
+// keepOwner gives a file the owner and group of another one, if they differ.
 func keepOwner(f TempFile, like fs.FileInfo) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -228,8 +227,8 @@ func keepOwner(f TempFile, like fs.FileInfo) error {
 	return nil
 }
 
-// writeSwap writes and syncs what is to take the place of target, which has the hash old, under a name that says so.
-// Content nil is for a removal.
+// writeSwap writes and syncs the new content for target, which has the hash old, under a name that contains the hashes.
+// Content nil means a removal.
 func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, info fs.FileInfo, err error) {
 	if len(filepath.Base(target)) > maxSwapBase {
 		return "", nil, fmt.Errorf("replace %s: its name is longer than %d bytes, which leaves no room for a temporary name; rename it",
@@ -247,7 +246,7 @@ func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 	return name, info, nil
 }
 
-// stageSwap is writeSwap for a write of the service, which has to be told of everybody who is writing target.
+// stageSwap is writeSwap for a write of the service, which needs a system that reports all writers of target.
 func stageSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, info fs.FileInfo, err error) {
 	name, info, err = writeSwap(d, target, content, like, old)
 	if err == nil && like != nil {
@@ -258,10 +257,9 @@ func stageSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 	return name, info, err
 }
 
-// exchange swaps temp, which has the hash ours, and target, unless target has other content than that with the hash want, or
-// somebody has it open for writing. A lease keeps writers out until the end, so only a save that puts another file in its
-// place can come in between, and only between the check and the swap. That save is swapped back. kept is as giveBack
-// returns it.
+// exchange swaps temp, which has the hash ours, and target, unless the content of target does not have the hash want,
+// or a program has it open for writing. A lease keeps writers out until the end, so only a save by renaming can come in
+// between, and only between the check and the swap. That save is swapped back. kept is as giveBack returns it.
 func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept string, err error) {
 	old, err := holdAs(d, target, want)
 	if err != nil {
@@ -286,11 +284,11 @@ func exchange(d Disk, temp, target string, want, ours [sha256.Size]byte) (kept s
 	return kept, fmt.Errorf("read what %s was: %w", filepath.Base(target), changed)
 }
 
-// giveBack swaps back a save that a swap has brought into temp, in exchange for the content with the hash ours. If somebody
-// saves once more in between, that later save stays in the file. The earlier one need not be part of it (its writer may have
-// seen our content), so it is kept next to the file, under the name kept. After an error temp holds a save.
+// giveBack swaps back a save that a swap has brought into temp, in exchange for the content with the hash ours. If
+// there is another save in between, the later one stays in the file. The earlier one need not be part of it (its writer
+// may have seen our content), so it is kept next to the file, under the name kept. After an error temp holds a save.
 func giveBack(d Disk, temp, target string, ours [sha256.Size]byte) (kept string, err error) {
-	there, known := ours, true // in target
+	there, known := ours, true // content of target
 	for round := range maxGiveBack {
 		in, inErr := d.ReadFile(temp)
 		if err := d.Exchange(temp, target); err != nil {
@@ -304,30 +302,30 @@ func giveBack(d Disk, temp, target string, ours [sha256.Size]byte) (kept string,
 		if round == 0 && as && nobodyWrites(temp) {
 			return "", nil
 		}
-		if round > 0 && as { // a program that still writes into it writes into what is kept
-			return keepBeside(d, temp, target)
+		if round > 0 && as { // a program that still has it open writes into the kept file
+			return keepNextTo(d, temp, target)
 		}
 		there, known = sha256.Sum256(in), inErr == nil
 	}
 	return "", errors.New("somebody keeps saving it")
 }
 
-// keepBeside gives the save in temp a name next to its file, in place of the one that it has, for a person to decide.
-func keepBeside(d Disk, temp, target string) (kept string, err error) {
+// keepNextTo renames the save in temp to a name next to its file, for a person to decide.
+func keepNextTo(d Disk, temp, target string) (kept string, err error) {
 	n, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(temp), ".fingerpost-"), "-")
 	kept = fmt.Sprintf("%s.%s~", target, strings.TrimSuffix(n, ".tmp"))
 	if err := d.Link(temp, kept); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", Cause(err)
 	}
-	_ = d.Remove(temp) // where that fails, clearStrays does it all once more
+	_ = d.Remove(temp) // if that fails, Clear repeats it all
 	return kept, nil
 }
 
-// maxGiveBack is far more saves than there can be between so many swaps.
+// maxGiveBack is far more than the number of saves that fit between so many swaps.
 const maxGiveBack = 100
 
-// replaceChecked compares and renames. It is for systems that do not tell about writers or cannot exchange: a save between
-// the two steps is lost, so nothing stands between them.
+// replaceChecked compares and renames. It is for systems that do not report writers or cannot exchange: a save between
+// the two steps is lost, so they follow each other directly.
 func replaceChecked(d Disk, temp, target string, want [sha256.Size]byte) error {
 	now, err := d.ReadFile(target)
 	if IsDiskFault(err) {

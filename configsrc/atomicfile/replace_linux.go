@@ -18,9 +18,9 @@ func exchangeNames(a, b string) error {
 	return err
 }
 
-// Lock takes a shared lock on a folder (flock(2)), which says that a write is under way there, until it is closed or the
-// process is dead. Clear respects it, in this process and in others; writers do not keep each other out. On a file system
-// without locks it says nothing.
+// Lock takes a shared lock on a folder (flock(2)), which marks a running write there, until it is closed or the process
+// dies. Clear respects it, in this process and in others; writers do not exclude each other. On a file system without
+// locks it has no effect.
 func Lock(dir string) (io.Closer, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -38,8 +38,8 @@ func Lock(dir string) (io.Closer, error) {
 	}
 }
 
-// claimFolder keeps writers out of a folder until it is closed: ErrLocked where one is at work, and
-// errors.ErrUnsupported where that cannot be told.
+// claimFolder keeps writers out of a folder until it is closed: ErrLocked if a write is running, and
+// errors.ErrUnsupported if the file system cannot tell.
 func claimFolder(dir string) (io.Closer, error) {
 	f, err := os.Open(dir)
 	if err != nil {

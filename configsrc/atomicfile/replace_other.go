@@ -8,11 +8,11 @@ import (
 	"os"
 )
 
-// exchangeNames exchanges two files atomically, where the system can.
+// exchangeNames would exchange two files atomically; this system cannot.
 func exchangeNames(a, b string) error { return errors.ErrUnsupported }
 
-// Lock says that a write is under way in the folder, where that can be said.
+// Lock marks a running write in the folder; it has no effect here.
 func Lock(dir string) (io.Closer, error) { return os.Open(dir) }
 
-// claimFolder keeps writers out of a folder, where that is possible.
+// claimFolder keeps writers out of a folder; this system cannot.
 func claimFolder(string) (io.Closer, error) { return nil, errors.ErrUnsupported }

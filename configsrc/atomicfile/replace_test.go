@@ -31,7 +31,7 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// onlyFiles fails when dir holds anything else: a stray temporary file, say.
+// onlyFiles fails if dir holds anything else, such as a leftover temporary file.
 func onlyFiles(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -80,7 +80,7 @@ func TestEditPeopleWin(t *testing.T) {
 	name := write(t, filepath.Join(dir, "a.hcl"), "base\n")
 	saves := []string{"person one\n", "person two\n"}
 	edit := func(src []byte) ([]byte, error) {
-		if len(saves) > 0 { // an editor saves while the edit is made
+		if len(saves) > 0 { // an editor saves during the edit
 			write(t, name, saves[0])
 			saves = saves[1:]
 		}

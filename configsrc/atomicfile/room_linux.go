@@ -2,7 +2,7 @@ package atomicfile
 
 import "golang.org/x/sys/unix"
 
-// RoomOf asks the file system that dir is on.
+// RoomOf measures the file system of dir.
 func RoomOf(dir string) (Room, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

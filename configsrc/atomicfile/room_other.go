@@ -4,5 +4,5 @@ package atomicfile
 
 import "errors"
 
-// RoomOf is not known here: what the disk refuses, the write itself reports.
+// RoomOf is not implemented here: a write reports a full disk itself.
 func RoomOf(string) (Room, error) { return Room{}, errors.ErrUnsupported }

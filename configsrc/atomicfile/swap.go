@@ -10,33 +10,33 @@ import (
 	"path/filepath"
 )
 
-// A Folder is a folder, with what is below it, in which files are replaced. Its fields must not change; one goroutine at a
-// time may call Clear.
+// A Folder is a folder tree in which files are replaced. Its fields must not change; only one goroutine at a time may
+// call Clear.
 type Folder struct {
 	Dir  string
 	Disk Disk
 	Log  *slog.Logger
 
-	strays map[string]*stray // that the last Clear has left
+	leftovers map[string]*leftover // left by the last Clear
 }
 
-// A Swap replaces, creates or removes one file, which people may save at the same time. The calls are Stage, Put, perhaps
-// TakeBack because the write has failed elsewhere, and Discard. One goroutine at a time may use it.
+// A Swap replaces, creates or removes one file, which people may save at the same time. The calls are Stage, Put,
+// TakeBack if the write fails elsewhere, and Discard. It is not safe for concurrent use.
 type Swap struct {
 	Folder  *Folder
-	Name    string            // the file as messages name it
-	Target  string            // its path without links, see Target
+	Name    string            // the file's name in messages
+	Target  string            // path with links resolved, see Target
 	Content []byte            // the new content
-	Like    fs.FileInfo       // of the file that is replaced, whose mode, owner and attributes stay
-	Old     [sha256.Size]byte // hash of the content that is replaced or removed
-	Creates bool              // there is no such file yet
-	Removes bool              // the file goes
+	Like    fs.FileInfo       // of the replaced file: mode, owner and attributes stay
+	Old     [sha256.Size]byte // hash of the replaced or removed content
+	Creates bool              // the file does not exist yet
+	Removes bool              // the file is removed
 
-	temp   string // holds the new content, synced; after Put what was in the file
+	temp   string // holds the new content, synced; after Put the old content
 	info   fs.FileInfo
 	hash   [sha256.Size]byte // of Content
 	placed bool
-	lock   io.Closer // on the folder, as long as temp may be there
+	lock   io.Closer // on the folder, while temp may exist
 }
 
 // Stage writes the new content next to the file and syncs it. Nothing live is touched. After an error nothing is left.
@@ -56,12 +56,12 @@ func (w *Swap) Stage() (err error) {
 	return err
 }
 
-// Info is what the disk says of the new content, once it is staged.
+// Info returns the file info of the staged content.
 func (w *Swap) Info() fs.FileInfo { return w.info }
 
-// Put brings the new content into its place, provided that the file still has the content with the hash Old and nobody is
-// writing it: otherwise ErrChanged, or fs.ErrExist for a file that was to be created. Any other error is a *Fault. The caller
-// syncs the folder.
+// Put puts the new content in place if the file still has the content with the hash Old and no program is writing it:
+// otherwise ErrChanged, or fs.ErrExist for a file to be created. Any other error is a *Fault. The caller syncs the
+// folder.
 func (w *Swap) Put() (err error) {
 	switch {
 	case w.Creates:
@@ -77,12 +77,12 @@ func (w *Swap) Put() (err error) {
 
 func (w *Swap) create() error {
 	d := w.Folder.Disk
-	if err := d.Link(w.temp, w.Target); errors.Is(err, fs.ErrExist) { // unlike rename, link never replaces
+	if err := d.Link(w.temp, w.Target); errors.Is(err, fs.ErrExist) { // link, unlike rename, never replaces
 		return fs.ErrExist
 	} else if err != nil {
 		return &Fault{"create " + w.Name, Cause(err)}
 	}
-	if d.Remove(w.temp) == nil { // else Clear does it
+	if d.Remove(w.temp) == nil { // otherwise Clear does it
 		w.temp = ""
 	}
 	return nil
@@ -90,7 +90,7 @@ func (w *Swap) create() error {
 
 func (w *Swap) replace() error {
 	kept, err := exchange(w.Folder.Disk, w.temp, w.Target, w.Old, w.hash)
-	w.Folder.tellKept(w.Target, kept)
+	w.Folder.logKept(w.Target, kept)
 	if err == nil || errors.Is(err, ErrChanged) {
 		return err
 	}
@@ -118,10 +118,10 @@ func (w *Swap) remove() error {
 		return nil
 	}
 	backErr := d.Link(w.temp, w.Target)
-	if errors.Is(backErr, fs.ErrExist) { // there is a newer save
+	if errors.Is(backErr, fs.ErrExist) { // a newer save is in place
 		var kept string
-		kept, backErr = keepBeside(d, w.temp, w.Target)
-		w.Folder.tellKept(w.Target, kept)
+		kept, backErr = keepNextTo(d, w.temp, w.Target)
+		w.Folder.logKept(w.Target, kept)
 	}
 	if backErr != nil {
 		w.temp = ""
@@ -134,7 +134,7 @@ func (w *Swap) remove() error {
 	return ErrChanged
 }
 
-// TakeBack undoes Put, unless somebody has saved the file since.
+// TakeBack undoes Put, unless the file was saved since.
 func (w *Swap) TakeBack() {
 	if !w.placed {
 		return
@@ -150,14 +150,14 @@ func (w *Swap) TakeBack() {
 		_ = d.Link(w.temp, w.Target)
 	default:
 		kept, err := exchange(d, w.temp, w.Target, w.hash, w.Old)
-		w.Folder.tellKept(w.Target, kept)
+		w.Folder.logKept(w.Target, kept)
 		if errors.Is(err, errStranded) {
 			w.temp = ""
 		}
 	}
 }
 
-// Discard removes what Stage wrote, or what Put has taken out, and lets go of the folder.
+// Discard removes what Stage wrote, or what Put replaced, and unlocks the folder.
 func (w *Swap) Discard() {
 	if w.temp != "" {
 		removeSwapped(w.Folder.Disk, w.temp)

@@ -13,7 +13,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// TestSwap takes a file from one state to the next: put and taken back, put and left, saved by somebody else in between.
+// TestSwap takes a file from one state to the next: put and taken back, put and left, saved by an editor in between.
 func TestSwap(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not tell whether somebody is writing a file")

@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// A write that changes several files takes effect as a whole or not at all, also after a crash. The last file decides: as long
-// as it is as it was, Clear puts the others back. What that takes is in a note next to the last file. The note is durable
-// before the first file is exchanged and goes before the write ends. The other files are durable before the last is
-// exchanged; otherwise a power cut could leave the last one alone:
+// A write that changes several files takes effect as a whole or not at all, also after a crash. The last file decides:
+// as long as it is unchanged, Clear puts the others back. A note next to the last file holds what that needs. The note
+// is durable before the first file is exchanged and is removed before the write ends. The other files are durable
+// before the last is exchanged; otherwise a power cut could leave only the last one changed:
 //
 //	.fingerpost-<n>-undo.tmp    JSON: an undoNote
 const undoPattern = ".fingerpost-*-undo.tmp"
@@ -25,16 +25,15 @@ type undoNote struct {
 	Files []undoFile `json:"files"`
 }
 
-// An undoFile is one of them. Names are relative to the note's folder; hashes are SHA-256 in hexadecimal.
+// An undoFile is one of these files. Names are relative to the note's folder; hashes are SHA-256 in hexadecimal.
 type undoFile struct {
 	Name string `json:"name"`
-	Temp string `json:"temp"` // holds the new content, after the exchange the old one
+	Temp string `json:"temp"` // holds the new content, and the old one after the exchange
 	Old  string `json:"old"`
 	New  string `json:"new"`
 }
 
-// Note writes the note of several swaps that are staged, in the order in which they are going to be put, and returns its
-// name.
+// Note writes the note for several staged swaps, in the order in which they will be put, and returns its name.
 func Note(d Disk, swaps []*Swap) (name string, err error) {
 	targets := Targets(swaps)
 	dir := filepath.Dir(targets[len(targets)-1])
@@ -63,7 +62,7 @@ func Note(d Disk, swaps []*Swap) (name string, err error) {
 	return name, nil
 }
 
-// Targets are the paths of the files.
+// Targets returns the paths of the files.
 func Targets(swaps []*Swap) (targets []string) {
 	for _, w := range swaps {
 		targets = append(targets, w.Target)
@@ -106,7 +105,7 @@ func writeNote(d Disk, dir string, content []byte) (name string, err error) {
 	return f.Name(), nil
 }
 
-// undo settles a note whose writer is dead, and names the files that it has changed, from the note's folder.
+// undo finishes the note of a dead writer, and returns the files that it has changed, relative to the note's folder.
 func (f *Folder) undo(name string) (changed []string, err error) {
 	d := f.Disk
 	content, err := d.ReadFile(name)
@@ -114,7 +113,7 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 		return nil, Cause(err)
 	}
 	var note undoNote
-	if json.Unmarshal(content, &note) != nil || len(note.Files) < 2 { // cut off itself: nothing had been touched yet
+	if json.Unmarshal(content, &note) != nil || len(note.Files) < 2 { // the note itself was cut off: no file was exchanged yet
 		return nil, Cause(d.Remove(name))
 	}
 	dir := filepath.Dir(name)
@@ -123,7 +122,7 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 		for _, one := range note.Files[:len(note.Files)-1] {
 			target, temp := filepath.Join(dir, one.Name), filepath.Join(dir, one.Temp)
 			if hashOf(d, target) != one.New || hashOf(d, temp) != one.Old {
-				continue // not exchanged; or somebody has saved since, and wins
+				continue // not exchanged; or saved since, and the save wins
 			}
 			if err := d.Exchange(temp, target); err != nil {
 				return changed, fmt.Errorf("put %s back: %w", one.Name, err)
@@ -138,13 +137,13 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 	return changed, Cause(d.Remove(name))
 }
 
-// done reports whether the exchange of a file has been made, and had not brought out a save that came in between.
+// done reports whether a file was exchanged, and the exchange did not bring out a save that came in between.
 func (f *undoFile) done(d Disk, dir string) bool {
 	out := hashOf(d, filepath.Join(dir, f.Temp))
 	return hashOf(d, filepath.Join(dir, f.Name)) != f.Old && (out == "" || out == f.Old)
 }
 
-// hashOf is a file's SHA-256 in hexadecimal, "" where it cannot be read.
+// hashOf returns a file's SHA-256 in hexadecimal, "" if it cannot be read.
 func hashOf(d Disk, name string) string {
 	b, err := d.ReadFile(name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // blocks is the text of new blocks.
 type blocks struct{ *document }
 
-// parseBlocks reads text that must hold blocks and comments only.
+// parseBlocks reads text that must contain only blocks and comments.
 func parseBlocks(text string) (*blocks, error) {
 	text = strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n") + "\n"
 	doc, err := openDocument([]byte(text))
@@ -27,8 +27,8 @@ func parseBlocks(text string) (*blocks, error) {
 
 func (b *blocks) trimmed() string { return string(b.src) }
 
-// stepped is the text with step in the place of each level of two blanks. In a heredoc only the indentation that <<- takes
-// off counts as levels.
+// stepped returns the text with step in place of each level of two blanks. In a heredoc only the indentation that <<-
+// removes counts as levels.
 func (b *blocks) stepped(step string) string {
 	if step == "  " {
 		return b.trimmed()
@@ -49,7 +49,7 @@ func (b *blocks) stepped(step string) string {
 	return out.String()
 }
 
-// A heredocText is the range of a heredoc's text, and the number of blanks that <<- takes off each line.
+// A heredocText is the range of a heredoc's text, and the number of blanks that <<- removes from each line.
 type heredocText struct{ from, to, common int }
 
 func (b *blocks) heredocs() (all []heredocText) {

@@ -2,22 +2,22 @@
 //
 // An edit splices bytes by source range: SetAttribute, RemoveAttribute, RenameLabel, AppendBlock, InsertBlock and
 // RemoveBlock make one edit each; a Draft collects many for one parse (RewriteProject, RemoveProject, ReplaceInKeys).
-// Whatever an edit is not about stays byte for byte: comments, order, blank lines, line endings, byte order mark. The lines
-// around an edit are then laid out as Format does it: a formatted file stays formatted; in any other file only the lines of
-// the edited block change.
+// Everything else stays byte for byte: comments, order, blank lines, line endings, byte order mark. The lines around an
+// edit are then laid out as Format does it: a formatted file stays formatted; in any other file only the lines of the
+// edited block change.
 //
 // Each edit is proved once, by a model of the whole file:
-//   - The functions for one edit parse their result and compare all values, blocks and comments with what was meant. A
-//     difference is ErrVerify, and nothing is returned.
-//   - The caller of a Draft decodes the result and compares the nouns with those that it wants (package configsrc does).
-//     That proof cannot see comments. The tests hold the promise that they stay: random edits here, and the property test
+//   - The functions for one edit parse their result and compare all values, blocks and comments with the intended ones.
+//     A difference is ErrVerify, and nothing is returned.
+//   - The caller of a Draft decodes the result and compares the nouns with those that it wants (package configsrc
+//     does). That proof cannot see comments. Tests check that comments stay: random edits here, and the property test
 //     of API writes in configsrc.
 //
-// NewProject, WriteProject and WriteTemplates write whole files, Quote and Literal write values; each is read back before it
-// is returned.
+// NewProject, WriteProject and WriteTemplates write whole files, Quote and Literal write values; each is read back
+// before it is returned.
 //
-// The package needs a file that decodes without errors. It never touches a disk: Draft.Bodies lists the template bodies that
-// the caller has to write into files of their own.
+// The package needs a file that decodes without errors. It never touches a disk: Draft.Bodies lists the template bodies
+// that the caller has to write into files of their own.
 //
 // All functions are pure and safe for concurrent use. A Draft is for one goroutine.
 package hcledit

@@ -19,24 +19,24 @@ var (
 	ErrBroken  = errors.New("the file does not parse")
 	ErrNoBlock = errors.New("there is no such block")
 	ErrExists  = errors.New("there is such a block already")
-	// ErrVerify means that the edited file does not say exactly what was meant: a bug in this package, or text from the
-	// caller that is not what the function takes.
+	// ErrVerify means that the edited file does not have exactly the intended content: a bug in this package, or text from
+	// the caller that the function does not take.
 	ErrVerify = errors.New("the edited file would not say what was meant")
-	// ErrLimit means that the text is beyond the limits of a config file, whatever else stands in the file.
+	// ErrLimit means that the text is beyond the limits of a config file, whatever else the file contains.
 	ErrLimit = errors.New("a config file cannot hold this")
 )
 
 // bom is the UTF-8 byte order mark, which some editors write.
 var bom = []byte("\xef\xbb\xbf")
 
-// A BlockPath leads to a block: type and label of each block on the way, such as {"key", "checkout"} or
-// {"project", "acme", "auth_settings"}. A domain is found by its canonical name, however its label is written.
+// A BlockPath leads to a block: type and label of each block on the way, such as {"key", "checkout"} or {"project",
+// "acme", "auth_settings"}. A domain is found by its canonical name, however its label is spelled.
 type BlockPath []string
 
-// String is the path as it stands in files.
+// String returns the path in the form of files.
 func (p BlockPath) String() string { return strings.Join(p, " ") }
 
-// A document is a file without errors, and what edits need to know of its layout.
+// A document is a file without errors, with the parts of its layout that edits need.
 type document struct {
 	*hclfile.Source
 	src  []byte
@@ -111,13 +111,13 @@ func sameLabels(typ string, have, want []string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// after is the index of the first token that begins at or after a byte.
+// after returns the index of the first token that begins at or after a byte.
 func (doc *document) after(at int) int {
 	return sort.Search(len(doc.Tokens()), func(i int) bool { return doc.Tokens()[i].Range.Start.Byte >= at })
 }
 
-// nextLine is the offset of the line after the one of src[at], as the lexer counts lines: a line feed inside a comment or
-// heredoc does not end one. ok is false at the end of a file without a final line feed.
+// nextLine returns the offset of the line after that of src[at], as the lexer counts lines: a line feed inside a
+// comment or heredoc does not end one. ok is false at the end of a file without a final line feed.
 func (doc *document) nextLine(at int) (end int, ok bool) {
 	if end, ok = doc.skipLine(at); ok || end == len(doc.src) {
 		return end, ok
@@ -130,8 +130,8 @@ func (doc *document) nextLine(at int) (end int, ok bool) {
 	return len(doc.src), false
 }
 
-// skipLine skips blanks and comments from at on, as the lexer does, and the line end behind them. ok is false where it finds
-// anything else, or the end of the file; end is that offset then.
+// skipLine skips blanks and comments from at on, as the lexer does, and the line end behind them. ok is false if it
+// finds anything else, or the end of the file; end is that offset then.
 func (doc *document) skipLine(at int) (end int, ok bool) {
 	for at < len(doc.src) {
 		rest := doc.src[at:]
@@ -161,16 +161,16 @@ func (doc *document) skipLine(at int) (end int, ok bool) {
 	return at, false
 }
 
-// oneLine reports whether a block's content stands on the line of its opening brace.
+// oneLine reports whether a block's content is on the line of its opening brace.
 func (doc *document) oneLine(block *hclsyntax.Block) bool {
 	_, ends := doc.skipLine(block.OpenBraceRange.End.Byte)
 	return !ends
 }
 
-// lineStart is where the line of src[at] begins.
+// lineStart returns the offset at which the line of src[at] begins.
 func (doc *document) lineStart(at int) int { return 1 + bytes.LastIndexByte(doc.src[:at], '\n') }
 
-// indentAt is the white space that the line of src[at] begins with.
+// indentAt returns the white space at the beginning of the line of src[at].
 func (doc *document) indentAt(at int) string {
 	start := doc.lineStart(at)
 	if start == 0 && bytes.HasPrefix(doc.src, bom) {
@@ -183,7 +183,7 @@ func (doc *document) indentAt(at int) string {
 	return string(doc.src[start:end])
 }
 
-// innerIndent is the indentation of a block's content: that of the first item in it, else one step more than the block.
+// innerIndent returns the indentation of a block's content: that of its first item, else one step more than the block.
 func (doc *document) innerIndent(block *hclsyntax.Block) string {
 	if !doc.oneLine(block) {
 		if at, ok := firstItem(block.Body); ok {
@@ -193,8 +193,8 @@ func (doc *document) innerIndent(block *hclsyntax.Block) string {
 	return doc.indentAt(block.TypeRange.Start.Byte) + doc.step(block)
 }
 
-// step is one level of indentation: as the block's content shows it, else the blocks around it, else the first block of the
-// file that shows one, else two blanks.
+// step returns one level of indentation: taken from the block's content, else from the blocks around it, else from the
+// first block of the file that shows one, else two blanks.
 func (doc *document) step(block *hclsyntax.Block) string {
 	for b := block; b != nil; b = parentOf(doc.body, b) {
 		if step := doc.shows(b); step != "" {
@@ -209,7 +209,7 @@ func (doc *document) step(block *hclsyntax.Block) string {
 	return "  "
 }
 
-// shows is the indentation of a block's content relative to the block; "" for an empty block and one on one line.
+// shows returns the indentation of a block's content relative to the block; "" for an empty block and one on one line.
 func (doc *document) shows(b *hclsyntax.Block) string {
 	at, ok := firstItem(b.Body)
 	if !ok || doc.oneLine(b) {
@@ -222,7 +222,7 @@ func (doc *document) shows(b *hclsyntax.Block) string {
 	return inner
 }
 
-// parentOf is the block that holds another one; nil for a top-level block.
+// parentOf returns the block that contains another one; nil for a top-level block.
 func parentOf(body *hclsyntax.Body, block *hclsyntax.Block) *hclsyntax.Block {
 	for _, b := range body.Blocks {
 		if slices.Contains(b.Body.Blocks, block) {
@@ -235,7 +235,7 @@ func parentOf(body *hclsyntax.Body, block *hclsyntax.Block) *hclsyntax.Block {
 	return nil
 }
 
-// firstItem is where the first attribute or block of a body begins.
+// firstItem returns the offset of the first attribute or block of a body.
 func firstItem(body *hclsyntax.Body) (at int, ok bool) {
 	for _, a := range body.Attributes {
 		if start := a.NameRange.Start.Byte; !ok || start < at {

@@ -10,14 +10,14 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A Draft collects edits of one file. Each edit is noted against the one parse of the file; Bytes makes them all. The result
-// is the same as if the edits were made one after the other. The caller decodes the result and checks that it says what was
-// meant. A Draft is for one goroutine.
+// A Draft collects edits of one file. Each edit is noted against one parse of the file; Bytes applies them all. The
+// result is the same as if the edits were made one after the other. The caller decodes the result and checks its
+// content. A Draft is for one goroutine.
 type Draft struct {
 	*document
 	sites map[*hclsyntax.Block]*site
 	order []*site    // the values of sites, in the order in which they were first edited
-	table *lineTable // made by lines when it is first needed
+	table *lineTable // built by lines on first use
 	tail  *blocks    // blocks to append to the file; nil: none
 
 	bodies []BodyEdit // see Bodies
@@ -71,7 +71,7 @@ func (d *Draft) lines() *lineTable {
 	return d.table
 }
 
-// Bytes returns the file with all edits made, formatted around them; the source itself where there are no edits.
+// Bytes returns the file with all edits made, formatted around them; the source itself if there are no edits.
 func (d *Draft) Bytes() ([]byte, error) {
 	var splices []splice
 	for _, s := range d.order {
@@ -101,7 +101,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 	return out, nil
 }
 
-// made returns the result after proving it.
+// made proves the result and returns it.
 func (d *Draft) made() ([]byte, error) {
 	out, err := d.Bytes()
 	if err != nil || bytes.Equal(out, d.src) {
@@ -113,7 +113,7 @@ func (d *Draft) made() ([]byte, error) {
 	return out, nil
 }
 
-// tailLead is the text between the file and the appended blocks: the missing line feed, if any, and a blank line.
+// tailLead returns the text between the file and the appended blocks: the missing line feed, if any, and a blank line.
 func (d *Draft) tailLead() (lead string) {
 	body := bytes.TrimPrefix(d.src, bom)
 	if len(body) == 0 {
@@ -138,7 +138,7 @@ func blankEnd(src []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(cut, " \t\r"), []byte{'\n'})
 }
 
-// remove takes a block out, see RemoveBlock.
+// remove removes a block, see RemoveBlock.
 func (d *Draft) remove(block *hclsyntax.Block) {
 	d.site(block).gone = true
 	lines := d.lines()

@@ -11,8 +11,8 @@ import (
 
 // An Attribute is one attribute as it is written in a file.
 type Attribute struct {
-	// Call is the function that gives the value: "env", "file", "sealed" or "trimsuffix"; "" for a plain literal, "?" for any
-	// other expression. A trimsuffix call may be overwritten like a literal.
+	// Call is the function that gives the value: "env", "file", "sealed" or "trimsuffix"; "" for a plain literal, "?" for
+	// any other expression. A trimsuffix call may be overwritten like a literal.
 	Call string
 	Text string      // the expression as it is written; may hold a secret
 	Pos  hclfile.Pos // of the expression
@@ -41,20 +41,20 @@ func FindAttribute(src []byte, at BlockPath, name string) (a Attribute, ok bool,
 	return a, true, nil
 }
 
-// position is where an expression begins.
+// position returns the position at which an expression begins.
 func position(e hclsyntax.Expression) hclfile.Pos {
 	p := e.Range().Start
 	return hclfile.Pos{Line: p.Line, Column: p.Column, Byte: p.Byte}
 }
 
-// SetAttribute gives an attribute a new value. expr is HCL, such as Quote and Literal return. If the attribute is there, only
-// the bytes of its value change, and none if it has this value already. A new attribute gets a line of its own after the
-// block's last attribute; a block on one line is opened up first where needed.
+// SetAttribute gives an attribute a new value. expr is HCL, such as Quote and Literal return. If the attribute exists,
+// only the bytes of its value change, and none if it has this value already. A new attribute gets a line of its own
+// after the block's last attribute; a block on one line is split first if needed.
 func SetAttribute(src []byte, at BlockPath, name, expr string) ([]byte, error) {
 	return editBlock(src, at, func(s *site) error { return s.set(name, expr) })
 }
 
-// RemoveAttribute removes an attribute with its line. If the attribute is not there, the file stays as it is.
+// RemoveAttribute removes an attribute with its line. If the attribute does not exist, the file stays unchanged.
 func RemoveAttribute(src []byte, at BlockPath, name string) ([]byte, error) {
 	return editBlock(src, at, func(s *site) error {
 		s.unset(name)
@@ -78,8 +78,8 @@ func (s *site) rename(label string) error {
 	return nil
 }
 
-// AppendBlock adds top-level blocks at the end of the file, after a blank line and in the file's line ending. The text is
-// one block or several, with LF and without indentation.
+// AppendBlock adds top-level blocks at the end of the file, after a blank line and in the file's line ending. The text
+// is one block or several, with LF and without indentation.
 func AppendBlock(src []byte, text string) ([]byte, error) {
 	d, err := openDraft(src)
 	if err != nil {
@@ -91,8 +91,8 @@ func AppendBlock(src []byte, text string) ([]byte, error) {
 	return d.made()
 }
 
-// InsertBlock adds a block inside another one, before its closing brace and after a blank line, indented like its siblings.
-// The text has LF and no indentation.
+// InsertBlock adds a block inside another one, before its closing brace and after a blank line, indented like its
+// siblings. The text has LF and no indentation.
 func InsertBlock(src []byte, at BlockPath, text string) ([]byte, error) {
 	return editBlock(src, at, func(s *site) error { return s.insert(text) })
 }
@@ -106,8 +106,9 @@ func (s *site) insert(text string) error {
 	return nil
 }
 
-// RemoveBlock removes a block, the comment directly above it (unless the file begins with that comment) and one of the blank
-// lines around it. typ and labels are a BlockPath: RemoveBlock(src, "project", "acme", "domain", "old.acme.example").
+// RemoveBlock removes a block, the comment directly above it (unless the file begins with that comment) and one of the
+// blank lines around it. typ and labels are a BlockPath: RemoveBlock(src, "project", "acme", "domain",
+// "old.acme.example").
 func RemoveBlock(src []byte, typ string, labels ...string) ([]byte, error) {
 	return editBlock(src, slices.Concat(BlockPath{typ}, labels), func(s *site) error {
 		s.d.remove(s.block)

@@ -10,9 +10,9 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A heredoc is the form of a heredoc without its text.
+// A heredoc is the form of a heredoc, without its text.
 type heredoc struct {
-	flush  bool   // <<-, which takes common indentation off
+	flush  bool   // <<-, which removes common indentation
 	marker string // "EOT"
 	indent string // before each line of the text
 	end    string // before the last marker
@@ -23,8 +23,8 @@ func heredocForm(indent string) heredoc {
 	return heredoc{flush: indent != "", marker: "EOT", indent: indent}
 }
 
-// write returns s in this form, with trimsuffix() around it if s has no final line feed. A marker that occurs in s gets a
-// number.
+// write returns s in this form, with trimsuffix() around it if s has no final line feed. A marker that occurs in s gets
+// a number.
 func (h heredoc) write(s string) string {
 	begin, end := "<<", ""
 	if h.flush {
@@ -52,7 +52,7 @@ func (h heredoc) write(s string) string {
 
 var escapeHeredoc = strings.NewReplacer("${", "$${", "%{", "%%{")
 
-// hasLine reports whether a line of s is word but for blanks around it, which would end a heredoc.
+// hasLine reports whether a line of s consists of word and blanks, which would end a heredoc.
 func hasLine(s, word string) bool {
 	for line := range strings.SplitSeq(s, "\n") {
 		if strings.TrimSpace(line) == word {
@@ -62,8 +62,8 @@ func hasLine(s, word string) bool {
 	return false
 }
 
-// inFormOf returns text of several lines in the form of the heredoc that it replaces. The diff then shows only the lines that
-// changed. ok is false where the old value is no heredoc or the new text would not read back.
+// inFormOf returns text of several lines in the form of the heredoc that it replaces, so that the diff shows only the
+// changed lines. ok is false if the old value is no heredoc or the new text would not read back.
 func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text string, ok bool) {
 	s, isString := strings.CutPrefix(value.Canonical(value.expr), "string ")
 	if call, isCall := hclfile.Unparen(old).(*hclsyntax.FunctionCallExpr); isCall && len(call.Args) == 2 {
@@ -78,7 +78,7 @@ func (doc *document) inFormOf(old hclsyntax.Expression, value *expression) (text
 	return text, says(text, s)
 }
 
-// heredocAt is the form of the heredoc that begins at src[at].
+// heredocAt returns the form of the heredoc that begins at src[at].
 func (doc *document) heredocAt(at int) heredoc {
 	tokens := doc.Tokens()[doc.after(at):]
 	open := strings.TrimSpace(string(tokens[0].Bytes))

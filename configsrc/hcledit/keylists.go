@@ -9,9 +9,9 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// ReplaceInKeys replaces the slug old by now in the projects list of every key of the file; it removes old where now is "".
-// Other elements, comments and line breaks stay. An element on a line of its own is removed with that line. found says that
-// some list names old.
+// ReplaceInKeys replaces the slug old by now in the projects list of every key of the file; if now is "", it removes
+// old. Other elements, comments and line breaks stay. An element on a line of its own is removed with that line. found
+// reports whether a list names old.
 func (d *Draft) ReplaceInKeys(old, now string) (found bool, err error) {
 	for _, block := range d.body.Blocks {
 		if block.Type != "key" {
@@ -56,7 +56,7 @@ func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute,
 	s := d.site(block)
 	s.replace(attr, value)
 	if s.oneLine {
-		return true, nil // it holds nothing else, so the list is written anew
+		return true, nil // it holds nothing else, so the list is rewritten
 	}
 	if s.parts == nil {
 		s.parts = map[*hclsyntax.Attribute][]splice{}
@@ -80,8 +80,8 @@ func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute,
 	return true, nil
 }
 
-// takeOut removes one element of a list of several lines, with the comma behind it. Lines that hold nothing else are removed
-// in the line table.
+// takeOut removes one element of a list of several lines, with the comma behind it. Lines without other content are
+// removed in the line table.
 func (d *Draft) takeOut(e hclsyntax.Expression) []splice {
 	from, to := e.Range().Start.Byte, e.Range().End.Byte
 	at := d.after(to)
@@ -92,7 +92,7 @@ func (d *Draft) takeOut(e hclsyntax.Expression) []splice {
 	if comma.Type != hclsyntax.TokenComma {
 		comma.Range.Start.Byte, comma.Range.End.Byte = to, to // the last element has none
 	}
-	together := len(bytes.TrimSpace(d.src[to:comma.Range.Start.Byte])) == 0 // no comment stands between the two
+	together := len(bytes.TrimSpace(d.src[to:comma.Range.Start.Byte])) == 0 // no comment is between the two
 	end := comma.Range.End.Byte
 	behind, ends := d.skipLine(end)
 	if together && ends && len(bytes.TrimSpace(d.src[d.lineStart(from):from])) == 0 {

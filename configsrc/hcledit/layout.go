@@ -13,8 +13,8 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A layoutLine is a line of the edited file as the formatter sees one: a heredoc or a comment of several lines is part of the
-// line that it begins on.
+// A layoutLine is a line of the edited file as the formatter sees it: a heredoc or a comment of several lines is part
+// of the line that it begins on.
 type layoutLine struct {
 	from, to int   // bytes of the edited file, the line feed included
 	open     []int // the lines above that opened brackets, and how many of these are still open
@@ -24,9 +24,9 @@ type layoutLine struct {
 }
 
 // format lays out the edited lines as Format lays out the whole file: out is the source with the splices made. Only the
-// lines around each edit go through the formatter, up to the next line on both sides that it aligns with no other. If these
-// lines were formatted in the source, they all are in the result; otherwise only lines of edited and new blocks change,
-// without those of the blocks inside them.
+// lines around each edit go through the formatter, up to the next line on both sides that it aligns with no other. If
+// these lines were formatted in the source, they all are in the result; otherwise only lines of edited and new blocks
+// change, without those of the blocks inside them.
 func (d *Draft) format(out []byte, splices []splice) []byte {
 	if len(splices) == 0 {
 		return out
@@ -57,7 +57,7 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 	return append(result, out[at:]...)
 }
 
-// layout is the text of a window of lines after formatting. before is the same window in the source.
+// layout returns the text of a window of lines after formatting. before is the same window in the source.
 func layout(out []byte, window []layoutLine, before []byte) []byte {
 	text := out[window[0].from:window[len(window)-1].to]
 	formatted := formatLines(window[0].open, text)
@@ -84,7 +84,7 @@ func layout(out []byte, window []layoutLine, before []byte) []byte {
 	return mixed
 }
 
-// formatLines formats lines as they would be in a file where these brackets are open before them.
+// formatLines formats lines as in a file where these brackets are open before them.
 func formatLines(open []int, text []byte) []byte {
 	var b bytes.Buffer
 	for _, n := range open {
@@ -98,8 +98,8 @@ func formatLines(open []int, text []byte) []byte {
 	return formatted
 }
 
-// stretch is the part of the source that formatting an edit may change: the file's own blocks that hold the splices, and
-// their neighbours without a blank line between. It begins and ends between blocks.
+// stretch returns the part of the source that formatting an edit may change: the file's own blocks that contain the
+// splices, and their neighbours without a blank line between. It begins and ends between blocks.
 func (d *Draft) stretch(splices []splice) (from, to int) {
 	from, to = splices[0].from, 0
 	for _, s := range splices {
@@ -111,7 +111,7 @@ func (d *Draft) stretch(splices []splice) (from, to int) {
 		end, _ := d.nextLine(all[i].CloseBraceRange.End.Byte)
 		return end
 	}
-	apart := func(i int) bool { // block i from the one before it
+	apart := func(i int) bool { // block i is separate from the one before it
 		return end(i-1) <= begin(i) && hasBlankLine(d.src[end(i-1):begin(i)])
 	}
 	first := sort.Search(len(all), func(i int) bool { return end(i) >= from })
@@ -184,7 +184,7 @@ func linked(line hclsyntax.Tokens) bool {
 	return at > 0 && openBrackets(line[at:]) == 0
 }
 
-// openBrackets is how many brackets tokens open, less those that they close.
+// openBrackets returns how many more brackets tokens open than close.
 func openBrackets(tokens hclsyntax.Tokens) (n int) {
 	for _, tok := range tokens {
 		switch tok.Type {
@@ -197,7 +197,7 @@ func openBrackets(tokens hclsyntax.Tokens) (n int) {
 	return n
 }
 
-// markEdited finds the lines of edited blocks, of new text and next to lines that are gone.
+// markEdited finds the lines of edited blocks, of new text and next to removed lines.
 func (d *Draft) markEdited(out []byte, lines []layoutLine, splices []splice, srcFrom, srcTo int) {
 	of := func(at int) int { return sort.Search(len(lines), func(i int) bool { return lines[i].to > at }) }
 	var mark func(body *hclsyntax.Body)
@@ -229,7 +229,7 @@ func (d *Draft) markEdited(out []byte, lines []layoutLine, splices []splice, src
 	}
 }
 
-// moved is where the byte that stands at src[at] stands in the edited file.
+// moved returns the offset in the edited file of the byte at src[at].
 func moved(at int, splices []splice) int {
 	to := at
 	for _, s := range splices {
@@ -241,7 +241,8 @@ func moved(at int, splices []splice) int {
 	return to
 }
 
-// sourceAt is where what stands at out[at] stands in the source. Text that is put in there is taken to follow.
+// sourceAt returns the offset in the source of the byte at out[at]. Inserted text counts as the position that follows
+// it.
 func sourceAt(at int, splices []splice) int {
 	grown := 0
 	for _, s := range splices {

@@ -10,8 +10,8 @@ import (
 // The kinds of lines.
 const (
 	lineBlank   = iota
-	lineComment // nothing but comments, none of which began behind something else
-	lineClose   // nothing but the brace that ends a block
+	lineComment // only comments, none of which began after something else
+	lineClose   // only the brace that ends a block
 	lineOpen    // ends with the brace that begins a block
 	lineCode
 )
@@ -50,7 +50,7 @@ func (t *lineTable) add(tok hclsyntax.Token) {
 		return
 	}
 	if tok.Range.End.Column == 1 && last > first {
-		last-- // it holds its own line feed
+		last-- // the token includes its own line feed
 	}
 	kind, before := lineCode, t.kind[first]
 	switch tok.Type {
@@ -58,7 +58,7 @@ func (t *lineTable) add(tok hclsyntax.Token) {
 		return
 	case hclsyntax.TokenComment:
 		kind = lineComment
-		if before > lineComment { // it belongs to what stands before it
+		if before > lineComment { // it belongs to the content before it
 			kind = lineCode
 			t.kind[first] = before
 			first++
@@ -75,13 +75,13 @@ func (t *lineTable) add(tok hclsyntax.Token) {
 	}
 }
 
-// of is the line that a byte is on.
+// of returns the line of a byte.
 func (t *lineTable) of(at int) int {
 	return max(0, sort.Search(len(t.starts), func(i int) bool { return t.starts[i] > at })-1)
 }
 
-// remove marks the lines from top to before next as removed. It also removes a blank line next to them where two blank lines
-// would meet, or one would be next to a brace or an end of the file.
+// remove marks the lines from top to before next as removed. It also removes a blank line next to them where two blank
+// lines would meet, or one would be next to a brace or an end of the file.
 func (t *lineTable) remove(top, next int) {
 	for i := top; i < next; i++ {
 		t.gone[i] = true
@@ -95,14 +95,14 @@ func (t *lineTable) remove(top, next int) {
 	}
 }
 
-// above is the last line before i that stays, -1 if there is none.
+// above returns the last line before i that stays, -1 if there is none.
 func (t *lineTable) above(i int) int {
 	for i--; i >= 0 && t.gone[i]; i-- {
 	}
 	return i
 }
 
-// below is the first line from i on that stays, or the number of lines.
+// below returns the first line from i on that stays, or the number of lines.
 func (t *lineTable) below(i int) int {
 	for i < len(t.kind) && t.gone[i] {
 		i++
@@ -110,10 +110,10 @@ func (t *lineTable) below(i int) int {
 	return i
 }
 
-// is reports whether a line is there and of this kind.
+// is reports whether a line exists and has this kind.
 func (t *lineTable) is(i, kind int) bool { return i >= 0 && i < len(t.kind) && t.kind[i] == kind }
 
-// splices are the removed lines.
+// splices returns the removed lines.
 func (t *lineTable) splices() (all []splice) {
 	for i := 0; i < len(t.gone); i++ {
 		if first := i; t.gone[i] {

@@ -10,22 +10,22 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A BodyEdit is new text for a file that a template's body_html or body_text takes by file().
+// A BodyEdit is new text for a file that a template uses as body_html or body_text by file().
 type BodyEdit struct {
-	Path string // as the file names it: slash-separated, below the config folder
+	Path string // slash-separated, below the config folder
 	Text string
-	// Where names the attribute, as in `body_html of template "WELCOME"`, and Pos is where it stands.
+	// Where names the attribute, as in `body_html of template "WELCOME"`, and Pos is its position.
 	Where string
 	Pos   hclfile.Pos
-	// Shared says that another attribute of the same config file takes its text from this file and would change with it.
+	// Shared says that another attribute of the same config file uses this file and would change with it.
 	Shared bool
 }
 
-// Bodies are the files that have to change together with the config file, in the order in which the edits were noted. The
-// caller writes them; the config file names the same files before and after.
+// Bodies returns the files that have to change together with the config file, in the order in which the edits were
+// noted. The caller writes them; the config file names the same files before and after.
 func (d *Draft) Bodies() []BodyEdit { return d.bodies }
 
-// Place is where the value of an attribute stands. ok is false where the block or the attribute is not there.
+// Place returns the position of an attribute's value. ok is false if the block or the attribute does not exist.
 func (d *Draft) Place(at BlockPath, name string) (pos hclfile.Pos, ok bool) {
 	block, err := d.find(at)
 	if err != nil || block.Body.Attributes[name] == nil {
@@ -34,7 +34,7 @@ func (d *Draft) Place(at BlockPath, name string) (pos hclfile.Pos, ok bool) {
 	return position(block.Body.Attributes[name].Expr), true
 }
 
-// BodyFile is the path that a template's attribute takes its text from by file(), "" where it does not.
+// BodyFile returns the path of the file() that a template's attribute uses, "" if it uses none.
 func (d *Draft) BodyFile(project, code, attr string) string {
 	block, err := d.find(BlockPath{"project", project, "template", code})
 	if err != nil {
@@ -60,7 +60,7 @@ func (doc *document) bodyPath(block *hclsyntax.Block, name string) (path string,
 	return "", at
 }
 
-// stringOf is the text of a string; ok is false for any other expression.
+// stringOf returns the text of a string; ok is false for any other expression.
 func (doc *document) stringOf(e hclsyntax.Expression) (text string, ok bool) {
 	return strings.CutPrefix(doc.Canonical(e), "string ")
 }
@@ -158,7 +158,7 @@ func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template)
 	}
 }
 
-// optional is fields for nouns in which an empty text and a port of 0 mean that there is none: the line is removed then.
+// optional is fields for nouns in which an empty text and a port of 0 mean none: the line is removed then.
 func (r *rewriter) optional(s *site, old, want []catalog.Field) {
 	for i, f := range want {
 		if f.Same(old[i]) {

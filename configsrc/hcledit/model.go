@@ -8,15 +8,15 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A model is the content of a file, flat: a key for each block and attribute, the attribute's value in canonical form, which
-// does not depend on its spelling, and the comments.
+// A model is the content of a file, flat: a key for each block and attribute, the attribute's value in canonical form,
+// independent of its spelling, and the comments.
 type model struct {
 	says     map[string]string
 	count    map[string]int // of blocks with the same type and labels in the same place
 	comments []string
 }
 
-// sep cannot stand in a file.
+// sep cannot occur in a file.
 const sep = "\x00"
 
 func newModel() *model { return &model{says: map[string]string{}, count: map[string]int{}} }
@@ -69,7 +69,8 @@ func (m *model) block(path, typ string, labels []string) string {
 
 func attributeKey(block, name string) string { return block + sep + "=" + name }
 
-// isLiteral reports whether an expression is of the language. If its value equals the new one, it keeps its spelling.
+// isLiteral reports whether an expression is part of the language. If its value equals the new one, it keeps its
+// spelling.
 func (doc *document) isLiteral(e hclsyntax.Expression) bool {
 	return !strings.HasPrefix(doc.Canonical(e), "text ")
 }

@@ -8,10 +8,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// WriteProject returns a file that declares p and nothing else, in canonical form. It writes the fields that differ from what
-// holds without a line, given the folder's defaults block (nil: none), and the uuid and id lines that p's identities need.
-// The settings of p are those in force. Secrets must be absent or expressions. An error wrapping ErrVerify means that no
-// file can say this, for instance because a text is not in Unicode's normal form C (see hclfile.NormalText).
+// WriteProject returns a file that declares p and nothing else, in canonical form. It writes the fields that differ
+// from their value without a line, given the folder's defaults block (nil: none), and the uuid and id lines that p's
+// identities need. The settings of p are those in force. Secrets must be absent or expressions. An error wrapping
+// ErrVerify means that no file can express this, for instance because a text is not in Unicode's normal form C (see
+// hclfile.NormalText).
 //
 // Settings and SMTP config get derived identities, whatever p has.
 func WriteProject(p *catalog.ProjectConfig, defaults *catalog.Defaults) ([]byte, error) {
@@ -87,7 +88,7 @@ type blockWriter struct {
 	begun bool
 }
 
-// open begins the block that all later ones stand in.
+// open begins the block that contains all later ones.
 func (w *blockWriter) open(header string, lines []string) {
 	w.text.WriteString(header + " {\n")
 	w.depth = "  "

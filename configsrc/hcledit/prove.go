@@ -11,8 +11,8 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// prove checks the result of an edit: parsed as a whole, it has the values, blocks and comments that the source had, apart
-// from those that the edits noted. It returns ErrVerify, or ErrExists where a new block or label is there already.
+// prove checks the result of an edit: parsed as a whole, it has the values, blocks and comments of the source, apart
+// from the noted edits. It returns ErrVerify, or ErrExists if a new block or label exists already.
 func (d *Draft) prove(out []byte) error {
 	after, err := openDocument(out)
 	if err != nil {
@@ -35,10 +35,10 @@ func (d *Draft) prove(out []byte) error {
 	return nil
 }
 
-// A wantedModel is what the file is going to say.
+// A wantedModel is the intended content of the file.
 type wantedModel struct {
 	*model
-	fresh []string // keys of blocks that are new or have a new label: there may be one of each
+	fresh []string // keys of blocks that are new or have a new label: each must be unique
 }
 
 func (d *Draft) wanted() *wantedModel {
@@ -96,7 +96,7 @@ func (d *Draft) addWanted(w *wantedModel, b *hclsyntax.Block, path string) {
 	}
 }
 
-// addNew adds what new blocks say.
+// addNew adds the content of new blocks.
 func (w *wantedModel) addNew(b *blocks, path string) {
 	for _, block := range b.body.Blocks {
 		w.fresh = append(w.fresh, blockKey(path, block.Type, block.Labels))

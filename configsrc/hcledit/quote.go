@@ -8,12 +8,12 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// Quote returns a string as an HCL literal in double quotes. Invalid UTF-8 becomes U+FFFD. Parsing it returns the string in
-// Unicode's normal form C.
+// Quote returns a string as an HCL literal in double quotes. Invalid UTF-8 becomes U+FFFD. Parsing it returns the
+// string in Unicode's normal form C.
 func Quote(s string) string { return quote(s, false) }
 
-// quote is Quote. With flat, $ and % are written \u0024 and \u0025, because the lexer begins a new token at each of them, and
-// characters beyond ASCII are not escaped.
+// quote is Quote. With flat, $ and % are written \u0024 and \u0025, because the lexer begins a new token at each of
+// them, and characters beyond ASCII are not escaped.
 func quote(s string, flat bool) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	var b strings.Builder
@@ -51,13 +51,13 @@ func quote(s string, flat bool) string {
 	return b.String()
 }
 
-// looksConflicting reports whether the lines of a heredoc with this text look like a merge conflict of git.
+// looksConflicting reports whether a heredoc with this text would look like a merge conflict of git.
 func looksConflicting(s string) bool { return strings.Contains("\n"+s, "\n<<<<<<< ") }
 
-// Literal returns a string as a person would write it: in double quotes, or, for text of several lines, as a heredoc. The
-// heredoc is <<- with its text indented, else <<, with trimsuffix() around it where the text has no final newline. The first
-// form that reads back as exactly s is used; quotes always do. Text that would be slow to parse in that form, or much longer
-// than s, gets the shortest form.
+// Literal returns a string as a person would write it: in double quotes, or, for text of several lines, as a heredoc.
+// The heredoc is <<- with its text indented, else <<, with trimsuffix() around it if the text has no final newline. The
+// first form that reads back as exactly s is used; quotes always do. Text that would be slow to parse in that form, or
+// much longer than s, gets the shortest form.
 func Literal(s string) string {
 	text := literal(s)
 	if len(text) <= len(s)+len(s)/2+1000 {
@@ -96,8 +96,8 @@ func says(text, s string) bool {
 	return err == nil && e.Canonical(e.expr) == "string "+s
 }
 
-// escapes is the number of pieces that the lexer makes of s at $ and %.
+// escapes returns the number of pieces that the lexer makes of s at $ and %.
 func escapes(s string) int { return 2 * (strings.Count(s, "$") + strings.Count(s, "%")) }
 
-// fitsHeredoc reports whether the lines of s can be those of a heredoc.
+// fitsHeredoc reports whether s can be the text of a heredoc.
 func fitsHeredoc(s string) bool { return !hclfile.Heavy(strings.Count(s, "\n")+escapes(s), s) }

@@ -11,17 +11,17 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// NewProject returns a file with a new project block: the fields that differ from those of an empty block, and the uuid. A
-// project that the API creates always has a uuid line.
+// NewProject returns a file with a new project block: the fields that differ from those of an empty block, and the
+// uuid. A project that the API creates always has a uuid line.
 func NewProject(p *catalog.Project) ([]byte, error) {
 	plain := catalog.Project{Status: catalog.StatusDraft}
 	lines := append(changedFields(plain.Fields(), p.Fields()), "uuid = "+Quote(p.UUID.String()))
 	return formatted("project "+Quote(p.Slug), lines)
 }
 
-// RewriteProject notes the edits that turn the block of old into want. The settings of both are those in force: the block's
-// over the defaults. A domain is identified by its UUID, a template by its code. The caller checks what the result says, and
-// writes template bodies in files of their own, see Bodies.
+// RewriteProject notes the edits that turn the block of old into want. The settings of both are those in force: the
+// block's over the defaults. A domain is identified by its UUID, a template by its code. The caller checks the content
+// of the result, and writes template bodies that are in files of their own, see Bodies.
 func (d *Draft) RewriteProject(old, want *catalog.ProjectConfig) error {
 	block, err := d.find(BlockPath{"project", old.Project.Slug})
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *rewriter) fields(s *site, old, want []catalog.Field) {
 	}
 }
 
-// rename gives a block another label. The object keeps its identity: a block without a uuid line gets one, because the uuid
-// would be derived from the new label otherwise.
+// rename gives a block another label. The object keeps its identity: a block without a uuid line gets one, because the
+// uuid would be derived from the new label otherwise.
 func (r *rewriter) rename(s *site, old, want string, uuid catalog.UUID) {
 	if old == want {
 		return
@@ -89,7 +89,7 @@ func (r *rewriter) rename(s *site, old, want string, uuid catalog.UUID) {
 	r.do(s.rename(want))
 }
 
-// settings sets the attributes of a settings block. It adds the block where there is none.
+// settings sets the attributes of a settings block. It adds the block if there is none.
 func (r *rewriter) settings(typ string, old, want []catalog.Field) {
 	lines := changedFields(old, want)
 	if len(lines) == 0 {
@@ -106,7 +106,7 @@ func (r *rewriter) settings(typ string, old, want []catalog.Field) {
 	}
 }
 
-// inner is the project's block of a type; nil where it has none.
+// inner returns the project's block of a type; nil if it has none.
 func (r *rewriter) inner(typ string) *hclsyntax.Block {
 	for _, b := range r.project.block.Body.Blocks {
 		if b.Type == typ {
@@ -116,8 +116,8 @@ func (r *rewriter) inner(typ string) *hclsyntax.Block {
 	return nil
 }
 
-// auth is settings for auth_settings. Two of its flags follow a written registration_mode unless they are written too, as in
-// the decoder: they are written only where they differ from what follows.
+// auth is settings for auth_settings. Two of its flags follow a written registration_mode unless they are written too,
+// as in the decoder: they are written only if they differ from what follows.
 func (r *rewriter) auth(old, want *catalog.ProjectConfig) {
 	const typ = "auth_settings"
 	if old.Auth.Same(&want.Auth) {
@@ -184,7 +184,7 @@ func (r *rewriter) addDomain(d *catalog.Domain, project catalog.UUID) {
 	}
 }
 
-// domainBlock is the text of a domain block: on one line if it has at most one attribute.
+// domainBlock returns the text of a domain block: on one line if it has at most one attribute.
 func domainBlock(d *catalog.Domain, project catalog.UUID) (string, error) {
 	plain := catalog.Domain{Active: true}
 	lines := changedFields(plain.Fields(), d.Fields())
@@ -200,7 +200,7 @@ func domainBlock(d *catalog.Domain, project catalog.UUID) (string, error) {
 	return string(block), err
 }
 
-// identityLines are the lines for a uuid and an id that are not the derived ones. An id of 0 is not known yet.
+// identityLines returns the lines for a uuid and an id that are not the derived ones. An id of 0 is not known yet.
 func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catalog.UUID) (lines []string) {
 	if uuid != derived {
 		lines = append(lines, "uuid = "+Quote(uuid.String()))
@@ -211,7 +211,7 @@ func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catal
 	return lines
 }
 
-// changedFields are the attributes of a new block: the fields that differ from what holds without a line.
+// changedFields returns the attributes of a new block: the fields that differ from their value without a line.
 func changedFields(old, want []catalog.Field) (lines []string) {
 	for i, f := range want {
 		if f.Same(old[i]) {
@@ -219,14 +219,14 @@ func changedFields(old, want []catalog.Field) (lines []string) {
 		}
 		if expr, set := fieldText(f.Value); set {
 			lines = append(lines, catalog.Snake(f.Name)+" = "+expr)
-		} else if _, nullable := f.Value.(**string); nullable { // without the line it would be what old says
+		} else if _, nullable := f.Value.(**string); nullable { // without the line it would have the value in old
 			lines = append(lines, catalog.Snake(f.Name)+" = null")
 		}
 	}
 	return lines
 }
 
-// formatted is the text of a block with its attributes on lines of their own.
+// formatted returns the text of a block with its attributes on lines of their own.
 func formatted(header string, lines []string) ([]byte, error) {
 	for i, line := range lines {
 		lines[i] = indentLines(line, "  ", false) // the formatter leaves heredocs as they are
@@ -242,7 +242,7 @@ func formatted(header string, lines []string) ([]byte, error) {
 	return out, nil
 }
 
-// fieldText is a field's value as HCL. set is false for null, for which no line is written.
+// fieldText returns a field's value as HCL. set is false for null, for which no line is written.
 func fieldText(value any) (expr string, set bool) {
 	switch v := value.(type) {
 	case *bool:

@@ -10,16 +10,16 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A site is a block with the edits that are noted for it.
+// A site is a block with its noted edits.
 type site struct {
 	d       *Draft
 	block   *hclsyntax.Block
-	oneLine bool // in the source
+	oneLine bool // on one line in the source
 
 	gone   bool
 	label  *string                              // the new label; nil: it stays
 	values map[*hclsyntax.Attribute]*expression // new values of present attributes; nil: the attribute is removed
-	parts  map[*hclsyntax.Attribute][]splice    // splices that make the new value, where it is not replaced as a whole
+	parts  map[*hclsyntax.Attribute][]splice    // splices within values that are not replaced as a whole
 	added  []addition
 	blocks []*blocks
 }
@@ -46,7 +46,7 @@ func (s *site) set(name, expr string) error {
 		return nil
 	}
 	if s.d.isLiteral(attr.Expr) && s.d.Canonical(attr.Expr) == value.Canonical(value.expr) {
-		delete(s.values, attr) // it says so already
+		delete(s.values, attr) // it has this value already
 		return nil
 	}
 	s.replace(attr, value)
@@ -81,12 +81,12 @@ func (s *site) goes(attr *hclsyntax.Attribute) bool {
 	return changed && value == nil
 }
 
-// attributes are the present attributes that stay, in order.
+// attributes returns the present attributes that stay, in order.
 func (s *site) attributes() []*hclsyntax.Attribute {
 	return slices.DeleteFunc(hclfile.InOrder(s.block.Body.Attributes), s.goes)
 }
 
-// splices are the edits inside the block and of its label. Removed lines are in the line table instead.
+// splices returns the edits inside the block and of its label. Removed lines are in the line table instead.
 func (s *site) splices() (all []splice) {
 	if s.gone {
 		return nil
@@ -132,7 +132,7 @@ func (s *site) splices() (all []splice) {
 	return all
 }
 
-// keepsAny reports whether anything but comments stands in the block, apart from new blocks.
+// keepsAny reports whether the block keeps anything but comments, apart from new blocks.
 func (s *site) keepsAny() bool {
 	if len(s.added) > 0 || len(s.attributes()) > 0 {
 		return true
@@ -143,7 +143,8 @@ func (s *site) keepsAny() bool {
 	})
 }
 
-// lineSplices are the edits inside a block on one line. The block is opened up if it gets more than its one attribute.
+// lineSplices returns the edits inside a block on one line. The block is split into lines if it gets more than its one
+// attribute.
 func (s *site) lineSplices() []splice {
 	src := func(from, to int) string { return string(s.d.src[from:to]) }
 	open, shut := s.block.OpenBraceRange.End.Byte, s.block.CloseBraceRange.Start.Byte
@@ -179,7 +180,7 @@ func (s *site) lineSplices() []splice {
 	return []splice{{open, shut, inner}}
 }
 
-// value is the splice of a new value. more says that something follows the old one on its line.
+// value returns the splice of a new value. more says that something follows the old one on its line.
 func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string, more bool) splice {
 	rng := attr.Expr.Range()
 	text, ok := s.d.inFormOf(attr.Expr, value)
@@ -193,12 +194,12 @@ func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string
 		rng = inner
 	}
 	if more && (value.endsInHeredoc || ok && !strings.HasSuffix(text, ")")) {
-		text = "(" + text + "\n" + indent + ")" // nothing may follow the heredoc's last line, not even a comment
+		text = "(" + text + "\n" + indent + ")" // nothing may follow a heredoc's last line, not even a comment
 	}
 	return splice{rng.Start.Byte, rng.End.Byte, s.d.lineEnding(text)}
 }
 
-// additions are the lines of the new attributes.
+// additions returns the lines of the new attributes.
 func (s *site) additions(indent string) string {
 	step := s.d.step(s.block)
 	var b strings.Builder
@@ -214,8 +215,8 @@ func (s *site) additions(indent string) string {
 	return s.d.lineEnding(b.String())
 }
 
-// columns are the distances from name to equals sign of the last two attributes. New attributes are aligned by them; -1 says
-// that the first of the two is not directly above the second.
+// columns returns the distances from name to equals sign of the last two attributes, by which new attributes are
+// aligned; -1 means that the first of the two is not directly above the second.
 func (s *site) columns() (columns []int) {
 	attrs := s.attributes()
 	for i, a := range attrs[max(0, len(attrs)-2):] {
@@ -227,7 +228,7 @@ func (s *site) columns() (columns []int) {
 	return columns
 }
 
-// insertions is the text of the new blocks, each after a blank line. bare leaves out the first blank line.
+// insertions returns the text of the new blocks, each after a blank line. bare omits the first blank line.
 func (s *site) insertions(indent string, bare bool) string {
 	var b strings.Builder
 	for i, block := range s.blocks {
@@ -235,7 +236,7 @@ func (s *site) insertions(indent string, bare bool) string {
 			b.WriteString("\n")
 		}
 		text := indentLines(block.stepped(s.d.step(s.block)), indent, true)
-		if !block.saidBy(text) { // an indentation that heredocs in the text do not bear
+		if !block.saidBy(text) { // heredocs in the text do not survive this indentation
 			text = indentLines(block.trimmed(), indent, true)
 		}
 		if !block.saidBy(text) {

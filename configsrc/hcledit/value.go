@@ -57,8 +57,8 @@ func mayComment(text []byte) bool {
 	return false
 }
 
-// indented is the expression's text with all lines but the first indented, and the text of a <<- heredoc by one step more.
-// The text of a << heredoc stays as it is.
+// indented returns the expression's text with all lines but the first indented, and the text of a <<- heredoc by one
+// step more. The text of a << heredoc stays unchanged.
 func (e *expression) indented(indent, step string) string {
 	text := e.Text(e.expr.Range())
 	if !strings.Contains(text, "\n") {
@@ -80,8 +80,8 @@ func (e *expression) indented(indent, step string) string {
 	return text
 }
 
-// indentLines puts indent before every line (but the first, unless told so) that is not blank and does not begin inside a
-// quoted string or a heredoc that keeps its indentation.
+// indentLines puts indent before every line that is not blank and does not begin inside a quoted string or a heredoc
+// that keeps its indentation. first includes the first line.
 func indentLines(text, indent string, first bool) string {
 	src := []byte(text)
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)

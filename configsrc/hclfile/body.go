@@ -12,13 +12,14 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A list is a list of strings, as far as they could be read, and where each stands; a catalog.Field may point to one.
+// A list is a list of strings, as far as they could be read, with the position of each; a catalog.Field may point to
+// one.
 type list struct {
 	values []string
 	ranges []hcl.Range
 }
 
-// A content is what was read of one block's attributes.
+// A content is the attributes read from one block.
 type content struct {
 	block  *hclsyntax.Block
 	schema *schema
@@ -36,7 +37,7 @@ func (d *decoder) attributes(block *hclsyntax.Block, s *schema, fields []catalog
 		switch {
 		case i < 0:
 			d.unknownAttribute(attr, s)
-		case attr.SrcRange.End.Byte > d.sound: // the parser has said what is wrong
+		case attr.SrcRange.End.Byte > d.sound: // the parser has reported the error
 			c.bad = c.bad.With(i)
 		case attr.Expr != nil && d.attribute(attr, fields[i]):
 			c.said = c.said.With(i)
@@ -47,7 +48,7 @@ func (d *decoder) attributes(block *hclsyntax.Block, s *schema, fields []catalog
 	return c
 }
 
-// InOrder sorts by place: the parser keeps a map.
+// InOrder sorts by position: the parser keeps a map.
 func InOrder(attrs hclsyntax.Attributes) []*hclsyntax.Attribute {
 	sorted := make([]*hclsyntax.Attribute, 0, len(attrs))
 	for _, a := range attrs {
@@ -107,7 +108,7 @@ func (d *decoder) stringValue(name string, expr hclsyntax.Expression, want strin
 	return *v.text, true
 }
 
-// oneOf checks an enum here and not in Validate, because here a suggestion can be made.
+// oneOf checks an enum here and not in Validate, because here it can make a suggestion.
 func (d *decoder) oneOf(attr *hclsyntax.Attribute, text string, allowed []string) bool {
 	if allowed == nil || slices.Contains(allowed, text) {
 		return true
@@ -155,7 +156,7 @@ func (d *decoder) listValue(attr *hclsyntax.Attribute, to *list) bool {
 	return ok
 }
 
-// unknownAttribute reports an attribute that the block does not have, and where it would belong.
+// unknownAttribute reports an attribute that the block does not have, and where it belongs.
 func (d *decoder) unknownAttribute(attr *hclsyntax.Attribute, s *schema) {
 	detail := ""
 	if slices.Contains(s.blocks, attr.Name) {
@@ -172,7 +173,7 @@ func (d *decoder) unknownAttribute(attr *hclsyntax.Attribute, s *schema) {
 	d.errorf(attr.NameRange, "unknown attribute "+Quoted(attr.Name), "%s", detail)
 }
 
-// unknownBlock reports a block that cannot stand in one of schema s.
+// unknownBlock reports a block that is not allowed in one of schema s.
 func (d *decoder) unknownBlock(block *hclsyntax.Block, s *schema) {
 	summary, detail := "unknown block "+Quoted(block.Type), ""
 	if slices.Contains(s.attrs, block.Type) {
@@ -214,7 +215,7 @@ func (d *decoder) label(block *hclsyntax.Block, s *schema) (string, hcl.Range) {
 	return block.Labels[0], block.LabelRanges[0]
 }
 
-// header is the block's type and labels.
+// header returns the range of the block's type and labels.
 func header(block *hclsyntax.Block) hcl.Range {
 	if n := len(block.LabelRanges); n > 0 {
 		return hcl.RangeBetween(block.TypeRange, block.LabelRanges[n-1])
@@ -222,8 +223,8 @@ func header(block *hclsyntax.Block) hcl.Range {
 	return block.TypeRange
 }
 
-// validated turns what a noun's Validate found into diagnostics: at the attribute, at the label, or at the head of the
-// block for what is missing. label names the field that the label is.
+// validated turns the problems of a noun's Validate into diagnostics: at the attribute, at the label, or at the block's
+// header for a missing one. label is the field that the label holds.
 func (d *decoder) validated(c *content, ps catalog.Problems, label string) {
 	for _, p := range ps {
 		name, i := c.schema.attribute(p.Path)
@@ -236,7 +237,7 @@ func (d *decoder) validated(c *content, ps catalog.Problems, label string) {
 		case i >= 0 && c.said.Has(i):
 			rng, exact := d.inside(c.block.Body.Attributes[name].Expr, p)
 			message := p.Message
-			if exact { // the file's line and column say it better than the value's
+			if exact { // the file's line and column are better than the value's
 				_, message, _ = strings.Cut(message, ": ")
 			}
 			d.add(severity, "", rng, name+": "+message, "")
@@ -244,21 +245,22 @@ func (d *decoder) validated(c *content, ps catalog.Problems, label string) {
 			d.atHeader(c, severity, "attribute "+Quoted(name)+" is missing", name+" "+p.Message)
 		case p.Path == label && len(c.block.LabelRanges) > 0:
 			d.add(severity, "", c.block.LabelRanges[0], label+": "+p.Message, "")
-		case p.Path == label && label != "": // the label is missing, which was said
+		case p.Path == label && label != "": // the missing label was reported
 		default:
 			d.atHeader(c, severity, c.schema.typ+" "+p.Message, "")
 		}
 	}
 }
 
-// atHeader reports what a block lacks. In a block that was not read to its end nothing can be said to be missing.
+// atHeader reports a missing part of a block. In a block that was not read to its end nothing counts as missing.
 func (d *decoder) atHeader(c *content, severity Severity, summary, detail string) {
 	if c.block.CloseBraceRange.End.Byte <= d.sound {
 		d.add(severity, "", header(c.block), summary, detail)
 	}
 }
 
-// inside narrows an attribute's range down to the bytes of its value that a problem means. exact says that it could.
+// inside narrows an attribute's range down to the bytes of its value that a problem is about. exact reports whether
+// that succeeded.
 func (d *decoder) inside(e hclsyntax.Expression, p catalog.Problem) (rng hcl.Range, exact bool) {
 	rng = e.Range()
 	if p.End == 0 {
@@ -278,7 +280,7 @@ func (d *decoder) inside(e hclsyntax.Expression, p catalog.Problem) (rng hcl.Ran
 	if d.isHeredoc(t) {
 		return d.insideHeredoc(t, text, p)
 	}
-	// What is escaped has other bytes in the file: all before must be as the value has it, or all after.
+	// Escaped text has other bytes in the file: all bytes before must equal the value's, or all bytes after.
 	at, end := t.Range().Start.Byte+1, min(t.Range().End.Byte-1, len(d.src))
 	switch {
 	case bytes.HasPrefix(d.src[at:], []byte(text[:p.End])):
@@ -290,7 +292,7 @@ func (d *decoder) inside(e hclsyntax.Expression, p catalog.Problem) (rng hcl.Ran
 	return rng, false
 }
 
-// insideHeredoc is inside for a heredoc with this text. Where the line is written with escapes it is all that is found.
+// insideHeredoc is inside for a heredoc with this text. If the line contains escapes, the result is the whole line.
 func (d *decoder) insideHeredoc(t *hclsyntax.TemplateExpr, text string, p catalog.Problem) (rng hcl.Range, exact bool) {
 	start := d.lineEnd(t.Range().Start.Byte) + 1
 	for range strings.Count(text[:p.Start], "\n") {
@@ -308,7 +310,7 @@ func (d *decoder) insideHeredoc(t *hclsyntax.TemplateExpr, text string, p catalo
 	}
 	from := strings.LastIndexByte(text[:p.Start], '\n') + 1
 	line, _, _ := strings.Cut(text[from:], "\n")
-	if bytes.HasSuffix(d.src[start:end], []byte(line[p.Start-from:])) { // what is before has lost its indentation, and escapes
+	if bytes.HasSuffix(d.src[start:end], []byte(line[p.Start-from:])) { // the text before has lost its indentation, and escapes
 		start = end - len(line)
 		return d.rangeAt(start+p.Start-from, min(start+p.End-from, end)), true
 	}

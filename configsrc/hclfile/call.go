@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// functions are all that there are, with how each is written.
+// functions are all functions of the language, with an example of each.
 var functions = []string{"trimsuffix", "env", "file", "sealed"}
 
 var functionUse = map[string]string{
@@ -22,11 +22,11 @@ var functionUse = map[string]string{
 	"file":       `file("path") is for the attributes password, jwt_secret, body_html and body_text only`,
 }
 
-// misplacedCall reports a function that is unknown, or not for this attribute.
+// misplacedCall reports a function that is unknown, or not allowed for this attribute.
 func (d *decoder) misplacedCall(attr string, call *hclsyntax.FunctionCallExpr) {
 	use, known := functionUse[call.Name]
 	if !known {
-		if d.hidden(call.NameRange) { // a password without quotes may look like a call
+		if d.hidden(call.NameRange) { // an unquoted password may look like a call
 			d.errorf(call.NameRange, "unknown function", "%s", joinLines(didYouMean(call.Name, functions), "there are env, file and sealed; "+literalsOnly))
 			return
 		}
@@ -75,7 +75,7 @@ func (d *decoder) trimmed(call *hclsyntax.FunctionCallExpr) (string, bool) {
 	return "", false
 }
 
-// trimmedText is the value of a well-formed trimsuffix call.
+// trimmedText returns the value of a well-formed trimsuffix call.
 func trimmedText(s *Source, call *hclsyntax.FunctionCallExpr) (string, bool) {
 	if call.Name != "trimsuffix" || len(call.Args) != 2 || call.ExpandFinal {
 		return "", false
@@ -148,8 +148,8 @@ func (d *decoder) secretCall(attr string, call *hclsyntax.FunctionCallExpr, to *
 	return true
 }
 
-// checkPath says what is wrong with the path of a file below the config folder (or, for secrets, below --secrets-dir),
-// or "".
+// checkPath returns what is wrong with the path of a file below the config folder (or, for secrets, below
+// --secrets-dir), or "".
 func checkPath(p string) string {
 	switch {
 	case p == "":

@@ -19,11 +19,11 @@ type Options struct {
 
 // A Result is one decoded file.
 type Result struct {
-	// Declared is what the file declares, as far as it could be read. It is complete only if there are no errors.
+	// Declared is the file's declarations, as far as they could be read. It is complete only if there are no errors.
 	Declared *catalog.Declared
-	// Deps are the paths of template bodies by file() and of ca_file, below the config folder, sorted, each once.
+	// Deps are the paths of template bodies by file() and of ca_file, below the config folder, sorted, without duplicates.
 	Deps []string
-	// PlainSecret says that a secret stands in the file in clear text.
+	// PlainSecret says that the file contains a secret in clear text.
 	PlainSecret bool
 	// NewUUIDs are the slugs of the projects with uuid = "new". They have the derived identity until the line is replaced.
 	NewUUIDs []string
@@ -52,8 +52,8 @@ type place struct {
 	uuid   bool      // there is a uuid line
 }
 
-// Decode reads one config file. The path is for diagnostics only. All problems are diagnostics; Decode never panics, and the
-// Result is never nil. Its time is proportional to the size of src. src must not change afterwards.
+// Decode reads one config file. The path is for diagnostics only. All problems are diagnostics; Decode never panics,
+// and the Result is never nil. Its time is proportional to the size of src. src must not change afterwards.
 func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
 	s := &Source{path: path, src: src}
 	if ds := s.guard(); len(ds) > 0 {
@@ -79,11 +79,11 @@ func (s *Source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diag
 	return res, d.diags.capped()
 }
 
-// Source is the file that was decoded.
+// Source returns the decoded file.
 func (r *Result) Source() *Source { return r.source }
 
-// Diagnose makes a diagnostic at the definition of ref, found by Kind, Name and (but for projects) ProjectID. What this
-// file does not declare is reported on the file as a whole.
+// Diagnose makes a diagnostic at the definition of ref, found by Kind, Name and (except for projects) ProjectID. An
+// object that this file does not declare is reported on the file as a whole.
 func (r *Result) Diagnose(ref catalog.Ref, severity Severity, summary, detail string) Diagnostic {
 	at, ok := r.places[keyOf(ref)]
 	if !ok {
@@ -94,7 +94,7 @@ func (r *Result) Diagnose(ref catalog.Ref, severity Severity, summary, detail st
 	return r.source.diagnostic(severity, at.header, summary, detail)
 }
 
-// Position is where ref's block begins, the zero Pos if this file does not declare it.
+// Position returns where ref's block begins, the zero Pos if this file does not declare it.
 func (r *Result) Position(ref catalog.Ref) Pos { return position(r.places[keyOf(ref)].header.Start) }
 
 // HasUUID reports whether the block of ref has a uuid line.
@@ -109,7 +109,7 @@ type decoder struct {
 	o     Options
 	res   *Result
 	diags Diagnostics
-	sound int // bytes that the parser understood; nothing is said about later ones
+	sound int // bytes that the parser understood; later ones are not reported on
 	first map[claim]hcl.Range
 }
 
@@ -122,7 +122,7 @@ func (d *decoder) add(severity Severity, rule string, rng hcl.Range, summary, de
 	d.diags = append(d.diags, diag)
 }
 
-// full reports whether there are more problems than are shown. It bounds the work on one file.
+// full reports whether there are more problems than are shown. It bounds the work for one file.
 func (d *decoder) full() bool { return len(d.diags) > 2*maxDiagnostics }
 
 func (d *decoder) errorf(rng hcl.Range, summary, detail string, args ...any) {
@@ -180,7 +180,7 @@ func (d *decoder) file() {
 	}
 }
 
-// withoutKeys redacts full API keys in all texts: a key can stand anywhere in a file, also in a label.
+// withoutKeys redacts full API keys in all texts: a key can be anywhere in a file, also in a label.
 func (d *decoder) withoutKeys() {
 	for i := range d.diags {
 		diag := &d.diags[i]

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// defaults reads the defaults block: what projects do not say themselves.
+// defaults reads the defaults block: values for what projects do not set.
 func (d *decoder) defaults(block *hclsyntax.Block) {
 	d.label(block, defaultsSchema)
 	d.once(claim{"defaults", ""}, header(block), "there is one defaults block only", "put both together")

@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// Severity says whether a file with such a Diagnostic can be served.
+// Severity decides whether a file with such a Diagnostic can be served.
 type Severity string
 
-// The severities, as they stand in JSON.
+// The severities, as in JSON.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
 )
 
-// RuleClearTextSecret marks the warning about a secret that stands in the file as it is. Under
-// sealing { require = true } configsrc turns it into an error.
+// RuleClearTextSecret marks the warning about a secret in clear text in the file. Under sealing { require = true }
+// configsrc turns it into an error.
 const RuleClearTextSecret = "clear-text-secret"
 
-// A Pos is a place in a file. The zero Pos means that there is none.
+// A Pos is a position in a file. The zero Pos means none.
 type Pos struct {
 	Line   int `json:"line"`   // 1-based
 	Column int `json:"column"` // 1-based, in characters (grapheme clusters), as editors count
 	Byte   int `json:"byte"`   // 0-based
 }
 
-// A Diagnostic is one problem of a file. It carries no secret and no control character, so that it can be printed,
-// logged and sent as it is.
+// A Diagnostic is one problem of a file. It contains no secret and no control character, so it can be printed, logged
+// and sent unchanged.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
 	Rule     string   `json:"rule,omitempty"` // names what can be switched to an error; mostly empty
@@ -48,7 +48,7 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Sort orders by file, place, errors before warnings, and text, so that equal files give equal lists.
+// Sort orders by file, position, errors before warnings, and text, so that equal files give equal lists.
 func (ds Diagnostics) Sort() {
 	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
 		return cmp.Or(
@@ -62,15 +62,15 @@ func (ds Diagnostics) Sort() {
 	})
 }
 
-// FileProblem is an error about a file as a whole, such as one that cannot be read: it has no place and no snippet.
+// FileProblem returns an error about a file as a whole, such as one that cannot be read: without position and snippet.
 func FileProblem(path, summary, detail string) Diagnostic {
 	return Diagnostic{Severity: Error, Summary: printable(summary), Detail: printable(detail), File: path}
 }
 
-// maxDiagnostics bounds what one file can report. More would help no reader.
+// maxDiagnostics bounds the problems reported for one file. More would help no reader.
 const maxDiagnostics = 100
 
-// capped sorts ds and cuts it down to maxDiagnostics and one line that says how many more there are.
+// capped sorts ds and truncates it to maxDiagnostics and one line with the number of the others.
 func (ds Diagnostics) capped() Diagnostics {
 	ds.Sort()
 	if len(ds) <= maxDiagnostics {

@@ -1,22 +1,23 @@
 // Package hclfile reads the config files: bytes to catalog nouns, and diagnostics about the bytes.
 //
-// Decode reads one file and reports every problem in it at once, each with its position, its source line and what would be
-// right (configsrc/README.md). One decoder serves validate, a reload and an API write. Format is the canonical layout that
-// "fingerpost fmt" writes. Redact returns a file without its secrets.
+// Decode reads one file and reports every problem in it at once, each with its position, its source line and a
+// correction (configsrc/README.md). One decoder serves validate, a reload and an API write. Format is the canonical
+// layout that "fingerpost fmt" writes. Redact returns a file without its secrets.
 //
-// Hostile bytes are safe to read. Size, encoding, nesting, tokens and the length of texts are checked before the recursive
-// parser runs, because an overflow of its stack ends the process. Values are read off literal syntax nodes; nothing is ever
-// evaluated, because 22 bytes of an expression can keep a core busy for half a minute. No diagnostic shows a secret.
+// Hostile bytes are safe to read. Size, encoding, nesting, tokens and the length of texts are checked before the
+// recursive parser runs, because an overflow of its stack ends the process. Values are read from literal syntax nodes;
+// nothing is ever evaluated, because 22 bytes of an expression can keep a core busy for half a minute. No diagnostic
+// shows a secret.
 //
 // The package never touches a disk. Template bodies that a file takes by file("…") come through Options.ReadFile.
 //
-// Package hcledit edits what this package reads. For it there are Parse and Result.Source, which give a Source (bytes,
-// tokens, syntax tree and the canonical form of values), and the small rules that both share: HasLabel, InOrder, Unparen,
-// EndsLine, SameTokens, Heavy, Unprintable and Quoted. These two packages alone import hcl.
+// Package hcledit edits what this package reads. It uses Parse and Result.Source, which return a Source (bytes, tokens,
+// syntax tree and the canonical form of values), and the small rules that both share: HasLabel, InOrder, Unparen,
+// EndsLine, SameTokens, Heavy, Unprintable and Quoted. Only these two packages import hcl.
 //
-// What hclfile does not do: it does not compare files with each other (package configsrc does), apply the defaults block, or
-// open sealed values.
+// hclfile does not compare files with each other (package configsrc does), apply the defaults block, or open sealed
+// values.
 //
-// All functions are pure and safe for concurrent use. A Result and its Declared belong to one owner; a Source caches its
-// tokens and is for one goroutine at a time.
+// All functions are pure and safe for concurrent use. A Result and its Declared belong to one owner; a Source caches
+// its tokens and is for one goroutine at a time.
 package hclfile

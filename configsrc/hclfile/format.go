@@ -10,8 +10,8 @@ import (
 )
 
 // Format returns a file in canonical form: two blanks a level, equals signs aligned, one line feed at the end, no byte
-// order mark; the line endings stay as they are. What does not parse is refused with its problems, whose File is
-// empty; what parses is formatted, also where Decode finds problems. The values and comments stay exactly the same.
+// order mark; the line endings stay. A file that does not parse is refused with its problems, whose File is empty; one
+// that parses is formatted, even if Decode finds problems. Values and comments stay exactly the same.
 func Format(src []byte) ([]byte, Diagnostics) {
 	s := &Source{src: src}
 	ds := s.guard()
@@ -39,7 +39,7 @@ func Format(src []byte) ([]byte, Diagnostics) {
 	return out, nil
 }
 
-// SameTokens reports whether two texts differ in white space between tokens alone. In a heredoc, white space is content.
+// SameTokens reports whether two texts differ only in white space between tokens. In a heredoc, white space is content.
 func SameTokens(a, b []byte) bool {
 	x, _ := hclsyntax.LexConfig(a, "", hcl.InitialPos)
 	y, _ := hclsyntax.LexConfig(b, "", hcl.InitialPos)

@@ -15,23 +15,24 @@ import (
 const (
 	MaxFileBytes = 1 << 20
 	maxDepth     = 100 // brackets and templates
-	maxForeign   = 100 // tokens of HCL that this language has no use for: operators, references, interpolations
+	maxForeign   = 100 // HCL tokens that this language does not use: operators, references, interpolations
 	maxNumber    = 64  // bytes of a number; parsing one takes time in the square of its length
-	// maxMelding bounds the bytes that the parser moves to join the lines of texts: it takes time in the square of their
-	// number. 10,000 lines of one text of half a MiB fit, which is about half a second.
+	// maxMelding bounds the bytes that the parser moves to join the lines of texts: its time grows with the square of
+	// their number. 10,000 lines of one text of half a MiB fit, which takes about half a second.
 	maxMelding = 4_000_000_000
 )
 
-// melding estimates the bytes moved for one text of so many pieces (lines, escapes) and bytes.
+// melding estimates the bytes moved for one text with that many pieces (lines, escapes) and bytes.
 func melding(pieces, size int) int { return 8*pieces*pieces + pieces*size/2 }
 
-// Heavy reports whether a text of so many pieces takes more than a quarter of the parse time that the guard allows a file.
+// Heavy reports whether a text with that many pieces takes more than a quarter of the parse time that the guard allows
+// a file.
 func Heavy(pieces int, s string) bool { return melding(pieces, len(s)) > maxMelding/4 }
 
 // bom is the UTF-8 byte order mark, which some editors write.
 var bom = []byte("\xef\xbb\xbf")
 
-// guard refuses what must not reach the parser, or would only give misleading errors. Without diagnostics, parse.
+// guard refuses files that must not reach the parser, or would only give misleading errors. Without diagnostics, parse.
 func (s *Source) guard() Diagnostics {
 	if len(s.src) > MaxFileBytes {
 		return Diagnostics{FileProblem(s.path, "the file is larger than 1 MiB",
@@ -46,7 +47,7 @@ func (s *Source) guard() Diagnostics {
 	if _, many := tokenStarts(s.src, maxTokens); !many && roughlyFlat(s.src) {
 		return nil
 	}
-	if len(s.src) > probeBytes { // what is hostile mostly shows early, and then costs little
+	if len(s.src) > probeBytes { // hostile content mostly shows early, and then costs little
 		if d, bad := s.guardTokens(s.probe()); bad {
 			return Diagnostics{d}
 		}
@@ -66,7 +67,7 @@ func (s *Source) guard() Diagnostics {
 // probeBytes is how much of a large file is lexed first.
 const probeBytes = 64 << 10
 
-// probe is the tokens of the first lines.
+// probe returns the tokens of the first lines.
 func (s *Source) probe() hclsyntax.Tokens {
 	end := 1 + bytes.LastIndexByte(s.src[:probeBytes], '\n')
 	if end == 0 {
@@ -76,7 +77,7 @@ func (s *Source) probe() hclsyntax.Tokens {
 	return tokens
 }
 
-// guardEncoding refuses what is no UTF-8 text.
+// guardEncoding refuses files that are not UTF-8 text.
 func (s *Source) guardEncoding() (Diagnostic, bool) {
 	problem := func(at int, summary, detail string) (Diagnostic, bool) {
 		s.broken, s.hostile = true, true
@@ -104,7 +105,7 @@ func (s *Source) guardEncoding() (Diagnostic, bool) {
 	return problem(at, "the file is not valid UTF-8", "save it as UTF-8; this byte belongs to another encoding")
 }
 
-// guardConflict refuses conflict markers of git, also inside heredocs, whose text would be mailed.
+// guardConflict refuses git's conflict markers, also inside heredocs, whose text would be mailed.
 func (s *Source) guardConflict() (Diagnostic, bool) {
 	if !bytes.Contains(s.src, []byte("<<<<<<< ")) {
 		return Diagnostic{}, false
@@ -142,9 +143,9 @@ func (s *Source) guardKeys() (ds Diagnostics) {
 	return ds
 }
 
-// roughlyFlat reports whether a file is so plain that its tokens need not be looked at before it is parsed, which saves
-// a third of the time. It counts bytes that could be brackets, operators or pieces of text, wherever they stand.
-// {{name}} is balanced in every context and passes.
+// roughlyFlat reports whether a file is so plain that its tokens need not be checked before parsing, which saves a
+// third of the time. It counts bytes that could be brackets, operators or pieces of text, in any context. {{name}} is
+// balanced in every context and passes.
 func roughlyFlat(src []byte) bool {
 	brackets, operators, pieces, digits := 0, 0, 0, 0
 	for i := 0; i < len(src); i++ {
@@ -181,10 +182,10 @@ func roughlyFlat(src []byte) bool {
 	return brackets <= maxForeign && operators <= plainOperators && melding(pieces, len(src)) <= maxMelding
 }
 
-// plainOperators is how many bytes a file may have that are operators outside of text.
+// plainOperators is how many bytes outside of text may be operators.
 const plainOperators = 4096
 
-// placeholderLen is the length of a {{name}} at the beginning of src, or 0.
+// placeholderLen returns the length of a {{name}} at the beginning of src, or 0.
 func placeholderLen(src []byte) int {
 	if len(src) < 5 || src[1] != '{' {
 		return 0
@@ -201,11 +202,11 @@ func placeholderLen(src []byte) int {
 	return 0
 }
 
-// A census is what guardTokens counts as it goes.
+// A census is the running counts of guardTokens.
 type census struct {
 	depth, foreign      int
-	pieces, size, moved int              // of the text at hand, and the work for those before
-	first               *hclsyntax.Token // that is foreign
+	pieces, size, moved int              // of the present text, and the work for the previous ones
+	first               *hclsyntax.Token // the first foreign token
 	quote, unclosed     *hclsyntax.Token // the last opening quote, and the first whose line ended before it was closed
 }
 
@@ -218,7 +219,7 @@ func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 		c.count(tok, i > 0 && tokens[i-1].Type == hclsyntax.TokenMinus)
 		switch {
 		case c.unclosed != nil && (c.depth > maxDepth || c.foreign > maxForeign):
-			// The lexer took all text after the quote for code.
+			// The lexer read all text after the quote as code.
 			return s.unclosedText(*c.unclosed), true
 		case c.depth > maxDepth:
 			return s.diagnostic(Error, tok.Range, "brackets and templates are nested too deeply",

@@ -14,7 +14,7 @@ type identity struct {
 	id   int
 }
 
-// fields are the two attributes, which stand in this order at the end of the schemas that have them.
+// fields returns the two attributes, which come in this order at the end of the schemas that have them.
 func (i *identity) fields() []catalog.Field {
 	return []catalog.Field{{Name: "uuid", Value: &i.uuid}, {Name: "id", Value: &i.id}}
 }
@@ -22,8 +22,8 @@ func (i *identity) fields() []catalog.Field {
 // newUUID in a uuid line means that a renamed slug is a new project.
 const newUUID = "new"
 
-// identify returns the uuid and id in force: the written ones, else the derived ones. slug is the
-// project's for projects, where "new" is allowed, and "" for all else.
+// identify returns the uuid and id in force: the written ones, else the derived ones. slug is set for projects, where
+// "new" is allowed, and "" otherwise.
 func (d *decoder) identify(c *content, kind catalog.Kind, written identity, derived catalog.UUID, slug string) (catalog.UUID, int64) {
 	uuid := derived
 	if attr := c.block.Body.Attributes["uuid"]; attr != nil && c.says("uuid") {

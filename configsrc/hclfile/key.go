@@ -35,7 +35,7 @@ func (d *decoder) key(block *hclsyntax.Block) {
 	d.res.Declared.Keys = append(d.res.Declared.Keys, k)
 }
 
-// keyProblems is Validate without what was reported word by word.
+// keyProblems is Validate without the problems that were reported for single words.
 func keyProblems(k *catalog.Key, c *content) (ps catalog.Problems) {
 	for _, p := range k.Validate() {
 		if p.Path == "projects" && len(k.Projects) > 0 {
@@ -98,7 +98,7 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 	k.ExpiresAt = t
 }
 
-// DiagnoseKeySlug makes a warning about a slug in a key's list. It points at the list's element, as far as there is one.
+// DiagnoseKeySlug makes a warning about a slug in a key's list. It points at the list's element, if there is one.
 func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
 	if r.source.body != nil {
 		for _, block := range r.source.body.Blocks {

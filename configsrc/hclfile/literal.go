@@ -14,14 +14,14 @@ const (
 	escapeTemplate = "${ and %{ begin an expression, which is not allowed here; to have the characters themselves, write $${ and %%{"
 )
 
-// A value is what a literal syntax node says. Exactly one of the members is set, or none for null.
+// A value is the value of a literal syntax node. Exactly one of the members is set, or none for null.
 type value struct {
 	text    *string
 	number  *big.Float
 	boolean *bool
 }
 
-// Unparen takes parentheses off. They nest no deeper than maxDepth.
+// Unparen removes parentheses. They nest no deeper than maxDepth.
 func Unparen(e hclsyntax.Expression) hclsyntax.Expression {
 	for {
 		p, ok := e.(*hclsyntax.ParenthesesExpr)
@@ -32,8 +32,8 @@ func Unparen(e hclsyntax.Expression) hclsyntax.Expression {
 	}
 }
 
-// literal reads a node that is a literal by its kind. Nothing is evaluated: 22 bytes of an expression can keep a core
-// busy for half a minute.
+// literal reads a literal node by its kind. Nothing is evaluated: 22 bytes of an expression can keep a core busy for
+// half a minute.
 func (s *Source) literal(e hclsyntax.Expression) (v value, ok bool) {
 	switch e := Unparen(e).(type) {
 	case *hclsyntax.TemplateExpr:
@@ -70,16 +70,16 @@ func literalValue(v cty.Value) (value, bool) {
 		b := v.True()
 		return value{boolean: &b}, true
 	}
-	return value{}, false // the parser makes strings templates
+	return value{}, false // the parser turns strings into templates
 }
 
-// literalText joins a template's parts if all of them are plain text. The lines of a heredoc end as the file's do; they
-// are read as LF, so that a checkout with CRLF says the same.
+// literalText joins a template's parts if all of them are plain text. The lines of a heredoc end like those of the
+// file; they are read as LF, so that a checkout with CRLF has the same value.
 func (s *Source) literalText(e *hclsyntax.TemplateExpr) (string, bool) {
 	part := func(e hclsyntax.Expression) (string, bool) {
 		l, ok := e.(*hclsyntax.LiteralValueExpr)
 		if !ok || !l.Val.IsKnown() || l.Val.IsNull() || l.Val.Type() != cty.String {
-			return "", false // a number or bool out of an interpolation
+			return "", false // a number or bool from an interpolation
 		}
 		return l.Val.AsString(), true
 	}
@@ -110,10 +110,10 @@ func (s *Source) isHeredoc(e hclsyntax.Expression) bool {
 	return ok && t.SrcRange.Start.Byte < len(s.src) && s.src[t.SrcRange.Start.Byte] == '<'
 }
 
-// sep separates the parts of a list or call in its canonical form. It cannot stand in a file.
+// sep separates the parts of a list or call in its canonical form. It cannot occur in a file.
 const sep = "\x00"
 
-// Canonical is an expression's value with its kind, or, for what this language does not know, its text.
+// Canonical returns an expression's value with its kind, or its text if the language does not know it.
 func (s *Source) Canonical(e hclsyntax.Expression) string {
 	e = Unparen(e)
 	switch e := e.(type) {
@@ -146,7 +146,7 @@ func (s *Source) Canonical(e hclsyntax.Expression) string {
 	return "text " + strings.ReplaceAll(s.Text(e.Range()), "\r\n", "\n")
 }
 
-// found names what an expression is, for "found …".
+// found names the kind of an expression, for "found …".
 func found(e hclsyntax.Expression) string {
 	switch e := Unparen(e).(type) {
 	case *hclsyntax.TemplateExpr:
@@ -178,7 +178,7 @@ func found(e hclsyntax.Expression) string {
 	return "an expression"
 }
 
-// mismatch reports a value that is not of the wanted kind, and why it cannot be read at all if that is the reason.
+// mismatch reports a value that is not of the wanted kind, or why it cannot be read at all.
 func (d *decoder) mismatch(attr string, e hclsyntax.Expression, want string) {
 	rng := e.Range()
 	detail := ""
@@ -217,7 +217,7 @@ func (d *decoder) mismatch(attr string, e hclsyntax.Expression, want string) {
 	d.errorf(rng, "attribute "+Quoted(attr)+" wants "+want+", found "+found(e), "%s", detail)
 }
 
-// What the kinds of values are called.
+// The names of the kinds of values.
 const (
 	wantString = "a string"
 	wantBool   = "true or false"
@@ -226,7 +226,7 @@ const (
 	wantSecret = `env("NAME"), file("path"), sealed("…") or a string`
 )
 
-// unquote suggests to drop the quotes around a number or bool.
+// unquote suggests removing the quotes around a number or bool.
 func (d *decoder) unquote(e *hclsyntax.TemplateExpr, want string) string {
 	text, _ := d.literalText(e)
 	_, notInt := strconv.Atoi(text)
@@ -255,7 +255,7 @@ func (d *decoder) interpolation(e hclsyntax.Expression) {
 	d.errorf(rng, literalsOnly, "%s", escapeTemplate)
 }
 
-// reference reports a bare word or path, which is most often a string without quotes.
+// reference reports a bare word or path, which is usually a string without quotes.
 func (d *decoder) reference(attr string, e *hclsyntax.ScopeTraversalExpr, want string) {
 	detail := ""
 	if len(e.Traversal) == 1 && want != wantInt && want != wantBool {
@@ -274,7 +274,7 @@ func joinLines(lines ...string) string {
 	return strings.Join(kept, "\n")
 }
 
-// Quoted puts a name that came out of a file into quotes, escaped and short.
+// Quoted quotes a name from a file, escaped and shortened.
 func Quoted(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
@@ -282,5 +282,5 @@ func Quoted(s string) string {
 	return strconv.Quote(s)
 }
 
-// NormalText is s as a file would give it back: in Unicode's normal form C, with bytes that are no UTF-8 as U+FFFD.
+// NormalText returns s as a file would return it: in Unicode's normal form C, with invalid UTF-8 as U+FFFD.
 func NormalText(s string) string { return cty.NormalizeString(strings.ToValidUTF8(s, "\ufffd")) }

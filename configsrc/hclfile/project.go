@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// project reads one project block with all that stands in it.
+// project reads one project block with its nested blocks.
 func (d *decoder) project(block *hclsyntax.Block) {
 	slug, slugRange := d.label(block, projectSchema)
 	config := catalog.ProjectConfig{
@@ -40,11 +40,11 @@ type projectDecoder struct {
 	*decoder
 	config  *catalog.ProjectConfig
 	primary hcl.Range            // of the first primary domain's label
-	once1   map[string]hcl.Range // blocks that there is one of
+	once1   map[string]hcl.Range // blocks that may occur once
 	codes   map[string]hcl.Range // template codes
 }
 
-// settleIdentities gives the settings, which exist without a block too, their derived identities.
+// settleIdentities gives the settings, which exist even without a block, their derived identities.
 func (d *projectDecoder) settleIdentities() {
 	project := d.config.Project.UUID
 	s, a := &d.config.Service, &d.config.Auth
@@ -75,7 +75,7 @@ func (d *projectDecoder) block(b *hclsyntax.Block) {
 	}
 }
 
-// single reports the second block of a type of which a project has one.
+// single reports the second block of a type that a project may have once.
 func (d *projectDecoder) single(b *hclsyntax.Block) {
 	if first, taken := d.once1[b.Type]; taken {
 		d.errorf(header(b), "a project has one "+b.Type+" block only", "the first is at %s; put both together", d.at(first))

@@ -13,14 +13,14 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// secretNames are the attributes whose values no snippet shows.
+// secretNames are the attributes whose values are never shown in a snippet.
 var secretNames = []string{"password", "jwt_secret", "hash"}
 
 // secretWord finds words that name a secret; secretName tells the harmless ones apart.
 var secretWord = regexp.MustCompile(`(?i)[a-z0-9_-]*(?:pass|secret|hash|token|pwd|jwt|cred)[a-z0-9_-]*`)
 
-// secretName reports whether a value under this name may be a secret: one of secretNames, or what looks like it or like
-// a slip of the pen and is no other attribute's name.
+// secretName reports whether a value under this name may be a secret: one of secretNames, or a similar or misspelled
+// name that is not another attribute's.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
 	if slices.Contains(secretNames, name) {
@@ -35,8 +35,8 @@ func secretName(name string) bool {
 	return slices.ContainsFunc(secretNames, func(s string) bool { return distance(name, s) <= 2 })
 }
 
-// secretSpans are the bytes of s that must not be shown, sorted and apart. The syntax tree is exact but may be missing
-// or wrong in a broken file, so the lines are searched as well, and there more rather than less is taken out.
+// secretSpans returns the bytes of s that must not be shown, sorted and disjoint. The syntax tree is exact but may be
+// missing or wrong in a broken file, so the lines are searched as well, where it hides too much rather than too little.
 func (s *Source) secretSpans() []span {
 	s.once.Do(func() {
 		var found []span
@@ -60,8 +60,8 @@ func (s *Source) secretSpans() []span {
 	return s.secrets
 }
 
-// Redact returns a file with "(redacted)" in the place of everything that snippets hide, to show it to people or to log it.
-// Line numbers stay the same.
+// Redact returns a file with "(redacted)" in place of everything that snippets hide, to show or log it. Line numbers
+// stay the same.
 func Redact(src []byte) []byte {
 	s := &Source{src: src}
 	if ds := s.guard(); len(ds) == 0 {
@@ -109,7 +109,7 @@ func treeSecrets(body *hclsyntax.Body, found []span) []span {
 		}
 	}
 	for _, block := range body.Blocks {
-		if schemaOf(block.Type) == nil && secretName(block.Type) { // a slip: the equals sign forgotten, say
+		if schemaOf(block.Type) == nil && secretName(block.Type) { // a typo, such as a forgotten equals sign
 			found = append(found, span{block.TypeRange.End.Byte, block.CloseBraceRange.End.Byte})
 		}
 		if block.Body != nil {
@@ -119,7 +119,7 @@ func treeSecrets(body *hclsyntax.Body, found []span) []span {
 	return found
 }
 
-// tokenSecrets adds what stands between the equals sign after a secret's name and the end of that statement.
+// tokenSecrets adds the tokens between the equals sign after a secret's name and the end of that statement.
 func (s *Source) tokenSecrets(found []span) []span {
 	tokens := s.Tokens()
 	depth, open, start := 0, -1, 0
@@ -149,9 +149,9 @@ func (s *Source) tokenSecrets(found []span) []span {
 
 var heredocMark = regexp.MustCompile(`<<-?([\pL\pN_-]+)`)
 
-// lineSecrets goes by lines alone, for what the lexer cannot see through: quotes that are not closed, comments.
+// lineSecrets goes by lines alone, for text that the lexer cannot read: unclosed quotes, comments.
 func (s *Source) lineSecrets(found []span) []span {
-	var until []string // terminators of heredocs that belong to secrets, and did not come yet
+	var until []string // terminators of open heredocs that belong to secrets
 	tail := 0          // lines that still belong to a value with an open quote or bracket
 	for at := 0; at < len(s.src); {
 		end := s.lineEnd(at)
@@ -184,10 +184,11 @@ func (s *Source) lineSecrets(found []span) []span {
 	return found
 }
 
-// maxOpenHeredocs bounds the work on a file that opens heredocs and never closes them; all is taken out then anyway.
+// maxOpenHeredocs bounds the work on a file that opens heredocs and never closes them; everything is hidden then
+// anyway.
 const maxOpenHeredocs = 20
 
-// secretInLine returns where the value of the first secret in the line may begin, or -1. In a sound file it takes an
+// secretInLine returns where the value of the first secret in the line may begin, or -1. In a valid file it needs an
 // equals sign or colon after the name; in a broken one the name alone is enough, even in prose.
 func (s *Source) secretInLine(line []byte) int {
 	for _, m := range secretWord.FindAllIndex(line, -1) {

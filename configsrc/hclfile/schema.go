@@ -6,12 +6,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A schema says what a block may hold. Attributes are the noun's Fields, in their order and in snake_case, and then
-// what only files have (uuid, id).
+// A schema lists what a block may contain. Attributes are the noun's Fields, in their order and in snake_case, followed
+// by those that only files have (uuid, id).
 type schema struct {
 	typ    string   // the block's name
-	label  string   // what its one label is; "" for a block without
-	sample string   // how a good one begins
+	label  string   // what its one label is; "" for a block without a label
+	sample string   // how a correct one begins
 	attrs  []string // a Field's index is its name's index here
 	blocks []string // nested
 }
@@ -25,7 +25,7 @@ func newSchema(typ, label, sample string, fields []catalog.Field, more ...string
 	return s
 }
 
-// The blocks of the language. They are never changed.
+// The blocks of the language. They are immutable.
 var (
 	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "sealing"}}
 
@@ -59,7 +59,7 @@ func (s *schema) holds(blocks ...string) *schema {
 	return s
 }
 
-// schemaOf finds a block type's schema wherever it stands, nil for an unknown one.
+// schemaOf returns a block type's schema wherever the type is allowed, nil for an unknown one.
 func schemaOf(typ string) *schema {
 	for _, s := range schemas {
 		if s.typ == typ {
@@ -75,7 +75,7 @@ func HasLabel(typ string) bool {
 	return s != nil && s.label != ""
 }
 
-// parents lists the blocks that a block type may stand in, as people would say it.
+// parents lists the blocks that may contain a block type, in prose.
 func parents(typ string) string {
 	words := ""
 	add := func(s string) {
@@ -109,7 +109,8 @@ func owners(attr string) string {
 	return words
 }
 
-// attribute turns the API's field name of a Problem into the name and index here; the index is -1 for none of ours.
+// attribute maps the API's field name in a Problem to the name and index here; the index is -1 if the schema has no
+// such attribute.
 func (s *schema) attribute(field string) (name string, index int) {
 	name = catalog.Snake(field)
 	return name, slices.Index(s.attrs, name)

@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// minJWTSecret is what HS256 asks for: as many bytes as its hash has (RFC 7518, 3.2).
+// minJWTSecret is the minimum for HS256: the size of its hash (RFC 7518, 3.2).
 const minJWTSecret = 32
 
 // serviceSettings reads a project's service_settings block.
@@ -52,7 +52,7 @@ func (d *decoder) authBlock(block *hclsyntax.Block, schema *schema, a *catalog.A
 	return c
 }
 
-// followMode lets approval_required and invite_only follow a written registration_mode where they are not written
+// followMode lets approval_required and invite_only follow a written registration_mode if they are not written
 // themselves, as in a PUT of the API. They then count as written, and the defaults block does not override them.
 func (d *decoder) followMode(c *content, a *catalog.AuthSettings) {
 	if !c.says("registration_mode") {
@@ -68,12 +68,12 @@ func (d *decoder) followMode(c *content, a *catalog.AuthSettings) {
 	follow("invite_only", &a.InviteOnly, catalog.RegistrationInviteOnly)
 }
 
-// noBlocks reports blocks inside one that holds none.
+// noBlocks reports blocks inside a block that must have none.
 func (d *decoder) noBlocks(block *hclsyntax.Block, s *schema) {
 	for _, b := range block.Body.Blocks {
 		d.unknownBlock(b, s)
 	}
 }
 
-// firstOf keeps the first n fields of a set: a noun's own, without those that only files have.
+// firstOf returns the first n fields of a set: a noun's own, without those that only files have.
 func firstOf(said catalog.FieldSet, n int) catalog.FieldSet { return said & (1<<n - 1) }

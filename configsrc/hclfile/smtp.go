@@ -15,7 +15,7 @@ func (d *projectDecoder) smtpConfig(block *hclsyntax.Block) {
 	derived := catalog.DeriveUUID(catalog.KindSMTPConfig, d.config.Project.UUID)
 	smtp.UUID, smtp.ID = d.identify(c, catalog.KindSMTPConfig, identity{uuid: uuid}, derived, "")
 	d.validated(c, smtp.Validate(), "")
-	if c.says("port") && smtp.Port == 0 { // to Validate it means that none was given
+	if c.says("port") && smtp.Port == 0 { // to Validate it means the default
 		d.errorf(block.Body.Attributes["port"].Expr.Range(), "port: must be from 1 to 65535", "leave the line out for 587, or 465 with ssl_enabled")
 	}
 	if c.says("ca_file") {

@@ -11,11 +11,12 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A Source is one file: its bytes, syntax tree and tokens, and the ranges of its secrets. It is for one goroutine at a time.
+// A Source is one file: its bytes, syntax tree and tokens, and the ranges of its secrets. It is for one goroutine at a
+// time.
 type Source struct {
 	path string
 	src  []byte
-	body *hclsyntax.Body // nil as long as nothing was parsed
+	body *hclsyntax.Body // nil until parsed
 	// broken says that the tree lacks parts of the file. Secrets are then searched by line and token as well.
 	broken bool
 	// hostile says that the file must not be lexed as a whole.
@@ -36,13 +37,13 @@ func Parse(src []byte) (*Source, Diagnostics) {
 	return s, ds
 }
 
-// Bytes is the file.
+// Bytes returns the file.
 func (s *Source) Bytes() []byte { return s.src }
 
-// Body is the syntax tree.
+// Body returns the syntax tree.
 func (s *Source) Body() *hclsyntax.Body { return s.body }
 
-// Tokens are the tokens of the whole file. They are cached, because lexing takes as long as parsing.
+// Tokens returns the tokens of the whole file. They are cached, because lexing takes as long as parsing.
 func (s *Source) Tokens() hclsyntax.Tokens {
 	if s.lexed == nil {
 		s.lexed, _ = hclsyntax.LexConfig(s.src, s.path, hcl.InitialPos)
@@ -50,7 +51,8 @@ func (s *Source) Tokens() hclsyntax.Tokens {
 	return s.lexed
 }
 
-// EndsLine reports whether a token ends a line: a newline, or a comment that begins with # or //, which includes its newline.
+// EndsLine reports whether a token ends a line: a newline, or a comment that begins with # or //, which includes its
+// newline.
 func EndsLine(tok hclsyntax.Token) bool {
 	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte{'\n'})
 }
@@ -79,12 +81,12 @@ func (s *Source) diagnostic(severity Severity, rng hcl.Range, summary, detail st
 
 func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
 
-// at is a position as WriteText prints it, for a detail that points elsewhere.
+// at returns a position in the form of WriteText, for a detail that points elsewhere.
 func (s *Source) at(rng hcl.Range) string {
 	return fmt.Sprintf("%s:%d:%d", s.path, rng.Start.Line, rng.Start.Column)
 }
 
-// Text is the source text of a range.
+// Text returns the source text of a range.
 func (s *Source) Text(rng hcl.Range) string {
 	from, to := clamp(rng.Start.Byte, len(s.src)), clamp(rng.End.Byte, len(s.src))
 	if from >= to {
@@ -93,7 +95,7 @@ func (s *Source) Text(rng hcl.Range) string {
 	return string(s.src[from:to])
 }
 
-// rangeAt makes the range of src[from:to], for places that no syntax node gives.
+// rangeAt returns the range of src[from:to], for places without a syntax node.
 func (s *Source) rangeAt(from, to int) hcl.Range {
 	start := s.posAt(from)
 	end := start
@@ -120,7 +122,7 @@ func (s *Source) posAt(at int) hcl.Pos {
 
 func (s *Source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.src[:at], '\n') }
 
-// lineEnd is where the line that at is on ends, before its line feed.
+// lineEnd returns the end of the line that at is on, before its line feed.
 func (s *Source) lineEnd(at int) int {
 	if n := bytes.IndexByte(s.src[at:], '\n'); n >= 0 {
 		return at + n
@@ -128,7 +130,7 @@ func (s *Source) lineEnd(at int) int {
 	return len(s.src)
 }
 
-// snippet shows the line of src[from] and where in it from and to are.
+// snippet returns the line of src[from] and the positions of from and to in it.
 func (s *Source) snippet(from, to int) (string, [2]int) {
 	from = clamp(from, len(s.src))
 	lineStart, lineEnd := s.lineStart(from), s.lineEnd(from)

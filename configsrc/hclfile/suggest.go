@@ -2,7 +2,7 @@ package hclfile
 
 import "strings"
 
-// didYouMean is the detail that names the nearest of options to what was written, or "".
+// didYouMean returns the detail that names the option nearest to got, or "".
 func didYouMean(got string, options []string) string {
 	if best := Nearest(got, options); best != "" {
 		return "did you mean `" + best + "`?"
@@ -10,8 +10,8 @@ func didYouMean(got string, options []string) string {
 	return ""
 }
 
-// Nearest returns the option that got was probably meant to be: the same but for case, hyphens and underscores, or at
-// a small edit distance; "" when nothing is near. The first of equals wins.
+// Nearest returns the option that got was probably meant to be: equal but for case, hyphens and underscores, or at a
+// small edit distance; "" if none is near. The first of equals wins.
 func Nearest(got string, options []string) string {
 	if len(got) > 64 {
 		return ""
@@ -30,8 +30,8 @@ var foldWord = strings.NewReplacer("_", "", "-", "", " ", "")
 
 func fold(s string) string { return foldWord.Replace(strings.ToLower(s)) }
 
-// distance is the number of single-byte insertions, deletions, replacements and swaps of neighbours that turn a into b
-// (optimal string alignment). It is for short words; longer ones are all far apart.
+// distance returns the number of single-byte insertions, deletions, replacements and swaps of neighbours that turn a
+// into b (optimal string alignment). It is for short words; longer ones all count as far apart.
 func distance(a, b string) int {
 	const most = 64
 	if len(a) > most || len(b) > most {

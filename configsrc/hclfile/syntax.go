@@ -11,11 +11,12 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// parse sets s.body to the tree, as far as the parser got, and returns one diagnostic for each cause. sound is the number of
-// bytes before the first line that the parser could not read. The decoder reports problems in these bytes only.
+// parse sets s.body to the tree, as far as the parser got, and returns one diagnostic for each cause. sound is the
+// number of bytes before the first line that the parser could not read. The decoder reports problems in these bytes
+// only.
 func (s *Source) parse() (sound int, ds Diagnostics) {
 	defer func() {
-		if recover() != nil { // a fault of the parser's must not take the service down
+		if recover() != nil { // a panic of the parser must not end the service
 			s.body, s.broken, sound = &hclsyntax.Body{}, true, 0
 			ds = Diagnostics{FileProblem(s.path, "the parser failed on this file", "it is not valid HCL in a way that the parser did not foresee")}
 		}
@@ -27,7 +28,7 @@ func (s *Source) parse() (sound int, ds Diagnostics) {
 		return sound, nil
 	}
 	slices.SortStableFunc(found, func(a, b *hcl.Diagnostic) int { return subject(a).Start.Byte - subject(b).Start.Byte })
-	// Secrets are found by other means once anything but a repeated attribute is wrong.
+	// Unless the only errors are repeated attributes, secrets are found by other means.
 	for _, d := range found {
 		s.broken = s.broken || d.Summary != attributeRedefined
 	}
@@ -55,8 +56,8 @@ func (s *Source) parse() (sound int, ds Diagnostics) {
 	return sound, ds
 }
 
-// unclosed finds the beginning of a string or heredoc that has no end. The parser reports the end of the line or of the file
-// instead, where there is nothing to mend.
+// unclosed finds the beginning of a string or heredoc without an end. The parser reports the end of the line or of the
+// file instead, which does not help.
 func (s *Source) unclosed(d *hcl.Diagnostic, rng hcl.Range) (diag Diagnostic, ok bool) {
 	if !slices.Contains(swallowing[:unclosedTexts], d.Summary) {
 		return diag, false
@@ -93,7 +94,7 @@ func (s *Source) unclosedText(begin hclsyntax.Token) Diagnostic {
 
 const attributeRedefined = "Attribute redefined"
 
-// swallowing are the errors of the parser after which it takes text for code and code for text: later errors mean nothing.
+// swallowing are the parser errors after which it takes text for code and code for text: later errors mean nothing.
 var swallowing = []string{
 	"Invalid multi-line string", "Unterminated template string", "Unterminated string literal",
 	"Unclosed configuration block", "Unclosed configuration body", "Unclosed template interpolation sequence",
@@ -109,7 +110,8 @@ func subject(d *hcl.Diagnostic) hcl.Range {
 	return *d.Subject
 }
 
-// syntaxError makes a diagnostic of a parser's error. Its detail may quote the source, so it is dropped next to a secret.
+// syntaxError makes a diagnostic of a parser's error. Its detail may quote the source, so it is dropped next to a
+// secret.
 func (s *Source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
 	detail := d.Detail
 	if s.hidden(rng) {
@@ -121,7 +123,7 @@ func (s *Source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
 	return s.diagnostic(Error, rng, lowerFirst(d.Summary), lowerFirst(strings.TrimSuffix(detail, ".")))
 }
 
-// inTemplate reports whether at lies in an interpolation or directive, or is the one that begins there.
+// inTemplate reports whether at is inside an interpolation or directive, or at its beginning.
 func (s *Source) inTemplate(at int) bool {
 	depth := 0
 	for _, tok := range s.Tokens() {

@@ -9,13 +9,13 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A body is a template's text: written in the file, or in one of its own that file() names.
+// A body is a template's text: written in the file, or in a file of its own that file() names.
 type body struct {
 	text *string
-	file bool // by file(); text stays empty where it was not read
+	file bool // by file(); text stays empty if it was not read
 }
 
-// template reads a template block; in is nil for a default template, which stands outside a project.
+// template reads a template block; in is nil for a default template, which is outside of projects.
 func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.Template {
 	code, _ := d.label(block, templateSchema)
 	t := catalog.Template{Code: code, Active: true}
@@ -45,7 +45,7 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	return t
 }
 
-// templateProblems is Validate without the missing body where the body is in another file or was reported already.
+// templateProblems is Validate without the missing body if the body is in another file or was reported already.
 func (d *decoder) templateProblems(c *content, t *catalog.Template, elsewhere bool) catalog.Problems {
 	_, html := c.schema.attribute("bodyHtml")
 	_, text := c.schema.attribute("bodyText")
@@ -61,7 +61,7 @@ func (d *decoder) templateProblems(c *content, t *catalog.Template, elsewhere bo
 	return ps
 }
 
-// onceTemplate reports a code that its project, or the defaults, have already.
+// onceTemplate reports a code that its project, or the defaults, already have.
 func (d *decoder) onceTemplate(code string, in *projectDecoder, block *hclsyntax.Block) {
 	rng := block.LabelRanges[0]
 	if in == nil {
@@ -106,7 +106,7 @@ func (d *decoder) bodyValue(attr *hclsyntax.Attribute, to *body) bool {
 		return false
 	}
 	content = bytes.TrimPrefix(content, bom)
-	*to.text = string(content) // with its line ends: what the API was given comes back byte for byte
+	*to.text = string(content) // with its line ends: the API returns the exact bytes
 	to.file = len(content) == 0
 	return true
 }

@@ -19,7 +19,7 @@ const (
 	ansiReset  = "\x1b[0m"
 )
 
-// WriteText prints ds for people, in the order they have:
+// WriteText prints ds for people, in their order:
 //
 //	projects.d/acme.hcl:12:5: error: unknown attribute "primry"
 //	  12 |     primry = true
@@ -58,7 +58,7 @@ func (ds Diagnostics) WriteText(w io.Writer, color bool) error {
 	return out.Flush()
 }
 
-// underline gives what stands below the snippet: blanks (tabs stay tabs) and carets under the marked bytes.
+// underline returns the line below the snippet: blanks (tabs stay tabs) and carets under the marked bytes.
 func (d *Diagnostic) underline() (blanks, carets string) {
 	from, to := min(d.mark[0], len(d.Snippet)), min(d.mark[1], len(d.Snippet))
 	var b strings.Builder
@@ -77,7 +77,8 @@ func (d *Diagnostic) underline() (blanks, carets string) {
 	return b.String(), strings.Repeat("^", max(n, 1))
 }
 
-// width is how many columns a terminal gives a character: marks none, East Asian ones two, as far as matters here.
+// width returns the number of columns that a terminal gives a character: 0 for marks, 2 for East Asian ones, as far as
+// needed here.
 func width(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
@@ -88,8 +89,8 @@ func width(r rune) int {
 	return 1
 }
 
-// printable escapes what a terminal would execute or a reader be deceived by: control characters except line feeds and tabs,
-// directional overrides, and bytes that are no UTF-8.
+// printable escapes characters that a terminal would execute or that would deceive a reader: control characters except
+// line feeds and tabs, directional overrides, and bytes that are not UTF-8.
 func printable(s string) string {
 	clean := true
 	for i, r := range s {
@@ -127,7 +128,7 @@ func appendEscaped(b *strings.Builder, s string) int {
 	return n
 }
 
-// Unprintable reports whether r, the first character of s, must not be printed as it is.
+// Unprintable reports whether r, the first character of s, must be escaped.
 func Unprintable(r rune, s string) bool {
 	switch {
 	case r == '\t':

@@ -2,8 +2,8 @@ package hclfile
 
 import "github.com/hashicorp/hcl/v2/hclsyntax"
 
-// Reading a file takes about 500 bytes of memory for each of its tokens. A file of 1 MiB with 450 projects in it has
-// 200,000 tokens; one that is nothing but brackets or line ends has a million, and took 590 MB.
+// Reading a file takes about 500 bytes of memory per token. A file of 1 MiB with 450 projects has 200,000 tokens; one
+// of brackets or line ends only has a million, and took 590 MB.
 const (
 	maxTokens = 400_000
 	// maxTokenStarts bounds what tokenStarts counts, so that the worst files are refused without lexing them. It is higher
@@ -32,7 +32,7 @@ func (s *Source) guardTokenCount(tokens hclsyntax.Tokens) (Diagnostic, bool) {
 		"1 MiB of ordinary configuration has half of that. Split the file: any number of files is read"), true
 }
 
-// tokenStarts reports whether a text could have more than limit tokens, and where it passes the limit. It counts every
+// tokenStarts reports whether a text could have more than limit tokens, and where it exceeds the limit. It counts every
 // byte with which a token could begin in any state of the lexer: each sign, each line end, and the first byte of each
 // word. So the lexer never finds more tokens than tokenStarts counts.
 func tokenStarts(src []byte, limit int) (at int, over bool) {

@@ -14,7 +14,7 @@ import (
 	"filippo.io/age"
 )
 
-// Identities are the keys that open sealed values: one, or several while recipients are being exchanged.
+// Identities are the keys that open sealed values: one, or several during a rotation.
 type Identities struct {
 	keys       []age.Identity
 	recipients []string
@@ -54,7 +54,7 @@ func Keygen(path string) (recipient string, err error) {
 		err = syncDir(dir)
 	}
 	if err != nil {
-		os.Remove(path) // half a key is worse than none; this process made the file
+		os.Remove(path) // half a key is worse than none; this process created the file
 		return "", fmt.Errorf("make seal key: %w", err)
 	}
 	return recipient, nil
@@ -70,11 +70,11 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// Load reads an identity file: age's own format, one identity a line, X25519 only, "#" begins a comment. The error wraps
-// fs.ErrNotExist when there is no file.
+// Load reads an identity file: age's own format, one identity a line, X25519 only, "#" begins a comment. The error
+// wraps fs.ErrNotExist when there is no file.
 func Load(path string) (*Identities, error) {
-	// Before it is opened, since to open a device may do something; and on what was opened, since that may be another file.
-	// To open a FIFO would wait for its other end.
+	// Check before opening, because opening a device may have an effect and opening a FIFO would wait for its other end;
+	// and after opening, because it may be another file.
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read seal key: %s is no regular file", path)

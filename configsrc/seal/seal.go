@@ -14,7 +14,7 @@ import (
 	"filippo.io/age"
 )
 
-// Why a sealed value cannot be opened. The texts are all that a caller learns.
+// The reasons why a sealed value cannot be opened. The texts are all that a client learns.
 var (
 	ErrFormat  = errors.New("the sealed value is damaged: it is not what \"fingerpost secrets seal\" printed")
 	ErrNoMatch = errors.New("the sealed value was made for other recipients: no identity in the seal key file opens it")
@@ -24,17 +24,17 @@ var (
 // MaxPlainBytes bounds a secret.
 const MaxPlainBytes = 64 << 10
 
-// What is sealed: magic, the length of the context and of the value (4 bytes each, big endian), both, and zeros up to a
-// multiple of padding, so that the length in the file tells little of the length of a password.
+// The sealed plaintext: magic, the lengths of the context and of the value (4 bytes each, big endian), both, and zeros
+// up to a multiple of padding, which hides the length of a password.
 const (
 	magic   = "fpseal1\x00"
 	padding = 32
 )
 
-// Context names what a sealed value is for: the owning project's uuid and a field, "jwt_secret" or "password".
+// Context names the purpose of a sealed value: the owning project's uuid and a field, "jwt_secret" or "password".
 func Context(u catalog.UUID, field string) string { return u.String() + "/" + field }
 
-// CheckRecipient says what is wrong with a recipient: anything but a well-formed age X25519 one with its checksum.
+// CheckRecipient rejects any recipient but a well-formed age X25519 one with a valid checksum.
 func CheckRecipient(s string) error {
 	_, err := parseRecipient(s)
 	return err

@@ -97,7 +97,7 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// TestContext opens a value only for the object and field that it was made for.
+// TestContext expects a value to open only for the object and field that it was made for.
 func TestContext(t *testing.T) {
 	file, recipient := newKey(t)
 	ids := load(t, file)
@@ -116,7 +116,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestLength shows that passwords of usual lengths cannot be told apart by the length of what is sealed.
+// TestLength expects passwords of usual lengths to have sealed values of equal length.
 func TestLength(t *testing.T) {
 	_, recipient := newKey(t)
 	length := func(plain string) int {
@@ -131,7 +131,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestRotation opens with any identity of the file, and with none of another.
+// TestRotation opens with any identity of the file, and with no other.
 func TestRotation(t *testing.T) {
 	oldFile, oldRecipient := newKey(t)
 	newFile, newRecipient := newKey(t)

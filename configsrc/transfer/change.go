@@ -7,23 +7,23 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// What becomes of an object.
+// The kinds of changes.
 const (
 	Added   = "add"
 	Changed = "change"
 	Removed = "remove"
 )
 
-// A Change is what becomes of one object. Its JSON is that of "plan --json".
+// A Change is the change of one object. Its JSON is that of "plan --json".
 type Change struct {
 	Action  string        `json:"action"`            // add, change, remove
 	Kind    catalog.Kind  `json:"kind"`              // the block's name in the files
 	Project string        `json:"project,omitempty"` // the slug, in the files where they have it
 	Name    string        `json:"name,omitempty"`    // slug, domain, template code or key name
-	Fields  []FieldChange `json:"fields"`            // of what is added: those that differ from what would hold without them
+	Fields  []FieldChange `json:"fields"`            // of an added object: those that differ from their value without a line
 }
 
-// A FieldChange is what becomes of one field. A secret never has values.
+// A FieldChange is the change of one field. A secret never has values.
 type FieldChange struct {
 	Field  string `json:"field"` // as files write it
 	Old    any    `json:"old"`
@@ -31,7 +31,7 @@ type FieldChange struct {
 	Secret bool   `json:"secret,omitempty"`
 }
 
-// Title names an object as its block begins.
+// Title names an object the way its block begins.
 func (c *Change) Title() string {
 	if c.Name == "" {
 		return string(c.Kind)
@@ -39,10 +39,10 @@ func (c *Change) Title() string {
 	return string(c.Kind) + " " + hcledit.Quote(c.Name)
 }
 
-// Mark is how a line about the change begins: +, ~ or -.
+// Mark returns the beginning of a line about the change: +, ~ or -.
 func (c *Change) Mark() string { return marks[c.Action] }
 
-// A Tally counts objects by what becomes of them.
+// A Tally counts objects by kind of change.
 type Tally struct {
 	Add    int `json:"add"`
 	Change int `json:"change"`

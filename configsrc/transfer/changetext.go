@@ -18,7 +18,7 @@ var (
 
 const colourOff = "\x1b[0m"
 
-// WriteChanges prints changes for people. Those of a project follow each other, and stand below its name:
+// WriteChanges prints changes for people. Those of a project are consecutive, below its name:
 //
 //	  project "acme"
 //	    ~ name: "Acme Shop" → "Acme Store"
@@ -89,7 +89,7 @@ func (p *changePrinter) fields(indent string, c *Change) {
 // mostShown is how many characters of a text are printed.
 const mostShown = 80
 
-// shown is a value for people: text in quotes, long text by its size.
+// shown formats a value for people: text in quotes, long text by its size.
 func shown(v any) string {
 	s, ok := v.(string)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A view says which fields can be compared; a nil list means all.
+// A view lists the fields that can be compared; a nil list means all.
 type view struct {
 	project, domain, service, auth, smtp, template []string
 	ids                                            bool // uuid and id, too
@@ -17,7 +17,7 @@ type view struct {
 // everything is the view of a store.
 var everything = view{ids: true}
 
-// apiView is the view that every API gives.
+// apiView returns the view that every API has.
 func apiView() view {
 	return view{
 		project: client.Fields(catalog.KindProject), domain: client.Fields(catalog.KindDomain),
@@ -26,7 +26,7 @@ func apiView() view {
 	}
 }
 
-// seenBy is the view that the API gives of a project.
+// seenBy returns the API's view of a project.
 func seenBy(f *client.Project, ids bool) view {
 	v := apiView()
 	v.ids = ids
@@ -37,8 +37,8 @@ func seenBy(f *client.Project, ids bool) view {
 	return v
 }
 
-// compareProject says what turns have into want; one of them may be nil. renumbered counts the objects whose uuid or id
-// differ where v does not compare them.
+// compareProject returns the changes that turn have into want; one of them may be nil. renumbered counts the objects
+// whose uuid or id differ if v does not compare them.
 func compareProject(have *client.Project, want *catalog.ProjectConfig, v view) (changes []Change, renumbered int) {
 	c := comparison{view: v}
 	switch {
@@ -121,7 +121,7 @@ func (c *comparison) project(have *client.Project, want *catalog.ProjectConfig) 
 	}
 }
 
-// identity compares uuid and id. A uuid that the server does not tell is not compared.
+// identity compares uuid and id. A uuid that the server does not return is not compared.
 func (c *comparison) identity(haveUUID, wantUUID catalog.UUID, have, want int64) (fields []FieldChange) {
 	if haveUUID != (catalog.UUID{}) && haveUUID != wantUUID {
 		fields = append(fields, FieldChange{Field: "uuid", Old: haveUUID.String(), New: wantUUID.String()})
@@ -136,7 +136,7 @@ func (c *comparison) identity(haveUUID, wantUUID catalog.UUID, have, want int64)
 	return fields
 }
 
-// settingsIdentity compares what only a store tells of settings.
+// settingsIdentity compares the identities of settings, which only a store has.
 func (c *comparison) settingsIdentity(have, want catalog.UUID) []FieldChange {
 	if !c.ids || have == (catalog.UUID{}) || have == want {
 		return nil
@@ -168,7 +168,7 @@ func (c *comparison) domains(have, want []catalog.Domain) {
 
 type domainPair struct{ have, want *catalog.Domain }
 
-// pairDomains pairs domains by name, and those that are left by id: a name that was changed. The pairs come by name.
+// pairDomains pairs domains by name, and the remaining ones by id: a changed name. The pairs are sorted by name.
 func pairDomains(have, want []catalog.Domain) (pairs []domainPair) {
 	byName, byID := map[string]*catalog.Domain{}, map[int64]*catalog.Domain{}
 	for i := range have {
@@ -222,7 +222,7 @@ func (c *comparison) compareSMTP(have, want *catalog.SMTPConfig) {
 	}
 }
 
-// templates compares by code, but for what is not known.
+// templates compares by code, except unknown ones.
 func (c *comparison) templates(have, want []catalog.Template, unknown client.Untold) {
 	byCode := map[string]*catalog.Template{}
 	for i := range have {
@@ -266,7 +266,7 @@ func diffFields(have, want []catalog.Field, names []string) (out []FieldChange) 
 	return out
 }
 
-// plainValue is what a Field points to, nil for a null text.
+// plainValue returns the value that a Field points to, nil for a null text.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case *bool:

@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// compareKeys says what turns the keys of a store into those of the files. A hash counts as a secret.
+// compareKeys returns the changes that turn the keys of a store into those of the files. A hash counts as a secret.
 func compareKeys(have, want []catalog.Key) []Change {
 	var c comparison
 	byName := map[string]*catalog.Key{}
@@ -50,7 +50,7 @@ func keyFields(have, want *catalog.Key) (fields []FieldChange) {
 	return fields
 }
 
-// slugList is nil for every project.
+// slugList returns nil for every project.
 func slugList(slugs []string) any {
 	if slugs == nil {
 		return nil
@@ -65,7 +65,7 @@ func moment(t time.Time) any {
 	return t.UTC().Format("2006-01-02T15:04:05")
 }
 
-// compareDefaults says what becomes of the defaults block. What a block does not say is nil.
+// compareDefaults returns the changes of the defaults block. A field that a block does not set is nil.
 func compareDefaults(have, want *catalog.Defaults) []Change {
 	var fields []FieldChange
 	h, w := partsOf(have), partsOf(want)
@@ -128,7 +128,7 @@ func compareSealing(have, want *catalog.Sealing) []Change {
 	return single(catalog.KindSealing, have != nil, want != nil, fields)
 }
 
-// single is the change of a block of which there is one in all files.
+// single returns the change of a block that occurs once in all files.
 func single(kind catalog.Kind, had, has bool, fields []FieldChange) []Change {
 	var c comparison
 	switch {

@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// coverage gathers what a server told of its projects.
+// coverage collects which parts of its projects a server returned.
 type coverage struct {
 	projects, flatless, mailless int
 	untold                       client.Untold // of the default templates
@@ -34,7 +34,7 @@ func (c *coverage) add(f *client.Project) {
 	c.ageless = c.ageless || len(f.Untold) > 0
 }
 
-// blind says what could not be compared.
+// blind lists what could not be compared.
 func (c *coverage) blind() []string {
 	out := []string{"keys, the defaults and sealing blocks, secrets and ca_file: no API tells them"}
 	if c.ageless {

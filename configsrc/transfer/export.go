@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// What came of an Action.
+// The results of an Action.
 const (
 	Planned = "planned"
 	Done    = "done"
@@ -27,9 +27,9 @@ type Action struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// Exported is what came of an Export. Its JSON is part of "export --json".
+// Exported is the result of an Export. Its JSON is part of "export --json".
 type Exported struct {
-	Summary      Tally    `json:"summary"` // of what was done, or would be
+	Summary      Tally    `json:"summary"` // of the actions done, or planned
 	Failed       int      `json:"failed"`
 	Actions      []Action `json:"actions"`
 	OnlyOnServer []Change `json:"onlyOnServer"`
@@ -42,30 +42,30 @@ func NewExported() Exported {
 	return Exported{Actions: []Action{}, OnlyOnServer: []Change{}, NotExported: []string{}, Problems: []string{}}
 }
 
-// Which SMTP passwords an Export sends.
+// The choices of SMTP passwords to send.
 const (
 	NeededPasswords = "needed" // with a config that is new or goes to another server
 	AllPasswords    = "all"
 	NoPasswords     = "none"
 )
 
-// ExportOptions say how a server is brought to what the files say.
+// ExportOptions configure an Export.
 type ExportOptions struct {
 	Passwords string // NeededPasswords, AllPasswords or NoPasswords
-	Remove    bool   // remove from the server what the files do not have
-	Parallel  int    // how many projects are dealt with at once, at least 1
+	Remove    bool   // remove objects of the server that the files do not have
+	Parallel  int    // how many projects are handled at once, at least 1
 }
 
-// A job is what is to be done for one project.
+// A job is the work for one project.
 type job struct {
 	pair
-	found    *client.Project // nil: it has to be made
+	found    *client.Project // nil: it must be created
 	changes  []Change
-	password string // opened, where it is to be sent
+	password string // opened, if it is to be sent
 	sealed   error  // why the password could not be opened
 }
 
-// An Export brings a server to what the files say: PlanExport makes one, OpenPasswords completes it, Send does it.
+// An Export changes a server to match the files: PlanExport makes one, OpenPasswords completes it, Send does it.
 type Export struct {
 	remote  *client.Client
 	options ExportOptions
@@ -74,10 +74,10 @@ type Export struct {
 	jobs    []*job
 
 	mu       sync.Mutex // guards mailless
-	mailless int        // projects whose SMTP config or templates have nowhere to go
+	mailless int        // projects whose SMTP config or templates the server cannot take
 }
 
-// PlanExport reads the server and finds out what is to be done, and what stands in the way.
+// PlanExport reads the server and determines what to do, and the problems that prevent it.
 func PlanExport(ctx context.Context, c *client.Client, want *Tree, o ExportOptions, progress Progress) (*Export, error) {
 	e := &Export{remote: c, options: o, want: want, out: NewExported()}
 	haves, err := c.Projects(ctx)
@@ -100,12 +100,12 @@ func PlanExport(ctx context.Context, c *client.Client, want *Tree, o ExportOptio
 	return e, nil
 }
 
-// plan finds out what is to be done for one project.
+// plan determines what to do for one project.
 func (e *Export) plan(j *job, owners owners) {
 	have := j.found
 	j.changes, _ = compareProject(have, j.want, apiView())
 	if j.want == nil {
-		j.changes = j.changes[:1] // all else goes with its project
+		j.changes = j.changes[:1] // everything else goes with its project
 	}
 	owners.note(j, e.options.Remove)
 	if !e.options.Remove {
@@ -126,7 +126,7 @@ func (e *Export) plan(j *job, owners owners) {
 	}
 }
 
-// Problems are why nothing may be sent.
+// Problems returns why nothing may be sent.
 func (e *Export) Problems() []string { return e.out.Problems }
 
 // Planned returns what Send would do: all actions are Planned.
@@ -153,10 +153,10 @@ func (e *Export) result() Exported {
 	return e.out
 }
 
-// mails reports whether a project has anything for the mail API.
+// mails reports whether a project has configuration for the mail API.
 func mails(p *catalog.ProjectConfig) bool { return p.SMTP != nil || len(p.Templates) > 0 }
 
-// owners tells which project of the server keeps a domain through an export.
+// owners maps a domain to the project of the server that keeps it through an export.
 type owners map[string]string
 
 func (o owners) note(j *job, remove bool) {
@@ -172,7 +172,7 @@ func (o owners) note(j *job, remove bool) {
 	}
 }
 
-// conflicts lists the domains that a job is to add and another project has.
+// conflicts lists the domains that a job adds and another project has.
 func (o owners) conflicts(j *job) (problems []string) {
 	for _, c := range j.changes {
 		if c.Kind != catalog.KindDomain || c.Action != Added {
@@ -186,7 +186,7 @@ func (o owners) conflicts(j *job) (problems []string) {
 	return problems
 }
 
-// unsayable lists what the files say and no call of the API takes.
+// unsayable lists what the files declare and no API call takes.
 func (e *Export) unsayable() (out []string) {
 	add := func(n int, noun, format string) {
 		if n > 0 {

@@ -13,7 +13,8 @@ import (
 // templatesFile holds the default templates. No slug has an underscore.
 const templatesFile = "_templates.hcl"
 
-// An Import is what a server has, as files. ReadServer makes one, Place compares it with the folder, Write writes it.
+// An Import is the configuration of a server, as files. ReadServer makes one, Place compares it with the folder, Write
+// writes it.
 type Import struct {
 	// Problems are why nothing can be written.
 	Problems []string
@@ -31,9 +32,9 @@ type Import struct {
 	todo, replaced map[string][]byte // what is to be written, and what it replaces
 }
 
-// ReadServer reads all projects and makes the contents of their files, and of one for the default templates. defaults is
-// the folder's defaults block, or nil: what it says need not be said by projects. No file may be larger than
-// maxFileBytes. The caller looks at Problems.
+// ReadServer reads all projects and makes the contents of their files, and of one for the default templates. defaults
+// is the folder's defaults block, or nil: projects need not repeat its values. No file may be larger than maxFileBytes.
+// The caller checks Problems.
 func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Defaults, maxFileBytes, parallel int, progress Progress) (*Import, error) {
 	im := &Import{maxFileBytes: maxFileBytes, defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{}, owner: map[string]string{}}
 	projects, err := c.Projects(ctx)
@@ -60,7 +61,7 @@ func (im *Import) problem(format string, args ...any) {
 	im.Problems = append(im.Problems, fmt.Sprintf(format, args...))
 }
 
-// project makes a project's file, or notes why that cannot be.
+// project makes a project's file, or records why it cannot.
 func (im *Import) project(f *client.Project) {
 	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hcledit.Quote(f.Project.Slug))
 	before := len(im.Problems)
@@ -106,7 +107,7 @@ func (im *Import) report(who string, ps catalog.Problems) {
 	}
 }
 
-// unsaid lets a project follow the folder's defaults block in what the server did not tell.
+// unsaid lets a project follow the folder's defaults block in what the server did not return.
 func (im *Import) unsaid(f *client.Project) {
 	if im.defaults == nil {
 		return

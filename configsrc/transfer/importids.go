@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// identify settles the project's uuid and id as the file will give them.
+// identify sets the project's uuid and id to those that the file will have.
 func (im *Import) identify(p *catalog.ProjectConfig) {
 	if p.Project.UUID == (catalog.UUID{}) {
 		p.Project.UUID = catalog.DeriveProjectUUID(p.Project.Slug)
@@ -20,7 +20,7 @@ func (im *Import) identify(p *catalog.ProjectConfig) {
 	p.Project.ID = im.pinned(catalog.KindProject, p.Project.UUID, p.Project.ID, "project "+hcledit.Quote(p.Project.Slug))
 }
 
-// pinned is the id that a file can give an object: the server's, where it follows from the uuid or can stand in a line.
+// pinned returns the id that a file can give an object: the server's, if it follows from the uuid or can be in a line.
 func (im *Import) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who string) int64 {
 	derived := catalog.DeriveID(kind, uuid)
 	if id == derived || id >= 1 && id <= catalog.MaxDeclaredID {
@@ -30,7 +30,7 @@ func (im *Import) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who str
 	return derived
 }
 
-// domains settles names and identities. The API tells a domain's id and not its uuid, which nobody sees.
+// domains sets names and identities. The API returns a domain's id and not its uuid.
 func (im *Import) domains(who string, f *client.Project) {
 	p := &f.ProjectConfig
 	primary := ""
@@ -50,7 +50,8 @@ func (im *Import) domains(who string, f *client.Project) {
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
 		d.ID = im.pinned(catalog.KindDomain, d.UUID, d.ID, "domain "+hcledit.Quote(d.Name))
 	}
-	// By name: an order that every server with the same domains agrees on. The primary one is what a reader looks for.
+	// By name: an order that every server with the same domains agrees on. The primary domain comes first, because readers
+	// look for it.
 	slices.SortFunc(p.Domains, func(a, b catalog.Domain) int {
 		if a.Primary != b.Primary {
 			if a.Primary {
@@ -67,7 +68,7 @@ func (im *Import) templates(who string, f *client.Project) {
 	kept := p.Templates[:0]
 	for _, t := range p.Templates {
 		if f.Untold.Bodies(t.Code) {
-			continue // said by the coverage
+			continue // the coverage reports it
 		}
 		im.report(who+": template "+hcledit.Quote(t.Code), t.Validate())
 		t.ProjectID = p.Project.ID
@@ -117,7 +118,7 @@ func (im *Import) shared(ts []catalog.Template) {
 	im.files[templatesFile] = content
 }
 
-// fillSecrets names a variable for each secret that the project must have and the API does not tell.
+// fillSecrets names a variable for each secret that the project must have and the API does not return.
 func (im *Import) fillSecrets(f *client.Project) {
 	p := &f.ProjectConfig
 	note := func(block, attr, name string) {
@@ -129,14 +130,14 @@ func (im *Import) fillSecrets(f *client.Project) {
 		p.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("auth_settings", "jwt_secret", name)
 	}
-	if p.SMTP != nil && p.SMTP.Username != "" { // a server that asks for a name asks for a password
+	if p.SMTP != nil && p.SMTP.Username != "" { // a server that requires a name requires a password
 		name := variable(p.Project.Slug, "SMTP_PASSWORD")
 		p.SMTP.Password = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("smtp_config", "password", name)
 	}
 }
 
-// variable names an environment variable of a project. No two slugs give the same.
+// variable returns the name of an environment variable for a project. It is unique for each slug.
 func variable(slug, what string) string {
 	name := strings.ToUpper(strings.ReplaceAll(slug, "-", "_")) + "_" + what
 	if name[0] >= '0' && name[0] <= '9' {
@@ -145,7 +146,7 @@ func variable(slug, what string) string {
 	return name
 }
 
-// normalizeTexts gives the texts the form in which a file gives them back.
+// normalizeTexts brings the texts into the form in which a file returns them.
 func normalizeTexts(p *catalog.ProjectConfig) {
 	texts := []*string{&p.Project.Name}
 	if p.Project.Description != nil {
@@ -161,7 +162,7 @@ func normalizeTexts(p *catalog.ProjectConfig) {
 	}
 }
 
-// notKept says what the files lack.
+// notKept lists what the files lack.
 func (im *Import) notKept() []string {
 	out := slices.Clone(im.foreign)
 	c := &im.cover

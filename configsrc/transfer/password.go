@@ -8,8 +8,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// OpenPasswords opens the SMTP passwords that are to be sent, by open. A password that cannot be opened is a problem where
-// the mail API is there to take it; where that is not known yet, the step itself fails.
+// OpenPasswords opens the SMTP passwords to be sent, by open. A password that cannot be opened is a problem if the mail
+// API exists to take it; if that is not known yet, the step itself fails.
 func (e *Export) OpenPasswords(open func(p *catalog.ProjectConfig) (string, error)) {
 	for _, j := range e.jobs {
 		if !e.needsPassword(j) {
@@ -28,7 +28,7 @@ func (e *Export) OpenPasswords(open func(p *catalog.ProjectConfig) (string, erro
 	}
 }
 
-// destination are the fields to which a stored password is bound.
+// destination lists the fields that a stored password is bound to.
 var destination = []string{"host", "port", "username", "ssl_enabled", "tls_enabled"}
 
 func (e *Export) needsPassword(j *job) bool {

@@ -15,17 +15,17 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// A Folder is the config folder that an Import goes into.
+// A Folder is the config folder that receives an Import.
 type Folder interface {
 	// Check loads the folder as it would be with these files, by name, and returns all problems.
 	Check(files map[string][]byte) (hclfile.Diagnostics, error)
 	// Create writes a file that must not be there yet.
 	Create(name string, content []byte) error
-	// Edit replaces a file by what edit makes of it. It fails where edit does.
+	// Edit replaces a file's content by the result of edit. It fails if edit fails.
 	Edit(name string, edit func(src []byte) ([]byte, error)) error
 }
 
-// An ImportedFile is what becomes of a file.
+// An ImportedFile is the result for one file.
 type ImportedFile struct {
 	File   string `json:"file"`
 	Result string `json:"result"`
@@ -41,12 +41,12 @@ const (
 // Imported is what "import --json" prints.
 type Imported struct {
 	Files    []ImportedFile `json:"files"`
-	Secrets  []string       `json:"secrets"`  // to be given, by file
-	NotKept  []string       `json:"notKept"`  // what files cannot say, or the server does not
+	Secrets  []string       `json:"secrets"`  // to be supplied, by file
+	NotKept  []string       `json:"notKept"`  // what files cannot express, or the server does not return
 	Problems []string       `json:"problems"` // why nothing was written
 }
 
-// Place finds out what becomes of each file in dir, and touches nothing. Files that are there with other content are
+// Place determines the result for each file in dir, and touches nothing. Existing files with other content are
 // Problems, unless force says to replace them; so are errors that the folder would have, whose diagnostics it returns.
 func (im *Import) Place(dir string, folder Folder, force bool) (hclfile.Diagnostics, error) {
 	im.placed, im.todo, im.replaced = []ImportedFile{}, map[string][]byte{}, map[string][]byte{}
@@ -81,11 +81,11 @@ func (im *Import) Place(dir string, folder Folder, force bool) (hclfile.Diagnost
 	return ds, nil
 }
 
-// importWriters is how many files are written at once: the disk's syncs are what takes time.
+// importWriters is how many files are written at once: the time goes into the disk's syncs.
 const importWriters = 8
 
-// Write writes the files that Place has found to differ; those that it replaces must still be what they were. Each file
-// is written whole or not at all.
+// Write writes the files that Place has found to differ; those that it replaces must be unchanged since. Each file is
+// written whole or not at all.
 func (im *Import) Write(ctx context.Context, folder Folder, progress Progress) (*Imported, error) {
 	names := slices.Sorted(maps.Keys(im.todo))
 	next := make(chan string)

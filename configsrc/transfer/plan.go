@@ -9,17 +9,17 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Plan is what would change if files replaced what a server has. Its JSON is part of "plan --json".
+// A Plan is what would change if files replaced a server's configuration. Its JSON is part of "plan --json".
 type Plan struct {
 	Changes     []Change `json:"changes"`
-	Renumbered  int      `json:"renumbered"`  // objects whose uuid or id differ, where these are not compared
+	Renumbered  int      `json:"renumbered"`  // objects whose uuid or id differ, if these are not compared
 	NotCompared []string `json:"notCompared"` // for people
 }
 
 // NewPlan returns a Plan without changes, whose JSON has empty lists.
 func NewPlan() Plan { return Plan{Changes: []Change{}, NotCompared: []string{}} }
 
-// A Progress is called with how many of how many objects are done. nil is fine.
+// A Progress is called with the number of objects done and their total. It may be nil.
 type Progress func(done, total int)
 
 func (p Progress) set(done, total int) {
@@ -29,7 +29,7 @@ func (p Progress) set(done, total int) {
 }
 
 // PlanServer compares want with a running server. parallel is how many projects are read at once. With ids, differing
-// uuids and ids are changes; else they are counted.
+// uuids and ids are changes; otherwise they are counted.
 func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, parallel int, progress Progress) (Plan, error) {
 	p := NewPlan()
 	haves, err := c.Projects(ctx)
@@ -73,7 +73,7 @@ func readPairs(c *client.Client, pairs []pair) func(ctx context.Context, i int) 
 	}
 }
 
-// A Store is what PlanStore compares with; *resolver.Stored is one.
+// A Store is the store that PlanStore compares with; *resolver.Stored is one.
 type Store interface {
 	Projects() ([]catalog.Project, error)
 	Project(id int64) (*catalog.ProjectConfig, error)
@@ -83,7 +83,7 @@ type Store interface {
 	Sealing() (*catalog.Sealing, error)
 }
 
-// PlanStore compares want with the store of a server that does not run: keys, secrets, uuids and ids included.
+// PlanStore compares want with the store of a stopped server: keys, secrets, uuids and ids included.
 func PlanStore(ctx context.Context, s Store, want *Tree) (Plan, error) {
 	p := NewPlan()
 	haves, err := s.Projects()
@@ -111,7 +111,7 @@ func PlanStore(ctx context.Context, s Store, want *Tree) (Plan, error) {
 	return p, p.compareRest(s, want)
 }
 
-// compareRest compares what stands outside projects.
+// compareRest compares everything outside projects.
 func (p *Plan) compareRest(s Store, want *Tree) error {
 	templates, err1 := s.Templates(0)
 	keys, err2 := s.Keys()

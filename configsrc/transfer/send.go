@@ -9,9 +9,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Send does the jobs: first what takes away, so that names are free; then the slugs that change, one after the other;
-// then all else, several projects at once. show gets the actions of each project as they are done. An error means that
-// Send was interrupted: what is done stays, and another Export does the rest.
+// Send does the jobs: first the removals, so that names are free; then the changed slugs, one after the other; then
+// everything else, several projects at once. show gets the actions of each project as they are done. An error means
+// that Send was interrupted: finished actions stay, and another Export does the rest.
 func (e *Export) Send(ctx context.Context, progress Progress, show func([]Action)) (Exported, error) {
 	err := e.send(ctx, progress, func(actions []Action) {
 		e.out.Actions = append(e.out.Actions, actions...)
@@ -49,16 +49,16 @@ func (e *Export) send(ctx context.Context, progress Progress, show func([]Action
 
 var errInterrupted = errors.New("interrupted")
 
-// A sending is one job under way.
+// A sending is one running job.
 type sending struct {
 	*Export
 	ctx     context.Context
 	j       *job
 	actions []Action
-	broken  bool // nothing can follow
+	broken  bool // later steps cannot follow
 }
 
-// do makes one change. Its error leaves the later steps of the project alone, where they do not depend on it.
+// do makes one change. An error does not affect later steps of the project that do not depend on it.
 func (r *sending) do(c Change, f func() error) {
 	a := Action{Change: c, Result: Done}
 	var kept *client.IgnoredError
@@ -105,7 +105,8 @@ func (r *sending) remove(c Change) error {
 	return r.remote.DeleteProject(r.ctx, id)
 }
 
-// rename gives a project of the server its new slug. It comes before all else, since another may wait for the old one.
+// rename gives a project of the server its new slug. It comes before everything else, because another project may wait
+// for the old one.
 func (e *Export) rename(ctx context.Context, j *job) []Action {
 	if j.want == nil || j.found == nil || j.found.Project.Slug == j.want.Project.Slug {
 		return nil
@@ -142,7 +143,7 @@ func (e *Export) complete(ctx context.Context, j *job) []Action {
 	} else {
 		r.updateProject()
 	}
-	if j.found == nil { // it could not be made
+	if j.found == nil { // it could not be created
 		r.broken = true
 		for _, c := range j.changes {
 			if c.Kind != catalog.KindProject {
@@ -159,7 +160,7 @@ func (e *Export) complete(ctx context.Context, j *job) []Action {
 	return r.actions
 }
 
-// create makes the project, and reads back what the server has made of it: the rest is then done as for any other.
+// create creates the project and reads the result back: the rest is then done as for any other project.
 func (r *sending) create() {
 	r.do(r.j.changes[0], func() error {
 		made, err := r.remote.CreateProject(r.ctx, &r.j.want.Project)
@@ -174,7 +175,7 @@ func (r *sending) create() {
 		r.j.found, r.j.changes = have, nil
 		for _, c := range changes {
 			if c.Kind == catalog.KindProject {
-				err = r.putProject(made.ID) // the status, which a new project does not have yet
+				err = r.putProject(made.ID) // for the status, which a new project does not have yet
 				continue
 			}
 			if c.Action == Changed {
@@ -189,7 +190,7 @@ func (r *sending) create() {
 	})
 }
 
-// noMail notes a project whose mail half has nowhere to go.
+// noMail records a project whose mail configuration the server cannot take.
 func (r *sending) noMail() {
 	r.Export.mu.Lock()
 	defer r.Export.mu.Unlock()
@@ -209,7 +210,7 @@ func (r *sending) mail() {
 	resend := r.options.Passwords == AllPasswords && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.Mail
 	for _, c := range r.j.changes {
 		if c.Action == Removed {
-			continue // done before all else
+			continue // done in an earlier step
 		}
 		switch c.Kind {
 		case catalog.KindSMTPConfig:
@@ -238,7 +239,7 @@ func (r *sending) putSMTP(id int64) error {
 	return r.remote.PutSMTP(r.ctx, id, r.j.want.SMTP, r.j.password)
 }
 
-// domains changes and adds. The domain that stops being the primary one comes first: a project has one at most.
+// domains changes and adds domains. The domain that stops being the primary one comes first: a project has at most one.
 func (r *sending) domains() {
 	id := r.j.found.Project.ID
 	pairs := pairDomains(r.j.found.Domains, r.j.want.Domains)

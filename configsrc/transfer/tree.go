@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Tree is what the files declare, with the settings of projects as they would be in force.
+// A Tree is the declarations of all files, with the settings of projects as they would be in force.
 type Tree struct {
 	Projects  []*catalog.ProjectConfig // by slug
 	Templates []catalog.Template       // default ones
@@ -16,7 +16,7 @@ type Tree struct {
 	Sealing   *catalog.Sealing
 }
 
-// NewTree makes a Tree of what files without errors declare. It takes the declarations over and completes them.
+// NewTree makes a Tree from the declarations of files without errors. It takes ownership of them and completes them.
 func NewTree(files []*catalog.Declared) *Tree {
 	d := new(Tree)
 	for _, f := range files {
@@ -50,7 +50,7 @@ func NewTree(files []*catalog.Declared) *Tree {
 	return d
 }
 
-// plainMaxAge leaves out what holds anyway.
+// plainMaxAge clears a MaxAge that equals the default.
 func plainMaxAge(t *catalog.Template) {
 	if t.MaxAge == catalog.DefaultMaxAge {
 		t.MaxAge = ""
@@ -70,8 +70,8 @@ func (p pair) slug() string {
 	return p.have.Slug
 }
 
-// pairUp finds the project of the files for each of the server: by uuid, and among those left by slug. The pairs come by
-// slug.
+// pairUp pairs each project of the server with one of the files: by uuid, and the remaining ones by slug. The pairs are
+// sorted by slug.
 func pairUp(haves []catalog.Project, wants []*catalog.ProjectConfig) []pair {
 	byUUID, bySlug := map[catalog.UUID]*catalog.ProjectConfig{}, map[string]*catalog.ProjectConfig{}
 	for _, w := range wants {

@@ -20,17 +20,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrBackupRuns: another backup of the same store is under way.
+// ErrBackupRuns: another backup of the same store is running.
 var ErrBackupRuns = errors.New("another backup is under way")
 
-// A Source is what a running service backs up. The zero value has nothing.
+// A Source makes the backups of a running service. The zero value is ready to use.
 type Source struct {
 	running sync.Mutex
 }
 
-// Backup writes an archive of st and l, each as it is at one moment: every change that has returned before, none in part.
-// Reads and writes go on meanwhile. Where the disk has no room for the checkpoints, the backup fails and not the store.
-// Nothing is written to w if the error is of the time before the first byte. A store in memory has no backup.
+// Backup writes an archive of st and l, each as of one moment: it contains every change that has returned before, none
+// in part. Reads and writes continue. If the disk has no room for the checkpoints, the backup fails and the store does
+// not. After an error in preparing it, nothing was written to w. A store in memory has no backup.
 func (s *Source) Backup(w io.Writer, st *store.Store, l *ledger.Ledger, now time.Time) error {
 	if st.InMemory() {
 		return fmt.Errorf("back up the store: %w: it is in memory only", store.ErrUnavailable)
@@ -51,7 +51,7 @@ func (s *Source) Backup(w io.Writer, st *store.Store, l *ledger.Ledger, now time
 }
 
 // BackupDir writes an archive of the store and the ledger in dir, which no process may have open: ErrLocked. It writes
-// nothing into dir but its pid into the lock files, and reads all through before: what is damaged is ErrDamaged.
+// nothing into dir except its pid into the lock files, and first reads everything: damage is ErrDamaged.
 func BackupDir(w io.Writer, dir string, now time.Time) error {
 	if err := backupDir(w, dir, now); err != nil {
 		return fmt.Errorf("back up the store: %w", err)
@@ -78,7 +78,7 @@ func backupDir(w io.Writer, dir string, now time.Time) (err error) {
 	ledgerDir := filepath.Join(dir, ledger.Folder)
 	l, err := ledger.Open(ledgerDir, ledger.Options{Logger: slog.New(slog.DiscardHandler), ReadOnly: true})
 	switch {
-	case errors.Is(err, ledger.ErrNoStore): // of an earlier release, which has the mail in the store
+	case errors.Is(err, ledger.ErrNoStore): // an earlier release keeps mail in the store
 		ledgerDir = ""
 	case err != nil:
 		return err
@@ -100,7 +100,7 @@ func holdsStore(names []string) bool {
 	return false
 }
 
-// write writes an archive of what is open read-only, so that its files stay as they are. ledgerDir may be "".
+// write writes an archive of read-only stores, whose files do not change. ledgerDir may be "".
 func write(w io.Writer, s *store.Store, storeDir, ledgerDir string, now time.Time) error {
 	layout, ofPebble, err := s.Formats()
 	if err != nil {
@@ -111,7 +111,7 @@ func write(w io.Writer, s *store.Store, storeDir, ledgerDir string, now time.Tim
 		Kind: archiveKind, Version: archiveVersion, CreatedAt: now.UTC(), StoreFormat: layout, PebbleFormat: ofPebble,
 		Generation: s.Generation(), Projects: counts.Projects, Domains: counts.Domains,
 	}
-	paths := make(map[string]string) // by the names in the manifest
+	paths := make(map[string]string) // by name in the manifest
 	for prefix, dir := range map[string]string{"": storeDir, ledgerFolder: ledgerDir} {
 		if dir == "" {
 			continue

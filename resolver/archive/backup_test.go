@@ -31,7 +31,7 @@ func backup(t *testing.T, s *service) []byte {
 	return b.Bytes()
 }
 
-// smallBackup is of a store with two projects, whose changes are in the log only.
+// smallBackup is a backup of a store with two projects, whose changes are in the log only.
 func smallBackup(t *testing.T) []byte {
 	t.Helper()
 	s := open(t, newDir(t), store.Options{})
@@ -44,7 +44,7 @@ func restore(dir string, packed []byte, o archive.RestoreOptions) (*archive.Rest
 	return archive.Restore(dir, bytes.NewReader(packed), o)
 }
 
-// tree is everything in a folder, with contents.
+// tree returns all files of a folder, with contents.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -62,7 +62,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestBackupUnderLoad: each change gives two projects the same name, so a backup that is not of one moment shows.
+// TestBackupUnderLoad: each change gives two projects the same name, so a backup that is not consistent shows.
 func TestBackupUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three backups of large tables")
@@ -73,7 +73,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		a.Project.Name, b.Project.Name = fmt.Sprint(n), fmt.Sprint(n)
 		apply(t, s, noon, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
 		if n%16 == 0 {
-			apply(t, s, noon, bulky(n%32)) // so that tables come and go meanwhile
+			apply(t, s, noon, bulky(n%32)) // to create and remove tables
 		}
 	}
 	change(0)
@@ -134,7 +134,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// TestBackupOfStoppedStore: the same as of the open one, and nothing in the folder changes.
+// TestBackupOfStoppedStore: it equals the backup of the open store, and nothing in the folder changes.
 func TestBackupOfStoppedStore(t *testing.T) {
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
@@ -252,7 +252,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "checkpoint.tmp")); !os.IsNotExist(err) {
 		t.Errorf("the checkpoint stays: %v", err)
 	}
-	// What a killed process left goes with the next start.
+	// The next start removes what a killed process left.
 	if err := errors.Join(s.Close(), os.Mkdir(filepath.Join(dir, "checkpoint.tmp"), 0o755)); err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,12 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// ErrArchive: what was given is no backup, or not a whole and unchanged one. Nothing was done with it.
+// ErrArchive: the input is no backup, or is truncated or damaged. Nothing was done with it.
 var ErrArchive = errors.New("not a sound backup")
 
 // An archive is one gzip member with a tar in it: the manifest, then the store's files in the manifest's order. The
-// manifest comes first, so that what follows is known before it is taken, byte for byte; gzip's checksum covers the rest,
-// the manifest itself.
+// manifest comes first, so that the following bytes can be checked before they are accepted; gzip's checksum covers the
+// manifest itself.
 const (
 	archiveKind    = "fingerpost-backup"
 	archiveVersion = 1
@@ -33,14 +33,14 @@ const (
 	ledgerFolder   = ledger.Folder + "/"
 )
 
-// Bounds of a manifest, far beyond any store of ours.
+// The bounds of a manifest, far beyond any real store.
 const (
 	maxManifestBytes = 16 << 20
 	maxArchiveFiles  = 100_000
 	maxPaddingBytes  = 1 << 20 // zeros behind the tar's end
 )
 
-// A Manifest is the first entry of a backup and says what is in it.
+// A Manifest is the first entry of a backup and lists its content.
 type Manifest struct {
 	Kind         string    `json:"kind"`
 	Version      int       `json:"version"` // of the archive's format
@@ -105,10 +105,10 @@ func newerArchive(what string, has, knows uint64) error {
 	return fmt.Errorf("%w: a newer fingerpost made it (%s %d, this release knows up to %d); restore it with that release", ErrArchive, what, has, knows)
 }
 
-// writeArchive writes the manifest and the files that it names. open yields a file's content, which must be what the
-// manifest says.
+// writeArchive writes the manifest and the files that it names. open returns a file's content, which must match the
+// manifest.
 func writeArchive(w io.Writer, m *Manifest, open func(name string) (io.ReadCloser, error)) error {
-	// The tables in it are compressed by Pebble; more than the fastest level gains nothing that is worth the time.
+	// Pebble has compressed the tables; a higher level than the fastest gains nothing that is worth the time.
 	zip, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func writeArchive(w io.Writer, m *Manifest, open func(name string) (io.ReadClose
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(out, in) // more or less than the header says is an error of the tar
+		_, err = io.Copy(out, in) // a size other than the header's is an error of the tar
 		if err := errors.Join(err, in.Close()); err != nil {
 			return fmt.Errorf("archive %s: %w", f.Name, err)
 		}
@@ -143,7 +143,7 @@ func writeArchive(w io.Writer, m *Manifest, open func(name string) (io.ReadClose
 	return errors.Join(out.Close(), zip.Close())
 }
 
-// entryName is what a file is called in the tar.
+// entryName returns the name of a file in the tar.
 func entryName(name string) string {
 	if strings.HasPrefix(name, ledgerFolder) {
 		return name
@@ -151,14 +151,14 @@ func entryName(name string) string {
 	return storeFolder + name
 }
 
-// An archiveTaker takes what readArchive finds. Neither call may keep its reader.
+// An archiveTaker receives the entries that readArchive finds. Neither call may keep its reader.
 type archiveTaker interface {
 	begin(m *Manifest) error
 	file(f Stored, content io.Reader) error
 }
 
-// readArchive reads a whole archive and checks every byte of it. Errors of the archive are ErrArchive; in is read to its
-// end, which must be the archive's.
+// readArchive reads a whole archive and checks every byte of it. Errors in the archive are ErrArchive. It reads in to
+// the end, where the archive must end, too.
 func readArchive(in io.Reader, to archiveTaker) (*Manifest, error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	zip, err := gzip.NewReader(buffered)
@@ -224,7 +224,7 @@ func readManifest(tape *tar.Reader) (*Manifest, error) {
 	return m, m.check()
 }
 
-// readEnd makes sure that nothing but padding follows, and that gzip's checksum is right.
+// readEnd checks that only padding follows, and gzip's checksum.
 func readEnd(zip io.Reader, in *bufio.Reader) error {
 	padding, err := io.ReadAll(io.LimitReader(zip, maxPaddingBytes+1))
 	if err != nil {
@@ -245,7 +245,7 @@ func readEnd(zip io.Reader, in *bufio.Reader) error {
 	}
 }
 
-// unsound says what a failed read means: the archive is cut off or damaged, or the disk or peer that it comes from fails.
+// unsound interprets a failed read: the archive is truncated or damaged, or the disk or peer that it comes from fails.
 func unsound(where string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %s: the archive is cut off", ErrArchive, where)
@@ -256,11 +256,11 @@ func unsound(where string, err error) error {
 	return fmt.Errorf("%w: %s: %v", ErrArchive, where, err)
 }
 
-// A countingReader remembers what was read and what failed.
+// A countingReader counts the bytes read and keeps the error.
 type countingReader struct {
 	r   io.Reader
 	n   int64
-	err error // io.EOF apart
+	err error // except io.EOF
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
@@ -272,7 +272,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Check reads a backup and checks every byte of it, without what opening the store in it would show.
+// Check reads a backup and checks every byte of it, but does not open the store in it.
 func Check(in io.Reader) (*Manifest, error) { return readArchive(in, nobody{}) }
 
 type nobody struct{}

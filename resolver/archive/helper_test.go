@@ -22,7 +22,7 @@ import (
 // noon is the clock of the tests.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 123456789, time.UTC)
 
-// A service has a store and a ledger open, as a running server has.
+// A service is an open store and ledger, as in a running server.
 type service struct {
 	*store.Store
 	ledger *ledger.Ledger
@@ -85,7 +85,7 @@ func file(path string, d *catalog.Declared) catalog.FileChange {
 	}
 }
 
-// bulky is a file change of a mebibyte that does not compress.
+// bulky returns a file change of an incompressible mebibyte.
 func bulky(n int) catalog.FileChange {
 	f := file(fmt.Sprintf("bulk%d.hcl", n), declare(block(fmt.Sprintf("bulk%d", n), fmt.Sprintf("bulk%d.example", n))))
 	f.Bytes = make([]byte, 1<<20)

@@ -21,7 +21,7 @@ var mailEpoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const mails, everyThirdIsSent = 40, 3
 
-// fillMail accepts mails 1 to mails, takes every third to its end, and notes a gap.
+// fillMail accepts mails 1 to mails, takes every third to its final status, and records a gap.
 func fillMail(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	for id := int64(1); id <= mails; id++ {
@@ -44,7 +44,8 @@ func fillMail(t *testing.T, l *ledger.Ledger) {
 	}
 }
 
-// checkMail looks for what fillMail has written, after a restore: what waits may have been sent since, and says so.
+// checkMail checks for the content of fillMail after a restore: queued mails may have been sent since, and are marked
+// so.
 func checkMail(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	waiting := 0
@@ -78,7 +79,7 @@ func checkMail(t *testing.T, l *ledger.Ledger) {
 	}
 }
 
-// TestBackupCarriesMail: a restored ledger has all mail of the backup, and a backup of it is as good.
+// TestBackupCarriesMail: a restored ledger has all mail of the backup, and so has a backup of it.
 func TestBackupCarriesMail(t *testing.T) {
 	s := open(t, newDir(t), store.Options{})
 	fillMail(t, s.ledger)
@@ -97,7 +98,7 @@ func TestBackupCarriesMail(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAnEarlierRelease: its archives have the mail in the store, and the store may have an older format.
+// TestRestoreOfAnEarlierRelease: its archives hold mail in the store, and the store may have an older format.
 func TestRestoreOfAnEarlierRelease(t *testing.T) {
 	for _, format := range []byte{2, 3} {
 		dir := newDir(t)
@@ -134,7 +135,7 @@ func TestRestoreOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// makeEarlier makes a data directory one of an earlier release, which has the mail in the store and no ledger.
+// makeEarlier turns a data directory into one of an earlier release, with mail in the store and no ledger.
 func makeEarlier(t *testing.T, dir string, format byte) {
 	t.Helper()
 	must := func(err error) {
@@ -150,7 +151,7 @@ func makeEarlier(t *testing.T, dir string, format byte) {
 	must(err)
 	from, err := pebble.Open(filepath.Join(dir, ledger.Folder), options())
 	must(err)
-	it, err := from.NewIter(&pebble.IterOptions{UpperBound: []byte("a")}) // mail has capital letters
+	it, err := from.NewIter(&pebble.IterOptions{UpperBound: []byte("a")}) // mail keys have capital letters
 	must(err)
 	for ok := it.First(); ok; ok = it.Next() {
 		must(to.Set(it.Key(), it.Value(), pebble.NoSync))
@@ -172,7 +173,7 @@ func (silent) Infof(string, ...any)  {}
 func (silent) Errorf(string, ...any) {}
 func (silent) Fatalf(string, ...any) {}
 
-// asArchive packs a directory that this release would bring to its own format if it opened it.
+// asArchive packs a directory that this release would upgrade if it opened it.
 func asArchive(t *testing.T, dir string, format byte) []byte {
 	t.Helper()
 	other := newDir(t)
@@ -189,7 +190,7 @@ func asArchive(t *testing.T, dir string, format byte) []byte {
 	return repackDir(t, m, entries[0], dir)
 }
 
-// TestBackupWithWrongCounts: a ledger whose counts are not those of its mail is not handed out as sound.
+// TestBackupWithWrongCounts: a ledger whose counts differ from its mail is not accepted as valid.
 func TestBackupWithWrongCounts(t *testing.T) {
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})

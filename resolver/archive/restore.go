@@ -17,28 +17,29 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrInTheWay: the data directory has something in it. Nothing was changed.
+// ErrInTheWay: the data directory is not empty. Nothing was changed.
 var ErrInTheWay = errors.New("the data directory is not empty")
 
-// RestoreOptions say what a Restore may do.
+// RestoreOptions limit what a Restore may do.
 type RestoreOptions struct {
-	// Replace lets the restored store take the place of what is there, which is moved aside and never deleted.
+	// Replace lets the restored store replace an existing one, which is moved aside and never deleted.
 	Replace bool
-	// Check restores next to dir, as a trial, and throws that away.
+	// Check restores next to dir, as a trial, and discards the result.
 	Check bool
 	Now   time.Time
 }
 
-// A Restored says what a Restore did.
+// A Restored is the result of a Restore.
 type Restored struct {
 	Manifest *Manifest
-	Aside    string // where the former data directory is now; "" if there was none
+	Aside    string // where the previous data directory is now; "" if there was none
 }
 
-// Restore makes the store in dir out of a backup. The store and the ledger are built next to dir, every byte of it compared with the
-// backup's hashes, opened and read through, synced, and then put in place by one rename, or by an exchange with the
-// former one: whatever happens before, at whatever moment, dir is as it was. It keeps owner and mode of what it
-// replaces. No process may have dir open: ErrLocked. Other errors are ErrArchive and ErrInTheWay, and those of the disk.
+// Restore creates the store in dir from a backup. It builds the store and the ledger next to dir, compares every byte
+// with the backup's hashes, opens and reads them, syncs them, and then puts them in place by one rename, or by an
+// exchange with the previous store. Until that step dir is unchanged, whatever happens. It keeps owner and mode of the
+// directory that it replaces. No process may have dir open: ErrLocked. Other errors are ErrArchive and ErrInTheWay, and
+// those of the disk.
 func Restore(dir string, in io.Reader, o RestoreOptions) (*Restored, error) {
 	r, err := newRestore(dir, o)
 	if err == nil {
@@ -54,11 +55,11 @@ func Restore(dir string, in io.Reader, o RestoreOptions) (*Restored, error) {
 	return nil, fmt.Errorf("restore %s: %w", dir, err)
 }
 
-// A restore is a Restore under way.
+// A restore is a running Restore.
 type restore struct {
 	o       RestoreOptions
-	dir     string      // links followed
-	former  os.FileInfo // of dir; nil: there is none
+	dir     string      // links resolved
+	former  os.FileInfo // info of dir; nil: it does not exist
 	replace bool        // dir holds a store
 	lock    io.Closer   // of dir, or nil
 	staging string      // next to dir, locked; everything in it may be deleted at any time
@@ -82,7 +83,7 @@ func newRestore(dir string, o RestoreOptions) (*restore, error) {
 	return r, nil
 }
 
-// look finds out whether dir may be replaced.
+// look checks whether dir may be replaced.
 func (r *restore) look() error {
 	info, err := os.Lstat(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,14 +115,14 @@ func (r *restore) look() error {
 	return nil
 }
 
-// stage makes the folder in which the store is built, and removes those that crashes have left.
+// stage makes the folder in which the store is built, and removes those of crashed restores.
 func (r *restore) stage() error {
 	parent := filepath.Dir(r.dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil { // not the store's own
+	if err := os.MkdirAll(parent, 0o755); err != nil { // parents are not private
 		return pebblefs.WithoutPath(err)
 	}
 	pattern := r.dir + ".restore-*.tmp"
-	left, _ := filepath.Glob(pattern) // a pattern that cannot be is one that matches nothing
+	left, _ := filepath.Glob(pattern) // an invalid pattern matches nothing
 	for _, name := range left {
 		if lock, err := pebblefs.LockFile(filepath.Join(name, "LOCK")); err == nil {
 			_ = os.RemoveAll(name)
@@ -145,13 +146,13 @@ func (r *restore) stage() error {
 	return pebblefs.WithoutPath(err)
 }
 
-// built is the store in the making.
+// built returns the folder of the store being built.
 func (r *restore) built() string { return filepath.Join(r.staging, "store") }
 
-// ledger is the ledger in it.
+// ledger returns the folder of the ledger in it.
 func (r *restore) ledger() string { return filepath.Join(r.built(), ledger.Folder) }
 
-// begin makes sure that there is room.
+// begin checks that there is enough room.
 func (r *restore) begin(m *Manifest) error {
 	usage, err := vfs.Default.GetDiskUsage(r.staging)
 	if err == nil && uint64(m.Bytes()) > usage.AvailBytes {
@@ -175,7 +176,7 @@ func (r *restore) file(f Stored, content io.Reader) error {
 	return nil
 }
 
-// finish opens what was built and puts it in place.
+// finish opens the new store and puts it in place.
 func (r *restore) finish(m *Manifest) error {
 	if err := r.verify(m); err != nil {
 		return err
@@ -194,7 +195,7 @@ func (r *restore) finish(m *Manifest) error {
 			return err
 		}
 	}
-	// All that can fail for its own reasons has been done; from here on names are exchanged.
+	// Everything that can fail for its own reasons is done; from here on only names change.
 	if err := r.place(); err != nil {
 		return err
 	}
@@ -202,10 +203,10 @@ func (r *restore) finish(m *Manifest) error {
 }
 
 func (r *restore) verify(m *Manifest) error {
-	// What an earlier release has made is brought to this one here, where nobody uses it yet.
+	// Upgrade the store of an earlier release now, while nothing uses it.
 	s, err := store.Open(r.built(), store.Options{CacheBytes: store.InspectCacheBytes})
 	if errors.Is(err, store.ErrUnavailable) {
-		return err // the disk's fault
+		return err // an error of the disk
 	}
 	if err != nil {
 		return fmt.Errorf("%w: the store in it does not open: %w", ErrArchive, err)
@@ -223,7 +224,7 @@ func (r *restore) verify(m *Manifest) error {
 	} else if err != nil {
 		return fmt.Errorf("%w: %w", ErrArchive, err)
 	}
-	return os.Remove(filepath.Join(r.built(), "LOCK")) // of the verification
+	return os.Remove(filepath.Join(r.built(), "LOCK")) // left by the verification
 }
 
 // settle reads the ledger through, and moves the mail of an earlier release into it.
@@ -247,7 +248,7 @@ func takeOver(l *ledger.Ledger, s *store.Store, now time.Time) error {
 	return l.TakeOverAll(former, now)
 }
 
-// doubtQueue marks the mails that wait in the backup's queue: they may have been sent since it was made.
+// doubtQueue marks the queued mails of the backup as uncertain: they may have been sent since it was made.
 func (r *restore) doubtQueue() error {
 	l, err := ledger.Open(r.ledger(), ledger.Options{})
 	if err != nil {
@@ -260,8 +261,8 @@ func (r *restore) doubtQueue() error {
 	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
 }
 
-// likeFormer gives the new store the owner of the one that it replaces: an operator restores as root what the service must
-// be able to open.
+// likeFormer gives the new store the owner of the previous one: the operator may restore as root, and the service must
+// be able to open the result.
 func (r *restore) likeFormer() error {
 	if r.former == nil {
 		return nil
@@ -275,13 +276,13 @@ func (r *restore) likeFormer() error {
 	}))
 }
 
-// place is the commit. A former store gets its name aside in the same step in which the new one gets dir: the new one
-// takes the name aside first, then both are exchanged.
+// place is the commit. The previous store must get its name aside in the same step in which the new one gets dir: so
+// the new one takes the name aside first, then both are exchanged.
 func (r *restore) place() error {
 	if !r.replace {
-		err := os.Rename(r.built(), r.dir) // onto nothing, or an empty folder
+		err := os.Rename(r.built(), r.dir) // no dir, or an empty folder
 		if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
-			return ErrInTheWay // somebody was faster
+			return ErrInTheWay // another process was faster
 		}
 		return r.mountPoint(err)
 	}
@@ -291,15 +292,15 @@ func (r *restore) place() error {
 	}
 	err := pebblefs.Exchange(aside, r.dir)
 	if err != nil {
-		_ = os.Rename(aside, r.built()) // so that it goes with the staging
+		_ = os.Rename(aside, r.built()) // to be removed with the staging folder
 		return r.mountPoint(err)
 	}
 	r.aside = aside
-	_, _, _ = pebblefs.MakePrivate(aside, []string{ledger.Folder}) // it was private before, or a start says that it cannot be
+	_, _, _ = pebblefs.MakePrivate(aside, []string{ledger.Folder}) // it was private before, or the next start reports an error
 	return nil
 }
 
-// mountPoint explains the refusal that a container's volume meets.
+// mountPoint explains the error for the mount point of a container's volume.
 func (r *restore) mountPoint(err error) error {
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
 		return fmt.Errorf("it is a mount point, which cannot be replaced (%w): restore into a folder in it, and start the service with that as --data", pebblefs.RootCause(err))

@@ -21,8 +21,8 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// TestRestoreDamaged cuts an archive at every length and flips a bit of every byte: it is refused and nothing is there
-// afterwards, unless what was hit says nothing (the time in gzip's header), and then all is as it was.
+// TestRestoreDamaged truncates an archive at every length and flips a bit of every byte: the restore is refused and
+// leaves nothing, unless the bit has no meaning (the time in gzip's header), and then the restore is complete.
 func TestRestoreDamaged(t *testing.T) {
 	packed := smallBackup(t)
 	whole, err := archive.Check(bytes.NewReader(packed))
@@ -63,7 +63,7 @@ func TestRestoreDamaged(t *testing.T) {
 	}
 }
 
-// unzipped is what gzip makes of b, as far as it gets.
+// unzipped returns the uncompressed bytes of b, as far as possible.
 func unzipped(b []byte) []byte {
 	zip, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
@@ -79,7 +79,7 @@ type entry struct {
 	content string
 }
 
-// unpack takes an archive apart.
+// unpack splits an archive into its parts.
 func unpack(t *testing.T, packed []byte) (m map[string]any, entries []entry) {
 	t.Helper()
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
@@ -262,7 +262,7 @@ func TestRestoreInTheWay(t *testing.T) {
 	must(os.Chmod(dir, 0o750))
 	former := tree(t, dir)
 
-	// What a crash left goes; what another process is at work in stays.
+	// The leftovers of a crash are removed; the folder of a running process stays.
 	stale := filepath.Join(top, "data.restore-1.tmp")
 	must(os.MkdirAll(filepath.Join(stale, "store"), 0o755))
 	if done, err := restore(dir, packed, archive.RestoreOptions{Check: true}); err != nil || done.Aside != "" || !maps.Equal(former, tree(t, dir)) {

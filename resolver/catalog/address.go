@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxAddressLen is the longest mail address, in octets of its canonical form (RFC 5321 4.5.3.1.3, without the brackets).
+// MaxAddressLen is the longest mail address, in octets of its canonical form (RFC 5321 4.5.3.1.3, without the
+// brackets).
 const MaxAddressLen = 254
 
 const (
@@ -16,9 +17,9 @@ const (
 	oneAddress  = "one bare address such as hello@acme.example"
 )
 
-// ParseAddress returns the canonical form of one bare mail address (RFC 5321 Mailbox with a dot-string before the @): all
-// ASCII, the part before the @ as it is, the domain as ParseHost has it. Nothing in it has a meaning to SMTP or in a header.
-// An error completes the sentence "the address …" and does not quote the address.
+// ParseAddress returns the canonical form of one bare mail address (RFC 5321 Mailbox with a dot-string before the @):
+// all ASCII, the part before the @ unchanged, the domain in the form of ParseHost. It contains nothing special to SMTP
+// or to a header. An error completes the sentence "the address …" and does not quote the address.
 func ParseAddress(s string) (string, error) {
 	if err := checkAddressText(s); err != nil {
 		return "", err
@@ -47,7 +48,7 @@ func ParseAddress(s string) (string, error) {
 	return s[:at+1] + host, nil
 }
 
-// CheckAddress says what is wrong with one bare mail address, see ParseAddress, or "".
+// CheckAddress returns what is wrong with one bare mail address, see ParseAddress, or "".
 func CheckAddress(s string) string {
 	if _, err := ParseAddress(s); err != nil {
 		return err.Error()
@@ -55,12 +56,12 @@ func CheckAddress(s string) string {
 	return ""
 }
 
-// checkAddressText finds what makes s something else than one address, so that the message can name it.
+// checkAddressText finds the reason why s is not one address, for the message.
 func checkAddressText(s string) error {
 	switch {
 	case s == "":
 		return errors.New("must not be empty")
-	case len(s) > 4*MaxAddressLen: // more than any domain shrinks by as A-labels; the exact check comes later
+	case len(s) > 4*MaxAddressLen: // A-labels never shrink a domain by more; the exact check comes later
 		return fmt.Errorf("has %d bytes, %d are allowed", len(s), MaxAddressLen)
 	case !utf8.ValidString(s):
 		return errors.New("is not valid UTF-8")
@@ -91,7 +92,7 @@ func checkLocal(local string) error {
 		return errors.New("has a dot before the @ that does not stand between two other characters")
 	}
 	if _, after, opened := strings.Cut(local, "=?"); opened && strings.Contains(after, "?=") {
-		// Legal, but readers have taken it for an encoded word (RFC 2047) and found another address in it.
+		// Legal, but some readers decode it as an encoded word (RFC 2047) and find another address in it.
 		return errors.New("has an encoded word (=?…?=) before the @, which mail readers decode")
 	}
 	for _, r := range local {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Declared is what one file declares, after decoding: values valid in themselves, not yet checked against other files.
+// Declared is the decoded content of one file: values valid in themselves, not yet checked against other files.
 type Declared struct {
 	Projects  []ProjectConfig
 	Templates []Template // default templates
@@ -14,7 +14,7 @@ type Declared struct {
 	Sealing   *Sealing
 }
 
-// Clone copies d with all that can be changed through it.
+// Clone returns a copy of d that shares no mutable memory with it.
 func (d *Declared) Clone() *Declared {
 	c := &Declared{
 		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys),
@@ -57,7 +57,7 @@ type Sealing struct {
 	Require    bool     // clear-text secrets are errors
 }
 
-// A Ref names an object that a file declares, well enough to find and to remove it.
+// A Ref identifies an object that a file declares, well enough to find and to remove it.
 type Ref struct {
 	Kind      Kind
 	Name      string // slug, canonical domain, template code or key name; empty for defaults and sealing
@@ -67,7 +67,7 @@ type Ref struct {
 	KeyID     string // a key's public id
 }
 
-// Refs lists the objects of d that have a life of their own.
+// Refs lists the objects of d that are stored separately.
 func (d *Declared) Refs() []Ref {
 	n := 0
 	d.EachRef(func(Ref) { n++ })
@@ -109,11 +109,11 @@ func eachTemplateRef(list []Template, project int64, yield func(Ref)) {
 	}
 }
 
-// A Stamp tells whether a file is still the one that was read: all but the hash is cheap to compare, the hash decides.
+// A Stamp identifies the content of a file: all fields but the hash are cheap to compare, the hash decides.
 type Stamp struct {
 	Size    int64
 	ModTime time.Time
-	Changed time.Time // when the inode was changed last (ctime), which nobody can set back; zero where that is not known
+	Changed time.Time // time of the last inode change (ctime), which cannot be set back; zero if unknown
 	Inode   uint64
 	Hash    [32]byte // SHA-256 of the content
 }
@@ -126,29 +126,29 @@ func (s Stamp) SameStat(o Stamp) bool {
 // A FileRow is the file table's entry for one accepted file.
 type FileRow struct {
 	Stamp Stamp
-	Deps  []Dep // the files that its file() calls name
-	Refs  []Ref // what it declares, where the row comes from a Sink; what a Change says of them is not looked at
-	// Warned: decoding it gave warnings, so it is parsed again at the next start for them to be shown. The Stamp of such a row
-	// that comes from a Sink has no Hash.
+	Deps  []Dep // the files named by its file() calls
+	Refs  []Ref // what it declares, if the row comes from a Sink; ignored in a Change
+	// Warned: decoding it gave warnings, so the next start parses it again to show them. The Stamp of such a row that
+	// comes from a Sink has no Hash.
 	Warned bool
 }
 
-// A Dep is a file that a config file takes text from.
+// A Dep is a file whose text a config file uses.
 type Dep struct {
 	Path  string // slash-separated, below the config folder
 	Stamp Stamp
 }
 
-// A FileChange says what becomes of one file.
+// A FileChange is the change of one file.
 type FileChange struct {
 	Path string // slash-separated, below the config folder
 	Row  *FileRow
-	// Declared replaces all that the file declared before. Nil with a Row: only the row is new, the objects stay (the
-	// file was touched). Nil without a Row: the file is gone, and so is what it declared, unless another file of the
-	// same Change declares it.
+	// Declared replaces everything that the file declared before. Nil with a Row: only the row is new, the objects stay
+	// (the file was touched). Nil without a Row: the file is gone, and so are its objects, unless another file of the same
+	// Change declares them.
 	Declared *Declared
-	Bytes    []byte // the accepted content, kept as the file's last good state; goes with Declared
+	Bytes    []byte // the accepted content, stored as the file's last good state; set with Declared
 }
 
-// A Change is what one look at the files found: one batch.
+// A Change is the differences found by one check of the files: one batch.
 type Change struct{ Files []FileChange }

@@ -31,7 +31,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// fill makes every pointer and slice point to something.
+// fill makes every pointer and slice non-nil.
 func fill(v reflect.Value, level int) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -55,7 +55,7 @@ func fill(v reflect.Value, level int) {
 	}
 }
 
-// memory yields where each pointer and slice points to.
+// memory yields the target of each pointer and slice.
 func memory(v reflect.Value, where string, yield func(at uintptr, where string)) {
 	switch v.Kind() {
 	case reflect.Pointer:

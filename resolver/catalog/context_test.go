@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestPlaceholderContexts: where a placeholder may stand in HTML, however the place is written (mailer/README.md).
+// TestPlaceholderContexts: where a placeholder may be in HTML, however that place is written (mailer/README.md).
 func TestPlaceholderContexts(t *testing.T) {
 	const fine, link, refused = "fine", "link", "refused"
 	f := func(want, text string) {
@@ -36,7 +36,7 @@ func TestPlaceholderContexts(t *testing.T) {
 		f(refused, `<iframe `+attr+`="{{a}}"></iframe>`)
 		f(refused, `<iframe `+attr+` = '1, {{a}}'>`)
 		f(refused, `<img/`+attr+"\n=\t\"x{{ a }}\">")
-		f(refused, `<img alt="a"`+attr+`="{{a}}">`) // no blank between
+		f(refused, `<img alt="a"`+attr+`="{{a}}">`) // no space between
 		f(refused, `<a `+attr+`="&quot;{{a}}">`)
 	}
 	f(fine, `<p data-style="{{a}}" mystyle="{{a}}">`)
@@ -61,7 +61,7 @@ func TestPlaceholderContexts(t *testing.T) {
 		f(refused, `<img `+attr+`="data:image/png;{{a}}">`)
 		f(refused, `<img `+attr+`="data:image/svg+xml,{{a}}">`)
 		f(refused, `<a `+attr+`={{a}}>x</a>`)
-		// What is a script or a document in the place of an address.
+		// A script or a document instead of an address.
 		for _, scheme := range []string{"javascript:", "JavaScript:", " javascript:", "\tjava\nscript:", "java&#10;script&colon;", "&#x6A;avascript:",
 			"\x01javascript:", "&#1;javascript:", "vbscript:", "data:text/html,", "DATA:"} {
 			f(refused, `<a `+attr+`="`+scheme+`{{a}}">x</a>`)
@@ -91,7 +91,7 @@ func TestPlaceholderContexts(t *testing.T) {
 	f(refused, `<svg><a><animate attributeName="href" values="{{a}}"/></a></svg>`)
 	f(refused, `<svg><set attributename=href to="{{a}}"/></svg>`)
 	f(refused, `<svg><animate attributeName="href" from='{{a}}' by="{{b}}"/></svg>`)
-	// Within <svg> what these hold is HTML.
+	// Within <svg> the content of these is HTML.
 	for _, element := range []string{"title", "textarea", "xmp", "iframe", "noembed", "noframes"} {
 		f(fine, `<`+element+`>{{a}}</`+element+`>`)
 		f(refused, `<svg><`+element+`><a href="{{a}}">x</a></`+element+`></svg>`)

@@ -17,7 +17,7 @@ type Domain struct {
 	UpdatedAt time.Time
 }
 
-// Fields lists what a file may say. The name is the block's label.
+// Fields lists the attributes of the block. The name is its label.
 func (d *Domain) Fields() []Field {
 	return []Field{
 		{Name: "primary", Value: &d.Primary},

@@ -1,6 +1,6 @@
 package catalog
 
-// A Code names a failure for callers (api/README.md, Errors). Only api knows which HTTP status it has.
+// A Code names a failure for clients (api/README.md, Errors). Only api knows its HTTP status.
 type Code string
 
 // The codes that both services have.
@@ -25,7 +25,7 @@ const (
 	CodeRateLimited       Code = "RATE_LIMITED"
 )
 
-// The codes of the mail service alone. What an SMTP server does has codes of its own, which begin with SMTP_
+// The codes of the mail service only. Failures of an SMTP server have codes of their own, which begin with SMTP_
 // (mailer/README.md, Failures).
 const (
 	CodeMailDisabled        Code = "MAIL_DISABLED"
@@ -34,7 +34,7 @@ const (
 	CodeIdempotencyMismatch Code = "IDEMPOTENCY_MISMATCH"
 )
 
-// An Error is a failure that a caller is meant to see. Its text carries no secret and no path outside the config folder.
+// An Error is a failure to show to a client. Its text contains no secret and no path outside the config folder.
 type Error struct {
 	Code     Code
 	Message  string

@@ -31,17 +31,17 @@ func (f Field) Same(g Field) bool {
 // SameFields reports whether two nouns of one kind have the same values.
 func SameFields(a, b []Field) bool { return slices.EqualFunc(a, b, Field.Same) }
 
-// A FieldSet tells which of a noun's Fields (by index) were written down; the others come from the defaults block, then
+// A FieldSet is the set of a noun's Fields (by index) that a file sets; the others come from the defaults block, then
 // from the built-in default.
 type FieldSet uint32
 
-// Has reports whether field i was written down.
+// Has reports whether field i is set.
 func (s FieldSet) Has(i int) bool { return s&(1<<i) != 0 }
 
 // With returns s with field i in it.
 func (s FieldSet) With(i int) FieldSet { return s | 1<<i }
 
-// copyMissing fills the fields of dst that are not in said from src, where src says them.
+// copyMissing copies the fields that are in srcSaid and not in said from src to dst.
 func copyMissing(dst []Field, said FieldSet, src []Field, srcSaid FieldSet) {
 	for i := range dst {
 		if said.Has(i) || !srcSaid.Has(i) {

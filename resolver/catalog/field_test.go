@@ -2,7 +2,7 @@ package catalog
 
 import "testing"
 
-// TestSameFields compares values, whatever type they have, and nothing else.
+// TestSameFields compares values of every type.
 func TestSameFields(t *testing.T) {
 	text := func(s string) *string { return &s }
 	type noun struct {

@@ -15,7 +15,7 @@ const MaxHostLen = 253
 
 const maxLabelLen = 63
 
-// What can be wrong with a host name. The texts complete the sentence "the domain …".
+// The possible errors of a host name. The texts complete the sentence "the domain …".
 var (
 	errHostEmpty    = errors.New("must not be empty")
 	errHostLong     = errors.New("is longer than 253 octets")
@@ -33,14 +33,14 @@ var (
 	errHostIDNA     = errors.New("is no valid internationalised name (IDNA, UTS 46)")
 )
 
-// lookup is UTS 46 as browsers apply it to what a user types: mapped, not transitional, with the bidi and joiner rules.
+// lookup is UTS 46 as browsers apply it to user input: mapped, not transitional, with the bidi and joiner rules.
 var lookup = idna.Lookup
 
-// AppendHost appends the canonical form of a host as a client sends it to dst: lower case, a port and one trailing dot
-// dropped, checked. It does not allocate when dst has room for MaxHostLen bytes and returns a slice of dst's array.
+// AppendHost appends the canonical form of a host as a client sends it to dst: lower case, without port and trailing
+// dot, checked. It does not allocate if dst has room for MaxHostLen bytes, and returns a slice of dst's array.
 //
 // idn reports that the name has labels beyond plain ASCII or with the prefix "xn--"; they are appended as they came
-// (lower-cased where ASCII), and FinishIDN must turn the result into the canonical name.
+// (lower-cased if ASCII), and FinishIDN must turn the result into the canonical name.
 func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
 	whole := raw
 	if raw, err = dropPort(raw); err != nil {
@@ -81,7 +81,7 @@ func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
 	return host, idn, err
 }
 
-// hintHost adds to err the host that stands in raw, where that is a URL or a host with a path.
+// hintHost adds the host in raw to err, if raw is a URL or a host with a path.
 func hintHost(raw []byte, err error) error {
 	rest := raw
 	if _, after, ok := bytes.Cut(raw, []byte("://")); ok {
@@ -117,12 +117,12 @@ func FinishIDN(host []byte) (string, error) {
 		if encoded && !plain {
 			return "", errHostIDNA
 		}
-		// Label by label: the profile forbids the underscores that other labels of the name may have.
+		// Label by label: the profile forbids underscores, which other labels of the name may have.
 		ascii, err := lookup.ToASCII(label)
 		if err != nil || ascii == "" {
 			return "", errHostIDNA
 		}
-		// A label that decodes to another than it encodes to would give one name two spellings.
+		// A label that does not decode to what it encodes would give one name two spellings.
 		u, err := lookup.ToUnicode(ascii)
 		if err != nil {
 			return "", errHostIDNA
@@ -144,7 +144,7 @@ func FinishIDN(host []byte) (string, error) {
 	return name, nil
 }
 
-// CheckHost says what is wrong with a host as a client sends it, nil where it can be resolved.
+// CheckHost returns what is wrong with a host as a client sends it; nil if it can be resolved.
 func CheckHost(raw []byte) error {
 	host, idn, err := AppendHost(nil, raw)
 	if err == nil && idn {
@@ -153,10 +153,10 @@ func CheckHost(raw []byte) error {
 	return err
 }
 
-// ideographicDots maps the full stops that UTS 46 takes for a dot.
+// ideographicDots maps the full stops that UTS 46 treats as a dot.
 var ideographicDots = strings.NewReplacer("\u3002", ".", "\uff0e", ".", "\uff61", ".")
 
-// ParseHost returns the canonical form of a name that stands in a file or a request body: no port, no wildcard.
+// ParseHost returns the canonical form of a name in a file or a request body: no port, no wildcard.
 func ParseHost(s string) (string, error) {
 	if strings.IndexByte(s, ':') >= 0 {
 		err := errHostIP
@@ -203,7 +203,7 @@ func NextWildcard(host []byte) (suffix []byte, ok bool) {
 	return host[dot+1:], true
 }
 
-// dropPort cuts ":<digits>" off. More than one colon means an IPv6 address, which the caller refuses.
+// dropPort removes ":<digits>". More than one colon means an IPv6 address, which the caller refuses.
 func dropPort(raw []byte) ([]byte, error) {
 	colon := bytes.IndexByte(raw, ':')
 	if colon < 0 {
@@ -295,7 +295,7 @@ const (
 	charColon
 )
 
-// class sorts the bytes of a host name.
+// class classifies the bytes of a host name.
 var class = func() (t [256]uint8) {
 	for c := range 256 {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// BenchmarkAppendHost is what each resolve does first: a host as a client sends it becomes canonical.
+// BenchmarkAppendHost measures the first step of each resolve: making a client's host canonical.
 func BenchmarkAppendHost(b *testing.B) {
 	for _, kind := range []struct{ name, host string }{
 		{"clean", "shop.brisk-otter-012345.example"},
@@ -39,7 +39,7 @@ func BenchmarkAppendHost(b *testing.B) {
 	})
 }
 
-// BenchmarkNextWildcard is the walk of a miss over the suffixes of a deep name.
+// BenchmarkNextWildcard measures the walk of a miss over the suffixes of a deep name.
 func BenchmarkNextWildcard(b *testing.B) {
 	host := []byte("a.b.c.d.brisk-otter-012345.example")
 	b.ReportAllocs()

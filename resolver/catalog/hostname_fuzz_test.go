@@ -9,8 +9,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// FuzzHostname: no input panics, what comes out is canonical and stays what it is, and the form that resolve looks up
-// is the form that a record is stored under.
+// FuzzHostname: no input panics, the output is canonical and a fixed point, and the form that resolve looks up is the
+// form that a record is stored under.
 func FuzzHostname(f *testing.F) {
 	for _, s := range []string{
 		"acme.example", "Shop.Acme.Example.:8443", "*.acme.example", "bücher.example", "xn--bcher-kva.example",
@@ -43,7 +43,7 @@ func FuzzHostname(f *testing.F) {
 	})
 }
 
-// checkCanonical: short enough, of the allowed bytes, and the same when it goes through both doors again.
+// checkCanonical checks that a name is short enough, has only allowed bytes, and passes both parsers unchanged.
 func checkCanonical(t *testing.T, name string, err error) {
 	t.Helper()
 	if err != nil {

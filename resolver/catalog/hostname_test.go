@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// asked is what resolve does with the name that a client sends.
+// asked is what resolve does with a client's name.
 func asked(raw []byte) (string, error) {
 	var buf [catalog.MaxHostLen]byte
 	host, idn, err := catalog.AppendHost(buf[:0], raw)
@@ -20,7 +20,7 @@ func asked(raw []byte) (string, error) {
 	return string(host), nil
 }
 
-// checkName compares a result with the wanted name or, where want begins with "!", with a part of the wanted error.
+// checkName compares a result with the wanted name or, if want begins with "!", with a part of the wanted error.
 func checkName(t *testing.T, call, in, got string, err error, want string) {
 	t.Helper()
 	if text, bad := strings.CutPrefix(want, "!"); bad {
@@ -50,13 +50,13 @@ const (
 
 func label(n int) string { return strings.Repeat("a", n) }
 
-// octets is a name of n octets, n > 192.
+// octets returns a name of n octets, n > 192.
 func octets(n int) string {
 	l := label(63) + "."
 	return l + l + l + label(n-192)
 }
 
-// TestHostname holds the names that files and clients write alike: both must reach the same canonical form.
+// TestHostname tests names in files and requests: both must reach the same canonical form.
 func TestHostname(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
@@ -81,7 +81,7 @@ func TestHostname(t *testing.T) {
 	f("a_b._tcp.example", "a_b._tcp.example")
 	f("_", "_")
 	f("1.2.3.com", "1.2.3.com")
-	// Empty and cut.
+	// Empty and truncated.
 	f("", noEmpty)
 	f(".", noEmpty)
 	f("..", noLabel)
@@ -107,7 +107,7 @@ func TestHostname(t *testing.T) {
 	f("a.b-", noDash)
 	f("-", noDash)
 	f("a.-.b", noDash)
-	// Addresses, also in the odd forms that URL parsers take for IPv4.
+	// Addresses, also in the odd forms that URL parsers read as IPv4.
 	f("127.0.0.1", noIP)
 	f("127.0.0.1.", noIP)
 	f("127.1", noIP)
@@ -128,7 +128,7 @@ func TestHostname(t *testing.T) {
 	f("[::1]", noIP)
 	f("[::1]:8080", noIP)
 	f("[::]", noIP)
-	// Bytes that no name has.
+	// Bytes that no name contains.
 	f("a b", noChar)
 	f(" acme.example", noChar)
 	f("acme.example ", noChar)
@@ -177,8 +177,8 @@ func TestHostnameIDN(t *testing.T) {
 	f("日本.example", "xn--wgv71a.example")
 	f("☃.net", "xn--n3h.net")
 	f("💩.la", "xn--ls8h.la")
-	f("क्\u200dष.example", "xn--11b2ezcw70k.example") // a joiner where it may stand
-	f("a\u200db.example", noIDNA)                     // and where it may not
+	f("क्\u200dष.example", "xn--11b2ezcw70k.example") // a joiner in an allowed place
+	f("a\u200db.example", noIDNA)                     // and in a forbidden one
 	// What UTS 46 maps to ASCII.
 	f("ＡＣＭＥ.example", "acme.example")
 	f("acme．example", "acme.example")
@@ -208,7 +208,7 @@ func TestHostnameIDN(t *testing.T) {
 	f("1א.example", noIDNA)
 	f("م1.example", "xn--1-ooc.example")
 	f("٠.example", noIDNA)
-	// A-labels that decode to nothing, to something else or not at all.
+	// A-labels that decode to nothing, to another label or not at all.
 	f("xn--.example", noDash)
 	f("xn--a.example", noIDNA)
 	f("xn--0.example", noIDNA)
@@ -236,7 +236,7 @@ func TestHostnameIDN(t *testing.T) {
 	f("ü-.example", noIDNA)
 }
 
-// TestHostPort holds what only a client may send.
+// TestHostPort tests forms that only a client may send.
 func TestHostPort(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
@@ -359,7 +359,7 @@ func TestAppendHostAllocations(t *testing.T) {
 	f("Shop.ACME.Example.:8443")
 	f("xn--bcher-kva.example")
 	f(octets(253) + ".")
-	// What a flood would send costs nothing either.
+	// Names that a flood would send cost nothing either.
 	f("")
 	f("a..b")
 	f("127.0.0.1")

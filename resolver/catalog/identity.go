@@ -9,7 +9,7 @@ import (
 	"errors"
 )
 
-// Kind names a sort of object. It takes part in identity, so its values never change.
+// Kind names a kind of object. It takes part in identity, so its values never change.
 type Kind string
 
 // The kinds of objects that files declare.
@@ -25,7 +25,7 @@ const (
 	KindSealing         Kind = "sealing"
 )
 
-// KnownKind returns the constant that k is equal to, k itself if there is none: one string for all.
+// KnownKind returns the constant equal to k, or k if there is none, so that all equal kinds share one string.
 func KnownKind(k Kind) Kind {
 	for _, known := range [...]Kind{
 		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindDefaults, KindSealing,
@@ -40,10 +40,10 @@ func KnownKind(k Kind) Kind {
 // A UUID is an RFC 9562 identifier. The zero value means none.
 type UUID [16]byte
 
-// namespace is fingerpost's own for UUIDv5. Changing it would give every derived object a new identity.
+// namespace is fingerpost's own for UUIDv5. Changing it would change the identity of every derived object.
 var namespace = UUID{0x6e, 0x1c, 0x1f, 0x6a, 0x3b, 0x0e, 0x4c, 0x57, 0x9d, 0x1b, 0x2f, 0x74, 0xa8, 0x15, 0xc3, 0x90}
 
-// defaultTemplates stands where a project's uuid would, for templates outside a project.
+// defaultTemplates replaces a project's uuid for templates outside a project.
 const defaultTemplates = "defaults"
 
 var errUUID = errors.New(`a uuid is 32 hexadecimal digits in groups of 8-4-4-4-12`)
@@ -81,7 +81,7 @@ func (u UUID) Append(dst []byte) []byte {
 	return dst
 }
 
-// MarshalText makes a UUID a JSON string.
+// MarshalText encodes a UUID as text, a string in JSON.
 func (u UUID) MarshalText() ([]byte, error) { return u.Append(nil), nil }
 
 // UnmarshalText reads what MarshalText wrote.
@@ -96,7 +96,7 @@ func (u UUID) versioned(v byte) UUID {
 	return u
 }
 
-// deriveUUID is UUIDv5 (RFC 9562, 5.5) of the kind and the natural key, joined by a colon.
+// deriveUUID returns the UUIDv5 (RFC 9562, 5.5) of the kind and the natural key, joined by a colon.
 func deriveUUID(kind Kind, key string) UUID {
 	h := sha1.New()
 	h.Write(namespace[:])
@@ -108,7 +108,7 @@ func deriveUUID(kind Kind, key string) UUID {
 	return u.versioned(5)
 }
 
-// DeriveProjectUUID is the identity of a project that names none: its slug's.
+// DeriveProjectUUID returns the identity of a project without a declared one: it follows from the slug.
 func DeriveProjectUUID(slug string) UUID { return deriveUUID(KindProject, slug) }
 
 // DeriveDomainUUID takes the owning project's uuid and the canonical name.
@@ -116,7 +116,7 @@ func DeriveDomainUUID(project UUID, name string) UUID {
 	return deriveUUID(KindDomain, project.String()+":"+name)
 }
 
-// DeriveTemplateUUID takes the owning project's uuid, the zero UUID for a default template, and the code.
+// DeriveTemplateUUID takes the owning project's uuid (the zero UUID for a default template) and the code.
 func DeriveTemplateUUID(project UUID, code string) UUID {
 	owner := defaultTemplates
 	if project != (UUID{}) {
@@ -125,13 +125,13 @@ func DeriveTemplateUUID(project UUID, code string) UUID {
 	return deriveUUID(KindTemplate, owner+":"+code)
 }
 
-// DeriveUUID is for what a project has one of: its settings and its SMTP config.
+// DeriveUUID returns the identity of objects that a project has one of: its settings and its SMTP config.
 func DeriveUUID(kind Kind, project UUID) UUID { return deriveUUID(kind, project.String()) }
 
-// MaxDeclaredID bounds an id that a file gives; derived ids lie above it, from 2^47 to 2^48-1.
+// MaxDeclaredID bounds an id given in a file; derived ids are higher, from 2^47 to 2^48-1.
 const MaxDeclaredID = 1<<31 - 1
 
-// DeriveID is 2^47 plus the first 47 bits of SHA-256 of "<kind>:<uuid>" (configsrc/README.md, Identity).
+// DeriveID returns 2^47 plus the first 47 bits of SHA-256 of "<kind>:<uuid>" (configsrc/README.md, Identity).
 func DeriveID(kind Kind, u UUID) int64 {
 	sum := sha256.Sum256([]byte(string(kind) + ":" + u.String()))
 	return 1<<47 + int64(binary.BigEndian.Uint64(sum[:8])>>17)

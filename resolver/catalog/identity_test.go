@@ -8,8 +8,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestGoldenIdentity holds identities that an independent program (Python's uuid.uuid5 and hashlib) worked out. They
-// stand in people's databases: a change here renames everything that anyone ever declared.
+// TestGoldenIdentity compares with identities computed by an independent program (Python's uuid.uuid5 and hashlib).
+// Users store them in databases: a change here renames every object ever declared.
 func TestGoldenIdentity(t *testing.T) {
 	acme := catalog.DeriveProjectUUID("acme")
 	f := func(kind catalog.Kind, u catalog.UUID, uuid string, id int64) {
@@ -34,7 +34,7 @@ func TestGoldenIdentity(t *testing.T) {
 	f(catalog.KindTemplate, catalog.DeriveTemplateUUID(catalog.UUID{}, "WELCOME"), "7ed787e1-2007-5e9f-8a59-60b36ee5dcb7", 255067372176249)
 }
 
-// TestKinds holds the words that take part in identity.
+// TestKinds checks the words that take part in identity.
 func TestKinds(t *testing.T) {
 	want := "project domain service_settings auth_settings smtp_config template key defaults sealing"
 	var got []string
@@ -49,7 +49,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Derived ids stand apart from declared ones, and are safe as JSON numbers.
+// Derived ids are distinct from declared ones, and are safe as JSON numbers.
 func TestDeriveIDRange(t *testing.T) {
 	seen := map[int64]bool{}
 	var low, high int64 = 1 << 62, 0
@@ -65,7 +65,7 @@ func TestDeriveIDRange(t *testing.T) {
 	if len(seen) != n {
 		t.Errorf("%d different ids of %d", len(seen), n)
 	}
-	// The whole range is used: the odds against this are 2^-40 a side.
+	// The whole range is used: the odds against this are 2^-40 on each side.
 	if low > 1<<47+1<<40 || high < 1<<48-1<<40 {
 		t.Errorf("ids from %#x to %#x do not fill the range", low, high)
 	}

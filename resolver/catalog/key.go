@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Permission is what a key may do (api/README.md, Keys), as a set of bits.
+// Permission is the set of operations a key may perform (api/README.md, Keys), as bits.
 type Permission uint8
 
-// The permissions, in the order in which they are printed.
+// The permissions, in print order.
 const (
 	MayResolve Permission = 1 << iota
 	MayRead
@@ -67,7 +67,7 @@ type Key struct {
 type UnknownSlug struct{ Key, Slug string }
 
 // Key text: fpk_<id>_<secret><check>. The id is 6 to 16 of a-z0-9; the secret is 32 base62 characters (190 random
-// bits); the check is the CRC-32 of all before it in 6 base62 characters.
+// bits); the check is the CRC-32 of everything before it in 6 base62 characters.
 const (
 	KeyPrefix    = "fpk_"
 	keySecretLen = 32
@@ -77,12 +77,12 @@ const (
 	newKeyIDLen  = 8
 )
 
-// KeyPattern is what secret scanners look for; KeyTextID tells a real key from text that only looks like one.
+// KeyPattern is the pattern for secret scanners; KeyTextID distinguishes a real key from text that only looks like one.
 var KeyPattern = regexp.MustCompile(`fpk_[a-z0-9]{6,16}_[0-9A-Za-z]{38}`)
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewKeyText makes a fresh key's text and its public id.
+// NewKeyText returns the text and the public id of a new key.
 func NewKeyText() (text, id string) {
 	id = randomText(base62[:10]+base62[36:], newKeyIDLen)
 	body := KeyPrefix + id + "_" + randomText(base62, keySecretLen)
@@ -114,8 +114,8 @@ func keyCheck(body, dst []byte) []byte {
 	return append(dst, digits[:]...)
 }
 
-// KeyTextID checks the form and checksum of a key's text and returns its public id, which points into text. It does
-// not allocate.
+// KeyTextID checks the form and checksum of a key's text and returns its public id, a slice of text. It does not
+// allocate.
 func KeyTextID(text []byte) (id []byte, ok bool) {
 	if len(text) < len(KeyPrefix)+minKeyIDLen+1+keySecretLen+keyCheckLen || string(text[:len(KeyPrefix)]) != KeyPrefix {
 		return nil, false
@@ -143,9 +143,9 @@ func KeyTextID(text []byte) (id []byte, ok bool) {
 	return id, true
 }
 
-// FindKeyText returns the position of the first full key (pattern and checksum match) in b, or -1. Text that only
-// looks like a key may reach into a real one, so every place where a key could begin is tried, not only those that
-// the pattern's matches, which never overlap, leave over.
+// FindKeyText returns the position of the first full key (pattern and checksum match) in b, or -1. Text that only looks
+// like a key may overlap a real one, so it tries every possible start, not only the pattern's matches, which never
+// overlap.
 func FindKeyText(b []byte) (start, end int) {
 	for from := 0; ; {
 		i := bytes.Index(b[from:], []byte(KeyPrefix))
@@ -168,7 +168,7 @@ func FindKeyText(b []byte) (start, end int) {
 	}
 }
 
-// HashKeyText is what stands in files: "sha256:" and 64 hexadecimal digits.
+// HashKeyText returns the form of a key in files: "sha256:" and 64 hexadecimal digits.
 func HashKeyText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -14,14 +14,14 @@ import (
 
 const alphabet62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// goldenKey is a key made once: should the form ever change, keys that people hold would stop working.
+// goldenKey is a key made once: if the form changed, existing keys would stop working.
 const goldenKey = "fpk_7kq2m9xa_0123456789ABCDEFGHIJKLMNOPQRSTUV" +
 	"217UNx"
 
 // goldenHash is the SHA-256 of goldenKey.
 const goldenHash = "47fe459eac988698e6ecb636364996a57377aadb61a2eef3816ccf051fd30a95"
 
-// checked appends the checksum that a body should have, worked out on its own.
+// checked appends the checksum of a body, computed independently.
 func checked(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))
 	digits := make([]byte, 6)
@@ -45,7 +45,7 @@ func TestKeyTextID(t *testing.T) {
 	f(goldenKey, "7kq2m9xa")
 	f(checked("fpk_abc123_"+secret32('Z')), "abc123")
 	f(checked("fpk_abcdefghij012345_"+secret32('z')), "abcdefghij012345")
-	// Cut, extended, changed.
+	// Truncated, extended, changed.
 	f("", "")
 	f("fpk_", "")
 	f(goldenKey[:len(goldenKey)-1], "")
@@ -56,7 +56,7 @@ func TestKeyTextID(t *testing.T) {
 	f("FPK"+goldenKey[3:], "")
 	f(strings.ToUpper(goldenKey), "")
 	f(strings.ToLower(goldenKey), "")
-	// A good checksum does not save a bad form.
+	// A valid checksum does not save an invalid form.
 	f(checked("fpk_abc12_"+secret32('Z')), "")
 	f(checked("fpk_abcdefghij0123456_"+secret32('Z')), "")
 	f(checked("fpk_Abc123_"+secret32('Z')), "")
@@ -73,7 +73,7 @@ func TestKeyTextID(t *testing.T) {
 	f(strings.Repeat("fpk_", 10000), "")
 }
 
-// Any single wrong character, and any two neighbours in the wrong order, are seen without asking for the key's hash.
+// Any single wrong character, and any two swapped neighbours, are detected without comparing the key's hash.
 func TestKeyTextTypo(t *testing.T) {
 	for i := range len(goldenKey) {
 		for _, c := range []byte(alphabet62 + "_-") {
@@ -124,7 +124,7 @@ func TestNewKeyText(t *testing.T) {
 	if len(texts) != n || len(ids) != n {
 		t.Errorf("%d texts and %d ids of %d are different", len(texts), len(ids), n)
 	}
-	// Every letter comes about as often as any other: a modulo bias or a cut alphabet would show.
+	// Every letter occurs about equally often: a modulo bias or a truncated alphabet would show.
 	f := func(what string, counts [256]int, alphabet string, drawn int) {
 		t.Helper()
 		want := drawn / len(alphabet)
@@ -166,7 +166,7 @@ func TestFindKeyText(t *testing.T) {
 	f("x"+goldenKey+"yz", goldenKey)
 	f(typo, "")
 	f(wrong, "")
-	f(typo+" "+other, other) // one that only looks like a key does not hide a real one
+	f(typo+" "+other, other) // text that only looks like a key does not hide a real one
 	f("fpk_abc"+goldenKey, goldenKey)
 	f(goldenKey[:20]+"\n"+goldenKey[20:], "")
 	f("\xff\x00"+goldenKey+"\x00", goldenKey)
@@ -246,7 +246,7 @@ func TestKeyValidate(t *testing.T) {
 	f(func(k *catalog.Key) { *k = catalog.Key{} }, "name", "id", "allow")
 }
 
-// paths lists the fields that problems are on.
+// paths lists the paths of problems.
 func paths(ps catalog.Problems) []string {
 	var out []string
 	for _, p := range ps {
@@ -257,7 +257,8 @@ func paths(ps catalog.Problems) []string {
 
 var keyForm = regexp.MustCompile(`^fpk_[a-z0-9]{6,16}_[0-9A-Za-z]{38}$`)
 
-// FuzzKeyText: no input panics; exactly what has the form and the checksum is taken; the search agrees with the check.
+// FuzzKeyText: no input panics; exactly the texts with the form and the checksum are accepted; the search agrees with
+// the check.
 func FuzzKeyText(f *testing.F) {
 	f.Add([]byte(goldenKey))
 	f.Add([]byte(goldenKey[:30]))
@@ -284,7 +285,7 @@ func FuzzKeyText(f *testing.F) {
 				t.Errorf("FindKeyText(%q) found %q, which is no key", text, text[start:end])
 			}
 		} else if len(text) > 4<<10 {
-			return // trying every place takes its time
+			return // trying every place is slow
 		} else if i := firstKey(text); i >= 0 {
 			t.Errorf("FindKeyText(%q) overlooks the key at %d", text, i)
 		}

@@ -2,28 +2,28 @@ package catalog
 
 import "time"
 
-// A MailStatus is how far a mail has come (mailer/README.md).
+// A MailStatus is the status of a mail (mailer/README.md).
 type MailStatus string
 
-// The states of a mail. The last three are ends.
+// The statuses of a mail. The last three are final.
 const (
 	MailPending  MailStatus = "PENDING"  // stored, no attempt yet
 	MailSending  MailStatus = "SENDING"  // an attempt is under way, or was when the process ended
-	MailRetrying MailStatus = "RETRYING" // the last attempt failed for now
-	MailSent     MailStatus = "SENT"     // the server has taken it
-	MailFailed   MailStatus = "FAILED"   // refused for good
-	MailExpired  MailStatus = "EXPIRED"  // not taken within its template's max_age
+	MailRetrying MailStatus = "RETRYING" // the last attempt failed temporarily
+	MailSent     MailStatus = "SENT"     // accepted by the server
+	MailFailed   MailStatus = "FAILED"   // refused permanently
+	MailExpired  MailStatus = "EXPIRED"  // not accepted within its template's max_age
 )
 
-// Ended reports whether nothing will change any more.
+// Ended reports whether the status is final.
 func (s MailStatus) Ended() bool { return s == MailSent || s == MailFailed || s == MailExpired }
 
-// ProviderSMTP is MailLog.ProviderType of all mail: no other way is there yet.
+// ProviderSMTP is MailLog.ProviderType of all mail; there is no other provider yet.
 const ProviderSMTP = "SMTP"
 
-// A MailLog is the log entry of one mail. It has no body and no value of a variable but for what the subject shows.
+// A MailLog is the log entry of one mail. It contains no body, and no variable values except in the subject.
 type MailLog struct {
-	ID            int64 // see Ledger.NewMailID: rises with time
+	ID            int64 // increases with time, see Ledger.NewMailID
 	ProjectID     int64
 	ProviderType  string
 	ToEmail       string
@@ -42,7 +42,7 @@ type MailLog struct {
 	NextAttemptAt time.Time // zero unless PENDING or RETRYING; RETRYING without it is SENDING that outlived its request
 }
 
-// A QueuedMail is what it takes to send a mail, kept until the mail's end.
+// A QueuedMail is the data needed to send a mail, stored until its status is final.
 type QueuedMail struct {
 	LogID     int64
 	ProjectID int64
@@ -51,17 +51,17 @@ type QueuedMail struct {
 	Message   []byte // the exact bytes, CRLF lines, not dot-stuffed
 }
 
-// An Idempotency is what is kept of a send that carried an Idempotency-Key, for 24 hours (mailer/README.md).
+// An Idempotency is the record of a send with an Idempotency-Key, kept for 24 hours (mailer/README.md).
 type Idempotency struct {
 	ProjectID int64
 	Key       string
-	Request   [32]byte // SHA-256 of what was asked, to tell another body
+	Request   [32]byte // SHA-256 of the request, to detect another body
 	LogID     int64
 	ExpiresAt time.Time
-	Answer    []byte // the first answer, as its writer encoded it; nil while that runs, or was cut off
+	Answer    []byte // the first answer as encoded; nil while the send runs, or was interrupted
 }
 
-// A MailQuery says which log entries of a project are wanted (api/README.md, Lists). Zero values do not filter.
+// A MailQuery selects log entries of a project (api/README.md, Lists). Zero values do not filter.
 type MailQuery struct {
 	Page, Limit  int    // both from 1
 	Sort         string // a scalar field of the rows; "" means createdAt, then id
@@ -69,5 +69,5 @@ type MailQuery struct {
 	Status       MailStatus
 	TemplateCode string
 	ToEmail      string
-	From, To     time.Time // of createdAt; From is included, To is not
+	From, To     time.Time // range of createdAt; From is included, To is not
 }

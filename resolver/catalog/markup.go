@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A markup walks over an HTML text as a browser's tokenizer does (WHATWG HTML 13.2.5), to tell for each placeholder what
-// it stands in. It does not judge the HTML: what has no placeholder in it may be as wrong as it likes.
+// A markup walks over an HTML text like a browser's tokenizer (WHATWG HTML 13.2.5), to find the context of each
+// placeholder. It does not validate the HTML: parts without a placeholder may be wrong.
 //
-// A placeholder is refused wherever a value that is escaped, or is empty, could change which tags and attributes there are.
+// A placeholder is refused wherever an escaped or empty value could change which tags and attributes there are.
 type markup struct {
 	lint          *lint
-	src           string // the text with what is in double braces overwritten by letters, so that it ends nothing
+	src           string // the text with everything in double braces replaced by letters, so that it ends nothing
 	holes         []hole
-	next          int  // the first hole that was not come to yet
-	inConditional bool // within the comment that only Outlook reads
-	open          int  // where what was last found to be never closed begins
+	next          int  // the first hole that was not reached yet
+	inConditional bool // within a conditional comment, which only Outlook reads
+	open          int  // start of the last construct found to be never closed
 }
 
 func newMarkup(l *lint, holes []hole) *markup {
@@ -27,7 +27,7 @@ func newMarkup(l *lint, holes []hole) *markup {
 	return &markup{lint: l, src: string(src), holes: holes}
 }
 
-// Where no placeholder may stand.
+// Contexts in which no placeholder may be.
 const (
 	inTagName   = "the name of a tag"
 	inAttribute = "the name of an attribute"
@@ -41,21 +41,22 @@ const (
 	inCommentTo = "a comment directly before >, where its value could end the comment"
 )
 
-// refusedAttributes are those whose value is more than text: HTML, CSS, or a list of addresses. Those that begin with on hold scripts.
+// refusedAttributes are those whose value is more than text: HTML, CSS, or a list of addresses. Attributes that begin
+// with on hold scripts.
 var refusedAttributes = map[string]string{
 	"style": "a style attribute", "srcdoc": "srcdoc, which is HTML of its own",
 	"srcset": "srcset, which is a list of addresses", "imagesrcset": "imagesrcset, which is a list of addresses",
 }
 
-// refusedElements are those in whose attributes no placeholder may stand. With the last ones, values are those of other elements'
-// attributes.
+// refusedElements are those whose attributes may not contain a placeholder. The values of the last ones become
+// attributes of other elements.
 var refusedElements = map[string]bool{"meta": true, "base": true, "animate": true, "set": true}
 
 // linkAttributes hold one address.
 var linkAttributes = map[string]bool{"action": true, "formaction": true, "background": true, "poster": true, "data": true, "cite": true,
 	"longdesc": true, "ping": true, "codebase": true, "manifest": true}
 
-// refuse goes past the holes that begin before to and reports them. What is no placeholder was reported already.
+// refuse advances past the holes that begin before to and reports them. Invalid placeholders were reported already.
 func (m *markup) refuse(to int, where string) {
 	for ; m.has(to); m.next++ {
 		m.refuseOne(&m.holes[m.next], where)
@@ -73,21 +74,21 @@ func (m *markup) refuseOne(h *hole, where string) {
 	}
 }
 
-// allow goes past the holes that begin before to.
+// allow advances past the holes that begin before to.
 func (m *markup) allow(to int) {
 	for m.has(to) {
 		m.next++
 	}
 }
 
-// has reports whether a hole is yet to come that begins before to.
+// has reports whether a later hole begins before to.
 func (m *markup) has(to int) bool { return m.next < len(m.holes) && m.holes[m.next].start < to }
 
-// unclosed ends the walk in something that begins at start and has no end. Clients differ in how they go on from there,
-// so no placeholder may stand in it.
+// unclosed ends the walk in a construct that begins at start and has no end. Clients differ in how they go on from
+// there, so no placeholder may be in it.
 func (m *markup) unclosed(what string, start, end int) int {
 	m.allow(end)
-	if start < m.open { // a quote within a tag, say, which ends there too
+	if start < m.open { // such as a quote within a tag, which ends there too
 		return end
 	}
 	for i := m.next - 1; i >= 0 && m.holes[i].start > start; i-- {
@@ -114,7 +115,7 @@ func (m *markup) content(at, end int) {
 	m.allow(end)
 }
 
-// markupAt walks over what a < begins and returns where it ends.
+// markupAt walks over the construct that a < begins and returns its end.
 func (m *markup) markupAt(at, end int) int {
 	rest := m.src[at+1 : end]
 	switch {
@@ -135,7 +136,8 @@ func (m *markup) markupAt(at, end int) int {
 	return at + 1
 }
 
-// rawElements are those whose content holds no tags; what stands in it is refused, or "" where it is text.
+// rawElements are those whose content has no tags. The value is the reason why a placeholder in it is refused, or "" if
+// the content is text.
 var rawElements = map[string]string{
 	"script": inScript, "style": inStyle, "title": "", "textarea": "", "xmp": "", "iframe": "", "noembed": "", "noframes": "", "plaintext": "",
 }
@@ -177,7 +179,7 @@ func (m *markup) startTag(open, end int) int {
 	return to
 }
 
-// tag walks over a tag, from its name on, and returns its name and where it ends.
+// tag walks over a tag, starting at its name, and returns the name and the end of the tag.
 func (m *markup) tag(open, at, end int) (string, int) {
 	n := m.until(at, end, "/>")
 	m.refuse(n, inTagName)
@@ -192,7 +194,7 @@ func (m *markup) tag(open, at, end int) (string, int) {
 		if m.src[at] == '>' {
 			return name, at + 1
 		}
-		n := m.until(at+1, end, "/>=") // an = in the first place belongs to the name
+		n := m.until(at+1, end, "/>=") // a leading = belongs to the name
 		m.refuse(n, inAttribute)
 		attr := strings.ToLower(m.src[at:n])
 		if at = m.blanks(n, end); at < end && m.src[at] == '=' {
@@ -233,12 +235,12 @@ func (m *markup) value(element, attr string, at, end int) int {
 	return n + 1
 }
 
-// address looks at a value that is an address. What its first placeholder follows decides what it is.
+// address checks a value that is an address. The text before its first placeholder decides its kind.
 func (m *markup) address(at, end int) {
 	h := &m.holes[m.next]
 	before := html.UnescapeString(m.src[at:h.start])
 	before = strings.TrimLeftFunc(before, func(r rune) bool { return r <= ' ' })
-	before = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(before) // which do not count (WHATWG URL 4.4)
+	before = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(before) // ignored in URLs (WHATWG URL 4.4)
 	scheme, rest, _ := strings.Cut(strings.ToLower(before), ":")
 	switch {
 	case before == "":
@@ -250,14 +252,14 @@ func (m *markup) address(at, end int) {
 	}
 }
 
-// isImageData reports whether what follows data: is an image that is no document, whatever comes behind it.
+// isImageData reports whether the text after data: begins an image type that is no document, whatever follows.
 func isImageData(rest string) bool {
 	kind, _, complete := strings.Cut(rest, ",")
 	return complete && strings.HasPrefix(kind, "image/") && !strings.HasPrefix(kind, "image/svg")
 }
 
-// mayBeScheme reports whether the beginning of a link, which is not empty, may be that of a scheme (RFC 3986 3.1). A character
-// reference that a value could complete may stand for anything.
+// mayBeScheme reports whether the non-empty beginning of a link may be the beginning of a scheme (RFC 3986 3.1). A
+// character reference that a value could complete may be anything.
 func mayBeScheme(link string) bool {
 	if i := strings.LastIndexByte(link, '&'); i >= 0 && !strings.Contains(link[i:], ";") {
 		link = link[:i]
@@ -279,7 +281,7 @@ func (m *markup) declaration(at, end int) int {
 		return m.comment(at, end)
 	}
 	if m.has(end) {
-		// A value of - would make <!{{a}}-{{b}} the beginning of a comment.
+		// A value of - would turn <!{{a}}-{{b}} into the beginning of a comment.
 		before := m.lint.text[at+2 : min(end, max(at+2, m.holes[m.next].start))]
 		if strings.HasPrefix("--", before) || strings.HasPrefix("[CDATA[", before) {
 			m.refuseOne(&m.holes[m.next], inOpening)
@@ -298,7 +300,8 @@ func (m *markup) bogusComment(at, end int) int {
 	return at + n + 1
 }
 
-// comment walks over a comment. What only Outlook reads, <!--[if mso]>…<![endif]-->, is HTML, and looked at as such.
+// comment walks over a comment. A conditional comment, <!--[if mso]>…<![endif]-->, is HTML to Outlook, and is checked
+// as such.
 func (m *markup) comment(open, end int) int {
 	at := open + 4
 	body := m.src[at:end]
@@ -326,7 +329,7 @@ func (m *markup) comment(open, end int) int {
 		m.inConditional = false
 	}
 	m.allow(at + stop)
-	for i := first; i < m.next; i++ { // with a value such as -- what follows would end the comment
+	for i := first; i < m.next; i++ { // a value such as -- would, with the following text, end the comment
 		rest := strings.TrimPrefix(strings.TrimPrefix(m.src[m.holes[i].end:], "-"), "!")
 		if strings.HasPrefix(rest, ">") {
 			m.refuseOne(&m.holes[i], inCommentTo)
@@ -335,7 +338,7 @@ func (m *markup) comment(open, end int) int {
 	return at + after
 }
 
-// commentEnd finds --> or --!> and returns where it begins and ends; -1 where there is none.
+// commentEnd finds --> or --!> and returns its start and end; -1 if there is none.
 func commentEnd(s string) (from, to int) {
 	for i := 0; ; i++ {
 		n := strings.Index(s[i:], "--")

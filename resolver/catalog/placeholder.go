@@ -10,21 +10,21 @@ import (
 
 // A Segment is a piece of a template's subject or body: text, and the placeholder that follows it.
 type Segment struct {
-	Text string // kept byte for byte
-	Name string // the variable whose value stands after Text; "" only at the end of the part, where none does
-	Link bool   // the value begins an address (href, src, action and the like), so it must be a web, mail or telephone one (mailer/README.md)
+	Text string // unchanged bytes
+	Name string // the variable whose value follows Text; "" only at the end of the part, if none follows
+	Link bool   // the value begins an address (href, src, action …), so it must be a web, mail or telephone one (mailer/README.md)
 }
 
-// ParsePlain takes a subject or a plain text apart. Placeholders are {{name}}, blanks inside allowed; anything else in
-// double braces is a problem. Problems are on path, carry the bytes that they mean, and begin with line and column. The
-// segments are good for something only where there are no problems.
+// ParsePlain splits a subject or a plain text into segments. Placeholders are {{name}}, spaces inside allowed; anything
+// else in double braces is a problem. Problems are on path, carry their byte range, and begin with line and column. The
+// segments are valid only if there are no problems.
 func ParsePlain(path, text string) ([]Segment, Problems) {
 	l := lint{text: text}
 	return segments(text, l.holes()), l.problems(path)
 }
 
-// ParseHTML is ParsePlain for HTML. It also finds placeholders where escaping would not keep their values from being
-// more than text: in scripts, style sheets, names of tags and attributes, values without quotes, and attributes whose value is
+// ParseHTML is ParsePlain for HTML. It also reports placeholders in contexts where escaping does not keep a value plain
+// text: in scripts, style sheets, names of tags and attributes, values without quotes, and attributes whose value is
 // code, HTML, CSS or a list of addresses.
 func ParseHTML(path, text string) ([]Segment, Problems) {
 	l := lint{text: text}
@@ -51,15 +51,15 @@ func segments(text string, holes []hole) []Segment {
 	return all
 }
 
-// A hole is what stands in double braces: text[start:end], with the braces.
+// A hole is a pair of double braces with its content: text[start:end], braces included.
 type hole struct {
 	start, end int
-	name       string // "" for what is no placeholder
+	name       string // "" if it is no placeholder
 	link       bool   // see Segment
-	refused    bool   // for where it stands
+	refused    bool   // refused because of its context
 }
 
-// A lint gathers what is wrong with a text.
+// A lint collects the problems of a text.
 type lint struct {
 	text  string
 	found []finding
@@ -74,11 +74,11 @@ func (l *lint) add(start, end int, format string, args ...any) {
 	l.found = append(l.found, finding{start, end, fmt.Sprintf(format, args...)})
 }
 
-// maxFindings bounds what one text can report. Nobody reads more, and half a megabyte of braces must not become a
+// maxFindings bounds the findings of one text. Nobody reads more, and half a megabyte of braces must not become a
 // hundred megabytes of problems.
 const maxFindings = 100
 
-// problems orders the findings by place and gives each its line and column.
+// problems sorts the findings by position and gives each its line and column.
 func (l *lint) problems(path string) (ps Problems) {
 	slices.SortStableFunc(l.found, func(a, b finding) int { return cmp.Compare(a.start, b.start) })
 	at, line, column := 0, 1, 1
@@ -101,7 +101,7 @@ func (l *lint) problems(path string) (ps Problems) {
 	return ps
 }
 
-// holes finds all double braces, and reports those that hold no name.
+// holes finds all double braces, and reports those without a valid name.
 func (l *lint) holes() (all []hole) {
 	for at := 0; ; {
 		open := strings.Index(l.text[at:], "{{")
@@ -121,8 +121,8 @@ func (l *lint) holes() (all []hole) {
 	}
 }
 
-// holeAt reads from double braces to those that close them. Where a line or the text ends before, or others are opened,
-// they are not closed.
+// holeAt reads from double braces to the closing ones. They are not closed if the line or the text ends first, or
+// others are opened.
 func (l *lint) holeAt(open int) (h hole, closed bool) {
 	h.start = open
 	begin := open + 2
@@ -152,7 +152,7 @@ func (l *lint) holeAt(open int) (h hole, closed bool) {
 	return h, false
 }
 
-// placeholderName is the name between double braces, or "" where it is none.
+// placeholderName returns the name between double braces, or "" if it is invalid.
 func placeholderName(s string) string {
 	s = strings.Trim(s, " \t")
 	for i := range len(s) {

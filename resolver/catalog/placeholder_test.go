@@ -13,8 +13,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestMarkupRules has each place where a placeholder may stand in HTML, and each where it may not. A @@ marks where the
-// problem is said to be.
+// TestMarkupRules has each place where a placeholder may be in HTML, and each where it may not. A @@ marks the reported
+// position.
 func TestMarkupRules(t *testing.T) {
 	f := func(marked, want string) {
 		t.Helper()
@@ -89,7 +89,7 @@ func TestMarkupRules(t *testing.T) {
 	f("<script><!-- <script> </script> </script> {{a}}", "")
 	f("<script src='{{a}}'></script>", "")
 
-	// Links whose scheme would be the template's and the value's together.
+	// Links whose scheme would consist of both template text and value.
 	f("<a href='java@@{{a}}'>", scheme)
 	f("<a href=' JAVA&NewLine;script&Tab;@@{{a}}:{{b}}'>", scheme)
 	f("<img xlink:src='x-1.@@{{a}}'>", scheme)
@@ -135,7 +135,7 @@ func TestMarkupRules(t *testing.T) {
 	f("<!DOCTYPE {{a}}><?xml {{a}}?></ {{a}}>", "")
 	f("@@<!DOCTYPE {{a}}", never)
 
-	// What only Outlook reads is HTML to it.
+	// A conditional comment is HTML to Outlook.
 	f("<!--[if mso]><td title='{{a}}'>{{b}}</td><![endif]-->", "")
 	f("<!--[if mso]><td @@{{a}}><![endif]-->", attr)
 	f("<!--[IF gte mso 9]><a href=@@{{a}}><![endif]-->", unquoted)
@@ -150,7 +150,7 @@ func TestMarkupRules(t *testing.T) {
 	f("<!--[if mso] {{a}}-->", "")
 }
 
-// TestEveryProblem asserts that one mistake does not hide another, and that places are right.
+// TestEveryProblem asserts that one mistake does not hide another, and that positions are right.
 func TestEveryProblem(t *testing.T) {
 	body := "Grüße <a {{x}}>\n{{a b}} {{ok}}\n<script>{{y}}</script>\r\n {{{z}}} {{{q}} {{\n<p title={{w}}> {{ {{ok}}"
 	_, ps := catalog.ParseHTML("p", body)
@@ -194,7 +194,7 @@ func TestLinks(t *testing.T) {
 	f(`<A HREF = ' {{a}}{{b}}' title="{{c}}">`, true, false, false)
 	f("<img src='\n{{a}}'>", true)
 	f(`<img src="&#9;&Tab; {{a}}">`, true)
-	f(`<img src="&nbsp;{{a}}">`, false) // which is no blank in an address
+	f(`<img src="&nbsp;{{a}}">`, false) // which is no space in an address
 	f(`<a href="https://x.example/{{a}}">`, false)
 	f(`<a href="//{{a}}">`, false)
 	f(`<a data-href="{{a}}" title="{{b}}" hrefs="{{c}}">`, true, false, false)
@@ -223,7 +223,7 @@ func TestVariablesOfATemplate(t *testing.T) {
 	}
 }
 
-// TestHugeTexts asserts that the time for a text grows with its length alone, whatever it is made of.
+// TestHugeTexts asserts that the time for a text is linear in its length, whatever it contains.
 func TestHugeTexts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large bodies")
@@ -250,8 +250,8 @@ func TestHugeTexts(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: a text is either refused, or a value in it is text and nothing else: an independent tokenizer sees the
-// same tags with the same attributes whatever the values are, and none of them in a script.
+// FuzzTemplate: a text is either refused, or a value in it is only text: an independent tokenizer sees the same tags
+// with the same attributes whatever the values are, and no value in a script.
 func FuzzTemplate(f *testing.F) {
 	for _, s := range []string{
 		"Hello {{a}}", "<a href=\"{{a}}\" title='{{ b }}'>{{a}}</a>", "<!--[if mso]>{{a}}<![endif]-->", "<title>{{a}}</title><style>x</style>",
@@ -263,7 +263,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(checkTemplate)
 }
 
-// TestRandomMarkup is FuzzTemplate over pieces that make trouble when they meet.
+// TestRandomMarkup is FuzzTemplate over pieces that are difficult in combination.
 func TestRandomMarkup(t *testing.T) {
 	pieces := []string{"{{a}}", "{{b}}", "<", ">", "/", "!", "-", "--", "<!--", "-->", "--!>", "[if mso]>", "<![endif]", "\"", "'", "=", " ", "\n", "x", "on", "href",
 		"<a ", "<p>", "</p>", "<script", "</script", "<style>", "</style>", "<title>", "</title", "<textarea>", "</textarea>", "?", "[CDATA[", "]]>", "&", "<xmp>", "</xmp>", "{{", "}}"}
@@ -289,7 +289,7 @@ func TestRandomMarkup(t *testing.T) {
 
 func checkTemplate(t *testing.T, body string) {
 	if len(body) > 64<<10 || strings.Contains(body, "\uFDD0") {
-		return // a skip here would leave out all that come behind it, too
+		return // a skip would leave out all later ones, too
 	}
 	checkSegments(t, body, catalog.ParsePlain)
 	segments := checkSegments(t, body, catalog.ParseHTML)
@@ -306,7 +306,7 @@ func checkTemplate(t *testing.T, body string) {
 	checkPlaces(t, body, segments)
 }
 
-// checkSegments asserts what every text's segments and problems promise, and returns the segments if there are no problems.
+// checkSegments asserts the invariants of segments and problems, and returns the segments if there are no problems.
 func checkSegments(t *testing.T, body string, parse func(path, text string) ([]catalog.Segment, catalog.Problems)) []catalog.Segment {
 	t.Helper()
 	segments, ps := parse("p", body)
@@ -341,7 +341,7 @@ func checkSegments(t *testing.T, body string, parse func(path, text string) ([]c
 	return segments
 }
 
-// with renders the segments, all with one value.
+// with renders the segments, all with the same value.
 func with(segments []catalog.Segment, value string) string {
 	var b strings.Builder
 	for _, s := range segments {
@@ -375,7 +375,7 @@ func structure(body string) string {
 	}
 }
 
-// checkPlaces asserts that no value gets into a script or style sheet, and that the values which begin links are marked.
+// checkPlaces asserts that no value gets into a script or style sheet, and that values which begin links are marked.
 func checkPlaces(t *testing.T, body string, segments []catalog.Segment) {
 	t.Helper()
 	var b strings.Builder

@@ -6,19 +6,18 @@ import (
 )
 
 // A Problem is one rule that a value breaks. Path is the API's name of the field ("registrationMode", "domain"), empty
-// when the whole object is meant. Message is lower case, says what is wrong and what would be right, and never
-// quotes a secret.
+// for the whole object. Message is lower case, says what is wrong and what would be right, and never quotes a secret.
 type Problem struct {
 	Path    string
 	Message string
-	Warning bool // it is served all the same
+	Warning bool // the value is served nevertheless
 
-	// Start and End are the bytes of the value that are meant; both are 0 where that is all of it. Where they are not,
-	// Message begins with their line and column in the value: "line 3, column 14: ".
+	// Start and End are the byte range of the value; both are 0 for all of it. Otherwise Message begins with the line and
+	// column in the value: "line 3, column 14: ".
 	Start, End int
 }
 
-// Problems gathers what Validate finds.
+// Problems collects the findings of Validate.
 type Problems []Problem
 
 // Addf appends an error on the field path.

@@ -17,8 +17,8 @@ const (
 // Statuses are the allowed values of Project.Status.
 var Statuses = []string{StatusDraft, StatusActive, StatusSuspended}
 
-// A Project is the root of what is declared. CreatedAt and UpdatedAt are the store's: when it first saw the project and
-// when its own fields (not its domains or settings) last changed, UTC, in whole microseconds.
+// A Project is the root of a declaration. The store sets CreatedAt and UpdatedAt: when it first saw the project and
+// when the project's own fields (not its domains or settings) last changed, UTC, in whole microseconds.
 type Project struct {
 	ID          int64
 	UUID        UUID
@@ -30,7 +30,7 @@ type Project struct {
 	UpdatedAt   time.Time
 }
 
-// Fields lists what a file may say. The slug is the block's label.
+// Fields lists the attributes of the block. The slug is its label.
 func (p *Project) Fields() []Field {
 	return []Field{
 		{Name: "name", Value: &p.Name},
@@ -39,8 +39,8 @@ func (p *Project) Fields() []Field {
 	}
 }
 
-// A ProjectConfig is one project block with all that stands in it. Service and Auth hold what the block says; see
-// Over for what is in force.
+// A ProjectConfig is one project block with its nested blocks. Service and Auth hold the block's own values; see Over
+// for the values in force.
 type ProjectConfig struct {
 	Project   Project
 	Domains   []Domain
@@ -71,7 +71,7 @@ func (p *Project) Validate() Problems {
 	return ps
 }
 
-// CheckSlug says what is wrong with a slug, or "".
+// CheckSlug returns what is wrong with a slug, or "".
 func CheckSlug(slug string) string {
 	switch {
 	case slug == "":
@@ -91,8 +91,8 @@ func CheckSlug(slug string) string {
 	return ""
 }
 
-// BreaksLine reports whether r cannot stand in a text of one line, such as a mail's header: control characters, and
-// Unicode's separators of lines and paragraphs, at which some programs begin another.
+// BreaksLine reports whether r cannot be in a text of one line, such as a mail header: control characters, and
+// Unicode's line and paragraph separators, which some programs treat as line breaks.
 func BreaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 func validateName(ps *Problems, name string) {

@@ -23,7 +23,7 @@ func TestSnake(t *testing.T) {
 	f("caFile", "ca_file")
 }
 
-// TestFieldNames: no noun lists an attribute twice, in either spelling, and no set of fields is too large for a FieldSet.
+// TestFieldNames: no noun lists an attribute twice, in either spelling, and its fields fit into a FieldSet.
 func TestFieldNames(t *testing.T) {
 	f := func(noun string, fields []catalog.Field) {
 		t.Helper()

@@ -6,8 +6,8 @@ import (
 )
 
 // MixedScript returns the first label of a canonical name, decoded, that mixes scripts in a way that no language does,
-// or "". Such labels are mostly made to be mistaken for others. Latin with Chinese, Japanese or Korean is usual (the
-// "highly restrictive" level of Unicode's UTS 39).
+// or "". Such labels usually imitate others. Latin with Chinese, Japanese or Korean is usual (the "highly restrictive"
+// level of Unicode's UTS 39).
 func MixedScript(name string) string {
 	if !strings.Contains(name, "xn--") {
 		return ""

@@ -1,6 +1,6 @@
 package catalog
 
-// SecretSource tells where a secret's plain value is to be had.
+// SecretSource is where a secret's plain value comes from.
 type SecretSource uint8
 
 // The ways to give a secret (configsrc/README.md, Language).
@@ -12,8 +12,8 @@ const (
 	SecretSealed                     // sealed("…"), age
 )
 
-// A Secret says how a secret is given, not what it is, unless it stands in the file in clear text. It prints as its
-// source only, so that a stray %v in a log line shows nothing.
+// A Secret is how a secret is given, not its value, unless that is in the file in clear text. It prints as its source
+// only, so that a stray %v in a log line reveals nothing.
 type Secret struct {
 	Source SecretSource
 	Ref    string // the variable, the path, the sealed text or the plain value

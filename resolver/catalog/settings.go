@@ -15,7 +15,7 @@ const (
 // RegistrationModes are the allowed values of AuthSettings.RegistrationMode.
 var RegistrationModes = []string{RegistrationOpen, RegistrationApprovalRequired, RegistrationInviteOnly}
 
-// ServiceSettings tell which services a project uses. SMSProvider and AuditRetentionDays show in the flat form only.
+// ServiceSettings are the services that a project uses. SMSProvider and AuditRetentionDays are in the flat form only.
 type ServiceSettings struct {
 	ID                 int64
 	UUID               UUID
@@ -28,7 +28,7 @@ type ServiceSettings struct {
 	Said               FieldSet // which Fields the block has
 }
 
-// Fields lists what a file may say.
+// Fields lists the attributes of the block.
 func (s *ServiceSettings) Fields() []Field {
 	return []Field{
 		{Name: "authEnabled", Value: &s.AuthEnabled},
@@ -42,13 +42,13 @@ func (s *ServiceSettings) Fields() []Field {
 
 // Same reports whether the Fields have the same values.
 func (s *ServiceSettings) Same(o *ServiceSettings) bool {
-	return *s == *o || SameFields(s.Fields(), o.Fields()) // nearly always the first, which costs nothing
+	return *s == *o || SameFields(s.Fields(), o.Fields()) // the first is nearly always true and costs nothing
 }
 
-// NewServiceSettings holds the built-in defaults.
+// NewServiceSettings returns the built-in defaults.
 func NewServiceSettings() ServiceSettings { return ServiceSettings{AuditRetentionDays: 90} }
 
-// Over returns the settings in force: what s says, then what defaults says, then the built-in values.
+// Over returns the settings in force: the values of s, then those of defaults, then the built-in ones.
 func (s ServiceSettings) Over(defaults *ServiceSettings) ServiceSettings {
 	if defaults != nil {
 		copyMissing(s.Fields(), s.Said, defaults.Fields(), defaults.Said)
@@ -66,7 +66,7 @@ func (s *ServiceSettings) Validate() Problems {
 	return ps
 }
 
-// AuthSettings are a project's sign-in rules. The fields from JWTEnabled on show in the flat form only.
+// AuthSettings are a project's sign-in rules. The fields from JWTEnabled on are in the flat form only.
 type AuthSettings struct {
 	ID                        int64
 	UUID                      UUID
@@ -81,7 +81,8 @@ type AuthSettings struct {
 	Said                      FieldSet // which Fields the block has
 }
 
-// TokenSettings say how the auth service signs in a project's users. Lifetimes are strings such as "15m" or "30d".
+// TokenSettings configure how the auth service signs in a project's users. Lifetimes are strings such as "15m" or
+// "30d".
 type TokenSettings struct {
 	JWTEnabled            bool
 	JWTSecret             Secret
@@ -91,14 +92,14 @@ type TokenSettings struct {
 	SessionTimeout        int // seconds
 }
 
-// PasswordRules bind the passwords of a project's users.
+// PasswordRules apply to the passwords of a project's users.
 type PasswordRules struct {
 	MinLength        int // characters
 	RequireUppercase bool
 	RequireNumbers   bool
 }
 
-// Fields lists what a file may say.
+// Fields lists the attributes of the block.
 func (a *AuthSettings) Fields() []Field {
 	return []Field{
 		{Name: "registrationMode", Value: &a.RegistrationMode, OneOf: RegistrationModes},
@@ -124,7 +125,7 @@ func (a *AuthSettings) Same(o *AuthSettings) bool {
 	return *a == *o || SameFields(a.Fields(), o.Fields())
 }
 
-// NewAuthSettings holds the built-in defaults.
+// NewAuthSettings returns the built-in defaults.
 func NewAuthSettings() AuthSettings {
 	return AuthSettings{
 		RegistrationMode: RegistrationOpen,
@@ -137,7 +138,7 @@ func NewAuthSettings() AuthSettings {
 	}
 }
 
-// Over returns the settings in force: what a says, then what defaults says, then the built-in values.
+// Over returns the settings in force: the values of a, then those of defaults, then the built-in ones.
 func (a AuthSettings) Over(defaults *AuthSettings) AuthSettings {
 	if defaults != nil {
 		copyMissing(a.Fields(), a.Said, defaults.Fields(), defaults.Said)
@@ -167,7 +168,7 @@ func validateRange(ps *Problems, path string, value, low, high int) {
 	}
 }
 
-// Defaults is the defaults block: what a project does not say. A nil part says nothing.
+// Defaults is the defaults block: values for what a project does not set. A nil part sets nothing.
 type Defaults struct {
 	Service *ServiceSettings
 	Auth    *AuthSettings

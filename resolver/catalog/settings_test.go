@@ -7,7 +7,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// say sets the named fields to values that are not the built-in ones, and marks them as written.
+// say sets the named fields to values other than the built-in ones, and marks them as set.
 func say(t *testing.T, fields []catalog.Field, said *catalog.FieldSet, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -42,7 +42,7 @@ func names(fields []catalog.Field) []string {
 	return out
 }
 
-// value looks through the pointers, so that two fields of two values can be compared.
+// value dereferences pointers, so that two fields of two values can be compared.
 func value(f catalog.Field) any {
 	switch v := f.Value.(type) {
 	case *bool:
@@ -62,7 +62,7 @@ func value(f catalog.Field) any {
 	return f.Value
 }
 
-// TestAuthOver goes through every field: what the project says wins, then what defaults says, then the built-in value.
+// TestAuthOver goes through every field: the project's value wins, then that of defaults, then the built-in one.
 func TestAuthOver(t *testing.T) {
 	builtin := catalog.NewAuthSettings()
 	for i, name := range names(builtin.Fields()) {
@@ -83,12 +83,12 @@ func TestAuthOver(t *testing.T) {
 			t.Errorf("%s: Over changed its receiver", name)
 		}
 
-		// A field that was written down wins, also where it says the built-in value.
+		// A field that is set wins, even with the built-in value.
 		own.Said = own.Said.With(i)
 		if got := own.Over(&defaults); value(got.Fields()[i]) != value(builtin.Fields()[i]) {
 			t.Errorf("%s: %v in force, the project says %v", name, value(got.Fields()[i]), value(builtin.Fields()[i]))
 		}
-		// A value in defaults that was not written down says nothing.
+		// A value in defaults that is not marked as set is ignored.
 		own.Said, defaults.Said = 0, 0
 		if got := own.Over(&defaults); value(got.Fields()[i]) != value(builtin.Fields()[i]) {
 			t.Errorf("%s: an unsaid default is in force", name)

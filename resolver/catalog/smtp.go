@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An SMTPConfig says how a project's mail is handed over (mailer/README.md).
+// An SMTPConfig describes how a project's mail is sent (mailer/README.md).
 type SMTPConfig struct {
 	ID         int64
 	UUID       UUID
@@ -22,7 +22,7 @@ type SMTPConfig struct {
 	Active     bool
 }
 
-// Fields lists what a file may say.
+// Fields lists the attributes of the block.
 func (c *SMTPConfig) Fields() []Field {
 	return []Field{
 		{Name: "host", Value: &c.Host},
@@ -39,7 +39,7 @@ func (c *SMTPConfig) Fields() []Field {
 	}
 }
 
-// EffectivePort is Port, or what its absence means.
+// EffectivePort returns Port, or its default.
 func (c *SMTPConfig) EffectivePort() int {
 	switch {
 	case c.Port != 0:
@@ -50,7 +50,7 @@ func (c *SMTPConfig) EffectivePort() int {
 	return 587
 }
 
-// Validate checks the values. A port of 0 means that none was given.
+// Validate checks the values. A port of 0 means the default.
 func (c *SMTPConfig) Validate() Problems {
 	var ps Problems
 	if c.Host == "" {

@@ -114,7 +114,7 @@ func TestEffectivePort(t *testing.T) {
 	f(catalog.SMTPConfig{Port: 2525, SSLEnabled: true}, 2525)
 }
 
-// A secret that lands in a log line or an error shows where it comes from, never what it is.
+// A secret in a log line or an error shows its source, never its value.
 func TestSecretPrints(t *testing.T) {
 	f := func(source catalog.SecretSource, ref, want string) {
 		t.Helper()

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// PublicSuffix reports whether a canonical name is a public suffix, such as co.uk, or a wildcard directly below one. listed
-// is false where only the list's default rule says so, by which every single label is a public suffix: inside a network,
-// localhost and *.internal are ordinary names.
+// PublicSuffix reports whether a canonical name is a public suffix, such as co.uk, or a wildcard directly below one.
+// listed is false if only the list's default rule applies, by which every single label is a public suffix: inside a
+// network, localhost and *.internal are ordinary names.
 func PublicSuffix(name string) (is, listed bool) {
 	base, wildcard := strings.CutPrefix(name, "*.")
 	if is, listed = publicSuffix(base); is || !wildcard {

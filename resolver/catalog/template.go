@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Template is a mail template. ProjectID is 0 for a default one, which every project can send.
+// A Template is a mail template. ProjectID is 0 for a default template, which every project can send.
 type Template struct {
 	ID              int64
 	UUID            UUID
@@ -25,7 +25,7 @@ type Template struct {
 	UpdatedAt       time.Time
 }
 
-// Fields lists what a file may say.
+// Fields lists the attributes of the block.
 func (t *Template) Fields() []Field {
 	return []Field{
 		{Name: "name", Value: &t.Name},
@@ -37,16 +37,15 @@ func (t *Template) Fields() []Field {
 	}
 }
 
-// DefaultMaxAge is what no MaxAge means.
+// DefaultMaxAge is the default of MaxAge.
 const DefaultMaxAge = "24h"
 
-// EffectiveMaxAge is MaxAge, or what its absence means.
+// EffectiveMaxAge returns MaxAge, or its default.
 func (t *Template) EffectiveMaxAge() string { return cmp.Or(t.MaxAge, DefaultMaxAge) }
 
 var lifetimeUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 
-// Lifetime is EffectiveMaxAge as a duration, the longest that there is for more than that. Of a MaxAge that is not valid it
-// is 0.
+// Lifetime returns EffectiveMaxAge as a duration, capped at the longest duration. For an invalid MaxAge it is 0.
 func (t *Template) Lifetime() time.Duration {
 	text := t.EffectiveMaxAge()
 	n, err := strconv.Atoi(text[:len(text)-1])
@@ -63,11 +62,11 @@ func (t *Template) Lifetime() time.Duration {
 // Limits on templates (mailer/README.md).
 const (
 	MaxBodyBytes    = 512 << 10
-	MaxSubjectBytes = 998 // also of the subject with its values in it
-	MaxVariables    = 100 // that one template can use, and one send can give, ProjectNameVariable apart
+	MaxSubjectBytes = 998 // also for the subject with its values
+	MaxVariables    = 100 // that one template can use, and one send can give, without ProjectNameVariable
 )
 
-// ProjectNameVariable is given by the service where a send does not.
+// ProjectNameVariable is set by the service if a send does not set it.
 const ProjectNameVariable = "projectName"
 
 var templateCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
@@ -87,19 +86,19 @@ func (t *Template) Validate() Problems {
 	return ps
 }
 
-// Parts are a template's texts, taken apart. One that the template does not have is nil.
+// Parts are a template's texts in segments. A missing text is nil.
 type Parts struct {
 	Subject, HTML, Text []Segment
 }
 
-// UnfitForBody reports the characters of a body that no mail reader shows, and no mail is sent with: control characters but tabs and
-// line breaks. Those from U+0080 on pass, since they come of a wrongly declared Windows text.
+// UnfitForBody reports the characters of a body that no mail reader shows, and that are never sent: control characters
+// except tabs and line breaks. Those from U+0080 on are allowed, because they come from wrongly declared Windows text.
 func UnfitForBody(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f
 }
 
-// Parse checks the subject and the bodies, and takes them apart. The parts are good for something only where there are
-// no problems.
+// Parse checks the subject and the bodies, and splits them into segments. The parts are valid only if there are no
+// problems.
 func (t *Template) Parse() (Parts, Problems) {
 	var (
 		parts Parts
@@ -127,7 +126,7 @@ func (t *Template) Parse() (Parts, Problems) {
 		{"bodyText", t.BodyText, ParsePlain, &parts.Text},
 	} {
 		if len(part.text) > MaxBodyBytes {
-			if part.path != "subjectTemplate" { // which was said
+			if part.path != "subjectTemplate" { // which was reported already
 				ps.Addf(part.path, "has %d bytes, %d are allowed", len(part.text), MaxBodyBytes)
 			}
 			continue

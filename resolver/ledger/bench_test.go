@@ -9,15 +9,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// BenchmarkMail is what the store has to do for a mail that is sent at the first attempt: AcceptMail and the UpdateMail
-// of its end, both on the disk.
+// BenchmarkMail measures the store's work for a mail that is sent at the first attempt: AcceptMail and the final
+// UpdateMail, both durable.
 func BenchmarkMail(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
 			s := mailStore(b, b.TempDir(), Options{})
 			message := make([]byte, 4<<10)
 			var ids atomic.Int64
-			b.SetParallelism(writers) // times GOMAXPROCS, which -cpu 1 makes 1
+			b.SetParallelism(writers) // times GOMAXPROCS, which is 1 with -cpu 1
 			b.ResetTimer()
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
@@ -38,7 +38,7 @@ func BenchmarkMail(b *testing.B) {
 	}
 }
 
-// BenchmarkMailLogs reads pages out of 1,000,000 entries of one project.
+// BenchmarkMailLogs reads pages from 1,000,000 entries of one project.
 func BenchmarkMailLogs(b *testing.B) {
 	const entries = 1_000_000
 	s := mailStore(b, b.TempDir(), Options{})
@@ -72,7 +72,7 @@ func BenchmarkMailLogs(b *testing.B) {
 	})
 }
 
-// fillMailLog makes a log of project 1, a millisecond between entries, one in 100 FAILED, without syncs.
+// fillMailLog makes a log of project 1 without syncs: a millisecond between entries, 1 in 100 FAILED.
 func fillMailLog(b testing.TB, l *Ledger, entries int) {
 	b.Helper()
 	for id := int64(1); id <= int64(entries); id++ {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// errRecord is what every value that cannot be decoded comes to: the store is damaged, or is not ours.
+// errRecord is returned for every value that cannot be decoded: the store is damaged, or not ours.
 var errRecord = errors.New("a record cannot be decoded")
 
 // An encoder appends values to b.
@@ -29,14 +29,14 @@ func (e *encoder) bool(v bool) {
 	}
 }
 
-// A decoder takes values from the front of s. The first failure sticks: all later calls return zero values. The strings
-// that it returns share s, one allocation a record.
+// A decoder takes values from the front of s. The first error is sticky: all later calls return zero values. The
+// strings that it returns share s, which makes one allocation a record.
 type decoder struct {
 	s      string
 	failed bool
 }
 
-// borrowingDecoder makes no copy: what it returns is valid as long as b stays as it is.
+// borrowingDecoder makes no copy: its strings are valid until b changes.
 func borrowingDecoder(b []byte, version byte) decoder {
 	d := decoder{s: unsafe.String(unsafe.SliceData(b), len(b))}
 	if d.byte() != version {
@@ -47,7 +47,7 @@ func borrowingDecoder(b []byte, version byte) decoder {
 
 func (d *decoder) fail() { d.s, d.failed = "", true }
 
-// err reports a failure, and bytes that nobody asked for.
+// err reports a decoding error, or bytes left over.
 func (d *decoder) err() error {
 	if d.failed || d.s != "" {
 		return errRecord

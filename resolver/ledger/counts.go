@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A mailCounts is how many entries of a project's mail log have each status, by status code from 1 on. There is one row of it
-// for each project that has entries. Every batch that changes entries has their counts in it.
+// A mailCounts counts the entries of a project's mail log by status code, from 1 on. Each project with entries has one
+// row of it. Every batch that changes entries includes their counts.
 type mailCounts [len(statusCodes) - 1]uint64
 
 func appendCounts(dst []byte, c *mailCounts) []byte {
@@ -34,7 +34,7 @@ func decodeCounts(rec []byte) (c mailCounts, err error) {
 	return c, d.err()
 }
 
-// entries is how many there are with a status, or for 0 in all.
+// entries returns the number of entries with a status; status 0 means all.
 func (c *mailCounts) entries(status byte) (n int) {
 	if status != 0 {
 		return int(c[status-1])
@@ -53,7 +53,7 @@ func readCounts(get func(key []byte, use func([]byte) error) (bool, error), proj
 	return c, err
 }
 
-// count puts into the turn's batch that an entry of a project has gone from a status to another; 0 for none.
+// count adds the change of an entry's status to the batch; status 0 means no entry.
 func (t *mailTurn) count(project int64, from, to byte) error {
 	var fewer, more mailCounts
 	if from != 0 {
@@ -65,8 +65,8 @@ func (t *mailTurn) count(project int64, from, to byte) error {
 	return t.recount(project, &fewer, &more)
 }
 
-// recount changes the counts of a project in the batch and, together with it, in memory: what others in the same group have
-// counted is not in the ledger yet.
+// recount changes the counts of a project in the batch and in memory: the counts of earlier writes in the same group
+// are not in the ledger yet.
 func (t *mailTurn) recount(project int64, fewer, more *mailCounts) error {
 	c, there := t.l.mail.counts[project]
 	if !there {
@@ -89,18 +89,18 @@ func (t *mailTurn) recount(project int64, fewer, more *mailCounts) error {
 	return t.b.Set(appendCountKey(nil, project), appendCounts(nil, &c), nil)
 }
 
-// maxCounted is how many projects have their counts in memory.
+// maxCounted is the number of projects whose counts are kept in memory.
 const maxCounted = 10_000
 
-// shedCounts keeps the counts in memory within their bound. The caller has the turn, and no batch in the making, which they
-// may be ahead of.
+// shedCounts keeps the counts in memory within their bound. The caller has the turn and no open batch, which the counts
+// could be ahead of.
 func (l *Ledger) shedCounts() {
 	if len(l.mail.counts) > l.mail.counted {
 		clear(l.mail.counts)
 	}
 }
 
-// checkStatus reports an entry whose status is none.
+// checkStatus rejects an entry with an unknown status.
 func checkStatus(l *catalog.MailLog) error {
 	if statusCode(l.Status) == 0 {
 		return errors.New("the entry has no status")
@@ -108,7 +108,7 @@ func checkStatus(l *catalog.MailLog) error {
 	return nil
 }
 
-// checkMailCounts compares all counts with the entries: ErrDamaged where they differ.
+// checkMailCounts compares all counts with the entries: ErrDamaged if they differ.
 func (l *Ledger) checkMailCounts() error {
 	it, err := l.db.NewIter(nil)
 	if err != nil {
@@ -148,7 +148,7 @@ func wrongCounts(project int64) error {
 	return fmt.Errorf("%w: the counts of the mail log of project %d are not those of its entries", ErrDamaged, project)
 }
 
-// eachOf calls f with all keys of a prefix that have a project in them.
+// eachOf calls f with all keys of a prefix that contain a project.
 func eachOf(it *pebble.Iterator, prefix byte, f func(key, rec []byte) error) error {
 	it.SetBounds([]byte{prefix}, []byte{prefix + 1})
 	for ok := it.First(); ok; ok = it.Next() {
@@ -169,7 +169,7 @@ func eachOf(it *pebble.Iterator, prefix byte, f func(key, rec []byte) error) err
 // projectIn returns the project in a key of the mail log or of its counts.
 func projectIn(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[1:])) }
 
-// joined is err, or where that is nil, otherwise.
+// joined returns err, or otherwise if err is nil.
 func joined(err, otherwise error) error {
 	if err != nil {
 		return err

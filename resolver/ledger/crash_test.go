@@ -17,9 +17,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// A mailCrowd writes mail from many goroutines and notes what was acknowledged.
+// A mailCrowd writes mail from many goroutines and records what was acknowledged.
 type mailCrowd struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	acked   map[int64]catalog.MailLog
 	refused map[int64]error
 }
@@ -41,13 +41,13 @@ func (c *mailCrowd) snapshot() map[int64]catalog.MailLog {
 	return maps.Clone(c.acked)
 }
 
-// run takes each of a writer's mails to its end, until one is refused.
+// run writes each of a writer's mails up to its final status, until one is refused.
 func (c *mailCrowd) run(l *Ledger, writer, mails int) {
 	for n := range mails {
 		id := int64(n*100 + writer + 1)
 		log, mail := newMail(id%3+1, id, mailEpoch.Add(time.Duration(id)*time.Second))
 		idem := &catalog.Idempotency{ProjectID: log.ProjectID, Key: fmt.Sprint("key-", id), LogID: id, ExpiresAt: mailEpoch.Add(time.Hour)}
-		if writer%2 == 1 { // as one that is sent at once
+		if writer%2 == 1 { // like one that is sent at once
 			log.Status, log.Attempts = catalog.MailSending, 1
 		}
 		_, err := l.AcceptMail(log, mail, idem, mailEpoch)
@@ -68,7 +68,8 @@ func newMailCrowd() *mailCrowd {
 	return &mailCrowd{acked: map[int64]catalog.MailLog{}, refused: map[int64]error{}}
 }
 
-// checkAfterCrash opens a store and looks for what was acknowledged before the crash. What was under way may be there.
+// checkAfterCrash opens a store and expects everything acknowledged before the crash. Unacknowledged writes may be
+// there.
 func checkAfterCrash(t *testing.T, fs vfs.FS, acked map[int64]catalog.MailLog) {
 	t.Helper()
 	s := mailStore(t, "data", Options{FS: fs})
@@ -103,7 +104,7 @@ func checkAfterCrash(t *testing.T, fs vfs.FS, acked map[int64]catalog.MailLog) {
 	}
 }
 
-// TestMailSurvivesPowerCuts cuts the power at moments of many writers' work.
+// TestMailSurvivesPowerCuts cuts the power at moments of concurrent writes.
 func TestMailSurvivesPowerCuts(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -118,7 +119,7 @@ func TestMailSurvivesPowerCuts(t *testing.T) {
 		go func() { writers.Wait(); close(done) }()
 		r := rand.New(rand.NewPCG(seed, 3))
 		for cuts, going := 0, true; going; cuts++ {
-			acked := c.snapshot() // before the cut
+			acked := c.snapshot() // read before the cut
 			image := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r})
 			checkAfterCrash(t, image, acked)
 			select {
@@ -138,8 +139,8 @@ func TestMailSurvivesPowerCuts(t *testing.T) {
 	}
 }
 
-// TestMailOnAFailingDisk: what a disk that fails has acknowledged is there, what it refused is ErrUnavailable, nobody
-// hangs, and what was refused can be taken out of what is left.
+// TestMailOnAFailingDisk: writes acknowledged by a failing disk are there, refused ones return ErrUnavailable, no call
+// hangs, and refused mails can be deleted from what is left.
 func TestMailOnAFailingDisk(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int64{1, 2, 7, 40, 150} {
@@ -177,7 +178,7 @@ func TestMailOnAFailingDisk(t *testing.T) {
 				doubtful = append(doubtful, id)
 			}
 		}
-		// Reads go on while who has the turn never gives it back.
+		// Reads go on while the goroutine with the turn never returns it.
 		for id, want := range acked {
 			if _, found, err := s.MailLog(want.ProjectID, id); err != nil || !found {
 				t.Errorf("%d after the failure: %v, %v", id, found, err)

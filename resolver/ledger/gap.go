@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A MailGap tells what became of the mail in a store that was damaged, or removed while it was in use.
+// A MailGap describes what became of the mail in a store that was damaged, or removed while in use.
 type MailGap struct {
-	Found    time.Time // when it was looked at; zero while that is under way
-	MovedTo  string    // where the damaged ledger is: a name in the data directory, or of an old store next to it; "" for one that is gone
+	Found    time.Time // when it was examined; zero while that is under way
+	MovedTo  string    // name of the damaged ledger in the data directory, or of an old store next to it; "" for one that is gone
 	Complete bool      // all mail was recovered, and the log has no gap
-	Reason   string    // why not, fit for an operator; "" where it is complete
+	Reason   string    // why not, written for an operator; "" if complete
 	Entries  int       // of the mail log, recovered
-	Queued   int       // of them: mails that go on being sent
-	Lost     int       // of them: mails that were queued and can no longer be sent, FAILED in the log
+	Queued   int       // of them: mails that will still be sent
+	Lost     int       // of them: mails that were queued and cannot be sent any more, FAILED in the log
 }
 
-// PendingGap is the gap of a damaged store whose mail has yet to be salvaged.
+// PendingGap returns the gap of a damaged store whose mail is not salvaged yet.
 func PendingGap(aside string) MailGap {
 	return MailGap{MovedTo: filepath.Base(aside), Reason: "what can be read of it is being recovered"}
 }
@@ -56,7 +56,7 @@ func decodeGap(rec []byte) (g MailGap, err error) {
 	return g, d.err()
 }
 
-// NoteGap keeps a gap until the mail of its time is pruned.
+// NoteGap stores a gap until the mail of its time is pruned.
 func (l *Ledger) NoteGap(g *MailGap) error {
 	key, rec := gapKey(g), appendGap(nil, g)
 	if err := l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Set(key, rec, nil) }); err != nil {
@@ -65,7 +65,7 @@ func (l *Ledger) NoteGap(g *MailGap) error {
 	return nil
 }
 
-// MailGaps returns the gaps that are known of, by name.
+// MailGaps returns the known gaps, by name.
 func (l *Ledger) MailGaps() (gaps []MailGap, err error) {
 	err = l.scan([]byte{prefixGap}, func(_, rec []byte) error {
 		g, err := decodeGap(rec)

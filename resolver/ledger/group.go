@@ -8,20 +8,20 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// The writes of mail that come while an earlier one is on its way to the disk go there together, as one batch with one sync:
-// the mails that are accepted, and the outcomes of others. One goroutine makes these groups as long as there is something to
-// write. It may never come back where the disk has failed, so nobody waits for it alone.
+// Group commit: mail writes that arrive while an earlier batch is being synced are written together, as one batch with
+// one sync. These are accepted mails and status updates. One goroutine forms these groups as long as there are writes.
+// It may block for ever when the disk has failed, so callers also wait for the failure.
 
-// A mailWrite is what somebody wants written.
+// A mailWrite is one queued write.
 type mailWrite struct {
-	b      *pebble.Batch // what needs no look at the store
+	b      *pebble.Batch // the part that needs no read of the store
 	about  mailSubject
 	finish func(t *mailTurn) error
-	done   chan mailResult // of capacity 1
+	done   chan mailResult // capacity 1
 }
 
-// A mailSubject is what a write looks at in the store before it decides: what others in its group write is not there yet, so
-// it must not be about the same. The zero one may be anything, and is written alone.
+// A mailSubject names what a write reads in the store before it decides. Writes of the same group are not visible there
+// yet, so no two of them may have the same subject. The zero subject may read anything, and is written alone.
 type mailSubject struct {
 	id  int64 // of a mail
 	key expiringKey
@@ -34,11 +34,11 @@ func (m mailSubject) meets(o mailSubject) bool {
 
 type mailResult struct{ refused, err error }
 
-// A mailQueue holds the writes that wait for the next group.
+// A mailQueue holds the writes for the next group.
 type mailQueue struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []*mailWrite
-	working bool // the goroutine that makes groups
+	working bool // the goroutine that forms groups is running
 }
 
 // submitMail queues a write.
@@ -54,7 +54,7 @@ func (l *Ledger) submitMail(w *mailWrite) {
 	}
 }
 
-// writeGroups ends when nothing waits. Whoever waits for a write keeps the store open meanwhile.
+// writeGroups returns when the queue is empty. Callers waiting for a write keep the store open.
 func (l *Ledger) writeGroups() {
 	q := &l.mail.queue
 	for {
@@ -72,20 +72,20 @@ func (l *Ledger) writeGroups() {
 	}
 }
 
-// maxGroupBytes bounds a group's batch, but for the first write of it.
+// maxGroupBytes bounds a group's batch; the first write may exceed it.
 const maxGroupBytes = 1 << 20
 
-// A mailGroup is a batch in the making.
+// A mailGroup is a batch being built.
 type mailGroup struct {
 	l       *Ledger
 	b       *pebble.Batch
 	members []*mailWrite
 	closed  bool
-	stale   int64 // the project whose counts in memory may be ahead of the batch, since a write to it has failed; 0 for none
+	stale   int64 // the project whose counts in memory may be ahead of the batch, because a write to it has failed; 0 for none
 	sync    bool
 }
 
-// writeGroup writes as many of the first writes as go together, and returns how many.
+// writeGroup writes as many leading writes as can go together, and returns their number.
 func (l *Ledger) writeGroup(writes []*mailWrite) (n int) {
 	select {
 	case l.mail.turn <- struct{}{}:
@@ -95,7 +95,7 @@ func (l *Ledger) writeGroup(writes []*mailWrite) (n int) {
 		}
 		return len(writes)
 	}
-	g := mailGroup{l: l, sync: l.dir != ""} // there is no log in memory
+	g := mailGroup{l: l, sync: l.dir != ""} // a ledger in memory has no log
 	for n < len(writes) && g.add(writes[n]) {
 		n++
 	}
@@ -103,7 +103,7 @@ func (l *Ledger) writeGroup(writes []*mailWrite) (n int) {
 	return n
 }
 
-// add takes a write into the group, or ends it at once where nothing of it is written. False: it begins the next group.
+// add adds a write to the group, or finishes it if it writes nothing. False means that the write begins the next group.
 func (g *mailGroup) add(w *mailWrite) bool {
 	first := len(g.members) == 0
 	alone := w.about == mailSubject{}
@@ -132,7 +132,8 @@ func (g *mailGroup) add(w *mailWrite) bool {
 	return true
 }
 
-// commit writes the batch, gives the turn back as soon as it can be read, and ends the writes once it is on the disk.
+// commit writes the batch, returns the turn as soon as the batch can be read, and finishes the writes once it is
+// durable.
 func (g *mailGroup) commit() {
 	l := g.l
 	release := func() {
@@ -162,10 +163,10 @@ func (g *mailGroup) commit() {
 		}
 		if err == nil {
 			l.mail.mark.ack(number)
-			err = l.Check() // what went into a directory that is no longer there is lost
+			err = l.Check() // writes into a deleted directory are lost
 		}
 	}
-	// The readers that Borrow keeps stay: nothing of what they read is mail.
+	// The pooled readers of the store stay valid: they read no mail.
 	err = errors.Join(err, g.b.Close())
 	for _, w := range g.members {
 		w.done <- mailResult{err: err}

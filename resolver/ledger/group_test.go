@@ -9,12 +9,12 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestMailGroup has writes wait together, so that they go as one: each gets what it would get alone, also those that refuse,
-// those that are about the same mail or key as another one, and those of the same project.
+// TestMailGroup queues writes so that they form one group. Each gets the result that it would get alone, including
+// refused ones, those about the same mail or key, and those of the same project.
 func TestMailGroup(t *testing.T) {
 	dir := t.TempDir()
 	s := mailStore(t, dir, Options{})
-	s.mail.counted = 1 // what is counted of a project in a group must not be forgotten within it
+	s.mail.counted = 1 // counts of a project in a group must survive within it
 	at := func(n int64) time.Time { return mailEpoch.Add(time.Duration(n) * time.Second) }
 	accept := func(project, id int64, key string) (*catalog.Idempotency, error) {
 		log, mail := newMail(project, id, at(id))
@@ -39,13 +39,13 @@ func TestMailGroup(t *testing.T) {
 		})
 	}
 	const mails = 30
-	s.mail.turn <- struct{}{} // nothing is written until it is given back
+	s.mail.turn <- struct{}{} // blocks all writes until it is returned
 	q := &s.mail.queue
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for n := range int64(mails) {
 		run("accept", nil, func() error { _, err := accept(1+n%2, 100+n, ""); return err })
-		for taken := n > 0; !taken; { // the first one is taken out, and waits for the turn
+		for taken := n > 0; !taken; { // the first one is dequeued and waits for the turn
 			<-tick.C
 			q.mu.Lock()
 			taken = q.working && len(q.waiting) == 0

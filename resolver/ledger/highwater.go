@@ -11,28 +11,28 @@ import (
 	"fingerpost/resolver/pebblefs"
 )
 
-// Pebble takes a log that is damaged in the middle, cut or removed for one that ends there, and reports nothing. So each
-// write of mail has a number, and a file next to the log holds the number of the last one that was acknowledged: a
-// high-water mark. It is written after the log was synced and never claims more than the log holds. It is not synced
-// itself; that costs at most a gap that is not reported after a power cut, when the log, which is synced, is whole.
+// Pebble treats a log that is damaged in the middle, truncated or removed as one that ends there, and reports nothing.
+// So each mail write has a number, and a file next to the log holds the number of the last acknowledged write: a
+// high-water mark. It is written after the log was synced and never exceeds it. The mark itself is not synced: a power
+// cut may lose it, which at most hides a gap, and the synced log is whole then.
 
-// highWaterFile is its name in the ledger's directory. It holds a number and a checksum, and is in no backup.
+// highWaterFile is its name in the ledger's directory. It holds a number and a checksum, and is not part of backups.
 const highWaterFile = "mail-witness"
 
 const highWaterBytes = 12
 
-// A highWater is the mark of how far the writes of mail were acknowledged.
+// A highWater is the mark of the last acknowledged mail write.
 type highWater struct {
 	name  string
-	on    atomic.Bool   // a store in memory, or one that is only read, has none
-	acked atomic.Uint64 // the number of the last one
+	on    atomic.Bool   // off for a ledger in memory or a read-only one
+	acked atomic.Uint64 // number of the last acknowledged write
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	file    *os.File   // nil before the first write
 	written uint64
 }
 
-// readHighWater returns the number of a directory's mark, 0 where there is none that can be read.
+// readHighWater returns the number in a directory's mark, 0 if none can be read.
 func readHighWater(dir string) uint64 {
 	b, err := os.ReadFile(filepath.Join(dir, highWaterFile))
 	if err != nil || len(b) != highWaterBytes || crc32.ChecksumIEEE(b[:8]) != binary.BigEndian.Uint32(b[8:]) {
@@ -41,8 +41,8 @@ func readHighWater(dir string) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// ack notes that a write was acknowledged. Of several at a time one writes for all. What fails here fails nothing: there
-// is less to be compared then.
+// ack records that a write was acknowledged. Of concurrent calls one writes for all. A failure here is ignored: later
+// checks then compare less.
 func (w *highWater) ack(number uint64) {
 	if !w.on.Load() {
 		return
@@ -65,8 +65,8 @@ func (w *highWater) ack(number uint64) {
 	}
 }
 
-// write puts a number into the file. The file stays open, so that an instance that has failed never writes into one that
-// has taken its directory's place.
+// write stores a number in the file. The file stays open, so that a failed instance never writes into a directory that
+// replaced its own.
 func (w *highWater) write(number uint64) {
 	w.written = number
 	if w.file == nil && w.on.Load() {
@@ -94,6 +94,6 @@ func (w *highWater) close() {
 	}
 }
 
-// MailMissing tells how many of the last writes of mail that were acknowledged were not in the store when it was opened.
-// With the next write they are forgotten.
+// MailMissing returns how many of the last acknowledged mail writes were missing when the store was opened. The next
+// write forgets them.
 func (l *Ledger) MailMissing() uint64 { return l.mail.missing }

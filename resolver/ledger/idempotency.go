@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// An expiringKey names what is kept of a send with an idempotency key.
+// An expiringKey identifies the record of a send with an idempotency key.
 type expiringKey struct {
 	project int64
 	key     string
@@ -27,7 +27,7 @@ func (l *Ledger) idempotency(k expiringKey) (i *catalog.Idempotency, err error) 
 
 func expired(i *catalog.Idempotency, now time.Time) bool { return !now.Before(i.ExpiresAt) }
 
-// replaceable returns what is kept under a key and has not expired, or nil, with the old expiry deleted.
+// replaceable returns the unexpired record under a key, or nil after deleting the expired one.
 func (t *mailTurn) replaceable(k expiringKey, now time.Time) (*catalog.Idempotency, error) {
 	there, err := t.l.idempotency(k)
 	if err != nil || there == nil || !expired(there, now) {
@@ -36,7 +36,7 @@ func (t *mailTurn) replaceable(k expiringKey, now time.Time) (*catalog.Idempoten
 	return nil, t.b.Delete(appendExpiryKey(nil, there.ExpiresAt, k.project, k.key), nil)
 }
 
-// Idempotency returns what is kept under a project's key; false where there is nothing, or it has expired by now.
+// Idempotency returns the record under a project's key; false if there is none or it has expired by now.
 func (l *Ledger) Idempotency(project int64, key string, now time.Time) (i catalog.Idempotency, found bool, err error) {
 	err = l.read(func() error {
 		there, err := l.idempotency(expiringKey{project, key})
@@ -48,7 +48,7 @@ func (l *Ledger) Idempotency(project int64, key string, now time.Time) (i catalo
 	return i, found, err
 }
 
-// AnswerMail notes idem.Answer as the answer to the send that idem.LogID names, where its key is still kept and has none.
+// AnswerMail stores idem.Answer as the answer to the send idem.LogID, if its key still exists and has no answer.
 func (l *Ledger) AnswerMail(idem *catalog.Idempotency) error {
 	k, id, answer := expiringKey{idem.ProjectID, idem.Key}, idem.LogID, append([]byte{}, idem.Answer...)
 	err := l.writeMail(l.newBatch(), mailSubject{id, k}, func(t *mailTurn) error {
@@ -73,7 +73,7 @@ func expiryOf(key []byte) (expires time.Time, k expiringKey, err error) {
 	return microsOf(key[1:9]), expiringKey{int64(binary.BigEndian.Uint64(key[9:17])), string(key[17:])}, nil
 }
 
-// expiries calls f with all keys, those that expire first first, until it returns an errStop.
+// expiries calls f with all keys, the earliest expiry first, until f returns an errStop.
 func (l *Ledger) expiries(f func(expires time.Time, k expiringKey) error) error {
 	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixExpiry}, UpperBound: []byte{prefixExpiry + 1}})
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *Ledger) expiries(f func(expires time.Time, k expiringKey) error) error 
 	return errors.Join(err, it.Error(), it.Close())
 }
 
-// forgetKeys deletes the keys that lead to a mail.
+// forgetKeys deletes the keys that refer to a mail.
 func (t *mailTurn) forgetKeys(project, id int64) error {
 	return t.l.expiries(func(expires time.Time, k expiringKey) error {
 		if k.project != project {
@@ -111,10 +111,10 @@ func (t *mailTurn) dropKey(expires time.Time, k expiringKey) error {
 		t.b.Delete(appendIdempotencyKey(nil, k.project, k.key), nil))
 }
 
-// keysPerTurn bounds how long the expiry of keys holds up other writes.
+// keysPerTurn bounds how long the expiry of keys blocks other writes.
 const keysPerTurn = 1000
 
-// pruneKeys deletes keys that have expired by now; more says that there may be others.
+// pruneKeys deletes keys that have expired by now; more reports that others may be left.
 func (t *mailTurn) pruneKeys(now time.Time) (more bool, err error) {
 	n := 0
 	err = t.l.expiries(func(expires time.Time, k expiringKey) error {

@@ -18,7 +18,7 @@ const (
 	prefixExpiry      = 'X'
 )
 
-// Keys of which there is one. They are only ever read.
+// Keys that exist once. They are read-only.
 var (
 	keyFormat    = []byte("mformat")
 	keySettled   = []byte("msettled")
@@ -40,7 +40,7 @@ func microsOf(b []byte) time.Time {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(b) ^ 1<<63)).UTC()
 }
 
-// A mailPos is the place of an entry in its project's mail log: createdAt, then id.
+// A mailPos is the position of an entry in its project's mail log: createdAt, then id.
 type mailPos [16]byte
 
 func posOf(created time.Time, id int64) (p mailPos) {
@@ -57,12 +57,12 @@ func appendMailKey(dst []byte, project int64, p mailPos) []byte {
 	return append(appendID(append(dst, prefixMailLog), project), p[:]...)
 }
 
-// appendCountKey names a project's counts.
+// appendCountKey appends the key of a project's counts.
 func appendCountKey(dst []byte, project int64) []byte {
 	return appendID(append(dst, prefixMailCount), project)
 }
 
-// posIn returns the place at which a key of the mail log ends.
+// posIn returns the position at the end of a mail log key.
 func posIn(key []byte) (p mailPos, err error) {
 	if len(key) < len(p) {
 		return p, errRecord
@@ -83,8 +83,8 @@ func appendExpiryKey(dst []byte, expires time.Time, project int64, key string) [
 	return append(appendID(appendMicros(append(dst, prefixExpiry), expires), project), key...)
 }
 
-// after returns the first key behind all that begin with prefix. An id may end in 0xff, so the carry goes on; a prefix
-// begins with a letter, where it ends.
+// after returns the first key behind all keys with the prefix. An id may end in 0xff, so the carry propagates; it ends
+// at the letter that begins a prefix.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; ; i-- {
@@ -94,7 +94,7 @@ func after(prefix []byte) []byte {
 	}
 }
 
-// lastID returns the id at which a key ends.
+// lastID returns the id at the end of a key.
 func lastID(key []byte) (int64, error) {
 	if len(key) < 9 {
 		return 0, errRecord

@@ -16,10 +16,10 @@ import (
 // formatVersion is the version of the key layout in doc.go.
 const formatVersion = 1
 
-// Folder is where the ledger lies in a data directory.
+// Folder is the ledger's folder in a data directory.
 const Folder = "ledger"
 
-// What Open, the writes, the reads and Err report; test with errors.Is.
+// The errors of Open, of writes, reads and Err; test with errors.Is.
 var (
 	ErrLocked      = pebblefs.ErrLocked
 	ErrUnavailable = pebblefs.ErrUnavailable
@@ -35,17 +35,17 @@ var MoveAside = pebblefs.MoveAside
 // ownFiles are the names of files in a ledger's directory that are not Pebble's.
 var ownFiles = []string{highWaterFile, salvageMark}
 
-// Options are the settings of a Ledger. The zero value is of use.
+// Options are the settings of a Ledger. The zero value is usable.
 type Options struct {
-	Logger *slog.Logger // nil: slog.Default. Pebble's own messages come at debug level
+	Logger *slog.Logger // nil: slog.Default. Pebble logs at debug level
 	FS     vfs.FS       // nil: the disk, or memory for a Ledger without a directory
-	// ReadOnly opens a ledger that is there, with everybody else locked out, and changes nothing in it. Where there is none
-	// it is an ErrNoStore. Only the reads may be called.
+	// ReadOnly opens an existing ledger, locks out other processes, and changes nothing in it. The error for a missing
+	// ledger is an ErrNoStore. Only reads may be called.
 	ReadOnly bool
-	damaged  bool // with ReadOnly: whatever can be read, see salvage.go
+	damaged  bool // with ReadOnly: open as much as can be read, see salvage.go
 }
 
-// A Ledger is an open ledger. Its methods may be called from any goroutine.
+// A Ledger is an open ledger. Its methods are safe for concurrent use.
 type Ledger struct {
 	dir   string // "" in memory
 	db    *pebble.DB
@@ -55,8 +55,8 @@ type Ledger struct {
 	mail  mailState
 }
 
-// Open opens or creates the ledger in dir; "" makes one in memory. It returns within the time that the disk needs, also
-// when the disk refuses: errors are ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
+// Open opens or creates the ledger in dir; "" makes one in memory. It does not hang when the disk refuses: errors are
+// ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
 func Open(dir string, o Options) (*Ledger, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -66,7 +66,7 @@ func Open(dir string, o Options) (*Ledger, error) {
 		if l.fs.Err() == nil {
 			l.cache.Unref()
 		} else {
-			l.cache.Reserve(cacheBytes) // its blocks go: who has failed cannot close the cache
+			l.cache.Reserve(cacheBytes) // evicts the blocks: a ledger that failed cannot close its cache
 		}
 	})
 	l.fs.Spare = l.checkpointDir()
@@ -89,12 +89,12 @@ func (l *Ledger) open(o Options) error {
 	}
 	l.db = db
 	if o.damaged {
-		_ = l.loadMailState() // as all else, as far as it can be read
+		_ = l.loadMailState() // like the rest, as far as it can be read
 		return nil
 	}
 	if err = l.begin(); err != nil {
 		l.fs.EndStart()
-		_ = db.Close() // what begin found is what the caller must know
+		_ = db.Close() // begin's error is the one to return
 	}
 	return err
 }
@@ -122,12 +122,12 @@ func (l *Ledger) begin() error {
 		return err
 	}
 	if !l.fs.ReadOnly {
-		_ = l.fs.Base().RemoveAll(l.checkpointDir()) // of a process that was killed
+		_ = l.fs.Base().RemoveAll(l.checkpointDir()) // left by a killed process
 	}
 	return l.fs.Note()
 }
 
-// durable is how a write is committed: memory has no log.
+// durable returns the options of a durable commit: a ledger in memory has no log.
 func (l *Ledger) durable() *pebble.WriteOptions {
 	if l.dir == "" {
 		return pebble.NoSync
@@ -135,26 +135,26 @@ func (l *Ledger) durable() *pebble.WriteOptions {
 	return pebble.Sync
 }
 
-// InMemory reports a ledger without a directory.
+// InMemory reports whether the ledger has no directory.
 func (l *Ledger) InMemory() bool { return l.dir == "" }
 
-// Failed is closed when the ledger can no longer be written. Err then says why.
+// Failed is closed when the ledger can no longer be written; Err then returns the reason.
 func (l *Ledger) Failed() <-chan struct{} { return l.fs.Failed() }
 
-// Err returns nil, or an ErrUnavailable or ErrDamaged that says what happened first. Its text has no path.
+// Err returns nil, or the first ErrUnavailable or ErrDamaged. Its text has no path.
 func (l *Ledger) Err() error { return l.fs.Err() }
 
-// Check looks whether the directory is still the one that was opened and fails the ledger when it is not.
+// Check fails the ledger when its directory is not the one that was opened.
 func (l *Ledger) Check() error { return l.fs.Check() }
 
-// Close waits for reads and writes that are under way and closes the ledger; a failed one is abandoned, with its lock
-// given back. Later calls, and a second Close, get ErrClosed.
+// Close waits for running reads and writes and closes the ledger; a failed ledger is abandoned and its lock released.
+// Later calls, and a second Close, get ErrClosed.
 func (l *Ledger) Close() error {
 	defer l.mail.mark.close()
 	return l.fs.Close(func() error { return l.db.Close() })
 }
 
-// Settled reports that Settle was called: the store next to the ledger holds no mail.
+// Settled reports whether Settle was called: the store next to the ledger holds no mail.
 func (l *Ledger) Settled() (settled bool, err error) {
 	err = l.read(func() error {
 		settled, err = now{l.db}.get(keySettled, func([]byte) error { return nil })
@@ -163,8 +163,8 @@ func (l *Ledger) Settled() (settled bool, err error) {
 	return settled, err
 }
 
-// Settle notes on the disk, with all that was written before, that the mail which an earlier release has kept in the store
-// is in the ledger.
+// Settle records durably, with all earlier writes, that the mail which an earlier release kept in the store is in the
+// ledger.
 func (l *Ledger) Settle() error {
 	err := l.read(func() error {
 		return l.fs.Run(func() error { return l.db.Set(keySettled, nil, l.durable()) })
@@ -175,7 +175,7 @@ func (l *Ledger) Settle() error {
 	return nil
 }
 
-// sync has all writes on the disk.
+// sync makes all writes durable.
 func (l *Ledger) sync() error {
 	if l.dir == "" {
 		return nil
@@ -185,11 +185,12 @@ func (l *Ledger) sync() error {
 	})
 }
 
-// checkpointDir is where a checkpoint is made and read: in the ledger's directory, because its tables are hard links.
+// checkpointDir is where a checkpoint is made and read: inside the ledger's directory, because its tables are hard
+// links.
 func (l *Ledger) checkpointDir() string { return filepath.Join(l.fs.Name(), "checkpoint.tmp") }
 
-// Snapshot calls f with a read-only copy of the ledger as it is at one moment, and removes the copy. What fails in making
-// it fails no ledger.
+// Snapshot calls f with a read-only copy of the ledger as of one moment, and removes the copy afterwards. An error in
+// making the copy does not fail the ledger.
 func (l *Ledger) Snapshot(f func(dir string, copied *Ledger) error) error {
 	dir := l.checkpointDir()
 	defer l.fs.Base().RemoveAll(dir)
@@ -203,7 +204,7 @@ func (l *Ledger) Snapshot(f func(dir string, copied *Ledger) error) error {
 	return errors.Join(f(dir, copied), copied.Close())
 }
 
-// Verify reads every record, whose blocks have checksums, and compares the counts of the mail log with its entries.
+// Verify reads every record (blocks have checksums) and compares the counts of the mail log with its entries.
 func (l *Ledger) Verify() error {
 	return l.read(func() error {
 		it, err := l.db.NewIter(nil)

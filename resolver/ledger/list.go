@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A mailReader reads the counts and entries of one project as they are at one moment.
+// A mailReader reads the counts and entries of one project as of one moment.
 type mailReader struct {
 	project int64
 	counts  mailCounts
@@ -21,7 +21,7 @@ type mailReader struct {
 	key     []byte
 }
 
-// readMail calls f with a reader of the moment.
+// readMail calls f with a reader of the present state.
 func (l *Ledger) readMail(project int64, f func(r *mailReader) error) error {
 	return l.read(func() error {
 		it, err := l.db.NewIter(nil)
@@ -46,11 +46,11 @@ func (r *mailReader) logKey(p mailPos) []byte {
 // MailIDEpoch is the moment from which the ids of mails count microseconds.
 var MailIDEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// nearID is how far the createdAt of a mail lies from the moment that its id tells, where the clock was not set back.
+// nearID is the largest distance between a mail's createdAt and the time in its id, unless the clock was set back.
 const nearID = 5 * time.Second
 
-// MailLog returns one entry of a project; false where there is none. An entry whose createdAt is far from what its id tells,
-// or none, takes a walk through all keys of the project's log.
+// MailLog returns one entry of a project; false if there is none. A missing entry, and one whose createdAt is far from
+// the time in its id, costs a walk through all keys of the project's log.
 func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, err error) {
 	err = l.readMail(project, func(r *mailReader) error {
 		at := MailIDEpoch.Add(time.Duration(id) * time.Microsecond)
@@ -66,7 +66,7 @@ func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, er
 	return log, found, err
 }
 
-// find looks for an id within the iterator's bounds.
+// find searches for an id within the iterator's bounds.
 func (r *mailReader) find(id int64, log *catalog.MailLog) (found bool, err error) {
 	for ok := r.it.First(); ok; ok = r.it.Next() {
 		p, err := posIn(r.it.Key())
@@ -85,10 +85,10 @@ func (r *mailReader) find(id int64, log *catalog.MailLog) (found bool, err error
 	return false, r.it.Error()
 }
 
-// MailLogs returns a page of a project's entries and how many there are on all pages, as they are at one moment. By
-// createdAt, and without a filter but status, it costs what a walk to the page costs; with another filter or order each
-// entry between from and to is looked at, in bounded memory. ToEmail is compared without regard to the case of ASCII
-// letters, an internationalised domain in either of its forms. q.Sort is one of MailSorts, or "".
+// MailLogs returns a page of a project's entries and the number of entries on all pages, as of one moment. Sorted by
+// createdAt and filtered by status at most, it costs the walk to the page. Any other filter or order reads each entry
+// between from and to, in bounded memory. ToEmail is compared without regard to the case of ASCII letters, and matches
+// an internationalised domain in either form. q.Sort is one of MailSorts, or "".
 func (l *Ledger) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
 	err = l.readMail(project, func(r *mailReader) (err error) {
 		list := mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail)}
@@ -106,8 +106,8 @@ type mailList struct {
 	toIDN  string // see canonicalIDN
 }
 
-// canonicalIDN is the canonical form of an address with an internationalised domain, "" for all else: an entry has the
-// address as it was sent to, and the caller may have the other form.
+// canonicalIDN returns the canonical form of an address with an internationalised domain, "" for other addresses: an
+// entry holds the address as it was sent to, and the caller may use the other form.
 func canonicalIDN(address string) string {
 	canonical, err := catalog.ParseAddress(address)
 	if _, domain, _ := strings.Cut(canonical, "@"); err != nil || !strings.HasPrefix(domain, "xn--") && !strings.Contains(domain, ".xn--") {
@@ -133,7 +133,7 @@ func (l *mailList) list() ([]catalog.MailLog, int, error) {
 	return l.counted()
 }
 
-// window cuts a page out of total rows: how many come before it, and how many are in it.
+// window returns the position of the page within total rows: how many rows come before it, and how many are in it.
 func (l *mailList) window(total int) (skip, n int) {
 	before := max(l.q.Page, 1) - 1
 	if l.q.Limit <= 0 || before > total/l.q.Limit {
@@ -143,10 +143,10 @@ func (l *mailList) window(total int) (skip, n int) {
 	return skip, max(0, min(l.q.Limit, total-skip))
 }
 
-// filtered reports a filter that takes the whole entry to decide.
+// filtered reports whether a filter needs the whole entry.
 func (l *mailList) filtered() bool { return l.q.TemplateCode != "" || l.q.ToEmail != "" }
 
-// counted has the total from the counts and walks to the end of the page.
+// counted takes the total from the counts and walks to the end of the page.
 func (l *mailList) counted() (page []catalog.MailLog, total int, err error) {
 	total = l.counts.entries(l.status)
 	skip, n := l.window(total)
@@ -170,7 +170,7 @@ func (l *mailList) counted() (page []catalog.MailLog, total int, err error) {
 	if errors.Is(err, errStop) {
 		return page, total, nil
 	}
-	return nil, 0, joined(err, errRecord) // there are fewer than were counted
+	return nil, 0, joined(err, errRecord) // there are fewer entries than counted
 }
 
 func (l *mailList) hasStatus(rec []byte) (bool, error) {
@@ -181,8 +181,8 @@ func (l *mailList) hasStatus(rec []byte) (bool, error) {
 	return status == l.status, err
 }
 
-// walk calls f with all entries that match all filters, in the list's order of createdAt. Their strings are borrowed; without
-// whole, and without a filter that needs it, log is not filled.
+// walk calls f with all entries that match the filters, in the list's order of createdAt. Their strings are borrowed.
+// log is filled only if whole is set or a filter needs it.
 func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.MailLog) error) error {
 	lower, upper := appendID([]byte{prefixMailLog}, l.project), after(appendID([]byte{prefixMailLog}, l.project))
 	if !l.q.From.IsZero() {
@@ -235,7 +235,7 @@ func (l *mailList) isTo(address string) bool {
 	return l.toIDN != "" && strings.EqualFold(canonicalIDN(address), l.toIDN)
 }
 
-// scanned looks at all entries.
+// scanned reads all entries.
 func (l *mailList) scanned() (page []catalog.MailLog, total int, err error) {
 	skip, n := l.window(int(^uint(0) >> 1))
 	err = l.walk(false, func(p mailPos, rec []byte, _ *catalog.MailLog) error {

@@ -12,26 +12,26 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Mail is what nobody can have back from the files, so each of its writes is on the disk, all of it or nothing, before it
-// returns. Many at a time share batches and syncs, see mailgroup.go: turn is held only until a batch is in its place among the
-// others and can be read, not until it is synced. Errors are ErrUnavailable and ErrDamaged, and then nothing more can be written and
-// what was to be written may or may not be there; ErrNewer; ErrClosed; and those that the methods name.
+// Mail cannot be restored from the files, so each write of it is durable, all or nothing, before it returns. Concurrent
+// writes share batches and syncs, see group.go: the turn is held only until a batch is in order and can be read, not
+// until it is synced. After ErrUnavailable and ErrDamaged nothing more can be written, and the write may or may not be
+// stored. Other errors are ErrNewer, ErrClosed, and those that the methods name.
 
-// What the writes of mail refuse; nothing was changed. Test with errors.Is.
+// Refusals of mail writes; nothing was changed. Test with errors.Is.
 var (
 	// ErrNoMail: there is no such entry in the mail log.
 	ErrNoMail = errors.New("there is no such mail")
-	// ErrMailEnded: nothing can change any more.
+	// ErrMailEnded: the mail has its final status.
 	ErrMailEnded = errors.New("the mail has reached its end")
 )
 
-// mailState is what a store keeps in memory of its mail.
+// mailState is the ledger's state of mail in memory.
 type mailState struct {
-	turn    chan struct{} // of capacity 1; full while somebody adds to the order of mail's batches
+	turn    chan struct{} // capacity 1; full while a goroutine appends to the order of batches
 	queue   mailQueue
-	counts  map[int64]mailCounts // of projects, as that order has them; guarded by turn
-	counted int                  // maxCounted, but in tests
-	bound   atomic.Int64         // no id above it has been given out; what the store holds of it, raised before the batch is applied
+	counts  map[int64]mailCounts // of projects, as of that order; guarded by turn
+	counted int                  // maxCounted, except in tests
+	bound   atomic.Int64         // no higher id has been given out; raised before the batch that stores it is applied
 	number  uint64               // of the last write; guarded by turn
 
 	mark    highWater
@@ -42,8 +42,8 @@ func newMailState() mailState {
 	return mailState{turn: make(chan struct{}, 1), counts: make(map[int64]mailCounts), counted: maxCounted}
 }
 
-// mailIDsAhead is how far the bound of ids is moved with each mail, so that giving out the next one costs no write: one
-// second of ids.
+// mailIDsAhead is the number of ids that each mail reserves in advance, so that the next id costs no write: one
+// second's worth.
 const mailIDsAhead = 1_000_000
 
 func (l *Ledger) loadMailState() error {
@@ -66,7 +66,7 @@ func (l *Ledger) loadMailState() error {
 	return nil
 }
 
-// decodeMailState returns the bound of ids and the number of the last write.
+// decodeMailState returns the bound of reserved ids and the number of the last write.
 func decodeMailState(value []byte) (bound int64, number uint64, err error) {
 	d, err := mailDecoder(value)
 	if err != nil {
@@ -76,10 +76,10 @@ func decodeMailState(value []byte) (bound int64, number uint64, err error) {
 	return bound, number, d.err()
 }
 
-// MailIDBound returns an id that no mail of this store has passed, nor any that ReserveMailIDs was told of.
+// MailIDBound returns an id that no mail of this ledger and no reservation exceeds.
 func (l *Ledger) MailIDBound() int64 { return l.mail.bound.Load() }
 
-// ReserveMailIDs notes that ids up to bound are being given out. Where exactly is set, none above it were.
+// ReserveMailIDs stores that ids up to bound are being given out. With exactly, none above it were.
 func (l *Ledger) ReserveMailIDs(bound int64, exactly bool) error {
 	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.bound = bound
@@ -88,16 +88,16 @@ func (l *Ledger) ReserveMailIDs(bound int64, exactly bool) error {
 	})
 }
 
-// A mailTurn is one write of mail in the making: the batch has what needs no look at the store already.
+// A mailTurn is one mail write being built: its batch already holds the part that needs no read of the store.
 type mailTurn struct {
 	l        *Ledger
 	b        *pebble.Batch
-	bound    int64 // of ids, to be noted; 0: as it is
-	exactly  bool  // also where it is lower
-	refused  error // nothing is written, and this is why
-	idle     bool  // nothing is written, and that is well
+	bound    int64 // bound of ids to store; 0: unchanged
+	exactly  bool  // store it even if it is lower
+	refused  error // why nothing is written
+	idle     bool  // nothing needs to be written
 	unsynced bool  // a synced one follows
-	touched  int64 // the project whose counts are changed
+	touched  int64 // the project whose counts change
 }
 
 func (l *Ledger) newBatch() (b *pebble.Batch) {
@@ -105,9 +105,9 @@ func (l *Ledger) newBatch() (b *pebble.Batch) {
 	return b
 }
 
-// writeMail lets finish add to b what depends on the store, commits it, with what others write at the same time, and waits
-// for the disk. finish runs alone, in a goroutine that may never return where the disk has failed; so it must not touch what
-// is its caller's.
+// writeMail lets finish add to b the part that depends on the store, commits it together with concurrent writes, and
+// waits for the disk. finish runs alone, in a goroutine that may never return if the disk has failed; so it must not
+// touch its caller's variables.
 func (l *Ledger) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mailTurn) error) error {
 	if b == nil {
 		return ErrClosed
@@ -130,7 +130,7 @@ func (l *Ledger) writeMail(b *pebble.Batch, about mailSubject, finish func(t *ma
 	return errors.Join(refused, err)
 }
 
-// note numbers the write and moves the bound of ids.
+// note assigns the write's number and raises the bound of ids.
 func (t *mailTurn) note() {
 	m := &t.l.mail
 	if bound := m.bound.Load(); t.bound > bound || t.exactly {
@@ -148,7 +148,7 @@ func (l *Ledger) putMailState(b *pebble.Batch) error {
 	return b.Set(keyMailState, e.b, nil)
 }
 
-// stored returns the status of an entry, 0 where there is none.
+// stored returns the status of an entry, 0 if there is none.
 func (t *mailTurn) stored(project int64, p mailPos) (status byte, err error) {
 	_, err = now{t.l.db}.get(appendMailKey(nil, project, p), func(rec []byte) (err error) {
 		status, err = storedStatus(rec)
@@ -157,9 +157,9 @@ func (t *mailTurn) stored(project int64, p mailPos) (status byte, err error) {
 	return status, err
 }
 
-// AcceptMail stores a new mail in one batch: its entry, its envelope and message, and the idempotency key where idem is
-// not nil. Where that key is there and has not expired by now, nothing is stored and what is there is returned, also
-// while the batch that has it is still on its way to the disk. Times are kept to the microsecond.
+// AcceptMail stores a new mail in one batch: its entry, its envelope and message, and the idempotency key if idem is
+// not nil. If the key exists and has not expired by now, it stores nothing and returns the existing record, even while
+// that record's batch is not durable yet. Times are kept to the microsecond.
 func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency, now time.Time) (*catalog.Idempotency, error) {
 	if err := checkAccepted(log, mail, idem); err != nil {
 		return nil, fmt.Errorf("accept a mail: %w", err)
@@ -228,9 +228,9 @@ func checkAccepted(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog
 	return checkStatus(log)
 }
 
-// UpdateMail replaces an entry, which project, createdAt and id name. With an end as its status the queued mail goes in
-// the same batch. Where there is no entry, because the store was damaged, one that ends is stored nevertheless and any
-// other is an ErrNoMail; one that has ended takes no other status: ErrMailEnded.
+// UpdateMail replaces the entry with that project, createdAt and id. A final status also deletes the queued mail, in
+// the same batch. If the entry is missing because the store was damaged, a final one is stored nevertheless and any
+// other is an ErrNoMail. An entry with a final status takes no other: ErrMailEnded.
 func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 	if err := checkStatus(log); err != nil {
 		return fmt.Errorf("update a mail: %w", err)
@@ -271,9 +271,9 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 	return nil
 }
 
-// ForgetMail deletes mails whose AcceptMail has failed at a moment at which it may have been stored nevertheless: as long
-// as no attempt was noted but the one that an accepted mail may have begun with, of which nothing can have come; and with
-// what idempotency keys lead to them. Ids that are not there are fine.
+// ForgetMail deletes mails whose AcceptMail failed but may have been stored, with the idempotency keys that refer to
+// them. It keeps a mail with a recorded attempt, except the first one of a mail accepted as SENDING, which cannot have
+// happened. Unknown ids are ignored.
 func (l *Ledger) ForgetMail(ids []int64) error {
 	for _, id := range ids {
 		err := l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.forget(id) })

@@ -66,7 +66,7 @@ func TestMailRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzMailRecords feeds damaged records to every decoder, and what can be decoded through once more.
+// FuzzMailRecords feeds damaged records to every decoder, and decodes what it can a second time after encoding it.
 func FuzzMailRecords(f *testing.F) {
 	log, q, i := randomMail(rand.New(rand.NewPCG(1, 1)))
 	f.Add(appendMailLog(nil, &log))
@@ -105,7 +105,7 @@ func FuzzMailRecords(f *testing.F) {
 	})
 }
 
-// TestMailKeysSortByTime: what the keys are made of sorts as the times do, those before 1970 as well.
+// TestMailKeysSortByTime: the key parts sort like the times, also before 1970.
 func TestMailKeysSortByTime(t *testing.T) {
 	times := []time.Time{{}, time.UnixMicro(-1), time.UnixMicro(0), mailEpoch, mailEpoch.Add(time.Microsecond)}
 	for i := 1; i < len(times); i++ {
@@ -123,7 +123,7 @@ func idempotencyOf(log *catalog.MailLog, key string) *catalog.Idempotency {
 	return &catalog.Idempotency{ProjectID: log.ProjectID, Key: key, LogID: log.ID, ExpiresAt: log.CreatedAt.Add(24 * time.Hour)}
 }
 
-// TestOneMailAKey: of many who come with a key at a time one has its mail stored, and all others get to see that one.
+// TestOneMailAKey: of many concurrent calls with one key, one stores its mail, and all others get that mail.
 func TestOneMailAKey(t *testing.T) {
 	s := mailStore(t, t.TempDir()+"/data", Options{})
 	const callers = 32
@@ -217,7 +217,7 @@ func TestIdempotency(t *testing.T) {
 	if err := s.PruneMail(mailEpoch, day.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := countKeys(s, "IX"); n != 2 || err != nil { // that of 12
+	if n, err := countKeys(s, "IX"); n != 2 || err != nil { // those of 12
 		t.Errorf("%d keys are left, %v", n, err)
 	}
 }
@@ -262,7 +262,7 @@ func TestMailIsRefused(t *testing.T) {
 	if err := s.UpdateMail(&other); !errors.Is(err, ErrNoMail) {
 		t.Errorf("an update of nothing: %v", err)
 	}
-	other.Status = catalog.MailSent // its entry was lost, and this must not be
+	other.Status = catalog.MailSent // its entry was lost, and a SENT mail must not be stored without one
 	if err := s.UpdateMail(&other); err != nil {
 		t.Error(err)
 	}
@@ -275,7 +275,7 @@ func TestMailIsRefused(t *testing.T) {
 	checkCounts(t, s)
 }
 
-// TestNewerMailRecord: what a later release has written is an error for who asks, and nothing else.
+// TestNewerMailRecord: a record of a later release is an error for its reader only.
 func TestNewerMailRecord(t *testing.T) {
 	s := mailStore(t, "", Options{})
 	log, mail := newMail(1, 5, mailEpoch)
@@ -300,7 +300,7 @@ func TestNewerMailRecord(t *testing.T) {
 	}
 }
 
-// TestPagesFarDown takes pages out of a log of which maxSorted is a part, by fields that are not createdAt.
+// TestPagesFarDown reads pages from a log larger than maxSorted, sorted by fields other than createdAt.
 func TestPagesFarDown(t *testing.T) {
 	t.Parallel()
 	const limit = 100
@@ -333,7 +333,7 @@ func TestPagesFarDown(t *testing.T) {
 	}
 }
 
-// TestPruneInTurns prunes more entries than one turn looks at; those that have not ended, and the young ones, stay.
+// TestPruneInTurns prunes more entries than one turn reads; entries that are not final, and young ones, stay.
 func TestPruneInTurns(t *testing.T) {
 	const entries = 2*entriesPerTurn + 500
 	s := mailStore(t, "", Options{})
@@ -365,7 +365,7 @@ func TestMailLogsTo(t *testing.T) {
 		{"ann@bücher.example", "ann@bucher.example", false},
 		{"ann@bücher.example", "bob@xn--bcher-kva.example", false},
 		{"ann@bücher.example", "", false},
-		{"xn--bcher-kva.example", "xn--bcher-kva.example", true}, // no address: as it stands
+		{"xn--bcher-kva.example", "xn--bcher-kva.example", true}, // not an address: compared as it is
 	} {
 		l := mailList{q: catalog.MailQuery{ToEmail: c.query}, toIDN: canonicalIDN(c.query)}
 		if got := l.isTo(c.address); got != c.want {

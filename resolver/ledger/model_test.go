@@ -15,7 +15,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A mailModel is what the mail of a store should be, kept in the plainest way.
+// A mailModel is the expected mail of a ledger, stored in the simplest way.
 type mailModel struct {
 	logs   map[int64]catalog.MailLog
 	queued map[int64]catalog.QueuedMail
@@ -33,7 +33,7 @@ func mailStore(t testing.TB, dir string, o Options) *Ledger {
 
 var mailEpoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// newMail makes a mail with what depends on its id only.
+// newMail makes a mail whose content depends only on its id.
 func newMail(project, id int64, created time.Time) (*catalog.MailLog, *catalog.QueuedMail) {
 	log := &catalog.MailLog{
 		ID: id, ProjectID: project, ProviderType: catalog.ProviderSMTP, ToEmail: fmt.Sprintf("user%d@to.example", id%7),
@@ -94,7 +94,7 @@ func (m *mailModel) prune(t *testing.T, l *Ledger, before time.Time) {
 	}
 }
 
-// list is MailLogs, by looking at everything.
+// list is MailLogs by brute force.
 func (m *mailModel) list(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int) {
 	var all []catalog.MailLog
 	for _, log := range m.logs {
@@ -137,7 +137,7 @@ func (m *mailModel) compare(t *testing.T, l *Ledger, project int64, q catalog.Ma
 	}
 }
 
-// check compares all that can be asked.
+// check compares the results of every read.
 func (m *mailModel) check(t *testing.T, l *Ledger, projects int64, r *rand.Rand) {
 	t.Helper()
 	if err := l.Verify(); err != nil {
@@ -194,7 +194,7 @@ func (m *mailModel) check(t *testing.T, l *Ledger, projects int64, r *rand.Rand)
 	}
 }
 
-// checkCounts counts the entries anew.
+// checkCounts compares the counts with the entries.
 func checkCounts(t *testing.T, l *Ledger) {
 	t.Helper()
 	if err := l.read(func() error { return l.checkMailCounts() }); err != nil {
@@ -202,7 +202,7 @@ func checkCounts(t *testing.T, l *Ledger) {
 	}
 }
 
-// TestMailLogAgainstModel writes at random and compares every kind of question with the model.
+// TestMailLogAgainstModel makes random writes and compares every kind of read with the model.
 func TestMailLogAgainstModel(t *testing.T) {
 	steps := Campaign(t, 3000, 600)
 	for seed := range uint64(6) {
@@ -218,7 +218,7 @@ func TestMailLogAgainstModel(t *testing.T) {
 				case n < 40 || len(ids) == 0:
 					id := int64(1000 + step)
 					created := mailEpoch.Add(time.Duration(step) * time.Second)
-					if r.IntN(10) == 0 { // the clock is set to and fro
+					if r.IntN(10) == 0 { // the clock jumps
 						created = mailEpoch.Add(time.Duration(r.IntN(4000)) * time.Second)
 					}
 					m.accept(t, s, 1+r.Int64N(projects), id, created)
@@ -261,7 +261,7 @@ func TestMailLogAgainstModel(t *testing.T) {
 	}
 }
 
-// countKeys counts the keys with one of some prefixes.
+// countKeys counts the keys with any of the prefixes.
 func countKeys(l *Ledger, prefixes string) (n int, err error) {
 	for _, prefix := range []byte(prefixes) {
 		err = errors.Join(err, l.scan([]byte{prefix}, func(_, _ []byte) error { n++; return nil }))

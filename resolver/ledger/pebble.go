@@ -10,18 +10,18 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// pebbleFormat is Pebble's on-disk format. It is no FormatNewest, because an upgrade of a directory cannot be taken back and
-// must not come with an upgrade of the library.
+// pebbleFormat is Pebble's on-disk format. It is not FormatNewest, because an upgrade of a directory is irreversible
+// and must not happen with an upgrade of the library.
 const pebbleFormat = pebble.FormatValueSeparation
 
 const (
-	cacheBytes    = 32 << 20 // of the block cache: the mail log's newest pages, and the memtables
+	cacheBytes    = 32 << 20 // block cache: the newest pages of the mail log, and the memtables
 	memTableBytes = 16 << 20
 	maxOpenFiles  = 128
 	bloomBits     = 10 // 1 of 100 absent keys costs a block read
 )
 
-// pebbleOptions are Pebble's settings; what is not set here is at Pebble's default on purpose.
+// pebbleOptions are Pebble's settings; settings not made here keep Pebble's default on purpose.
 func (l *Ledger) pebbleOptions() *pebble.Options {
 	po := &pebble.Options{
 		FS:                 l.fs.FS,
@@ -36,7 +36,7 @@ func (l *Ledger) pebbleOptions() *pebble.Options {
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
 	}
-	// Compactions by read statistics would make reads take DB.mu, which a flush that is parked may hold.
+	// Compactions by read statistics would make reads take DB.mu, which a parked flush may hold.
 	po.Experimental.ReadSamplingMultiplier = -1
 	po.EventListener = &pebble.EventListener{
 		BackgroundError: func(err error) {

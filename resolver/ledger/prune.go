@@ -9,9 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// PruneMail deletes the entries of all projects that have ended and were created before a moment, the notes of gaps from
-// before it, and the idempotency keys that have expired by now. What is older and has not ended stays, and its message
-// does. It goes by range deletion, in steps between which others write.
+// PruneMail deletes the final entries of all projects created before a moment, the records of gaps from before it, and
+// the idempotency keys that have expired by now. Older entries that are not final stay, with their messages. It uses
+// range deletions, in steps that other writes can interleave with.
 func (l *Ledger) PruneMail(before, now time.Time) error {
 	err := l.pruneProjects(before)
 	for more := true; more && err == nil; {
@@ -26,7 +26,7 @@ func (l *Ledger) PruneMail(before, now time.Time) error {
 	return nil
 }
 
-// steps takes one turn for a step and tells whether another one has to follow.
+// steps takes one turn for a step and reports whether another must follow.
 func (l *Ledger) steps(step func(t *mailTurn) (more bool, err error)) (more bool, err error) {
 	said := make(chan bool, 1) // not a variable: the turn may outlive the call
 	err = l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
@@ -47,7 +47,7 @@ func (l *Ledger) pruneProjects(before time.Time) error {
 			return err
 		}
 		from, edge := appendMailKey(nil, project, mailPos{}), appendMailKey(nil, project, posOf(before, 0))
-		for from != nil { // it is written in turns that have come back
+		for from != nil { // set in turns that have returned
 			if _, err = l.steps(func(t *mailTurn) (more bool, err error) {
 				from, err = t.prune(project, from, edge)
 				return from != nil, err
@@ -58,7 +58,7 @@ func (l *Ledger) pruneProjects(before time.Time) error {
 	}
 }
 
-// nextMailProject moves project on to the next one that has mail.
+// nextMailProject advances project to the next one that has mail.
 func (l *Ledger) nextMailProject(project *int64) (found bool, err error) {
 	err = l.read(func() error {
 		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailCount}, UpperBound: []byte{prefixMailCount + 1}})
@@ -76,19 +76,19 @@ func (l *Ledger) nextMailProject(project *int64) (found bool, err error) {
 	return found, err
 }
 
-// entriesPerTurn is how many entries are looked at before others may write.
+// entriesPerTurn is how many entries are read before other writes get a turn.
 const entriesPerTurn = 5000
 
-// prune deletes the entries from a key to another that have ended, and returns the key to go on from, nil at the end. What
-// lies side by side goes by range deletion.
+// prune deletes the final entries between two keys, and returns the key to continue from, nil at the end. Adjacent
+// entries go by range deletion.
 func (t *mailTurn) prune(project int64, from, edge []byte) (next []byte, err error) {
 	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: edge})
 	if err != nil {
 		return nil, err
 	}
-	defer it.Close() // its error is looked at
+	defer it.Close() // its error is checked below
 	var gone, none mailCounts
-	var start []byte // of what goes
+	var start []byte // of the range to delete
 	drop := func(end []byte) error {
 		if start == nil {
 			return nil

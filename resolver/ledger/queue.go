@@ -21,10 +21,10 @@ func (q *queued) mail(id int64) catalog.QueuedMail {
 	return catalog.QueuedMail{LogID: id, ProjectID: q.project, From: q.from, To: q.to, ExpiresAt: q.expiresAt}
 }
 
-// QueuedMail returns a mail that has not reached its end, with its message; false for any other id.
+// QueuedMail returns a mail whose status is not final, with its message; false for any other id.
 func (l *Ledger) QueuedMail(id int64) (m catalog.QueuedMail, found bool, err error) {
 	err = l.read(func() error {
-		it, err := l.db.NewIter(nil) // of one moment: the end takes both away
+		it, err := l.db.NewIter(nil) // one moment: the final status deletes both records
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func (v moment) queued(id int64, m *catalog.QueuedMail) (found bool, err error) 
 	return true, err
 }
 
-// EachQueued calls f for all mails that have not reached their end, by id, as they are at one moment, with an empty
-// Message. f must not call the Store; its error ends the walk and is returned.
+// EachQueued calls f for all mails whose status is not final, by id, as of one moment, with an empty Message. f must
+// not call the Ledger; its error ends the walk and is returned.
 func (l *Ledger) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail) error) error {
 	var stopped error
 	err := l.read(func() error {
@@ -104,12 +104,12 @@ func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, ma
 	return f(log, q.mail(id)), nil
 }
 
-// ReclaimMail merges the tables of the messages, so that those that were deleted leave the disk.
+// ReclaimMail merges the tables of the messages, which frees the disk space of deleted ones.
 func (l *Ledger) ReclaimMail(ctx context.Context) error {
 	return l.read(func() error { return l.db.Compact(ctx, []byte{prefixMessage}, []byte{prefixMessage + 1}, false) })
 }
 
-// AnyQueued reports whether a mail has not reached its end.
+// AnyQueued reports whether the queue holds a mail.
 func (l *Ledger) AnyQueued() (any bool, err error) {
 	err = l.scan([]byte{prefixQueue}, func(_, _ []byte) error {
 		any = true
@@ -118,7 +118,7 @@ func (l *Ledger) AnyQueued() (any bool, err error) {
 	return any, err
 }
 
-// DoubtQueue marks all queued mails as uncertain, in one batch; nobody else may use the store.
+// DoubtQueue marks all queued mails as uncertain, in one batch; the ledger must have no other user.
 func (l *Ledger) DoubtQueue() error {
 	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		return l.EachQueued(func(log catalog.MailLog, _ catalog.QueuedMail) error {

@@ -6,10 +6,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// read runs f while the ledger stays open, and fails the ledger where f finds it damaged.
+// read runs f while the ledger stays open, and fails the ledger when f finds damage.
 func (l *Ledger) read(f func() error) error { return l.fs.Use(f) }
 
-// now reads the newest state with each get. use gets the value, which is valid only until it returns.
+// now reads the newest state in each get. The value is valid until use returns.
 type now struct{ db *pebble.DB }
 
 func (n now) get(key []byte, use func([]byte) error) (bool, error) {
@@ -24,8 +24,8 @@ func (n now) get(key []byte, use func([]byte) error) (bool, error) {
 	return true, errors.Join(err, closer.Close())
 }
 
-// A moment reads the state of one moment. It is an iterator and not one of Pebble's snapshots, which need a lock that a
-// failed instance may hold for ever.
+// A moment reads a consistent state. It is an iterator, not a snapshot of Pebble, because a snapshot needs a lock that
+// a failed instance may hold for ever.
 type moment struct{ it *pebble.Iterator }
 
 func (m moment) get(key []byte, use func([]byte) error) (bool, error) {
@@ -39,11 +39,11 @@ func (m moment) get(key []byte, use func([]byte) error) (bool, error) {
 	return true, use(value)
 }
 
-// errStop ends a scan whose callback has had enough.
+// errStop ends a scan early.
 var errStop = errors.New("stop")
 
-// scan calls f with all keys that begin with prefix, in order, as they were at one moment. Key and value are valid
-// within the call.
+// scan calls f with all keys that begin with prefix, in order, as of one moment. Key and value are valid within the
+// call.
 func (l *Ledger) scan(prefix []byte, f func(key, value []byte) error) error {
 	return l.read(func() error {
 		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})

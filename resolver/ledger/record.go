@@ -7,15 +7,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// mailVersion is the first byte of every record of mail. One that a later release has written is ErrNewer.
+// mailVersion is the first byte of every mail record. A record of a later release is an ErrNewer.
 const mailVersion = 1
 
-// statusCodes are the bytes that stand for the states of a mail, from 1 on.
+// statusCodes maps the statuses of a mail to bytes, from 1 on.
 var statusCodes = [...]catalog.MailStatus{
 	1: catalog.MailPending, catalog.MailSending, catalog.MailRetrying, catalog.MailSent, catalog.MailFailed, catalog.MailExpired,
 }
 
-// statusCode returns 0 for what is no state.
+// statusCode returns 0 for an unknown status.
 func statusCode(s catalog.MailStatus) byte {
 	for c := 1; c < len(statusCodes); c++ {
 		if statusCodes[c] == s {
@@ -25,10 +25,10 @@ func statusCode(s catalog.MailStatus) byte {
 	return 0
 }
 
-// offsetStatus is where an entry has the byte of its status.
+// offsetStatus is the offset of the status byte in an entry.
 const offsetStatus = 1
 
-// mailDecoder takes the version off a record of mail. It borrows: what it returns is valid as long as b stays.
+// mailDecoder checks and skips the version of a mail record. It borrows: its strings are valid until b changes.
 func mailDecoder(b []byte) (decoder, error) {
 	if len(b) > 0 && b[0] > mailVersion {
 		return decoder{}, fmt.Errorf("%w: it has a record of mail of version %d, this release knows up to %d", ErrNewer, b[0], mailVersion)
@@ -36,7 +36,7 @@ func mailDecoder(b []byte) (decoder, error) {
 	return borrowingDecoder(b, mailVersion), nil
 }
 
-// maybe writes a time, to the microsecond, in one byte where it is the zero time.
+// maybe writes a time to the microsecond; the zero time takes one byte.
 func (e *encoder) maybe(t time.Time) {
 	e.bool(!t.IsZero())
 	if !t.IsZero() {
@@ -51,7 +51,7 @@ func (d *decoder) maybe() time.Time {
 	return time.Time{}
 }
 
-// appendMailLog leaves out what the key has: project, createdAt and id.
+// appendMailLog omits the fields in the key: project, createdAt and id.
 func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e := encoder{dst}
 	e.byte(mailVersion)
@@ -72,7 +72,7 @@ func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	return e.b
 }
 
-// decodeMailLog borrows: the strings of dst lie in rec.
+// decodeMailLog borrows: the strings of dst alias rec.
 func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) error {
 	d, err := mailDecoder(rec)
 	if err != nil {
@@ -102,7 +102,7 @@ func storedStatus(rec []byte) (byte, error) {
 	return rec[offsetStatus], nil
 }
 
-// A queued is the record of a mail in the queue: what its envelope needs, and where its entry stands.
+// A queued is the queue's record of a mail: its envelope and the position of its log entry.
 type queued struct {
 	project   int64
 	created   time.Time
@@ -121,7 +121,7 @@ func appendQueued(dst []byte, q *queued) []byte {
 	return e.b
 }
 
-// decodeQueued copies.
+// decodeQueued copies its strings.
 func decodeQueued(rec []byte) (q queued, err error) {
 	d, err := mailDecoder(append([]byte(nil), rec...))
 	if err != nil {
@@ -137,7 +137,7 @@ func appendIdempotency(dst []byte, i *catalog.Idempotency) []byte {
 	e.raw(i.Request[:])
 	e.fixed(i.LogID)
 	e.micros(i.ExpiresAt)
-	e.bool(i.Answer != nil) // nil means that there is none yet
+	e.bool(i.Answer != nil) // nil: no answer yet
 	if i.Answer != nil {
 		e.uint(uint64(len(i.Answer)))
 		e.raw(i.Answer)
@@ -145,7 +145,7 @@ func appendIdempotency(dst []byte, i *catalog.Idempotency) []byte {
 	return e.b
 }
 
-// decodeIdempotency copies.
+// decodeIdempotency copies its strings.
 func decodeIdempotency(project int64, key string, rec []byte) (*catalog.Idempotency, error) {
 	d, err := mailDecoder(rec)
 	if err != nil {

@@ -23,16 +23,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A damaged ledger that was moved aside may have mail in it that can still be read. Salvage copies that into the ledger that
-// has taken its place: the idempotency keys and the queue first, then the log. A file in the moved directory marks it as
-// done. A process that ends before goes on with the next start, and a mail that was recovered and sent is not recovered
-// again. The mail of a store of an earlier release, which has no ledger, is copied in the same way.
+// A damaged ledger that was moved aside may hold readable mail. Salvage copies it into the new ledger: the idempotency
+// keys and the queue first, then the log. A file in the moved directory marks it as done. If the process ends before
+// that, the next start continues; a mail that was recovered and sent is not recovered again. The mail in the store of
+// an earlier release, which has no ledger, is copied the same way.
 
-// salvageMark is that file. It holds "begun" or "done".
+// salvageMark is the name of that file. It holds "begun" or "done".
 const salvageMark = "mail-salvage"
 
-// MovedAside lists what was moved aside next to dir and has mail that has yet to be salvaged, the oldest first: damaged
-// ledgers, or the damaged stores of an earlier release.
+// MovedAside lists the directories next to dir, oldest first, that were moved aside and whose mail is not salvaged yet:
+// damaged ledgers, or damaged stores of an earlier release.
 func MovedAside(dir string) (asides []string, err error) {
 	if dir == "" {
 		return nil, nil
@@ -51,31 +51,31 @@ func MovedAside(dir string) (asides []string, err error) {
 	return asides, err
 }
 
-// WithoutMail marks a directory as one that has no mail to be salvaged.
+// WithoutMail marks a directory as having no mail to salvage.
 func WithoutMail(aside string) error { return (&Salvage{aside: aside}).mark("done\n") }
 
-// Rows are the records of mail in another database, which has them under the same keys.
+// Rows are the mail records of another database, under the same keys.
 type Rows interface {
-	// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within
-	// the call.
+	// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid
+	// within the call.
 	Each(prefix byte, f func(key, value []byte) error) error
 	// Get calls f with the value of a key, if there is one.
 	Get(key []byte, f func(value []byte) error) (found bool, err error)
 }
 
-// A Salvage copies the mail of one other database. Open it, call LeaveOut, Queue, then Log, then Close.
+// A Salvage copies the mail of one other database. Call OpenSalvage, LeaveOut, Queue, Log, then Close.
 type Salvage struct {
 	to      *Ledger
 	rows    Rows // nil: nothing can be read
 	end     func() error
-	files   *salvage.Rows  // rows, where the database does not open and its files are read one by one
+	files   *salvage.Rows  // rows, if the database does not open and its files are read one by one
 	aside   string         // "" for a store that is in use
 	refused map[int64]bool // see LeaveOut
 	gap     MailGap
 }
 
-// LeaveOut names mails that are not to be recovered, since their senders have been told that they were refused: their
-// AcceptMail has failed at a moment at which the damaged store may have taken them.
+// LeaveOut names mails that must not be recovered, because their senders got a refusal: their AcceptMail failed, but
+// the damaged store may hold them.
 func (v *Salvage) LeaveOut(ids []int64) {
 	v.refused = make(map[int64]bool, len(ids))
 	for _, id := range ids {
@@ -83,8 +83,8 @@ func (v *Salvage) LeaveOut(ids []int64) {
 	}
 }
 
-// OpenSalvage opens a damaged store that was moved aside, as far as that can be done. Where not even its folder can be
-// written, it is left alone: nothing would keep its mail from being sent with every start. The only error is ErrLocked.
+// OpenSalvage opens a damaged store that was moved aside, as far as possible. If its folder is not writable, it is left
+// alone: nothing would keep its mail from being sent again at every start. The only error is ErrLocked.
 func (l *Ledger) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
 	v := &Salvage{to: l, aside: aside, gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
 	if err := v.mark("begun\n"); err != nil {
@@ -106,18 +106,18 @@ func (l *Ledger) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
 	return v, nil
 }
 
-// TakeOver begins to copy the mail of a store that an earlier release has filled and that is in use in dir.
+// TakeOver starts to copy the mail from the store of an earlier release that is in use.
 func (l *Ledger) TakeOver(rows Rows) *Salvage {
 	return &Salvage{to: l, rows: rows, gap: MailGap{Complete: true}}
 }
 
-// Former is a store that an earlier release has filled with mail. Drop deletes that from it, on the disk.
+// Former is a store with mail of an earlier release. Drop deletes that mail durably.
 type Former interface {
 	Rows
 	Drop() error
 }
 
-// TakeOverAll copies the mail of a store that nobody uses, deletes it there, and notes that.
+// TakeOverAll copies the mail from a store that is not in use, deletes it there, and records that.
 func (l *Ledger) TakeOverAll(former Former, now time.Time) error {
 	v := l.TakeOver(former)
 	err := v.Queue(context.Background())
@@ -136,7 +136,7 @@ func (l *Ledger) TakeOverAll(former Former, now time.Time) error {
 	return err
 }
 
-// MissingIn tells how many of the last writes of mail that were acknowledged are not in rows, which lie in dir.
+// MissingIn returns how many of the last acknowledged mail writes are missing in rows, which are in dir.
 func MissingIn(dir string, rows Rows) (missing uint64, err error) {
 	var number uint64
 	_, err = rows.Get(keyMailState, func(value []byte) (err error) {
@@ -152,12 +152,12 @@ func MissingIn(dir string, rows Rows) (missing uint64, err error) {
 // ForgetMissing makes MissingIn return 0 from now on, for a store whose mail is in the ledger.
 func ForgetMissing(dir string) { _ = os.Remove(filepath.Join(filepath.Clean(dir), highWaterFile)) }
 
-// mailFirst and mailEnd bound the keys of mail. Those of an old store's other rows have small letters.
+// mailFirst and mailEnd bound the keys of mail. The other keys of an old store begin with small letters.
 var mailFirst, mailEnd = []byte{'A'}, []byte{'a'}
 
-// readFiles reads the files of a database that does not open, which cause says why.
+// readFiles reads the files of a database that does not open; cause is the reason.
 func (v *Salvage) readFiles(cause error) {
-	if !errors.Is(cause, ErrNoStore) { // moved while it was empty, or with logs alone
+	if !errors.Is(cause, ErrNoStore) { // moved aside while empty, or with logs alone
 		v.lacks(withoutDir(cause))
 	}
 	files, err := salvage.Open(vfs.Default, v.aside, mailFirst, mailEnd)
@@ -174,7 +174,7 @@ func (v *Salvage) readFiles(cause error) {
 	}
 }
 
-// withoutDir drops what Open says of the path.
+// withoutDir removes the path from an error of Open.
 func withoutDir(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "open ") {
 		return inner
@@ -191,16 +191,16 @@ func (v *Salvage) mark(text string) error {
 	return errors.Join(err, f.Sync(), f.Close(), pebblefs.SyncDir(v.aside))
 }
 
-// lacks notes that something could not be recovered, and the first reason.
+// lacks records that something could not be recovered, and the first reason.
 func (v *Salvage) lacks(err error) {
 	if v.gap.Complete {
-		first, _, _ := strings.Cut(err.Error(), "\n") // Pebble goes on about the damage for lines
+		first, _, _ := strings.Cut(err.Error(), "\n") // Pebble describes the damage in many lines
 		v.gap.Complete, v.gap.Reason = false, strings.ReplaceAll(first, v.aside, filepath.Base(v.aside))
 	}
 }
 
-// Queue copies the bound of ids, the idempotency keys and the mails that were queued; until it has returned, a mail may be
-// accepted twice. An error is the new store's.
+// Queue copies the bound of ids, the idempotency keys and the queued mails; until it returns, a mail may be accepted
+// twice. Errors are those of the new ledger.
 func (v *Salvage) Queue(ctx context.Context) error {
 	if v.rows == nil {
 		return nil
@@ -247,13 +247,13 @@ func (v *Salvage) Queue(ctx context.Context) error {
 	})
 }
 
-// queued copies one mail. An entry that cannot be read is made anew, as far as message and envelope tell: the mail matters
-// more. Whether it was just being sent is not known then.
+// queued copies one mail. It recreates an unreadable entry from message and envelope, because the mail matters more. It
+// is unknown then whether the mail was being sent.
 func (v *Salvage) queued(id int64, q *queued) error {
 	message, err := v.value(appendQueueKey(nil, prefixMessage, id))
 	if err != nil {
 		v.lacks(err)
-		return nil // Log ends it
+		return nil // Log will finish it
 	}
 	pos := posOf(q.created, id)
 	log := catalog.MailLog{
@@ -265,9 +265,9 @@ func (v *Salvage) queued(id int64, q *queued) error {
 		err = decodeMailLog(&log, q.project, pos, rec)
 	}
 	if v.files != nil && log.Status.Ended() {
-		return nil // Log copies it: the deletion of the queued mail was in a file that cannot be read
+		return nil // Log will copy it: the deletion of the queued mail was in an unreadable file
 	}
-	log.Uncertain = log.Uncertain || v.files != nil // as that of its attempts may have been
+	log.Uncertain = log.Uncertain || v.files != nil // a record of its attempts may be unreadable, too
 	if err != nil {
 		v.lacks(err)
 		if m, err := mail.ReadMessage(bytes.NewReader(message)); err == nil {
@@ -284,7 +284,7 @@ func (v *Salvage) queued(id int64, q *queued) error {
 	return err
 }
 
-// gaps copies the notes of what was missing before.
+// gaps copies the records of earlier gaps.
 func (v *Salvage) gaps(ctx context.Context) error {
 	return v.each(ctx, prefixGap, func(_, rec []byte) error {
 		gap, err := decodeGap(rec)
@@ -295,7 +295,8 @@ func (v *Salvage) gaps(ctx context.Context) error {
 	})
 }
 
-// Log copies the notes of gaps and the log. A mail that had not ended and is not in the queue has lost its message: it ends as FAILED.
+// Log copies the records of gaps and the log. A mail that was not final and is not in the queue has lost its message:
+// it becomes FAILED.
 func (v *Salvage) Log(ctx context.Context) error {
 	if v.rows == nil {
 		return nil
@@ -333,7 +334,7 @@ func (v *Salvage) Log(ctx context.Context) error {
 	})
 }
 
-// Close notes in the new store what came out, and in the moved folder that it is done with.
+// Close stores the result in the new ledger, and marks the moved folder as done.
 func (v *Salvage) Close(now time.Time) (MailGap, error) {
 	v.gap.Found = now
 	err := v.Abandon()
@@ -345,12 +346,12 @@ func (v *Salvage) Close(now time.Time) (MailGap, error) {
 		return v.gap, fmt.Errorf("salvage mail: %w", err)
 	}
 	if v.aside != "" {
-		_ = v.mark("done\n") // where that fails, the next start finds that all is there
+		_ = v.mark("done\n") // if that fails, the next start finds everything copied
 	}
 	return v.gap, nil
 }
 
-// Abandon closes the damaged store, and leaves the work to be done again.
+// Abandon closes the damaged store; the next start repeats the work.
 func (v *Salvage) Abandon() error {
 	if v.end == nil {
 		return nil
@@ -358,7 +359,7 @@ func (v *Salvage) Abandon() error {
 	return v.end()
 }
 
-// copyKey stores what was kept under an idempotency key, where nothing is.
+// copyKey stores the record of an idempotency key, unless one exists.
 func (l *Ledger) copyKey(i *catalog.Idempotency) error {
 	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
 		t.unsynced = true
@@ -372,8 +373,8 @@ func (l *Ledger) copyKey(i *catalog.Idempotency) error {
 	})
 }
 
-// copyMail stores an entry, and its message where m is not nil, unless there is one with its id and time. A later write
-// has to sync it.
+// copyMail stores an entry, and its message if m is not nil, unless one with its id and time exists. A later write must
+// sync it.
 func (l *Ledger) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied bool, err error) {
 	done := make(chan bool, 1)
 	pos, status := posOf(log.CreatedAt, log.ID), statusCode(log.Status)
@@ -410,8 +411,8 @@ func (v *Salvage) value(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// each calls f with all keys of a prefix that can be read. What f cannot decode is left out; errors of the new ledger, and
-// the context's, end it.
+// each calls f with all readable keys of a prefix. Records that f cannot decode are skipped; errors of the new ledger,
+// and of the context, end it.
 func (v *Salvage) each(ctx context.Context, prefix byte, f func(key, rec []byte) error) error {
 	return v.rows.Each(prefix, func(key, rec []byte) error {
 		if err := f(key, rec); errors.Is(err, errRecord) || errors.Is(err, ErrNewer) {
@@ -423,7 +424,7 @@ func (v *Salvage) each(ctx context.Context, prefix byte, f func(key, rec []byte)
 	})
 }
 
-// damagedRows are those of a ledger that can be read in part. lacks is told of what cannot be read.
+// damagedRows are the rows of a partly readable ledger. It reports unreadable parts to lacks.
 type damagedRows struct {
 	from  *Ledger
 	lacks func(error)
@@ -439,7 +440,7 @@ func (d damagedRows) Each(prefix byte, f func(key, rec []byte) error) error {
 		d.lacks(err)
 		return nil
 	}
-	defer it.Close() // its errors were dealt with
+	defer it.Close() // its errors were handled
 	at := []byte{prefix}
 	for ok := it.First(); ; {
 		for ; ok; ok = it.Next() {
@@ -462,11 +463,10 @@ func (d damagedRows) Each(prefix byte, f func(key, rec []byte) error) error {
 	}
 }
 
-// seekWidth is how many bytes of a key behind its prefix seekBehind counts with.
+// seekWidth is the number of key bytes behind the prefix that seekBehind computes with.
 const seekWidth = 24
 
-// seekUnit is the lowest bit of those by which keys of a prefix differ: of an id, of a microsecond, of what a text begins
-// with.
+// seekUnit is the lowest bit in which keys of a prefix differ: of an id, of a microsecond, of the beginning of a text.
 func seekUnit(prefix byte) uint {
 	switch prefix {
 	case prefixQueue:
@@ -477,9 +477,9 @@ func seekUnit(prefix byte) uint {
 	return 32
 }
 
-// seekBehind puts the iterator on the first key that can be read behind what cannot, which begins behind at. How far that
-// reaches nobody knows: growing steps find a place that can be read, and halving them one near the first. There are few
-// steps of each, because Pebble takes its time over a block that is damaged.
+// seekBehind moves the iterator to the first readable key behind an unreadable range that begins behind at. The length
+// of the range is unknown: growing steps find a readable place, then halving steps one near the first. There are few
+// steps of each kind, because Pebble is slow on a damaged block.
 func seekBehind(it *pebble.Iterator, at []byte) bool {
 	key := append(make([]byte, 0, 1+seekWidth), at[0])
 	key = append(key, make([]byte, seekWidth)...)
@@ -488,7 +488,7 @@ func seekBehind(it *pebble.Iterator, at []byte) bool {
 	readable := func(n *big.Int) bool {
 		n.FillBytes(key[1:])
 		if !it.SeekGE(key) {
-			return it.Error() == nil // there is nothing more
+			return it.Error() == nil // no keys are left
 		}
 		_, err := it.ValueAndErr()
 		return err == nil

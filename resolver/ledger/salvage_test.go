@@ -14,7 +14,7 @@ import (
 	"fingerpost/resolver/pebblefs"
 )
 
-// TestSalvageLeavesOut: a mail whose sender was told that it is refused is not recovered from a damaged store, nor is its key.
+// TestSalvageLeavesOut: a mail that was refused to its sender is not recovered from a damaged store, nor is its key.
 func TestSalvageLeavesOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	before, err := Open(dir, Options{})
@@ -61,13 +61,13 @@ func TestSalvageLeavesOut(t *testing.T) {
 	}
 }
 
-// TestSalvageFileByFile removes, and damages, each file of a ledger: what is in the others is recovered, so that a MANIFEST,
-// OPTIONS, a marker or a log in which nothing is left to be read costs nothing.
+// TestSalvageFileByFile removes, and damages, each file of a ledger: the content of all other files is recovered, so
+// that a lost MANIFEST, OPTIONS, marker or empty log costs nothing.
 func TestSalvageFileByFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ledger")
 	const mails, starts = 90, 3
 	at := func(id int64) time.Time { return mailEpoch.Add(time.Duration(id) * time.Second) }
-	for start := range int64(starts) { // each makes a table of the log before
+	for start := range int64(starts) { // each makes a table of the previous log
 		l, err := Open(dir, Options{Logger: quiet})
 		if err != nil {
 			t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// sortCreated is the order in which the entries lie.
+// sortCreated is the order in which entries are stored.
 const sortCreated = "createdAt"
 
-// A mailSort is an order of the list: key appends what sorts, as bytes, as the field of the row does.
+// A mailSort is an order of the list: key appends bytes that sort like the field of the row.
 type mailSort struct {
 	field string
 	key   func(dst []byte, l *catalog.MailLog) []byte
@@ -21,7 +21,7 @@ type mailSort struct {
 
 func sortInt(dst []byte, v int64) []byte { return binary.BigEndian.AppendUint64(dst, uint64(v)^1<<63) }
 
-// sortTime puts the times that are null before all others.
+// sortTime sorts null times before all others.
 func sortTime(dst []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return dst
@@ -57,7 +57,7 @@ var mailSorts = []mailSort{
 	{"nextAttemptAt", func(dst []byte, l *catalog.MailLog) []byte { return sortTime(dst, l.NextAttemptAt) }},
 }
 
-// MailSorts are the fields by which MailLogs sorts: all that are in a row of the list.
+// MailSorts returns the fields by which MailLogs sorts: all that are in a row of the list.
 func MailSorts() []string {
 	fields := make([]string, len(mailSorts))
 	for i := range mailSorts {
@@ -66,11 +66,10 @@ func MailSorts() []string {
 	return fields
 }
 
-// maxSorted is how many entries an order by another field than createdAt has in memory at a time, with what they are
-// sorted by.
+// maxSorted is how many entries, with their sort keys, are held in memory to sort by a field other than createdAt.
 const maxSorted = 32 << 10
 
-// A sortItem is an entry with what it is sorted by. No two are equal.
+// A sortItem is an entry with its sort key. No two are equal.
 type sortItem struct {
 	key []byte
 	pos mailPos
@@ -85,14 +84,14 @@ func (i *sortItem) compare(j *sortItem) int {
 
 func (i *sortItem) set(j *sortItem) { i.key, i.pos = append(i.key[:0], j.key...), j.pos }
 
-// sorted finds the page by a walk through all entries, or a few.
+// sorted finds the page in one or a few walks through all entries.
 func (l *mailList) sorted(key func([]byte, *catalog.MailLog) []byte) (page []catalog.MailLog, total int, err error) {
 	items, total, err := l.pick(key)
 	if err != nil {
 		return nil, 0, err
 	}
 	it := l.it
-	for i := range items { // all of them lie within the bounds of the walk
+	for i := range items { // all of them are within the bounds of the walk
 		if !it.SeekGE(l.logKey(items[i].pos)) || !bytes.Equal(it.Key(), l.key) {
 			return nil, 0, joined(it.Error(), errRecord)
 		}
@@ -108,13 +107,13 @@ func (l *mailList) sorted(key func([]byte, *catalog.MailLog) []byte) (page []cat
 	return page, total, nil
 }
 
-// A selection is one walk of pick: the items that come right behind a bound, and a sample of all behind it.
+// A selection is the result of one walk of pick: the items right behind a bound, and a sample of all items behind it.
 type selection struct {
 	sign    int // -1 in descending order
 	bound   *sortItem
 	limit   int // of nearest
 	nearest []sortItem
-	cut     *sortItem // the last of the nearest when they were cut last
+	cut     *sortItem // the last of nearest when it was last cut
 	sample  []sortItem
 	behind  int // entries behind the bound
 	upTo    int // entries up to it
@@ -157,14 +156,14 @@ func (s *selection) trim() {
 	}
 }
 
-// sampleSize makes the rank of an entry known to about half a percent.
+// sampleSize gives the rank of an entry to about half a percent.
 const sampleSize = 8 << 10
 
-// pick returns the items of the page. A page among the first takes one walk. For one further down, a sample of the first
-// walk tells where its items begin, about; the next walk counts what is before that bound and keeps what follows it. A
-// bound that turns out to lie behind the page's beginning is given up for one that is known not to.
+// pick returns the items of the page. An early page takes one walk. For a later page, a sample of the first walk
+// estimates where its items begin; the next walk counts the items before that bound and keeps those behind it. If the
+// bound turns out to be behind the page's beginning, pick falls back to one that is known to be before it.
 func (l *mailList) pick(key func([]byte, *catalog.MailLog) []byte) (items []sortItem, total int, err error) {
-	var sure, bound *sortItem // sure lies before the page
+	var sure, bound *sortItem // sure is before the page
 	margin := sampleSize / 64
 	for {
 		s := selection{sign: -1, bound: bound, limit: max(maxSorted/2, l.q.Limit)}
@@ -182,7 +181,7 @@ func (l *mailList) pick(key func([]byte, *catalog.MailLog) []byte) (items []sort
 		s.trim()
 		total = s.upTo + s.behind
 		skip, n := l.window(total)
-		switch rank := skip - s.upTo; { // of the page's first item behind the bound
+		switch rank := skip - s.upTo; { // rank of the page's first item behind the bound
 		case n == 0:
 			return nil, total, nil
 		case rank < 0:
@@ -190,7 +189,7 @@ func (l *mailList) pick(key func([]byte, *catalog.MailLog) []byte) (items []sort
 		case rank+n <= len(s.nearest):
 			return s.nearest[rank : rank+n], total, nil
 		case rank < len(s.nearest):
-			bound = &s.nearest[rank-1] // rank is not 0: as many as a page has are always there
+			bound = &s.nearest[rank-1] // rank is not 0: nearest has at least a page of items
 			sure = bound
 		default:
 			sure = &s.nearest[len(s.nearest)-1]
@@ -199,7 +198,7 @@ func (l *mailList) pick(key func([]byte, *catalog.MailLog) []byte) (items []sort
 	}
 }
 
-// guess returns an item that lies somewhat before one with a rank behind the bound, and never before least.
+// guess returns an item with an estimated rank somewhat below the wanted one, and never before least.
 func (s *selection) guess(rank, margin int, least *sortItem) *sortItem {
 	s.sort(s.sample)
 	at := int(float64(rank)/float64(s.behind)*float64(len(s.sample))) - margin

@@ -14,8 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A Dir is one opening of a store's directory, from Start to Close, on a fail-stop file system. It knows who uses the
-// store, and whether the directory on the disk is still the one that was opened.
+// A Dir is one opening of a store's directory, from Start to Close, on a fail-stop file system. It tracks the users of
+// the store, and checks that the directory on disk is still the one that was opened.
 type Dir struct {
 	*FS
 	Path string // "" in memory
@@ -26,8 +26,8 @@ type Dir struct {
 	shrink  func()
 }
 
-// NewDir returns a Dir that nobody has opened. base may be nil: the disk then, or memory where path is "". shrink gives
-// back what a store that cannot be closed has in memory.
+// NewDir returns an unopened Dir. base may be nil: the disk then, or memory if path is "". shrink frees the memory of a
+// store that cannot be closed.
 func NewDir(path string, base vfs.FS, o Options, shrink func()) *Dir {
 	if base == nil {
 		if base = vfs.Default; path == "" {
@@ -45,7 +45,8 @@ func (d *Dir) Name() string {
 	return filepath.Clean(d.Path)
 }
 
-// Run runs f in a goroutine of its own and returns as soon as the disk fails: what meets a tripped barrier never returns.
+// Run runs f in a goroutine of its own and returns as soon as the disk fails: an operation that meets a tripped barrier
+// never returns.
 func (d *Dir) Run(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -57,8 +58,8 @@ func (d *Dir) Run(f func() error) error {
 	}
 }
 
-// Start runs open, which opens the store, within the time that the disk needs, also when the disk refuses. Errors are
-// ErrLocked, ErrNewer, ErrUnavailable and ErrDamaged; the Dir is closed then.
+// Start runs open, which opens the store. It does not hang when the disk refuses. Errors are ErrLocked, ErrNewer,
+// ErrUnavailable and ErrDamaged; the Dir is closed then.
 func (d *Dir) Start(open func() error) error {
 	err := d.Run(open)
 	if err == nil {
@@ -71,16 +72,16 @@ func (d *Dir) Start(open func() error) error {
 	return fmt.Errorf("open %s: %w", d.Path, Classify(err, d.Missing()))
 }
 
-// Inspect looks at the directory before Pebble does. format is the newest one of Pebble's that is known. A format that it does not know Pebble reports as it reports damage;
-// the marker's name is marker.format-version.<iteration>.<version>. And where the marker of the manifest is lost, Pebble
-// starts an empty store and deletes the tables of the old one.
+// Inspect checks the directory before Pebble does. format is Pebble's newest known format. Pebble reports an unknown
+// format as damage; the marker's name is marker.format-version.<iteration>.<version>. And if the marker of the manifest
+// is lost, Pebble starts an empty store and deletes the tables of the old one.
 func (d *Dir) Inspect(format uint64) error {
 	names, err := d.List(d.Name())
 	switch {
 	case err != nil && d.ReadOnly && errors.Is(err, os.ErrNotExist):
 		return ErrNoStore
 	case err != nil:
-		return nil // what is wrong shows when Pebble opens it
+		return nil // Pebble's Open will report the error
 	}
 	var data, manifest bool
 	for _, name := range names {
@@ -105,7 +106,7 @@ func (d *Dir) Inspect(format uint64) error {
 	return nil
 }
 
-// Note remembers which directory is open, for Missing.
+// Note records which directory is open, for Missing.
 func (d *Dir) Note() error {
 	if !d.Disk {
 		return nil
@@ -122,8 +123,8 @@ func (d *Dir) Note() error {
 
 func (d *Dir) identity() [2]string { return [...]string{d.Name(), filepath.Join(d.Name(), "LOCK")} }
 
-// Missing reports that the directory on disk is not the one that was opened. An error other than "not there" is none of
-// its business: the disk reports it itself.
+// Missing reports whether the directory on disk is not the one that was opened. It ignores errors other than "not
+// there": the disk reports them itself.
 func (d *Dir) Missing() bool {
 	if !d.Disk {
 		return false
@@ -140,8 +141,8 @@ func (d *Dir) Missing() bool {
 	return false
 }
 
-// Check fails the Dir when the directory is not the one that was opened any more: writes into a deleted directory would
-// succeed and be lost. It costs two stat calls.
+// Check fails the Dir when the directory is not the one that was opened: writes into a deleted directory would succeed
+// and be lost. It costs two stat calls.
 func (d *Dir) Check() error {
 	if err := d.Err(); err != nil || d.inodes[0] == nil {
 		return err
@@ -152,8 +153,8 @@ func (d *Dir) Check() error {
 	return d.Err()
 }
 
-// Use runs f while the store stays open, and fails the Dir where f finds the store damaged. Running out of file
-// descriptors is not the disk's fault and fails nothing, nor does a record of a later release.
+// Use runs f while the store stays open, and fails the Dir when f finds damage. Running out of file descriptors, or a
+// record of a later release, fails nothing.
 func (d *Dir) Use(f func() error) error {
 	if !d.users.enter() {
 		return ErrClosed
@@ -170,20 +171,20 @@ func (d *Dir) Use(f func() error) error {
 	return err
 }
 
-// Fail trips the barrier with err and never returns: for what Pebble calls when it cannot go on.
+// Fail trips the barrier with err and never returns. Pebble's callbacks use it when Pebble cannot continue.
 func (d *Dir) Fail(err error) {
 	d.Trip(Classify(err, d.Missing()))
 	park()
 }
 
-// EndStart says that open has failed after Pebble was opened: closing Pebble then is no failure.
+// EndStart says that open has failed after Pebble was opened: errors from closing Pebble are no failure then.
 func (d *Dir) EndStart() { d.closing.Store(true) }
 
-// Closing reports that Close was called: closing Pebble ends what runs, which is no failure.
+// Closing reports whether Close was called: closing Pebble interrupts running work, which is no failure.
 func (d *Dir) Closing() bool { return d.closing.Load() && d.Err() == nil }
 
-// Close waits for the uses that are under way and runs end, which closes the store. A store that has failed is abandoned,
-// with its lock given back. A second Close, and later uses, get ErrClosed.
+// Close waits for running uses and runs end, which closes the store. A failed store is abandoned and its lock released.
+// A second Close, and later uses, get ErrClosed.
 func (d *Dir) Close(end func() error) error {
 	if !d.closing.CompareAndSwap(false, true) {
 		return ErrClosed
@@ -207,8 +208,8 @@ func (d *Dir) Close(end func() error) error {
 	return nil
 }
 
-// abandon leaves a store behind that cannot be closed: its goroutines are parked and stay. It gives the memory back, and
-// the lock and the tables once nothing of the store is on its way to the disk and nobody reads it any more.
+// abandon gives up a store that cannot be closed: its parked goroutines stay. It frees the memory, and releases the
+// lock and the tables once no write of the store is in flight and no reader uses it.
 func (d *Dir) abandon() {
 	d.shrink()
 	if d.Err() == nil || d.idle() {
@@ -230,7 +231,7 @@ func (d *Dir) release() {
 	d.Unlock()
 }
 
-// UseInBackground is Use for a goroutine that may be parked by a failed disk: it counts as a use only until then.
+// UseInBackground is Use for a goroutine that a failed disk may park: it counts as a use only until then.
 func (d *Dir) UseInBackground(f func()) {
 	if d.Err() != nil || !d.users.enter() {
 		return
@@ -239,9 +240,9 @@ func (d *Dir) UseInBackground(f func()) {
 	_ = d.Run(func() error { f(); return nil })
 }
 
-// Checkpoint runs take, which makes a checkpoint in the folder Options.Spare. What fails there is returned and fails no
-// store; a panic of Pebble's is an error, because it takes a marker's folder that cannot be synced for the end of the
-// process, and gives back by deferred calls what it holds.
+// Checkpoint runs take, which makes a checkpoint in the folder Options.Spare. An error is returned and does not fail
+// the store. A panic of Pebble's becomes an error: Pebble panics if the folder of a marker cannot be synced, and
+// releases what it holds by deferred calls.
 func (d *Dir) Checkpoint(take func() error) error {
 	var failed error
 	err := d.Use(func() error {

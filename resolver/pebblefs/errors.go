@@ -11,27 +11,27 @@ import (
 	"time"
 )
 
-// What Open, Apply, the reads and Err report; test with errors.Is.
+// The errors of Open, Apply, of reads and Err; test with errors.Is.
 var (
 	// ErrLocked: another process has the directory open, see LockedError.
 	ErrLocked = errors.New("the data directory is in use")
-	// ErrUnavailable: the disk refuses (full, read-only, I/O error, no permission, directory gone). Data that is there
-	// may be good. A store that says so once never writes again.
+	// ErrUnavailable: the disk refuses (full, read-only, I/O error, no permission, directory gone). The existing data may
+	// be good. A store that returned it never writes again.
 	ErrUnavailable = errors.New("the data directory cannot be used")
-	// ErrDamaged: the disk works, but what is on it is no sound store. See MoveAside.
+	// ErrDamaged: the disk works, but its content is no valid store. See MoveAside.
 	ErrDamaged = errors.New("the data directory is damaged")
 	// ErrNewer: a later release wrote the directory. Nothing was changed.
 	ErrNewer = errors.New("the data directory was written by a newer fingerpost")
-	// ErrNoStore: a directory that is to be read only holds no store, or is not there.
+	// ErrNoStore: a directory to be opened read-only holds no store, or does not exist.
 	ErrNoStore = errors.New("there is no store in it")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the store is closed")
 )
 
-// A LockedError says who has the data directory. It is an ErrLocked.
+// A LockedError names the process that holds the data directory. It is an ErrLocked.
 type LockedError struct {
 	Dir string
-	PID int // 0 when it is not known
+	PID int // 0 if unknown
 }
 
 func (e *LockedError) Error() string {
@@ -44,14 +44,14 @@ func (e *LockedError) Error() string {
 // Is makes a LockedError an ErrLocked.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// Newer reports a directory of a later release and what can be done.
+// Newer makes the error for a directory of a later release, with advice.
 func Newer(dir, what string, has, knows uint64) error {
 	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d): start that release again, or move the directory away and the store is rebuilt from the files",
 		dir, ErrNewer, what, has, knows)
 }
 
-// Refused reports whether err is the operating system's word that the disk, its permissions or the process's limits do
-// not allow something, as opposed to wrong content.
+// Refused reports whether err is a system error about the disk, its permissions or the process's limits, as opposed to
+// wrong content.
 func Refused(err error) bool {
 	var no syscall.Errno
 	if !errors.As(err, &no) {
@@ -64,8 +64,7 @@ func Refused(err error) bool {
 	return true
 }
 
-// Classify turns a failure of Pebble's into one of these errors. missing says that the directory itself is not there any
-// more.
+// Classify turns a failure of Pebble into one of these errors. missing says that the directory itself is gone.
 func Classify(err error, missing bool) error {
 	switch {
 	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err, ErrNewer),
@@ -98,8 +97,8 @@ func MoveAside(dir string, now time.Time) (string, error) {
 	return aside, os.Rename(dir, aside)
 }
 
-// FreeName appends a time to prefix, and a number where that is taken: two within a second, and a rename would fail on a
-// folder that is not empty.
+// FreeName appends a time to prefix, and a number if that name is taken: two calls within a second would collide, and a
+// rename onto a folder that is not empty fails.
 func FreeName(prefix string, now time.Time) string {
 	base := prefix + now.UTC().Format("20060102T150405Z")
 	name := base
@@ -112,12 +111,13 @@ func FreeName(prefix string, now time.Time) string {
 	return name
 }
 
-// MoveFilesAside moves the store's files out of a damaged directory into a new one, "<dir>.damaged-<UTC time>", and returns
-// its name: what else is in the directory, other stores among it, stays. It deletes nothing. No store may be open on dir.
+// MoveFilesAside moves the store's files from a damaged directory into a new one, "<dir>.damaged-<UTC time>", and
+// returns its name. Other contents of the directory, such as other stores, stay. It deletes nothing. No store may be
+// open on dir.
 //
-// The markers go first. A directory that has tables or a manifest and no marker of it is a damaged store to Dir.Inspect, so
-// that a process which ends half-way moves the rest with its next start. The logs go next, since no store may take up what
-// is left of them.
+// The markers go first: Dir.Inspect reports a directory with tables or a manifest but without their marker as damaged,
+// so if the process ends half-way, the next start moves the rest. The logs go next, because no store may replay the
+// remaining ones.
 func MoveFilesAside(dir string, now time.Time) (string, error) {
 	dir = filepath.Clean(dir)
 	entries, err := os.ReadDir(dir)

@@ -14,7 +14,8 @@ func SyncDir(dir string) error {
 	return WithoutPath(errors.Join(f.Sync(), f.Close()))
 }
 
-// swapByRenames is for where no exchange is to be had. A crash between the two leaves no dir, but both stores.
+// swapByRenames works where no atomic exchange is available. A crash between the two renames leaves no dir, but both
+// stores.
 func swapByRenames(aside, dir string) error {
 	former := aside + "-former"
 	if err := os.Rename(dir, former); err != nil {

@@ -2,5 +2,5 @@
 
 package pebblefs
 
-// Exchange exchanges two folders; there is no single step for it here.
+// Exchange exchanges two folders by renames; there is no single step for it here.
 func Exchange(aside, dir string) error { return swapByRenames(aside, dir) }

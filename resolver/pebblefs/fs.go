@@ -14,23 +14,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Options are the settings of an FS. The zero value is of use.
+// Options are the settings of an FS. The zero value is usable.
 type Options struct {
-	// ReadOnly: nothing is written but, where that is possible, the lock.
+	// ReadOnly: nothing is written except, if possible, the lock.
 	ReadOnly bool
-	// Spare is a folder outside the barrier, for checkpoints: what fails there fails the backup only. "" for none.
+	// Spare is a folder outside the barrier, for checkpoints: an error there fails only the backup. "" for none.
 	Spare string
-	// AtEase reports whether flushes and merges rest between their writes. Nil: they do not.
+	// AtEase reports whether flushes and merges are paced. Nil: never.
 	AtEase func() bool
 }
 
-// An FS is the fail-stop file system that Pebble sees: base with a Barrier around every operation that changes it. Reads
-// pass.
+// An FS is the fail-stop file system that Pebble sees: base with a Barrier around every operation that changes it.
+// Reads pass through.
 type FS struct {
 	vfs.FS
 	*Barrier
 	Options
-	Disk   bool // the real disk lies below, not memory
+	Disk   bool // base is the real disk, not memory
 	lock   heldLock
 	tables keptTables
 }
@@ -40,7 +40,7 @@ func New(base vfs.FS, o Options) *FS {
 	return &FS{FS: base, Barrier: newBarrier(), Options: o, Disk: vfs.Root(base) == vfs.Default}
 }
 
-// Base is the file system below, without the barrier.
+// Base returns the file system without the barrier.
 func (f *FS) Base() vfs.FS { return f.FS }
 
 // KeepTable holds a table open, see keptTables.
@@ -50,19 +50,19 @@ func (f *FS) KeepTable(name string) {
 	}
 }
 
-// CloseTables closes the tables that are held open.
+// CloseTables closes the tables held open.
 func (f *FS) CloseTables() { f.tables.closeAll() }
 
-// Unlock gives the lock back. It only keeps others out, so a failure changes nothing for this process.
+// Unlock releases the lock. The lock only excludes other processes, so a failure changes nothing for this one.
 func (f *FS) Unlock() { _ = f.lock.Close() }
 
-// spared reports whether a path belongs to a checkpoint in the making: what fails there fails the backup, not the store.
+// spared reports whether a path belongs to a running checkpoint: an error there fails the backup, not the store.
 func (f *FS) spared(name string) bool {
 	rest, below := strings.CutPrefix(name, f.Spare)
 	return below && f.Spare != "" && (rest == "" || rest[0] == filepath.Separator)
 }
 
-// RootCause drops the layers that only repeat the path.
+// RootCause removes the layers that only repeat the path.
 func RootCause(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
@@ -81,7 +81,7 @@ func RootCause(err error) error {
 // Unwrap is for vfs.Root.
 func (f *FS) Unwrap() vfs.FS { return f.FS }
 
-// open ends an operation that yields a file for writing.
+// open finishes an operation that returns a file for writing.
 func (f *FS) open(op, name string, opened vfs.File, err error) (vfs.File, error) {
 	f.leave(op, filepath.Base(name), err)
 	guarded := &file{File: opened, barrier: f.Barrier, name: filepath.Base(name)}
@@ -106,7 +106,7 @@ func (f *FS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.open("create", name, file, err)
 }
 
-// Open opens for reading, also a table whose directory is gone.
+// Open opens for reading, even a table whose directory is gone.
 func (f *FS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	file, err := f.FS.Open(name, opts...)
 	if err != nil && f.Disk && IsTable(name) {
@@ -131,7 +131,7 @@ func (f *FS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vf
 	return f.open("rename", newname, file, err)
 }
 
-// OpenDir yields the handle by which the directory is fsynced.
+// OpenDir returns the handle by which the directory is fsynced.
 func (f *FS) OpenDir(name string) (vfs.File, error) {
 	if f.spared(name) {
 		return f.FS.OpenDir(name)
@@ -161,7 +161,7 @@ func (f *FS) Rename(oldname, newname string) error {
 	return f.expect("rename", newname, f.FS.Rename(oldname, newname), nil)
 }
 
-// Remove lets "not there" pass: Pebble removes what an interrupted run may have left.
+// Remove lets "not there" pass: Pebble removes files that an interrupted run may have left.
 func (f *FS) Remove(name string) error {
 	if f.spared(name) {
 		return f.FS.Remove(name)
@@ -187,7 +187,7 @@ func (f *FS) MkdirAll(dir string, _ os.FileMode) error {
 	return f.expect("create", dir, f.mkdir(dir), nil)
 }
 
-// mkdir makes a private folder. One that is there is left to Narrow.
+// mkdir makes a private folder. An existing one is left to Narrow.
 func (f *FS) mkdir(dir string) error {
 	_, err := f.FS.Stat(dir)
 	made := f.FS.MkdirAll(dir, PrivateDir)
@@ -197,15 +197,15 @@ func (f *FS) mkdir(dir string) error {
 	return made
 }
 
-// private sets the mode of what was made, since Pebble's files are open to all that the umask lets in. A file system
-// without modes is not the store's fault, and Narrow tells of it.
+// private sets the mode of a new file or folder, because Pebble leaves the mode to the umask. A file system without
+// modes is not the store's fault; Narrow reports it.
 func (f *FS) private(name string, mode os.FileMode) {
 	if f.Disk {
 		_ = os.Chmod(name, mode)
 	}
 }
 
-// expect ends an operation; Pebble gets to see an error that it can deal with.
+// expect finishes an operation; Pebble gets an error that it can handle.
 func (f *FS) expect(op, name string, err, fine error) error {
 	if fine != nil && errors.Is(err, fine) {
 		f.leave(op, filepath.Base(name), nil)
@@ -215,7 +215,7 @@ func (f *FS) expect(op, name string, err, fine error) error {
 	return nil
 }
 
-// Lock keeps the lock, so that Unlock gives it back also where Pebble can no longer be closed.
+// Lock keeps the lock, so that Unlock can release it even if Pebble can no longer be closed.
 func (f *FS) Lock(name string) (io.Closer, error) {
 	var closer io.Closer
 	var err error
@@ -246,7 +246,7 @@ func (l *heldLock) hold(c io.Closer) {
 	l.closer = c
 }
 
-// Close gives the lock back; again, or where none is held, it does nothing.
+// Close releases the lock; without a lock it does nothing.
 func (l *heldLock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,14 +258,14 @@ func (l *heldLock) Close() error {
 	return err
 }
 
-// A file puts the barrier around a file that was opened for writing, or a directory opened for fsync.
+// A file puts the barrier around a file opened for writing, or a directory opened for fsync.
 type file struct {
 	vfs.File
 	barrier *Barrier
 	name    string
 
-	atEase func() bool // of a table: whether who writes it takes its time; nil for other files
-	from   time.Time   // when Write ended last
+	atEase func() bool // for a table: whether its writer is paced; nil for other files
+	from   time.Time   // end of the last Write
 }
 
 func (f *file) Write(p []byte) (n int, err error) {
@@ -276,12 +276,12 @@ func (f *file) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// longestRest is what a flush or compaction pauses at most at a time.
+// longestRest is the longest pause of a flush or compaction.
 const longestRest = 2 * time.Millisecond
 
-// rest makes who writes a table pause as long as it has worked since its last write. Pebble merges as fast as it can,
-// which after a change of many files takes a whole core for seconds, and on a small machine that core is one that
-// requests wait for. Nobody waits for a merge, unless writes get ahead of it.
+// rest pauses the writer of a table for as long as it has worked since its last write. Pebble merges as fast as it can,
+// which after a change of many files takes a whole core for seconds; on a small machine requests wait for that core.
+// Nothing waits for a merge, unless writes get ahead of it.
 func (f *file) rest() {
 	if f.atEase == nil || !f.atEase() {
 		f.from = time.Time{}
@@ -319,8 +319,8 @@ func (f *file) SyncTo(length int64) (fullSync bool, err error) {
 	return fullSync, nil
 }
 
-// Preallocate may fail: it is an optimisation, many file systems lack it, and Pebble ignores its error. A disk without
-// room shows in the write that follows.
+// Preallocate may fail: it is an optimisation, many file systems lack it, and Pebble ignores its error. A full disk
+// shows in the following write.
 func (f *file) Preallocate(offset, length int64) error {
 	f.barrier.enter()
 	err := f.File.Preallocate(offset, length)
@@ -328,7 +328,7 @@ func (f *file) Preallocate(offset, length int64) error {
 	return err
 }
 
-// Close can be where a network file system reports that it could not write.
+// Close is where a network file system may report a failed write.
 func (f *file) Close() error {
 	f.barrier.enter()
 	f.barrier.leave("close", f.name, f.File.Close())

@@ -13,12 +13,12 @@ import (
 	"syscall"
 )
 
-// LockFile takes the lock of a data directory: flock on the file name, in which the holder's pid stands. The lock
-// decides; the pid only informs, so an old one in a file that nobody has locked means nothing.
+// LockFile takes the lock of a data directory: flock on the file name, which contains the holder's pid. The lock
+// decides; the pid only informs, so an old one in an unlocked file means nothing.
 //
 // Pebble's own lock is fcntl's, which belongs to the process and is kept in a table by name: a directory whose first
 // instance has failed could never be opened again, and one that was replaced while open would look free. A flock
-// belongs to the open file, so both come out right.
+// belongs to the open file, so both work.
 func LockFile(name string) (io.Closer, error) {
 	f, err := OpenPrivate(name, os.O_RDWR|syscall.O_CLOEXEC)
 	if err != nil {
@@ -27,15 +27,15 @@ func LockFile(name string) (io.Closer, error) {
 	if err := flock(f); err != nil {
 		return nil, err
 	}
-	// A full disk must not keep the store from being read: a pid that cannot be written is left out.
+	// A full disk must not keep the store from being read: a pid that cannot be written is omitted.
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil
 }
 
-// lockForReading takes the same lock where the directory may be one that cannot be written. Without a lock file there
-// is nobody to keep out: who can write makes one.
+// lockForReading takes the same lock in a directory that may be read-only. Without a lock file there is no one to
+// exclude: a process that can write creates one.
 func lockForReading(name string) (io.Closer, error) {
 	closer, err := LockFile(name)
 	if !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) {
@@ -54,7 +54,7 @@ func lockForReading(name string) (io.Closer, error) {
 	return f, nil
 }
 
-// flock locks f, or closes it and says why not.
+// flock locks f, or closes it and returns why it could not.
 func flock(f *os.File) error {
 	var err error
 	for {
@@ -74,7 +74,7 @@ func flock(f *os.File) error {
 	return err
 }
 
-// readPID returns 0 for what is no pid.
+// readPID returns 0 for invalid content.
 func readPID(f *os.File) int {
 	b := make([]byte, 32)
 	n, _ := f.ReadAt(b, 0)

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// A Logger passes Pebble's messages on at debug level. What matters of them is reported by the Dir, once.
+// A Logger passes Pebble's messages on at debug level. The Dir reports the important ones, once.
 type Logger struct {
 	Log *slog.Logger
 	Dir *Dir

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// A store holds mail, with codes to reset passwords in it: only its owner may look into it. The umask may take bits away
-// or leave too many, so every folder and file gets its mode explicitly.
+// A store holds mail, with codes to reset passwords in it: only its owner may read it. The umask may remove bits or
+// leave too many, so every folder and file gets its mode explicitly.
 const (
 	PrivateDir  = 0o700
 	PrivateFile = 0o600
 )
 
-// The names of stores that were moved aside begin with the store's own and one of these.
+// The names of stores that were moved aside begin with the store's name and one of these.
 const (
 	DamagedInfix  = ".damaged-"
 	ReplacedInfix = ".before-restore-"
 )
 
-// MkdirPrivate makes a folder that nobody else may look into, and those above it where they are missing.
+// MkdirPrivate makes a folder that only the owner can read, and its missing parents.
 func MkdirPrivate(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
-		return os.MkdirAll(dir, PrivateDir) // which says what is wrong with what is there
+		return os.MkdirAll(dir, PrivateDir) // which reports the error
 	}
 	if err := os.MkdirAll(dir, PrivateDir); err != nil {
 		return err
@@ -36,8 +36,7 @@ func MkdirPrivate(dir string) error {
 	return os.Chmod(dir, PrivateDir)
 }
 
-// OpenPrivate opens a file, which is made for its owner only where it is not there. A file system without modes is none of
-// the caller's business.
+// OpenPrivate opens a file and creates a missing one for its owner only. It ignores that a file system has no modes.
 func OpenPrivate(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|os.O_CREATE, PrivateFile)
 	if err == nil {
@@ -46,7 +45,8 @@ func OpenPrivate(name string, flag int) (*os.File, error) {
 	return f, err
 }
 
-// Narrow makes the folder of a store and everything in it private, with those that were moved aside, and logs what was not.
+// Narrow makes the folder of a store and everything in it private, with the stores that were moved aside, and logs what
+// was not.
 func Narrow(dir string, own []string, log *slog.Logger) {
 	dirs := []string{dir}
 	names, _ := os.ReadDir(filepath.Dir(dir)) // where it cannot be listed, opening the store says more
@@ -77,23 +77,24 @@ func Narrow(dir string, own []string, log *slog.Logger) {
 	}
 }
 
-// MakePrivate returns the mode that the folder had, and the number of files in it that others could read or write. Only the
-// store's files are touched: Pebble's, and those that own names. A folder that is for everybody (--data /tmp), or holds nothing but other things, stays as it is.
+// MakePrivate returns the mode that the folder had, and the number of files in it that others could read or write. Only
+// the store's files are touched: Pebble's, and those that own names. A folder that is for everybody (--data /tmp), or
+// holds nothing but other things, stays as it is.
 func MakePrivate(dir string, own []string) (mode fs.FileMode, files int, err error) {
-	info, err := os.Stat(dir) // of a link's target
+	info, err := os.Stat(dir) // a link's target
 	if err != nil || !info.IsDir() {
 		return 0, 0, nil // a new store, or none
 	}
 	mode = info.Mode().Perm()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return mode, 0, nil // opening it says more
+		return mode, 0, nil // opening it reports more
 	}
 	others := 0
 	for _, e := range entries {
 		info, infoErr := e.Info()
 		switch name := e.Name(); {
-		case infoErr != nil, name == "lost+found": // gone; or of the file system
+		case infoErr != nil, name == "lost+found": // removed, or the file system's
 		case !IsStoreFile(name) && name != "LOCK" && !slices.Contains(own, name):
 			others++
 		case e.Type().IsRegular() && info.Mode().Perm()&^PrivateFile != 0:
@@ -111,10 +112,10 @@ func MakePrivate(dir string, own []string) (mode fs.FileMode, files int, err err
 	return mode, files, WithoutPath(err)
 }
 
-// storeFile is what Pebble calls the files that make up a store; its LOCK and what is temporary are none of them.
+// storeFile matches the names that Pebble gives to the files of a store, except its LOCK and temporary files.
 var storeFile = regexp.MustCompile(`^(MANIFEST-\d{6,20}|OPTIONS-\d{6,20}|\d{6,20}\.(sst|blob)|\d{6,20}(-\d{3})?\.log|marker\.(manifest|format-version)\.\d{6,20}\.[A-Z0-9-]{1,40})$`)
 
-// IsStoreFile reports whether Pebble gives this name to a file that makes up a store.
+// IsStoreFile reports whether Pebble gives this name to a file of a store.
 func IsStoreFile(name string) bool { return storeFile.MatchString(name) }
 
 // IsTable reports whether Pebble gives this name to a table.

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 )
 
-// probeBytes is more than Pebble needs to open a store and take its first changes.
+// probeBytes is more than Pebble needs to open a store and apply its first changes.
 const probeBytes = 4 << 20
 
-// Probe finds out whether the disk would take a store in dir: it writes, fsyncs and removes a file there, and makes the
-// directory where there is none. A store that is opened on a disk that refuses leaves goroutines behind for good, so
-// the way back asks first. The error is an ErrUnavailable whose text has no path.
+// Probe checks whether the disk would take a store in dir: it writes, fsyncs and removes a file there, and creates the
+// directory if needed. Opening a store on a disk that refuses leaves goroutines behind for good, so recovery probes
+// first. The error is an ErrUnavailable whose text has no path.
 func Probe(dir string) error {
 	err := MkdirPrivate(dir)
 	if err == nil {

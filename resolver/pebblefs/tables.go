@@ -9,9 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// keptTables holds every table of the directory open for reading. Pebble opens a table when it first reads it, so that
-// a directory that is deleted while in use would take along what has not been asked for yet: nearly everything that the
-// store in memory has to be filled from. It costs one descriptor a table, some tens for 100,000 projects.
+// keptTables holds every table of the directory open for reading. Pebble opens a table when it first reads it, so
+// without this a directory that is deleted while in use would take all unread tables along: nearly everything that the
+// store in memory has to copy. It costs one descriptor a table, a few dozen for 100,000 projects.
 type keptTables struct {
 	mu     sync.Mutex // guards m
 	m      map[string]vfs.File
@@ -36,7 +36,7 @@ func (k *keptTables) keep(base vfs.FS, name string) {
 	k.m[filepath.Base(name)] = f
 }
 
-// drop closes a table that Pebble removes, which it does once nobody reads it.
+// drop closes a table that Pebble removes, which it does when no reader uses it.
 func (k *keptTables) drop(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,7 +46,7 @@ func (k *keptTables) drop(name string) {
 	}
 }
 
-// open stands in for a failed attempt to open a table that has been deleted under us.
+// open replaces a failed attempt to open a deleted table.
 func (k *keptTables) open(name string, err error) (vfs.File, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

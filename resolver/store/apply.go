@@ -12,25 +12,25 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// An Effect says what a Change did, as far as answers depend on it.
+// An Effect lists what a Change touched, as far as it can alter answers.
 type Effect struct {
-	Generation uint64 // after it
+	Generation uint64 // the generation after the Change
 	Projects   []ProjectEffect
 	Domains    []DomainEffect
-	Many       bool // more were touched than are named: Projects and Domains are empty
+	Many       bool // more were touched than an Effect names: Projects and Domains are empty
 	Defaults   bool
 	Keys       bool
 	Sealing    bool
 }
 
-// An Effect names so many projects and domains at most. Who has more to do with them than that does it for all that there
-// are; and the names of a change of everything would be most of what it keeps in memory.
+// The most projects and domains that an Effect names. A consumer of a larger change handles everything as changed; the
+// names of a change of everything would also take most of the memory that an Effect costs.
 const (
 	maxProjectEffects = 4096
 	maxDomainEffects  = 20_000
 )
 
-// touch reports whether there is room for one more name, where there are so many of its kind.
+// touch reports whether there is room for one more name; most is the limit for names of this kind.
 func (e *Effect) touch(names, most int) bool {
 	if !e.Many && names >= most {
 		e.Many, e.Projects, e.Domains = true, nil, nil
@@ -38,33 +38,33 @@ func (e *Effect) touch(names, most int) bool {
 	return !e.Many
 }
 
-// A ProjectEffect is a project whose record (own fields, settings, SMTP config) is new, changed or gone.
+// A ProjectEffect is a project whose record (own fields, settings, SMTP config) is new, changed or removed.
 type ProjectEffect struct {
 	ID      int64
-	Slug    string   // now, or the last one of a project that is gone
-	Was     string   // the slug before; "" for a new project
+	Slug    string   // the present slug, or the last one of a removed project
+	Was     string   // the previous slug; "" for a new project
 	Gone    bool     // no file declares it any more
-	Domains []string // the names that it declares now, changed or not
+	Domains []string // the names that the project declares now, changed or not
 }
 
-// A DomainEffect is a name, exact or wildcard, whose record in a project is new, changed or gone. One that goes from a
-// project to another is gone in the one and changed in the other. The same effect may come twice, and a name that one
-// object gives up and another takes comes as gone and as changed.
+// A DomainEffect is a name, exact or wildcard, whose record in a project is new, changed or removed. A name that moves
+// to another project is removed in the first and changed in the second. The same effect may occur twice, and a name
+// that passes from one object to another is reported both as removed and as changed.
 type DomainEffect struct {
 	Name    string
 	Project int64 // id
-	New     bool  // the object was not there before, or had another name or project
+	New     bool  // the object did not exist, or had another name or project
 	Gone    bool
 }
 
-// Apply commits a Change as one batch: readers see all of it or nothing, and so does a restart. It is not durable by
-// itself, see the package comment.
+// Apply commits a Change as one batch: readers and a restart see all of it or nothing. It is not durable by itself, see
+// the package comment.
 //
-// For every file with Declared, and for every one that is gone, what its stored row refers to and no file of the Change
-// declares any more is removed; what is declared is written where it differs. An object is the same as long as its id
-// and uuid are: it keeps createdAt, and gets now as updatedAt (but at least a microsecond more than it had) when its
-// own content differs, for a project its own fields without the settings. A block that moved between two files of the
-// Change is not touched.
+// For each file with Declared, and for each removed file, Apply removes the objects in its stored row that no file of
+// the Change declares any more. It writes declared objects that differ. An object with the same id and uuid is the same
+// object: it keeps createdAt. Its updatedAt becomes now (at least a microsecond later than before) when its own content
+// differs; for a project these are its own fields without the settings. A block that moved between two files of the
+// Change is left alone.
 //
 // Apply calls committing when everything that can fail for reasons of its own is done, right before readers may see the
 // change; it does not call it where nothing changes.
@@ -124,10 +124,10 @@ func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, comm
 	return effect, nil
 }
 
-// output is what a change goes to.
+// output returns where a change is written: a batch or a bulk.
 func (s *Store) output(c *catalog.Change) (output, error) {
 	size := batchBytes(c)
-	if size < bulkBytes || s.dir == "" { // in memory, tables would only be one more copy
+	if size < bulkBytes || s.dir == "" { // in memory, tables would only be another copy
 		return s.db.NewBatchWithSize(size), nil
 	}
 	return s.newBulk()
@@ -152,15 +152,15 @@ type writer struct {
 	now    time.Time
 	counts Counts
 	effect *Effect
-	err    error // of building the batch, sticky
+	err    error // from building the batch, sticky
 
-	// before holds what the changed files declared until now; the flag is set for what is declared again.
+	// before holds what the changed files declared so far; kept is set for an object that is declared again.
 	before map[objectID]*formerRef
-	// released are index keys that an object has given up; what another object of the Change has taken up stays.
+	// released holds index keys that an object has given up; a key that another object of the Change takes is not deleted.
 	released map[string]struct{}
 
-	own    []byte        // the record of the project that was declared last
-	packed []byte        // what pack or refs returned last
+	own    []byte        // record of the last declared project
+	packed []byte        // last result of pack or refs
 	former []catalog.Ref // scratch of keepFormer
 
 	key, index, old, rec []byte // scratch
@@ -187,7 +187,7 @@ func (w *writer) delete(key []byte) {
 	}
 }
 
-// release gives an index key up at the end of the change, unless another object takes it.
+// release marks an index key for deletion at the end of the change, unless another object takes it.
 func (w *writer) release(key []byte) {
 	if w.released == nil {
 		w.released = make(map[string]struct{})
@@ -195,7 +195,7 @@ func (w *writer) release(key []byte) {
 	w.released[string(key)] = struct{}{}
 }
 
-// load returns a stored value, or nil. It is to be read only, and may lie in w.old.
+// load returns a stored value, or nil. The value is read-only and may alias w.old.
 func (w *writer) load(key []byte) ([]byte, error) {
 	w.old = w.old[:0]
 	value, closer, err := w.s.db.Get(key)
@@ -252,7 +252,7 @@ func (w *writer) fileKey(prefix byte, f *catalog.FileChange) []byte {
 	return w.key
 }
 
-// touch writes a new row for a file whose content is as it was: what it refers to comes from the old row.
+// touch writes a new row for a file whose content is unchanged: it copies the refs of the old row.
 func (w *writer) touch(f *catalog.FileChange) error {
 	refs := []byte{0} // none
 	rec, err := w.load(w.fileKey(prefixFile, f))
@@ -277,7 +277,8 @@ func (w *writer) plain(key, rec []byte) (changed bool, err error) {
 	return true, nil
 }
 
-// later is the updatedAt of an object that had old: it moves even when the clock has not, or has gone back.
+// later returns the updatedAt of an object whose previous one was old. It always advances, even when the clock has
+// stood still or gone back.
 func (w *writer) later(old time.Time) time.Time {
 	if least := old.Add(time.Microsecond); w.now.Before(least) {
 		return least
@@ -285,13 +286,13 @@ func (w *writer) later(old time.Time) time.Time {
 	return w.now
 }
 
-// sameObject reports whether two sound records have one uuid.
+// sameObject reports whether two valid records have the same uuid.
 func sameObject(a, b []byte) bool {
 	return bytes.Equal(a[offsetUUID:headerLen], b[offsetUUID:headerLen])
 }
 
-// stampTimes sets the times of w.rec from those of old, nil for an object that is new, and reports whether its content
-// differs from old's.
+// stampTimes sets the times of w.rec from those of old (nil for a new object) and reports whether the content differs
+// from that of old.
 func (w *writer) stampTimes(old []byte) (changed bool) {
 	if !sound(old) || !sameObject(old, w.rec) {
 		setRecordTimes(w.rec, w.now, w.now)

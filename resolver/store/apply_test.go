@@ -117,7 +117,7 @@ func TestTimes(t *testing.T) {
 		t.Errorf("after a change of the name: %+v", got)
 	}
 
-	// updatedAt moves although the clock has gone back.
+	// updatedAt advances although the clock has gone back.
 	p.Project.Name = "A third"
 	apply(t, s, noon.Add(-time.Hour), file("a.hcl", declare(p)))
 	if got := getProject(t, s, "a").Project; !got.UpdatedAt.Equal(later.Truncate(time.Microsecond).Add(time.Microsecond)) {
@@ -154,7 +154,7 @@ func TestRemoval(t *testing.T) {
 	d.Templates = []catalog.Template{template(nil, "WELCOME")}
 	apply(t, s, noon, file("a.hcl", d), file("b.hcl", declare(block("b", "b.example"))))
 
-	// A file that was only touched keeps what it declares, and its refs.
+	// A touched file keeps what it declares, and its refs.
 	touched := catalog.FileChange{Path: "a.hcl", Row: &catalog.FileRow{Stamp: catalog.Stamp{Size: 2, ModTime: noon}}}
 	apply(t, s, noon, touched)
 	if row, err := s.File("a.hcl"); err != nil || getDomain(t, s, "a.example") == nil || row.Stamp != touched.Row.Stamp || len(row.Refs) != 8 {
@@ -194,8 +194,8 @@ func TestMovedBlockIsUntouched(t *testing.T) {
 	apply(t, s, noon, file("one.hcl", declare(a, b)), file("two.hcl", declare()))
 	before := getProject(t, s, "a").Project
 	for _, files := range [][]catalog.FileChange{
-		{file("one.hcl", declare(b)), file("two.hcl", declare(a))}, // from one file to another
-		{file("one.hcl", declare(b, a)), gone("two.hcl")},          // and back, with the file gone
+		{file("one.hcl", declare(b)), file("two.hcl", declare(a))}, // moved to another file
+		{file("one.hcl", declare(b, a)), gone("two.hcl")},          // and back, with the file removed
 		{gone("one.hcl"), file("three.hcl", declare(a, b))},        // the file renamed
 	} {
 		e := apply(t, s, noon.Add(time.Hour), files...)
@@ -239,14 +239,14 @@ func TestRenames(t *testing.T) {
 		t.Errorf("y.example is %+v", got)
 	}
 
-	// A name that is given up is free.
+	// A name that was given up is free.
 	a.Domains[0].Name = "new.example"
 	apply(t, s, later, file("a.hcl", declare(a)))
 	if getDomain(t, s, "y.example") != nil || getDomain(t, s, "new.example") == nil {
 		t.Error("the renamed domain has its old name, or no name")
 	}
 
-	// A domain that goes to another project has a new identity there; the old one leaves no trace.
+	// A domain that moves to another project gets a new identity there; the old one leaves no trace.
 	moved := block("b", "z.example", "x.example")
 	moved.Project.Slug = "a"
 	a.Domains = a.Domains[:1]
@@ -268,7 +268,7 @@ func TestRenames(t *testing.T) {
 	}
 }
 
-// effectText lists what an effect names, sorted and once each. Ids are shown as the slugs that the projects have.
+// effectText lists the names in an effect, sorted and deduplicated. Ids are shown as slugs.
 func effectText(e *store.Effect, projects ...catalog.ProjectConfig) string {
 	slugs := map[int64]string{}
 	for _, p := range projects {
@@ -287,7 +287,7 @@ func effectText(e *store.Effect, projects ...catalog.ProjectConfig) string {
 	return strings.Join(append(of, slices.Compact(names)...), "; ")
 }
 
-// withoutTimes cuts the times out, which %+v prints in a way that is easy to find.
+// withoutTimes removes the times, which %+v prints in an easily found form.
 func withoutTimes(lines []string) []string {
 	out := slices.Clone(lines)
 	for i, line := range out {

@@ -7,8 +7,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// project writes a project's own record, which it leaves in w.own, and its slug. It returns the effect that it has, valid
-// until the next project's; nil for none, or where there are too many.
+// project writes a project's own record, which stays in w.own, and its slug. It returns its effect, valid until the
+// next call; nil when nothing changed or the Effect is full.
 func (w *writer) project(id int64, rec []byte) (*ProjectEffect, error) {
 	slug := storedSlug(rec)
 	if len(slug) == 0 {
@@ -47,13 +47,13 @@ func (w *writer) project(id int64, rec []byte) (*ProjectEffect, error) {
 	return w.touchProject(ProjectEffect{ID: id}, slug, was), nil
 }
 
-// indexed keeps the room of an index key for the next one.
+// indexed keeps the buffer of an index key for the next one.
 func (w *writer) indexed(key []byte) []byte {
 	w.index = key
 	return key
 }
 
-// touchProject notes an effect, if there is room for it.
+// touchProject adds an effect, if there is room for it.
 func (w *writer) touchProject(p ProjectEffect, slug, was []byte) *ProjectEffect {
 	if !w.effect.touch(len(w.effect.Projects), maxProjectEffects) {
 		return nil
@@ -63,16 +63,16 @@ func (w *writer) touchProject(p ProjectEffect, slug, was []byte) *ProjectEffect 
 	return &w.effect.Projects[len(w.effect.Projects)-1]
 }
 
-// storedSlug finds the slug in an encoded project, empty for bytes that are none.
+// storedSlug returns the slug in an encoded project; empty when the bytes cannot be decoded.
 func storedSlug(rec []byte) []byte {
 	d := borrow(ownPart(rec))
-	d.uint() // the length of the part
+	d.uint() // length of the part
 	return bytesOf(d.string())
 }
 
-// domain writes one domain record with what stands beside it, and the project's index of it. It returns the name, which
-// lies in rec.
-func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, err error) {
+// domain writes a domain record with the copy of its project's record, and the project's index of it. The returned name
+// aliases rec.
+func (w *writer) domain(rec []byte, project int64, projectCopy []byte) (name []byte, err error) {
 	ref := domainRef(rec)
 	if name = storedName(rec); len(name) == 0 || ref.ProjectID != project {
 		return nil, errPacked
@@ -85,7 +85,7 @@ func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, 
 	if old == nil {
 		w.countDomain(name, 1)
 	} else if holder := domainRef(old); holder.ID != ref.ID || holder.ProjectID != project {
-		// Another object has had the name, in another project. Its own entry there goes.
+		// Another object, in another project, had the name. Its entry there goes.
 		w.release(w.indexed(appendHostKey(w.index[:0], holder.ProjectID, holder.ID)))
 		if holder.ProjectID != project {
 			w.touchDomain(name, DomainEffect{Project: holder.ProjectID, Gone: true})
@@ -108,10 +108,10 @@ func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, 
 	}
 	w.rec = append(w.rec[:0], rec...)
 	changed := w.stampTimes(old)
-	if !changed && bytes.Equal(was, beside) {
+	if !changed && bytes.Equal(was, projectCopy) {
 		return name, nil
 	}
-	w.rec = withProject(w.rec, beside)
+	w.rec = withProject(w.rec, projectCopy)
 	w.key = appendDomainKey(w.key[:0], name)
 	w.set(w.key, w.rec)
 	if changed {
@@ -121,19 +121,19 @@ func (w *writer) domain(rec []byte, project int64, beside []byte) (name []byte, 
 	return name, nil
 }
 
-// loadDomain reads a domain's record and what stands beside it, or nil, see load.
-func (w *writer) loadDomain(key []byte) (domain, beside []byte, err error) {
+// loadDomain reads a domain's record and its copy of the project's record; nil if there is none, see load.
+func (w *writer) loadDomain(key []byte) (domain, projectCopy []byte, err error) {
 	value, err := w.load(key)
 	if err != nil || value == nil {
 		return nil, nil, err
 	}
-	if domain, beside = split(value); domain == nil {
+	if domain, projectCopy = split(value); domain == nil {
 		return nil, nil, errRecord
 	}
-	return domain, beside, nil
+	return domain, projectCopy, nil
 }
 
-// renamedDomain gives the former name up and returns the record under it, nil when that is another object's by now.
+// renamedDomain gives up the former name and returns the record under it; nil when another object has that name now.
 func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
 	w.key = appendDomainKey(w.key[:0], former.Name)
 	old, _, err := w.loadDomain(w.key)
@@ -145,7 +145,7 @@ func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
 	return old, nil
 }
 
-// domainRef reads the ids out of an encoded domain; zero for bytes that are none.
+// domainRef reads the ids from an encoded domain; zero when the bytes cannot be decoded.
 func domainRef(rec []byte) (r catalog.Ref) {
 	if sound(rec) && len(rec) >= headerLen+16 {
 		r.ID = int64(binary.BigEndian.Uint64(rec[headerLen:]))
@@ -154,7 +154,7 @@ func domainRef(rec []byte) (r catalog.Ref) {
 	return r
 }
 
-// storedName finds the name in an encoded domain, or the code in a template; empty for bytes that are neither.
+// storedName returns the name in an encoded domain, or the code in a template; empty when the bytes are neither.
 func storedName(rec []byte) []byte {
 	if !sound(rec) || len(rec) < headerLen+16 {
 		return nil
@@ -169,7 +169,7 @@ func storedName(rec []byte) []byte {
 
 func isWildcard[T string | []byte](name T) bool { return len(name) > 2 && name[0] == '*' }
 
-// touchDomain notes an effect on a name, if there is room for it.
+// touchDomain adds an effect on a name, if there is room for it.
 func (w *writer) touchDomain(name []byte, d DomainEffect) {
 	if w.effect.touch(len(w.effect.Domains), maxDomainEffects) {
 		d.Name = string(name)
@@ -197,7 +197,7 @@ func (w *writer) template(rec []byte, project int64) error {
 	}
 	if former := w.before[objectID{kind: catalog.KindTemplate, id: ref.ID}]; former != nil {
 		if former.ProjectID != project {
-			// It moved between projects, or between a project and the defaults.
+			// The template moved between projects, or between a project and the defaults.
 			movedFrom := appendTemplateKey(nil, former.ProjectID, former.ID)
 			if old, err = w.load(movedFrom); err != nil {
 				return err
@@ -218,7 +218,7 @@ func (w *writer) template(rec []byte, project int64) error {
 	return nil
 }
 
-// remove takes an object away that no file declares any more.
+// remove deletes an object that no file declares any more.
 func (w *writer) remove(ref *catalog.Ref) error {
 	switch ref.Kind {
 	case catalog.KindProject:
@@ -259,7 +259,7 @@ func (w *writer) removeProject(ref *catalog.Ref) error {
 	return nil
 }
 
-// dropReleased deletes the index keys that were given up and not taken up by another object.
+// dropReleased deletes the index keys that were given up and that no other object took.
 func (w *writer) dropReleased(c *catalog.Change) error {
 	if len(w.released) == 0 {
 		return nil
@@ -283,7 +283,7 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 	return nil
 }
 
-// claim takes all that objects use off the list; refs are theirs.
+// claim removes from w.released every key that the objects in refs use.
 func (w *writer) claim(refs []byte) error {
 	d := borrow(refs)
 	w.former = d.refs(w.former[:0])
@@ -298,6 +298,6 @@ func (w *writer) claim(refs []byte) error {
 			delete(w.released, string(w.indexed(appendTemplateCodeKey(w.index[:0], r.ProjectID, r.Name))))
 		}
 	}
-	clear(w.former) // they are borrowed
+	clear(w.former) // the refs are borrowed
 	return d.err()
 }

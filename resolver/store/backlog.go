@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	// hurryTables is at how many flushed tables merging them stops taking its time. A merge of all that 100,000 projects
-	// are takes 2.5 s of CPU, and several times that when it rests on a busy machine: far more than the two or three
-	// flushes' time in which a flood of writes would reach Pebble's own bound of 12, where every write waits for the merge.
+	// From hurryTables flushed tables on, merges run at full speed. A merge of 100,000 projects takes 2.5 s of CPU and
+	// several times that when it is paced on a busy machine. In two or three flush intervals a flood of writes would then
+	// reach Pebble's default bound of 12 tables, where every write waits for the merge.
 	hurryTables = 12
-	// stopTables is at how many writes have to wait all the same. A read asks the filter of each.
+	// At stopTables tables writes stall. A read asks the filter of each table.
 	stopTables = 48
 )
 
-// A backlog is what Pebble has not got round to. While it is large, flushes and merges do not rest, because writes would
-// soon wait for them, or do already. It hears of it by events: Pebble may not be asked while it closes.
+// A backlog tracks the flushes and merges that Pebble has not done. While it is large they are not paced, because
+// writes stall or soon will. It is fed by events: Pebble must not be asked while it closes.
 type backlog struct {
-	flushed atomic.Int64 // tables, and not merged yet; those of bulk loads are not counted
-	stalled atomic.Bool  // writes wait
+	flushed atomic.Int64 // tables not merged yet; those of bulk loads are not counted
+	stalled atomic.Bool  // writes are stalled
 }
 
-// grown reports whether writes are ahead of Pebble.
+// grown reports whether writes are ahead of merges.
 func (b *backlog) grown() bool { return b.stalled.Load() || b.flushed.Load() >= hurryTables }
 
-// atEase reports whether flushes and merges take their time.
+// atEase reports whether flushes and merges are paced.
 func (s *Store) atEase() bool { return s.paced != nil && s.paced.Load() && !s.backlog.grown() }
 
-// listen has Pebble tell the backlog.
+// listen feeds the backlog from Pebble's events.
 func (b *backlog) listen(l *pebble.EventListener) {
 	l.WriteStallBegin = func(pebble.WriteStallBeginInfo) { b.stalled.Store(true) }
 	l.WriteStallEnd = func() { b.stalled.Store(false) }
@@ -50,7 +50,7 @@ func (b *backlog) listen(l *pebble.EventListener) {
 		if info.Output.Level == 0 {
 			merged -= len(info.Output.Tables)
 		}
-		if b.flushed.Add(-int64(merged)) < 0 { // tables of bulk loads were among them
+		if b.flushed.Add(-int64(merged)) < 0 { // it included tables of bulk loads
 			b.flushed.Store(0)
 		}
 	}

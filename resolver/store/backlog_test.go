@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A slowMerge is a disk on which merges wait until go is closed, and flushes do not.
+// A slowMerge is a disk on which merges block until go is closed; flushes run.
 type slowMerge struct {
 	vfs.FS
 	begun atomic.Int64 // tables of merges
@@ -27,8 +27,8 @@ func (d *slowMerge) Create(name string, c vfs.DiskWriteCategory) (vfs.File, erro
 	return d.FS.Create(name, c)
 }
 
-// TestMergeFallsBehind floods a store whose merge does not come to an end: writes must not wait for it, and it must not
-// take its time any more, as soon as many flushed tables wait for it.
+// TestMergeFallsBehind floods a store whose merge never ends: writes must not wait for it, and the merge must not be
+// paced once many flushed tables wait for it.
 func TestMergeFallsBehind(t *testing.T) {
 	disk, paced := &slowMerge{FS: vfs.NewMem(), on: make(chan struct{})}, new(atomic.Bool)
 	paced.Store(true)
@@ -55,7 +55,7 @@ func TestMergeFallsBehind(t *testing.T) {
 	if !s.atEase() {
 		t.Fatal("a store at rest is in a hurry")
 	}
-	for n := range 3 * hurryTables { // at Pebble's own bound of 12 one of these would wait for ever
+	for n := range 3 * hurryTables { // at Pebble's default bound of 12 one of these would block for ever
 		write(n)
 	}
 	if s.atEase() {
@@ -76,7 +76,7 @@ func TestMergeFallsBehind(t *testing.T) {
 	}
 }
 
-// TestBacklogAfterRestart opens a store that was closed with flushed tables: they are counted from the start.
+// TestBacklogAfterRestart opens a store that was closed with flushed tables: they count from the start.
 func TestBacklogAfterRestart(t *testing.T) {
 	disk := vfs.NewMem()
 	s, err := Open("store", Options{FS: disk})

@@ -41,7 +41,7 @@ func templateBytes(ts []catalog.Template) (n int) {
 	return n
 }
 
-// commit writes a batch, or returns as soon as the barrier trips. The batch is Pebble's from here on.
+// commit writes a batch, or returns as soon as the write barrier trips. Pebble owns the batch from then on.
 func (s *Store) commit(b *pebble.Batch) error {
 	err := s.fs.Run(func() error {
 		err := b.Commit(pebble.NoSync)
@@ -56,12 +56,11 @@ func (s *Store) commit(b *pebble.Batch) error {
 	return err
 }
 
-// syncAfter is how long a commit may be in this process's memory only.
+// syncAfter bounds how long a commit may exist only in the memory of this process.
 const syncAfter = time.Second
 
-// syncSoon has the log written and flushed in a while, once for all commits until then. Pebble keeps up to 32 KiB of
-// unsynced log to itself for as long as nothing else comes, so that a kill would cost createdAt and updatedAt of what
-// changed hours ago.
+// syncSoon schedules one write and flush of the log for all commits until then. Without further writes, Pebble keeps up
+// to 32 KiB of unsynced log in memory, so a kill would lose createdAt and updatedAt of objects that changed hours ago.
 func (s *Store) syncSoon() {
 	if s.dir == "" || !s.syncing.CompareAndSwap(false, true) {
 		return

@@ -28,24 +28,24 @@ type output interface {
 // bulkBytes is the size from which a change is a bulk: some thousand files.
 const bulkBytes = 32 << 20
 
-// A bulk makes tables of a change, which Pebble then takes in at one go. A batch of that size would be in memory three
-// times over, in the log and in the way of every read for seconds, just when all that is cached has to be read anew.
-// Values go to a file as they come, keys stay in memory; they are sorted in small pieces, and the tables are written by
-// merging these.
+// A bulk builds tables of a change, which Pebble then ingests at once. As a batch, a change of that size would be in
+// memory three times, in the log, and block reads for seconds just when all caches have to be refilled. Values are
+// appended to a spool file, keys stay in memory; keys are sorted in small pieces, and a merge of the pieces writes the
+// tables.
 type bulk struct {
 	s   *Store
 	dir string
 
-	spool   vfs.File // the values, one behind the other
-	pending []byte   // the end of it, not written yet
-	at      int64    // the length of it, pending included
+	spool   vfs.File // the values, concatenated
+	pending []byte   // tail of the spool, not written yet
+	at      int64    // length of the spool, pending included
 
 	keys   [][]byte // chunks of bulkChunk
 	piece  []bulkRow
 	pieces [][]bulkRow // sorted, each key once; of two pieces with the same key the later one counts
 
-	values vfs.File  // the spool once more, for reading
-	sorted []bulkRow // all, once there are tables
+	values vfs.File  // the spool, opened for reading
+	sorted []bulkRow // all rows, once the tables are written
 	paths  []string  // of the tables
 }
 
@@ -54,22 +54,22 @@ const (
 	bulkPiece = 4096 // rows: sorted in about a millisecond
 )
 
-// A bulkRow is one key: 24 bytes without a pointer, since there are millions.
+// A bulkRow is one key: 24 bytes without a pointer, because there are millions.
 type bulkRow struct {
-	at     int64  // where its value stands in the spool
-	chunk  uint32 // where the key stands in keys
+	at     int64  // offset of its value in the spool
+	chunk  uint32 // index of the key's chunk in keys
 	size   uint32 // of the value
-	key    uint32 // where the key stands in its chunk
+	key    uint32 // offset of the key in its chunk
 	length uint16 // of the key
 	gone   bool
 }
 
 var errLongKey = errors.New("a key of more than 64 KiB")
 
-// bulkDir is where a bulk grows. What a process that was killed has left there goes when the store is opened.
+// bulkDir is the folder of bulks in progress. Open removes what a killed process left there.
 func (s *Store) bulkDir() string { return filepath.Join(s.dirName(), "bulk") }
 
-// newBulk begins a bulk.
+// newBulk starts a bulk.
 func (s *Store) newBulk() (*bulk, error) {
 	s.bulks.Wait()
 	b := &bulk{s: s, dir: s.bulkDir()}
@@ -129,7 +129,7 @@ func (b *bulk) key(r *bulkRow) []byte {
 	return b.keys[r.chunk][r.key:][:r.length]
 }
 
-// sort ends a piece.
+// sort sorts the present piece and starts the next.
 func (b *bulk) sort() {
 	slices.SortStableFunc(b.piece, func(x, y bulkRow) int { return bytes.Compare(b.key(&x), b.key(&y)) })
 	sorted := make([]bulkRow, 0, len(b.piece))
@@ -146,16 +146,16 @@ func (b *bulk) flush() error {
 		_, err := b.spool.Write(b.pending)
 		return err
 	})
-	if err == nil { // else somebody may still be at it
+	if err == nil { // otherwise a writer may still be using it
 		b.pending = b.pending[:0]
 	}
 	return err
 }
 
-// Len is 0: there is no limit but the disk's.
+// Len is 0: the only limit is the disk's.
 func (b *bulk) Len() int { return 0 }
 
-// Close lets go of all that is not part of the store by now.
+// Close removes the files that have not become part of the store.
 func (b *bulk) Close() error {
 	return b.s.fs.Run(func() error {
 		var err error
@@ -226,12 +226,12 @@ func (b *bulk) value(buf []byte, r *bulkRow) ([]byte, error) {
 	return buf, err
 }
 
-// tableOptions are those of the tables that Pebble itself writes.
+// tableOptions are the options of the tables that Pebble itself writes.
 func (s *Store) tableOptions() sstable.WriterOptions {
 	return s.options.MakeWriterOptions(0, s.db.FormatMajorVersion().MaxTableFormat())
 }
 
-// merge calls f with each key's last row, in the order of the keys.
+// merge calls f with the last row of each key, in key order.
 func (b *bulk) merge(f func(r *bulkRow) error) error {
 	m := bulkMerge{b: b}
 	for i, p := range b.pieces {
@@ -264,7 +264,7 @@ type bulkMerge struct {
 }
 
 type bulkHead struct {
-	rows  []bulkRow // what is left
+	rows  []bulkRow // the remaining rows
 	piece int
 }
 
@@ -284,8 +284,8 @@ func (m *bulkMerge) Pop() any {
 	return last
 }
 
-// commitBulk is commit for a bulk: it is durable when it returns. What was committed before must be in the log by then,
-// since the tables outlive a power cut that the end of the log does not.
+// commitBulk is commit for a bulk, which is durable when it returns. Earlier commits must be in the synced log first,
+// because the ingested tables survive a power cut that the end of the log does not.
 func (s *Store) commitBulk(b *bulk, committing func()) error {
 	err := s.fs.Run(func() error { return errors.Join(b.tables(), s.db.LogData(nil, pebble.Sync)) })
 	if err != nil {
@@ -295,6 +295,6 @@ func (s *Store) commitBulk(b *bulk, committing func()) error {
 	err = s.fs.Run(func() error {
 		return errors.Join(s.db.Ingest(context.Background(), b.paths), s.readers.outdate())
 	})
-	s.bulks.Go(func() { _ = b.Close() }) // takes a while, and what it leaves goes with the next one
+	s.bulks.Go(func() { _ = b.Close() }) // takes a while; the next Close clears what it leaves
 	return err
 }

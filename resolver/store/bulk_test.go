@@ -17,8 +17,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// manyFiles are more than a batch takes: 1,000 files of 42 kB, each with a project whose name is for the turn. A tenth of
-// the domains goes from one project to the next with each turn.
+// manyFiles returns more than a batch takes: 1,000 files of 42 kB, each with a project whose name contains turn. With
+// each turn a tenth of the domains moves to the next project.
 func manyFiles(turn int) (files []catalog.FileChange) {
 	for i := range 1000 {
 		slug := fmt.Sprintf("p%03d", i)
@@ -73,7 +73,7 @@ func TestBulkSurvivesReopening(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(dir, "bulk", "values") // as a process that was killed would leave it
+	left := filepath.Join(dir, "bulk", "values") // as a killed process would leave it
 	if err := errors.Join(os.Mkdir(filepath.Dir(left), 0o755), os.WriteFile(left, []byte("x"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestBulkSurvivesReopening(t *testing.T) {
 	}
 }
 
-// A power cut finds all of a bulk or nothing, and what was committed before it.
+// A power cut leaves all of a bulk or nothing, and everything committed before it.
 func TestBulkPowerCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("42 MB of files")
@@ -111,7 +111,7 @@ func TestBulkPowerCut(t *testing.T) {
 	f("after it", after, 1001)
 }
 
-// Each operation of a bulk that the disk refuses ends the store, and Apply comes back.
+// Each operation of a bulk that the disk refuses fails the store, and Apply returns.
 func TestBulkOnFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("42 MB of files, four times")

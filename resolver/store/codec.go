@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// errRecord is what every value that cannot be decoded comes to: the store is damaged, or is not ours.
+// errRecord is returned for every value that cannot be decoded: the store is damaged, or not ours.
 var errRecord = errors.New("a record cannot be decoded")
 
 // An encoder appends values to b.
@@ -31,13 +31,13 @@ func (e *encoder) bool(v bool) {
 	}
 }
 
-// instant keeps the nanoseconds and the zero time, which micros does not.
+// instant keeps nanoseconds and the zero time; micros keeps neither.
 func (e *encoder) instant(t time.Time) {
 	e.int(t.Unix())
 	e.uint(uint64(t.Nanosecond()))
 }
 
-// fields writes the number of fields before their values, so that a later release may add some at the end.
+// fields writes the number of fields before their values, so that a later release can append fields.
 func (e *encoder) fields(fields []catalog.Field) {
 	e.uint(uint64(len(fields)))
 	for i := range fields {
@@ -62,8 +62,8 @@ func (e *encoder) fields(fields []catalog.Field) {
 	}
 }
 
-// A decoder takes values from the front of s. The first failure sticks: all later calls return zero values. The strings
-// that it returns share s, one allocation a record.
+// A decoder takes values from the front of s. The first error is sticky: all later calls return zero values. The
+// strings that it returns share s, which makes one allocation a record.
 type decoder struct {
 	s      string
 	failed bool
@@ -71,15 +71,15 @@ type decoder struct {
 
 func newDecoder(b []byte, version byte) decoder { return decoderOf(string(b), version) }
 
-// borrowingDecoder is newDecoder without the copy: what it returns is valid as long as b stays as it is.
+// borrowingDecoder is newDecoder without the copy: its strings are valid until b changes.
 func borrowingDecoder(b []byte, version byte) decoder {
 	return decoderOf(borrow(b).s, version)
 }
 
-// borrow is borrowingDecoder for what has no version.
+// borrow is borrowingDecoder for values without a version.
 func borrow(b []byte) decoder { return decoder{s: unsafe.String(unsafe.SliceData(b), len(b))} }
 
-// bytesOf are those of a string that a borrowing decoder has returned. They must not be changed.
+// bytesOf returns the bytes of a string from a borrowing decoder. They must not be changed.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 func decoderOf(s string, version byte) decoder {
@@ -92,7 +92,7 @@ func decoderOf(s string, version byte) decoder {
 
 func (d *decoder) fail() { d.s, d.failed = "", true }
 
-// err reports a failure, and bytes that nobody asked for.
+// err reports a decoding error, or bytes left over.
 func (d *decoder) err() error {
 	if d.failed || d.s != "" {
 		return errRecord
@@ -190,7 +190,7 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-// fields reads as many fields as were written; those that a later release has added keep what they hold.
+// fields reads as many fields as were written; fields that a later release added keep their values.
 func (d *decoder) fields(fields []catalog.Field) {
 	n := d.count()
 	if n > len(fields) {

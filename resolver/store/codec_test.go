@@ -143,8 +143,8 @@ func TestKeysAndRowsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRowOfAnEarlierRelease reads a row that was written before it told when the inode was changed: nothing else is lost,
-// and its stamp is that of no file, so that the file is hashed once.
+// TestRowOfAnEarlierRelease reads a row from before Stamp.Changed existed: everything else is kept, and its stamp
+// matches no file, so the file is hashed once.
 func TestRowOfAnEarlierRelease(t *testing.T) {
 	when := time.Unix(1_700_000_000, 123).UTC()
 	refs := appendRefs(nil, &catalog.Declared{Projects: []catalog.ProjectConfig{{Project: catalog.Project{Slug: "p", ID: 2}}}})
@@ -174,7 +174,7 @@ func TestRowOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// TestFieldsOfAnEarlierRelease reads a record that was written before its noun got another attribute.
+// TestFieldsOfAnEarlierRelease reads a record from before its noun got another attribute.
 func TestFieldsOfAnEarlierRelease(t *testing.T) {
 	s := catalog.ServiceSettings{MailEnabled: true}
 	all := s.Fields()

@@ -45,12 +45,12 @@ func (w *writer) declareProject(d *decoder) error {
 		return err
 	}
 	domains := d.count()
-	beside := besideOf(domains, w.own)
+	projectCopy := copyFor(domains, w.own)
 	if effect != nil {
 		effect.Domains = make([]string, 0, domains)
 	}
 	for range domains {
-		name, err := w.domain(d.record(), id, beside)
+		name, err := w.domain(d.record(), id, projectCopy)
 		if err != nil {
 			return err
 		}

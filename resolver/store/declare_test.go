@@ -110,7 +110,7 @@ func getProject(t *testing.T, s *store.Store, slug string) *catalog.ProjectConfi
 	return p
 }
 
-// dump lists everything that a reader can see, for comparing two stores.
+// dump lists everything that a reader can see, to compare two stores.
 func dump(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	var out []string

@@ -33,7 +33,7 @@ func TestSecondProcess(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// What a dead process left behind means nothing.
+	// The lock file of a dead process means nothing.
 	if err := os.WriteFile(filepath.Join(dir, "LOCK"), []byte("999999\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestSecondProcess(t *testing.T) {
 	if _, err := store.Open(dir, store.Options{}); !errors.As(err, &locked) || locked.PID != os.Getpid() {
 		t.Errorf("in the same process: %v", err)
 	}
-	apply(t, s, noon, file("a.hcl", declare(block("a")))) // the first is unharmed
+	apply(t, s, noon, file("a.hcl", declare(block("a")))) // the first store is unharmed
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func soundStore(t *testing.T) string {
 	return dir
 }
 
-// only returns the one file of a pattern, the largest where there are several.
+// only returns the file that matches a pattern, the largest if there are several.
 func only(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -171,7 +171,7 @@ func TestMoveAsideTwiceInASecond(t *testing.T) {
 	}
 }
 
-// TestDamagedBlock meets the damage while the store is in use: blocks are only checked when they are read.
+// TestDamagedBlock damages a store in use: blocks are checked only when they are read.
 func TestDamagedBlock(t *testing.T) {
 	dir := soundStore(t)
 	edit(t, only(t, dir, "*.sst"), func(b []byte) []byte {
@@ -237,7 +237,7 @@ func listing(t *testing.T, dir string) string {
 }
 
 func TestUnreadableDirectory(t *testing.T) {
-	// A file where the directory should be is not ours to move.
+	// A file in the place of the directory is not ours to move.
 	name := newDir(t)
 	if err := os.WriteFile(name, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestUnreadableDirectory(t *testing.T) {
 	}
 }
 
-// TestForeignDataIsDamage: somebody else's Pebble directory is moved aside, not written into.
+// TestForeignDataIsDamage expects a foreign Pebble directory to be moved aside, not written into.
 func TestForeignDataIsDamage(t *testing.T) {
 	dir := newDir(t)
 	db, err := pebble.Open(dir, &pebble.Options{Logger: fatalLogger(nil)})

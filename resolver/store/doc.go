@@ -1,8 +1,9 @@
-// Package store is the derived store: what the files declare, in a Pebble of its own on the fail-stop file system of package
-// pebblefs.
+// Package store is the derived store: what the files declare, in a Pebble of its own on the fail-stop file system of
+// package pebblefs.
 //
-// The files are the truth (configsrc/README.md, Identity). A store that is lost, damaged or full is rebuilt from them; only
-// createdAt and updatedAt have no other home. The mail log, the queue and the idempotency keys are in package ledger.
+// The files are the truth (configsrc/README.md, Identity). A store that is lost, damaged or full is rebuilt from them;
+// only createdAt and updatedAt have no other home. The mail log, the queue and the idempotency keys are in package
+// ledger.
 //
 // # Key layout
 //
@@ -13,11 +14,11 @@
 //	m      "generation"              uvarint                                          Apply, Import
 //	m      "decoder"                 uvarint, see SetDecoderRevision                  SetDecoderRevision, Import
 //	m      "counts"                  projects, domains, wildcards: uvarints           Apply, Import
-//	m      "importing"               empty; there while an Import is under way        Import
-//	m      "removals"                what is about to be removed                      NoteRemovals
+//	m      "importing"               empty; present while an Import runs               Import
+//	m      "removals"                note about imminent removals                     NoteRemovals
 //	p      project id                project with settings and SMTP config            Apply
 //	s      slug                      project id                                       Apply
-//	h      canonical domain name,    domain with its project, see beside.go           Apply, Import
+//	h      canonical domain name,    domain with its project, see projectcopy.go           Apply, Import
 //	       last byte first
 //	o      project id, domain id     canonical domain name                            Apply
 //	t      project id or 0, id       template                                         Apply
@@ -28,21 +29,20 @@
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply
 //
-// Every value but the plain ids, names, counters and bytes begins with a version byte. A layout that a later release
-// changes gets a new format version; a store with a newer one is refused, never touched.
+// Every value begins with a version byte, except plain ids, names, counters and bytes. A changed layout gets a new
+// format version; a store with a newer version is refused, never touched.
 //
 // Earlier releases kept mail in the store, under keys that begin with a capital letter; the first start moves it to the
-// ledger (formermail.go). A start of such a release leaves the ledger alone, so that going back costs nothing but that mail
-// waits.
+// ledger (formermail.go). Such a release leaves the ledger alone, so after a downgrade mail waits but nothing is lost.
 //
 // # A miss
 //
-// What resolve needs for a name it has not cached stands in one value: the domain's record and, beside it, its project's.
-// A Reader (see Borrow) finds and decodes it without a copy, with an iterator that is kept from one miss to the next, and
-// all tables lie on one level, so that one search of one table does.
+// What resolve needs on a cache miss is in one value: the domain's record and a denormalised copy of its project's. A
+// Reader (see Borrow) decodes it in place, with an iterator that is reused for the next miss. All tables are on one
+// level, so a lookup searches one table.
 //
-// What was flushed lately lies beside it until it is merged in. Flushes and merges rest after each piece of their work,
-// for the sake of those who read, as long as writes do not get ahead of them (backlog.go).
+// Recently flushed tables are separate until they are merged. Flushes and merges pause after each piece of work, to
+// keep reads fast, unless writes get ahead of them (backlog.go).
 //
 // # A change
 //
@@ -50,32 +50,30 @@
 //
 // # Durability
 //
-// Apply commits without fsync. What it writes stands in files that were fsynced before, and the file table is part of
-// the same batch: a row that a power cut takes away makes the next start parse that file again. Paying a disk flush for
-// data that can be had back from a better place would only slow the reload down. A second later it is flushed anyway,
-// for the sake of the times.
+// Apply commits without fsync. Its content comes from files that were fsynced before, and the file table is part of the
+// same batch: if a power cut loses a row, the next start parses that file again. A disk flush for data that the files
+// can restore would only slow down the reload. The log is flushed a second later, to keep createdAt and updatedAt.
 //
-// Removals are the exception. A store that is older than the files makes the next start see a mass removal, which is held
-// back. So configsrc calls NoteRemovals before anything is removed and after the change that removed it: the first call says
-// what the next start may remove without asking, the second makes the change durable.
+// Removals are the exception. If the store is older than the files, the next start sees a mass removal and holds it
+// back. So configsrc calls NoteRemovals before a removal and after the change that made it: the first call says what
+// the next start may remove without asking, the second makes the change durable.
 //
-// A change of more than some thousand files is no batch but a set of tables, sorted and written in pieces, that Pebble
-// takes in at one go (bulk.go): durable at once, never in memory as a whole, and as quick to read as what stood there.
+// A change of more than some thousand files is a set of tables, sorted and written in pieces, that Pebble ingests at
+// once (bulk.go): durable immediately, never in memory as a whole, and as fast to read as before.
 //
 // # Who may read it
 //
-// The folder has mode 0700 and every file in it 0600, whatever the umask is. Open
-// narrows what an earlier release has left wider.
+// The folder has mode 0700 and every file in it 0600, whatever the umask. Open narrows the modes that an earlier
+// release left.
 //
 // # When the disk fails
 //
-// Pebble ends the process, or spins, when a write fails. The file system
-// below it (package pebblefs) makes the first such failure the last operation on the directory: everything that would
-// write stops for good, Failed is closed, Apply returns ErrUnavailable, and reads go on as far as memory and the files
-// allow. The way back is a new Store.
+// When a write fails, Pebble ends the process or spins. The file system below it (package pebblefs) makes the first
+// failed write the last operation on the directory: all writers stop for good, Failed is closed, Apply returns
+// ErrUnavailable, and reads continue as far as memory and the files allow. To recover, open a new Store.
 //
-// A damaged store is moved aside, without the ledger in its directory, and filled again from the files. While that happens
-// the failed instance answers, as far as it can be read.
+// A damaged store is moved aside, without the ledger in its directory, and rebuilt from the files. Until then the
+// failed instance answers, as far as it can be read.
 //
 // # Backups
 //

@@ -21,6 +21,6 @@ var (
 	MoveAside = pebblefs.MoveFilesAside
 )
 
-// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and what an earlier release has kept of
-// mail.
+// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and what an earlier release has kept
+// of mail.
 var ownFiles = []string{"ledger", "mail-witness", "mail-salvage"}

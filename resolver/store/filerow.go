@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// rowVersion is the first byte of an encoded row. Rows of the version before, recordVersion, have no Stamp.Changed.
+// rowVersion is the first byte of an encoded row. Rows of the previous version, recordVersion, have no Stamp.Changed.
 const rowVersion = 2
 
 func (e *encoder) stamp(s *catalog.Stamp) {
@@ -26,7 +26,7 @@ func (d *decoder) stamp(version byte) catalog.Stamp {
 	return s
 }
 
-// versionOf is the version of an encoded row.
+// versionOf returns the version of an encoded row.
 func versionOf(rec []byte) byte {
 	if len(rec) > 0 && rec[0] == recordVersion {
 		return recordVersion
@@ -34,8 +34,8 @@ func versionOf(rec []byte) byte {
 	return rowVersion
 }
 
-// appendRow encodes a row with refs that appendRefs has encoded. One of a file that gave warnings has no hash, so that the
-// file is read again at the next start.
+// appendRow encodes a row with refs from appendRefs. The row of a file with warnings gets no hash, so that the next
+// start reads the file again.
 func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
 	stamp := row.Stamp
 	if row.Warned {
@@ -53,11 +53,11 @@ func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
 	return e.b
 }
 
-// noHash is the hash of no content.
+// noHash is the hash value of a row without one.
 var noHash [32]byte
 
-// appendRefs encodes the refs of what a file declares. A key has no UUID; its public id, which is no longer than one, has
-// the place.
+// appendRefs encodes the refs of what a file declares. A key has no UUID; its public id, which is not longer than a
+// UUID, takes the place.
 func appendRefs(dst []byte, d *catalog.Declared) []byte {
 	e := encoder{dst}
 	n := 0
@@ -94,13 +94,13 @@ func decodeRow(rec []byte) (*catalog.FileRow, error) {
 	}
 	for _, r := range row.Refs {
 		if r.Kind == catalog.KindKey && r.KeyID == "" {
-			row.Stamp = catalog.Stamp{} // written before rows had it: what the file claims shows only by reading it
+			row.Stamp = catalog.Stamp{} // rows of that release lack Changed: only reading the file shows a change
 		}
 	}
 	return row, nil
 }
 
-// refs appends those of a row to dst. They are only complete where the decoder has not failed.
+// refs appends the refs of a row to dst. They are complete only if the decoder has not failed.
 func (d *decoder) refs(dst []catalog.Ref) []catalog.Ref {
 	for range d.count() {
 		r := catalog.Ref{

@@ -7,8 +7,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// gather notes what the files have declared until now and do not declare in the same way any more. What stays as it was
-// in its file, which is nearly all in a large change, costs no memory here.
+// gather collects what the files declared so far and do not declare unchanged. Unchanged declarations, nearly all in a
+// large change, cost no memory here.
 func (w *writer) gather(c *catalog.Change) error {
 	w.before = make(map[objectID]*formerRef)
 	for i := range c.Files {
@@ -57,9 +57,9 @@ func (w *writer) gatherFile(f *catalog.FileChange) error {
 	return w.lose(old, present)
 }
 
-// lose notes the refs in old that are not in present; both are of rows.
+// lose records the refs in old that are not in present; both are encoded rows.
 func (w *writer) lose(old, present []byte) error {
-	had := decoder{s: string(old)} // a copy, which before may keep
+	had := decoder{s: string(old)} // a copy, which w.before may keep
 	has := borrow(present)
 	same := make(map[catalog.Ref]struct{})
 	if len(present) > 0 {
@@ -75,7 +75,7 @@ func (w *writer) lose(old, present []byte) error {
 	return errors.Join(had.err(), has.err())
 }
 
-// keepFormer notes that what refs name is declared again.
+// keepFormer marks the objects in refs as declared again.
 func (w *writer) keepFormer(refs []byte) error {
 	d := borrow(refs)
 	w.former = d.refs(w.former[:0])
@@ -84,6 +84,6 @@ func (w *writer) keepFormer(refs []byte) error {
 			former.kept = true
 		}
 	}
-	clear(w.former) // they are borrowed
+	clear(w.former) // the refs are borrowed
 	return d.err()
 }

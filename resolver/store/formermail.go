@@ -7,14 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// mailPrefixes are the first bytes of the keys under which earlier releases have kept mail in the store. The ledger has it
+// mailPrefixes are the first bytes of the keys under which earlier releases kept mail in the store. The ledger has it
 // now, under the same keys. No other key of the store begins with a capital letter.
 var mailPrefixes = []byte("EGILMNQX")
 
-// FormerMail are the records of mail that an earlier release has left in the store.
+// FormerMail reads the mail records that an earlier release left in the store.
 type FormerMail struct{ s *Store }
 
-// FormerMail returns the records of mail that an earlier release has left in the store; false where there are none.
+// FormerMail returns the mail records that an earlier release left in the store; false if there are none.
 func (s *Store) FormerMail() (m FormerMail, found bool, err error) {
 	m = FormerMail{s}
 	for _, prefix := range mailPrefixes {
@@ -26,10 +26,10 @@ func (s *Store) FormerMail() (m FormerMail, found bool, err error) {
 	return m, found, err
 }
 
-// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within the
-// call.
+// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within
+// the call.
 func (m FormerMail) Each(prefix byte, f func(key, value []byte) error) error {
-	var stopped error // is no error of the store
+	var stopped error // an error of f, not of the store
 	err := m.s.scan([]byte{prefix}, func(key, value []byte) error {
 		if stopped = f(key, value); stopped != nil {
 			return errStop
@@ -52,7 +52,7 @@ func (m FormerMail) Get(key []byte, f func(value []byte) error) (found bool, err
 	return found, errors.Join(err, failed)
 }
 
-// Drop deletes the records, on the disk when it returns: the ledger must have them before.
+// Drop deletes the records; the deletion is durable when it returns. The ledger must have them before.
 func (m FormerMail) Drop() error {
 	s := m.s
 	s.write.Lock()
@@ -65,7 +65,7 @@ func (m FormerMail) Drop() error {
 		}
 		sync := pebble.Sync
 		if s.dir == "" {
-			sync = pebble.NoSync // memory has no log
+			sync = pebble.NoSync // a store in memory has no log
 		}
 		return errors.Join(err, s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
 	})

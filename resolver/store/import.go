@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// importChunkBytes bounds one of Import's batches: memory stays flat, and readers of other data are not held up.
+// importChunkBytes bounds one batch of Import: memory stays flat, and other reads are not delayed.
 const importChunkBytes = 4 << 20
 
 // catalogPrefixes are the parts of the layout that Apply writes.
@@ -18,11 +18,11 @@ var catalogPrefixes = []byte{
 	prefixKey, prefixDefaults, prefixSealing, prefixBytes, prefixFile,
 }
 
-// Import makes s declare exactly what from does, writing only what differs: for the store in memory that takes over
-// when a disk fails, and for the way back. An object that both have keeps the older createdAt, and where the contents
-// are equal the older updatedAt. The generation becomes the higher one. from may have failed, as long as it can be read.
-// A change that is being applied to it meanwhile is taken over whole or not at all: one that fails returns to its caller
-// while Pebble may still be busy with it. An Import that is cut off leaves a store that is wiped when it is opened next.
+// Import makes s declare exactly what from does, and writes only differences. The store in memory uses it when it takes
+// over from a failed disk, and the new disk store on the way back. An object in both keeps the older createdAt, and for
+// equal content the older updatedAt. The generation becomes the higher of the two. from may have failed, as long as it
+// can be read. A change that is being applied to it at the same time is imported whole or not at all: a failed Apply
+// returns while Pebble may still be working on it. Open wipes a store whose Import was interrupted.
 func (s *Store) Import(from *Store) error {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -30,7 +30,7 @@ func (s *Store) Import(from *Store) error {
 	if err != nil {
 		return fmt.Errorf("import from another store: %w", err)
 	}
-	var own error // the errors of one store must not fail the other
+	var own error // errors of one store must not fail the other
 	source := from.View(func(v *View) (source error) {
 		own = s.read(func() (own error) {
 			source, own = s.importView(v, max(s.generation.Load(), from.generation.Load()), revision)
@@ -64,7 +64,7 @@ func (s *Store) importView(v *View, generation, revision uint64) (source, own er
 }
 
 func (s *Store) finishImport(generation, revision uint64, counts Counts) error {
-	err := s.setBesides(func(value []byte) []byte { domain, _ := split(value); return domain })
+	err := s.setProjectCopies(func(value []byte) []byte { domain, _ := split(value); return domain })
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Store) finishImport(generation, revision uint64, counts Counts) error {
 	if err = errors.Join(err, s.commit(b)); err != nil {
 		return err
 	}
-	// What was removed while the other store was in use must not look like a mass removal after a crash.
+	// Removals made while the other store was in use must not look like a mass removal after a crash.
 	if err = s.NoteRemovals(nil); err != nil {
 		return err
 	}
@@ -98,17 +98,17 @@ func (s *Store) wipe() error {
 	return errors.Join(b.Delete(keyCounts, nil), b.Delete(keyImporting, nil), s.commit(b))
 }
 
-// A merge walks one prefix of two stores side by side.
+// A merge walks one prefix of two stores in parallel.
 type merge struct {
 	to     *Store
 	prefix byte
 	b      *pebble.Batch
-	it     *pebble.Iterator // over to; nil before the first step
+	it     *pebble.Iterator // over to's keys; nil before the first step
 	valid  bool
-	err    error // of to, as opposed to the source's
+	err    error // error of to, as opposed to one of the source
 }
 
-// next takes one key of the source.
+// next handles one key of the source.
 func (m *merge) next(key, value []byte) error {
 	if m.err = m.step(key, value); m.err != nil {
 		return errStop
@@ -137,7 +137,7 @@ func (m *merge) step(key, value []byte) error {
 	return m.flush(importChunkBytes)
 }
 
-// dropUntil deletes what to has before key, or all the rest for a nil key.
+// dropUntil deletes to's keys before key; a nil key deletes the rest.
 func (m *merge) dropUntil(key []byte) error {
 	if m.it == nil {
 		it, err := m.to.db.NewIter(&pebble.IterOptions{LowerBound: []byte{m.prefix}, UpperBound: []byte{m.prefix + 1}})
@@ -155,14 +155,14 @@ func (m *merge) dropUntil(key []byte) error {
 	return m.it.Error()
 }
 
-// reconcile returns what to write over have, nil for nothing.
+// reconcile returns the value to write over have, nil for none.
 func (m *merge) reconcile(value, have []byte) []byte {
 	if bytes.Equal(value, have) {
 		return nil
 	}
 	switch m.prefix {
 	case prefixDomain:
-		// What stands beside is set once all projects are merged.
+		// The copies of project records are set once all projects are merged.
 		domain, _ := split(value)
 		old, _ := split(have)
 		if domain = m.reconcileTimes(domain, old); domain == nil {
@@ -207,7 +207,7 @@ func (m *merge) flush(atLeast int) error {
 	return m.to.commit(b)
 }
 
-// finish deletes what the source does not have, where the source was read to its end, and writes what is left.
+// finish writes what is left. If the source was read to its end, it also deletes what the source does not have.
 func (m *merge) finish(complete bool) error {
 	if m.err == nil && complete {
 		m.err = m.dropUntil(nil)

@@ -57,7 +57,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("revision %d, generation %d, %v", v, to.Generation(), err)
 	}
 
-	// Now the two differ: the imported side has more, less and other things, and a higher generation.
+	// Now the two differ: the imported store has more, less and other objects, and a higher generation.
 	full(t, to, noon.Add(time.Hour), 40)
 	apply(t, to, noon, gone("p41.hcl"), file("extra.hcl", declare(block("extra", "extra.example"))))
 	if err := to.Import(from); err != nil {
@@ -77,7 +77,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportKeepsOlderTimes: the store in memory of a start without a disk has seen everything for the first time.
+// TestImportKeepsOlderTimes: to the store in memory of a start without a disk, everything is new.
 func TestImportKeepsOlderTimes(t *testing.T) {
 	disk, mem := open(t, newDir(t), store.Options{}), open(t, "", store.Options{})
 	a, b := block("a", "a.example"), block("b", "b.example")
@@ -102,7 +102,8 @@ func TestImportKeepsOlderTimes(t *testing.T) {
 	}
 }
 
-// TestImportBesideAChange: what a failed disk has cut off may still come while the store in memory takes over.
+// TestImportBesideAChange: a change that the failed disk interrupted may still land while the store in memory takes
+// over.
 func TestImportBesideAChange(t *testing.T) {
 	from := open(t, "", store.Options{})
 	full(t, from, noon, 200)
@@ -183,7 +184,7 @@ func TestImportFromADeletedDirectory(t *testing.T) {
 		apply(t, s, noon, bulky(n))
 	}
 	s.Close()
-	for range 2 { // once to make tables of the log, once to find them
+	for range 2 { // the first turns the log into tables, the second finds them
 		s = openFree(t, dir)
 		if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) < 2 {
 			t.Fatalf("%d tables are too few", len(tables))
@@ -210,8 +211,8 @@ func TestImportFromADeletedDirectory(t *testing.T) {
 	}
 }
 
-// TestInterruptedImport cuts an import off after each number of writes, with everything on disk that was written until
-// then: half an import must not be served.
+// TestInterruptedImport interrupts an import after each number of writes, with all earlier writes on disk: half an
+// import must not be served.
 func TestInterruptedImport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten stores of 12 MB")

@@ -20,10 +20,10 @@ const (
 	prefixSealing       = 'z'
 	prefixFile          = 'f'
 	prefixBytes         = 'b'
-	prefixDomainFormat2 = 'd' // the name itself; until format 3
+	prefixDomainFormat2 = 'd' // key is the plain name; until format 3
 )
 
-// Keys of which there is one. They are only ever read.
+// Keys that exist once. They are read-only.
 var (
 	keyFormat     = []byte("mformat")
 	keyGeneration = []byte("mgeneration")
@@ -41,7 +41,8 @@ func appendTextKey[T string | []byte](dst []byte, prefix byte, text T) []byte {
 	return append(append(dst, prefix), text...)
 }
 
-// appendDomainKey appends the key of a domain: its name, last byte first, so that all names below a suffix lie side by side.
+// appendDomainKey appends the key of a domain: its name, last byte first, so that all names below a suffix are
+// adjacent.
 func appendDomainKey[T string | []byte](dst []byte, name T) []byte {
 	dst = append(dst, prefixDomain)
 	for i := len(name) - 1; i >= 0; i-- {
@@ -67,8 +68,8 @@ func appendTemplateCodeKey(dst []byte, project int64, code string) []byte {
 	return append(appendID(append(dst, prefixTemplateCode), project), code...)
 }
 
-// after returns the first key behind all that begin with prefix. An id may end in 0xff, so the carry goes on; a prefix
-// begins with a letter, where it ends.
+// after returns the first key behind all keys with the prefix. An id may end in 0xff, so the carry propagates; it ends
+// at the letter that begins a prefix.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; ; i-- {
@@ -78,7 +79,7 @@ func after(prefix []byte) []byte {
 	}
 }
 
-// objectID names an object whatever it is called at the moment: by id, or by name where it has none.
+// objectID identifies an object independently of its present name: by id, or by name if it has no id.
 type objectID struct {
 	kind catalog.Kind
 	id   int64

@@ -7,9 +7,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// What a file declares is packed into one piece of memory: its refs as its row has them, with their length before them, and
-// the records of its objects as they are stored, each with its length before it. Apply works on packed declarations
-// alone: it compares records with those that are stored, byte by byte.
+// What a file declares is packed into one block of memory: the refs as in the file's row, with their length in front,
+// then the encoded records of its objects, each with its length in front. Apply works on packed declarations only: it
+// compares records with stored ones byte by byte.
 //
 // The objects come in the order of declare.
 
@@ -25,7 +25,7 @@ func appendPacked(dst []byte, d *catalog.Declared) []byte {
 		e.uint(uint64(len(p.Domains)))
 		for j := range p.Domains {
 			domain := p.Domains[j]
-			domain.ProjectID = p.Project.ID // the block that it stands in decides
+			domain.ProjectID = p.Project.ID // the enclosing block decides
 			e.record(func(b []byte) []byte { return appendDomain(b, &domain) })
 		}
 		e.templates(p.Templates, p.Project.ID)
@@ -55,14 +55,14 @@ func (e *encoder) templates(list []catalog.Template, project int64) {
 	}
 }
 
-// record writes what add appends, with its length before it.
+// record writes what add appends, with its length in front.
 func (e *encoder) record(add func(b []byte) []byte) {
 	at := len(e.b)
 	e.b = add(append(e.b, 0, 0, 0, 0))
 	binary.BigEndian.PutUint32(e.b[at:], uint32(len(e.b)-at-4))
 }
 
-// record takes what encoder.record wrote. It lies in what the decoder reads, and must not be changed.
+// record reads what encoder.record wrote. The result aliases the decoder's input and must not be changed.
 func (d *decoder) record() []byte {
 	n := d.take(4)
 	if len(n) != 4 {
@@ -73,7 +73,7 @@ func (d *decoder) record() []byte {
 
 var errPacked = errors.New("a packed declaration cannot be read")
 
-// unpack takes a packed declaration apart into the refs, as a row has them, and what declare reads.
+// unpack splits a packed declaration into the refs, as in a row, and the input of declare.
 func unpack(packed []byte) (refs, objects []byte, err error) {
 	d := borrow(packed)
 	refs = d.record()
@@ -89,8 +89,8 @@ func (w *writer) pack(d *catalog.Declared) []byte {
 	return w.packed
 }
 
-// refs encodes the refs of what a file declares, as its row has them. The result is valid until the next call of pack or
-// refs.
+// refs encodes the refs of what a file declares, as its row has them. The result is valid until the next call of pack
+// or refs.
 func (w *writer) refs(d *catalog.Declared) []byte {
 	w.packed = appendRefs(w.packed[:0], d)
 	return w.packed

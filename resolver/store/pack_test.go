@@ -23,7 +23,8 @@ func sameDump(t *testing.T, got, want *store.Store) {
 	}
 }
 
-// TestLargeChangeIsStoredLean holds what a large change allocates for a file to what a hundred thousand of them can afford.
+// TestLargeChangeIsStoredLean bounds the allocations of a large change per file to what a change of 100,000 files can
+// afford.
 func TestLargeChangeIsStoredLean(t *testing.T) {
 	const files = 400
 	s := open(t, t.TempDir(), store.Options{})
@@ -50,13 +51,13 @@ func TestLargeChangeIsStoredLean(t *testing.T) {
 		}
 		n++
 	})
-	// Those are Pebble's searches, and the names in the effect.
+	// What remains are Pebble's searches and the names in the effect.
 	if perFile := allocs / files; perFile > 16 {
 		t.Errorf("%.1f allocations a file", perFile)
 	}
 }
 
-// TestEffectOfManyHasNoNames changes more projects than anybody wants to be told of.
+// TestEffectOfManyHasNoNames changes more projects than an Effect names.
 func TestEffectOfManyHasNoNames(t *testing.T) {
 	s := open(t, "", store.Options{})
 	projects := func(from, to int) (list []catalog.ProjectConfig) {

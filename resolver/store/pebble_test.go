@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestOpenMergesNothing: a start must not wait until all tables have been written anew, whatever was flushed before it.
+// TestOpenMergesNothing: a start must not wait for merges, however many tables were flushed before it.
 func TestOpenMergesNothing(t *testing.T) {
 	dir := t.TempDir()
 	for n := range int64(flushedTables) {
@@ -17,7 +17,7 @@ func TestOpenMergesNothing(t *testing.T) {
 		if m.Compact.Count > 0 || m.Compact.NumInProgress > 0 {
 			t.Fatalf("start %d: opening the store began a merge\n%s", n, m)
 		}
-		if err := s.NoteRemovals([]byte{byte(n)}); err != nil { // what the next start has to flush
+		if err := s.NoteRemovals([]byte{byte(n)}); err != nil { // for the next start to flush
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -26,7 +26,7 @@ func TestOpenMergesNothing(t *testing.T) {
 	}
 }
 
-// TestTidy: what waits is merged after that.
+// TestTidy: Tidy runs the merges that are due.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	for n := range int64(flushedTables) {

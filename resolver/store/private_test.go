@@ -10,7 +10,8 @@ import (
 	"fingerpost/resolver/store"
 )
 
-// TestOthersFilesStay: a folder that holds no store, but other things, is not narrowed, and they are left alone where it does.
+// TestOthersFilesStay: the mode of a folder that holds other things and no store is not narrowed, and its files are
+// left alone when it is.
 func TestOthersFilesStay(t *testing.T) {
 	dir := t.TempDir()
 	must := func(err error) {
@@ -46,7 +47,7 @@ func TestOthersFilesStay(t *testing.T) {
 		check(filepath.Join(dir, "LOCK"), 0o600)
 		check(other, 0o644)
 	}
-	public := t.TempDir() // as /tmp is
+	public := t.TempDir() // like /tmp
 	must(os.Chmod(public, 0o777|os.ModeSticky))
 	for range 2 {
 		s, err := store.Open(public, store.Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// read runs f while the store stays open, and fails the store where f finds it damaged. A change that is too large is
-// its caller's fault.
+// read runs f while the store stays open, and fails the store when f finds damage. A change that is too large is the
+// caller's error.
 func (s *Store) read(f func() error) (err error) {
 	var large error
 	err = s.fs.Use(func() error {
@@ -24,12 +24,12 @@ func (s *Store) read(f func() error) (err error) {
 	return errors.Join(err, large)
 }
 
-// A getter finds one key. use gets the value, which is valid only until it returns.
+// A getter finds one key. It passes the value to use; the value is valid until use returns.
 type getter interface {
 	get(key []byte, use func(value []byte) error) (found bool, err error)
 }
 
-// now reads the newest state with each get.
+// now reads the newest state in each get.
 type now struct{ db *pebble.DB }
 
 func (n now) get(key []byte, use func([]byte) error) (bool, error) {
@@ -44,7 +44,7 @@ func (n now) get(key []byte, use func([]byte) error) (bool, error) {
 	return true, errors.Join(err, closer.Close())
 }
 
-// A View reads the state of one moment. It is valid within the call of View that it was handed to, on one goroutine.
+// A View reads the state of one moment. It is valid within the call of View that passed it, on one goroutine.
 type View struct{ it *pebble.Iterator }
 
 func (v *View) get(key []byte, use func([]byte) error) (bool, error) {
@@ -58,9 +58,8 @@ func (v *View) get(key []byte, use func([]byte) error) (bool, error) {
 	return true, use(value)
 }
 
-// View calls f with a view of the moment: what it reads belongs together, whatever is applied meanwhile. f's errors must
-// be those of the view. It takes an iterator and not one of Pebble's snapshots, which need a lock that a failed instance
-// may hold for ever.
+// View calls f with a consistent view: an Apply in between does not show. f's errors must be those of the view. It uses
+// an iterator, not a snapshot of Pebble, because a snapshot needs a lock that a failed instance may hold for ever.
 func (s *Store) View(f func(v *View) error) error {
 	return s.read(func() error {
 		it, err := s.db.NewIter(nil)
@@ -71,11 +70,11 @@ func (s *Store) View(f func(v *View) error) error {
 	})
 }
 
-// A Moment keeps a state of the store, for those who must not see a later one yet. It holds on to tables: close it soon.
+// A Moment keeps a state of the store, for readers that must not see a later one yet. It pins tables: close it soon.
 type Moment struct {
 	s  *Store
 	mu sync.Mutex       // guards it
-	it *pebble.Iterator // never moved, see Store.View for why no snapshot; nil once closed
+	it *pebble.Iterator // never moved, see Store.View for why it is no snapshot; nil once closed
 }
 
 // Moment returns the newest state.
@@ -88,7 +87,7 @@ func (s *Store) Moment() (m *Moment, err error) {
 	return m, err
 }
 
-// View is Store.View at that moment; ErrClosed once the Moment is closed, too. It may be called from any goroutine.
+// View is Store.View at that moment; ErrClosed also when the Moment is closed. It may be called from any goroutine.
 func (m *Moment) View(f func(v *View) error) error {
 	return m.s.read(func() error {
 		m.mu.Lock()
@@ -105,7 +104,7 @@ func (m *Moment) View(f func(v *View) error) error {
 	})
 }
 
-// Close lets go of the state. Views of it that are under way end in peace.
+// Close releases the state. Views of it that are running finish normally.
 func (m *Moment) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +132,7 @@ func (s *Store) Defaults() (d *catalog.Defaults, err error) {
 // Defaults is Store.Defaults at the view's moment.
 func (v *View) Defaults() (*catalog.Defaults, error) { return readDefaults(v) }
 
-// ProjectID is the id of the project that has the slug, 0 for none.
+// ProjectID returns the id of the project that has the slug, 0 for none.
 func (v *View) ProjectID(slug string) (int64, error) {
 	id, found, err := readID(v, appendTextKey(nil, prefixSlug, slug))
 	if !found {
@@ -142,7 +141,7 @@ func (v *View) ProjectID(slug string) (int64, error) {
 	return id, err
 }
 
-// ProjectBySlug is Project by the present slug.
+// ProjectBySlug is Project by present slug.
 func (v *View) ProjectBySlug(dst *catalog.ProjectConfig, slug string) (bool, error) {
 	id, found, err := readID(v, appendTextKey(nil, prefixSlug, slug))
 	if err != nil || !found {
@@ -151,7 +150,7 @@ func (v *View) ProjectBySlug(dst *catalog.ProjectConfig, slug string) (bool, err
 	return readProject(v, dst, id)
 }
 
-// DomainByID reads a domain of a project; false for another project's.
+// DomainByID reads a domain of a project; false for a domain of another project.
 func (v *View) DomainByID(dst *catalog.Domain, project, id int64) (bool, error) {
 	var name []byte
 	found, err := v.get(appendHostKey(nil, project, id), func(value []byte) error {
@@ -178,7 +177,7 @@ func (v *View) TemplateByCode(dst *catalog.Template, project int64, code string)
 	return v.Template(dst, project, id)
 }
 
-// Project is View.Project in the newest state, for less than a View takes to make.
+// Project is View.Project in the newest state; it is cheaper than making a View.
 func (s *Store) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
 	err = s.read(func() error { found, err = readProject(now{s.db}, dst, id); return err })
 	return found, err
@@ -205,7 +204,7 @@ func (s *Store) LastGood(path string) (b []byte, err error) {
 	return b, err
 }
 
-// maxDomainKey is the length of the longest key of a domain, and more than that of a project.
+// maxDomainKey is the length of the longest key of a domain; the key of a project is shorter.
 const maxDomainKey = 1 + catalog.MaxHostLen + 2
 
 func readDomain(g getter, dst *catalog.Domain, name []byte) (bool, error) {

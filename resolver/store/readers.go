@@ -10,23 +10,24 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A Reader reads what a miss needs from the newest state, without copying it: the strings in what it returns lie in the
-// store's own memory. They are valid until the next call of Domain or Project, and only within the call of Borrow that the Reader was handed to, on one goroutine.
+// A Reader reads what a miss needs from the newest state without copying: its strings alias the store's memory. They
+// are valid until the next call of Domain or Project, and only within the Borrow call that passed the Reader, on one
+// goroutine.
 type Reader struct {
-	// One each, so that both stay in the tables where the next of their kind is likely to be.
+	// One iterator for each, so that both stay in the table where the next record of their kind is likely to be.
 	domains, projects *pebble.Iterator
 
-	beside []byte // the record of the project of the domain that was found last; empty where it must be looked for
-	owner  int64  // that project's id
+	projectCopy []byte // copy of the project record of the last found domain; empty if it must be looked up
+	owner       int64  // that project's id
 
 	version uint64
 	made    time.Time
 	key     [maxDomainKey]byte // scratch
 }
 
-// Borrow calls f with a Reader that sees every change whose Apply has returned, or has raised what its caller reads
-// before. It takes a Reader that an earlier call has left, where nothing was committed since: making one takes longer
-// than all that a miss reads with it. f must not call the Store, and its errors must be those of the Reader.
+// Borrow calls f with a Reader. It sees every change whose Apply has returned, and every change whose stamps the caller
+// has read as raised. It reuses a Reader of an earlier call if nothing was committed since: making one takes longer
+// than all reads of a miss. f must not call the Store, and must return only errors of the Reader.
 func (s *Store) Borrow(f func(r *Reader) error) error {
 	return s.read(func() error {
 		r, err := s.readers.take(s.db)
@@ -37,9 +38,9 @@ func (s *Store) Borrow(f func(r *Reader) error) error {
 	})
 }
 
-// Domain is View.Domain, borrowing.
+// Domain is View.Domain without copying.
 func (r *Reader) Domain(dst *catalog.Domain, name []byte) (bool, error) {
-	r.beside = nil
+	r.projectCopy = nil
 	value, err := seek(r.domains, appendDomainKey(r.key[:0], name))
 	if err != nil || value == nil {
 		return false, err
@@ -49,14 +50,14 @@ func (r *Reader) Domain(dst *catalog.Domain, name []byte) (bool, error) {
 	if err := d.domain(dst); err != nil {
 		return true, err
 	}
-	r.beside, r.owner = project, dst.ProjectID
+	r.projectCopy, r.owner = project, dst.ProjectID
 	return true, nil
 }
 
-// Project is View.Project, borrowing. Where dst has an SMTP config, that is the room for the project's.
-// The project of the domain that was found last mostly costs no search; its strings are as valid as the domain's.
+// Project is View.Project without copying. If dst has an SMTP config, it is reused as memory for the project's. The
+// project of the last found domain mostly needs no lookup; its strings are valid as long as the domain's.
 func (r *Reader) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
-	value := r.beside
+	value := r.projectCopy
 	if len(value) == 0 || id != r.owner {
 		var err error
 		if value, err = seek(r.projects, appendProjectKey(r.key[:0], id)); err != nil || value == nil {
@@ -67,7 +68,7 @@ func (r *Reader) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
 	return true, d.projectConfig(dst, id)
 }
 
-// seek returns the value of a key, nil where there is none. No record is empty.
+// seek returns the value of a key, nil if there is none. No record is empty.
 func seek(it *pebble.Iterator, key []byte) ([]byte, error) {
 	if !it.SeekPrefixGE(key) {
 		return nil, it.Error()
@@ -81,26 +82,25 @@ func seek(it *pebble.Iterator, key []byte) ([]byte, error) {
 
 func (r *Reader) close() error { return errors.Join(r.domains.Close(), r.projects.Close()) }
 
-// readers keeps what was left, for the next ones. A Reader shows the state of the moment at which it was made and holds
-// on to that state's tables, so all go when something is committed, and one is used for a while only: compactions
-// replace tables without a commit.
+// readers is a pool. A Reader shows the state in which it was made and pins that state's tables. So a commit discards
+// all of them, and each is used for a limited time, because compactions replace tables without a commit.
 type readers struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	version uint64     // counts the commits
 	idle    []*Reader
 	closed  bool
 }
 
-// maxAge is how long a Reader is used.
+// maxAge is how long a Reader is reused.
 const maxAge = 10 * time.Second
 
-// maxIdle is how many Readers wait: as many as are busy at a time on the cores of a large machine.
+// maxIdle bounds the pool: as many Readers as are busy at a time on the cores of a large machine.
 const maxIdle = 64
 
 // take returns a Reader of the newest state.
 func (p *readers) take(db *pebble.DB) (*Reader, error) {
 	p.mu.Lock()
-	version := p.version // before the Reader is made: it may show more than that, never less
+	version := p.version // read before the Reader is made: it may show more, never less
 	var r *Reader
 	if n := len(p.idle); n > 0 {
 		r = p.idle[n-1]
@@ -126,7 +126,7 @@ func (p *readers) take(db *pebble.DB) (*Reader, error) {
 	return &Reader{domains: domains, projects: projects, version: version, made: time.Now()}, nil
 }
 
-// leave gives a Reader back. One that has met an error is not used again.
+// leave returns a Reader to the pool. A Reader that met an error is not reused.
 func (p *readers) leave(r *Reader) error {
 	if r.domains.Error() == nil && r.projects.Error() == nil {
 		p.mu.Lock()
@@ -140,7 +140,7 @@ func (p *readers) leave(r *Reader) error {
 	return r.close()
 }
 
-// outdate is called after each commit, before anybody hears of it.
+// outdate is called after each commit, before the commit is reported.
 func (p *readers) outdate() error {
 	p.mu.Lock()
 	p.version++
@@ -150,7 +150,7 @@ func (p *readers) outdate() error {
 	return closeAll(old)
 }
 
-// close is called once no reader is left or will come.
+// close is called when no Reader is in use or will be.
 func (p *readers) close() error {
 	p.mu.Lock()
 	p.closed = true

@@ -11,8 +11,8 @@ import (
 // recordVersion is the first byte of every encoded record.
 const recordVersion = 1
 
-// A record that has times begins with version, createdAt, updatedAt and its uuid, at these offsets; what follows is
-// content. Apply and Import compare the content without decoding it.
+// A record with times begins with version, createdAt, updatedAt and uuid, at these offsets; the content follows. Apply
+// and Import compare the content without decoding it.
 const (
 	offsetCreated = 1
 	offsetUpdated = offsetCreated + 8
@@ -27,7 +27,7 @@ func (e *encoder) header(created, updated time.Time, u catalog.UUID) {
 	e.raw(u[:])
 }
 
-// recordTimes returns the times in an encoded record of at least headerLen bytes.
+// recordTimes returns the times in an encoded record of headerLen bytes or more.
 func recordTimes(rec []byte) (created, updated time.Time) {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(rec[offsetCreated:]))).UTC(),
 		time.UnixMicro(int64(binary.BigEndian.Uint64(rec[offsetUpdated:]))).UTC()
@@ -41,8 +41,8 @@ func setRecordTimes(rec []byte, created, updated time.Time) {
 // sound reports whether rec is long enough and of this version.
 func sound(rec []byte) bool { return len(rec) >= headerLen && rec[0] == recordVersion }
 
-// ownPart returns the project's own fields within an encoded project, the part that updatedAt watches. Nil for bytes
-// that are no project.
+// ownPart returns the project's own fields within an encoded project, the part whose changes move updatedAt. It returns
+// nil when the bytes are no project.
 func ownPart(rec []byte) []byte {
 	if !sound(rec) {
 		return nil
@@ -79,14 +79,14 @@ func appendProject(dst []byte, p *catalog.ProjectConfig) []byte {
 	return e.b
 }
 
-// decodeProject fills dst but for its domains and templates, which have records of their own.
+// decodeProject fills dst, except domains and templates, which have records of their own.
 func decodeProject(dst *catalog.ProjectConfig, id int64, rec []byte) error {
 	d := newDecoder(rec, recordVersion)
 	dst.SMTP = nil
 	return d.projectConfig(dst, id)
 }
 
-// projectConfig decodes a project. Where dst has an SMTP config, that is the room for the record's.
+// projectConfig decodes a project. If dst has an SMTP config, it is reused as memory for the record's.
 func (d *decoder) projectConfig(dst *catalog.ProjectConfig, id int64) error {
 	s := projectScratches.Get().(*projectScratch)
 	defer s.leave()
@@ -117,8 +117,8 @@ func (d *decoder) projectConfig(dst *catalog.ProjectConfig, id int64) error {
 	return d.err()
 }
 
-// A projectScratch is where a project is decoded, and encoded. The lists of fields, which point into it, are a third of
-// all that a miss would allocate.
+// A projectScratch is memory for decoding and encoding a project. The lists of fields, which point into it, would be a
+// third of what a miss allocates.
 type projectScratch struct {
 	own     *catalog.Project
 	service *catalog.ServiceSettings
@@ -130,7 +130,7 @@ type projectScratch struct {
 	text []byte // of the project's own fields
 }
 
-// leave gives the scratch back. The strings may be borrowed: nothing of them stays in the pool.
+// leave returns the scratch to the pool. Its strings may be borrowed, so it is cleared first.
 func (s *projectScratch) leave() {
 	*s.own, *s.service, *s.auth, *s.smtp = catalog.Project{}, catalog.ServiceSettings{}, catalog.AuthSettings{}, catalog.SMTPConfig{}
 	projectScratches.Put(s)
@@ -142,7 +142,7 @@ var projectScratches = sync.Pool{New: func() any {
 	return s
 }}
 
-// decodeProjectOnly leaves the settings alone: lists of projects do not need them.
+// decodeProjectOnly skips the settings, which lists of projects do not need.
 func decodeProjectOnly(dst *catalog.Project, id int64, rec []byte) error {
 	d := newDecoder(rec, recordVersion)
 	d.project(dst, id)
@@ -190,7 +190,7 @@ func appendDomain(dst []byte, dom *catalog.Domain) []byte {
 	e.header(dom.CreatedAt, dom.UpdatedAt, dom.UUID)
 	e.fixed(dom.ID)
 	e.fixed(dom.ProjectID)
-	// The name is the key, but a renamed domain has new content and must get a new updatedAt.
+	// The name is the key, but renaming a domain must count as new content, to move updatedAt.
 	e.string(dom.Name)
 	e.fields(dom.Fields())
 	return e.b

@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// NoteRemovals replaces the note of what is about to be removed; an empty one removes it. When it returns nil,
-// the note and every change that was applied before it are on the disk. The caller alone knows what the note says.
+// NoteRemovals replaces the note about imminent removals; an empty note deletes it. When it returns nil, the note and
+// every change applied before are durable. Only the caller interprets the note.
 func (s *Store) NoteRemovals(note []byte) error {
 	err := s.read(func() error {
 		if err := s.fs.Err(); err != nil {
@@ -23,12 +23,12 @@ func (s *Store) NoteRemovals(note []byte) error {
 		}
 		sync := pebble.Sync
 		if s.dir == "" {
-			sync = pebble.NoSync // memory has no log
+			sync = pebble.NoSync // a store in memory has no log
 		}
 		return errors.Join(err, s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
 	})
 	if err == nil {
-		err = s.Check() // what went into a directory that is no longer there is lost
+		err = s.Check() // writes into a deleted directory are lost
 	}
 	if err != nil {
 		return fmt.Errorf("note removals: %w", err)

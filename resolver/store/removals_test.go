@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// TestRemovalsAreDurable: the note and what was applied before it survive a power cut right after the call.
+// TestRemovalsAreDurable: the note and the changes applied before it survive a power cut right after the call.
 func TestRemovalsAreDurable(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := open(t, "data", store.Options{FS: mem})
@@ -38,7 +38,7 @@ func TestRemovalsAreDurable(t *testing.T) {
 	}
 	note("")
 	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
-	check("", 0) // nothing syncs a change by itself
+	check("", 0) // a change alone is not synced
 	note("first")
 	check("first", 1)
 	apply(t, s, noon, gone("a.hcl"))

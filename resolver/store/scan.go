@@ -8,11 +8,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// errStop ends a scan whose yield has had enough.
+// errStop ends a scan when yield returns false.
 var errStop = errors.New("stop")
 
-// scan calls f with all keys that begin with prefix, in order, as they were at one moment. Key and value are valid
-// within the call. Pebble keeps what an open iterator sees, so a yield should not dawdle.
+// scan calls f with all keys that begin with prefix, in order, as of one moment. Key and value are valid within the
+// call. An open iterator pins its state in Pebble, so f should be quick.
 func (s *Store) scan(prefix []byte, f func(key, value []byte) error) error {
 	return s.read(func() error {
 		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
@@ -32,7 +32,7 @@ func (s *Store) scan(prefix []byte, f func(key, value []byte) error) error {
 	})
 }
 
-// scan is Store.scan over all of one prefix of the layout. The view has one iterator: f must not read from it.
+// scan is Store.scan over one prefix of the layout. The view has one iterator: f must not read from the view.
 func (v *View) scan(prefix byte, f func(key, value []byte) error) (err error) {
 	v.it.SetBounds([]byte{prefix}, []byte{prefix + 1})
 	defer v.it.SetBounds(nil, nil)
@@ -55,7 +55,7 @@ func stopUnless(more bool) error {
 	return errStop
 }
 
-// EachProject yields all projects by ascending id. The value is the yield's to keep.
+// EachProject yields all projects by ascending id. yield may keep the value.
 func (s *Store) EachProject(yield func(*catalog.Project) bool) error {
 	return s.scan([]byte{prefixProject}, func(key, value []byte) error {
 		id, err := lastID(key)
@@ -70,7 +70,7 @@ func (s *Store) EachProject(yield func(*catalog.Project) bool) error {
 	})
 }
 
-// EachProjectID yields the ids of all projects, ascending: a page far into the list skips the others by it.
+// EachProjectID yields the ids of all projects, ascending; a late page of the list uses it to skip projects.
 func (s *Store) EachProjectID(yield func(id int64) bool) error {
 	return s.scan([]byte{prefixProject}, func(key, _ []byte) error {
 		id, err := lastID(key)
@@ -84,7 +84,7 @@ func (s *Store) EachProjectID(yield func(id int64) bool) error {
 // Domains yields a project's domains by ascending id.
 func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
 	prefix := appendID([]byte{prefixProjectHost}, project)
-	// The names first: the view has one iterator, which the records need again.
+	// Collect the names first: the view has one iterator, which reading the records moves.
 	var names [][]byte
 	v.it.SetBounds(prefix, after(prefix))
 	for ok := v.it.First(); ok; ok = v.it.Next() {
@@ -115,7 +115,7 @@ func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
 	return nil
 }
 
-// Templates yields the templates of a project, or with 0 the default ones, by ascending id.
+// Templates yields the templates of a project by ascending id; project 0 means the default ones.
 func (v *View) Templates(project int64, yield func(*catalog.Template) bool) error {
 	prefix := appendID([]byte{prefixTemplate}, project)
 	v.it.SetBounds(prefix, after(prefix))
@@ -136,7 +136,7 @@ func (v *View) Templates(project int64, yield func(*catalog.Template) bool) erro
 	return v.it.Error()
 }
 
-// Templates is View.Templates at a moment of its own.
+// Templates is View.Templates with a view of its own.
 func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) error {
 	return s.scan(appendID([]byte{prefixTemplate}, project), func(_, value []byte) error {
 		t := new(catalog.Template)
@@ -147,8 +147,8 @@ func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) err
 	})
 }
 
-// DomainsBelow yields the domains whose names lie below suffix, wildcards among them, except for *.suffix itself. The
-// value is valid within the call.
+// DomainsBelow yields the domains whose names lie below suffix, wildcards included, except *.suffix itself. The value
+// is valid within the call.
 func (s *Store) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
 	prefix := append(appendDomainKey(nil, suffix), '.')
 	var d catalog.Domain
@@ -181,7 +181,7 @@ func (s *Store) Keys(yield func(*catalog.Key) bool) error {
 	})
 }
 
-// Files yields the file table by path. The row is the yield's to keep.
+// Files yields the file table by path. yield may keep the row.
 func (s *Store) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	return s.scan([]byte{prefixFile}, func(key, value []byte) error {
 		row, err := decodeRow(value)

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// InspectCacheBytes is a block cache that is enough to look into a store once.
+// InspectCacheBytes is a block cache large enough to read a store once.
 const InspectCacheBytes = 8 << 20
 
 // Format and PebbleFormat are the newest formats that this release reads.
@@ -18,18 +18,19 @@ const (
 	PebbleFormat = uint64(pebbleFormat)
 )
 
-// checkpointDir is where a checkpoint is made and read: in the store's directory, because its tables are hard links.
+// checkpointDir is where a checkpoint is made and read: inside the store's directory, because its tables are hard
+// links.
 func (s *Store) checkpointDir() string { return filepath.Join(s.dirName(), "checkpoint.tmp") }
 
-// InMemory reports a store without a directory.
+// InMemory reports whether the store has no directory.
 func (s *Store) InMemory() bool { return s.dir == "" }
 
 // FS is the file system that the store lies on.
 func (s *Store) FS() vfs.FS { return s.fs.Base() }
 
-// Snapshot calls f with a read-only copy of the store as it is at one moment, and removes the copy: every change whose Apply
-// has returned before is in it, none in part. Reads and writes go on meanwhile. The disk holds for so long what compactions
-// would have freed, and a copy of the log. What fails in making the copy fails no store.
+// Snapshot calls f with a read-only copy of the store as of one moment, and removes the copy afterwards. Every change
+// whose Apply has returned is in it; no change is in it in part. Reads and writes continue. Until the end the disk also
+// holds what compactions would have freed, and a copy of the log. An error in making the copy does not fail the store.
 func (s *Store) Snapshot(f func(dir string, copied *Store) error) error {
 	dir := s.checkpointDir()
 	defer s.fs.Base().RemoveAll(dir)
@@ -43,10 +44,10 @@ func (s *Store) Snapshot(f func(dir string, copied *Store) error) error {
 	return errors.Join(f(dir, copied), copied.Close())
 }
 
-// Formats returns the formats of the store's directory: its layout's, and Pebble's.
+// Formats returns the layout format and the Pebble format of the store's directory.
 func (s *Store) Formats() (layout, ofPebble uint64, err error) {
 	err = s.read(func() error {
-		if layout, err = s.uint(keyFormat); errors.Is(err, pebble.ErrNotFound) { // of an empty one
+		if layout, err = s.uint(keyFormat); errors.Is(err, pebble.ErrNotFound) { // an empty store
 			err = nil
 		}
 		ofPebble = uint64(s.db.FormatMajorVersion())
@@ -55,7 +56,7 @@ func (s *Store) Formats() (layout, ofPebble uint64, err error) {
 	return max(layout, 1), ofPebble, err
 }
 
-// Verify reads every record, whose blocks have checksums, and counts projects and domains.
+// Verify reads every record (blocks have checksums) and compares the counts of projects and domains.
 func (s *Store) Verify() error {
 	return s.read(func() error {
 		it, err := s.db.NewIter(nil)
@@ -73,7 +74,7 @@ func (s *Store) Verify() error {
 			_, err = it.ValueAndErr()
 		}
 		err = errors.Join(err, it.Error(), it.Close())
-		_, importing := s.uint(keyImporting) // nil: half of it may be there, and Open wipes it
+		_, importing := s.uint(keyImporting) // nil: an import was interrupted, and Open wipes it
 		if want := s.Counts(); err == nil && importing != nil && (have.Projects != want.Projects || have.Domains != want.Domains) {
 			err = fmt.Errorf("%w: it holds %d projects and %d domains, and has counted %d and %d",
 				ErrDamaged, have.Projects, have.Domains, want.Projects, want.Domains)

@@ -18,23 +18,23 @@ import (
 // formatVersion is the version of the key layout in doc.go.
 const formatVersion = 3
 
-// DefaultCacheBytes is Options.CacheBytes where none is given: room for the records of 100,000 projects with 300,000
-// domains and for the memtables, which Pebble takes from it. It is taken as it is needed.
+// DefaultCacheBytes is the default of Options.CacheBytes: room for the records of 100,000 projects with 300,000 domains
+// and for the memtables, which Pebble counts against it. Memory is taken as needed.
 const DefaultCacheBytes = 256 << 20
 
-// Options are the settings of a Store. The zero value is of use.
+// Options are the settings of a Store. The zero value is usable.
 type Options struct {
-	Logger     *slog.Logger // nil: slog.Default. Pebble's own messages come at debug level
+	Logger     *slog.Logger // nil: slog.Default. Pebble logs at debug level
 	FS         vfs.FS       // nil: the disk, or memory for a Store without a directory
-	CacheBytes int64        // of the block cache; 0: DefaultCacheBytes
-	Paced      *atomic.Bool // while true, flushes and compactions take their time; may be nil
-	// ReadOnly opens a store that is there, with everybody else locked out, and changes nothing in it. Where there is none
-	// it is an ErrNoStore. Only the reads may be called.
+	CacheBytes int64        // size of the block cache; 0: DefaultCacheBytes
+	Paced      *atomic.Bool // while true, flushes and compactions are paced; may be nil
+	// ReadOnly opens an existing store, locks out other processes, and changes nothing in it. The error for a missing
+	// store is an ErrNoStore. Only reads may be called.
 	ReadOnly bool
 }
 
-// A Store is an open store. Its methods may be called from any goroutine; Apply, Import and SetDecoderRevision wait for
-// each other.
+// A Store is an open store. Its methods are safe for concurrent use; Apply, Import and SetDecoderRevision exclude each
+// other.
 type Store struct {
 	dir     string // "" in memory
 	db      *pebble.DB
@@ -45,22 +45,22 @@ type Store struct {
 	options *pebble.Options
 	readers readers
 	opening atomic.Bool    // Pebble is being opened
-	syncing atomic.Bool    // a sync of the log is due
-	bulks   sync.WaitGroup // that are being cleared away
+	syncing atomic.Bool    // a sync of the log is scheduled
+	bulks   sync.WaitGroup // bulks being cleared away
 
-	write      sync.Mutex // held by Apply, Import and whoever else changes what the files declare
+	write      sync.Mutex // held by Apply, Import and every other writer of what the files declare
 	generation atomic.Uint64
 	counts     atomic.Pointer[Counts]
 }
 
-// Counts tells how many there are.
+// Counts are the numbers of objects in a store.
 type Counts struct {
 	Projects, Domains int
-	Wildcards         int // of the domains
+	Wildcards         int // how many of the domains
 }
 
-// Open opens or creates the store in dir; "" makes one in memory. It returns within the time that the disk needs, also
-// when the disk refuses: errors are ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
+// Open opens or creates the store in dir; "" makes one in memory. It does not hang when the disk refuses: errors are
+// ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -74,7 +74,7 @@ func Open(dir string, o Options) (*Store, error) {
 		if s.fs.Err() == nil {
 			s.cache.Unref()
 		} else {
-			s.cache.Reserve(int(o.CacheBytes)) // its blocks go: who has failed cannot close the cache
+			s.cache.Reserve(int(o.CacheBytes)) // evicts the blocks: a store that failed cannot close its cache
 		}
 	})
 	s.fs.Spare = s.checkpointDir()
@@ -103,14 +103,14 @@ func (s *Store) open(o Options) error {
 	s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
 	if err = s.begin(); err != nil {
 		s.fs.EndStart()
-		_ = db.Close() // what begin found is what the caller must know
+		_ = db.Close() // begin's error is the one to return
 	}
 	return err
 }
 
 func (s *Store) dirName() string { return s.fs.Name() }
 
-// begin checks the layout's version, finishes what an interrupted Import left, and loads what is kept in memory.
+// begin checks the version of the layout, cleans up after an interrupted Import, and loads what is kept in memory.
 func (s *Store) begin() error {
 	if err := s.checkFormat(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Store) begin() error {
 		return err
 	}
 	if !s.fs.ReadOnly {
-		// Of a process that was killed; they are in nobody's way.
+		// Left by a killed process; a failure to remove them harms nothing.
 		_, _ = s.fs.Base().RemoveAll(s.checkpointDir()), s.fs.Base().RemoveAll(s.bulkDir())
 	}
 	return s.fs.Note()
@@ -169,13 +169,13 @@ func (s *Store) checkFormat() error {
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
 }
 
-// upgrade makes a store of an older format one of this. Where it is cut off, it starts again: the domains of before stay
-// under their old keys until its end, and a value that has its project's record next to it is longer than the domain's
-// record in front of it says.
+// upgrade converts a store of an older format. It can be interrupted and starts again: the old domains stay under their
+// old keys until the end, and a value that already has its project's record is longer than the length of its domain
+// record says.
 func (s *Store) upgrade(from uint64) error {
 	err := s.renameDomainKeys()
 	if err == nil && from < 2 {
-		err = s.setBesides(func(value []byte) []byte {
+		err = s.setProjectCopies(func(value []byte) []byte {
 			if domain, _ := split(value); domain != nil && decodeDomain(new(catalog.Domain), domain) == nil {
 				return domain
 			}
@@ -195,7 +195,7 @@ func (s *Store) upgrade(from uint64) error {
 	return nil
 }
 
-// renameDomainKeys copies the domains of format 2, whose keys have the name as it is, to their present keys.
+// renameDomainKeys copies the domains of format 2, whose keys hold the plain name, to their present keys.
 func (s *Store) renameDomainKeys() error {
 	b := s.db.NewBatch()
 	err := s.scan([]byte{prefixDomainFormat2}, func(key, value []byte) error {
@@ -223,7 +223,7 @@ func (s *Store) loadCounters() error {
 	return nil
 }
 
-// uint reads a number; an absent one is pebble.ErrNotFound, an empty value is 0.
+// uint reads a number; a missing key is pebble.ErrNotFound, an empty value is 0.
 func (s *Store) uint(key []byte) (uint64, error) {
 	v, closer, err := s.db.Get(key)
 	if err != nil {
@@ -240,13 +240,13 @@ func (s *Store) uint(key []byte) (uint64, error) {
 	return n, nil
 }
 
-// Generation counts the changes that were applied; 0 in a store that never had one.
+// Generation returns the number of applied changes; 0 in a new store.
 func (s *Store) Generation() uint64 { return s.generation.Load() }
 
-// Counts tells what the store holds, without reading it.
+// Counts returns the number of objects from memory.
 func (s *Store) Counts() Counts { return *s.counts.Load() }
 
-// DecoderRevision returns what SetDecoderRevision stored, 0 at first.
+// DecoderRevision returns the value that SetDecoderRevision stored, initially 0.
 func (s *Store) DecoderRevision() (uint64, error) {
 	var v uint64
 	err := s.read(func() (err error) {
@@ -258,8 +258,8 @@ func (s *Store) DecoderRevision() (uint64, error) {
 	return v, err
 }
 
-// SetDecoderRevision notes which revision of the files' decoder made what is stored. With another one all files have to
-// be parsed again, whatever the file table says.
+// SetDecoderRevision stores the revision of the files' decoder that produced the content. With another revision all
+// files have to be parsed again, whatever the file table says.
 func (s *Store) SetDecoderRevision(v uint64) error {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -272,18 +272,18 @@ func (s *Store) SetDecoderRevision(v uint64) error {
 	})
 }
 
-// Failed is closed when the store can no longer be written. Err then says why.
+// Failed is closed when the store can no longer be written; Err then returns the reason.
 func (s *Store) Failed() <-chan struct{} { return s.fs.Failed() }
 
-// Err returns nil, or an ErrUnavailable or ErrDamaged that says what happened first. Its text has no path.
+// Err returns nil, or the first ErrUnavailable or ErrDamaged. Its text has no path.
 func (s *Store) Err() error { return s.fs.Err() }
 
-// Check looks whether the directory is still the one that was opened and fails the store when it is not: writes into a
-// deleted directory would succeed and be lost. It costs two stat calls.
+// Check fails the store when its directory is not the one that was opened: writes into a deleted directory would
+// succeed and be lost. It costs two stat calls.
 func (s *Store) Check() error { return s.fs.Check() }
 
-// Close waits for reads and writes that are under way and closes the store; a failed one is abandoned, with its lock
-// given back. Later calls, and a second Close, get ErrClosed.
+// Close waits for running reads and writes and closes the store; a failed store is abandoned and its lock released.
+// Later calls, and a second Close, get ErrClosed.
 func (s *Store) Close() error {
 	if s.fs.Err() == nil {
 		s.write.Lock()
@@ -295,7 +295,7 @@ func (s *Store) Close() error {
 	})
 }
 
-// RaiseGeneration makes the next generations follow least, for a store that takes the place of another.
+// RaiseGeneration makes the next generation follow least, for a store that replaces another.
 func (s *Store) RaiseGeneration(least uint64) {
 	s.write.Lock()
 	defer s.write.Unlock()

@@ -1,15 +1,15 @@
-// Package salvage reads the tables and log files of a damaged Pebble one by one, without its MANIFEST and OPTIONS: what is
-// wrong with one file costs what is in that file only. Of several versions of a key the one with the highest sequence
+// Package salvage reads the tables and log files of a damaged Pebble one by one, without its MANIFEST and OPTIONS:
+// damage to a file costs only the content of that file. Of several versions of a key the one with the highest sequence
 // number counts; a deletion is a version.
 //
-// What it returns is a best effort, and not one moment of the database. A file that cannot be read may have held the
-// deletion of what another one still has, and without the MANIFEST a file that Pebble had done with, and not removed yet,
-// looks as good as the others. So its user treats every row as one that may be outdated.
+// The result is a best effort, not one moment of the database. An unreadable file may have held the deletion of a row
+// in another file, and without the MANIFEST an obsolete file that Pebble has not removed yet looks valid. So the caller
+// must treat every row as possibly outdated.
 //
-// A table whose middle is damaged is read from both ends. A log ends where its first damaged record begins.
+// A table with damage in the middle is read from both ends. A log ends at its first damaged record.
 //
-// All keys that were asked for are in memory until Close, 100 bytes each, with the values of those that are in the logs.
-// Values in tables are read when they are asked for. Open takes no lock and changes nothing.
+// All requested keys are in memory until Close, 100 bytes each, with the values of those in logs. Values in tables are
+// read on demand. Open takes no lock and changes nothing.
 package salvage
 
 import (
@@ -30,10 +30,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errMissing: a value that was there when its table was opened.
+// errMissing: a value that was readable when its table was opened.
 var errMissing = errors.New("a row of a table cannot be read any more")
 
-// Rows are what could be read. They may be used by one goroutine at a time.
+// Rows are the readable rows. They are not safe for concurrent use.
 type Rows struct {
 	lower, upper []byte
 	rows         map[string]row
@@ -46,17 +46,17 @@ type Rows struct {
 type row struct {
 	seq     pebble.SeqNum
 	deleted bool
-	table   *sstable.Reader // nil: value has it
+	table   *sstable.Reader // nil: value is set
 	value   []byte
 }
 
-// A span is a range of keys that was deleted.
+// A span is a deleted range of keys.
 type span struct {
 	start, end []byte
 	seq        pebble.SeqNum
 }
 
-// Open reads the keys from lower to upper, exclusive, that the files in dir have.
+// Open reads the keys from lower (inclusive) to upper (exclusive) in the files of dir.
 func Open(fs vfs.FS, dir string, lower, upper []byte) (*Rows, error) {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -82,11 +82,11 @@ func Open(fs vfs.FS, dir string, lower, upper []byte) (*Rows, error) {
 	return r, nil
 }
 
-// Problems are what could not be read, by file.
+// Problems lists what could not be read, by file.
 func (r *Rows) Problems() []error { return r.problems }
 
 // Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within
-// the call. A value that cannot be read is left out and becomes a problem.
+// the call. An unreadable value is skipped and recorded as a problem.
 func (r *Rows) Each(prefix byte, f func(key, value []byte) error) error {
 	var keys []string
 	for key, row := range r.rows {
@@ -148,7 +148,7 @@ func (r *Rows) value(key string) ([]byte, error) {
 	return nil, errors.Join(errMissing, it.Error())
 }
 
-// take notes a version of a key, unless a newer one is known.
+// take records a version of a key, unless a newer one is known.
 func (r *Rows) take(key []byte, found row) {
 	if bytes.Compare(key, r.lower) < 0 || bytes.Compare(key, r.upper) >= 0 {
 		return
@@ -158,7 +158,7 @@ func (r *Rows) take(key []byte, found row) {
 	}
 }
 
-// deleteSpans applies the range deletions to what is older.
+// deleteSpans applies the range deletions to older rows.
 func (r *Rows) deleteSpans() {
 	for key, row := range r.rows {
 		for _, s := range r.gone {
@@ -186,7 +186,7 @@ func (r *Rows) readTable(fs vfs.FS, name string) error {
 	}
 	t, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
 	if err != nil {
-		return err // it has closed the file
+		return err // NewReader has closed the file
 	}
 	r.tables = append(r.tables, t)
 	it, err := r.iterate(t)
@@ -196,7 +196,7 @@ func (r *Rows) readTable(fs vfs.FS, name string) error {
 	for kv := it.First(); kv != nil; kv = it.Next() {
 		r.take(kv.K.UserKey, row{seq: kv.SeqNum(), deleted: !isSet(kv.Kind()), table: t})
 	}
-	if err = it.Error(); err != nil { // of a damaged block; what lies behind the last one is still there
+	if err = it.Error(); err != nil { // a damaged block; the blocks behind the last damaged one can still be read
 		for kv := it.Last(); kv != nil; kv = it.Prev() {
 			r.take(kv.K.UserKey, row{seq: kv.SeqNum(), deleted: !isSet(kv.Kind()), table: t})
 		}
@@ -225,7 +225,7 @@ func (r *Rows) readSpans(t *sstable.Reader) error {
 	return err
 }
 
-// readLog reads the batches of a log. A log that was in use ends with what its last record left over of an earlier file,
+// readLog reads the batches of a log. A reused log may end with the remains of an older file behind its last record,
 // which is no damage.
 func (r *Rows) readLog(fs vfs.FS, name string, number uint64) error {
 	file, err := fs.Open(name)

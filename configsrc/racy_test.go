@@ -15,10 +15,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A countingSink counts the changes, and notes which files they declare.
+// A countingSink counts the changes, and records which files they declare.
 type countingSink struct {
 	configsrc.Sink
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	applied  int
 	declared map[string]bool
 }
@@ -55,7 +55,7 @@ func memoryResolver(t *testing.T) *resolver.Resolver {
 	return r
 }
 
-// TestWriteIsAppliedOnce: whoever reads again what a write has written has nothing to change, be it a look or a sweep.
+// TestWriteIsAppliedOnce: a look or a sweep that reads a written file again has nothing to change.
 func TestWriteIsAppliedOnce(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), project("acme", "acme.example"))
@@ -74,8 +74,8 @@ func TestWriteIsAppliedOnce(t *testing.T) {
 	}
 }
 
-// TestRecheckWaits: files that another decoder has decoded are decoded anew, also where what is to be done first waits for
-// somebody to confirm it.
+// TestRecheckWaits: files from another decoder revision are decoded again, even if the first reload waits for a
+// confirmation.
 func TestRecheckWaits(t *testing.T) {
 	dir, r := manyProjects(t, 12), memoryResolver(t)
 	n, _ := countingNode(t, dir, r)
@@ -112,7 +112,8 @@ func (d unsyncedDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (atomicf
 	return unsyncedFile{f}, nil
 }
 
-// unseen writes into a file in a way that no stamp shows. With a name outside of the config folder no event tells it.
+// unseen writes into a file in a way that no stamp shows. With a name outside of the config folder there is no event
+// either.
 func unseen(t *testing.T, name, content string) {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -121,7 +122,7 @@ func unseen(t *testing.T, name, content string) {
 	must(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
 }
 
-// TestSweepReadsTheYoung changes a file in a way that no event tells and no stamp shows, right after the API has written it.
+// TestSweepReadsTheYoung changes a file without an event and without a new stamp, right after the API has written it.
 func TestSweepReadsTheYoung(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	file := write(t, filepath.Join(dir, "a.hcl"), project("acme", "acme.example"))
@@ -139,12 +140,12 @@ func TestSweepReadsTheYoung(t *testing.T) {
 		if n.name("acme.example") == want {
 			return
 		}
-		// The write took so long that its stamp could be trusted at once, or a sweep had read the file before it was changed.
+		// The write was slow enough for its stamp to be trusted at once, or a sweep read the file before it was changed.
 	}
 	t.Error("of 20 changes none was found")
 }
 
-// TestSweepReadsTheFuture: a time in the future never tells that a file is the same.
+// TestSweepReadsTheFuture: an mtime in the future never proves that a file is unchanged.
 func TestSweepReadsTheFuture(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	file := write(t, filepath.Join(dir, "a.hcl"), named("acme", "Name 1", "acme.example"))

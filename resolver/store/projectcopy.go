@@ -7,12 +7,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// The value of a domain's key is its record, the record of its project, and the length of the latter in four bytes. With
-// both in one place a miss takes one search of the store, where two would be most of all that it does. A project of
-// many domains has no copies of its record there, or each change of it would write thousands.
+// The value of a domain's key is the domain's record, a denormalised copy of its project's record, and the length of
+// that copy in four bytes. We store the project next to the domain, so that a miss needs one lookup instead of two,
+// which are most of its cost. A project with many domains has no copies, or each change of the project would write
+// thousands.
 const (
-	maxBeside    = 64 // domains
-	besideLength = 4
+	maxCopies       = 64 // domains
+	copyLengthBytes = 4
 )
 
 // withProject appends the project's record, nil for none, to a domain's.
@@ -20,9 +21,9 @@ func withProject(dst, project []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, project...), uint32(len(project)))
 }
 
-// split takes a domain's value apart; both are nil for bytes that are none.
+// split returns the two records in a domain's value; both are nil when the value cannot be decoded.
 func split(value []byte) (domain, project []byte) {
-	at := len(value) - besideLength
+	at := len(value) - copyLengthBytes
 	if at < 0 {
 		return nil, nil
 	}
@@ -33,9 +34,9 @@ func split(value []byte) (domain, project []byte) {
 	return value[: at-int(n) : at-int(n)], value[at-int(n) : at]
 }
 
-// setBesides writes the values of all domains anew, from their own records and those of the projects in the store: after
-// an Import, which merges both apart, and for a store of format 1, in which they stood apart.
-func (s *Store) setBesides(domainOf func(value []byte) []byte) error {
+// setProjectCopies rewrites the values of all domains from their own records and the project records in the store. It
+// runs after an Import, which merges the two separately, and on a store of format 1, which had no copies.
+func (s *Store) setProjectCopies(domainOf func(value []byte) []byte) error {
 	counts := make(map[int64]int)
 	each := func(f func(key, domain []byte, project int64) error) error {
 		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixDomain}, UpperBound: []byte{prefixDomain + 1}})
@@ -59,7 +60,7 @@ func (s *Store) setBesides(domainOf func(value []byte) []byte) error {
 	var rec, key []byte
 	err = each(func(name, domain []byte, project int64) error {
 		rec = append(rec[:0], domain...)
-		if counts[project] > maxBeside {
+		if counts[project] > maxCopies {
 			rec = withProject(rec, nil)
 		} else {
 			key = appendProjectKey(key[:0], project)
@@ -81,9 +82,9 @@ func (s *Store) setBesides(domainOf func(value []byte) []byte) error {
 	return errors.Join(err, s.commit(b))
 }
 
-// besideOf is what goes beside the domains of a block that has so many.
-func besideOf(domains int, record []byte) []byte {
-	if domains > maxBeside {
+// copyFor returns the project record to copy to each domain of a project with that many domains.
+func copyFor(domains int, record []byte) []byte {
+	if domains > maxCopies {
 		return nil
 	}
 	return record

@@ -20,7 +20,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// patience bounds the waits of the tests; nothing is timed by it.
+// patience bounds the waits of the tests; it measures nothing.
 const patience = 30 * time.Second
 
 // A brokenDisk fails chosen operations from the moment break is called, and counts those that change something.
@@ -28,7 +28,7 @@ type brokenDisk struct {
 	vfs.FS
 	broken  atomic.Bool
 	close   bool         // Close fails, which errorfs never does
-	changes atomic.Int64 // operations that would change the directory, since it broke
+	changes atomic.Int64 // operations that would change the directory since the disk broke
 }
 
 func newBrokenDisk(base vfs.FS, fails func(errorfs.Op) error) *brokenDisk {
@@ -82,7 +82,7 @@ func failWrites(err error) func(errorfs.Op) error {
 	}
 }
 
-// bulky is a file change that fills a sixteenth of a memtable with what does not compress.
+// bulky returns a file change that fills a sixteenth of a memtable with incompressible bytes.
 func bulky(n int) catalog.FileChange {
 	p := block(fmt.Sprintf("bulk%d", n), fmt.Sprintf("bulk%d.example", n))
 	f := file(fmt.Sprintf("bulk%d.hcl", n), declare(p))
@@ -150,7 +150,7 @@ func TestFailingDisk(t *testing.T) {
 				t.Errorf("Err: %v, want ErrUnavailable without a path", err)
 			}
 			within(t, "Close", func() { s.Close() })
-			// What was in the kernel when the fence fell may still come: one operation of each of Pebble's few writers.
+			// Operations already in the kernel when the barrier tripped may still land: one for each of Pebble's few writers.
 			if n := disk.changes.Load() - at; n > 8 {
 				t.Errorf("%d operations after the failure", n)
 			}
@@ -158,7 +158,7 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
-// fill applies changes until the store refuses them; that takes a few memtables at most.
+// fill applies changes until the store refuses them, after a few memtables at most.
 func fill(t *testing.T, s *store.Store) {
 	t.Helper()
 	within(t, "filling the store", func() {
@@ -174,8 +174,8 @@ func fill(t *testing.T, s *store.Store) {
 	})
 }
 
-// TestWithoutTheFence shows that the faults of TestFailingDisk would end the process: Pebble calls Fatalf, or starts a
-// flush that failed over and over.
+// TestWithoutTheFence shows that the faults of TestFailingDisk would end the process: Pebble calls Fatalf, or retries a
+// failed flush in a loop.
 func TestWithoutTheFence(t *testing.T) {
 	disk := newBrokenDisk(vfs.NewMem(), failWrites(syscall.ENOSPC))
 	fatal := make(chan string, 1)
@@ -197,7 +197,7 @@ func TestWithoutTheFence(t *testing.T) {
 	}
 }
 
-// fatalLogger reports Fatalf and parks the goroutine, as the process would be gone.
+// fatalLogger reports Fatalf and parks the goroutine, as if the process had ended.
 type fatalLogger chan string
 
 func (l fatalLogger) Infof(string, ...any)  {}
@@ -266,7 +266,7 @@ func TestDirectoryGone(t *testing.T) {
 	}
 }
 
-// TestReopenAfterFailure opens a directory again in the process in which its first instance hangs in the fence.
+// TestReopenAfterFailure reopens a directory in the process whose first instance hangs in the write barrier.
 func TestReopenAfterFailure(t *testing.T) {
 	dir := newDir(t)
 	disk := newBrokenDisk(vfs.Default, failWrites(syscall.ENOSPC))
@@ -282,7 +282,7 @@ func TestReopenAfterFailure(t *testing.T) {
 	if again.Err() != nil {
 		t.Error(again.Err())
 	}
-	disk.broken.Store(false) // the disk is back, but the old instance must stay away
+	disk.broken.Store(false) // the disk works again, but the old instance must stay away
 	at := disk.changes.Load()
 	for n := range 20 {
 		apply(t, again, noon, bulky(n))
@@ -292,7 +292,7 @@ func TestReopenAfterFailure(t *testing.T) {
 	}
 }
 
-// openFree opens a directory as soon as the failed instance that had it has let go.
+// openFree opens a directory as soon as the failed instance has released it.
 func openFree(t *testing.T, dir string) (s *store.Store) {
 	t.Helper()
 	within(t, "the lock", func() {
@@ -307,7 +307,7 @@ func openFree(t *testing.T, dir string) (s *store.Store) {
 	return s
 }
 
-// TestFullTmpfs is TestFailingDisk against a real disk without room, where the machine lets us have one.
+// TestFullTmpfs is TestFailingDisk on a real full disk, where the machine allows one.
 func TestFullTmpfs(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
@@ -341,7 +341,7 @@ func TestFullTmpfs(t *testing.T) {
 	}
 }
 
-// TestReadOnlyMount: the lock file cannot be opened for writing there, which is the disk's fault and no lock.
+// TestReadOnlyMount: the lock file cannot be opened for writing, which is the disk's fault and no lock.
 func TestReadOnlyMount(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=50m"); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// crowd declares a project of so many domains.
-func crowd(name string, domains int) *catalog.Change {
+// manyDomains declares a project with that many domains.
+func manyDomains(name string, domains int) *catalog.Change {
 	u := catalog.DeriveProjectUUID("crowd")
 	p := catalog.ProjectConfig{
 		Project: catalog.Project{ID: catalog.DeriveID(catalog.KindProject, u), UUID: u, Name: name, Slug: "crowd", Status: catalog.StatusActive},
@@ -36,9 +36,9 @@ func crowd(name string, domains int) *catalog.Change {
 
 var midnight = time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 
-// look reads a domain and its project as a miss does, compares them with the other way to read them, and returns the
-// project's name.
-func look(t *testing.T, s *Store, host string) (name string, beside bool) {
+// look reads a domain and its project as a miss does, compares them with the other read path, and returns the project's
+// name.
+func look(t *testing.T, s *Store, host string) (name string, copied bool) {
 	t.Helper()
 	err := s.Borrow(func(r *Reader) error {
 		var d catalog.Domain
@@ -46,7 +46,7 @@ func look(t *testing.T, s *Store, host string) (name string, beside bool) {
 		if err != nil || !found {
 			t.Fatalf("%s: %v, %v", host, found, err)
 		}
-		beside = len(r.beside) > 0
+		copied = len(r.projectCopy) > 0
 		var p, single catalog.ProjectConfig
 		if found, err = r.Project(&p, d.ProjectID); err != nil || !found {
 			t.Fatalf("project of %s: %v, %v", host, found, err)
@@ -60,7 +60,7 @@ func look(t *testing.T, s *Store, host string) (name string, beside bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return name, beside
+	return name, copied
 }
 
 func TestProjectBesideItsDomains(t *testing.T) {
@@ -71,22 +71,22 @@ func TestProjectBesideItsDomains(t *testing.T) {
 	defer s.Close()
 	for i, step := range []struct {
 		domains int
-		beside  bool
-	}{{3, true}, {3, true}, {maxBeside, true}, {maxBeside + 1, false}, {maxBeside + 1, false}, {maxBeside, true}, {1, true}} {
+		copied  bool
+	}{{3, true}, {3, true}, {maxCopies, true}, {maxCopies + 1, false}, {maxCopies + 1, false}, {maxCopies, true}, {1, true}} {
 		want := fmt.Sprint("name ", i)
-		if _, err := s.Apply(crowd(want, step.domains), midnight.Add(time.Duration(i)*time.Hour), func() {}); err != nil {
+		if _, err := s.Apply(manyDomains(want, step.domains), midnight.Add(time.Duration(i)*time.Hour), func() {}); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []int{0, step.domains - 1} {
-			if name, beside := look(t, s, fmt.Sprintf("n%d.example", n)); name != want || beside != step.beside {
-				t.Errorf("step %d, domain %d of %d: %q, beside %v", i, n, step.domains, name, beside)
+			if name, copied := look(t, s, fmt.Sprintf("n%d.example", n)); name != want || copied != step.copied {
+				t.Errorf("step %d, domain %d of %d: %q, beside %v", i, n, step.domains, name, copied)
 			}
 		}
 	}
 }
 
-// TestUpgrade opens stores of older formats: of format 2, in which a domain's key had its name as it is, and of format 1, in
-// which domains and projects stood apart, also ones whose upgrade was cut off.
+// TestUpgrade opens stores of older formats, some with an interrupted upgrade: format 2, where a domain's key was the
+// plain name, and format 1, which stored domains without a copy of the project.
 func TestUpgrade(t *testing.T) {
 	for _, format := range []uint64{1, 2} {
 		for _, done := range []int{0, 2, 5} {
@@ -95,7 +95,7 @@ func TestUpgrade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Apply(crowd("old", 5), midnight, func() {}); err != nil {
+			if _, err := s.Apply(manyDomains("old", 5), midnight, func() {}); err != nil {
 				t.Fatal(err)
 			}
 			b := s.db.NewBatch()
@@ -106,7 +106,7 @@ func TestUpgrade(t *testing.T) {
 					if format == 1 {
 						value, _ = split(value)
 					}
-					if i < done { // the new key is there already
+					if i < done { // the new key exists already
 						return b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil)
 					}
 					return errors.Join(b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil), b.Delete(key, nil))
@@ -129,8 +129,8 @@ func TestUpgrade(t *testing.T) {
 			}
 			defer s.Close()
 			for i := range 5 {
-				if name, beside := look(t, s, fmt.Sprintf("n%d.example", i)); name != "old" || !beside {
-					t.Errorf("format %d, %d done before: n%d.example: %q, beside %v", format, done, i, name, beside)
+				if name, copied := look(t, s, fmt.Sprintf("n%d.example", i)); name != "old" || !copied {
+					t.Errorf("format %d, %d done before: n%d.example: %q, beside %v", format, done, i, name, copied)
 				}
 			}
 			if v, err := s.uint(keyFormat); err != nil || v != formatVersion {
@@ -147,7 +147,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestDomainsBelow: what lies below a suffix, and nothing that only ends in the same letters.
+// TestDomainsBelow expects the names below a suffix, not names that merely end in the same letters.
 func TestDomainsBelow(t *testing.T) {
 	s, err := Open("", Options{})
 	if err != nil {

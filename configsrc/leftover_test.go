@@ -14,7 +14,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// strayName is the name of a temporary file that was to change places with target.
+// strayName returns the name of a temporary file that was to be exchanged with target.
 func strayName(target, before, after string) string {
 	a, b := sha256.Sum256([]byte(before)), sha256.Sum256([]byte(after))
 	return fmt.Sprintf(".fingerpost-4711-%x-%x-%s.tmp", a[:8], b[:8], target)
@@ -61,7 +61,7 @@ var (
 	strayLater = named("acme", "later", "acme.example")
 )
 
-// strayCases are what a write may leave when it is cut off: the files after that, and after the next start.
+// strayCases are what an interrupted write may leave: the files after it, and after the next start.
 var strayCases = map[string]struct{ cut, want map[string]string }{
 	"cut while it was written": {
 		map[string]string{"acme.hcl": strayOld, ".fingerpost-4711.tmp": strayNew[:20]},
@@ -113,7 +113,7 @@ var strayCases = map[string]struct{ cut, want map[string]string }{
 	},
 }
 
-// TestStrays restarts on what a cut-off write has left, with the store that knew the old files and without any.
+// TestStrays restarts on the leftovers of an interrupted write, with the store that knew the old files and without.
 func TestStrays(t *testing.T) {
 	for name, c := range strayCases {
 		for _, kept := range []bool{true, false} {
@@ -143,7 +143,7 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-// TestStraysWhileRunning: what another process leaves is cleared by the next look, unless that process is at work.
+// TestStraysWhileRunning: the next look clears what another process left, unless that process is still at work.
 func TestStraysWhileRunning(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), strayNew)
@@ -156,14 +156,14 @@ func TestStraysWhileRunning(t *testing.T) {
 	must(t, n.source.Reload(context.Background()))
 	sameTree(t, dir, before)
 	must(t, unlock.Close())
-	// A sweep finds it by itself; the test does not wait for its turn.
+	// A sweep would find it; the test does not wait for one.
 	must(t, n.source.Reload(context.Background()))
 	sameTree(t, dir, map[string]string{"acme.hcl": strayHuman})
 	n.untilName("acme.example", "human")
 	n.untilState(configsrc.StateOK)
 }
 
-// TestStraysBySweep waits for the turn of the timer.
+// TestStraysBySweep waits for a sweep by the timer.
 func TestStraysBySweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -188,7 +188,7 @@ func TestStraysBehindLinks(t *testing.T) {
 	onlyFiles(t, filepath.Join(dir, "..v1"), "acme.hcl")
 }
 
-// TestLongName: a name that leaves no room for the temporary one is refused, and nothing is left of the try.
+// TestLongName: a name that leaves no room for the temporary one is refused, and nothing is left.
 func TestLongName(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("x", 191) // and .hcl
