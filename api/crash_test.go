@@ -185,12 +185,14 @@ func savedRun(t *testing.T, disk *crashDisk, w exchange, saves ...int) (r *crash
 	disk.before = func(string) {
 		if slices.Contains(saves, steps) {
 			saved++
-			if err := disk.save("acme.hcl", byHand(saved)); err != nil {
+			err := disk.save("acme.hcl", byHand(saved), func() {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.saved = fmt.Sprintf("# by hand %d\n", saved)
+			})
+			if err != nil {
 				t.Error(err)
 			}
-			r.mu.Lock()
-			r.saved = fmt.Sprintf("# by hand %d\n", saved)
-			r.mu.Unlock()
 		}
 		steps++
 	}

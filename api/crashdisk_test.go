@@ -120,9 +120,11 @@ func (f *crashTemp) Sync() error {
 }
 
 func (d *crashDisk) Rename(from, to string) error {
-	was, hide := d.was[to]
-	hide = hide && d.plainRename // a removal, of which nobody sees what it has taken away
+	var was string
+	var hide bool // a removal, of which nobody sees what it has taken away
 	move := func() error {
+		was, hide = d.was[to]
+		hide = hide && d.plainRename
 		if err := d.OSDisk.Rename(from, to); err != nil || !hide {
 			return err
 		}
@@ -206,8 +208,9 @@ func (d *crashDisk) ReadFile(name string) (b []byte, err error) {
 	return b, err
 }
 
-// save replaces a file as a careful editor does. It must not be called within a step.
-func (d *crashDisk) save(name, content string) error {
+// save replaces a file as a careful editor does, and calls saved in the same step, so that no power cut comes between
+// the two. It must not be called within a step.
+func (d *crashDisk) save(name, content string, saved func()) error {
 	name = filepath.Join(d.root, name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,6 +222,7 @@ func (d *crashDisk) save(name, content string) error {
 	}
 	d.change(name, func(n names) { n[filepath.Base(name)] = &inode{content, true} })
 	d.history[filepath.Dir(name)] = []names{d.newest(filepath.Dir(name))}
+	saved()
 	return nil
 }
 
