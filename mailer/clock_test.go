@@ -11,7 +11,7 @@ import (
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // patience bounds waits; nothing is timed by it.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A testClock stands still until a test moves it.
 type testClock struct {
