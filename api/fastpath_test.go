@@ -41,7 +41,7 @@ func (c *recordedConn) Close() error {
 // admit makes a connection of s's, as its listener does. The gate answers by itself where fast is set.
 func (s *Server) admit(peer net.Conn, fast bool) *conn {
 	s.admitted.clock.start()
-	c := &conn{Conn: peer, raw: peer, admitted: s.admitted, services: Platform,
+	c := &conn{Conn: peer, raw: peer, admitted: s.admitted, peer: peerAddr(peer.RemoteAddr()), services: Platform,
 		times: deadlines{clock: s.admitted.clock, limits: &s.admitted.limits, slack: s.admitted.limits.slack()}}
 	if fast {
 		c.server, c.times.served = s, true
@@ -153,9 +153,14 @@ var otherRequests = []string{
 	"\r\n" + plainStart + "\r\n",
 }
 
-// TestFastPathIsTheHandler: the two ways give the same bytes.
+// TestFastPathIsTheHandler: the two ways give the same bytes, also after more failed keys than a peer may show.
 func TestFastPathIsTheHandler(t *testing.T) {
 	s, fill := fastServer(t)
+	for range failedKeyBurst + 1 {
+		if got := s.askLibrary(fill(strings.Replace(plainRequests[0], "{key}", "fpk_wrong", 1))); !bytes.HasPrefix(got, []byte("HTTP/1.1 401 ")) {
+			t.Fatalf("%s, want each failed key to be the first", got)
+		}
+	}
 	for i, text := range plainRequests {
 		request := fill(text)
 		fast, slow := steady(s.askGate(request)), steady(s.askLibrary(request))
