@@ -190,9 +190,14 @@ var otherRequests = []string{
 	"\r\n" + plainStart + "\r\n",
 }
 
-// TestFastPathIsTheHandler: the two ways give the same bytes.
+// TestFastPathIsTheHandler: the two ways give the same bytes, also after more failed keys than a peer may show.
 func TestFastPathIsTheHandler(t *testing.T) {
 	s, fill := fastServer(t)
+	for range failedKeyBurst + 1 {
+		if got := s.askLibrary(fill(strings.Replace(plainRequests[0], "{key}", "fpk_wrong", 1))); !bytes.HasPrefix(got, []byte("HTTP/1.1 401 ")) {
+			t.Fatalf("%s, want each failed key to be the first", got)
+		}
+	}
 	for i, text := range plainRequests {
 		request := fill(text)
 		fast, slow := steady(s.askGate(request)), steady(s.askLibrary(request))
