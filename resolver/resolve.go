@@ -56,8 +56,7 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	return a
 }
 
-// find returns a fresh answer from ristretto, or nil. A new answer is not visible at once: ristretto inserts it on a
-// goroutine of its own, and may drop it.
+// find returns a fresh answer from ristretto, or nil.
 func (r *Resolver) find(host []byte, hash uint64, form Form) *Answer {
 	if form != FlatSecrets {
 		if a, ok := r.known.Get(cacheKey(hash, form)); ok && a.is(host, form) && r.stamps.fresh(a) {
@@ -111,12 +110,18 @@ func (r *Resolver) buildAndKeep(host string, hash uint64, form Form) (*Answer, e
 }
 
 // keep puts an answer into ristretto, which may drop it: then the next call for the name reads the store again.
+// Ristretto inserts on a goroutine of its own. keep waits for it, so that the calls that come after the flight find the
+// answer: on a busy machine a herd of 10,000 calls read the store up to 800 times without that.
 func (r *Resolver) keep(a *Answer) {
 	if a.Code == catalog.CodeNotFound {
 		r.unknown.Set(a.hash, a, a.cost())
-	} else if r.known.Set(cacheKey(a.hash, a.form), a, a.cost()) {
+		r.unknown.Wait()
+		return
+	}
+	if r.known.Set(cacheKey(a.hash, a.form), a, a.cost()) {
 		a.seen.project.holders.Add(1)
 	}
+	r.known.Wait()
 }
 
 // left is called for each answer that leaves ristretto.

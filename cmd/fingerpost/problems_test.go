@@ -140,7 +140,8 @@ func (r *rig) highWater() (mib int) {
 	return mib >> 10
 }
 
-// mostGrowth bounds, in MiB, what bad files may add to the memory of the server.
+// mostGrowth bounds, in MiB, what bad files may add to the memory of a server without the race detector. CI measures it
+// in a step of its own.
 const mostGrowth = 192
 
 func fetch(url string) ([]byte, error) {
