@@ -77,8 +77,10 @@ func (d *desk) work(done <-chan struct{}) {
 			d.untilDone("commit", "-qm", "the rest", "--allow-empty")
 			return
 		default:
+			start := time.Now()
 			d.act(n)
-			d.rest(800*time.Millisecond, done)
+			// The pauses grow with the time that git takes, so that on a slow machine, too, some are long enough for the script.
+			d.rest(max(800*time.Millisecond, 4*time.Since(start)), done)
 		}
 	}
 }
@@ -216,10 +218,10 @@ func (d *desk) act(n int) {
 	d.lines++
 }
 
-// untilCommitted waits until the script has run for all writes.
+// untilCommitted waits until the script has run for all writes. The pause after a failed run is up to a minute.
 func (d *desk) untilCommitted() {
 	d.rig.t.Helper()
-	err := poll(patience, func() error {
+	err := poll(3*patience, func() error {
 		res, err := http.Get(d.ops + "/status")
 		if err != nil {
 			return err
