@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"net/url"
 	"slices"
 
 	"fingerpost/resolver/catalog"
@@ -25,29 +26,11 @@ func eachParam(query []byte, yield func(name, value []byte) bool) {
 // unescape decodes percent-escapes and "+" strictly: a "%" without two hexadecimal digits is an error. It returns b
 // itself if there is nothing to decode.
 func unescape(b []byte) (decoded []byte, ok bool) {
-	if bytes.IndexByte(b, '%') < 0 && bytes.IndexByte(b, '+') < 0 {
+	if !bytes.ContainsAny(b, "%+") {
 		return b, true
 	}
-	decoded = make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		c := b[i]
-		switch c {
-		case '+':
-			c = ' '
-		case '%':
-			if i+2 >= len(b) {
-				return nil, false
-			}
-			high, low := hexDigit(b[i+1]), hexDigit(b[i+2])
-			if high < 0 || low < 0 {
-				return nil, false
-			}
-			c = byte(high<<4 | low)
-			i += 2
-		}
-		decoded = append(decoded, c)
-	}
-	return decoded, true
+	text, err := url.QueryUnescape(string(b))
+	return []byte(text), err == nil
 }
 
 // A query is a parsed query string. Its values are copies.
@@ -151,17 +134,4 @@ func (q *resolveQuery) problems() (ps catalog.Problems) {
 		}
 	}
 	return ps
-}
-
-// hexDigit returns the value of c as a hexadecimal digit, or -1.
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

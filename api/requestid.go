@@ -30,19 +30,6 @@ const idsAtOnce = 256
 // An idRange is the range of ids that a connection has reserved.
 type idRange struct{ next, end uint64 }
 
-// take returns a number that no other request has. A nil own takes it from the shared counter.
-func (ids *requestIDs) take(own *idRange) uint64 {
-	if own == nil {
-		return ids.count.Add(idsAtOnce)
-	}
-	if own.next == own.end {
-		own.end = ids.count.Add(idsAtOnce)
-		own.next = own.end - idsAtOnce
-	}
-	own.next++
-	return own.next
-}
-
 // set puts X-Request-Id into the response: the client's own id if it is well formed, else a new one from c's range. c
 // may be nil.
 func (ids *requestIDs) set(h *fasthttp.ResponseHeader, callers []byte, c *conn) {
@@ -55,14 +42,18 @@ func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
 	if validRequestID(callers) {
 		return append(dst, callers...)
 	}
-	var own *idRange
+	own := new(idRange) // without a connection, one id is taken of a new range
 	if c != nil {
 		own = &c.scratch.ids
 	}
+	if own.next == own.end {
+		own.end = ids.count.Add(idsAtOnce)
+		own.next = own.end - idsAtOnce
+	}
+	own.next++
 	dst = append(dst, ids.prefix[:]...)
-	n := ids.take(own)
 	for shift := 44; shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigits[n>>shift&15])
+		dst = append(dst, hexDigits[own.next>>shift&15])
 	}
 	return dst
 }

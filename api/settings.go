@@ -57,13 +57,13 @@ func (s *Server) updateServiceSettings(r *request) error {
 	}
 	now, err := s.resolver.ServiceSettings(project.ID)
 	if err == nil {
-		err = r.matches(func() string { return resolver.ServiceSettingsETag(project.ID, now) })
+		err = r.matches(resolver.ServiceSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(func() string { return resolver.ServiceSettingsETag(p.Project.ID, &p.Service) }); err != nil {
+		if err := r.matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
 		f.fill(p.Service.Fields(), serviceNames...)
@@ -98,13 +98,13 @@ func (s *Server) updateAuthSettings(r *request) error {
 	}
 	now, err := s.resolver.AuthSettings(project.ID)
 	if err == nil {
-		err = r.matches(func() string { return resolver.AuthSettingsETag(project.ID, now) })
+		err = r.matches(resolver.AuthSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(func() string { return resolver.AuthSettingsETag(p.Project.ID, &p.Auth) }); err != nil {
+		if err := r.matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}
 		if f.has("registrationMode") {

@@ -56,12 +56,16 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 	c := &t.Config
 	f.require("host", "is required: the name or address of the SMTP server")
 	f.require("fromEmail", "is required: the sender's address")
-	f.fill([]catalog.Field{
-		{Name: "host", Value: &c.Host}, {Name: "port", Value: &c.Port}, {Name: "username", Value: &c.Username},
-		{Name: "password", Value: &t.Password}, {Name: "fromEmail", Value: &c.FromEmail}, {Name: "fromName", Value: &c.FromName},
-		{Name: "replyTo", Value: &c.ReplyTo}, {Name: "toEmail", Value: &t.ToEmail},
-		{Name: "sslEnabled", Value: &c.SSLEnabled}, {Name: "tlsEnabled", Value: &c.TLSEnabled},
-	}, smtpTestNames...)
+	f.read("host", &c.Host)
+	f.read("port", &c.Port)
+	f.read("username", &c.Username)
+	f.read("password", &t.Password)
+	f.read("fromEmail", &c.FromEmail)
+	f.read("fromName", &c.FromName)
+	f.read("replyTo", &c.ReplyTo)
+	f.read("toEmail", &t.ToEmail)
+	f.read("sslEnabled", &c.SSLEnabled)
+	f.read("tlsEnabled", &c.TLSEnabled)
 	f.recipient(t.ToEmail)
 	if f.has("port") && !f.bad["port"] && c.Port == 0 {
 		f.fail("port", "must be a number from 1 to 65535")

@@ -142,7 +142,7 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f = f.again()
 	t := catalog.Template{Active: true}
 	f.require("code", "is required: it tells which template is meant")
-	f.fill([]catalog.Field{{Name: "code", Value: &t.Code}}, "code")
+	f.read("code", &t.Code)
 	if have != nil {
 		t = *have
 	} else {
@@ -186,7 +186,7 @@ func (s *Server) deleteTemplate(r *request) error {
 	if t.ProjectID == 0 {
 		return refuseDefault
 	}
-	if err := r.matches(func() string { return resolver.TemplateETag(t) }); err != nil {
+	if err := r.matches(resolver.TemplateETag(t)); err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
@@ -194,7 +194,7 @@ func (s *Server) deleteTemplate(r *request) error {
 		if at < 0 {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}
 		}
-		if err := r.matches(func() string { return resolver.TemplateETag(&p.Templates[at]) }); err != nil {
+		if err := r.matches(resolver.TemplateETag(&p.Templates[at])); err != nil {
 			return err
 		}
 		p.Templates = slices.Delete(p.Templates, at, at+1)
