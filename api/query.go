@@ -8,8 +8,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// eachParam calls yield with the raw name and value of each parameter of a query string until yield returns false.
-func eachParam(query []byte, yield func(name, value []byte) bool) {
+// eachParam calls yield with the raw name and value of each parameter of a query string.
+func eachParam(query []byte, yield func(name, value []byte)) {
 	for len(query) > 0 {
 		var pair []byte
 		pair, query, _ = bytes.Cut(query, []byte{'&'})
@@ -17,9 +17,7 @@ func eachParam(query []byte, yield func(name, value []byte) bool) {
 			continue
 		}
 		name, value, _ := bytes.Cut(pair, []byte{'='})
-		if !yield(name, value) {
-			return
-		}
+		yield(name, value)
 	}
 }
 
@@ -43,10 +41,10 @@ type query struct {
 func parseQuery(raw []byte, known ...string) *query {
 	q := &query{values: make(map[string]string, len(known))}
 	bad := map[string]bool{}
-	eachParam(raw, func(rawName, rawValue []byte) bool {
+	eachParam(raw, func(rawName, rawValue []byte) {
 		name, ok := unescape(rawName)
 		if !ok || !slices.Contains(known, string(name)) {
-			return true
+			return
 		}
 		field := string(name)
 		value, ok := unescape(rawValue)
@@ -62,7 +60,6 @@ func parseQuery(raw []byte, known ...string) *query {
 		default:
 			q.values[field] = string(value)
 		}
-		return true
 	})
 	return q
 }
@@ -76,22 +73,12 @@ type resolveQuery struct {
 
 // parseResolveQuery does for resolve what parseQuery does, without allocating.
 func parseResolveQuery(raw []byte) (q resolveQuery) {
-	for len(raw) > 0 {
-		pair := raw
-		if amp := bytes.IndexByte(raw, '&'); amp >= 0 {
-			pair, raw = raw[:amp], raw[amp+1:]
-		} else {
-			raw = nil
-		}
-		name, value := pair, []byte(nil)
-		if eq := bytes.IndexByte(pair, '='); eq >= 0 {
-			name, value = pair[:eq], pair[eq+1:]
-		}
+	eachParam(raw, func(name, value []byte) {
 		// Most names have no escapes and need no decoding. A value with a "+" needs none either: no host name contains one.
 		ok := true
 		if bytes.IndexByte(name, '%') >= 0 {
 			if name, ok = unescape(name); !ok {
-				continue
+				return
 			}
 		}
 		switch string(name) {
@@ -107,7 +94,7 @@ func parseResolveQuery(raw []byte) (q resolveQuery) {
 			q.form, ok = unescape(value)
 			q.formBad = q.formBad || !ok
 		}
-	}
+	})
 	return q
 }
 

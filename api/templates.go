@@ -153,9 +153,9 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f.fillOptional("bodyHtml", &t.BodyHTML)
 	f.fillOptional("bodyText", &t.BodyText)
 	f.maxAge(&t)
-	for name, body := range map[string]string{"bodyHtml": t.BodyHTML, "bodyText": t.BodyText} {
-		if strings.Contains(body, "\x00") {
-			f.fail(name, "must not hold NUL characters")
+	for _, part := range []struct{ name, body string }{{"bodyHtml", t.BodyHTML}, {"bodyText", t.BodyText}} {
+		if strings.Contains(part.body, "\x00") {
+			f.fail(part.name, "must not hold NUL characters")
 		}
 	}
 	problems := t.Validate()
