@@ -17,7 +17,6 @@ const resolvePath = gate.ResolvePath
 var (
 	headerCacheControl = []byte("Cache-Control")
 	headerGeneration   = []byte("X-Config-Generation")
-	platformKeyName    = []byte(headerPlatformKey)
 
 	resolveBegin = beginSuccess(nil, "domain resolved")
 )
@@ -27,13 +26,7 @@ var (
 // good one. c may be nil.
 func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *resolver.Key {
 	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)
-	var key *resolver.Key
-	var failure keyFailure
-	if c != nil && c.KeyLines() == 1 {
-		key, failure = s.keys.verify(ctx.Request.Header.PeekCanonical(platformKeyName), now)
-	} else {
-		key, failure = s.keys.check(&ctx.Request.Header, Platform, now)
-	}
+	key, failure := s.keys.check(&ctx.Request.Header, Platform, now)
 	if failure != keyGood {
 		s.fail(ctx, resolvePath, s.refuseFailed(ctx, failure))
 		return nil
