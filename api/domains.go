@@ -13,21 +13,7 @@ import (
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
 func (s *Server) listDomains(r *request) error {
-	_, idErr := r.id("id")
-	page, err := parsePaging(r.ctx.URI().QueryString(), domainFields, idErr)
-	if err != nil {
-		return err
-	}
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
-	rows, total, err := s.resolver.Domains(project.ID, page.query(nil))
-	if err != nil {
-		return err
-	}
-	s.succeedPage(r.ctx, "domains found", appendRows(rows, resolver.AppendDomain), page, total)
-	return nil
+	return listOwned(s, r, "id", domainFields, "domains found", s.resolver.Domains, resolver.AppendDomain)
 }
 
 func (s *Server) getDomain(r *request) error {

@@ -18,16 +18,7 @@ var smtpNames = []string{"host", "port", "username", "password", "fromEmail", "f
 const maxPasswordBytes = 1024
 
 func (s *Server) getSMTPConfig(r *request) error {
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
-	c, err := s.resolver.SMTPConfig(project.ID)
-	if err != nil {
-		return err
-	}
-	s.succeedTagged(r.ctx, "SMTP config found", resolver.AppendSMTPConfig(nil, project.ID, c), resolver.SMTPConfigETag(project.ID, c))
-	return nil
+	return getSingle(s, r, "projectId", "SMTP config found", s.resolver.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
 }
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.

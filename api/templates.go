@@ -25,21 +25,7 @@ var (
 )
 
 func (s *Server) listTemplates(r *request) error {
-	_, idErr := r.id("projectId")
-	page, err := parsePaging(r.ctx.URI().QueryString(), templateFields, idErr)
-	if err != nil {
-		return err
-	}
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
-	rows, total, err := s.resolver.Templates(project.ID, page.query(nil))
-	if err != nil {
-		return err
-	}
-	s.succeedPage(r.ctx, "templates found", appendRows(rows, resolver.AppendTemplateRow), page, total)
-	return nil
+	return listOwned(s, r, "projectId", templateFields, "templates found", s.resolver.Templates, resolver.AppendTemplateRow)
 }
 
 // templateOf is projectOf for a path that names a template too, the project's own or a default one.
