@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/gate"
 )
 
 // requestIDs makes request ids: a random prefix per process and a counter, so that a new id costs neither entropy nor
@@ -71,14 +73,9 @@ func validRequestID(id []byte) bool {
 		return false
 	}
 	for _, c := range id {
-		if !wordByte(c) {
+		if !gate.WordByte(c) {
 			return false
 		}
 	}
 	return true
-}
-
-// wordByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
-func wordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
 }

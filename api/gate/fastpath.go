@@ -84,8 +84,8 @@ func printable(b []byte) bool {
 	return true
 }
 
-// hostByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
-func hostByte(c byte) bool {
+// WordByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
+func WordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
 }
 
@@ -93,7 +93,7 @@ func hostByte(c byte) bool {
 func plainHost(b []byte) bool {
 	host, port, hasPort := bytes.Cut(b, []byte{':'})
 	for _, c := range host {
-		if !hostByte(c) {
+		if !WordByte(c) {
 			return false
 		}
 	}
