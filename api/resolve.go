@@ -36,7 +36,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 	}
 	answer, err := s.ask(ctx, c, key)
 	if err != nil {
-		s.failResolve(ctx, err)
+		s.fail(ctx, resolvePath, s.shown(ctx, err))
 		return key
 	}
 	if key.Allow&resolvePermissions == 0 {
@@ -124,15 +124,6 @@ func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver
 	}
 }
 
-// failResolve answers a request whose domain is no host name, or whose resolve failed.
-func (s *Server) failResolve(ctx *fasthttp.RequestCtx, err error) {
-	e, hidden := visible(err)
-	if hidden {
-		s.logFault(ctx, err)
-	}
-	s.fail(ctx, resolvePath, e)
-}
-
 // maxBatch is the largest number of domains in a batch.
 const maxBatch = 1000
 
@@ -196,10 +187,7 @@ func (s *Server) appendBatchItem(dst []byte, r *request, domain string, form res
 	if err == nil {
 		refused = refusedAnswer(r.key, answer)
 	} else {
-		var hidden bool
-		if refused, hidden = visible(err); hidden {
-			s.logFault(r.ctx, err)
-		}
+		refused = s.shown(r.ctx, err)
 	}
 	status := http.StatusOK
 	if refused != nil {

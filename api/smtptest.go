@@ -45,7 +45,7 @@ func (s *Server) testSMTP(r *request) error {
 		return nil
 	}
 	if e, _ := visible(err); strings.HasPrefix(string(e.Code), smtpCodes) { // the client chose the settings: 400, not 502
-		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendFailedTest(nil, &report))
+		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
 		return nil
 	}
 	return err
@@ -77,22 +77,15 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 	return t, f.validated(checked.Validate())
 }
 
-func appendFailedTest(dst []byte, report *mailer.TestReport) []byte {
+func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
 	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
 	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
-	dst = append(dst, `,"mailSent":false`...)
+	dst = strconv.AppendBool(append(dst, `,"mailSent":`...), report.MailSent)
 	dst = appendSteps(dst, report.Steps)
 	if report.Reply != "" {
 		dst = resolver.AppendString(append(dst, `,"serverReply":`...), report.Reply)
 	}
 	return append(dst, '}')
-}
-
-func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
-	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
-	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
-	dst = strconv.AppendBool(append(dst, `,"mailSent":`...), report.MailSent)
-	return append(appendSteps(dst, report.Steps), '}')
 }
 
 // appendSteps writes the steps in order; after a failure the last one is the step that failed.
