@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // record adds a finished request to the metrics and the access log. pattern is the route's path, "" if no route
@@ -47,9 +48,13 @@ func methodLabel(name []byte) string {
 	return "other"
 }
 
-// logFault logs the cause of a 500, which the client does not see.
-func (s *Server) logFault(ctx *fasthttp.RequestCtx, err error) {
-	s.log.Error("request failed", "request_id", requestID(ctx), "error", err)
+// shown returns the error that the client gets for err. It logs a cause that the client must not see.
+func (s *Server) shown(ctx *fasthttp.RequestCtx, err error) *catalog.Error {
+	e, hidden := visible(err)
+	if hidden {
+		s.log.Error("request failed", "request_id", requestID(ctx), "error", err)
+	}
+	return e
 }
 
 // panicked logs a handler's panic and answers 500.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -156,7 +157,7 @@ func validServiceName(values [][]byte) bool {
 		return false
 	}
 	for _, c := range values[0] {
-		if !wordByte(c) {
+		if !gate.WordByte(c) {
 			return false
 		}
 	}

@@ -215,9 +215,9 @@ var personWrites = map[string]exchange{
 	"a removal": {method: "DELETE", path: "/api/platform/projects/@acme"},
 }
 
-// TestPowerLossBesidePerson lets a person save before each step of a write, once or twice, and cuts the power at each
+// TestPowerLossDuringSaves lets a person save before each step of a write, once or twice, and cuts the power at each
 // step.
-func TestPowerLossBesidePerson(t *testing.T) {
+func TestPowerLossDuringSaves(t *testing.T) {
 	every := campaign(t, 1, 3)
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {

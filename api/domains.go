@@ -13,30 +13,11 @@ import (
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
 func (s *Server) listDomains(r *request) error {
-	_, idErr := r.id("id")
-	page, err := parsePaging(r.ctx.URI().QueryString(), domainFields, idErr)
-	if err != nil {
-		return err
-	}
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
-	rows, total, err := s.resolver.Domains(project.ID, page.query(nil))
-	if err != nil {
-		return err
-	}
-	s.succeedPage(r.ctx, "domains found", appendRows(rows, resolver.AppendDomain), page, total)
-	return nil
+	return listOwned(s, r, "id", domainFields, "domains found", s.resolver.Domains, resolver.AppendDomain)
 }
 
 func (s *Server) getDomain(r *request) error {
-	domainID, idErr := r.id("domainId")
-	project, err := s.projectOf(r, "projectId", idErr)
-	if err != nil {
-		return err
-	}
-	d, err := s.resolver.Domain(project.ID, domainID)
+	_, d, err := s.domainOf(r)
 	if err != nil {
 		return err
 	}
@@ -141,7 +122,7 @@ func (r *request) presentDomain(p *catalog.ProjectConfig, uuid catalog.UUID) (*c
 	if at < 0 {
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such domain"}
 	}
-	return &p.Domains[at], r.matches(func() string { return resolver.DomainETag(&p.Domains[at]) })
+	return &p.Domains[at], r.matches(resolver.DomainETag(&p.Domains[at]))
 }
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
@@ -162,7 +143,7 @@ func (s *Server) updateDomain(r *request) error {
 	if err := configsrc.MayClaim(s.resolver, r.covers(), project.ID, trial.Name); err != nil {
 		return err
 	}
-	if err := r.matches(func() string { return resolver.DomainETag(domain) }); err != nil {
+	if err := r.matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
@@ -193,7 +174,7 @@ func (s *Server) deleteDomain(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.matches(func() string { return resolver.DomainETag(domain) }); err != nil {
+	if err := r.matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {

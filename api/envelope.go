@@ -57,18 +57,6 @@ func (c *clock) at(t time.Time) *secondText {
 	return s
 }
 
-// appendDate appends t in the format of the Date field.
-func (c *clock) appendDate(dst []byte, t time.Time) []byte { return append(dst, c.at(t).date[:]...) }
-
-// append appends t in UTC with microseconds and without a zone.
-func (c *clock) append(dst []byte, t time.Time) []byte {
-	dst = append(dst, c.at(t).text[:]...)
-	micros := uint32(t.Nanosecond() / 1000)
-	return append(dst,
-		byte('0'+micros/100000), byte('0'+micros/10000%10), byte('0'+micros/1000%10),
-		byte('0'+micros/100%10), byte('0'+micros/10%10), byte('0'+micros%10))
-}
-
 // beginSuccess appends the envelope up to data. message is plain ASCII without quotes.
 func beginSuccess(dst []byte, message string) []byte {
 	dst = append(dst, `{"success":true,"message":"`...)
@@ -79,11 +67,14 @@ func beginSuccess(dst []byte, message string) []byte {
 // envelopeEnd is the number of bytes that endEnvelope appends.
 const envelopeEnd = len(`,"timestamp":"2026-01-31T09:30:00.000000"}`)
 
-// endEnvelope appends the timestamp and closes the envelope.
+// endEnvelope appends the timestamp, in UTC with microseconds and without a zone, and closes the envelope.
 func (s *Server) endEnvelope(dst []byte, now time.Time) []byte {
 	dst = append(dst, `,"timestamp":"`...)
-	dst = s.clock.append(dst, now)
-	return append(dst, '"', '}')
+	dst = append(dst, s.clock.at(now).text[:]...)
+	micros := uint32(now.Nanosecond() / 1000)
+	return append(dst,
+		byte('0'+micros/100000), byte('0'+micros/10000%10), byte('0'+micros/1000%10),
+		byte('0'+micros/100%10), byte('0'+micros/10%10), byte('0'+micros%10), '"', '}')
 }
 
 // succeed answers with an envelope around data, which is JSON.

@@ -67,14 +67,13 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 
 // appendPlainHead appends the head of a 200 or 304, with the fields in the library's order.
 func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *resolver.Answer, status int, now time.Time) []byte {
+	date := s.clock.at(now).date[:]
 	if status == http.StatusOK {
-		dst = append(dst, "HTTP/1.1 200 OK\r\nDate: "...)
-		dst = s.clock.appendDate(dst, now)
+		dst = append(append(dst, "HTTP/1.1 200 OK\r\nDate: "...), date...)
 		dst = append(dst, "\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: "...)
 		dst = strconv.AppendInt(dst, int64(len(resolveBegin)+len(answer.Data)+envelopeEnd), 10)
 	} else {
-		dst = append(dst, "HTTP/1.1 304 Not Modified\r\nDate: "...)
-		dst = s.clock.appendDate(dst, now)
+		dst = append(append(dst, "HTTP/1.1 304 Not Modified\r\nDate: "...), date...)
 	}
 	dst = append(dst, "\r\nX-Request-Id: "...)
 	dst = s.ids.append(dst, q.ID, c)

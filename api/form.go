@@ -41,11 +41,16 @@ func (f *form) has(name string) bool {
 // fill sets the named fields of a noun that the body has. Null clears a nullable field.
 func (f *form) fill(fields []catalog.Field, names ...string) {
 	for _, field := range fields {
-		value, given := f.body.values[field.Name]
-		if !given || !slices.Contains(names, field.Name) {
-			continue
+		if slices.Contains(names, field.Name) {
+			f.read(field.Name, field.Value)
 		}
-		f.set(field, value)
+	}
+}
+
+// read sets to, a pointer as in catalog.Field, if the body has the field.
+func (f *form) read(name string, to any) {
+	if value, given := f.body.values[name]; given {
+		f.set(name, to, value)
 	}
 }
 
@@ -57,7 +62,7 @@ func (f *form) fillOptional(name string, to *string) {
 	case value == nil:
 		*to = ""
 	default:
-		f.set(catalog.Field{Name: name, Value: to}, value)
+		f.set(name, to, value)
 	}
 }
 
@@ -74,26 +79,26 @@ func (f *form) fail(name, message string) {
 	}
 }
 
-func (f *form) set(field catalog.Field, value any) {
-	switch to := field.Value.(type) {
+func (f *form) set(name string, to, value any) {
+	switch to := to.(type) {
 	case *bool:
 		if v, ok := value.(bool); ok {
 			*to = v
 		} else {
-			f.fail(field.Name, "must be true or false")
+			f.fail(name, "must be true or false")
 		}
 	case *int:
 		n, isNumber := value.(json.Number)
 		if v, err := strconv.Atoi(string(n)); isNumber && err == nil {
 			*to = v
 		} else {
-			f.fail(field.Name, "must be a whole number")
+			f.fail(name, "must be a whole number")
 		}
 	case *string:
 		if v, ok := value.(string); ok {
 			*to = v
 		} else {
-			f.fail(field.Name, "must be a string")
+			f.fail(name, "must be a string")
 		}
 	case **string:
 		v, ok := value.(string)
@@ -103,7 +108,7 @@ func (f *form) set(field catalog.Field, value any) {
 		case value == nil:
 			*to = nil
 		default:
-			f.fail(field.Name, "must be a string or null")
+			f.fail(name, "must be a string or null")
 		}
 	}
 }

@@ -97,6 +97,26 @@ func appendRows[Row any](rows []*Row, appendRow func([]byte, *Row) []byte) []byt
 	return append(data, ']')
 }
 
+// listOwned answers with a list of what belongs to the project that the path parameter names. fields sort the list.
+func listOwned[Row any](s *Server, r *request, param string, fields []string, message string,
+	read func(project int64, q resolver.Query) ([]*Row, int, error), appendRow func([]byte, *Row) []byte) error {
+	_, idErr := r.id(param)
+	page, err := parsePaging(r.ctx.URI().QueryString(), fields, idErr)
+	if err != nil {
+		return err
+	}
+	project, err := s.projectOf(r, param)
+	if err != nil {
+		return err
+	}
+	rows, total, err := read(project.ID, page.query(nil))
+	if err != nil {
+		return err
+	}
+	s.succeedPage(r.ctx, message, appendRows(rows, appendRow), page, total)
+	return nil
+}
+
 // succeedPage answers with a list, and with meta if the request names a page. data is the JSON of the list.
 func (s *Server) succeedPage(ctx *fasthttp.RequestCtx, message string, data []byte, p paging, total int) {
 	if !p.paged {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -191,10 +192,8 @@ func loneSurrogate(b []byte) int {
 }
 
 // escapedUnit reads the four hexadecimal digits after \u in valid JSON.
-func escapedUnit(b []byte) (unit int) {
-	for _, c := range b[:4] {
-		unit = unit<<4 | hexDigit(c)
-	}
+func escapedUnit(b []byte) uint64 {
+	unit, _ := strconv.ParseUint(string(b[:4]), 16, 16)
 	return unit
 }
 

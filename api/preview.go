@@ -18,10 +18,10 @@ func (s *Server) previewTemplate(r *request) error {
 		return err
 	}
 	var t catalog.Template
-	f.fill([]catalog.Field{
-		{Name: "templateCode", Value: &t.Code}, {Name: "subjectTemplate", Value: &t.SubjectTemplate},
-		{Name: "bodyHtml", Value: &t.BodyHTML}, {Name: "bodyText", Value: &t.BodyText},
-	}, "templateCode", "subjectTemplate", "bodyHtml", "bodyText")
+	f.read("templateCode", &t.Code)
+	f.read("subjectTemplate", &t.SubjectTemplate)
+	f.read("bodyHtml", &t.BodyHTML)
+	f.read("bodyText", &t.BodyText)
 	variables := f.variables()
 	parsed, err := s.previewed(f, project, &t)
 	if err != nil {

@@ -183,7 +183,7 @@ func (s *Server) updateProject(r *request) error {
 	if err := apply(&trial); err != nil {
 		return err
 	}
-	if err := r.matches(func() string { return resolver.ProjectETag(project) }); err != nil {
+	if err := r.matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
 	if trial.Slug != project.Slug {
@@ -192,7 +192,7 @@ func (s *Server) updateProject(r *request) error {
 		}
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(func() string { return resolver.ProjectETag(&p.Project) }); err != nil {
+		if err := r.matches(resolver.ProjectETag(&p.Project)); err != nil {
 			return err
 		}
 		return apply(&p.Project)
@@ -214,12 +214,12 @@ func (s *Server) deleteProject(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.matches(func() string { return resolver.ProjectETag(project) }); err != nil {
+	if err := r.matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
 	err = s.write(r, func(ctx context.Context, files Files) error {
 		return files.DeleteProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
-			return r.matches(func() string { return resolver.ProjectETag(&p.Project) })
+			return r.matches(resolver.ProjectETag(&p.Project))
 		})
 	})
 	if err != nil {

@@ -2,13 +2,14 @@ package api
 
 import (
 	"bytes"
+	"net/url"
 	"slices"
 
 	"fingerpost/resolver/catalog"
 )
 
-// eachParam calls yield with the raw name and value of each parameter of a query string until yield returns false.
-func eachParam(query []byte, yield func(name, value []byte) bool) {
+// eachParam calls yield with the raw name and value of each parameter of a query string.
+func eachParam(query []byte, yield func(name, value []byte)) {
 	for len(query) > 0 {
 		var pair []byte
 		pair, query, _ = bytes.Cut(query, []byte{'&'})
@@ -16,38 +17,18 @@ func eachParam(query []byte, yield func(name, value []byte) bool) {
 			continue
 		}
 		name, value, _ := bytes.Cut(pair, []byte{'='})
-		if !yield(name, value) {
-			return
-		}
+		yield(name, value)
 	}
 }
 
 // unescape decodes percent-escapes and "+" strictly: a "%" without two hexadecimal digits is an error. It returns b
 // itself if there is nothing to decode.
 func unescape(b []byte) (decoded []byte, ok bool) {
-	if bytes.IndexByte(b, '%') < 0 && bytes.IndexByte(b, '+') < 0 {
+	if !bytes.ContainsAny(b, "%+") {
 		return b, true
 	}
-	decoded = make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		c := b[i]
-		switch c {
-		case '+':
-			c = ' '
-		case '%':
-			if i+2 >= len(b) {
-				return nil, false
-			}
-			high, low := hexDigit(b[i+1]), hexDigit(b[i+2])
-			if high < 0 || low < 0 {
-				return nil, false
-			}
-			c = byte(high<<4 | low)
-			i += 2
-		}
-		decoded = append(decoded, c)
-	}
-	return decoded, true
+	text, err := url.QueryUnescape(string(b))
+	return []byte(text), err == nil
 }
 
 // A query is a parsed query string. Its values are copies.
@@ -60,10 +41,10 @@ type query struct {
 func parseQuery(raw []byte, known ...string) *query {
 	q := &query{values: make(map[string]string, len(known))}
 	bad := map[string]bool{}
-	eachParam(raw, func(rawName, rawValue []byte) bool {
+	eachParam(raw, func(rawName, rawValue []byte) {
 		name, ok := unescape(rawName)
 		if !ok || !slices.Contains(known, string(name)) {
-			return true
+			return
 		}
 		field := string(name)
 		value, ok := unescape(rawValue)
@@ -79,7 +60,6 @@ func parseQuery(raw []byte, known ...string) *query {
 		default:
 			q.values[field] = string(value)
 		}
-		return true
 	})
 	return q
 }
@@ -93,22 +73,12 @@ type resolveQuery struct {
 
 // parseResolveQuery does for resolve what parseQuery does, without allocating.
 func parseResolveQuery(raw []byte) (q resolveQuery) {
-	for len(raw) > 0 {
-		pair := raw
-		if amp := bytes.IndexByte(raw, '&'); amp >= 0 {
-			pair, raw = raw[:amp], raw[amp+1:]
-		} else {
-			raw = nil
-		}
-		name, value := pair, []byte(nil)
-		if eq := bytes.IndexByte(pair, '='); eq >= 0 {
-			name, value = pair[:eq], pair[eq+1:]
-		}
+	eachParam(raw, func(name, value []byte) {
 		// Most names have no escapes and need no decoding. A value with a "+" needs none either: no host name contains one.
 		ok := true
 		if bytes.IndexByte(name, '%') >= 0 {
 			if name, ok = unescape(name); !ok {
-				continue
+				return
 			}
 		}
 		switch string(name) {
@@ -124,7 +94,7 @@ func parseResolveQuery(raw []byte) (q resolveQuery) {
 			q.form, ok = unescape(value)
 			q.formBad = q.formBad || !ok
 		}
-	}
+	})
 	return q
 }
 
@@ -151,17 +121,4 @@ func (q *resolveQuery) problems() (ps catalog.Problems) {
 		}
 	}
 	return ps
-}
-
-// hexDigit returns the value of c as a hexadecimal digit, or -1.
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/gate"
 )
 
 // requestIDs makes request ids: a random prefix per process and a counter, so that a new id costs neither entropy nor
@@ -30,19 +32,6 @@ const idsAtOnce = 256
 // An idRange is the range of ids that a connection has reserved.
 type idRange struct{ next, end uint64 }
 
-// take returns a number that no other request has. A nil own takes it from the shared counter.
-func (ids *requestIDs) take(own *idRange) uint64 {
-	if own == nil {
-		return ids.count.Add(idsAtOnce)
-	}
-	if own.next == own.end {
-		own.end = ids.count.Add(idsAtOnce)
-		own.next = own.end - idsAtOnce
-	}
-	own.next++
-	return own.next
-}
-
 // set puts X-Request-Id into the response: the client's own id if it is well formed, else a new one from c's range. c
 // may be nil.
 func (ids *requestIDs) set(h *fasthttp.ResponseHeader, callers []byte, c *conn) {
@@ -55,14 +44,18 @@ func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
 	if validRequestID(callers) {
 		return append(dst, callers...)
 	}
-	var own *idRange
+	own := new(idRange) // without a connection, one id is taken of a new range
 	if c != nil {
 		own = &c.scratch.ids
 	}
+	if own.next == own.end {
+		own.end = ids.count.Add(idsAtOnce)
+		own.next = own.end - idsAtOnce
+	}
+	own.next++
 	dst = append(dst, ids.prefix[:]...)
-	n := ids.take(own)
 	for shift := 44; shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigits[n>>shift&15])
+		dst = append(dst, hexDigits[own.next>>shift&15])
 	}
 	return dst
 }
@@ -80,14 +73,9 @@ func validRequestID(id []byte) bool {
 		return false
 	}
 	for _, c := range id {
-		if !wordByte(c) {
+		if !gate.WordByte(c) {
 			return false
 		}
 	}
 	return true
-}
-
-// wordByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
-func wordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
 }

@@ -17,7 +17,6 @@ const resolvePath = gate.ResolvePath
 var (
 	headerCacheControl = []byte("Cache-Control")
 	headerGeneration   = []byte("X-Config-Generation")
-	platformKeyName    = []byte(headerPlatformKey)
 
 	resolveBegin = beginSuccess(nil, "domain resolved")
 )
@@ -27,13 +26,7 @@ var (
 // good one. c may be nil.
 func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *resolver.Key {
 	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)
-	var key *resolver.Key
-	var failure keyFailure
-	if c != nil && c.KeyLines() == 1 {
-		key, failure = s.keys.verify(ctx.Request.Header.PeekCanonical(platformKeyName), now)
-	} else {
-		key, failure = s.keys.check(&ctx.Request.Header, Platform, now)
-	}
+	key, failure := s.keys.check(&ctx.Request.Header, Platform, now)
 	if failure != keyGood {
 		s.fail(ctx, resolvePath, s.refuseFailed(ctx, failure))
 		return nil
@@ -43,7 +36,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *reso
 	}
 	answer, err := s.ask(ctx, c, key)
 	if err != nil {
-		s.failResolve(ctx, err)
+		s.fail(ctx, resolvePath, s.shown(ctx, err))
 		return key
 	}
 	if key.Allow&resolvePermissions == 0 {
@@ -131,15 +124,6 @@ func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver
 	}
 }
 
-// failResolve answers a request whose domain is no host name, or whose resolve failed.
-func (s *Server) failResolve(ctx *fasthttp.RequestCtx, err error) {
-	e, hidden := visible(err)
-	if hidden {
-		s.logFault(ctx, err)
-	}
-	s.fail(ctx, resolvePath, e)
-}
-
 // maxBatch is the largest number of domains in a batch.
 const maxBatch = 1000
 
@@ -203,10 +187,7 @@ func (s *Server) appendBatchItem(dst []byte, r *request, domain string, form res
 	if err == nil {
 		refused = refusedAnswer(r.key, answer)
 	} else {
-		var hidden bool
-		if refused, hidden = visible(err); hidden {
-			s.logFault(r.ctx, err)
-		}
+		refused = s.shown(r.ctx, err)
 	}
 	status := http.StatusOK
 	if refused != nil {

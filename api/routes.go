@@ -271,11 +271,7 @@ func (s *Server) authorize(ctx *fasthttp.RequestCtx, service Services) (*resolve
 // finish answers with err, if there is one, and records the request. rt is nil if no route matched.
 func (s *Server) finish(ctx *fasthttp.RequestCtx, rt *route, key *resolver.Key, err error) {
 	if err != nil {
-		e, hidden := visible(err)
-		if hidden {
-			s.logFault(ctx, err)
-		}
-		s.fail(ctx, string(ctx.URI().PathOriginal()), e)
+		s.fail(ctx, string(ctx.URI().PathOriginal()), s.shown(ctx, err))
 	}
 	pattern := ""
 	if rt != nil {

@@ -30,7 +30,6 @@ var (
 func (s *Server) sendTemplate(r *request) error {
 	return s.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		f.domain(m)
-		f.fill([]catalog.Field{{Name: "toEmail", Value: &m.ToEmail}, {Name: "templateCode", Value: &m.TemplateCode}}, "toEmail", "templateCode")
 		f.templated(m)
 	})
 }
@@ -40,7 +39,6 @@ func (s *Server) sendTestTemplate(r *request) error {
 	return s.send(r, []string{"projectId", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		m.Rehearsal = true
 		f.project(m)
-		f.fill([]catalog.Field{{Name: "toEmail", Value: &m.ToEmail}, {Name: "templateCode", Value: &m.TemplateCode}}, "toEmail", "templateCode")
 		f.templated(m)
 	})
 }
@@ -49,11 +47,6 @@ func (s *Server) sendTestTemplate(r *request) error {
 func (s *Server) sendRaw(r *request) error {
 	return s.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText"}, func(f *form, m *mailer.Send) {
 		f.domain(m)
-		f.fill([]catalog.Field{
-			{Name: "toEmail", Value: &m.ToEmail}, {Name: "subject", Value: &m.Subject},
-			{Name: "bodyHtml", Value: &m.BodyHTML}, {Name: "bodyText", Value: &m.BodyText},
-		}, "toEmail", "subject", "bodyHtml", "bodyText")
-		f.recipient(m.ToEmail)
 		f.rawParts(m)
 	})
 }

@@ -412,7 +412,11 @@ func TestMailFigures(t *testing.T) {
 	raw := `{"domain":%q,"toEmail":%q,"subject":"s","bodyText":"t"}`
 	p.ask("POST", "/send/raw", p.all, fmt.Sprintf(raw, "post.example", "later@example.com")).check(t, 202, "")
 	p.ask("POST", "/send/raw", p.all, fmt.Sprintf(raw, "odd.example", "ada@example.com")).check(t, 502, "SMTP_AUTH_FAILED")
-	metrics := get("/metrics")
+	metrics := ""
+	eventually(t, "end of the attempts", func() bool { // an answer may come before its attempt is counted as over
+		metrics = get("/metrics")
+		return strings.Contains(metrics, "fingerpost_mail_attempts_running 0\n")
+	})
 	for _, line := range []string{`fingerpost_mail_sends_total{result="sent"} 1`, `fingerpost_mail_sends_total{result="retrying"} 1`,
 		`fingerpost_mail_sends_total{result="failed"} 1`, "fingerpost_mail_queue_depth 1", "fingerpost_mail_attempts_running 0", "fingerpost_mail_stopped_projects 1"} {
 		if !strings.Contains(metrics, line+"\n") {

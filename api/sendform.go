@@ -38,7 +38,7 @@ func (f *form) idempotencyKey(r *request, m *mailer.Send) {
 // domain reads the domain that names the project.
 func (f *form) domain(m *mailer.Send) {
 	f.require("domain", "is required: a domain of the project that sends")
-	f.fill([]catalog.Field{{Name: "domain", Value: &m.Domain}}, "domain")
+	f.read("domain", &m.Domain)
 	if f.has("domain") && !f.bad["domain"] {
 		if err := catalog.CheckHost([]byte(m.Domain)); err != nil {
 			f.fail("domain", err.Error())
@@ -71,8 +71,10 @@ func (f *form) recipient(address string) {
 	}
 }
 
-// templated checks the fields of a template mail other than its project, and reads its variables.
+// templated reads the fields of a template mail other than its project.
 func (f *form) templated(m *mailer.Send) {
+	f.read("toEmail", &m.ToEmail)
+	f.read("templateCode", &m.TemplateCode)
 	f.recipient(m.ToEmail)
 	f.require("templateCode", "is required: the code of the template to send")
 	if f.has("templateCode") && m.TemplateCode == "" {
@@ -101,8 +103,13 @@ func (f *form) variables() map[string]string {
 	return variables
 }
 
-// rawParts checks the subject and the bodies of a raw mail.
+// rawParts reads the fields of a raw mail other than its domain.
 func (f *form) rawParts(m *mailer.Send) {
+	f.read("toEmail", &m.ToEmail)
+	f.read("subject", &m.Subject)
+	f.read("bodyHtml", &m.BodyHTML)
+	f.read("bodyText", &m.BodyText)
+	f.recipient(m.ToEmail)
 	f.require("subject", "is required")
 	switch {
 	case f.bad["subject"]:

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -72,33 +73,19 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	def := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	wait := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	def(&l.HeaderBytes, 16<<10)
-	def(&l.BodyBytes, 1<<20)
-	if l.Bodies == 0 {
-		l.Bodies = 64 << 20
-	}
-	if l.BodiesPerKey == 0 {
-		l.BodiesPerKey = max(l.Bodies/4, int64(l.BodyBytes))
-	}
-	def(&l.Conns, 8192)
-	def(&l.ConnsPerPeer, 1024)
-	def(&l.Streams, max(1, l.Conns/2))
-	def(&l.StreamsPerKey, max(1, l.Streams/4))
-	def(&l.Sends, max(1, l.Conns/2))
-	wait(&l.Read, 10*time.Second)
-	wait(&l.Write, 10*time.Second)
-	wait(&l.Idle, time.Minute)
-	wait(&l.Heartbeat, 15*time.Second)
+	l.HeaderBytes = cmp.Or(l.HeaderBytes, 16<<10)
+	l.BodyBytes = cmp.Or(l.BodyBytes, 1<<20)
+	l.Bodies = cmp.Or(l.Bodies, 64<<20)
+	l.BodiesPerKey = cmp.Or(l.BodiesPerKey, max(l.Bodies/4, int64(l.BodyBytes)))
+	l.Read = cmp.Or(l.Read, 10*time.Second)
+	l.Write = cmp.Or(l.Write, 10*time.Second)
+	l.Idle = cmp.Or(l.Idle, time.Minute)
+	l.Conns = cmp.Or(l.Conns, 8192)
+	l.ConnsPerPeer = cmp.Or(l.ConnsPerPeer, 1024)
+	l.Streams = cmp.Or(l.Streams, max(1, l.Conns/2))
+	l.StreamsPerKey = cmp.Or(l.StreamsPerKey, max(1, l.Streams/4))
+	l.Heartbeat = cmp.Or(l.Heartbeat, 15*time.Second)
+	l.Sends = cmp.Or(l.Sends, max(1, l.Conns/2))
 	return l
 }
 
@@ -151,12 +138,6 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.AuthIssuer == "" {
-		o.AuthIssuer = DefaultAuthIssuer
-	}
-	if o.ResolveMaxAge == 0 {
-		o.ResolveMaxAge = 5 * time.Second
-	}
 	s := &Server{
 		resolver:         o.Resolver,
 		files:            o.Files,
@@ -169,7 +150,7 @@ func New(o Options) (*Server, error) {
 		metrics:          new(metrics),
 		accessLogResolve: o.AccessLogResolve,
 		noFastPath:       o.NoFastPath,
-		authIssuer:       o.AuthIssuer,
+		authIssuer:       cmp.Or(o.AuthIssuer, DefaultAuthIssuer),
 	}
 	s.gate = gate.New(s.limits.gate())
 	s.anonymous.log = o.Logger
@@ -179,7 +160,7 @@ func New(o Options) (*Server, error) {
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
 		Limit: s.limits.Streams, PerKey: s.limits.StreamsPerKey, Heartbeat: s.limits.Heartbeat, Write: s.limits.Write,
 	})
-	maxAge := max(0, int64(o.ResolveMaxAge/time.Second))
+	maxAge := max(0, int64(cmp.Or(o.ResolveMaxAge, 5*time.Second)/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
 	s.router = s.newRouter()
 	s.http = &fasthttp.Server{

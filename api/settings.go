@@ -5,32 +5,29 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func (s *Server) getServiceSettings(r *request) error {
-	project, err := s.projectOf(r, "id")
+// getSingle answers with a resource that a project has once: the settings or the SMTP config of the project that the path
+// parameter names.
+func getSingle[T any](s *Server, r *request, param, message string, read func(project int64) (*T, error),
+	appendTo func([]byte, int64, *T) []byte, etag func(int64, *T) string) error {
+	project, err := s.projectOf(r, param)
 	if err != nil {
 		return err
 	}
-	settings, err := s.resolver.ServiceSettings(project.ID)
+	v, err := read(project.ID)
 	if err != nil {
 		return err
 	}
-	s.succeedTagged(r.ctx, "service settings found",
-		resolver.AppendServiceSettings(nil, project.ID, settings), resolver.ServiceSettingsETag(project.ID, settings))
+	s.succeedTagged(r.ctx, message, appendTo(nil, project.ID, v), etag(project.ID, v))
 	return nil
 }
 
+func (s *Server) getServiceSettings(r *request) error {
+	return getSingle(s, r, "id", "service settings found",
+		s.resolver.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
+}
+
 func (s *Server) getAuthSettings(r *request) error {
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
-	settings, err := s.resolver.AuthSettings(project.ID)
-	if err != nil {
-		return err
-	}
-	s.succeedTagged(r.ctx, "auth settings found",
-		resolver.AppendAuthSettings(nil, project.ID, settings), resolver.AuthSettingsETag(project.ID, settings))
-	return nil
+	return getSingle(s, r, "id", "auth settings found", s.resolver.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
 }
 
 // The fields of settings in a request. Fields that only files and the flat resolve form have are not among them.
@@ -57,13 +54,13 @@ func (s *Server) updateServiceSettings(r *request) error {
 	}
 	now, err := s.resolver.ServiceSettings(project.ID)
 	if err == nil {
-		err = r.matches(func() string { return resolver.ServiceSettingsETag(project.ID, now) })
+		err = r.matches(resolver.ServiceSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(func() string { return resolver.ServiceSettingsETag(p.Project.ID, &p.Service) }); err != nil {
+		if err := r.matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
 		f.fill(p.Service.Fields(), serviceNames...)
@@ -98,13 +95,13 @@ func (s *Server) updateAuthSettings(r *request) error {
 	}
 	now, err := s.resolver.AuthSettings(project.ID)
 	if err == nil {
-		err = r.matches(func() string { return resolver.AuthSettingsETag(project.ID, now) })
+		err = r.matches(resolver.AuthSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(func() string { return resolver.AuthSettingsETag(p.Project.ID, &p.Auth) }); err != nil {
+		if err := r.matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}
 		if f.has("registrationMode") {

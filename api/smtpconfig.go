@@ -18,16 +18,7 @@ var smtpNames = []string{"host", "port", "username", "password", "fromEmail", "f
 const maxPasswordBytes = 1024
 
 func (s *Server) getSMTPConfig(r *request) error {
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
-	c, err := s.resolver.SMTPConfig(project.ID)
-	if err != nil {
-		return err
-	}
-	s.succeedTagged(r.ctx, "SMTP config found", resolver.AppendSMTPConfig(nil, project.ID, c), resolver.SMTPConfigETag(project.ID, c))
-	return nil
+	return getSingle(s, r, "projectId", "SMTP config found", s.resolver.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
 }
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
@@ -100,14 +91,13 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 // port reads the port. The default port of an existing config that does not write it stays unwritten: a client that
 // sends back what it has read changes nothing.
 func (f *form) port(c *catalog.SMTPConfig, exists bool) {
-	value, given := f.body.values["port"]
-	if !given {
+	if !f.has("port") {
 		return
 	}
 	written := c.Port
 	c.Port = 0
 	var port int
-	f.set(catalog.Field{Name: "port", Value: &port}, value)
+	f.read("port", &port)
 	if port < 1 || port > 65535 {
 		f.fail("port", "must be from 1 to 65535")
 		return
@@ -160,7 +150,7 @@ func (s *Server) deleteSMTPConfig(r *request) error {
 	}
 	c, err := s.resolver.SMTPConfig(project.ID)
 	if err == nil {
-		err = r.matches(func() string { return resolver.SMTPConfigETag(project.ID, c) })
+		err = r.matches(resolver.SMTPConfigETag(project.ID, c))
 	}
 	if err != nil {
 		return err
@@ -169,7 +159,7 @@ func (s *Server) deleteSMTPConfig(r *request) error {
 		if p.SMTP == nil {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
 		}
-		if err := r.matches(func() string { return resolver.SMTPConfigETag(p.Project.ID, p.SMTP) }); err != nil {
+		if err := r.matches(resolver.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
 			return err
 		}
 		p.SMTP = nil

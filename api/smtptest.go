@@ -45,7 +45,7 @@ func (s *Server) testSMTP(r *request) error {
 		return nil
 	}
 	if e, _ := visible(err); strings.HasPrefix(string(e.Code), smtpCodes) { // the client chose the settings: 400, not 502
-		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendFailedTest(nil, &report))
+		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
 		return nil
 	}
 	return err
@@ -56,12 +56,16 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 	c := &t.Config
 	f.require("host", "is required: the name or address of the SMTP server")
 	f.require("fromEmail", "is required: the sender's address")
-	f.fill([]catalog.Field{
-		{Name: "host", Value: &c.Host}, {Name: "port", Value: &c.Port}, {Name: "username", Value: &c.Username},
-		{Name: "password", Value: &t.Password}, {Name: "fromEmail", Value: &c.FromEmail}, {Name: "fromName", Value: &c.FromName},
-		{Name: "replyTo", Value: &c.ReplyTo}, {Name: "toEmail", Value: &t.ToEmail},
-		{Name: "sslEnabled", Value: &c.SSLEnabled}, {Name: "tlsEnabled", Value: &c.TLSEnabled},
-	}, smtpTestNames...)
+	f.read("host", &c.Host)
+	f.read("port", &c.Port)
+	f.read("username", &c.Username)
+	f.read("password", &t.Password)
+	f.read("fromEmail", &c.FromEmail)
+	f.read("fromName", &c.FromName)
+	f.read("replyTo", &c.ReplyTo)
+	f.read("toEmail", &t.ToEmail)
+	f.read("sslEnabled", &c.SSLEnabled)
+	f.read("tlsEnabled", &c.TLSEnabled)
 	f.recipient(t.ToEmail)
 	if f.has("port") && !f.bad["port"] && c.Port == 0 {
 		f.fail("port", "must be a number from 1 to 65535")
@@ -73,22 +77,15 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 	return t, f.validated(checked.Validate())
 }
 
-func appendFailedTest(dst []byte, report *mailer.TestReport) []byte {
+func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
 	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
 	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
-	dst = append(dst, `,"mailSent":false`...)
+	dst = strconv.AppendBool(append(dst, `,"mailSent":`...), report.MailSent)
 	dst = appendSteps(dst, report.Steps)
 	if report.Reply != "" {
 		dst = resolver.AppendString(append(dst, `,"serverReply":`...), report.Reply)
 	}
 	return append(dst, '}')
-}
-
-func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
-	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
-	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
-	dst = strconv.AppendBool(append(dst, `,"mailSent":`...), report.MailSent)
-	return append(appendSteps(dst, report.Steps), '}')
 }
 
 // appendSteps writes the steps in order; after a failure the last one is the step that failed.

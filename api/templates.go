@@ -25,21 +25,7 @@ var (
 )
 
 func (s *Server) listTemplates(r *request) error {
-	_, idErr := r.id("projectId")
-	page, err := parsePaging(r.ctx.URI().QueryString(), templateFields, idErr)
-	if err != nil {
-		return err
-	}
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
-	rows, total, err := s.resolver.Templates(project.ID, page.query(nil))
-	if err != nil {
-		return err
-	}
-	s.succeedPage(r.ctx, "templates found", appendRows(rows, resolver.AppendTemplateRow), page, total)
-	return nil
+	return listOwned(s, r, "projectId", templateFields, "templates found", s.resolver.Templates, resolver.AppendTemplateRow)
 }
 
 // templateOf is projectOf for a path that names a template too, the project's own or a default one.
@@ -142,7 +128,7 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f = f.again()
 	t := catalog.Template{Active: true}
 	f.require("code", "is required: it tells which template is meant")
-	f.fill([]catalog.Field{{Name: "code", Value: &t.Code}}, "code")
+	f.read("code", &t.Code)
 	if have != nil {
 		t = *have
 	} else {
@@ -153,9 +139,9 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f.fillOptional("bodyHtml", &t.BodyHTML)
 	f.fillOptional("bodyText", &t.BodyText)
 	f.maxAge(&t)
-	for name, body := range map[string]string{"bodyHtml": t.BodyHTML, "bodyText": t.BodyText} {
-		if strings.Contains(body, "\x00") {
-			f.fail(name, "must not hold NUL characters")
+	for _, part := range []struct{ name, body string }{{"bodyHtml", t.BodyHTML}, {"bodyText", t.BodyText}} {
+		if strings.Contains(part.body, "\x00") {
+			f.fail(part.name, "must not hold NUL characters")
 		}
 	}
 	problems := t.Validate()
@@ -186,7 +172,7 @@ func (s *Server) deleteTemplate(r *request) error {
 	if t.ProjectID == 0 {
 		return refuseDefault
 	}
-	if err := r.matches(func() string { return resolver.TemplateETag(t) }); err != nil {
+	if err := r.matches(resolver.TemplateETag(t)); err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
@@ -194,7 +180,7 @@ func (s *Server) deleteTemplate(r *request) error {
 		if at < 0 {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}
 		}
-		if err := r.matches(func() string { return resolver.TemplateETag(&p.Templates[at]) }); err != nil {
+		if err := r.matches(resolver.TemplateETag(&p.Templates[at])); err != nil {
 			return err
 		}
 		p.Templates = slices.Delete(p.Templates, at, at+1)

@@ -53,9 +53,9 @@ func TestWriteToAnUnfitFile(t *testing.T) {
 	}
 }
 
-// TestDeleteBesideANewProject: a person has just added another project to the file, which the service has not seen yet.
+// TestDeleteNextToANewProject: a person has just added another project to the file, which the service has not seen yet.
 // The deletion must not turn into a rename of the one to the other.
-func TestDeleteBesideANewProject(t *testing.T) {
+func TestDeleteNextToANewProject(t *testing.T) {
 	d := newDesk(t, map[string]string{"initech.hcl": initech})
 	const added = "\nproject \"human-new\" {\n  name = \"New\"\n}\n"
 	c := newClient(t, d)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,7 +34,6 @@ type Files interface {
 const writeTime = 10 * time.Second
 
 var (
-	ifMatch        = []byte(fasthttp.HeaderIfMatch)
 	headerLocation = []byte(fasthttp.HeaderLocation)
 
 	refuseMatch     = &refusal{Code: catalog.CodePrecondition, Message: "the resource is not what If-Match names; read it again"}
@@ -70,18 +70,11 @@ func (s *Server) update(r *request, p *catalog.Project, change func(p *catalog.P
 	return s.write(r, func(ctx context.Context, files Files) error { return files.UpdateProject(ctx, p.UUID, change) })
 }
 
-// matches returns an error if the request has an If-Match that does not name the resource's ETag (RFC 9110, 13.1.1).
-// etag is called only for a request with If-Match.
-func (r *request) matches(etag func() string) error {
-	h := &r.ctx.Request.Header
-	if h.PeekCanonical(ifMatch) == nil {
+// matches returns an error if the request has an If-Match that does not name etag, the resource's (RFC 9110, 13.1.1).
+func (r *request) matches(etag string) error {
+	lists := r.ctx.Request.Header.PeekAll(fasthttp.HeaderIfMatch)
+	if len(lists) == 0 || slices.ContainsFunc(lists, func(list []byte) bool { return strongMatch(list, etag) }) {
 		return nil
-	}
-	is := etag()
-	for _, list := range h.PeekAll(fasthttp.HeaderIfMatch) {
-		if strongMatch(list, is) {
-			return nil
-		}
 	}
 	return refuseMatch
 }
@@ -89,7 +82,7 @@ func (r *request) matches(etag func() string) error {
 // matchesSaved is matches for a call that creates or changes a resource that exists: If-None-Match may demand that it
 // does not exist, or differs (RFC 9110, 13.1.2).
 func (r *request) matchesSaved(etag string) error {
-	if err := r.matches(func() string { return etag }); err != nil {
+	if err := r.matches(etag); err != nil {
 		return err
 	}
 	if notModified(&r.ctx.Request.Header, etag) {
@@ -100,7 +93,7 @@ func (r *request) matchesSaved(etag string) error {
 
 // matchesNone is matchesSaved for a resource that does not exist: any If-Match fails.
 func (r *request) matchesNone() error {
-	if r.ctx.Request.Header.PeekCanonical(ifMatch) != nil {
+	if len(r.ctx.Request.Header.PeekAll(fasthttp.HeaderIfMatch)) > 0 {
 		return refuseMatch
 	}
 	return nil

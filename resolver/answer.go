@@ -52,9 +52,6 @@ func newAnswer(host, slug string, etag, data []byte) *Answer {
 // the allocator's rounding of three short strings.
 const answerOverhead = int64(unsafe.Sizeof(Answer{})) + 176 + 24
 
-// is reports whether a is the answer for host in the form. Hashes may collide.
-func (a *Answer) is(host []byte, form Form) bool { return a.form == form && a.host == string(host) }
-
 // cost returns the memory of the entry in bytes, including the allocator's rounding.
 func (a *Answer) cost() int64 {
 	cost := answerOverhead + int64(len(a.Data))*9/8 + int64(len(a.host)+len(a.ETag)+len(a.Slug))

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"net/http"
@@ -54,14 +55,8 @@ func New(o Options) *Client {
 	if o.NoMail {
 		return c
 	}
-	if o.MailURL == "" {
-		o.MailURL = o.URL
-	}
-	if o.MailKey == "" {
-		o.MailKey = o.Key
-	}
-	c.mail = &service{http: httpClient, base: o.MailURL, veil: hide,
-		headers: map[string]string{"X-Internal-Service-Token": o.MailKey, "X-Internal-Service-Name": serviceName}}
+	c.mail = &service{http: httpClient, base: cmp.Or(o.MailURL, o.URL), veil: hide,
+		headers: map[string]string{"X-Internal-Service-Token": cmp.Or(o.MailKey, o.Key), "X-Internal-Service-Name": serviceName}}
 	return c
 }
 

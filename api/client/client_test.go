@@ -3,7 +3,10 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -67,5 +70,24 @@ func TestRefusedText(t *testing.T) {
 	}
 	if got := e.Error(); strings.ContainsAny(got, "\x1b\u202e\a") || !strings.Contains(got, "; f g") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestProjectBySlugWithoutID takes the id from the list of projects if the answer by slug has none.
+func TestProjectBySlugWithoutID(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data := `{"name":"Acme","slug":"` + path.Base(r.URL.Path) + `"}`
+		if r.URL.Path == projectsPath {
+			data = `[{"id":7,"slug":"globex"},{"id":"101","slug":"acme"}]`
+		}
+		fmt.Fprintf(w, `{"success":true,"data":%s}`, data)
+	}))
+	defer server.Close()
+	c := New(Options{URL: server.URL, Key: "k", Timeout: 10 * time.Second})
+	if p, err := c.ProjectBySlug(t.Context(), "acme"); err != nil || p.ID != 101 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := c.ProjectBySlug(t.Context(), "initech"); err == nil {
+		t.Errorf("a project that is not in the list is %+v", p)
 	}
 }

@@ -74,6 +74,15 @@ func (c *Client) ProjectBySlug(ctx context.Context, slug string) (catalog.Projec
 	if _, err := c.platform.call(ctx, http.MethodGet, path, nil, &x); err != nil {
 		return catalog.Project{}, err
 	}
+	if x.number("id") <= 0 { // a service may leave the id out here; its list has it
+		all, err := c.Projects(ctx)
+		if i := slices.IndexFunc(all, func(p catalog.Project) bool { return p.Slug == slug }); i >= 0 {
+			return all[i], nil
+		}
+		if err != nil {
+			return catalog.Project{}, err
+		}
+	}
 	p, err := x.project()
 	if err != nil {
 		err = fmt.Errorf("GET %s: %w", path, err)

@@ -292,6 +292,3 @@ func (c *Conn) linger() {
 	}
 	io.Copy(io.Discard, io.LimitReader(c.raw, lingerBytes))
 }
-
-// kill cuts the socket under the goroutine that uses the connection, which then closes it.
-func (c *Conn) kill() { c.raw.Close() }

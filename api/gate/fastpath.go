@@ -12,6 +12,11 @@ const ResolvePath = "/api/platform/projects/resolve"
 // PlainQuestion is the beginning of nearly every resolve request.
 const PlainQuestion = "GET " + ResolvePath + "?domain="
 
+var (
+	plainBegin   = []byte(PlainQuestion)
+	plainVersion = []byte("HTTP/1.1\r\n")
+)
+
 // A Question is a plain resolve request. Its slices are valid during AnswerPlain.
 type Question struct {
 	Domain []byte // as the client spelled it
@@ -29,7 +34,7 @@ type headFields struct {
 
 // note records a header field. It compares names in the usual spellings only; another spelling makes the request odd.
 func (f *headFields) note(name, value []byte) {
-	value = trimSpace(value)
+	value = bytes.Trim(value, " \t")
 	if !printable(value) {
 		f.odd = true
 		return
@@ -79,45 +84,24 @@ func printable(b []byte) bool {
 	return true
 }
 
-// hostByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
-func hostByte(c byte) bool {
+// WordByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
+func WordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
 }
 
 // plainHost reports whether b is a host name or an IPv4 address, with or without a port.
 func plainHost(b []byte) bool {
-	n := 0
-	for n < len(b) && hostByte(b[n]) {
-		n++
-	}
-	switch {
-	case n == 0:
-		return false
-	case n == len(b):
-		return true
-	}
-	port := b[n+1:]
-	for _, c := range port {
-		if c < '0' || c > '9' {
+	host, port, hasPort := bytes.Cut(b, []byte{':'})
+	for _, c := range host {
+		if !WordByte(c) {
 			return false
 		}
 	}
-	return b[n] == ':' && len(port) > 0 && (len(port) < 5 || len(port) == 5 && string(port) <= "65535")
-}
-
-// plainDomain returns the query's domain as the client spelled it if the request line is that of a plain question, else
-// nil. A value with escapes or further parameters is no host name, so the resolver refuses it and the handler takes
-// over.
-func plainDomain(head []byte) []byte {
-	if len(head) < len(PlainQuestion) || string(head[:len(PlainQuestion)]) != PlainQuestion {
-		return nil
+	number, decimal := int64(0), true
+	if hasPort {
+		number, decimal = parseLength(port)
 	}
-	value := head[len(PlainQuestion):]
-	end := bytes.IndexByte(value, ' ')
-	if end < 0 || !bytes.HasPrefix(value[end:], []byte(" HTTP/1.1\r\n")) {
-		return nil
-	}
-	return value[:end]
+	return len(host) > 0 && len(port) <= 5 && decimal && number <= 65535
 }
 
 // takeFastPath answers a whole head without a body, if the fast path can. An error is an error of the connection.
@@ -126,8 +110,11 @@ func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
 	if c.resolver == nil || !c.times.served || f.odd || f.hosts != 1 || f.key == nil {
 		return false, nil
 	}
-	domain := plainDomain(head)
-	if len(domain) == 0 || !c.life.beginAnswer() {
+	// A domain with escapes, or with more parameters after it, is no host name: the resolver refuses it, and the handler
+	// takes over.
+	rest, plain := bytes.CutPrefix(head, plainBegin)
+	domain, version, _ := bytes.Cut(rest, []byte{' '})
+	if !plain || len(domain) == 0 || !bytes.HasPrefix(version, plainVersion) || !c.life.beginAnswer() {
 		return false, nil
 	}
 	c.question = Question{domain, f.key, f.etags, f.id}

@@ -14,12 +14,10 @@ type headScan struct {
 	blank   bool  // an empty line before the request line has been skipped
 	http10  bool
 	chunked bool
-	keys    uint8 // how many lines name X-Platform-Key: counted here so that resolve need not walk all headers
 	fields  headFields
 }
 
 var (
-	headKey    = []byte("x-platform-key")
 	headLength = []byte("content-length")
 	headCoding = []byte("transfer-encoding")
 )
@@ -96,14 +94,11 @@ func (h *headScan) headerLine(line []byte) *Refusal {
 	}
 	h.fields.note(line[:colon], line[colon+1:])
 	switch colon {
-	case len("content-length"): // and of x-platform-key
-		if line[0]|0x20 == 'x' && foldEqual(line[:colon], headKey) && h.keys < 2 {
-			h.keys++
-		}
+	case len("content-length"):
 		if !foldEqual(line[:colon], headLength) {
 			return nil
 		}
-		n, ok := parseLength(trimSpace(line[colon+1:]))
+		n, ok := parseLength(bytes.Trim(line[colon+1:], " \t"))
 		if !ok || h.length >= 0 {
 			return refuseLength
 		}
@@ -112,7 +107,7 @@ func (h *headScan) headerLine(line []byte) *Refusal {
 		if !foldEqual(line[:colon], headCoding) {
 			return nil
 		}
-		if h.chunked || !foldEqual(trimSpace(line[colon+1:]), []byte("chunked")) {
+		if h.chunked || !foldEqual(bytes.Trim(line[colon+1:], " \t"), []byte("chunked")) {
 			return refuseCoding
 		}
 		h.chunked = true
@@ -134,31 +129,9 @@ func parseLength(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// foldEqual compares b with lower, which is in lower case, ignoring ASCII case.
-func foldEqual(b, lower []byte) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func trimSpace(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
-}
+// foldEqual compares b with text, which is ASCII, ignoring ASCII case. The two letters beyond ASCII that EqualFold takes
+// for "k" and "s" have more bytes, so they cannot make a b of the same length equal.
+func foldEqual(b, text []byte) bool { return len(b) == len(text) && bytes.EqualFold(b, text) }
 
 // A chunkScan follows a chunked body to its end. It refuses chunk extensions and trailer fields: no client needs them
 // here, and the library would merge trailer fields into the header.
@@ -264,7 +237,7 @@ func HeadValue(head []byte, name string) []byte {
 		line, head, _ = bytes.Cut(head, []byte{'\n'})
 		key, value, ok := bytes.Cut(line, []byte{':'})
 		if ok && foldEqual(key, []byte(name)) {
-			return trimSpace(bytes.TrimSuffix(value, []byte{'\r'}))
+			return bytes.Trim(bytes.TrimSuffix(value, []byte{'\r'}), " \t")
 		}
 	}
 	return nil

@@ -73,19 +73,19 @@ func (g *Gate) Stopping() bool { return g.stopping.Load() }
 // Stop cuts the connections that have sent nothing yet, and keeps the others from waiting for another request. The
 // library closes those that wait already; it takes the silent ones for busy.
 func (g *Gate) Stop() {
-	g.stopping.Store(true) // before killWhere: Conn.readHead relies on this order
-	g.killWhere(func(c *Conn) bool { return !c.spoke.Load() })
+	g.stopping.Store(true) // before abortWhere: Conn.readHead relies on this order
+	g.abortWhere(func(c *Conn) bool { return !c.spoke.Load() })
 }
 
 // Cut cuts all connections.
-func (g *Gate) Cut() { g.killWhere(func(*Conn) bool { return true }) }
+func (g *Gate) Cut() { g.abortWhere(func(*Conn) bool { return true }) }
 
-func (g *Gate) killWhere(pick func(*Conn) bool) {
+func (g *Gate) abortWhere(pick func(*Conn) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for c := range g.conns {
 		if pick(c) {
-			c.kill()
+			c.Abort()
 		}
 	}
 }

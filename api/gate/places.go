@@ -87,11 +87,6 @@ func (g *Gate) place(c *Conn, closing <-chan struct{}) bool {
 		select {
 		case g.slots <- struct{}{}:
 			return true
-		default:
-		}
-		select {
-		case g.slots <- struct{}{}:
-			return true
 		case <-closing:
 			return false
 		case <-time.After(roomEvery):
@@ -132,7 +127,7 @@ func (g *Gate) evict(good bool) (evicted int) {
 	})
 	for _, v := range all[:min(len(all), max(1, cap(g.slots)/evictedShare))] {
 		if v.c.life.evict() {
-			v.c.kill()
+			v.c.Abort()
 			g.leave(v.c)
 			evicted++
 		}

@@ -33,7 +33,7 @@ func newRawConn(c net.Conn) net.Conn {
 	}
 	r := &rawConn{Conn: c, raw: raw}
 	r.tryRead = func(fd uintptr) bool { return r.reading.try(syscall.SYS_READ, fd) }
-	r.tryWrite = func(fd uintptr) bool { return r.writing.tryAll(fd) }
+	r.tryWrite = func(fd uintptr) bool { r.writing.try(syscall.SYS_WRITE, fd); return true }
 	return r
 }
 
@@ -62,23 +62,6 @@ func (c *rawCall) try(trap, fd uintptr) bool {
 	}
 }
 
-// tryAll writes until all of p is written.
-func (c *rawCall) tryAll(fd uintptr) bool {
-	for len(c.p) > 0 {
-		before := c.n
-		if !c.try(syscall.SYS_WRITE, fd) {
-			return false
-		}
-		if c.errno != 0 {
-			c.n = before
-			return true
-		}
-		c.p = c.p[c.n:]
-		c.n += before
-	}
-	return true
-}
-
 // Read implements net.Conn.
 func (r *rawConn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
@@ -99,14 +82,16 @@ func (r *rawConn) Read(p []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. It writes all of p or returns an error.
+// Write implements net.Conn. It writes all of p or returns an error. What the socket does not take at once, package net
+// writes when there is room.
 func (r *rawConn) Write(p []byte) (int, error) {
 	r.writing = rawCall{p: p}
 	err := r.raw.Write(r.tryWrite)
-	n, errno := r.writing.n, r.writing.errno
 	r.writing.p = nil
-	if err == nil && errno != 0 {
-		err = os.NewSyscallError("write", errno)
+	n := r.writing.n
+	if err != nil || n == len(p) {
+		return n, err
 	}
-	return n, err
+	more, err := r.Conn.Write(p[n:])
+	return n + more, err
 }

@@ -14,14 +14,11 @@ func (c *Conn) Head() []byte { return c.head }
 // Refused returns what was wrong with the last message, nil if nothing was.
 func (c *Conn) Refused() *Refusal { return c.refused }
 
-// KeyLines returns how many header lines of the current message name X-Platform-Key; more than two count as two.
-func (c *Conn) KeyLines() int { return int(c.in.scan.keys) }
-
 // Linger makes Close read for a short time what the client still sends: a reset could overtake the last answer.
 func (c *Conn) Linger() { c.lingers.Store(true) }
 
 // Abort cuts the socket. The goroutine that uses the connection then closes it.
-func (c *Conn) Abort() { c.kill() }
+func (c *Conn) Abort() { c.raw.Close() }
 
 // BeginStream prepares a connection that carries no more messages. It drops the messages' memory, limits the system's
 // send buffer to sendBuffer bytes, and disconnects a peer that has not acknowledged sent data for unacked.

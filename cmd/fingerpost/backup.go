@@ -9,11 +9,9 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +40,7 @@ func newBackup(t terminal) *cobra.Command {
 			"key hashes, and so is a secret that stands in a file in clear text. The config folder itself is not in it.",
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilInterrupt(cmd.Context())
+			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			f.remote = cmd.Flags().Changed("ops-url") && !cmd.Flags().Changed("data")
 			return backup(ctx, t, args[0], f)
@@ -53,14 +51,6 @@ func newBackup(t terminal) *cobra.Command {
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print what is in the backup as JSON")
 	return cmd
-}
-
-// untilInterrupt returns a context that ends at the first signal, so that no temporary file is left; a second signal
-// kills.
-func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }
 
 // A source writes an archive.

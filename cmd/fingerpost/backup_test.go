@@ -45,7 +45,7 @@ func TestBackupOfRunningServer(t *testing.T) {
 				i := (2*n + w) % projects
 				got := r.ask(http.MethodPut, "/api/platform/projects/"+ids[i], r.keys["write"], fmt.Sprintf(`{"name":"n%d"}`, n))
 				if got.status != http.StatusOK {
-					t.Errorf("a write beside the backup: %d %s", got.status, got.body)
+					t.Errorf("a write during the backup: %d %s", got.status, got.body)
 					return
 				}
 				writes.Add(1)
@@ -166,7 +166,7 @@ func TestRestoreKilled(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	if len(left()) != 1 {
-		t.Errorf("beside the store: %v", left())
+		t.Errorf("next to the store: %v", left())
 	}
 	r.start()
 	r.halt()

@@ -46,7 +46,7 @@ func TestLeftovers(t *testing.T) {
 	r.put("other.hcl", strings.Replace(rigFiles["other.hcl"], "Other", "Renamed", 1))
 	err := poll(time.Minute, func() error {
 		if got := r.get(resolvePath + "other.example"); !strings.Contains(got.body, `"name":"Renamed"`) {
-			return fmt.Errorf("the edit beside them is not seen: %d %s", got.status, got.body)
+			return fmt.Errorf("the edit among them is not seen: %d %s", got.status, got.body)
 		}
 		return nil
 	})

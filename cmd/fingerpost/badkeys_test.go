@@ -62,9 +62,9 @@ func badKeys(r *rig) {
 	}
 	// Headers that are planned have no effect next to a good key.
 	plain := r.get(resolvePath + "shop.acme.example")
-	beside := r.get(resolvePath+"shop.acme.example", "X-SERVICE-TOKEN: nonsense", "X-PROJECT-ID: "+r.projectID("other"))
-	if stampOf.ReplaceAllString(plain.body, "") != stampOf.ReplaceAllString(beside.body, "") {
-		r.t.Errorf("X-SERVICE-TOKEN and X-PROJECT-ID change the answer: %s", beside.body)
+	withMore := r.get(resolvePath+"shop.acme.example", "X-SERVICE-TOKEN: nonsense", "X-PROJECT-ID: "+r.projectID("other"))
+	if stampOf.ReplaceAllString(plain.body, "") != stampOf.ReplaceAllString(withMore.body, "") {
+		r.t.Errorf("X-SERVICE-TOKEN and X-PROJECT-ID change the answer: %s", withMore.body)
 	}
 	// The server waits for no body without a good key: only its length is ever sent.
 	for _, headers := range [][]string{{"Content-Length: 1000000"}, {"Content-Length: 10000000"}, {"Content-Length: 1000000", "Expect: 100-continue"}, {"Transfer-Encoding: chunked"}} {

@@ -15,11 +15,11 @@ import (
 	"fingerpost/api/ops"
 )
 
-// TestCommitBesidePeople lets API clients write, with the README's script, while a person commits, stages, stashes,
+// TestCommitWhilePeopleWork lets API clients write, with the README's script, while a person commits, stages, stashes,
 // pulls and rebases in the same checkout, and another one pushes. In the end nothing is lost: the last commit has every
 // write and everything that people have committed. Commits of the script contain only config files, and no person's
 // commit reverts one.
-func TestCommitBesidePeople(t *testing.T) {
+func TestCommitWhilePeopleWork(t *testing.T) {
 	writes := campaign(t, 100, 24)
 	for run := range campaign(t, 16, 1) {
 		t.Run(fmt.Sprint(run), func(t *testing.T) {

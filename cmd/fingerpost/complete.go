@@ -107,23 +107,12 @@ func beginning(typed string, names []string) []string {
 	return out
 }
 
-func projectSlugs(checked *configsrc.Checked) (names []string) {
-	for _, f := range checked.Files {
-		for i := range f.Declared.Projects {
-			names = append(names, f.Declared.Projects[i].Project.Slug)
-		}
-	}
-	return names
-}
-
 // domainNames leaves wildcards out: no client asks for one.
 func domainNames(checked *configsrc.Checked) (names []string) {
-	for _, f := range checked.Files {
-		for i := range f.Declared.Projects {
-			for _, d := range f.Declared.Projects[i].Domains {
-				if !d.Wildcard() {
-					names = append(names, d.Name)
-				}
+	for _, p := range projectsOf(checked) {
+		for _, d := range p.Domains {
+			if !d.Wildcard() {
+				names = append(names, d.Name)
 			}
 		}
 	}
@@ -131,10 +120,8 @@ func domainNames(checked *configsrc.Checked) (names []string) {
 }
 
 func keyNames(checked *configsrc.Checked) (names []string) {
-	for _, f := range checked.Files {
-		for _, k := range f.Declared.Keys {
-			names = append(names, k.Name)
-		}
+	for _, k := range keysOf(checked) {
+		names = append(names, k.Name)
 	}
 	return names
 }

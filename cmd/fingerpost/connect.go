@@ -84,11 +84,16 @@ type remoteFlags struct {
 
 func (f *remoteFlags) add(cmd *cobra.Command, keyMay string) {
 	f.connectFlags.add(cmd, keyMay)
+	f.addMail(cmd)
+	fl := cmd.Flags()
+	fl.BoolVar(&f.noMail, "no-mail", false, "leave SMTP configs and templates out")
+	fl.IntVar(&f.parallel, "parallel", 8, "how many projects are dealt with at once")
+}
+
+func (f *remoteFlags) addMail(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.mailURL, "mail-url", "", "the mail service, where it has another address than --url")
 	fl.StringVar(&f.mailKey, "mail-key", "", "its service token, where that is another than --key; better given as FINGERPOST_MAIL_KEY")
-	fl.BoolVar(&f.noMail, "no-mail", false, "leave SMTP configs and templates out")
-	fl.IntVar(&f.parallel, "parallel", 8, "how many projects are dealt with at once")
 }
 
 // connect makes the client for the flags.

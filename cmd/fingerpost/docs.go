@@ -11,15 +11,7 @@ import (
 )
 
 func newDocs(t terminal) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "docs",
-		Short: "Write the manual of the commands",
-		Args:  wantsCommand,
-		RunE: func(*cobra.Command, []string) error {
-			return usage("docs needs one of man")
-		},
-	}
-	cmd.AddCommand(&cobra.Command{
+	return group("docs", "Write the manual of the commands", "", &cobra.Command{
 		Use:   "man [DIR]",
 		Short: "Write a man page for every command into a folder",
 		Long:  "Writes fingerpost.1, fingerpost-serve.1 and so on into DIR, or into the folder man, which is made where there is none.",
@@ -32,7 +24,6 @@ func newDocs(t terminal) *cobra.Command {
 			return writeManPages(t, cmd.Root(), dir)
 		}),
 	})
-	return cmd
 }
 
 func writeManPages(t terminal, root *cobra.Command, dir string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,10 +88,7 @@ type exported struct {
 
 func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error {
 	out := exported{DryRun: f.dryRun, Against: f.url, Exported: transfer.NewExported(), Diagnostics: hclfile.Diagnostics{}}
-	want, diags, err := loadTree(t, dir)
-	if errors.Is(err, errInvalid) {
-		return refuseInvalid(t, diags, f.asJSON, func(ds hclfile.Diagnostics) any { out.Diagnostics = ds; return out })
-	}
+	want, err := loadTree(t, dir, f.asJSON, &out, &out.Diagnostics)
 	if err != nil {
 		return err
 	}

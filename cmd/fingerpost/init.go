@@ -33,8 +33,8 @@ func newInit(t terminal) *cobra.Command {
 	}
 }
 
-// besideFiles are written next to the config folder, for git.
-var besideFiles = map[string]string{
+// gitFiles are written next to the config folder, for git.
+var gitFiles = map[string]string{
 	".gitattributes": "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n# Mail bodies are sent as they are.\nmail/** -text\n",
 	".gitignore":     "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n",
 }
@@ -67,7 +67,7 @@ func initDir(t terminal, dir string) error {
 	if err != nil {
 		return err
 	}
-	for name, content := range besideFiles {
+	for name, content := range gitFiles {
 		if err := writeNew(t, filepath.Dir(filepath.Clean(dir)), name, []byte(content)); err != nil {
 			return err
 		}

@@ -23,21 +23,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// keysFile is the file of the first key.
-const keysFile = "keys.hcl"
+const (
+	keysFile = "keys.hcl"            // the file of the first key
+	keyTime  = "2006-01-02T15:04:05" // how files and answers write times, in UTC
+)
 
 func newKeys(t terminal) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "keys",
-		Short: "Create, list, rotate and revoke API keys in the files",
-		Long:  "Keys stand in the files as hashes. A running server takes changes up at once; so does every node that gets the files.",
-		Args:  wantsCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("keys needs one of create, list, revoke, rotate")
-		},
-	}
-	cmd.AddCommand(newKeysCreate(t), newKeysList(t), newKeysRevoke(t), newKeysRotate(t))
-	return cmd
+	return group("keys", "Create, list, rotate and revoke API keys in the files",
+		"Keys stand in the files as hashes. A running server takes changes up at once; so does every node that gets the files.",
+		newKeysCreate(t), newKeysList(t), newKeysRevoke(t), newKeysRotate(t))
 }
 
 func newKeysCreate(t terminal) *cobra.Command {
@@ -97,61 +91,44 @@ func parseLifetime(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// A placedKey is a key with its position in the source.
+// A placedKey is a key with the file that declares it.
 type placedKey struct {
 	catalog.Key
-	file    *configsrc.CheckedFile
-	display string
+	file *configsrc.CheckedFile
 }
 
-// loadKeys returns all keys. It refuses files with errors, because it would miss the keys in them.
-func loadKeys(dir string) ([]placedKey, error) {
-	checked, err := checkSound(dir)
-	if err != nil {
-		return nil, err
-	}
-	return keysOf(checked), nil
-}
-
-// checkSound loads the files for a command that changes some of them.
-func checkSound(dir string) (*configsrc.Checked, error) {
-	checked, err := configsrc.Check(dir)
-	if err != nil {
-		return nil, err
-	}
-	if checked.Problems.HasErrors() {
-		return nil, no(`%s has errors, and keys might be missed: run "fingerpost validate" first`, dir)
-	}
-	return checked, nil
-}
-
-func keysOf(checked *configsrc.Checked) []placedKey {
-	var keys []placedKey
+func keysOf(checked *configsrc.Checked) (keys []placedKey) {
 	for i := range checked.Files {
-		for _, k := range checked.Files[i].Declared.Keys {
-			keys = append(keys, placedKey{k, &checked.Files[i], checked.Files[i].Display})
+		f := &checked.Files[i]
+		for _, k := range f.Declared.Keys {
+			keys = append(keys, placedKey{k, f})
 		}
 	}
 	return keys
 }
 
-func findKey(keys []placedKey, name string) *placedKey {
-	for i := range keys {
-		if keys[i].Name == name {
-			return &keys[i]
+// findKey returns the key with a name. It refuses files with errors, because the key may be in one of them.
+func findKey(dir, name string) (placedKey, error) {
+	checked, err := checkSound(dir, "keys")
+	if err != nil {
+		return placedKey{}, err
+	}
+	for _, k := range keysOf(checked) {
+		if k.Name == name {
+			return k, nil
 		}
 	}
-	return nil
+	return placedKey{}, no("there is no key %q in %s", name, dir)
 }
 
 func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
-	checked, err := checkSound(dir)
+	checked, err := checkSound(dir, "keys")
 	if err != nil {
 		return err
 	}
 	keys := keysOf(checked)
-	if old := findKey(keys, k.Name); old != nil {
-		return no("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name, old.display)
+	if at := slices.IndexFunc(keys, func(old placedKey) bool { return old.Name == k.Name }); at >= 0 {
+		return no("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name, keys[at].file.Display)
 	}
 	text, err := newKey(&k)
 	if err != nil {
@@ -204,7 +181,7 @@ func keyBlock(k catalog.Key, text string) string {
 		attr("projects", quoteList(k.Projects))
 	}
 	if !k.ExpiresAt.IsZero() {
-		attr("expires_at", hcledit.Quote(k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")))
+		attr("expires_at", hcledit.Quote(k.ExpiresAt.UTC().Format(keyTime)))
 	}
 	b.WriteString("}\n")
 	out, diags := hclfile.Format([]byte(b.String()))
@@ -266,16 +243,16 @@ type listedKey struct {
 }
 
 func listKeys(t terminal, dir string, asJSON bool) error {
-	keys, err := loadKeys(dir)
+	checked, err := checkSound(dir, "keys")
 	if err != nil {
 		return err
 	}
-	list := make([]listedKey, 0, len(keys))
-	for _, k := range keys {
-		l := listedKey{Name: k.Name, ID: k.ID, Allow: k.Allow.Words(), Projects: k.Projects, File: k.display,
+	list := []listedKey{}
+	for _, k := range keysOf(checked) {
+		l := listedKey{Name: k.Name, ID: k.ID, Allow: k.Allow.Words(), Projects: k.Projects, File: k.file.Display,
 			Line: k.file.Line(catalog.Ref{Kind: catalog.KindKey, Name: k.Name, KeyID: k.ID})}
 		if !k.ExpiresAt.IsZero() {
-			at := k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")
+			at := k.ExpiresAt.UTC().Format(keyTime)
 			l.ExpiresAt, l.Expired = &at, k.ExpiresAt.Before(time.Now())
 		}
 		list = append(list, l)
@@ -307,13 +284,9 @@ func newKeysRevoke(t terminal) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			dir := configDir(cmd)
-			keys, err := loadKeys(dir)
+			k, err := findKey(dir, args[0])
 			if err != nil {
 				return err
-			}
-			k := findKey(keys, args[0])
-			if k == nil {
-				return no("there is no key %q in %s", args[0], dir)
 			}
 			err = atomicfile.Edit(dir, k.file.Path, func(src []byte) ([]byte, error) {
 				return hcledit.RemoveBlock(src, "key", k.Name)
@@ -321,7 +294,7 @@ func newKeysRevoke(t terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(t.err, "key %q is no longer in %s\n", k.Name, k.display)
+			fmt.Fprintf(t.err, "key %q is no longer in %s\n", k.Name, k.file.Display)
 			return nil
 		}),
 	}
@@ -352,30 +325,26 @@ func newKeysRotate(t terminal) *cobra.Command {
 var rotated = regexp.MustCompile(`-[a-z0-9]{6,16}$`)
 
 func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool) error {
-	keys, err := loadKeys(dir)
+	old, err := findKey(dir, name)
 	if err != nil {
 		return err
-	}
-	old := findKey(keys, name)
-	if old == nil {
-		return no("there is no key %q in %s", name, dir)
 	}
 	k := old.Key
 	text, err := newKey(&k)
 	if err != nil {
 		return err
 	}
-	expires := time.Now().Add(overlap)
+	now := time.Now()
+	expires := now.Add(overlap)
 	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(expires) {
 		expires = old.ExpiresAt
 	}
-	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(time.Now()) {
+	if expires.Before(now) {
 		return no("key %q has expired, and the new one would have with it: revoke it and create another", name)
 	}
 	oldName := rotated.ReplaceAllString(name, "") + "-" + old.ID
 	err = atomicfile.Edit(dir, old.file.Path, func(src []byte) ([]byte, error) {
-		src, err := hcledit.SetAttribute(src, hcledit.BlockPath{"key", name}, "expires_at",
-			hcledit.Quote(expires.UTC().Format("2006-01-02T15:04:05")))
+		src, err := hcledit.SetAttribute(src, hcledit.BlockPath{"key", name}, "expires_at", hcledit.Quote(expires.UTC().Format(keyTime)))
 		if err != nil {
 			return nil, err
 		}
@@ -388,5 +357,5 @@ func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool)
 		return err
 	}
 	fmt.Fprintf(t.err, "the old key is %q now and good until %s UTC\n", oldName, expires.UTC().Format("2006-01-02 15:04:05"))
-	return printKey(t, k, text, old.display, asJSON)
+	return printKey(t, k, text, old.file.Display, asJSON)
 }

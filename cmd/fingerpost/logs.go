@@ -22,8 +22,7 @@ import (
 
 // logsFlags are the flags of logs.
 type logsFlags struct {
-	connectFlags
-	mailURL, mailKey     string
+	remoteFlags
 	projects             []string
 	status, template, to string
 	since                string
@@ -47,13 +46,12 @@ func newLogs(t terminal) *cobra.Command {
 			return logs(ctx, t, f)
 		}),
 	}
-	f.add(cmd, "read")
+	f.connectFlags.add(cmd, "read")
+	f.addMail(cmd)
 	fl := cmd.Flags()
 	at := fl.Lookup("url")
 	at.DefValue = "http://127.0.0.1:8080"
 	f.url = at.DefValue
-	fl.StringVar(&f.mailURL, "mail-url", "", "the mail service, where it has another address than --url")
-	fl.StringVar(&f.mailKey, "mail-key", "", "its service token, where that is another than --key; better given as FINGERPOST_MAIL_KEY")
 	fl.StringSliceVar(&f.projects, "project", nil, "slugs of the projects, or the ids of deleted ones (default every project that the key reaches)")
 	fl.StringVar(&f.status, "status", "", "only mail in this state: "+strings.Join(mailStates, ", "))
 	fl.StringVar(&f.template, "template", "", "only mail made from the template with this code")
@@ -102,7 +100,8 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	r, err := (&remoteFlags{connectFlags: f.connectFlags, mailURL: f.mailURL, mailKey: f.mailKey, parallel: logParallel}).connect()
+	f.parallel = logParallel
+	r, err := f.connect()
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,22 @@ func wantsCommand(cmd *cobra.Command, args []string) error {
 	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion("%q", hclfile.Nearest(args[0], names)))
 }
 
+// group makes a command that only has sub-commands.
+func group(use, short, long string, subs ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, c := range subs {
+		names = append(names, c.Name())
+	}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: wantsCommand,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("%s needs one of %s", use, strings.Join(names, ", "))
+		},
+	}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
 // suggestion returns the question whether name was meant, in the given format; "" if no name is near.
 func suggestion(format, name string) string {
 	if name == "" {

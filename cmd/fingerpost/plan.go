@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -81,10 +80,7 @@ func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
 	if f.url != "" {
 		p.Against = f.url
 	}
-	want, diags, err := loadTree(t, dir)
-	if errors.Is(err, errInvalid) {
-		return refuseInvalid(t, diags, f.asJSON, func(ds hclfile.Diagnostics) any { p.Diagnostics = ds; return p })
-	}
+	want, err := loadTree(t, dir, f.asJSON, &p, &p.Diagnostics)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ Prints the files that it has changed. Exit code 1 where there is no project OLD,
 }
 
 func renameProject(ctx context.Context, t terminal, dir, from, to string) error {
-	checked, err := checkSound(dir)
+	checked, err := checkSound(dir, "keys")
 	if err != nil {
 		return err
 	}

@@ -25,15 +25,18 @@ func newResolve(t terminal) *cobra.Command {
 			"Exit code 1 when a domain does not resolve.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			answer := fromFiles(configDir(cmd))
-			if f.url != "" {
-				o, err := f.options()
+			if f.url == "" {
+				checked, err := configsrc.Check(configDir(cmd))
 				if err != nil {
 					return err
 				}
-				answer = fromServer(cmd.Context(), client.New(o))
+				return resolve(t, args, fromFiles(checked), asJSON)
 			}
-			return resolve(t, args, answer, asJSON)
+			o, err := f.options()
+			if err != nil {
+				return err
+			}
+			return resolve(t, args, fromServer(cmd.Context(), client.New(o)), asJSON)
 		}),
 	}
 	f.add(cmd, "resolve")
@@ -71,16 +74,14 @@ func resolve(t terminal, domains []string, answer func(string) (resolution, erro
 		}
 	} else {
 		for _, r := range results {
-			switch {
-			case r.Found && r.File != "":
-				fmt.Fprintf(t.out, "%s → %s\n  %s:%d: %s\n", r.Domain, r.Project, r.File, r.Line, r.Why)
-			case r.File != "":
-				fmt.Fprintf(t.out, "%s → %s\n  %s:%d: %s\n", r.Domain, r.Code, r.File, r.Line, r.Why)
-			case r.Found:
-				fmt.Fprintf(t.out, "%s → %s\n  %s\n", r.Domain, r.Project, r.Why)
-			default:
-				fmt.Fprintf(t.out, "%s → %s\n  %s\n", r.Domain, r.Code, r.Why)
+			result, where := r.Project, ""
+			if !r.Found {
+				result = string(r.Code)
 			}
+			if r.File != "" {
+				where = fmt.Sprintf("%s:%d: ", r.File, r.Line)
+			}
+			fmt.Fprintf(t.out, "%s → %s\n  %s%s\n", r.Domain, result, where, r.Why)
 		}
 	}
 	if !all {
@@ -89,31 +90,20 @@ func resolve(t terminal, domains []string, answer func(string) (resolution, erro
 	return nil
 }
 
-// fromFiles loads the folder once, at the first request.
-func fromFiles(dir string) func(string) (resolution, error) {
+// fromFiles answers from the files.
+func fromFiles(checked *configsrc.Checked) func(string) (resolution, error) {
 	type place struct {
 		file    *configsrc.CheckedFile
 		project *catalog.ProjectConfig
 		domain  *catalog.Domain
 	}
-	var places map[string]place
-	return func(domain string) (resolution, error) {
-		if places == nil {
-			checked, err := configsrc.Check(dir)
-			if err != nil {
-				return resolution{}, err
-			}
-			places = map[string]place{}
-			for i := range checked.Files {
-				f := &checked.Files[i]
-				for k := range f.Declared.Projects {
-					p := &f.Declared.Projects[k]
-					for n := range p.Domains {
-						places[p.Domains[n].Name] = place{f, p, &p.Domains[n]}
-					}
-				}
-			}
+	places := map[string]place{}
+	for f, p := range projectsOf(checked) {
+		for i := range p.Domains {
+			places[p.Domains[i].Name] = place{f, p, &p.Domains[i]}
 		}
+	}
+	return func(domain string) (resolution, error) {
 		host, err := canonical(domain)
 		if err != nil {
 			return resolution{Domain: domain, Code: catalog.CodeValidation, Why: "the domain " + err.Error()}, nil

@@ -30,7 +30,7 @@ func newRestore(t terminal) *cobra.Command {
 			"uncertain: it may have been sent since.",
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilInterrupt(cmd.Context())
+			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			return restore(ctx, t, args[0], f)
 		}),

@@ -23,17 +23,8 @@ import (
 const sealingFile = "sealing.hcl"
 
 func newSecrets(t terminal) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "secrets",
-		Short: "Seal secrets, so that they can stand in the files",
-		Args:  wantsCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("secrets needs one of keygen, seal, reseal")
-		},
-	}
 	var keyFile string
-	cmd.PersistentFlags().StringVar(&keyFile, "seal-key", defaultSealKey(), "the file with the age identity")
-	cmd.AddCommand(
+	cmd := group("secrets", "Seal secrets, so that they can stand in the files", "",
 		&cobra.Command{
 			Use:   "keygen",
 			Short: "Make an identity that opens sealed values, and add its recipient to the files",
@@ -54,6 +45,7 @@ func newSecrets(t terminal) *cobra.Command {
 			Args:  cobra.NoArgs,
 			RunE:  command(func(cmd *cobra.Command, _ []string) error { return reseal(t, configDir(cmd), keyFile) }),
 		})
+	cmd.PersistentFlags().StringVar(&keyFile, "seal-key", defaultSealKey(), "the file with the age identity")
 	return cmd
 }
 
@@ -124,7 +116,7 @@ func sealValue(t terminal, dir, slug, field string) error {
 	if err != nil {
 		return err
 	}
-	p := findProject(checked, slug)
+	_, p := checked.Project(slug)
 	if p == nil {
 		return no("there is no project %q in the good files of %s", slug, dir)
 	}
@@ -153,17 +145,6 @@ func recipientsOf(checked *configsrc.Checked) ([]string, error) {
 	return nil, no(`no good file has a sealing block with recipients: run "fingerpost secrets keygen" first`)
 }
 
-func findProject(checked *configsrc.Checked, slug string) *catalog.ProjectConfig {
-	for _, f := range checked.Files {
-		for i := range f.Declared.Projects {
-			if p := &f.Declared.Projects[i]; p.Project.Slug == slug {
-				return p
-			}
-		}
-	}
-	return nil
-}
-
 // readSecret reads stdin to its end, without the final newline; from a terminal, one line that is not echoed.
 func readSecret(t terminal, prompt string) (string, error) {
 	if f, ok := t.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -178,12 +159,9 @@ func readSecret(t terminal, prompt string) (string, error) {
 
 // reseal opens every sealed value first, so that it writes nothing if one cannot be opened.
 func reseal(t terminal, dir, keyFile string) error {
-	checked, err := configsrc.Check(dir)
+	checked, err := checkSound(dir, "sealed values")
 	if err != nil {
 		return err
-	}
-	if checked.Problems.HasErrors() {
-		return no(`%s has errors, and sealed values might be missed: run "fingerpost validate" first`, dir)
 	}
 	recipients, err := recipientsOf(checked)
 	if err != nil {
@@ -193,37 +171,30 @@ func reseal(t terminal, dir, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	type edit struct {
-		at   hcledit.BlockPath
-		attr string
-		expr string
-	}
-	edits := map[string][]edit{}
+	edits := map[string][]func(src []byte) ([]byte, error){} // by path
 	n := 0
-	for _, f := range checked.Files {
-		for i := range f.Declared.Projects {
-			p := &f.Declared.Projects[i]
-			for _, s := range sealedOf(p) {
-				context := seal.Context(p.Project.UUID, s.attr)
-				plain, err := ids.Open(context, s.text)
-				if err != nil {
-					return fmt.Errorf("open %s of project %q in %s: %w", s.attr, p.Project.Slug, f.Display, err)
-				}
-				sealed, err := seal.Seal(recipients, context, plain)
-				if err != nil {
-					return err
-				}
-				edits[f.Path] = append(edits[f.Path], edit{hcledit.BlockPath{"project", p.Project.Slug, s.block}, s.attr,
-					"sealed(" + hcledit.Quote(sealed) + ")"})
-				n++
+	for f, p := range projectsOf(checked) {
+		for _, s := range sealedOf(p) {
+			context := seal.Context(p.Project.UUID, s.attr)
+			plain, err := ids.Open(context, s.text)
+			if err != nil {
+				return fmt.Errorf("open %s of project %q in %s: %w", s.attr, p.Project.Slug, f.Display, err)
 			}
+			sealed, err := seal.Seal(recipients, context, plain)
+			if err != nil {
+				return err
+			}
+			at := hcledit.BlockPath{"project", p.Project.Slug, s.block}
+			edits[f.Path] = append(edits[f.Path], func(src []byte) ([]byte, error) {
+				return hcledit.SetAttribute(src, at, s.attr, "sealed("+hcledit.Quote(sealed)+")")
+			})
+			n++
 		}
 	}
 	for path, list := range edits {
-		err := atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) {
-			for _, e := range list {
-				var err error
-				if src, err = hcledit.SetAttribute(src, e.at, e.attr, e.expr); err != nil {
+		err := atomicfile.Edit(dir, path, func(src []byte) (_ []byte, err error) {
+			for _, edit := range list {
+				if src, err = edit(src); err != nil {
 					return nil, err
 				}
 			}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"iter"
+
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/transfer"
@@ -8,18 +11,24 @@ import (
 )
 
 // errInvalid ends a command that needs valid files. The exit code is 1: the files do not meet the command's condition.
-var errInvalid = no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`)
+var errInvalid error = no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`)
 
-// loadTree reads the config folder. Files with errors give errInvalid, and diagnostics that say why.
-func loadTree(t terminal, dir string) (*transfer.Tree, hclfile.Diagnostics, error) {
+// loadTree reads the config folder. If the files have errors it prints them and returns errInvalid. With asJSON it prints
+// document, after it has put them into diagnostics, which is a part of document.
+func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree, error) {
 	checked, err := t.check(dir, nil)
-	if err != nil {
-		return nil, nil, err
+	switch {
+	case err != nil:
+		return nil, err
+	case !checked.Problems.HasErrors():
+		return treeOf(checked), nil
+	case asJSON:
+		*diagnostics = checked.Problems
+		err = printJSON(t.out, document)
+	default:
+		err = checked.Problems.WriteText(t.err, colour(t.err))
 	}
-	if checked.Problems.HasErrors() {
-		return nil, checked.Problems, errInvalid
-	}
-	return treeOf(checked), nil, nil
+	return nil, cmp.Or(err, errInvalid)
 }
 
 func treeOf(checked *configsrc.Checked) *transfer.Tree {
@@ -30,14 +39,35 @@ func treeOf(checked *configsrc.Checked) *transfer.Tree {
 	return transfer.NewTree(files)
 }
 
-// refuseInvalid prints the problems of the files and ends the command.
-func refuseInvalid(t terminal, ds hclfile.Diagnostics, asJSON bool, document func(hclfile.Diagnostics) any) error {
-	if asJSON {
-		if err := printJSON(t.out, document(ds)); err != nil {
-			return err
-		}
-	} else if err := ds.WriteText(t.err, colour(t.err)); err != nil {
-		return err
+// checkSound loads the files for a command that has to see all of what it looks for.
+func checkSound(dir, what string) (*configsrc.Checked, error) {
+	checked, err := configsrc.Check(dir)
+	if err != nil {
+		return nil, err
 	}
-	return errInvalid
+	if checked.Problems.HasErrors() {
+		return nil, no(`%s has errors, and %s might be missed: run "fingerpost validate" first`, dir, what)
+	}
+	return checked, nil
+}
+
+// projectsOf yields all projects, each with its file.
+func projectsOf(checked *configsrc.Checked) iter.Seq2[*configsrc.CheckedFile, *catalog.ProjectConfig] {
+	return func(yield func(*configsrc.CheckedFile, *catalog.ProjectConfig) bool) {
+		for i := range checked.Files {
+			f := &checked.Files[i]
+			for j := range f.Declared.Projects {
+				if !yield(f, &f.Declared.Projects[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func projectSlugs(checked *configsrc.Checked) (slugs []string) {
+	for _, p := range projectsOf(checked) {
+		slugs = append(slugs, p.Project.Slug)
+	}
+	return slugs
 }

@@ -82,27 +82,34 @@ func (p *pool) take(ctx context.Context, server Server) (*serverQueue, *session,
 	q.waiting = append(q.waiting, w)
 	p.settle()
 	p.mu.Unlock()
+	var s *session
+	open := false
 	select {
-	case s, ok := <-w.got:
-		if !ok {
-			return nil, nil, errClosed
-		}
-		return q, s, nil
+	case s, open = <-w.got:
 	case <-ctx.Done():
+		if p.withdraw(q, w) {
+			return nil, nil, ctx.Err()
+		}
+		s, open = <-w.got // granted at the same moment
 	}
+	if !open {
+		return nil, nil, errClosed
+	}
+	return q, s, nil
+}
+
+// withdraw removes a waiter from its queue. It returns false if the waiter is no longer in it, so that got has a value or
+// is closed.
+func (p *pool) withdraw(q *serverQueue, w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case s, ok := <-w.got: // granted at the same moment
-		if !ok {
-			return nil, nil, errClosed
-		}
-		return q, s, nil
-	default:
+	at := slices.Index(q.waiting, w)
+	if at < 0 {
+		return false
 	}
-	q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
+	q.waiting = slices.Delete(q.waiting, at, at+1)
 	p.forget(q)
-	return nil, nil, ctx.Err()
+	return true
 }
 
 // next removes the waiter that has waited longest.
@@ -127,11 +134,7 @@ func (p *pool) give(q *serverQueue, s *session) {
 	}
 	e := p.idle.PushBack(&parked{s, q})
 	q.idle = append(q.idle, e)
-	expire := func() { p.expire(e) }
-	if s.idle != nil {
-		s.idle.Stop()
-	}
-	s.idle = time.AfterFunc(p.keep, expire)
+	s.idle = time.AfterFunc(p.keep, func() { p.expire(e) })
 	p.settle() // another server may need the connection
 }
 
@@ -229,29 +232,23 @@ func (p *pool) evict() bool {
 
 // expire ends a session that no mail has used in time.
 func (p *pool) expire(e *list.Element) {
-	p.mu.Lock()
 	it := e.Value.(*parked)
-	for _, other := range it.queue.idle {
-		if other == e {
-			s := p.unpark(e)
-			p.mu.Unlock()
-			p.end(it.queue, s)
-			return
-		}
+	p.mu.Lock()
+	idle := slices.Contains(it.queue.idle, e) // otherwise a mail has taken it
+	if idle {
+		p.unpark(e)
 	}
-	p.mu.Unlock() // a mail has taken it
+	p.mu.Unlock()
+	if idle {
+		p.end(it.queue, it.session)
+	}
 }
 
 // unpark removes a session from the idle ones.
 func (p *pool) unpark(e *list.Element) *session {
 	it := p.idle.Remove(e).(*parked)
 	it.session.idle.Stop()
-	for i, other := range it.queue.idle {
-		if other == e {
-			it.queue.idle = append(it.queue.idle[:i], it.queue.idle[i+1:]...)
-			break
-		}
-	}
+	it.queue.idle = slices.DeleteFunc(it.queue.idle, func(other *list.Element) bool { return other == e })
 	return it.session
 }
 

@@ -1,6 +1,7 @@
 package smtp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,18 +47,11 @@ type Limits struct {
 }
 
 func (l Limits) orDefault() Limits {
-	for _, f := range []struct {
-		limit *time.Duration
-		or    time.Duration
-	}{
-		{&l.Connect, 30 * time.Second}, {&l.Greeting, time.Minute}, {&l.TLS, 30 * time.Second}, {&l.Command, 2 * time.Minute},
-		{&l.Data, 2 * time.Minute}, {&l.Body, 5 * time.Minute}, {&l.Dot, 10 * time.Minute}, {&l.Quit, time.Second},
-	} {
-		if *f.limit <= 0 {
-			*f.limit = f.or
-		}
+	return Limits{
+		Connect: cmp.Or(l.Connect, 30*time.Second), Greeting: cmp.Or(l.Greeting, time.Minute), TLS: cmp.Or(l.TLS, 30*time.Second),
+		Command: cmp.Or(l.Command, 2*time.Minute), Data: cmp.Or(l.Data, 2*time.Minute), Body: cmp.Or(l.Body, 5*time.Minute),
+		Dot: cmp.Or(l.Dot, 10*time.Minute), Quit: cmp.Or(l.Quit, time.Second),
 	}
-	return l
 }
 
 // A Transport transmits mail to SMTP servers (RFC 5321, 3207, 4954) and keeps connections for later mail to an equal
@@ -72,18 +66,9 @@ type Transport struct {
 
 // NewTransport returns a Transport. Close it at the end.
 func NewTransport(o TransportOptions) *Transport {
-	or := func(n, otherwise int) int {
-		if n <= 0 {
-			return otherwise
-		}
-		return n
-	}
-	if o.Idle <= 0 {
-		o.Idle = 30 * time.Second
-	}
 	limits := o.Limits.orDefault()
 	return &Transport{guard: newGuard(o.Allow), hello: o.HelloName, limits: limits, resolver: o.Resolver,
-		pool: newPool(or(o.PerServer, DefaultConnections), or(o.Total, 512), o.Idle, limits.Quit)}
+		pool: newPool(cmp.Or(o.PerServer, DefaultConnections), cmp.Or(o.Total, 512), cmp.Or(o.Idle, 30*time.Second), limits.Quit)}
 }
 
 // Format writes only the type's name, because the servers in the value have passwords.
