@@ -1,7 +1,7 @@
 // Package ledger is the durable store: the mail log, the mail queue and the idempotency keys, in a Pebble of their own
 // below the data directory. None of it can be rebuilt from the files.
 //
-// Every batch is durable before its caller returns; concurrent batches share syncs (group.go). When the disk refuses a
+// Every batch is durable before its caller returns; Pebble lets concurrent batches share syncs. When the disk refuses a
 // write, the ledger refuses all writes from then on (package pebblefs); to recover, open a new Ledger.
 //
 // # Key layout

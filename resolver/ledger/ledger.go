@@ -61,7 +61,8 @@ func Open(dir string, o Options) (*Ledger, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	l := &Ledger{dir: dir, log: o.Logger, mail: newMailState(), cache: pebble.NewCache(cacheBytes)}
+	l := &Ledger{dir: dir, log: o.Logger, cache: pebble.NewCache(cacheBytes)}
+	l.mail.turn = make(chan struct{}, 1)
 	l.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly}, func() {
 		if l.fs.Err() == nil {
 			l.cache.Unref()

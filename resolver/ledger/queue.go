@@ -120,7 +120,7 @@ func (l *Ledger) AnyQueued() (any bool, err error) {
 
 // DoubtQueue marks all queued mails as uncertain, in one batch; the ledger must have no other user.
 func (l *Ledger) DoubtQueue() error {
-	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	return l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		return l.EachQueued(func(log catalog.MailLog, _ catalog.QueuedMail) error {
 			log.Uncertain = true
 			return t.b.Set(appendMailKey(nil, log.ProjectID, posOf(log.CreatedAt, log.ID)), appendMailLog(nil, &log), nil)

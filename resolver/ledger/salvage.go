@@ -361,7 +361,7 @@ func (v *Salvage) Abandon() error {
 
 // copyKey stores the record of an idempotency key, unless one exists.
 func (l *Ledger) copyKey(i *catalog.Idempotency) error {
-	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	return l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		t.unsynced = true
 		there, err := l.idempotency(expiringKey{i.ProjectID, i.Key})
 		if err != nil || there != nil {
@@ -378,7 +378,7 @@ func (l *Ledger) copyKey(i *catalog.Idempotency) error {
 func (l *Ledger) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied bool, err error) {
 	done := make(chan bool, 1)
 	pos, status := posOf(log.CreatedAt, log.ID), statusCode(log.Status)
-	err = l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	err = l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		t.unsynced = true
 		there, err := t.stored(log.ProjectID, pos)
 		if err != nil || there != 0 {
