@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -167,7 +168,7 @@ func TestReadsGoOnDuringRebuild(t *testing.T) {
 		})
 	}
 	close(goOn)
-	until(t, "the store on disk is back", healthy(r))
+	untilWithin(t, 5*time.Minute, "the store on disk is back", healthy(r))
 	close(stop)
 	readers.Wait()
 	if got := next(&cursor); got != "\"\"\n\"reset\"" {
