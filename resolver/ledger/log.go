@@ -54,7 +54,6 @@ func (l *Ledger) loadMailState() error {
 	}
 	if !l.fs.ReadOnly {
 		l.mail.mark.name = filepath.Join(l.fs.Name(), highWaterFile)
-		l.mail.mark.on.Store(true)
 	}
 	return nil
 }
