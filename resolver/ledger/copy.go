@@ -169,7 +169,7 @@ func (v *Salvage) Log(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := decodeMailLog(&log, project, pos, bytes.Clone(rec)); err != nil || v.refused[log.ID] {
+		if err := decodeMailLog(&log, project, pos, rec); err != nil || v.refused[log.ID] {
 			return err
 		}
 		lost := !log.Status.Ended()

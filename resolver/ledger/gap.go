@@ -45,7 +45,7 @@ func appendGap(dst []byte, g *MailGap) []byte {
 }
 
 func decodeGap(rec []byte) (g MailGap, err error) {
-	d, err := mailDecoder(append([]byte(nil), rec...))
+	d, err := mailDecoder(rec)
 	if err != nil {
 		return g, err
 	}

@@ -93,7 +93,7 @@ func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, ma
 	var log catalog.MailLog
 	pos := posOf(q.created, id)
 	found, err := logs.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
-		return decodeMailLog(&log, q.project, pos, append([]byte(nil), rec...))
+		return decodeMailLog(&log, q.project, pos, rec)
 	})
 	if err == nil && !found {
 		err = errRecord

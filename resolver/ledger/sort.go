@@ -98,7 +98,7 @@ func (l *mailList) sorted(key func([]byte, *catalog.MailLog) []byte) (page []cat
 			return nil, 0, err
 		}
 		page = append(page, catalog.MailLog{})
-		if err := decodeMailLog(&page[i], l.project, items[i].pos, bytes.Clone(rec)); err != nil {
+		if err := decodeMailLog(&page[i], l.project, items[i].pos, rec); err != nil {
 			return nil, 0, err
 		}
 	}
