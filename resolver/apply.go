@@ -75,12 +75,15 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*
 		r.endChange()
 		return nil, err
 	}
-	// A store that is being filled does not have all keys yet.
-	if (effect.Keys || effect.Sealing || effect.Defaults || r.unsettled || r.Keys().rebinds(effect)) && st == r.reads.Load() {
-		err = r.settle(st)
-		r.unsettled = err != nil // the next change, or the replacing store, tries again
+	// Nothing reads a store that is being filled, and it does not have all keys yet. Answers from the old store stay fresh
+	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
+	if st == r.reads.Load() {
+		if effect.Keys || effect.Sealing || effect.Defaults || r.unsettled || r.Keys().rebinds(effect) {
+			err = r.settle(st)
+			r.unsettled = err != nil // the next change, or the replacing store, tries again
+		}
+		r.stamps.raise(effect, r.hashName)
 	}
-	r.stamps.raise(effect, r.hashName)
 	r.endChange()
 	r.dropChangedSecrets(effect)
 	return effect, err

@@ -97,7 +97,12 @@ func code(err error) catalog.Code {
 // until waits for a condition that a background goroutine brings about.
 func until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	untilWithin(t, patience, what, cond)
+}
+
+func untilWithin(t testing.TB, limit time.Duration, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
 	for !cond() {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain until ", what)

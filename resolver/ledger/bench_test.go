@@ -52,7 +52,7 @@ func BenchmarkMailLogs(b *testing.B) {
 		"window":        {Page: 1000, Limit: 100, From: mailEpoch.Add(time.Second), To: mailEpoch.Add(900 * time.Second)},
 		"toEmail":       {Page: 1, Limit: 100, ToEmail: "user3@to.example"},
 		"subject/first": {Page: 1, Limit: 100, Sort: "subject"},
-		"subject/deep":  {Page: entries / 200, Limit: 100, Sort: "subject"},
+		"subject/100":   {Page: 100, Limit: 100, Sort: "subject"},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

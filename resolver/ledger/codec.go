@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"time"
-	"unsafe"
 )
 
 // errRecord is returned for every value that cannot be decoded: the store is damaged, or not ours.
@@ -29,20 +28,11 @@ func (e *encoder) bool(v bool) {
 	}
 }
 
-// A decoder takes values from the front of s. The first error is sticky: all later calls return zero values. The
-// strings that it returns share s, which makes one allocation a record.
+// A decoder takes values from the front of s, which is one copy of the record: its strings share it. The first error is
+// sticky: all later calls return zero values.
 type decoder struct {
 	s      string
 	failed bool
-}
-
-// borrowingDecoder makes no copy: its strings are valid until b changes.
-func borrowingDecoder(b []byte, version byte) decoder {
-	d := decoder{s: unsafe.String(unsafe.SliceData(b), len(b))}
-	if d.byte() != version {
-		d.fail()
-	}
-	return d
 }
 
 func (d *decoder) fail() { d.s, d.failed = "", true }
@@ -81,19 +71,13 @@ func (d *decoder) bool() bool {
 }
 
 func (d *decoder) uint() uint64 {
-	var v uint64
-	for shift := uint(0); shift < 64; shift += 7 {
-		c := d.byte()
-		if d.failed || shift == 63 && c > 1 {
-			break
-		}
-		v |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			return v
-		}
+	v, n := binary.Uvarint([]byte(d.s[:min(len(d.s), binary.MaxVarintLen64)]))
+	if n <= 0 {
+		d.fail()
+		return 0
 	}
-	d.fail()
-	return 0
+	d.s = d.s[n:]
+	return v
 }
 
 func (d *decoder) int() int64 {
@@ -106,11 +90,7 @@ func (d *decoder) fixed() int64 {
 	if len(v) != 8 {
 		return 0
 	}
-	var n uint64
-	for i := range 8 {
-		n = n<<8 | uint64(v[i])
-	}
-	return int64(n)
+	return int64(binary.BigEndian.Uint64([]byte(v)))
 }
 
 func (d *decoder) string() string    { return d.take(d.uint()) }

@@ -65,39 +65,22 @@ func (t *mailTurn) count(project int64, from, to byte) error {
 	return t.recount(project, &fewer, &more)
 }
 
-// recount changes the counts of a project in the batch and in memory: the counts of earlier writes in the same group
-// are not in the ledger yet.
+// recount changes the counts of a project in the batch, at most once a batch.
 func (t *mailTurn) recount(project int64, fewer, more *mailCounts) error {
-	c, there := t.l.mail.counts[project]
-	if !there {
-		var err error
-		if c, err = readCounts(now{t.l.db}.get, project); err != nil {
-			return err
-		}
+	c, err := readCounts(now{t.l.db}.get, project)
+	if err != nil {
+		return err
 	}
-	t.touched = project
 	for i := range c {
 		if c[i] += more[i]; c[i] < fewer[i] {
 			return errRecord
 		}
 		c[i] -= fewer[i]
 	}
-	t.l.mail.counts[project] = c
 	if c.entries(0) == 0 {
 		return t.b.Delete(appendCountKey(nil, project), nil)
 	}
 	return t.b.Set(appendCountKey(nil, project), appendCounts(nil, &c), nil)
-}
-
-// maxCounted is the number of projects whose counts are kept in memory.
-const maxCounted = 10_000
-
-// shedCounts keeps the counts in memory within their bound. The caller has the turn and no open batch, which the counts
-// could be ahead of.
-func (l *Ledger) shedCounts() {
-	if len(l.mail.counts) > l.mail.counted {
-		clear(l.mail.counts)
-	}
 }
 
 // checkStatus rejects an entry with an unknown status.

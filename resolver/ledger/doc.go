@@ -1,7 +1,7 @@
 // Package ledger is the durable store: the mail log, the mail queue and the idempotency keys, in a Pebble of their own
 // below the data directory. None of it can be rebuilt from the files.
 //
-// Every batch is durable before its caller returns; concurrent batches share syncs (group.go). When the disk refuses a
+// Every batch is durable before its caller returns; Pebble lets concurrent batches share syncs. When the disk refuses a
 // write, the ledger refuses all writes from then on (package pebblefs); to recover, open a new Ledger.
 //
 // # Key layout
@@ -36,6 +36,5 @@
 //
 // Pebble treats a truncated or damaged log as one that ends there. A high-water mark next to it shows what is missing
 // (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable mail into the
-// new one (salvage.go): around damaged blocks if Pebble opens it, else file by file (package salvage); queued mails are
-// uncertain then. Losses are recorded as a MailGap until the retention period has passed.
+// new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are recorded as a MailGap until the retention period has passed.
 package ledger

@@ -45,7 +45,7 @@ func appendGap(dst []byte, g *MailGap) []byte {
 }
 
 func decodeGap(rec []byte) (g MailGap, err error) {
-	d, err := mailDecoder(append([]byte(nil), rec...))
+	d, err := mailDecoder(rec)
 	if err != nil {
 		return g, err
 	}
@@ -59,7 +59,7 @@ func decodeGap(rec []byte) (g MailGap, err error) {
 // NoteGap stores a gap until the mail of its time is pruned.
 func (l *Ledger) NoteGap(g *MailGap) error {
 	key, rec := gapKey(g), appendGap(nil, g)
-	if err := l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Set(key, rec, nil) }); err != nil {
+	if err := l.writeMail(l.newBatch(), func(t *mailTurn) error { return t.b.Set(key, rec, nil) }); err != nil {
 		return fmt.Errorf("note a gap in the mail log: %w", err)
 	}
 	return nil
@@ -83,7 +83,7 @@ func (l *Ledger) pruneGaps(before time.Time) error {
 	for i := range gaps {
 		if gaps[i].Found.Before(before) {
 			key := gapKey(&gaps[i])
-			err = errors.Join(err, l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.b.Delete(key, nil) }))
+			err = errors.Join(err, l.writeMail(l.newBatch(), func(t *mailTurn) error { return t.b.Delete(key, nil) }))
 		}
 	}
 	return err

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 
 	"fingerpost/resolver/pebblefs"
 )
@@ -23,11 +22,8 @@ const highWaterBytes = 12
 
 // A highWater is the mark of the last acknowledged mail write.
 type highWater struct {
-	name  string
-	on    atomic.Bool   // off for a ledger in memory or a read-only one
-	acked atomic.Uint64 // number of the last acknowledged write
-
 	mu      sync.Mutex // guards the fields below
+	name    string     // "" for no mark: in memory, read-only, closed, or the file cannot be opened
 	file    *os.File   // nil before the first write
 	written uint64
 }
@@ -41,53 +37,31 @@ func readHighWater(dir string) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// ack records that a write was acknowledged. Of concurrent calls one writes for all. A failure here is ignored: later
-// checks then compare less.
+// ack records that a write was acknowledged. A failure here is ignored: later checks then compare less. The file stays
+// open, so that a failed instance never writes into a directory that replaced its own.
 func (w *highWater) ack(number uint64) {
-	if !w.on.Load() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.name == "" || number <= w.written {
 		return
 	}
-	for {
-		have := w.acked.Load()
-		if number <= have || w.acked.CompareAndSwap(have, number) {
-			break
-		}
-	}
-	for w.mu.TryLock() {
-		number := w.acked.Load()
-		if number > w.written {
-			w.write(number)
-		}
-		w.mu.Unlock()
-		if w.acked.Load() == number {
-			return
-		}
-	}
-}
-
-// write stores a number in the file. The file stays open, so that a failed instance never writes into a directory that
-// replaced its own.
-func (w *highWater) write(number uint64) {
-	w.written = number
-	if w.file == nil && w.on.Load() {
+	if w.file == nil {
 		f, err := pebblefs.OpenPrivate(w.name, os.O_WRONLY)
 		if err != nil {
-			w.on.Store(false)
+			w.name = ""
 			return
 		}
 		w.file = f
 	}
-	if w.file == nil {
-		return
-	}
+	w.written = number
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, highWaterBytes), number)
 	_, _ = w.file.WriteAt(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)), 0)
 }
 
 func (w *highWater) close() {
-	w.on.Store(false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.name = ""
 	if w.file != nil {
 		_ = w.file.Close()
 		w.file = nil

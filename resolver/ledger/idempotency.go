@@ -51,7 +51,7 @@ func (l *Ledger) Idempotency(project int64, key string, now time.Time) (i catalo
 // AnswerMail stores idem.Answer as the answer to the send idem.LogID, if its key still exists and has no answer.
 func (l *Ledger) AnswerMail(idem *catalog.Idempotency) error {
 	k, id, answer := expiringKey{idem.ProjectID, idem.Key}, idem.LogID, append([]byte{}, idem.Answer...)
-	err := l.writeMail(l.newBatch(), mailSubject{id, k}, func(t *mailTurn) error {
+	err := l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		there, err := t.l.idempotency(k)
 		if err != nil || there == nil || there.LogID != id || there.Answer != nil {
 			t.idle = true

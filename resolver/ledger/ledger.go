@@ -42,7 +42,7 @@ type Options struct {
 	// ReadOnly opens an existing ledger, locks out other processes, and changes nothing in it. The error for a missing
 	// ledger is an ErrNoStore. Only reads may be called.
 	ReadOnly bool
-	damaged  bool // with ReadOnly: open as much as can be read, see salvage.go
+	damaged  bool // with ReadOnly: open it to find out whether Pebble can, see salvage.go
 }
 
 // A Ledger is an open ledger. Its methods are safe for concurrent use.
@@ -61,7 +61,8 @@ func Open(dir string, o Options) (*Ledger, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	l := &Ledger{dir: dir, log: o.Logger, mail: newMailState(), cache: pebble.NewCache(cacheBytes)}
+	l := &Ledger{dir: dir, log: o.Logger, cache: pebble.NewCache(cacheBytes)}
+	l.mail.turn = make(chan struct{}, 1)
 	l.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly}, func() {
 		if l.fs.Err() == nil {
 			l.cache.Unref()
@@ -89,7 +90,6 @@ func (l *Ledger) open(o Options) error {
 	}
 	l.db = db
 	if o.damaged {
-		_ = l.loadMailState() // like the rest, as far as it can be read
 		return nil
 	}
 	if err = l.begin(); err != nil {

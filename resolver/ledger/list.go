@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,7 +79,7 @@ func (r *mailReader) find(id int64, log *catalog.MailLog) (found bool, err error
 		if err != nil {
 			return false, err
 		}
-		return true, decodeMailLog(log, r.project, p, bytes.Clone(rec))
+		return true, decodeMailLog(log, r.project, p, rec)
 	}
 	return false, r.it.Error()
 }
@@ -159,7 +158,7 @@ func (l *mailList) counted() (page []catalog.MailLog, total int, err error) {
 			return nil
 		}
 		page = append(page, catalog.MailLog{})
-		if err := decodeMailLog(&page[len(page)-1], l.project, p, bytes.Clone(rec)); err != nil {
+		if err := decodeMailLog(&page[len(page)-1], l.project, p, rec); err != nil {
 			return err
 		}
 		if len(page) == n {
@@ -181,8 +180,8 @@ func (l *mailList) hasStatus(rec []byte) (bool, error) {
 	return status == l.status, err
 }
 
-// walk calls f with all entries that match the filters, in the list's order of createdAt. Their strings are borrowed.
-// log is filled only if whole is set or a filter needs it.
+// walk calls f with all entries that match the filters, in the list's order of createdAt. log is filled only if whole is
+// set or a filter needs it.
 func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.MailLog) error) error {
 	lower, upper := appendID([]byte{prefixMailLog}, l.project), after(appendID([]byte{prefixMailLog}, l.project))
 	if !l.q.From.IsZero() {
@@ -244,7 +243,7 @@ func (l *mailList) scanned() (page []catalog.MailLog, total int, err error) {
 			return nil
 		}
 		page = append(page, catalog.MailLog{})
-		return decodeMailLog(&page[len(page)-1], l.project, p, bytes.Clone(rec))
+		return decodeMailLog(&page[len(page)-1], l.project, p, rec)
 	})
 	return page, total, err
 }

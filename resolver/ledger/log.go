@@ -12,10 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Mail cannot be restored from the files, so each write of it is durable, all or nothing, before it returns. Concurrent
-// writes share batches and syncs, see group.go: the turn is held only until a batch is in order and can be read, not
-// until it is synced. After ErrUnavailable and ErrDamaged nothing more can be written, and the write may or may not be
-// stored. Other errors are ErrNewer, ErrClosed, and those that the methods name.
+// Mail cannot be restored from the files, so each write of it is durable, all or nothing, before it returns. A write
+// holds the turn while it reads the ledger and puts its batch in order, not while it waits for the sync: the batches of
+// concurrent writes share syncs. After ErrUnavailable and ErrDamaged nothing more can be written, and the write may or
+// may not be stored. Other errors are ErrNewer, ErrClosed, and those that the methods name.
 
 // Refusals of mail writes; nothing was changed. Test with errors.Is.
 var (
@@ -27,19 +27,12 @@ var (
 
 // mailState is the ledger's state of mail in memory.
 type mailState struct {
-	turn    chan struct{} // capacity 1; full while a goroutine appends to the order of batches
-	queue   mailQueue
-	counts  map[int64]mailCounts // of projects, as of that order; guarded by turn
-	counted int                  // maxCounted, except in tests
-	bound   atomic.Int64         // no higher id has been given out; raised before the batch that stores it is applied
-	number  uint64               // of the last write; guarded by turn
+	turn   chan struct{} // capacity 1: a mutex for the order of batches, and a wait for it ends when the disk fails
+	bound  atomic.Int64  // no higher id has been given out; raised before the batch that stores it is applied
+	number uint64        // of the last write; guarded by turn
 
 	mark    highWater
 	missing uint64 // writes, see MailMissing
-}
-
-func newMailState() mailState {
-	return mailState{turn: make(chan struct{}, 1), counts: make(map[int64]mailCounts), counted: maxCounted}
 }
 
 // mailIDsAhead is the number of ids that each mail reserves in advance, so that the next id costs no write: one
@@ -61,7 +54,6 @@ func (l *Ledger) loadMailState() error {
 	}
 	if !l.fs.ReadOnly {
 		l.mail.mark.name = filepath.Join(l.fs.Name(), highWaterFile)
-		l.mail.mark.on.Store(true)
 	}
 	return nil
 }
@@ -81,14 +73,14 @@ func (l *Ledger) MailIDBound() int64 { return l.mail.bound.Load() }
 
 // ReserveMailIDs stores that ids up to bound are being given out. With exactly, none above it were.
 func (l *Ledger) ReserveMailIDs(bound int64, exactly bool) error {
-	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	return l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		t.bound = bound
 		t.exactly = exactly
 		return nil
 	})
 }
 
-// A mailTurn is one mail write being built: its batch already holds the part that needs no read of the store.
+// A mailTurn is one mail write being built: its batch already holds the part that needs no read of the ledger.
 type mailTurn struct {
 	l        *Ledger
 	b        *pebble.Batch
@@ -97,55 +89,89 @@ type mailTurn struct {
 	refused  error // why nothing is written
 	idle     bool  // nothing needs to be written
 	unsynced bool  // a synced one follows
-	touched  int64 // the project whose counts change
 }
 
 func (l *Ledger) newBatch() (b *pebble.Batch) {
-	_ = l.fs.Use(func() error { b = l.db.NewBatch(); return nil }) // nil once the store is closed
+	_ = l.fs.Use(func() error { b = l.db.NewBatch(); return nil }) // nil once the ledger is closed
 	return b
 }
 
-// writeMail lets finish add to b the part that depends on the store, commits it together with concurrent writes, and
-// waits for the disk. finish runs alone, in a goroutine that may never return if the disk has failed; so it must not
-// touch its caller's variables.
-func (l *Ledger) writeMail(b *pebble.Batch, about mailSubject, finish func(t *mailTurn) error) error {
+// writeMail lets finish add to b the part that depends on the ledger, commits it, and waits for the disk. finish runs
+// with the turn, in a goroutine that never returns if the disk fails; so it must not touch its caller's variables.
+func (l *Ledger) writeMail(b *pebble.Batch, finish func(t *mailTurn) error) error {
 	if b == nil {
 		return ErrClosed
 	}
 	if err := l.fs.Err(); err != nil {
 		return err
 	}
-	var refused error
+	refused := make(chan error, 1)
 	err := l.read(func() error {
-		w := &mailWrite{b: b, about: about, finish: finish, done: make(chan mailResult, 1)}
-		l.submitMail(w)
-		select {
-		case r := <-w.done:
-			refused = r.refused
-			return r.err
-		case <-l.fs.Failed():
-			return l.fs.Err()
-		}
+		return l.fs.Run(func() error {
+			t := mailTurn{l: l, b: b}
+			err := errors.Join(t.write(finish), b.Close())
+			refused <- t.refused
+			return err
+		})
 	})
-	return errors.Join(refused, err)
+	if err != nil {
+		return err
+	}
+	return <-refused
 }
 
-// note assigns the write's number and raises the bound of ids.
-func (t *mailTurn) note() {
+// write takes the turn, builds the batch and applies it, and then waits until it is durable.
+func (t *mailTurn) write(finish func(t *mailTurn) error) error {
+	l := t.l
+	select {
+	case l.mail.turn <- struct{}{}:
+	case <-l.fs.Failed():
+		return l.fs.Err()
+	}
+	number, err := t.apply(finish)
+	<-l.mail.turn
+	if err != nil || !t.synced() {
+		return err
+	}
+	if err := t.b.SyncWait(); err != nil {
+		return err
+	}
+	l.mail.mark.ack(number)
+	return l.Check() // writes into a deleted directory are lost
+}
+
+// synced reports whether the write waits for the disk: a ledger in memory has no log.
+func (t *mailTurn) synced() bool { return t.l.dir != "" && !t.unsynced && !t.idle && t.refused == nil }
+
+// apply builds the batch and makes it readable. It returns the number of the write.
+func (t *mailTurn) apply(finish func(t *mailTurn) error) (number uint64, err error) {
 	m := &t.l.mail
-	if bound := m.bound.Load(); t.bound > bound || t.exactly {
+	if err := finish(t); err != nil || t.refused != nil {
+		return 0, err
+	}
+	if t.idle = t.idle || t.b.Empty() && t.bound == 0; t.idle {
+		return 0, nil
+	}
+	if t.bound > m.bound.Load() || t.exactly {
 		m.bound.Store(t.bound)
 	}
 	m.number++
+	if err := t.putMailState(); err != nil {
+		return 0, err
+	}
+	if t.synced() {
+		return m.number, t.l.db.ApplyNoSyncWait(t.b, pebble.Sync)
+	}
+	return m.number, t.b.Commit(pebble.NoSync)
 }
 
 // putMailState writes the number of the last write and the bound of ids.
-func (l *Ledger) putMailState(b *pebble.Batch) error {
+func (t *mailTurn) putMailState() error {
 	e := encoder{make([]byte, 0, 20)}
 	e.byte(mailVersion)
-	e.fixed(l.mail.bound.Load())
-	e.uint(l.mail.number)
-	return b.Set(keyMailState, e.b, nil)
+	e.fixed(t.l.mail.bound.Load())
+	e.uint(t.l.mail.number)
+	return t.b.Set(keyMailState, e.b, nil)
 }
 
 // stored returns the status of an entry, 0 if there is none.
@@ -184,7 +210,7 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 		return nil, fmt.Errorf("accept a mail: %w", errors.Join(err, b.Close()))
 	}
 	found := make(chan *catalog.Idempotency, 1) // not a variable: finish may outlive the call
-	err = l.writeMail(b, mailSubject{id, key}, func(t *mailTurn) error {
+	err = l.writeMail(b, func(t *mailTurn) error {
 		if key.key != "" {
 			there, err := t.replaceable(key, now)
 			if err != nil || there != nil {
@@ -248,7 +274,7 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 	if err != nil {
 		return fmt.Errorf("update a mail: %w", errors.Join(err, b.Close()))
 	}
-	err = l.writeMail(b, mailSubject{id: id}, func(t *mailTurn) error {
+	err = l.writeMail(b, func(t *mailTurn) error {
 		was, err := t.stored(project, pos)
 		switch {
 		case err != nil:
@@ -276,7 +302,7 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 // happened. Unknown ids are ignored.
 func (l *Ledger) ForgetMail(ids []int64) error {
 	for _, id := range ids {
-		err := l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error { return t.forget(id) })
+		err := l.writeMail(l.newBatch(), func(t *mailTurn) error { return t.forget(id) })
 		if err != nil {
 			return fmt.Errorf("forget a mail: %w", err)
 		}

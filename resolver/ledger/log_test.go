@@ -312,7 +312,7 @@ func TestPagesFarDown(t *testing.T) {
 		l := mailList{mailReader: r}
 		return l.walk(false, func(p mailPos, rec []byte, _ *catalog.MailLog) error {
 			var log catalog.MailLog
-			err := decodeMailLog(&log, 1, p, bytes.Clone(rec))
+			err := decodeMailLog(&log, 1, p, rec)
 			m.logs[p.id()] = log
 			return err
 		})

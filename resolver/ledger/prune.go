@@ -29,7 +29,7 @@ func (l *Ledger) PruneMail(before, now time.Time) error {
 // steps takes one turn for a step and reports whether another must follow.
 func (l *Ledger) steps(step func(t *mailTurn) (more bool, err error)) (more bool, err error) {
 	said := make(chan bool, 1) // not a variable: the turn may outlive the call
-	err = l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	err = l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		more, err := step(t)
 		said <- more
 		return err

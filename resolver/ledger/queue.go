@@ -93,7 +93,7 @@ func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, ma
 	var log catalog.MailLog
 	pos := posOf(q.created, id)
 	found, err := logs.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
-		return decodeMailLog(&log, q.project, pos, append([]byte(nil), rec...))
+		return decodeMailLog(&log, q.project, pos, rec)
 	})
 	if err == nil && !found {
 		err = errRecord
@@ -120,7 +120,7 @@ func (l *Ledger) AnyQueued() (any bool, err error) {
 
 // DoubtQueue marks all queued mails as uncertain, in one batch; the ledger must have no other user.
 func (l *Ledger) DoubtQueue() error {
-	return l.writeMail(l.newBatch(), mailSubject{}, func(t *mailTurn) error {
+	return l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		return l.EachQueued(func(log catalog.MailLog, _ catalog.QueuedMail) error {
 			log.Uncertain = true
 			return t.b.Set(appendMailKey(nil, log.ProjectID, posOf(log.CreatedAt, log.ID)), appendMailLog(nil, &log), nil)

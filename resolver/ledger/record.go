@@ -28,12 +28,22 @@ func statusCode(s catalog.MailStatus) byte {
 // offsetStatus is the offset of the status byte in an entry.
 const offsetStatus = 1
 
-// mailDecoder checks and skips the version of a mail record. It borrows: its strings are valid until b changes.
+// mailDecoder checks and skips the version of a mail record.
 func mailDecoder(b []byte) (decoder, error) {
-	if len(b) > 0 && b[0] > mailVersion {
-		return decoder{}, fmt.Errorf("%w: it has a record of mail of version %d, this release knows up to %d", ErrNewer, b[0], mailVersion)
+	if err := checkVersion(b); err != nil {
+		return decoder{}, err
 	}
-	return borrowingDecoder(b, mailVersion), nil
+	return decoder{s: string(b[1:])}, nil
+}
+
+func checkVersion(b []byte) error {
+	switch {
+	case len(b) == 0 || b[0] < mailVersion:
+		return errRecord
+	case b[0] > mailVersion:
+		return fmt.Errorf("%w: it has a record of mail of version %d, this release knows up to %d", ErrNewer, b[0], mailVersion)
+	}
+	return nil
 }
 
 // maybe writes a time to the microsecond; the zero time takes one byte.
@@ -72,7 +82,6 @@ func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	return e.b
 }
 
-// decodeMailLog borrows: the strings of dst alias rec.
 func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) error {
 	d, err := mailDecoder(rec)
 	if err != nil {
@@ -93,10 +102,10 @@ func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) 
 
 // storedStatus returns the status of an entry without decoding the rest.
 func storedStatus(rec []byte) (byte, error) {
-	if _, err := mailDecoder(rec); err != nil {
+	if err := checkVersion(rec); err != nil {
 		return 0, err
 	}
-	if len(rec) <= offsetStatus || rec[0] != mailVersion || rec[offsetStatus] == 0 || int(rec[offsetStatus]) >= len(statusCodes) {
+	if len(rec) <= offsetStatus || rec[offsetStatus] == 0 || int(rec[offsetStatus]) >= len(statusCodes) {
 		return 0, errRecord
 	}
 	return rec[offsetStatus], nil
@@ -121,9 +130,8 @@ func appendQueued(dst []byte, q *queued) []byte {
 	return e.b
 }
 
-// decodeQueued copies its strings.
 func decodeQueued(rec []byte) (q queued, err error) {
-	d, err := mailDecoder(append([]byte(nil), rec...))
+	d, err := mailDecoder(rec)
 	if err != nil {
 		return q, err
 	}
@@ -145,7 +153,6 @@ func appendIdempotency(dst []byte, i *catalog.Idempotency) []byte {
 	return e.b
 }
 
-// decodeIdempotency copies its strings.
 func decodeIdempotency(project int64, key string, rec []byte) (*catalog.Idempotency, error) {
 	d, err := mailDecoder(rec)
 	if err != nil {

@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"encoding/binary"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -66,8 +65,9 @@ func MailSorts() []string {
 	return fields
 }
 
-// maxSorted is how many entries, with their sort keys, are held in memory to sort by a field other than createdAt.
-const maxSorted = 32 << 10
+// maxSorted is how many entries, with their sort keys, one walk finds for a page sorted by a field other than createdAt:
+// enough for the first 100 pages of 100 entries.
+const maxSorted = 16 << 10
 
 // A sortItem is an entry with its sort key. No two are equal.
 type sortItem struct {
@@ -82,9 +82,7 @@ func (i *sortItem) compare(j *sortItem) int {
 	return i.pos.compare(j.pos)
 }
 
-func (i *sortItem) set(j *sortItem) { i.key, i.pos = append(i.key[:0], j.key...), j.pos }
-
-// sorted finds the page in one or a few walks through all entries.
+// sorted finds the page in one walk through all entries, or in several if it is far down.
 func (l *mailList) sorted(key func([]byte, *catalog.MailLog) []byte) (page []catalog.MailLog, total int, err error) {
 	items, total, err := l.pick(key)
 	if err != nil {
@@ -100,110 +98,72 @@ func (l *mailList) sorted(key func([]byte, *catalog.MailLog) []byte) (page []cat
 			return nil, 0, err
 		}
 		page = append(page, catalog.MailLog{})
-		if err := decodeMailLog(&page[i], l.project, items[i].pos, bytes.Clone(rec)); err != nil {
+		if err := decodeMailLog(&page[i], l.project, items[i].pos, rec); err != nil {
 			return nil, 0, err
 		}
 	}
 	return page, total, nil
 }
 
-// A selection is the result of one walk of pick: the items right behind a bound, and a sample of all items behind it.
+// A selection keeps the first limit items behind a bound.
 type selection struct {
-	sign    int // -1 in descending order
-	bound   *sortItem
-	limit   int // of nearest
-	nearest []sortItem
-	cut     *sortItem // the last of nearest when it was last cut
-	sample  []sortItem
-	behind  int // entries behind the bound
-	upTo    int // entries up to it
+	sign    int       // -1 in descending order
+	bound   *sortItem // nil: the beginning
+	limit   int
+	nearest []sortItem // sorted up to limit once it was cut; at most twice as many
+	isCut   bool
 }
 
 func (s *selection) compare(a, b *sortItem) int { return s.sign * a.compare(b) }
 
 func (s *selection) take(item *sortItem) {
-	if s.bound != nil && s.compare(item, s.bound) <= 0 {
-		s.upTo++
+	if s.bound != nil && s.compare(item, s.bound) <= 0 || s.isCut && s.compare(item, &s.nearest[s.limit-1]) > 0 {
 		return
 	}
-	s.behind++
-	if len(s.sample) < sampleSize {
-		s.sample = append(s.sample, sortItem{})
-		s.sample[len(s.sample)-1].set(item)
-	} else if i := rand.IntN(s.behind); i < sampleSize {
-		s.sample[i].set(item)
-	}
-	if s.cut != nil && s.compare(item, s.cut) > 0 {
-		return
-	}
-	s.nearest = append(s.nearest, sortItem{})
-	s.nearest[len(s.nearest)-1].set(item)
+	s.nearest = append(s.nearest, sortItem{slices.Clone(item.key), item.pos})
 	if len(s.nearest) >= 2*s.limit {
-		s.trim()
+		s.cut()
 	}
 }
 
-func (s *selection) sort(items []sortItem) {
-	slices.SortFunc(items, func(a, b sortItem) int { return s.compare(&a, &b) })
-}
-
-func (s *selection) trim() {
-	s.sort(s.nearest)
+func (s *selection) cut() {
+	slices.SortFunc(s.nearest, func(a, b sortItem) int { return s.compare(&a, &b) })
 	if len(s.nearest) > s.limit {
 		clear(s.nearest[s.limit:])
-		s.nearest = s.nearest[:s.limit]
-		s.cut = &sortItem{key: slices.Clone(s.nearest[s.limit-1].key), pos: s.nearest[s.limit-1].pos}
+		s.nearest, s.isCut = s.nearest[:s.limit], true
 	}
 }
 
-// sampleSize gives the rank of an entry to about half a percent.
-const sampleSize = 8 << 10
-
-// pick returns the items of the page. An early page takes one walk. For a later page, a sample of the first walk
-// estimates where its items begin; the next walk counts the items before that bound and keeps those behind it. If the
-// bound turns out to be behind the page's beginning, pick falls back to one that is known to be before it.
+// pick returns the items of the page. Each walk finds up to maxSorted items; for a page behind them, the next walk
+// continues where they end.
 func (l *mailList) pick(key func([]byte, *catalog.MailLog) []byte) (items []sortItem, total int, err error) {
-	var sure, bound *sortItem // sure is before the page
-	margin := sampleSize / 64
-	for {
-		s := selection{sign: -1, bound: bound, limit: max(maxSorted/2, l.q.Limit)}
-		if l.q.Ascending {
-			s.sign = 1
-		}
+	s := selection{sign: -1, limit: max(maxSorted, l.q.Limit)}
+	if l.q.Ascending {
+		s.sign = 1
+	}
+	for before := 0; ; { // the number of items up to the bound
+		total = 0
 		var item sortItem
-		if err := l.walk(true, func(p mailPos, _ []byte, log *catalog.MailLog) error {
+		err := l.walk(true, func(p mailPos, _ []byte, log *catalog.MailLog) error {
+			total++
 			item.key, item.pos = key(item.key[:0], log), p
 			s.take(&item)
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			return nil, 0, err
 		}
-		s.trim()
-		total = s.upTo + s.behind
+		s.cut()
 		skip, n := l.window(total)
-		switch rank := skip - s.upTo; { // rank of the page's first item behind the bound
-		case n == 0:
+		if n == 0 {
 			return nil, total, nil
-		case rank < 0:
-			bound, margin = sure, 2*margin
-		case rank+n <= len(s.nearest):
-			return s.nearest[rank : rank+n], total, nil
-		case rank < len(s.nearest):
-			bound = &s.nearest[rank-1] // rank is not 0: nearest has at least a page of items
-			sure = bound
-		default:
-			sure = &s.nearest[len(s.nearest)-1]
-			bound = s.guess(rank, margin, sure)
 		}
+		rank := skip - before // of the page's first item behind the bound
+		if rank+n <= len(s.nearest) {
+			return s.nearest[rank : rank+n], total, nil
+		}
+		passed := min(rank, len(s.nearest))
+		before += passed
+		s.bound, s.nearest, s.isCut = &s.nearest[passed-1], nil, false
 	}
-}
-
-// guess returns an item with an estimated rank somewhat below the wanted one, and never before least.
-func (s *selection) guess(rank, margin int, least *sortItem) *sortItem {
-	s.sort(s.sample)
-	at := int(float64(rank)/float64(s.behind)*float64(len(s.sample))) - margin
-	if at < 0 || s.compare(&s.sample[at], least) < 0 {
-		return least
-	}
-	return &s.sample[at]
 }

@@ -6,7 +6,7 @@
 // in another file, and without the MANIFEST an obsolete file that Pebble has not removed yet looks valid. So the caller
 // must treat every row as possibly outdated.
 //
-// A table with damage in the middle is read from both ends. A log ends at its first damaged record.
+// A table is read block by block, without the damaged ones. A log ends at its first damaged record.
 //
 // All requested keys are in memory until Close, 100 bytes each, with the values of those in logs. Values in tables are
 // read on demand. Open takes no lock and changes nothing.
@@ -27,6 +27,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/batchrepr"
 	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+	"github.com/cockroachdb/pebble/v2/sstable/block/blockkind"
+	"github.com/cockroachdb/pebble/v2/sstable/colblk"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -189,20 +192,52 @@ func (r *Rows) readTable(fs vfs.FS, name string) error {
 		return err // NewReader has closed the file
 	}
 	r.tables = append(r.tables, t)
+	separators, err := separators(t)
+	if err != nil {
+		return err
+	}
 	it, err := r.iterate(t)
 	if err != nil {
 		return err
 	}
-	for kv := it.First(); kv != nil; kv = it.Next() {
-		r.take(kv.K.UserKey, row{seq: kv.SeqNum(), deleted: !isSet(kv.Kind()), table: t})
-	}
-	if err = it.Error(); err != nil { // a damaged block; the blocks behind the last damaged one can still be read
-		for kv := it.Last(); kv != nil; kv = it.Prev() {
+	var bad error
+	from := r.lower
+	for _, separator := range separators {
+		for kv := it.SeekGE(from, 0); kv != nil && bytes.Compare(kv.K.UserKey, separator) <= 0; kv = it.Next() {
 			r.take(kv.K.UserKey, row{seq: kv.SeqNum(), deleted: !isSet(kv.Kind()), table: t})
 		}
+		if err := it.Error(); err != nil && bad == nil {
+			bad = err // the other blocks can still be read
+		}
+		from = append(separator, 0) // the first key behind it
 	}
-	_ = it.Close() // err has its error
-	return errors.Join(err, r.readSpans(t))
+	_ = it.Close() // bad has its error
+	return errors.Join(bad, r.readSpans(t))
+}
+
+// separators returns a key for each data block of a table: all keys of the block are up to it, those of the next blocks
+// are behind it, except for older versions of the same key.
+func separators(t *sstable.Reader) (keys [][]byte, err error) {
+	layout, err := t.Layout()
+	if err != nil {
+		return nil, err
+	}
+	for _, handle := range layout.Index {
+		index, err := t.BlockReader().Read(context.Background(), block.NoReadEnv, nil, handle, blockkind.Index, colblk.InitIndexBlockMetadata)
+		if err != nil {
+			return nil, err
+		}
+		var it colblk.IndexIter
+		err = it.Init(t.Comparer, index.BlockData(), sstable.NoTransforms)
+		for ok := err == nil && it.First(); ok; ok = it.Next() {
+			keys = append(keys, bytes.Clone(it.Separator()))
+		}
+		index.Release()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
 }
 
 func isSet(kind pebble.InternalKeyKind) bool {
