@@ -48,9 +48,9 @@ func (s *Source) tell(round []*update) {
 	root, err := filepath.EvalSymlinks(s.o.Dir)
 	written := make([]Written, 0, len(round))
 	for _, u := range round {
-		for _, target := range u.targets() {
+		for _, f := range u.files {
 			w := Written{Path: u.c.path, By: u.by}
-			if rel, relErr := filepath.Rel(root, target); err == nil && relErr == nil {
+			if rel, relErr := filepath.Rel(root, f.Target); err == nil && relErr == nil {
 				w.Path = filepath.ToSlash(rel)
 			}
 			written = append(written, w)

@@ -122,6 +122,9 @@ func locate(t *tree, display, path string) (*hclfile.Result, error) {
 // warned reports whether an accepted candidate has warnings.
 func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
 
+// counted are the claims of the projects and domains.
+func (c *candidate) counted() []claim { return c.claims[:c.counts.projects+c.counts.domains] }
+
 // claimsAsBefore reports whether the candidate claims exactly what its accepted state claims.
 func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev.claims) }
 

@@ -1,6 +1,7 @@
 package configsrc
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -68,10 +69,12 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 	if before.Size() > limit {
 		return nil, stamp, false, fmt.Errorf("is %d bytes long; at most 1 MiB (%d bytes) is allowed", before.Size(), limit)
 	}
-	b = make([]byte, 0, before.Size()+1)
-	if b, err = readAll(io.LimitReader(f, limit+1), b); err != nil {
+	b = make([]byte, before.Size()+1) // one byte more, to see whether the file grows
+	n, err := io.ReadFull(f, b)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, stamp, false, err
 	}
+	b = b[:n]
 	after, err := t.statFile(at)
 	if err != nil {
 		return nil, stamp, false, err
@@ -83,7 +86,7 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 // stampOf returns the stamp of a file with this info and content.
 func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
 	s := statOf(info)
-	s.Hash = digest(content)
+	s.Hash = sha256.Sum256(content)
 	return s
 }
 
@@ -104,23 +107,6 @@ func renamed(s catalog.Stamp, at string) catalog.Stamp {
 		return s
 	}
 	return now
-}
-
-// readAll is io.ReadAll into a buffer that is large enough.
-func readAll(r io.Reader, b []byte) ([]byte, error) {
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }
 
 func regular(info fs.FileInfo) error {

@@ -124,7 +124,7 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) {
 	if wait := (events || second) && now.Sub(p.last) < gitAtMost; !wait {
 		p.busy = false
 	} else if !p.busy || !now.Before(p.gitAt.Add(gitPoll)) { // while git is at work, each of its files sends events
-		p.busy, p.gitAt = s.gitBusy(), now
+		p.busy, p.gitAt = s.gitNow().locked, now
 	}
 	if p.busy {
 		return
@@ -157,7 +157,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
 		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
-		if len(found.paths) > 0 && ctx.Err() == nil && !s.gitBusy() {
+		if len(found.paths) > 0 && ctx.Err() == nil && !s.gitNow().locked {
 			found.scope.hash = true
 			s.lookAndLog(ctx, found.scope)
 		}
@@ -176,7 +176,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	if ctx.Err() == nil {
 		found.paths = append(found.paths, s.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !s.gitBusy() && (found.all || len(found.paths) > 0 || s.heldNow()) {
+	if ctx.Err() == nil && !s.gitNow().locked && (found.all || len(found.paths) > 0 || s.heldNow()) {
 		s.lookAndLog(ctx, found.scope)
 	}
 }
