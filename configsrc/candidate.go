@@ -25,7 +25,6 @@ type candidate struct {
 	bodies   map[string][]byte // replace the files on disk that file() names; nil: none
 	declared *catalog.Declared // nil when it does not decode
 	refs     []catalog.Ref     // of the objects decoded here
-	objects  int               // number of declared objects
 	counts   counts            // projects and domains among them
 	claims   []claim           // shared with the accepted state if equal
 	deps     []catalog.Dep
@@ -87,7 +86,7 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	}
 	c.declared = r.Declared
 	c.refs = r.Declared.Refs()
-	c.objects, c.counts = len(c.refs), countRefs(c.refs)
+	c.counts = countRefs(c.refs)
 	c.claims = claimsOf(c.refs)
 	return r
 }
@@ -131,7 +130,7 @@ func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev
 // accepted returns the table's entry of the candidate once the Sink has it.
 func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
 	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
-		claims: c.claims, objects: c.objects, counts: c.counts}
+		claims: c.claims, objects: len(c.refs), counts: c.counts}
 	f.racy.Store(isRacy(row.Stamp, now))
 	if c.touched {
 		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts

@@ -20,9 +20,6 @@ var errKeepsChanging = errors.New("keeps changing while it is read")
 // readNamed is read for a file that file() or ca_file names. No listing has checked its type, so it does before
 // opening: opening a device may have an effect, and opening a FIFO unblocks its writer.
 func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	if err := t.open(); err != nil {
-		return nil, catalog.Stamp{}, err
-	}
 	info, err := t.statFile(at)
 	if err == nil {
 		err = regular(info)
@@ -36,9 +33,6 @@ func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) 
 // read returns a file's bytes and their stamp. If size, time or inode change during the read, it reads again. A file
 // that changes during all five tries is an error, and the next look tries again.
 func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	if err := t.open(); err != nil {
-		return nil, catalog.Stamp{}, err
-	}
 	for range 5 {
 		b, stamp, moved, err := t.readOnce(at, limit)
 		if err != nil || !moved {

@@ -33,25 +33,20 @@ func domainClaim(name string) claim     { return claimOf("domain", name) }
 // claimsOf lists what the objects of a file claim: the uuids of its projects first, then the names of its domains, each
 // in the order of refs, then the rest.
 func claimsOf(refs []catalog.Ref) []claim {
-	c := countRefs(refs)
-	claims := make([]claim, c.projects+c.domains, 3*len(refs))
-	projects, domains := claims[:0:c.projects], claims[c.projects:c.projects]
-	for _, r := range refs {
-		switch r.Kind {
-		case catalog.KindProject:
-			projects = append(projects, projectClaim(r.UUID))
-		case catalog.KindDomain:
-			domains = append(domains, domainClaim(r.Name))
-		}
-	}
+	var projects, domains, rest []claim
 	for _, r := range refs {
 		eachClaim(r, func(what string, c claim) {
-			if !(r.Kind == catalog.KindProject && what == "uuid") && !(r.Kind == catalog.KindDomain && what == "domain") {
-				claims = append(claims, c)
+			switch {
+			case r.Kind == catalog.KindProject && what == "uuid":
+				projects = append(projects, c)
+			case r.Kind == catalog.KindDomain && what == "domain":
+				domains = append(domains, c)
+			default:
+				rest = append(rest, c)
 			}
 		})
 	}
-	return claims
+	return slices.Concat(projects, domains, rest)
 }
 
 // eachClaim yields the claims of one object, with their names in messages.
