@@ -26,7 +26,7 @@ type candidate struct {
 	declared *catalog.Declared // nil when it does not decode
 	refs     []catalog.Ref     // of the objects decoded here
 	counts   counts            // projects and domains among them
-	claims   []claim           // shared with the accepted state if equal
+	claims   []claim           // in the order of claimsOf
 	deps     []catalog.Dep
 	diags    hclfile.Diagnostics // of the file itself
 	fault    error               // a disk error in reading a file that file() names: the reason for diags

@@ -34,14 +34,14 @@ func (s *Source) refusal(u *update, j *judge, refused *candidate) error {
 		var conflict *catalog.Error
 		eachClaim(ref, func(what string, cl claim) {
 			if path, lost := j.keeper(u.c, cl); lost && !u.had[cl] && conflict == nil {
-				conflict = conflictWith(u.covers, what, j.conflictText(what, ref, path))
+				conflict = conflictWith(u.by.covers, what, j.conflictText(what, ref, path))
 			}
 		})
 		if conflict != nil {
 			return conflict
 		}
 	}
-	return s.invalidFile(append(refused.diags, refused.cross...), u.covers)
+	return s.invalidFile(append(refused.diags, refused.cross...), u.by.covers)
 }
 
 // clash returns the CONFLICT of an edit with another project of the same file, nil if there is none.

@@ -92,8 +92,8 @@ type Source struct {
 	writers writers
 	folder  atomicfile.Folder // config files and the files next to them
 
-	// known guards table, bad and watch for the sweep, which reads them. Only the goroutine that looks (Load, then Run)
-	// writes them, so it reads them without the lock.
+	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that looks
+	// (Load, then Run) writes them, so it reads them without the lock.
 	known      sync.RWMutex
 	table      *table
 	quarantine map[string]*quarantined

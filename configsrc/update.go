@@ -27,8 +27,7 @@ type update struct {
 	removes catalog.UUID // the project to be removed, zero for none
 	project int64        // id of the written project, zero for a new one
 	moves   *slugMove    // nil: the project's slug stays
-	by      Author
-	covers  Coverage
+	by      writer
 	done    chan error
 
 	// set by stage
@@ -95,8 +94,7 @@ func (u *update) discard() {
 // submit passes an update to the goroutine that looks and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	defer u.discard()
-	u.by, _ = ctx.Value(authorKey{}).(Author)
-	u.covers = coverageOf(ctx)
+	u.by = writerOf(ctx)
 	select {
 	case s.updates <- u:
 		return <-u.done // even if ctx is done: the update may be committed already, and only the result tells
@@ -234,9 +232,9 @@ func (s *Source) admit(u *update) error {
 	}
 	// A key that is limited to projects may not declare every domain. No other update is committed before this one, so the
 	// result stays valid.
-	if u.covers != nil {
+	if u.by.covers != nil {
 		for _, name := range u.domains {
-			if err := MayClaim(s.o.Sink, u.covers, u.project, name); err != nil {
+			if err := MayClaim(s.o.Sink, u.by.covers, u.project, name); err != nil {
 				return err
 			}
 		}

@@ -82,7 +82,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		if err = s.patient(ctx, func() error { return s.create(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if broken := s.brokenFile(name, coverageOf(ctx)); broken != nil {
+		if broken := s.brokenFile(name, writerOf(ctx).covers); broken != nil {
 			return broken
 		}
 	}
@@ -153,7 +153,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 	}
 	defer t.Close()
 	// Read the project as it is on disk now.
-	e := &edit{covers: coverageOf(ctx), defaults: s.o.Sink.Defaults()}
+	e := &edit{covers: writerOf(ctx).covers, defaults: s.o.Sink.Defaults()}
 	file, was, decoded, err := s.openFile(t, path, e.covers)
 	if err != nil {
 		return nil, err
