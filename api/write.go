@@ -52,8 +52,7 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
-	ctx = configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx)})
-	ctx = configsrc.WithCoverage(ctx, r.covers())
+	ctx = configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx)}, r.covers())
 	return f(ctx, s.files)
 }
 

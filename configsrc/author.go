@@ -17,27 +17,26 @@ type Written struct {
 	By   Author
 }
 
-type authorKey struct{}
-
 // A Coverage reports whether an API key reaches the project with the id; nil: the key reaches every project. Only such
 // a key may declare any domain, see MayClaim, and learns which project has a domain that it wants.
 type Coverage func(project int64) bool
 
-type coverageKey struct{}
+type writerKey struct{}
 
-// WithCoverage attaches the coverage of the client's key to the writes under the context.
-func WithCoverage(ctx context.Context, covers Coverage) context.Context {
-	return context.WithValue(ctx, coverageKey{}, covers)
+// A writer is the client of a write.
+type writer struct {
+	author Author
+	covers Coverage
 }
 
-func coverageOf(ctx context.Context) Coverage {
-	covers, _ := ctx.Value(coverageKey{}).(Coverage)
-	return covers
+// WithAuthor attaches the author, and the coverage of the author's key, to the writes under the context.
+func WithAuthor(ctx context.Context, a Author, covers Coverage) context.Context {
+	return context.WithValue(ctx, writerKey{}, writer{a, covers})
 }
 
-// WithAuthor attaches the author to the writes under the context.
-func WithAuthor(ctx context.Context, a Author) context.Context {
-	return context.WithValue(ctx, authorKey{}, a)
+func writerOf(ctx context.Context) writer {
+	w, _ := ctx.Value(writerKey{}).(writer)
+	return w
 }
 
 // tell reports committed writes to OnWrite. It does so even if the Sink refused them: the files are changed.
@@ -48,9 +47,9 @@ func (s *Source) tell(round []*update) {
 	root, err := filepath.EvalSymlinks(s.o.Dir)
 	written := make([]Written, 0, len(round))
 	for _, u := range round {
-		for _, target := range u.targets() {
-			w := Written{Path: u.c.path, By: u.by}
-			if rel, relErr := filepath.Rel(root, target); err == nil && relErr == nil {
+		for _, f := range u.files {
+			w := Written{Path: u.c.path, By: u.by.author}
+			if rel, relErr := filepath.Rel(root, f.Target); err == nil && relErr == nil {
 				w.Path = filepath.ToSlash(rel)
 			}
 			written = append(written, w)

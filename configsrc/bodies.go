@@ -10,37 +10,21 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A bodySwap is new content for a further file of an update: text that a template takes by file(), or a config file
-// with keys, see keyfiles.go.
-type bodySwap struct {
-	c     *candidate // what a config file then declares; nil for text
-	path  string     // below the config folder
-	stamp catalog.Stamp
-	file  atomicfile.Swap
-}
-
 // bodySwaps reads the files that hold the draft's bodies and makes their new contents.
-func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
+func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*fileSwap, err error) {
 	for _, b := range e.draft.Bodies() {
 		if err := s.soleUse(e, b); err != nil {
 			return nil, err
 		}
-		target, err := atomicfile.Target(s.o.Dir, b.Path)
+		f, now, err := s.openSwap(t, b.Path)
 		if err != nil {
-			return nil, writeFault("edit "+b.Path, err)
+			return nil, err
 		}
-		now, stamp, err := t.readNamed(b.Path, maxBodyFileBytes)
-		if err != nil {
-			return nil, writeFault("read "+b.Path, err)
-		}
-		if !e.read(b.Path, stamp.Hash) {
+		if !e.read(b.Path, f.Old) {
 			return nil, atomicfile.ErrChanged // since the config file was decoded
 		}
-		info, err := s.o.Disk.Stat(target)
-		if err != nil {
-			return nil, writeFault("edit "+b.Path, err)
-		}
-		swaps = append(swaps, &bodySwap{path: b.Path, file: atomicfile.Swap{Folder: &s.folder, Name: b.Path, Target: target, Content: bodyBytes(now, b.Text), Like: info, Old: stamp.Hash}})
+		f.Content = bodyBytes(now, b.Text)
+		swaps = append(swaps, f)
 	}
 	return swaps, nil
 }
@@ -50,7 +34,7 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*bodySwap, err error) {
 func (s *Source) soleUse(e *edit, b hcledit.BodyEdit) error {
 	s.known.RLock()
 	elsewhere := len(s.table.users[b.Path])
-	if f := s.table.files[e.path]; s.table.users[b.Path][f] {
+	if f := s.table.files[e.was.path]; s.table.users[b.Path][f] {
 		elsewhere--
 	}
 	s.known.RUnlock()
@@ -64,12 +48,12 @@ func (s *Source) soleUse(e *edit, b hcledit.BodyEdit) error {
 		return nil
 	}
 	return &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: %s is file(%q), %s; give it a file or a text of its own first",
-		e.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
+		e.was.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
 }
 
 // read reports whether the file at path had this hash when the config file was decoded.
 func (e *edit) read(path string, hash [32]byte) bool {
-	for _, d := range e.deps {
+	for _, d := range e.was.deps {
 		if d.Path == path {
 			return d.Stamp.Hash == hash
 		}
@@ -87,39 +71,4 @@ func bodyBytes(was []byte, text string) []byte {
 		out = append(bytes.Clone(byteOrderMark), out...)
 	}
 	return out
-}
-
-// contents returns the new bytes by path, for decoding.
-func contents(swaps []*bodySwap) map[string][]byte {
-	all := make(map[string][]byte, len(swaps))
-	for _, b := range swaps {
-		all[b.path] = b.file.Content
-	}
-	return all
-}
-
-// stageBodies is stage for the further files of the update.
-func (u *update) stageBodies() error {
-	for _, b := range u.bodies {
-		if err := b.file.Stage(); err != nil {
-			return err
-		}
-		b.stamp = stampOf(b.file.Info(), b.file.Content)
-	}
-	return nil
-}
-
-// depend records the new stamps of the files in place: of a body, on which the config file depends, or of a key list.
-func (u *update) depend() {
-	for _, b := range u.bodies {
-		if b.c != nil {
-			b.c.stamp = b.stamp
-			continue
-		}
-		for i := range u.c.deps {
-			if u.c.deps[i].Path == b.path {
-				u.c.deps[i].Stamp = b.stamp
-			}
-		}
-	}
 }

@@ -96,8 +96,10 @@ func (s *Source) heldNow() bool {
 	return s.status.Held != nil
 }
 
-// release ends a hold after a full look that was committed, and consumes a confirmation.
-func (s *Source) release(all bool) {
+// settled ends a look that was committed and left no suspect. If it was a look at everything, a hold ends and a
+// confirmation is used up.
+func (s *Source) settled(all bool) {
+	s.removalsDone()
 	if !all {
 		return
 	}

@@ -25,9 +25,8 @@ type candidate struct {
 	bodies   map[string][]byte // replace the files on disk that file() names; nil: none
 	declared *catalog.Declared // nil when it does not decode
 	refs     []catalog.Ref     // of the objects decoded here
-	objects  int               // number of declared objects
 	counts   counts            // projects and domains among them
-	claims   []claim           // shared with the accepted state if equal
+	claims   []claim           // in the order of claimsOf
 	deps     []catalog.Dep
 	diags    hclfile.Diagnostics // of the file itself
 	fault    error               // a disk error in reading a file that file() names: the reason for diags
@@ -87,7 +86,7 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	}
 	c.declared = r.Declared
 	c.refs = r.Declared.Refs()
-	c.objects, c.counts = len(c.refs), countRefs(c.refs)
+	c.counts = countRefs(c.refs)
 	c.claims = claimsOf(c.refs)
 	return r
 }
@@ -122,13 +121,16 @@ func locate(t *tree, display, path string) (*hclfile.Result, error) {
 // warned reports whether an accepted candidate has warnings.
 func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
 
+// counted are the claims of the projects and domains.
+func (c *candidate) counted() []claim { return c.claims[:c.counts.projects+c.counts.domains] }
+
 // claimsAsBefore reports whether the candidate claims exactly what its accepted state claims.
 func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev.claims) }
 
 // accepted returns the table's entry of the candidate once the Sink has it.
 func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
 	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
-		claims: c.claims, objects: c.objects, counts: c.counts}
+		claims: c.claims, objects: len(c.refs), counts: c.counts}
 	f.racy.Store(isRacy(row.Stamp, now))
 	if c.touched {
 		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts

@@ -106,7 +106,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		if content, ok := written[entries[i].path]; ok {
 			candidates[i] = s.imagine(t, entries[i].path, content)
 		} else {
-			candidates[i], _ = s.examineOne(t, entries[i])
+			candidates[i] = s.examineOne(t, entries[i])
 		}
 	})
 	candidates = present(candidates)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -22,41 +21,21 @@ const (
 
 var errGitBusy = busy("git is at work in the config folder")
 
-// patient makes a write, and repeats it from the start if git came in between. It holds no locks while it waits, so
-// that writes to the same file do not queue up.
+// patient waits until git is not at work, makes a write, and repeats it from the start if git came in between. It holds
+// no locks while it waits, so that writes to the same file do not queue up. The write is refused if git does not finish
+// in time, or waits for a person itself.
 func (s *Source) patient(ctx context.Context, write func() error) error {
 	for until := time.Now().Add(gitPatience); ; {
-		if err := s.awaitGit(ctx, until); err != nil {
-			return err
-		}
-		if err := write(); !errors.Is(err, errGitBusy) || time.Now().After(until) {
-			return err
-		}
-	}
-}
-
-// awaitGit waits until git has finished. It returns an error if git has not finished in time, or waits for a person
-// itself.
-func (s *Source) awaitGit(ctx context.Context, until time.Time) error {
-	now := s.gitNow()
-	switch {
-	case !now.working():
-		return nil
-	case now.stopped():
-		return now.refusal()
-	}
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	tick := time.NewTicker(gitWait)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return now.refusal()
-		case <-tick.C:
-			if now = s.gitNow(); !now.working() {
-				return nil
+		git, late := s.gitNow(), time.Now().After(until)
+		switch {
+		case !git.working():
+			if err := write(); !errors.Is(err, errGitBusy) || late {
+				return err
 			}
+		case git.stopped(), late, ctx.Err() != nil:
+			return git.refusal()
+		default:
+			time.Sleep(gitWait)
 		}
 	}
 }
@@ -94,41 +73,21 @@ var gitMarks = [...]struct{ name, of string }{
 	{"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"rebase-merge", "rebase"}, {"rebase-apply", "rebase"},
 }
 
-// A gitDesk caches what is unfinished in git's folder, until the folder changes.
-type gitDesk struct {
-	mu         sync.Mutex // guards the fields below
-	folder     string
-	touched    int64
-	unfinished string
-}
-
-func (d *gitDesk) look(folder string, touched int64) (unfinished string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.folder == folder && d.touched == touched {
-		return d.unfinished
-	}
-	for _, m := range gitMarks {
-		if _, err := os.Lstat(filepath.Join(folder, m.name)); err == nil {
-			unfinished = m.of
-		}
-	}
-	if d.folder = ""; time.Since(time.Unix(0, touched)) > gitQuiet { // otherwise more files may come within the same mtime
-		d.folder, d.touched, d.unfinished = folder, touched, unfinished
-	}
-	return unfinished
-}
-
 // gitNow returns the state of the checkout that contains the folder, zero for none.
 func (s *Source) gitNow() (now gitState) {
 	git := s.gitFolder()
 	if git == "" {
 		return now
 	}
-	now.locked = gitLocked(git)
+	_, err := os.Lstat(filepath.Join(git, "index.lock"))
+	now.locked = err == nil
 	if folder, err := os.Lstat(git); err == nil {
 		now.touched = folder.ModTime().UnixNano()
-		now.unfinished = s.git.look(git, now.touched)
+	}
+	for _, m := range gitMarks {
+		if _, err := os.Lstat(filepath.Join(git, m.name)); err == nil {
+			now.unfinished = m.of
+		}
 	}
 	return now
 }
@@ -138,17 +97,6 @@ func (s *Source) gitNow() (now gitState) {
 func (g gitState) working() bool {
 	age := time.Since(time.Unix(0, g.touched))
 	return g.locked || g.unfinished != "" || -gitQuiet < age && age < gitQuiet
-}
-
-// gitBusy reports whether git holds its lock in the checkout that contains the folder.
-func (s *Source) gitBusy() bool {
-	git := s.gitFolder()
-	return git != "" && gitLocked(git)
-}
-
-func gitLocked(git string) bool {
-	_, err := os.Lstat(filepath.Join(git, "index.lock"))
-	return err == nil
 }
 
 // gitFolder returns the folder with the index of the checkout that contains the config folder (links resolved), "" for

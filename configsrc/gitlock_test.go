@@ -106,7 +106,7 @@ func TestOnWrite(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Run(ctx) })
 	as := func(key, id string) context.Context {
-		return configsrc.WithAuthor(t.Context(), configsrc.Author{Key: key, RequestID: id})
+		return configsrc.WithAuthor(t.Context(), configsrc.Author{Key: key, RequestID: id}, nil)
 	}
 	p := catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft}
 	must(t, rename(as("ci", "1"), s, "a", "v2"))

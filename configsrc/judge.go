@@ -2,7 +2,6 @@ package configsrc
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 type judge struct {
 	table      *table
 	candidates []*candidate                                // sorted by path
-	holders    holders                                     // candidates by their new claims
+	holders    map[claim][]*candidate                      // candidates by their new claims, in path order
 	row        func(path string) (*catalog.FileRow, error) // returns the accepted row of a file
 	display    func(path string) string                    // returns a path as messages name it
 	locate     func(path string) (*hclfile.Result, error)  // decodes a file as it is on disk, for positions
@@ -24,50 +23,15 @@ type judge struct {
 	removed    map[claim]bool                              // named in the Sink's note, so no loss; nil: none
 }
 
-// holders maps claims that candidates do not have yet to the candidates: nearly empty in a change of many existing
-// files.
-type holders struct {
-	first map[claim]*candidate
-	more  map[claim][]*candidate // all candidates, in path order, if there are several
-}
-
-func (h *holders) add(cl claim, c *candidate) {
-	first := h.first[cl]
-	switch {
-	case first == nil:
-		h.first[cl] = c
-	case h.more[cl] == nil:
-		h.more[cl] = []*candidate{first, c}
-	default:
-		h.more[cl] = append(h.more[cl], c)
-	}
-}
-
-// of yields the candidates that newly claim cl, in path order.
-func (h *holders) of(cl claim) iter.Seq[*candidate] {
-	return func(yield func(*candidate) bool) {
-		if all := h.more[cl]; all != nil {
-			slices.Values(all)(yield)
-		} else if c := h.first[cl]; c != nil {
-			yield(c)
-		}
-	}
-}
-
 // run judges. Each step can only reject candidates. A rejected candidate keeps its old state, which may conflict with
 // others, so the steps repeat until nothing changes; every round but the last rejects at least one.
 func (j *judge) run() {
-	news := 0
+	j.holders = map[claim][]*candidate{}
 	for _, c := range j.candidates {
-		if c.rejected = c.diags.HasErrors(); c.prev == nil {
-			news += len(c.claims)
-		}
-	}
-	j.holders = holders{make(map[claim]*candidate, news), map[claim][]*candidate{}}
-	for _, c := range j.candidates {
+		c.rejected = c.diags.HasErrors()
 		for _, cl := range c.claims {
 			if owner := j.table.owner(cl); owner == nil || owner.path != c.path {
-				j.holders.add(cl, c)
+				j.holders[cl] = append(j.holders[cl], c)
 			}
 		}
 	}
@@ -116,7 +80,10 @@ func (j *judge) conflicts() {
 				continue
 			}
 			c.cross = c.cross[:0]
-			_, conflict := j.conflictOf(c)
+			conflict := slices.ContainsFunc(c.claims, func(cl claim) bool {
+				_, conflict := j.keeper(c, cl)
+				return conflict
+			})
 			if conflict == lost[c] || !conflict && round > 8 {
 				continue
 			}
@@ -133,16 +100,6 @@ func (j *judge) conflicts() {
 	}
 }
 
-// conflictOf finds the first claim of c that another file keeps, with the path of that file.
-func (j *judge) conflictOf(c *candidate) (path string, conflict bool) {
-	for _, cl := range c.claims {
-		if path, conflict := j.keeper(c, cl); conflict {
-			return path, true
-		}
-	}
-	return "", false
-}
-
 // keeper returns the path of the file that has claim cl instead of c; conflict is false if c may have it.
 func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
 	owner := j.table.owner(cl)
@@ -152,7 +109,7 @@ func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
 	if owner != nil && !j.releases(owner.path, cl) {
 		return owner.path, true
 	}
-	for h := range j.holders.of(cl) {
+	for _, h := range j.holders[cl] {
 		if h == c {
 			return "", false // no candidate sorts before it
 		}
@@ -193,7 +150,7 @@ func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool 
 			return true
 		}
 	}
-	for h := range j.holders.of(cl) {
+	for _, h := range j.holders[cl] {
 		if is(h) {
 			return true
 		}

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
-	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
@@ -19,11 +17,6 @@ type slugMove struct {
 	from, to string   // to is "" if the project is removed
 	files    []string // files that were searched for keys, without the project's own file
 }
-
-// moreFilesError asks edit to restart with locks on these files, too.
-type moreFilesError struct{ paths []string }
-
-func (e *moreFilesError) Error() string { return "more files belong to the write" }
 
 // keyFiles lists the files, except one, in which accepted keys name the slug.
 func (s *Source) keyFiles(slug, except string) (paths []string) {
@@ -37,19 +30,9 @@ func (s *Source) keyFiles(slug, except string) (paths []string) {
 }
 
 // moveKeys rewrites the key lists for e.moves: those in the project's own file in e's draft, the others as swaps.
-// locked are the files that the caller has locked.
-func (s *Source) moveKeys(t *tree, e *edit, locked []string) (swaps []*bodySwap, err error) {
-	if e.moves == nil {
-		return nil, nil
-	}
-	e.moves.files = s.keyFiles(e.moves.from, e.path)
-	for _, path := range e.moves.files {
-		if !slices.Contains(locked, path) {
-			return nil, &moreFilesError{e.moves.files}
-		}
-	}
+func (s *Source) moveKeys(t *tree, e *edit) (swaps []*fileSwap, err error) {
 	if _, err := e.draft.ReplaceInKeys(e.moves.from, e.moves.to); err != nil {
-		return nil, fmt.Errorf("edit %s: %w", e.path, err)
+		return nil, fmt.Errorf("edit %s: %w", e.was.path, err)
 	}
 	for _, path := range e.moves.files {
 		swap, err := s.keySwap(t, path, e.moves, e.covers)
@@ -70,15 +53,10 @@ func (s *Source) moveKeys(t *tree, e *edit, locked []string) (swaps []*bodySwap,
 }
 
 // keySwap makes the new content of one file with keys; nil if no key on disk names the slug any more.
-func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*bodySwap, error) {
-	target, src, stamp, info, err := s.readTarget(t, path)
+func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*fileSwap, error) {
+	f, was, decoded, err := s.openFile(t, path, covers)
 	if err != nil {
 		return nil, err
-	}
-	was := &candidate{path: path, bytes: src, stamp: stamp}
-	decoded := was.decode(s.display(path), t)
-	if was.declared == nil {
-		return nil, s.invalidFile(was.diags, covers)
 	}
 	draft := hcledit.NewDraft(decoded)
 	if found, err := draft.ReplaceInKeys(m.from, m.to); err != nil {
@@ -86,20 +64,19 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*b
 	} else if !found {
 		return nil, nil
 	}
-	out, err := draft.Bytes()
-	if err != nil {
+	if f.Content, err = draft.Bytes(); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
-	c := &candidate{path: path, bytes: out, stamp: stamp}
-	if c.decode(s.display(path), t); c.declared == nil {
-		return nil, s.wouldBreak(c.diags, covers)
+	f.c = &candidate{path: path, bytes: f.Content, stamp: was.stamp}
+	if f.c.decode(s.display(path), t); f.c.declared == nil {
+		return nil, s.wouldBreak(f.c.diags, covers)
 	}
 	want := *was.declared
 	want.Keys = m.keys(want.Keys)
-	if !reflect.DeepEqual(&want, c.declared) {
+	if !reflect.DeepEqual(&want, f.c.declared) {
 		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
-	return &bodySwap{path: path, c: c, file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Content: out, Like: info, Old: stamp.Hash}}, nil
+	return f, nil
 }
 
 // keys returns the keys after the move.
@@ -129,25 +106,10 @@ func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
 
 // complete reports whether the update covers all keys that name the slug now.
 func (s *Source) complete(u *update) bool {
-	if u.moves == nil {
-		return true
-	}
 	for _, path := range s.keyFiles(u.moves.from, u.c.path) {
 		if !slices.Contains(u.moves.files, path) {
 			return false
 		}
 	}
 	return true
-}
-
-// candidates returns the config files of an update, in path order.
-func (u *update) candidates() []*candidate {
-	all := []*candidate{u.c}
-	for _, b := range u.bodies {
-		if b.c != nil {
-			all = append(all, b.c)
-		}
-	}
-	slices.SortFunc(all, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
-	return all
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -57,6 +56,11 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		}
 		return s.holdTree(err.Error())
 	}
+	if len(found.candidates)+len(found.touched) == 0 { // such as after the events of our own writes
+		s.settled(sc.all)
+		s.report(start, "reloaded")
+		return nil
+	}
 	s.nameNew(t, found.candidates)
 	j := s.judge(t, found.candidates, start)
 	j.run()
@@ -69,7 +73,16 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
 	// changed either. ----
-	return s.commit(found, j, start, sc.all)
+	j.holders = nil // as large as the change, and no longer needed
+	if err := s.commitPart(found, false); err != nil {
+		return err
+	}
+	if !j.anySuspect() {
+		s.settled(sc.all)
+	}
+	s.noteSuspects(found, start)
+	s.report(start, "reloaded")
+	return nil
 }
 
 // judge makes the judge of a reload.
@@ -102,9 +115,6 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 		}
 		if s.isUnchanged(t, prev, e, &sc) {
 			return
-		}
-		if len(todo) == cap(todo) {
-			todo = slices.Grow(todo, len(todo)+16) // append would allocate more for a large slice
 		}
 		todo = append(todo, e)
 	}
@@ -199,39 +209,36 @@ func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
 func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
 	start := time.Now()
 	results := make([]*candidate, len(todo))
-	touched := make([]bool, len(todo))
 	s.parallel(len(todo), func(i int) {
 		if ctx.Err() == nil {
-			results[i], touched[i] = s.examineOne(t, todo[i])
+			results[i] = s.examineOne(t, todo[i])
 		}
 	})
 	if ctx.Err() != nil {
 		return
 	}
-	for i, c := range results {
-		switch {
-		case touched[i]:
-			if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was racy
-				c.prev.racy.Store(isRacy(c.stamp, start))
-			} else {
-				f.touched = append(f.touched, c)
-			}
-			s.unquarantine(c.path)
-			delete(s.suspects, c.path)
-		case c != nil:
+	for _, c := range present(results) {
+		if !c.touched {
 			f.candidates = append(f.candidates, c)
+			continue
 		}
+		if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was racy
+			c.prev.racy.Store(isRacy(c.stamp, start))
+		} else {
+			f.touched = append(f.touched, c)
+		}
+		s.unquarantine(c.path)
+		delete(s.suspects, c.path)
 	}
 }
 
-// examineOne reads one file; touched reports that its content is unchanged. It only reads the Source, so several may
+// examineOne reads one file; nil for one that is gone and was never accepted. It only reads the Source, so several may
 // run at once.
-func (s *Source) examineOne(t *tree, e entry) (c *candidate, touched bool) {
+func (s *Source) examineOne(t *tree, e entry) *candidate {
 	if bad := s.quarantine[e.path]; bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
-		return &candidate{path: e.path, prev: s.table.files[e.path], refused: bad, diags: bad.broken}, false
+		return &candidate{path: e.path, prev: s.table.files[e.path], refused: bad, diags: bad.broken}
 	}
-	c = s.examineAgainst(t, e, s.table.files[e.path])
-	return c, c != nil && c.touched
+	return s.examineAgainst(t, e, s.table.files[e.path])
 }
 
 // examineAgainst reads one file and decodes it unless its content equals that of prev. It returns nil for a file that
@@ -266,69 +273,50 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	return c
 }
 
-// commit applies the accepted candidates to the Sink, then updates the table and the status.
-func (s *Source) commit(found *finding, j *judge, start time.Time, all bool) error {
-	j.holders = holders{} // as large as the change, and no longer needed
-	if err := s.commitPart(found, false); err != nil {
-		return err
-	}
-	if !j.anySuspect() {
-		s.removalsDone()
-	}
-	s.release(all && !j.anySuspect())
-	s.noteSuspects(found, start)
-	s.report(start, "reloaded")
-	return nil
-}
-
 // A commitment is a change for the Sink, with its candidates.
 type commitment struct {
 	change catalog.Change
 	of     []*candidate // of[i] becomes the table's entry for change.Files[i]
-	rows   []catalog.FileRow
-}
-
-// row adds a row. All rows of a change share one allocation.
-func (m *commitment) row(c *candidate, warned bool) *catalog.FileRow {
-	m.rows = append(m.rows, catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned})
-	return &m.rows[len(m.rows)-1]
 }
 
 func (m *commitment) add(c *candidate, f catalog.FileChange) {
 	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
 }
 
-// commitPart applies one change and updates the table. partial: it is a part of a first load.
+// put adds the content of a candidate.
+func (m *commitment) put(c *candidate, warned bool) {
+	m.add(c, catalog.FileChange{Path: c.path, Row: &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}, Declared: c.declared, Bytes: c.bytes})
+}
+
+// commitPart applies the accepted candidates to the Sink, and then updates the table. partial: it is a part of a first
+// load.
 func (s *Source) commitPart(found *finding, partial bool) error {
-	n := len(found.touched) + len(found.candidates)
-	m := &commitment{of: make([]*candidate, 0, n), rows: make([]catalog.FileRow, 0, n)}
-	change := &m.change
-	change.Files = make([]catalog.FileChange, 0, n)
+	m := new(commitment)
 	for _, c := range found.touched {
-		m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.prev.warned)})
+		m.add(c, catalog.FileChange{Path: c.path, Row: &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}})
 	}
 	for _, c := range found.candidates {
 		switch {
 		case c.rejected && !c.suspect && !s.live.Load():
 			if old := s.lastGood(c); old != nil {
-				m.add(old, catalog.FileChange{Path: old.path, Row: m.row(old, old.warned()), Declared: old.declared, Bytes: old.bytes})
+				m.put(old, old.warned())
 			}
 		case c.out():
 		case c.gone && c.prev == nil:
 		case c.gone:
 			m.add(c, catalog.FileChange{Path: c.path})
 		default:
-			m.add(c, catalog.FileChange{Path: c.path, Row: m.row(c, c.warned() || s.overlapping[c.path] > 0), Declared: c.declared, Bytes: c.bytes})
+			m.put(c, c.warned() || s.overlapping[c.path] > 0)
 		}
 	}
 	var gone []string
-	if len(change.Files) > 0 {
+	if len(m.change.Files) > 0 {
 		gone = s.goneNames(m)
 		var gen uint64
 		var err error
-		if partial || len(change.Files) == len(found.touched) { // no answer changes
-			err = s.o.Sink.Fill(change)
-		} else if gen, err = s.o.Sink.Apply(change); err == nil {
+		if partial || len(m.change.Files) == len(found.touched) { // no answer changes
+			err = s.o.Sink.Fill(&m.change)
+		} else if gen, err = s.o.Sink.Apply(&m.change); err == nil {
 			s.setGeneration(gen)
 		}
 		if err != nil {

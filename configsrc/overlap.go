@@ -72,7 +72,9 @@ func (s *Source) noteOverlaps(m *commitment, gone []string) {
 	for wildcard := range l.stale {
 		l.lookBelow(wildcard)
 	}
-	l.mark()
+	if len(l.touched) > 0 {
+		l.mark()
+	}
 }
 
 // file checks a file that the commit has changed.

@@ -2,7 +2,6 @@ package configsrc
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"fingerpost/configsrc/hcledit"
@@ -10,15 +9,6 @@ import (
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
-
-// ownMail gives want an SMTP config and templates that a change may modify.
-func ownMail(want *catalog.ProjectConfig) {
-	if want.SMTP != nil {
-		smtp := *want.SMTP
-		want.SMTP = &smtp
-	}
-	want.Templates = slices.Clone(want.Templates)
-}
 
 // protect turns a new password, which a change passes in clear text, into its form in the file. An unchanged password
 // is left alone. An expression written by a person stays: a different password, or none, is FIELD_IS_EXPRESSION there
@@ -83,14 +73,18 @@ func (s *Source) says(secret catalog.Secret, context, plain string) bool {
 func (s *Source) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
 	pos, _ := e.draft.Place(hcledit.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
 	err := &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place first",
-		e.path, pos.Line, pos.Column, old, why)}
+		e.was.path, pos.Line, pos.Column, old, why)}
 	err.Problems.Addf("password", "is an expression in the file")
 	return err
 }
 
-// normalMail brings the texts of the mail blocks into the form in which a file returns them. Bodies keep their line
-// ends.
-func (e *edit) normalMail(want *catalog.ProjectConfig) {
+// normalize brings the texts of a project into the form in which a file returns them. Bodies keep their line ends.
+func (e *edit) normalize(want *catalog.ProjectConfig) {
+	want.Project.Name = hclfile.NormalText(want.Project.Name)
+	if d := want.Project.Description; d != nil {
+		text := hclfile.NormalText(*d)
+		want.Project.Description = &text
+	}
 	if c := want.SMTP; c != nil {
 		for _, text := range []*string{&c.Host, &c.Username, &c.FromEmail, &c.FromName, &c.ReplyTo} {
 			*text = hclfile.NormalText(*text)

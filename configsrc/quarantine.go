@@ -76,20 +76,25 @@ func sameDiagnostics(a, b hclfile.Diagnostics) bool {
 // problems lists the present problems, by file, at most max (the counts include all).
 func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int) {
 	ds = hclfile.Diagnostics{} // [] in JSON, not null
-	for _, of := range []map[string]hclfile.Diagnostics{s.badDiagnostics(), s.warnings, s.unknownDiagnostics(), {"": s.o.Problems}} {
-		for _, diags := range of {
-			for _, d := range diags {
-				if d.Severity == hclfile.Error {
-					errors++
-				} else {
-					warnings++
-				}
-				ds = append(ds, d)
-			}
-		}
+	ds = append(ds, s.o.Problems...)
+	for _, q := range s.quarantine {
+		ds = append(ds, q.diags...)
+	}
+	for _, diags := range s.warnings {
+		ds = append(ds, diags...)
+	}
+	for _, u := range s.unknown {
+		ds = append(ds, u.diags...)
 	}
 	for _, o := range s.overlaps {
-		ds, warnings = append(ds, o.diag), warnings+1
+		ds = append(ds, o.diag)
+	}
+	for _, d := range ds {
+		if d.Severity == hclfile.Error {
+			errors++
+		} else {
+			warnings++
+		}
 	}
 	ds.Sort()
 	if len(ds) > max {
@@ -97,14 +102,6 @@ func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int
 		ds = ds[:max]
 	}
 	return ds, errors, warnings
-}
-
-func (s *Source) badDiagnostics() map[string]hclfile.Diagnostics {
-	m := make(map[string]hclfile.Diagnostics, len(s.quarantine))
-	for p, q := range s.quarantine {
-		m[p] = q.diags
-	}
-	return m
 }
 
 // forgetAbsent drops quarantined files that were never accepted and no longer exist. Existing quarantined files are

@@ -1,6 +1,7 @@
 package configsrc
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +20,6 @@ var errKeepsChanging = errors.New("keeps changing while it is read")
 // readNamed is read for a file that file() or ca_file names. No listing has checked its type, so it does before
 // opening: opening a device may have an effect, and opening a FIFO unblocks its writer.
 func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	if err := t.open(); err != nil {
-		return nil, catalog.Stamp{}, err
-	}
 	info, err := t.statFile(at)
 	if err == nil {
 		err = regular(info)
@@ -35,9 +33,6 @@ func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) 
 // read returns a file's bytes and their stamp. If size, time or inode change during the read, it reads again. A file
 // that changes during all five tries is an error, and the next look tries again.
 func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	if err := t.open(); err != nil {
-		return nil, catalog.Stamp{}, err
-	}
 	for range 5 {
 		b, stamp, moved, err := t.readOnce(at, limit)
 		if err != nil || !moved {
@@ -68,10 +63,12 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 	if before.Size() > limit {
 		return nil, stamp, false, fmt.Errorf("is %d bytes long; at most 1 MiB (%d bytes) is allowed", before.Size(), limit)
 	}
-	b = make([]byte, 0, before.Size()+1)
-	if b, err = readAll(io.LimitReader(f, limit+1), b); err != nil {
+	b = make([]byte, before.Size()+1) // one byte more, to see whether the file grows
+	n, err := io.ReadFull(f, b)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, stamp, false, err
 	}
+	b = b[:n]
 	after, err := t.statFile(at)
 	if err != nil {
 		return nil, stamp, false, err
@@ -83,7 +80,7 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 // stampOf returns the stamp of a file with this info and content.
 func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
 	s := statOf(info)
-	s.Hash = digest(content)
+	s.Hash = sha256.Sum256(content)
 	return s
 }
 
@@ -104,23 +101,6 @@ func renamed(s catalog.Stamp, at string) catalog.Stamp {
 		return s
 	}
 	return now
-}
-
-// readAll is io.ReadAll into a buffer that is large enough.
-func readAll(r io.Reader, b []byte) ([]byte, error) {
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }
 
 func regular(info fs.FileInfo) error {

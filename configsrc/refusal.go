@@ -1,10 +1,14 @@
 package configsrc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -24,17 +28,33 @@ func conflictWith(covers Coverage, what, text string) *catalog.Error {
 	return e
 }
 
+// refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
+func (s *Source) refusal(u *update, j *judge, refused *candidate) error {
+	for _, ref := range u.c.refs {
+		var conflict *catalog.Error
+		eachClaim(ref, func(what string, cl claim) {
+			if path, lost := j.keeper(u.c, cl); lost && !u.had[cl] && conflict == nil {
+				conflict = conflictWith(u.by.covers, what, j.conflictText(what, ref, path))
+			}
+		})
+		if conflict != nil {
+			return conflict
+		}
+	}
+	return s.invalidFile(append(refused.diags, refused.cross...), u.by.covers)
+}
+
 // clash returns the CONFLICT of an edit with another project of the same file, nil if there is none.
 func (e *edit) clash() error {
 	if e.want == nil {
 		return nil
 	}
 	taken := map[claim]catalog.Ref{}
-	for i := range e.declared.Projects {
+	for i := range e.was.declared.Projects {
 		if i == e.at {
 			continue
 		}
-		other := catalog.Declared{Projects: e.declared.Projects[i : i+1]}
+		other := catalog.Declared{Projects: e.was.declared.Projects[i : i+1]}
 		other.EachRef(func(ref catalog.Ref) {
 			eachClaim(ref, func(_ string, cl claim) { taken[cl] = ref })
 		})
@@ -44,7 +64,7 @@ func (e *edit) clash() error {
 	wanted.EachRef(func(ref catalog.Ref) {
 		eachClaim(ref, func(what string, cl claim) {
 			if other, clashes := taken[cl]; clashes && conflict == nil {
-				place := fmt.Sprintf("%s:%d", e.path, e.decoded.Position(other).Line)
+				place := fmt.Sprintf("%s:%d", e.was.path, e.decoded.Position(other).Line)
 				conflict = conflictWith(e.covers, what, conflictText(what, ref, place))
 			}
 		})
@@ -97,4 +117,28 @@ func (s *Source) position(d hclfile.Diagnostic) string {
 // relative removes the config folder from the paths in a text, where display put it.
 func (s *Source) relative(text string) string {
 	return strings.ReplaceAll(text, filepath.Clean(s.o.Dir)+string(filepath.Separator), "")
+}
+
+// tooMuch is the advice for a text that a config file cannot hold (hcledit.ErrLimit).
+const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written with its escapes: " +
+	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
+
+// writeFault returns the client's error for a failed system call. The original files are unchanged.
+func writeFault(step string, err error) error {
+	var unfit *atomicfile.UnfitError
+	switch {
+	case errors.As(err, &unfit):
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.Path + " cannot be written: " + unfit.Why}
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + atomicfile.Cause(err).Error()}
+	case atomicfile.IsDiskFault(err):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + atomicfile.Cause(err).Error()}
+	case errors.Is(err, errKeepsChanging):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file is gone; try again when the files have been reloaded"}
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, errLeadsOut):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": something else has taken the file's place; try again when the files have been reloaded"}
+	}
+	return fmt.Errorf("%s: %w", step, err)
 }

@@ -13,12 +13,12 @@ import (
 
 // removed lists the projects and domains that an update removes.
 func (u *update) removed() []claim {
-	stay := u.c.claims[:u.c.counts.projects+u.c.counts.domains]
-	if slices.Equal(u.counted, stay) { // nearly always
+	had, stay := u.was.counted(), u.c.counted()
+	if slices.Equal(had, stay) { // nearly always
 		return nil
 	}
 	set := setOf(stay)
-	return slices.DeleteFunc(slices.Clone(u.counted), func(c claim) bool { return set[c] })
+	return slices.DeleteFunc(slices.Clone(had), func(c claim) bool { return set[c] })
 }
 
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
@@ -36,7 +36,7 @@ func (s *Source) noteRound(round []*update) []*update {
 	}
 	return slices.DeleteFunc(round, func(u *update) bool {
 		if removes[u] {
-			u.end(err)
+			u.done <- err
 		}
 		return removes[u]
 	})

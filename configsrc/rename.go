@@ -134,7 +134,7 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 			continue
 		}
 		if e, _, ok := t.stat(c.path); ok {
-			if again, _ := s.examineOne(t, e); again != nil {
+			if again := s.examineOne(t, e); again != nil {
 				candidates[i] = again
 			}
 		}

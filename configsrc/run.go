@@ -28,11 +28,11 @@ func (s *Source) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		timer.Reset(time.Until(s.tick(ctx, p, sweeps)))
 		var ready <-chan struct{}
 		if s.watch != nil {
 			ready = s.watch.ready
 		}
-		timer.Reset(time.Until(s.next(p)))
 		select {
 		case <-ctx.Done():
 			for range p.underway {
@@ -44,98 +44,69 @@ func (s *Source) Run(ctx context.Context) error {
 		case u := <-s.updates:
 			s.write(u)
 		case <-ready:
-			p.event(time.Now())
+			p.last = time.Now()
+			if p.first.IsZero() {
+				p.first = p.last
+			}
 		case found := <-sweeps:
 			s.swept(ctx, p, found)
 		case <-timer.C:
 		}
-		s.tick(ctx, p, sweeps)
 	}
 }
 
 // A loopState is the state of the loop in Run.
 type loopState struct {
 	first, last    time.Time // times of unanswered events; zero: none
-	busy           bool      // git holds its lock
-	gitAt          time.Time // when busy was read
+	gitAt          time.Time // when git last held its lock
 	statAt, hashAt time.Time // times of the next sweeps; during one, its beginning
 	statOn, hashOn bool      // a sweep is running
 	underway       int       // number of running sweeps
 }
 
-func (p *loopState) event(now time.Time) {
-	if p.first.IsZero() {
-		p.first = now
-	}
-	p.last = now
-}
-
-// settled returns when the events may be answered.
-func (p *loopState) settled() time.Time {
-	at := p.last.Add(quiet)
-	if most := p.first.Add(quietAtMost); most.Before(at) {
-		at = most
-	}
-	return at
-}
-
-// next returns the time of the next action without a request.
-func (s *Source) next(p *loopState) time.Time {
-	at := time.Now().Add(statEvery)
-	sooner := func(x time.Time) {
-		if x.Before(at) {
-			at = x
-		}
-	}
-	if !p.statOn {
-		sooner(p.statAt)
-	}
-	if !p.hashOn {
-		sooner(p.hashAt)
-	}
-	if p.busy {
-		sooner(p.gitAt.Add(gitPoll))
-		return at
-	}
-	if !p.first.IsZero() {
-		sooner(p.settled())
-	}
-	if len(s.suspects) > 0 {
-		sooner(s.due())
-	}
-	return at
-}
-
-// tick does what is due now.
-func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) {
+// tick does what is due now, and returns when it is to be called again.
+func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (next time.Time) {
 	now := time.Now()
-	if !p.statOn && !now.Before(p.statAt) {
+	next = now.Add(statEvery)
+	due := func(at time.Time) bool {
+		if now.Before(at) && at.Before(next) {
+			next = at
+		}
+		return !now.Before(at)
+	}
+	if !p.statOn && due(p.statAt) {
 		p.statOn, p.statAt = true, now
 		p.underway++
 		go func() { sweeps <- s.sweep(ctx) }()
 	}
-	if !p.hashOn && !now.Before(p.hashAt) {
+	if !p.hashOn && due(p.hashAt) {
 		p.hashOn, p.hashAt = true, now
 		p.underway++
 		go func() { sweeps <- s.hashSweep(ctx) }()
 	}
-	events := !p.first.IsZero() && !now.Before(p.settled())
-	second := p.first.IsZero() && len(s.suspects) > 0 && !now.Before(s.due())
-	if wait := (events || second) && now.Sub(p.last) < gitAtMost; !wait {
-		p.busy = false
-	} else if !p.busy || !now.Before(p.gitAt.Add(gitPoll)) { // while git is at work, each of its files sends events
-		p.busy, p.gitAt = s.gitBusy(), now
-	}
-	if p.busy {
-		return
-	}
+	events := !p.first.IsZero()
 	switch {
-	case events:
+	case events && !due(p.last.Add(quiet)) && !due(p.first.Add(quietAtMost)):
+		return next
+	case !events && (len(s.suspects) == 0 || !due(s.due())):
+		return next
+	}
+	if now.Sub(p.last) < gitAtMost { // while git is at work, each of its files sends events
+		if !due(p.gitAt.Add(gitPoll)) {
+			return next
+		}
+		if s.gitNow().locked {
+			p.gitAt = now
+			return now.Add(gitPoll)
+		}
+	}
+	if events {
 		p.first = time.Time{}
 		s.answerEvents(ctx)
-	case second:
-		s.lookAndLog(ctx, scope{})
+	} else {
+		_ = s.look(ctx, scope{}) // errors are in the log and the status
 	}
+	return now // other things may be due since
 }
 
 // answerEvents looks at the paths that events name.
@@ -148,7 +119,7 @@ func (s *Source) answerEvents(ctx context.Context) {
 		s.rewatch()
 		sc.all = true
 	}
-	s.lookAndLog(ctx, sc)
+	_ = s.look(ctx, sc)
 }
 
 // swept looks at what a sweep found. The next sweep of its kind begins late enough for the two kinds to take at most a
@@ -157,9 +128,9 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
 		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
-		if len(found.paths) > 0 && ctx.Err() == nil && !s.gitBusy() {
+		if len(found.paths) > 0 && ctx.Err() == nil && !s.gitNow().locked {
 			found.scope.hash = true
-			s.lookAndLog(ctx, found.scope)
+			_ = s.look(ctx, found.scope)
 		}
 		return
 	}
@@ -176,14 +147,9 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	if ctx.Err() == nil {
 		found.paths = append(found.paths, s.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !s.gitBusy() && (found.all || len(found.paths) > 0 || s.heldNow()) {
-		s.lookAndLog(ctx, found.scope)
+	if ctx.Err() == nil && !s.gitNow().locked && (found.all || len(found.paths) > 0 || s.heldNow()) {
+		_ = s.look(ctx, found.scope)
 	}
-}
-
-// lookAndLog looks; errors are already in the log and the status.
-func (s *Source) lookAndLog(ctx context.Context, sc scope) {
-	_ = s.look(ctx, sc)
 }
 
 // Reload looks at everything, including contents, a second time if something is suspect, and returns nil, ErrHeld or

@@ -91,11 +91,9 @@ type Source struct {
 	updates chan *update // see write.go
 	writers writers
 	folder  atomicfile.Folder // config files and the files next to them
-	writing atomic.Int32      // running API writes
-	git     gitDesk
 
-	// known guards table, bad and watch for the sweep, which reads them. Only the goroutine that looks (Load, then Run)
-	// writes them, so it reads them without the lock.
+	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that looks
+	// (Load, then Run) writes them, so it reads them without the lock.
 	known      sync.RWMutex
 	table      *table
 	quarantine map[string]*quarantined
@@ -129,6 +127,7 @@ func New(o Options) *Source {
 		o.Disk = atomicfile.OSDisk{}
 	}
 	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
+	s.writers.held, s.writers.free.L = map[string]bool{}, &s.writers.mu
 	s.forget()
 	s.status.State = StateLoading
 	return s

@@ -89,7 +89,7 @@ func (s *Source) suspicious(c *candidate, now time.Time) bool {
 	if b := s.quarantine[c.path]; b != nil && b.sign == c.sign() && c.rejected {
 		return false // known to be broken
 	}
-	odd := c.gone || c.rejected || c.prev != nil && c.objects < c.prev.objects
+	odd := c.gone || c.rejected || c.prev != nil && len(c.refs) < c.prev.objects
 	if !odd {
 		return false
 	}

@@ -34,7 +34,12 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		return out
 	}
 	defer t.Close()
-	seen := s.newMarks()
+	s.known.RLock()
+	unseen := make(map[string]bool, len(s.table.files)) // known files that the list has not shown
+	for p := range s.table.files {
+		unseen[p] = true
+	}
+	s.known.RUnlock()
 	n := 0
 	var closed []string // folders that cannot be listed
 	err = t.list(func(dir string) {
@@ -48,10 +53,8 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		if e.folder {
 			closed = append(closed, e.path+"/")
 		}
+		delete(unseen, e.path)
 		prev := s.knownAs(e.path)
-		if prev != nil {
-			seen.mark(prev.number)
-		}
 		if !sameAsKnown(t, prev, e) || prev.racy.Load() && !out.readRacy(t, prev, pace) {
 			out.paths = append(out.paths, e.path)
 		}
@@ -64,13 +67,12 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		out.all = true
 		return out
 	}
-	s.known.RLock()
-	for p, f := range s.table.files {
-		in := func(dir string) bool { return strings.HasPrefix(p, dir) }
-		if !seen.has(f.number) && !slices.ContainsFunc(closed, in) {
+	for p := range unseen {
+		if !slices.ContainsFunc(closed, func(dir string) bool { return strings.HasPrefix(p, dir) }) {
 			out.paths = append(out.paths, p)
 		}
 	}
+	s.known.RLock()
 	for p := range s.quarantine {
 		out.paths = append(out.paths, p)
 	}
@@ -144,28 +146,6 @@ func (p *sweepPace) rest() {
 	}
 	p.piece = time.Now()
 	p.rested += p.piece.Sub(ended)
-}
-
-// marks is a set of files by their number in the table. If a file reuses the number of another during the sweep, they
-// may be confused: a sweep gives hints, and the next one sees both.
-type marks []uint64
-
-func (s *Source) newMarks() marks {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	return make(marks, len(s.table.numbered)/64+1)
-}
-
-// mark ignores newer files: a look has examined them, or will.
-func (m marks) mark(n uint32) {
-	if i := int(n / 64); i < len(m) {
-		m[i] |= 1 << (n % 64)
-	}
-}
-
-func (m marks) has(n uint32) bool {
-	i := int(n / 64)
-	return i >= len(m) || m[i]&(1<<(n%64)) != 0
 }
 
 // knownAs returns the table's entry of a file, nil if there is none.

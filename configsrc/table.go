@@ -33,25 +33,20 @@ func domainClaim(name string) claim     { return claimOf("domain", name) }
 // claimsOf lists what the objects of a file claim: the uuids of its projects first, then the names of its domains, each
 // in the order of refs, then the rest.
 func claimsOf(refs []catalog.Ref) []claim {
-	c := countRefs(refs)
-	claims := make([]claim, c.projects+c.domains, 3*len(refs))
-	projects, domains := claims[:0:c.projects], claims[c.projects:c.projects]
-	for _, r := range refs {
-		switch r.Kind {
-		case catalog.KindProject:
-			projects = append(projects, projectClaim(r.UUID))
-		case catalog.KindDomain:
-			domains = append(domains, domainClaim(r.Name))
-		}
-	}
+	var projects, domains, rest []claim
 	for _, r := range refs {
 		eachClaim(r, func(what string, c claim) {
-			if !(r.Kind == catalog.KindProject && what == "uuid") && !(r.Kind == catalog.KindDomain && what == "domain") {
-				claims = append(claims, c)
+			switch {
+			case r.Kind == catalog.KindProject && what == "uuid":
+				projects = append(projects, c)
+			case r.Kind == catalog.KindDomain && what == "domain":
+				domains = append(domains, c)
+			default:
+				rest = append(rest, c)
 			}
 		})
 	}
-	return claims
+	return slices.Concat(projects, domains, rest)
 }
 
 // eachClaim yields the claims of one object, with their names in messages.
@@ -158,24 +153,14 @@ func fileOf(path string, row *catalog.FileRow, racy bool) *file {
 	return f
 }
 
-// put adds or replaces a file.
+// put adds or replaces a file. It takes the file's claims over from other files.
 func (t *table) put(f *file) {
-	path := f.path
-	old := t.files[path]
-	if old != nil && slices.Equal(old.claims, f.claims) && t.ownsAll(old) {
-		// Nearly always the claims are unchanged; sharing them saves the most.
-		f.claims, f.number = old.claims, old.number
-		t.numbered[f.number] = f
-		t.unuse(old)
-		t.subtract(old)
-	} else {
-		t.drop(path)
-		t.number(f)
-		for _, c := range f.claims {
-			t.owners[c] = f.number
-		}
+	t.drop(f.path)
+	t.number(f)
+	t.files[f.path] = f
+	for _, c := range f.claims {
+		t.owners[c] = f.number
 	}
-	t.files[path] = f
 	for _, d := range f.deps {
 		if t.users[d.Path] == nil {
 			t.users[d.Path] = map[*file]bool{}
@@ -184,29 +169,6 @@ func (t *table) put(f *file) {
 	}
 	t.total.projects += f.counts.projects
 	t.total.domains += f.counts.domains
-}
-
-func (t *table) ownsAll(f *file) bool {
-	for _, c := range f.claims {
-		if t.owner(c) != f {
-			return false
-		}
-	}
-	return true
-}
-
-// unuse removes f from the users of its dependencies.
-func (t *table) unuse(f *file) {
-	for _, d := range f.deps {
-		if delete(t.users[d.Path], f); len(t.users[d.Path]) == 0 {
-			delete(t.users, d.Path)
-		}
-	}
-}
-
-func (t *table) subtract(f *file) {
-	t.total.projects -= f.counts.projects
-	t.total.domains -= f.counts.domains
 }
 
 // drop removes a file. Claims that another file has taken over stay with that file.
@@ -223,8 +185,13 @@ func (t *table) drop(path string) {
 	}
 	t.numbered[f.number] = nil
 	t.free = append(t.free, f.number)
-	t.unuse(f)
-	t.subtract(f)
+	for _, d := range f.deps {
+		if delete(t.users[d.Path], f); len(t.users[d.Path]) == 0 {
+			delete(t.users, d.Path)
+		}
+	}
+	t.total.projects -= f.counts.projects
+	t.total.domains -= f.counts.domains
 }
 
 func depsUnchanged(t *tree, deps []catalog.Dep) bool {

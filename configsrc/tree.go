@@ -45,17 +45,6 @@ func openTree(dir string) (*tree, error) {
 	return &tree{dir: dir, root: root, unlisted: map[string]bool{}}, nil
 }
 
-// lateTree is openTree for a caller that only reads files: the folder is opened with the first file.
-func lateTree(dir string) *tree { return &tree{dir: dir} }
-
-// open opens the folder if it is not open.
-func (t *tree) open() (err error) {
-	if t.root == nil {
-		t.root, err = os.OpenRoot(t.dir)
-	}
-	return err
-}
-
 // statFile is stat with links followed.
 func (t *tree) statFile(at string) (info fs.FileInfo, err error) {
 	err = t.follow(at, func(name string) error {
@@ -74,7 +63,7 @@ var errLeadsOut = errors.New("leads out of the folder; put the file itself into 
 func (t *tree) follow(at string, f func(name string) error) error {
 	name := filepath.FromSlash(at)
 	err := f(name)
-	if !escapes(err) || !filepath.IsLocal(name) {
+	if err == nil || !escapes(err) || !filepath.IsLocal(name) {
 		return err
 	}
 	root, rerr := filepath.EvalSymlinks(t.dir)
@@ -91,7 +80,7 @@ func (t *tree) follow(at string, f func(name string) error) error {
 	if name, rerr = filepath.Rel(root, real); rerr != nil || !filepath.IsLocal(name) {
 		return errLeadsOut
 	}
-	if err = f(name); escapes(err) { // a link again, created since then
+	if err = f(name); err != nil && escapes(err) { // a link again, created since then
 		return errLeadsOut
 	}
 	return err
@@ -100,14 +89,10 @@ func (t *tree) follow(at string, f func(name string) error) error {
 // escapes reports the one error of an os.Root that is not a system error.
 func escapes(err error) bool {
 	var system syscall.Errno
-	return err != nil && !errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrClosed)
+	return !errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrClosed)
 }
 
-func (t *tree) Close() {
-	if t.root != nil {
-		t.root.Close()
-	}
-}
+func (t *tree) Close() { t.root.Close() }
 
 // An entry is what is at a path: stat data, or the reason why it cannot be config.
 type entry struct {
@@ -215,15 +200,10 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 		return e
 	}
 	e.stat = statOf(info)
-	e.limit()
-	return e
-}
-
-// limit sets an error for a file that is too large.
-func (e *entry) limit() {
 	if e.stat.Size > MaxFileBytes {
 		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its own", e.stat.Size, MaxFileBytes)
 	}
+	return e
 }
 
 // noteLink records the target of a link if it is a folder that list skips, such as Kubernetes' ..data.

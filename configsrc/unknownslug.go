@@ -91,11 +91,3 @@ func nearSlug(slug string, there func(slug string) bool) string {
 	}
 	return ""
 }
-
-func (s *Source) unknownDiagnostics() map[string]hclfile.Diagnostics {
-	m := make(map[string]hclfile.Diagnostics, len(s.unknown))
-	for p, u := range s.unknown {
-		m[p] = u.diags
-	}
-	return m
-}

@@ -2,9 +2,11 @@ package configsrc
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,36 +19,64 @@ import (
 // stages it; submit passes it to the goroutine that looks. That goroutine puts a round of updates in place, with one
 // sync of each folder and one Apply for all of them.
 type update struct {
-	c       *candidate      // the new content, decoded; gone: the file is to be removed
-	had     map[claim]bool  // claims of the replaced content
-	counted []claim         // the projects and domains among them
-	file    atomicfile.Swap // of the file
-	removes catalog.UUID    // the project to be removed, zero for none
-	project int64           // id of the written project, zero for a new one
-	bodies  []*bodySwap     // the files that change with it
-	moves   *slugMove       // nil: the project's slug stays
-	stays   bool            // only the further files change
-	note    string          // of a running write to several files, see undo.go
-	by      Author
-	covers  Coverage
+	c       *candidate   // the new content, decoded; gone: the file is to be removed
+	was     *candidate   // the replaced content; empty for a new file
+	file    *fileSwap    // of the file
+	stays   bool         // the file itself stays as it is: only others change
+	files   []*fileSwap  // the files to be put in place, in this order: texts, key lists, the project's file last
+	removes catalog.UUID // the project to be removed, zero for none
+	project int64        // id of the written project, zero for a new one
+	moves   *slugMove    // nil: the project's slug stays
+	by      writer
 	done    chan error
+
+	// set by stage
+	changed []*candidate   // the config files of the update, in path order
+	had     map[claim]bool // claims of the replaced content
+	domains []string       // the domains that the replaced content does not declare
+	note    string         // of a running write to several files, see atomicfile.Note
 }
 
-// stage writes the new contents next to their files.
-func (u *update) stage() (err error) {
-	if err = u.stageBodies(); err == nil && !u.stays {
-		err = u.file.Stage()
-	}
-	if err != nil {
-		u.discard()
-		if errors.Is(err, atomicfile.ErrLocked) {
-			return busy(err.Error())
+// A fileSwap is new content for one file of an update.
+type fileSwap struct {
+	atomicfile.Swap
+	c     *candidate // what a config file then declares; nil for text that a template takes by file()
+	stamp catalog.Stamp
+}
+
+// texts returns the new texts by path, for decoding.
+func (u *update) texts() map[string][]byte {
+	all := make(map[string][]byte, len(u.files))
+	for _, f := range u.files {
+		if f.c == nil {
+			all[f.Name] = f.Content
 		}
-		return writeFault("write "+u.c.path, err)
 	}
-	if !u.stays && !u.c.gone {
-		u.c.stamp = stampOf(u.file.Info(), u.file.Content)
+	return all
+}
+
+// stage writes the new contents next to their files. Nothing live is touched.
+func (u *update) stage() error {
+	u.changed, u.had = []*candidate{u.c}, setOf(u.was.claims)
+	for _, ref := range u.c.refs {
+		if ref.Kind == catalog.KindDomain && !u.had[domainClaim(ref.Name)] {
+			u.domains = append(u.domains, ref.Name)
+		}
 	}
+	for _, f := range u.files {
+		if err := f.Stage(); err != nil {
+			u.discard()
+			if errors.Is(err, atomicfile.ErrLocked) {
+				return busy(err.Error())
+			}
+			return writeFault("write "+u.c.path, err)
+		}
+		f.stamp = stampOf(f.Info(), f.Content)
+		if f.c != nil && f.c != u.c {
+			u.changed = append(u.changed, f.c)
+		}
+	}
+	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
 	return nil
 }
 
@@ -56,24 +86,19 @@ func (u *update) discard() {
 		_ = u.file.Folder.Disk.Remove(u.note)
 		u.note = ""
 	}
-	for _, b := range u.bodies {
-		b.file.Discard()
+	for _, f := range u.files {
+		f.Discard()
 	}
-	u.file.Discard()
 }
 
 // submit passes an update to the goroutine that looks and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
-	u.by, _ = ctx.Value(authorKey{}).(Author)
-	u.covers = coverageOf(ctx)
+	defer u.discard()
+	u.by = writerOf(ctx)
 	select {
 	case s.updates <- u:
-		// The update may be committed already, even if ctx is done: only the result on done tells.
-		err := <-u.done
-		u.discard()
-		return err
+		return <-u.done // even if ctx is done: the update may be committed already, and only the result tells
 	case <-ctx.Done():
-		u.discard()
 		return busy("the files are being reloaded")
 	}
 }
@@ -97,30 +122,27 @@ func (s *Source) write(first *update) {
 		}
 	}
 	start := time.Now()
-	switch {
-	case s.heldNow():
-		s.refuse(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
-	default:
-		for len(waiting) > 0 {
-			waiting = s.writeRound(waiting, start)
-		}
+	if s.heldNow() {
+		answer(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
+		return
+	}
+	for len(waiting) > 0 {
+		waiting = s.writeRound(waiting, start)
 	}
 }
 
-func (s *Source) refuse(updates []*update, err error) {
+// answer returns one result to several writers.
+func answer(updates []*update, err error) {
 	for _, u := range updates {
-		u.end(err)
+		u.done <- err
 	}
 }
-
-// end returns the result to the writer.
-func (u *update) end(err error) { u.done <- err }
 
 // writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
 	git := s.gitNow()
 	if git.working() {
-		s.refuse(updates, errGitBusy)
+		answer(updates, errGitBusy)
 		return nil
 	}
 	var round []*update
@@ -131,7 +153,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 			continue
 		}
 		if err := s.admit(u); err != nil {
-			u.end(err)
+			u.done <- err
 			continue
 		}
 		round = append(round, u)
@@ -145,7 +167,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	}
 	found := new(finding)
 	for _, u := range round {
-		found.candidates = append(found.candidates, u.candidates()...)
+		found.candidates = append(found.candidates, u.changed...)
 	}
 	// The files are the truth: if the Sink refuses the change, the next look applies it.
 	err := s.commitPart(found, false)
@@ -153,52 +175,71 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		s.removalsDone()
 	}
 	s.tell(round)
-	for _, u := range round {
-		for _, c := range u.candidates() {
-			delete(s.suspects, c.path)
-		}
-		u.end(err)
+	for _, c := range found.candidates {
+		delete(s.suspects, c.path)
 	}
+	answer(round, err)
 	if err == nil {
 		s.report(start, "written")
 	}
 	return later
 }
 
+// clashes reports whether an earlier update of the round touches the same objects, or a domain above or below one that
+// this update adds. Otherwise it adds the update's own claims to taken.
+func (u *update) clashes(taken map[claim]bool) bool {
+	claims := slices.Clone(u.was.claims)
+	for _, c := range u.changed {
+		claims = append(claims, c.claims...)
+	}
+	clash := slices.ContainsFunc(claims, func(c claim) bool { return taken[c] })
+	for _, name := range u.domains {
+		suffix, wildcard := strings.CutPrefix(name, "*.")
+		clash = clash || wildcard && taken[aboveClaim(suffix)]
+		for wildcard := range wildcardsAbove(name) {
+			clash = clash || taken[domainClaim(wildcard)]
+			claims = append(claims, aboveClaim(wildcard[len("*."):]))
+		}
+	}
+	if !clash {
+		for _, c := range claims {
+			taken[c] = true
+		}
+	}
+	return clash
+}
+
+// aboveClaim is the claim to all names below a suffix.
+func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
+
 // admit judges an update as a look would judge the files.
 func (s *Source) admit(u *update) error {
-	if !s.complete(u) {
+	if u.moves != nil && !s.complete(u) {
 		return atomicfile.ErrChanged
 	}
-	all := u.candidates()
-	for _, c := range all {
+	for _, c := range u.changed {
 		c.prev = s.table.files[c.path]
 	}
 	j := &judge{
-		table: s.table, candidates: all, require: s.sealed,
+		table: s.table, candidates: u.changed, require: s.sealed,
 		row:     s.o.Sink.File,
 		display: func(path string) string { return path }, // the message goes to the client
 		locate:  s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
 	}
 	j.run()
-	refused := slices.IndexFunc(all, func(c *candidate) bool { return c.rejected })
-	if refused < 0 {
-		return s.mayClaim(u)
+	if refused := slices.IndexFunc(u.changed, func(c *candidate) bool { return c.rejected }); refused >= 0 {
+		return s.refusal(u, j, u.changed[refused])
 	}
-	for _, ref := range u.c.refs {
-		var conflict *catalog.Error
-		eachClaim(ref, func(what string, cl claim) {
-			path, lost := j.keeper(u.c, cl)
-			if !lost || u.had[cl] || conflict != nil {
-				return
+	// A key that is limited to projects may not declare every domain. No other update is committed before this one, so the
+	// result stays valid.
+	if u.by.covers != nil {
+		for _, name := range u.domains {
+			if err := MayClaim(s.o.Sink, u.by.covers, u.project, name); err != nil {
+				return err
 			}
-			conflict = conflictWith(u.covers, what, j.conflictText(what, ref, path))
-		})
-		if conflict != nil {
-			return conflict
 		}
 	}
-	return s.invalidFile(append(all[refused].diags, all[refused].cross...), u.covers)
+	return nil
 }
 
 func (s *Source) locate(path string) (*hclfile.Result, error) {
@@ -215,25 +256,26 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 // ones.
 func (s *Source) place(round []*update, before gitState) []*update {
 	errs := make([]error, len(round))
-	sideBySide(len(round), func(i int) { errs[i] = s.putAll(round[i]) })
-	var folders []string
+	sideBySide(len(round), func(i int) { errs[i] = s.put(round[i]) })
 	placed := round[:0]
+	var folders []string
 	for i, u := range round {
 		if errs[i] != nil {
-			u.end(errs[i])
+			u.done <- errs[i]
 			continue
 		}
-		for _, target := range u.targets() {
-			if dir := filepath.Dir(target); !slices.Contains(folders, dir) {
+		placed = append(placed, u)
+		for _, f := range u.files {
+			if dir := filepath.Dir(f.Target); !slices.Contains(folders, dir) {
 				folders = append(folders, dir)
 			}
 		}
-		placed = append(placed, u)
 	}
 	if s.gitNow() != before {
 		for _, u := range placed {
-			s.takeBack(u, errGitBusy)
+			u.takeBack()
 		}
+		answer(placed, errGitBusy)
 		return nil
 	}
 	errs = make([]error, len(folders))
@@ -241,11 +283,12 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error
-		for _, target := range u.targets() {
-			err = errors.Join(err, errs[slices.Index(folders, filepath.Dir(target))])
+		for _, f := range u.files {
+			err = errors.Join(err, errs[slices.Index(folders, filepath.Dir(f.Target))])
 		}
 		if err != nil {
-			s.takeBack(u, writeFault("write "+u.c.path, err))
+			u.takeBack()
+			u.done <- writeFault("write "+u.c.path, err)
 			continue
 		}
 		durable = append(durable, u)
@@ -253,110 +296,71 @@ func (s *Source) place(round []*update, before gitState) []*update {
 	return durable
 }
 
-// putAll exchanges all files of an update: texts and key lists first, the project's file last. If one of them cannot be
-// exchanged, the others are put back. If there are several, a note that is durable before the first exchange lets the
-// next look finish the way back after a crash (atomicfile.Note).
-func (s *Source) putAll(u *update) (err error) {
+// put exchanges all files of an update, the project's file last. If one of them cannot be exchanged, the others are put
+// back. If there are several, a note that is durable before the first exchange lets the next look finish the way back
+// after a crash (atomicfile.Note).
+func (s *Source) put(u *update) (err error) {
 	defer func() {
 		if err != nil {
-			u.takeBodiesBack()
+			u.takeBack()
 		}
 	}()
-	swaps, d := u.swaps(), s.o.Disk
-	if len(swaps) > 1 {
+	d, last := s.o.Disk, len(u.files)-1
+	swaps := make([]*atomicfile.Swap, len(u.files))
+	for i, f := range u.files {
+		swaps[i] = &f.Swap
+	}
+	if last > 0 {
 		if u.note, err = atomicfile.Note(d, swaps); err != nil {
 			return writeFault("write "+u.c.path, err)
 		}
 	}
-	last := len(swaps) - 1
-	for i, b := range u.bodies {
-		if i == last {
-			if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
+	for i, f := range u.files {
+		if i == last && last > 0 { // the others must be durable before the last, which decides
+			if err = atomicfile.SyncFolders(d, swaps[:last]); err != nil {
 				return writeFault("write "+u.c.path, err)
 			}
 		}
-		if err = b.file.Put(); err != nil {
-			return swapFault(err)
+		if err = f.Put(); err != nil {
+			if fault, is := errors.AsType[*atomicfile.Fault](err); is {
+				return writeFault(fault.Step, fault.Err)
+			}
+			return err
 		}
-		b.stamp = renamed(b.stamp, b.file.Target)
+		f.stamp = renamed(f.stamp, f.Target)
+		if f.c != nil {
+			f.c.stamp = f.stamp
+			continue
+		}
+		for i := range u.c.deps {
+			if u.c.deps[i].Path == f.Name {
+				u.c.deps[i].Stamp = f.stamp
+			}
+		}
 	}
-	u.depend()
 	if u.stays {
-		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || digest(now) != u.file.Old {
+		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || sha256.Sum256(now) != u.file.Old {
 			return atomicfile.ErrChanged
 		}
-		return nil
-	}
-	if err = atomicfile.SyncFolders(d, atomicfile.Targets(swaps[:last])); err != nil {
-		return writeFault("write "+u.c.path, err)
-	}
-	return u.put()
-}
-
-// takeAllBack undoes putAll.
-func (u *update) takeAllBack() {
-	if !u.stays {
-		u.file.TakeBack()
-		if len(u.bodies) > 0 {
-			_ = atomicfile.SyncFolder(u.file.Folder.Disk, filepath.Dir(u.file.Target)) // was not acknowledged
-		}
-	}
-	u.takeBodiesBack()
-}
-
-func (u *update) takeBodiesBack() {
-	for _, b := range u.bodies {
-		b.file.TakeBack()
-	}
-}
-
-// swaps returns the files that the update writes, in the order in which they are put.
-func (u *update) swaps() (all []*atomicfile.Swap) {
-	for _, b := range u.bodies {
-		all = append(all, &b.file)
-	}
-	if !u.stays {
-		all = append(all, &u.file)
-	}
-	return all
-}
-
-// targets returns the files that the update writes, links resolved.
-func (u *update) targets() []string { return atomicfile.Targets(u.swaps()) }
-
-// put exchanges the file. This is the commit.
-func (u *update) put() error {
-	if err := u.file.Put(); err != nil {
-		return swapFault(err)
-	}
-	if !u.c.gone {
-		u.c.stamp = renamed(u.c.stamp, u.file.Target)
 	}
 	return nil
 }
 
-// takeBack undoes put and ends the update.
-func (s *Source) takeBack(u *update, why error) {
-	u.takeAllBack()
-	u.end(why)
-}
-
-// swapFault returns the client's error for a Swap that was not put.
-func swapFault(err error) error {
-	if fault, is := errors.AsType[*atomicfile.Fault](err); is {
-		return writeFault(fault.Step, fault.Err)
+// takeBack undoes put: the last file first, durably, because after a crash it decides over the others.
+func (u *update) takeBack() {
+	for i, f := range slices.Backward(u.files) {
+		f.TakeBack()
+		if i > 0 && i == len(u.files)-1 {
+			_ = atomicfile.SyncFolder(f.Folder.Disk, filepath.Dir(f.Target)) // was not acknowledged
+		}
 	}
-	return err
 }
 
 // sideBySide runs f(0) … f(n-1) concurrently: they mostly wait for the disk.
 func sideBySide(n int, f func(i int)) {
 	var wg sync.WaitGroup
-	for i := 1; i < n; i++ {
+	for i := range n {
 		wg.Go(func() { f(i) })
-	}
-	if n > 0 {
-		f(0)
 	}
 	wg.Wait()
 }

@@ -3,14 +3,14 @@ package configsrc
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"syscall"
+	"sync"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
@@ -28,44 +28,39 @@ import (
 // It returns an error of change as it is. change may run again, on newer content, if there is a save at the same time.
 // It must not keep the project.
 func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
-	return s.retried(ctx, func() error {
-		return s.edit(ctx, uuid, func(e *edit) error {
-			defaults := s.o.Sink.Defaults()
-			have := inForce(e.project(), defaults)
-			want := have
-			want.Domains = slices.Clone(have.Domains)
-			ownMail(&want)
-			if err := change(&want); err != nil {
-				return err
-			}
-			if from, to := have.Project.Slug, want.Project.Slug; from != to {
-				e.moves = &slugMove{from: from, to: to}
-			}
-			if err := s.protect(e, &have, &want); err != nil {
-				return err
-			}
-			normalize(&want)
-			e.normalMail(&want)
-			e.want = &want
-			e.expect = func(got *catalog.Declared) bool { return e.rest(got) && sayEqual(&got.Projects[e.at], &want, defaults) }
-			return e.draft.RewriteProject(&have, &want)
-		})
+	return s.edit(ctx, uuid, func(e *edit) error {
+		have := inForce(e.project(), e.defaults)
+		want := have
+		want.Domains, want.Templates = slices.Clone(have.Domains), slices.Clone(have.Templates)
+		if have.SMTP != nil {
+			smtp := *have.SMTP
+			want.SMTP = &smtp
+		}
+		if err := change(&want); err != nil {
+			return err
+		}
+		if from, to := have.Project.Slug, want.Project.Slug; from != to {
+			e.moves = &slugMove{from: from, to: to}
+		}
+		if err := s.protect(e, &have, &want); err != nil {
+			return err
+		}
+		e.normalize(&want)
+		e.want = &want
+		return e.draft.RewriteProject(&have, &want)
 	})
 }
 
 // DeleteProject removes the project's block from its file, and the file if it declares nothing else. check may refuse,
 // with an error that is returned as it is.
 func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
-	return s.retried(ctx, func() error {
-		return s.edit(ctx, uuid, func(e *edit) error {
-			have := inForce(e.project(), s.o.Sink.Defaults())
-			if err := check(&have); err != nil {
-				return err
-			}
-			e.expect, e.removes = e.without, true
-			e.moves = &slugMove{from: have.Project.Slug}
-			return e.draft.RemoveProject(have.Project.Slug)
-		})
+	return s.edit(ctx, uuid, func(e *edit) error {
+		have := inForce(e.project(), e.defaults)
+		if err := check(&have); err != nil {
+			return err
+		}
+		e.moves = &slugMove{from: have.Project.Slug}
+		return e.draft.RemoveProject(have.Project.Slug)
 	})
 }
 
@@ -74,7 +69,6 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
-	defer s.beginWrite()()
 	content, err := hcledit.NewProject(p)
 	if err != nil {
 		return fmt.Errorf("write project %s: %w", p.Slug, err)
@@ -88,33 +82,11 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		if err = s.patient(ctx, func() error { return s.create(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if broken := s.brokenFile(name, coverageOf(ctx)); broken != nil {
+		if broken := s.brokenFile(name, writerOf(ctx).covers); broken != nil {
 			return broken
 		}
 	}
 	return err
-}
-
-// retried repeats a write once if it lost against a save at the same time (configsrc/README.md, Write-back).
-func (s *Source) retried(ctx context.Context, write func() error) error {
-	if err := s.writable(); err != nil {
-		return err
-	}
-	defer s.beginWrite()()
-	err := s.patient(ctx, write)
-	if errors.Is(err, atomicfile.ErrChanged) {
-		err = s.patient(ctx, write)
-	}
-	if errors.Is(err, atomicfile.ErrChanged) {
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
-	}
-	return err
-}
-
-// beginWrite counts a running write.
-func (s *Source) beginWrite() (end func()) {
-	s.writing.Add(1)
-	return func() { s.writing.Add(-1) }
 }
 
 func (s *Source) writable() error {
@@ -126,149 +98,213 @@ func (s *Source) writable() error {
 
 // An edit is a change of one project's block in progress.
 type edit struct {
-	covers       Coverage
-	path, target string
-	src          []byte
-	stamp        catalog.Stamp          // of src
-	info         fs.FileInfo            // info of src's file
-	deps         []catalog.Dep          // of src
-	declared     *catalog.Declared      // by src
-	draft        *hcledit.Draft         // of src
-	decoded      *hclfile.Result        // src
-	at           int                    // index of the project in it
-	want         *catalog.ProjectConfig // the project after the edit; nil if it is removed
-	expect       func(got *catalog.Declared) bool
-	removes      bool      // the project is removed
-	moves        *slugMove // nil: the slug stays
+	covers   Coverage
+	defaults *catalog.Defaults      // in force
+	was      *candidate             // the file's present content
+	decoded  *hclfile.Result        // of it
+	draft    *hcledit.Draft         // of the new content
+	at       int                    // index of the project in the file
+	want     *catalog.ProjectConfig // the project after the edit; nil if it is removed
+	moves    *slugMove              // nil: the slug stays
 }
 
-func (e *edit) project() *catalog.ProjectConfig { return &e.declared.Projects[e.at] }
+func (e *edit) project() *catalog.ProjectConfig { return &e.was.declared.Projects[e.at] }
 
-// edit rewrites the file of a project by rewrite, which makes the edits in e.draft and sets e.expect. If the write
-// turns out to need more files, it restarts with locks on all of them: locks are taken together, in order.
+// edit changes the file of a project. rewrite makes the edits in e.draft, and sets e.want and e.moves. A write that lost
+// against a save at the same time is repeated once (configsrc/README.md, Write-back).
 func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
-	var more moreFilesError
-	for range 3 {
-		err := s.editLocked(ctx, uuid, more.paths, rewrite)
-		var needs *moreFilesError
-		if !errors.As(err, &needs) {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	var err error
+	for range 2 {
+		err = s.patient(ctx, func() error { return s.editOnce(ctx, uuid, rewrite) })
+		if !errors.Is(err, atomicfile.ErrChanged) {
 			return err
 		}
-		more = *needs
+	}
+	return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
+}
+
+// editOnce makes the edit under a lock on the file. If the write turns out to need more files, it starts again with
+// locks on all of them.
+func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
+	var more []string
+	for range 3 {
+		var err error
+		if more, err = s.editLocked(ctx, uuid, more, rewrite); len(more) == 0 {
+			return err
+		}
 	}
 	return busy("the files with keys keep changing")
 }
 
-func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []string, rewrite func(e *edit) error) error {
+// editLocked is editOnce with locks on the project's file and on others. If it needs locks on more files, it has changed
+// nothing and returns them.
+func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []string, rewrite func(e *edit) error) (more []string, err error) {
 	path, ok := s.fileOf(projectClaim(uuid))
 	if !ok {
-		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
+		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
 	}
 	defer s.writers.lock(append(slices.Clone(others), path)...)()
-	t := lateTree(s.o.Dir)
+	t, err := openTree(s.o.Dir)
+	if err != nil {
+		return nil, writeFault("edit "+path, err)
+	}
 	defer t.Close()
-	e, u, err := s.openEdit(t, path, uuid, coverageOf(ctx))
+	// Read the project as it is on disk now.
+	e := &edit{covers: writerOf(ctx).covers, defaults: s.o.Sink.Defaults()}
+	file, was, decoded, err := s.openFile(t, path, e.covers)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	e.was, e.decoded, e.draft = was, decoded, hcledit.NewDraft(decoded)
+	e.at = slices.IndexFunc(was.declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == uuid })
+	if e.at < 0 {
+		return nil, &catalog.Error{Code: catalog.CodeFileChanged,
+			Message: "the project is no longer in " + path + ", where it was; try again when the files have been reloaded"}
+	}
+	// Note the edits of the block, of key lists that name its slug, and of mail bodies in files of their own.
 	if err := rewrite(e); errors.Is(err, hcledit.ErrLimit) {
-		return &catalog.Error{Code: catalog.CodeFileInvalid, Message: path + ": " + tooMuch}
+		return nil, &catalog.Error{Code: catalog.CodeFileInvalid, Message: path + ": " + tooMuch}
 	} else if err != nil {
-		return err
+		return nil, err
 	}
-	keySwaps, err := s.moveKeys(t, e, others)
-	if err != nil {
-		return err
+	u := &update{file: file, was: was, moves: e.moves, project: e.project().Project.ID, done: make(chan error, 1)}
+	if u.files, err = s.bodySwaps(t, e); err != nil {
+		return nil, err
+	}
+	if e.moves != nil {
+		e.moves.files = s.keyFiles(e.moves.from, path)
+		if slices.ContainsFunc(e.moves.files, func(p string) bool { return !slices.Contains(others, p) }) {
+			return e.moves.files, nil
+		}
+		keys, err := s.moveKeys(t, e)
+		if err != nil {
+			return nil, err
+		}
+		u.files = append(u.files, keys...)
 	}
 	out, err := e.draft.Bytes()
 	if err != nil {
-		return fmt.Errorf("edit %s: %w", path, err)
+		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
-	if bytes.Equal(out, e.src) && len(e.draft.Bodies()) == 0 {
-		return nil
+	u.stays = bytes.Equal(out, was.bytes)
+	if u.stays && len(u.files) == 0 {
+		return nil, nil
 	}
-	if err := s.fill(u, t, out, e, keySwaps); err != nil {
-		return err
-	}
-	return s.submit(ctx, u)
-}
-
-// openEdit reads the file that declares a project.
-func (s *Source) openEdit(t *tree, path string, uuid catalog.UUID, covers Coverage) (*edit, *update, error) {
-	target, src, stamp, info, err := s.readTarget(t, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	now := &candidate{path: path, bytes: src, stamp: stamp}
-	decoded := now.decode(s.display(path), t)
-	switch {
-	case now.fault != nil:
-		return nil, nil, now.fault
-	case now.declared == nil:
-		return nil, nil, s.invalidFile(now.diags, covers)
-	}
-	at := slices.IndexFunc(now.declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == uuid })
-	if at < 0 {
-		return nil, nil, &catalog.Error{Code: catalog.CodeFileChanged,
-			Message: "the project is no longer in " + path + ", where it was; try again when the files have been reloaded"}
-	}
-	had := make(map[claim]bool, len(now.claims))
-	for _, c := range now.claims {
-		had[c] = true
-	}
-	u := &update{file: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Old: stamp.Hash}, had: had,
-		counted: now.claims[:now.counts.projects+now.counts.domains], done: make(chan error, 1)}
-	return &edit{covers: covers, path: path, target: target, src: src, stamp: stamp, info: info, deps: now.deps, declared: now.declared,
-		draft: hcledit.NewDraft(decoded), decoded: decoded, at: at}, u, nil
-}
-
-// readTarget reads a file that will be replaced. target is its path without links.
-func (s *Source) readTarget(t *tree, path string) (target string, src []byte, stamp catalog.Stamp, info fs.FileInfo, err error) {
-	if target, err = atomicfile.Target(s.o.Dir, path); err != nil {
-		return "", nil, stamp, nil, writeFault("edit "+path, err)
-	}
-	if src, stamp, err = t.read(path, MaxFileBytes); err != nil {
-		return "", nil, stamp, nil, writeFault("read "+path, err)
-	}
-	if info, err = s.o.Disk.Stat(target); err != nil {
-		return "", nil, stamp, nil, writeFault("edit "+path, err)
-	}
-	return target, src, stamp, info, nil
-}
-
-// fill decodes the new content as a reload does, checks that it contains the intended change and nothing else, and
-// writes it to a temporary file.
-func (s *Source) fill(u *update, t *tree, out []byte, e *edit, keySwaps []*bodySwap) error {
-	swaps, err := s.bodySwaps(t, e)
-	if err != nil {
-		return err
-	}
-	c := &candidate{path: e.path, bytes: out, stamp: e.stamp, bodies: contents(swaps)}
-	c.decode(s.display(e.path), t)
+	// Decode the result as a reload does, and prove that it contains the intended change and nothing else.
+	c := &candidate{path: path, bytes: out, stamp: was.stamp, bodies: u.texts()}
+	c.decode(s.display(path), t)
 	switch {
 	case c.fault != nil:
-		return c.fault
+		return nil, c.fault
 	case c.declared == nil:
 		if err := e.clash(); err != nil {
-			return err
+			return nil, err
 		}
-		return s.wouldBreak(c.diags, e.covers)
+		return nil, s.wouldBreak(c.diags, e.covers)
+	case !e.proves(c.declared):
+		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
-	if !e.expect(c.declared) {
-		return fmt.Errorf("edit %s: %w", e.path, hcledit.ErrVerify)
-	}
-	u.c, u.bodies, u.stays, u.moves = c, append(swaps, keySwaps...), bytes.Equal(out, e.src), e.moves
-	u.project = e.project().Project.ID
-	if e.removes {
+	if e.want == nil {
 		u.removes = e.project().Project.UUID
 	}
-	if len(c.refs) == 0 && !s.isLink(e.path) { // the target of a link stays, with its comments: the link is a person's
-		*c = candidate{path: e.path, gone: true}
-		u.file.Removes = true
-		return u.stage()
+	if len(c.refs) == 0 && !s.isLink(path) { // the target of a link stays, with its comments: the link is a person's
+		c = &candidate{path: path, gone: true}
+		file.Removes, file.Like = true, nil
 	}
-	u.file.Content, u.file.Like = out, e.info
-	return u.stage()
+	u.c, file.c, file.Content = c, c, c.bytes
+	if !u.stays {
+		u.files = append(u.files, file)
+	}
+	if err := u.stage(); err != nil {
+		return nil, err
+	}
+	return nil, s.submit(ctx, u)
+}
+
+// openFile reads and decodes a config file that will be replaced, see openSwap.
+func (s *Source) openFile(t *tree, path string, covers Coverage) (f *fileSwap, was *candidate, decoded *hclfile.Result, err error) {
+	f, src, err := s.openSwap(t, path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	was = &candidate{path: path, bytes: src, stamp: f.stamp}
+	decoded = was.decode(s.display(path), t)
+	switch {
+	case was.fault != nil:
+		return nil, nil, nil, was.fault
+	case was.declared == nil:
+		return nil, nil, nil, s.invalidFile(was.diags, covers)
+	}
+	return f, was, decoded, nil
+}
+
+// openSwap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present
+// content and its stamp.
+func (s *Source) openSwap(t *tree, path string) (f *fileSwap, src []byte, err error) {
+	target, err := atomicfile.Target(s.o.Dir, path)
+	if err != nil {
+		return nil, nil, writeFault("edit "+path, err)
+	}
+	src, stamp, err := t.read(path, MaxFileBytes)
+	if err != nil {
+		return nil, nil, writeFault("read "+path, err)
+	}
+	info, err := s.o.Disk.Stat(target)
+	if err != nil {
+		return nil, nil, writeFault("edit "+path, err)
+	}
+	return &fileSwap{stamp: stamp, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Like: info, Old: stamp.Hash}}, src, nil
+}
+
+// proves reports whether got is the file's present content with the intended edit and no other change.
+func (e *edit) proves(got *catalog.Declared) bool {
+	want, is := *e.was.declared, *got
+	want.Keys = e.moves.keys(want.Keys)
+	want.Projects = slices.Delete(slices.Clone(want.Projects), e.at, e.at+1)
+	if e.want != nil {
+		if e.at >= len(is.Projects) || !sayEqual(inForce(&is.Projects[e.at], e.defaults), e.want) {
+			return false
+		}
+		is.Projects = slices.Delete(slices.Clone(is.Projects), e.at, e.at+1)
+	}
+	if len(want.Projects) == 0 && len(is.Projects) == 0 {
+		want.Projects, is.Projects = nil, nil
+	}
+	return reflect.DeepEqual(want, is)
+}
+
+// sayEqual reports whether a decoded project equals want; the settings of both are those in force. The order of domains
+// and templates does not count, and a new domain in want has no id yet.
+func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
+	if !reflect.DeepEqual(got.Project, want.Project) || !got.Service.Same(&want.Service) || !got.Auth.Same(&want.Auth) ||
+		!reflect.DeepEqual(got.SMTP, want.SMTP) || len(got.Domains) != len(want.Domains) || len(got.Templates) != len(want.Templates) {
+		return false
+	}
+	domains := make(map[catalog.UUID]catalog.Domain, len(got.Domains))
+	for _, d := range got.Domains {
+		domains[d.UUID] = d
+	}
+	for _, d := range want.Domains {
+		have, ok := domains[d.UUID]
+		if !ok || have.Name != d.Name || have.Primary != d.Primary || have.Active != d.Active || d.ID != 0 && have.ID != d.ID {
+			return false
+		}
+		delete(domains, d.UUID)
+	}
+	templates := make(map[string]catalog.Template, len(got.Templates))
+	for _, t := range got.Templates {
+		templates[t.Code] = t
+	}
+	for _, t := range want.Templates {
+		if have, ok := templates[t.Code]; !ok || have != t {
+			return false
+		}
+		delete(templates, t.Code)
+	}
+	return true
 }
 
 func (s *Source) isLink(path string) bool {
@@ -295,7 +331,8 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
 	}
-	u := &update{c: c, done: make(chan error, 1), file: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
+	file := &fileSwap{c: c, Swap: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
+	u := &update{c: c, was: new(candidate), file: file, files: []*fileSwap{file}, done: make(chan error, 1)}
 	if err := u.stage(); err != nil {
 		return err
 	}
@@ -323,30 +360,6 @@ func (s *Source) brokenFile(path string, covers Coverage) error {
 	return nil
 }
 
-// tooMuch is the advice for a text that a config file cannot hold (hcledit.ErrLimit).
-const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written with its escapes: " +
-	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
-
-// writeFault returns the client's error for a failed system call. The original files are unchanged.
-func writeFault(step string, err error) error {
-	var unfit *atomicfile.UnfitError
-	switch {
-	case errors.As(err, &unfit):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.Path + " cannot be written: " + unfit.Why}
-	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + atomicfile.Cause(err).Error()}
-	case atomicfile.IsDiskFault(err):
-		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + atomicfile.Cause(err).Error()}
-	case errors.Is(err, errKeepsChanging):
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
-	case errors.Is(err, fs.ErrNotExist):
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file is gone; try again when the files have been reloaded"}
-	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, errLeadsOut):
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": something else has taken the file's place; try again when the files have been reloaded"}
-	}
-	return fmt.Errorf("%s: %w", step, err)
-}
-
 // inForce returns a project with its settings as they are served.
 func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.ProjectConfig {
 	out := *p
@@ -356,5 +369,29 @@ func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.Proje
 	return out
 }
 
-// digest returns the hash that identifies a content in the Sink and the table.
-func digest(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }
+// writers serialises writes to the same file.
+type writers struct {
+	mu   sync.Mutex      // guards held
+	free sync.Cond       // on mu; a file is free again
+	held map[string]bool // the locked files
+}
+
+// lock waits until all of the files are free, locks them, and returns the function that unlocks them.
+func (w *writers) lock(paths ...string) (unlock func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for slices.ContainsFunc(paths, func(p string) bool { return w.held[p] }) {
+		w.free.Wait()
+	}
+	for _, p := range paths {
+		w.held[p] = true
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, p := range paths {
+			delete(w.held, p)
+		}
+		w.free.Broadcast()
+	}
+}

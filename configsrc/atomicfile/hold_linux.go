@@ -67,7 +67,7 @@ func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
 	if err != nil {
 		return Cause(err)
 	}
-	if !sameFile(info, h.info) {
+	if !os.SameFile(info, h.info) {
 		return ErrChanged
 	}
 	b, err := d.ReadFile(name)
@@ -79,12 +79,6 @@ func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
 		return ErrChanged
 	}
 	return nil
-}
-
-func sameFile(a, b os.FileInfo) bool {
-	x, ok := a.Sys().(*syscall.Stat_t)
-	y, ok2 := b.Sys().(*syscall.Stat_t)
-	return ok && ok2 && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
 // Close lets others write.

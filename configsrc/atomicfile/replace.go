@@ -246,17 +246,6 @@ func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 	return name, info, nil
 }
 
-// stageSwap is writeSwap for a write of the service, which needs a system that reports all writers of target.
-func stageSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, info fs.FileInfo, err error) {
-	name, info, err = writeSwap(d, target, content, like, old)
-	if err == nil && like != nil {
-		if err = canAsk(name, target); err != nil {
-			_ = d.Remove(name)
-		}
-	}
-	return name, info, err
-}
-
 // exchange swaps temp, which has the hash ours, and target, unless the content of target does not have the hash want,
 // or a program has it open for writing. A lease keeps writers out until the end, so only a save by renaming can come in
 // between, and only between the check and the swap. That save is swapped back. kept is as giveBack returns it.

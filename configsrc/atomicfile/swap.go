@@ -47,8 +47,11 @@ func (w *Swap) Stage() (err error) {
 		if w.Creates {
 			w.temp, w.info, err = writeTemp(d, filepath.Dir(w.Target), w.Content, nil, "")
 		} else {
-			w.temp, w.info, err = stageSwap(d, w.Target, w.Content, w.Like, w.Old)
+			w.temp, w.info, err = writeSwap(d, w.Target, w.Content, w.Like, w.Old)
 		}
+	}
+	if err == nil && w.Like != nil {
+		err = canAsk(w.temp, w.Target)
 	}
 	if err != nil {
 		w.Discard()

@@ -35,8 +35,7 @@ type undoFile struct {
 
 // Note writes the note for several staged swaps, in the order in which they will be put, and returns its name.
 func Note(d Disk, swaps []*Swap) (name string, err error) {
-	targets := Targets(swaps)
-	dir := filepath.Dir(targets[len(targets)-1])
+	dir := filepath.Dir(swaps[len(swaps)-1].Target)
 	var note undoNote
 	for _, w := range swaps {
 		f := undoFile{Old: hex.EncodeToString(w.Old[:]), New: hex.EncodeToString(w.hash[:])}
@@ -55,26 +54,18 @@ func Note(d Disk, swaps []*Swap) (name string, err error) {
 	if name, err = writeNote(d, dir, content); err != nil {
 		return "", err
 	}
-	if err := SyncFolders(d, targets); err != nil {
+	if err := SyncFolders(d, swaps); err != nil {
 		_ = d.Remove(name)
 		return "", err
 	}
 	return name, nil
 }
 
-// Targets returns the paths of the files.
-func Targets(swaps []*Swap) (targets []string) {
-	for _, w := range swaps {
-		targets = append(targets, w.Target)
-	}
-	return targets
-}
-
-// SyncFolders makes the names of these files durable.
-func SyncFolders(d Disk, files []string) error {
+// SyncFolders makes the names of the swaps' files durable.
+func SyncFolders(d Disk, swaps []*Swap) error {
 	var synced []string
-	for _, name := range files {
-		folder := filepath.Dir(name)
+	for _, w := range swaps {
+		folder := filepath.Dir(w.Target)
 		if slices.Contains(synced, folder) {
 			continue
 		}

@@ -99,11 +99,7 @@ func (r *rewriter) settings(typ string, old, want []catalog.Field) {
 		r.fields(r.d.site(block), old, want)
 		return
 	}
-	text, err := formatted(typ, lines)
-	r.do(err)
-	if err == nil {
-		r.do(r.project.insert(string(text)))
-	}
+	r.insert(typ, lines)
 }
 
 // inner returns the project's block of a type; nil if it has none.
@@ -168,19 +164,12 @@ func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 	}
 	for i := range want.Domains {
 		if d := &want.Domains[i]; left[d.UUID] == d {
-			r.addDomain(d, want.Project.UUID)
+			text, err := domainBlock(d, want.Project.UUID)
+			r.do(err)
+			if r.err == nil {
+				r.do(r.project.insert(text))
+			}
 		}
-	}
-}
-
-// addDomain adds a domain block.
-func (r *rewriter) addDomain(d *catalog.Domain, project catalog.UUID) {
-	text, err := domainBlock(d, project)
-	if err != nil {
-		r.do(err)
-	}
-	if r.err == nil {
-		r.do(r.project.insert(text))
 	}
 }
 
