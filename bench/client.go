@@ -1,79 +1,55 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-// A client asks one question at a time over one connection. Not safe for concurrent use.
+// A client makes one call at a time over one connection. Not safe for concurrent use.
 type client struct {
-	conn net.Conn
-	tail string
-	out  []byte
-	in   []byte
+	conn   fasthttp.HostClient
+	header [][2]string
+	req    fasthttp.Request
+	res    fasthttp.Response
 }
 
 const clientTimeout = 10 * time.Second
 
-func dial(addr, key string) (*client, error) {
-	conn, err := net.DialTimeout("tcp", addr, clientTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", addr, err)
-	}
-	return &client{conn: conn, tail: requestTail(addr, key), in: make([]byte, maxAnswer)}, nil
+// newClient calls the API with a key that may resolve and write.
+func newClient(addr, key string) *client {
+	return &client{conn: fasthttp.HostClient{Addr: addr, MaxConns: 1}, header: [][2]string{{"X-PLATFORM-KEY", key}}}
 }
 
-func (c *client) close() { c.conn.Close() }
+// newMailClient calls the mail API.
+func newMailClient(addr, key string) *client {
+	c := newClient(addr, key)
+	c.header = [][2]string{{"X-Internal-Service-Token", key}, {"X-Internal-Service-Name", "bench"}}
+	return c
+}
 
-// resolve asks for a domain. The answer's body is valid until the next call.
+func (c *client) close() { c.conn.CloseIdleConnections() }
+
+// resolve asks for a domain.
 func (c *client) resolve(domain []byte) (answer, error) {
-	c.out = append(c.out[:0], requestHead...)
-	c.out = append(c.out, domain...)
-	c.out = append(c.out, c.tail...)
-	return c.exchange()
+	return c.call("GET", resolvePath+string(domain), nil)
 }
 
-// put sends a JSON body. The answer's body is valid until the next call.
-func (c *client) put(path string, body []byte) (answer, error) { return c.send("PUT ", path, body) }
-
-// get requests a path. The answer's body is valid until the next call.
-func (c *client) get(path string) (answer, error) {
-	c.out = append(append(append(c.out[:0], "GET "...), path...), c.tail...)
-	return c.exchange()
-}
-
-// send is put with another method, given with a trailing space.
-func (c *client) send(method, path string, body []byte) (answer, error) {
-	c.out = append(append(c.out[:0], method...), path...)
-	c.out = append(c.out, strings.TrimSuffix(c.tail, "\r\n")...)
-	c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
-	c.out = append(c.out, body...)
-	return c.exchange()
-}
-
-// exchange sends c.out and waits for the answer.
-func (c *client) exchange() (answer, error) {
-	if err := c.conn.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
-		return answer{}, err
+// call makes a request; body is JSON, or nil. The answer's body is valid until the next call.
+func (c *client) call(method, path string, body []byte) (answer, error) {
+	c.req.Reset()
+	c.req.Header.SetMethod(method)
+	c.req.SetRequestURI("http://" + c.conn.Addr + path)
+	for _, h := range c.header {
+		c.req.Header.Set(h[0], h[1])
 	}
-	if _, err := c.conn.Write(c.out); err != nil {
-		return answer{}, fmt.Errorf("send a request: %w", err)
+	if body != nil {
+		c.req.Header.SetContentType("application/json")
+		c.req.SetBodyRaw(body)
 	}
-	for n := 0; ; {
-		m, err := c.conn.Read(c.in[n:])
-		if err != nil {
-			return answer{}, fmt.Errorf("wait for an answer: %w", err)
-		}
-		n += m
-		a, whole, err := parseAnswer(c.in[:n])
-		if err != nil || whole {
-			return a, err
-		}
-		if n == len(c.in) {
-			return answer{}, errors.New("wait for an answer: it is too long")
-		}
+	if err := c.conn.DoTimeout(&c.req, &c.res, clientTimeout); err != nil {
+		return answer{}, fmt.Errorf("%s %s: %w", method, path, err)
 	}
+	return answer{status: c.res.StatusCode(), body: c.res.Body()}, nil
 }

@@ -40,8 +40,8 @@ func (p corpusParams) String() string {
 // safe for concurrent use.
 type corpus struct {
 	corpusParams
-	config string // a key that may resolve and read, and also write if Writes is set
-	key    string // the text of a key that may resolve and read, and write where the parameters say so
+	config string // the folder
+	key    string // the text of a key that may resolve and read, and also write if Writes is set
 	slugs  []string
 }
 
@@ -98,16 +98,25 @@ func (c *corpus) write(keyID string) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key, c.Writes), 0o644); err != nil {
+	allow := []string{"resolve", "read"}
+	if c.Writes {
+		allow = append(allow, "write")
+	}
+	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key, allow...), 0o644); err != nil {
 		return err
 	}
+	return c.writeProjects(c.Revision)
+}
+
+// writeProjects writes the files of all projects at a revision.
+func (c *corpus) writeProjects(revision int) error {
 	const writers = 4
 	errs := make([]error, writers)
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
 			for i := w; i < c.Projects && errs[w] == nil; i += writers {
-				errs[w] = os.WriteFile(c.path(i), c.file(i, c.Revision), 0o644)
+				errs[w] = os.WriteFile(c.path(i), c.file(i, revision), 0o644)
 			}
 		})
 	}
@@ -136,11 +145,6 @@ func (c *corpus) appendHost(dst []byte, n int) []byte {
 	dst = append(dst, askedLabel(n%per)...)
 	dst = append(dst, c.slugs[n/per]...)
 	return append(dst, hostSuffix...)
-}
-
-// keysText reads the file that declares the key.
-func (c *corpus) keysText() ([]byte, error) {
-	return os.ReadFile(filepath.Join(c.config, keysFile))
 }
 
 // markDirty records that files will differ from the generated ones; clean ends that.

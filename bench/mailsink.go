@@ -1,97 +1,54 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/tls"
-	"encoding/base64"
-	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"sync"
-	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
 )
 
-// A sink is an SMTP server that accepts all mail and passes it to marks. It does as little as the protocol allows, so
-// that it is not what is measured; its CPU time is printed. With a TLS configuration it requires STARTTLS, then AUTH
-// PLAIN.
+// A sink is an SMTP server that accepts all mail and passes it to marks. With a TLS configuration it requires STARTTLS,
+// then AUTH PLAIN.
 type sink struct {
-	listener net.Listener
-	secure   *tls.Config // nil: clear text, and no AUTH
-	marks    *marks
+	addr   string
+	secure bool
+	marks  *marks
 
-	mu     sync.Mutex        // guards what follows
-	open   map[net.Conn]bool // connections
-	most   int               // of them at a time, since the last call of connections
-	dials  int               // since then
-	sample []byte            // the first mail
-	closed bool
-
-	serving sync.WaitGroup
+	mu     sync.Mutex // guards what follows
+	open   int        // connections
+	most   int        // of them at a time
+	sample []byte     // the first mail
 }
 
 const (
 	sinkUser     = "bench"
-	sinkPassword = "none" // startServer puts it into BENCH_SMTP_PASSWORD
-	sinkPatience = time.Minute
+	sinkPassword = "none" // fingerpost has it in BENCH_SMTP_PASSWORD
 )
 
-var sinkLogin = []byte(base64.StdEncoding.EncodeToString([]byte("\x00" + sinkUser + "\x00" + sinkPassword)))
-
-func newSink(m *marks, secure *tls.Config) (*sink, error) {
+// newSink starts a sink, which is closed at the end of the command.
+func (b *bench) newSink(m *marks, secure *tls.Config) (*sink, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the sink: %w", err)
 	}
-	s := &sink{listener: ln, secure: secure, marks: m, open: map[net.Conn]bool{}}
-	s.serving.Go(s.serve)
+	s := &sink{addr: ln.Addr().String(), secure: secure != nil, marks: m}
+	server := smtp.NewServer(smtp.BackendFunc(s.session))
+	server.TLSConfig, server.ErrorLog = secure, log.New(io.Discard, "", 0)
+	b.atEnd(server.Close)
+	go func() { _ = server.Serve(ln) }() // ends with the listener
 	return s, nil
 }
 
-// serve ends when the listener is closed.
-func (s *sink) serve() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
-		if s.enter(conn) {
-			s.serving.Go(func() {
-				c := sinkConn{sink: s, conn: conn}
-				c.serve()
-				_ = c.conn.Close()
-				s.leave(conn)
-			})
-		}
-	}
-}
-
-func (s *sink) enter(conn net.Conn) bool {
+// connections returns the highest number of concurrent connections.
+func (s *sink) connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		_ = conn.Close()
-		return false
-	}
-	s.open[conn] = true
-	s.dials++
-	s.most = max(s.most, len(s.open))
-	return true
-}
-
-func (s *sink) leave(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, conn)
-}
-
-// connections returns the highest number of concurrent connections and the number of new ones since the last call.
-func (s *sink) connections() (most, dials int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	most, dials = s.most, s.dials
-	s.most, s.dials = len(s.open), 0
-	return most, dials
+	return s.most
 }
 
 // first returns the first mail that came; nil before it.
@@ -101,156 +58,93 @@ func (s *sink) first() []byte {
 	return s.sample
 }
 
-// close ends all connections.
-func (s *sink) close() {
-	_ = s.listener.Close()
+func (s *sink) session(*smtp.Conn) (smtp.Session, error) {
 	s.mu.Lock()
-	s.closed = true
-	for conn := range s.open {
-		_ = conn.Close()
-	}
-	s.mu.Unlock()
-	s.serving.Wait()
+	defer s.mu.Unlock()
+	s.open++
+	s.most = max(s.most, s.open)
+	return &sinkSession{sink: s}, nil
 }
 
-// A sinkConn is one connection to a sink.
-type sinkConn struct {
+// A sinkSession is one connection to a sink.
+type sinkSession struct {
 	*sink
-	conn    net.Conn
-	r       *bufio.Reader
-	w       *bufio.Writer
-	safe    bool // TLS is on
-	in      bool // logged in
-	rcpt    []byte
-	message []byte
+	in   bool // logged in
+	rcpt string
 }
 
-var errBye = errors.New("the client has said goodbye")
+func (c *sinkSession) AuthMechanisms() []string { return []string{sasl.Plain} }
 
-func (c *sinkConn) serve() {
-	c.r, c.w = bufio.NewReader(c.conn), bufio.NewWriter(c.conn)
-	err := c.say("220 sink.example ESMTP\r\n")
-	for err == nil {
-		err = c.command()
-	}
-}
-
-// say answers. If a client has sent several commands at once, the answers are flushed together.
-func (c *sinkConn) say(reply string) error {
-	if _, err := c.w.WriteString(reply); err != nil {
-		return err
-	}
-	if c.r.Buffered() > 0 {
+func (c *sinkSession) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, password string) error {
+		if c.in = user == sinkUser && password == sinkPassword; !c.in {
+			return smtp.ErrAuthFailed
+		}
 		return nil
-	}
-	return c.w.Flush()
+	}), nil
 }
 
-func (c *sinkConn) line() ([]byte, error) {
-	if err := c.conn.SetReadDeadline(time.Now().Add(sinkPatience)); err != nil {
-		return nil, err
+func (c *sinkSession) Mail(string, *smtp.MailOptions) error {
+	if c.secure && !c.in {
+		return smtp.ErrAuthRequired
 	}
-	line, err := c.r.ReadSlice('\n')
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(line, []byte("\r\n")), nil
-}
-
-const takenReply = "250 2.0.0 taken\r\n"
-
-func (c *sinkConn) command() error {
-	line, err := c.line()
-	if err != nil {
-		return err
-	}
-	verb, rest, _ := bytes.Cut(line, []byte(" "))
-	switch string(bytes.ToUpper(verb)) {
-	case "EHLO":
-		switch {
-		case c.secure == nil:
-			return c.say("250-sink.example\r\n250-PIPELINING\r\n250 SIZE 10485760\r\n")
-		case !c.safe:
-			return c.say("250-sink.example\r\n250-PIPELINING\r\n250-STARTTLS\r\n250 SIZE 10485760\r\n")
-		}
-		return c.say("250-sink.example\r\n250-PIPELINING\r\n250-AUTH PLAIN\r\n250 SIZE 10485760\r\n")
-	case "STARTTLS":
-		return c.startTLS()
-	case "AUTH":
-		c.in = c.safe && bytes.Equal(rest, append([]byte("PLAIN "), sinkLogin...))
-		if !c.in {
-			return c.say("535 5.7.8 no\r\n")
-		}
-		return c.say("235 2.7.0 welcome\r\n")
-	case "MAIL":
-		if c.secure != nil && !c.in {
-			return c.say("530 5.7.0 log in first\r\n")
-		}
-		c.rcpt = c.rcpt[:0]
-		return c.say(takenReply)
-	case "RCPT":
-		_, address, _ := bytes.Cut(rest, []byte("<"))
-		address, _, _ = bytes.Cut(address, []byte(">"))
-		c.rcpt = append(c.rcpt[:0], address...)
-		return c.say(takenReply)
-	case "DATA":
-		return c.data()
-	case "RSET", "NOOP":
-		return c.say(takenReply)
-	case "QUIT":
-		return errors.Join(c.say("221 2.0.0 bye\r\n"), errBye)
-	}
-	return c.say("500 5.5.2 what\r\n")
-}
-
-func (c *sinkConn) startTLS() error {
-	if c.secure == nil || c.safe {
-		return c.say("503 5.5.1 not now\r\n")
-	}
-	if err := c.say("220 2.0.0 go on\r\n"); err != nil {
-		return err
-	}
-	conn := tls.Server(c.conn, c.secure)
-	if err := conn.Handshake(); err != nil {
-		return err
-	}
-	c.conn, c.safe = conn, true
-	c.r.Reset(conn)
-	c.w.Reset(conn)
 	return nil
 }
 
-// data reads a message and passes it to marks before it answers.
-func (c *sinkConn) data() error {
-	if len(c.rcpt) == 0 {
-		return c.say("503 5.5.1 for whom\r\n")
-	}
-	if err := c.say("354 go on\r\n"); err != nil {
-		return err
-	}
-	c.message = c.message[:0]
-	for {
-		line, err := c.r.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if line[0] == '.' {
-			if line = line[1:]; string(line) == "\r\n" {
-				break
-			}
-		}
-		c.message = append(c.message, line...)
-	}
-	c.keep()
-	c.marks.arrive(c.rcpt, c.message)
-	return c.say(takenReply)
+func (c *sinkSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	c.rcpt = to
+	return nil
 }
 
-// keep stores the first message.
-func (c *sinkConn) keep() {
+// Data passes a message to marks before it is answered.
+func (c *sinkSession) Data(r io.Reader) error {
+	message, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	if c.sample == nil {
+		c.sample = message
+	}
+	c.mu.Unlock()
+	c.marks.arrive(c.rcpt, message)
+	return nil
+}
+
+func (c *sinkSession) Reset() { c.rcpt = "" }
+
+func (c *sinkSession) Logout() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.sample == nil {
-		c.sample = bytes.Clone(c.message)
+	c.open--
+	return nil
+}
+
+// A deadServer is an address that accepts no mail: it refuses connections, or, after hang, accepts them and stays
+// silent. It has a loopback address of its own, so that no other process gets its port.
+type deadServer struct {
+	address  string
+	listener net.Listener // nil while it refuses connections
+}
+
+// newDeadServer returns a dead server. Each has a number of its own.
+func newDeadServer(number int) (*deadServer, error) {
+	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 100+number))
+	if err != nil {
+		return nil, fmt.Errorf("reserve the address of a dead server: %w", err)
 	}
+	return &deadServer{address: ln.Addr().String()}, ln.Close()
+}
+
+// hang makes it accept connections without answering.
+func (d *deadServer) hang() (err error) {
+	d.listener, err = net.Listen("tcp", d.address)
+	return err
+}
+
+func (d *deadServer) close() error {
+	if d.listener == nil {
+		return nil
+	}
+	return d.listener.Close()
 }

@@ -217,11 +217,8 @@ const templatesText = `
 }
 `
 
-// keyFile declares the key that the load uses.
-func keyFile(id, text string, writes bool) []byte {
-	allow := `"resolve", "read"`
-	if writes {
-		allow += `, "write"`
-	}
-	return fmt.Appendf(nil, "key \"bench\" {\n  id    = %q\n  hash  = %q\n  allow = [%s]\n}\n", id, catalog.HashKeyText(text), allow)
+// keyFile declares a key.
+func keyFile(id, text string, allow ...string) []byte {
+	return fmt.Appendf(nil, "key \"bench\" {\n  id    = %q\n  hash  = %q\n  allow = [\"%s\"]\n}\n",
+		id, catalog.HashKeyText(text), strings.Join(allow, `", "`))
 }

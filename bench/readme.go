@@ -58,6 +58,8 @@ func (w *writeUp) into(path string) error {
 
 const noResults = "\nThere are no results yet: `go run ./bench all`, then `go run ./bench report`.\n\n"
 
+const tableHead = "\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n"
+
 // figures returns an overview of the goals of all commands, then each command with its charts and all rows.
 func (w *writeUp) figures(charts string) string {
 	names := w.reported()
@@ -65,7 +67,7 @@ func (w *writeUp) figures(charts string) string {
 		return noResults
 	}
 	var b strings.Builder
-	b.WriteString("\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n")
+	b.WriteString(tableHead)
 	for _, name := range names {
 		_, rep := w.latest(name)
 		for _, row := range rep.Rows {
@@ -80,7 +82,7 @@ func (w *writeUp) figures(charts string) string {
 		for _, c := range rep.Charts {
 			fmt.Fprintf(&b, "![%s](%s/%s)\n", c.Title, charts, filepath.ToSlash(chartPath(name, c, ".svg")))
 		}
-		b.WriteString("\n<details><summary>All figures</summary>\n\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n")
+		b.WriteString("\n<details><summary>All figures</summary>\n" + tableHead)
 		for _, row := range rep.Rows {
 			b.WriteString(row.markdown(""))
 		}
@@ -94,15 +96,9 @@ func (w *writeUp) figures(charts string) string {
 	return b.String()
 }
 
+// markdown returns the row of a table.
 func (r row) markdown(prefix string) string {
-	base, ratio := "", ""
-	if r.Baseline != nil {
-		base = r.Baseline.text() + " " + r.Against
-	}
-	if r.Ratio != nil {
-		ratio = r.Ratio.ratioText()
-	}
-	return fmt.Sprintf("| %s%s, %s | %s | %s | %s | %s |\n", prefix, r.Name, r.Unit, r.Figure.text(), base, ratio, r.Goal.text())
+	return "| " + prefix + strings.Join(r.cells(), " | ") + " |\n"
 }
 
 func (r *report) parametersText() string {

@@ -3,9 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os/exec"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// endWithBench makes the kernel end a server if bench is killed and cannot do it.
+func endWithBench(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+}
 
 // swapFiles exchanges two files atomically. It returns errors.ErrUnsupported if the file system cannot.
 func swapFiles(a, b string) error {
@@ -19,25 +26,20 @@ func swapFiles(a, b string) error {
 // syncDisks flushes all dirty pages of the kernel, so that no measured fsync pays for them.
 func syncDisks() { unix.Sync() }
 
-const fsTmpfs = "tmpfs"
+// fileSystems names the usual file systems by their number in statfs.
+var fileSystems = map[int64]string{
+	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.TMPFS_MAGIC: fsTmpfs,
+}
 
 // fileSystem returns the type of the file system that holds a folder.
-func fileSystem(dir string) (string, error) {
+func fileSystem(dir string) string {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return "", fmt.Errorf("ask for the file system of %s: %w", dir, err)
+		return "unknown"
 	}
-	switch uint32(st.Type) {
-	case unix.EXT4_SUPER_MAGIC:
-		return "ext4", nil
-	case unix.XFS_SUPER_MAGIC:
-		return "xfs", nil
-	case unix.BTRFS_SUPER_MAGIC:
-		return "btrfs", nil
-	case unix.OVERLAYFS_SUPER_MAGIC:
-		return "overlayfs", nil
-	case unix.TMPFS_MAGIC:
-		return fsTmpfs, nil
+	if name, ok := fileSystems[int64(st.Type)]; ok {
+		return name
 	}
-	return fmt.Sprintf("%#x (statfs f_type)", uint32(st.Type)), nil
+	return fmt.Sprintf("%#x (statfs f_type)", st.Type)
 }
