@@ -94,9 +94,8 @@ type repository struct {
 }
 
 func (r *repository) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "gc.auto=0", "-c", "advice.detachedHead=false",
-		"-c", "user.name=Bench", "-c", "user.email=bench@acme.example"}, args...)...)
-	out, err := cmd.CombinedOutput()
+	settings := []string{"-C", r.dir, "-c", "gc.auto=0", "-c", "user.name=Bench", "-c", "user.email=bench@acme.example"}
+	out, err := exec.CommandContext(ctx, "git", append(settings, args...)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, out)
 	}

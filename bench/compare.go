@@ -317,7 +317,8 @@ func bootstrapRatio(before, after []float64, confidence float64) spread {
 	}
 	slices.Sort(drawn)
 	out := int((1 - confidence) / 2 * bootstrapTimes) // on each side
-	return spread{Median: spreadOf(after).Median / spreadOf(before).Median, Low: drawn[out], High: drawn[bootstrapTimes-1-out]}
+	return spread{Median: spreadOf(after).Median / spreadOf(before).Median,
+		Low: drawn[out], High: drawn[bootstrapTimes-1-out]}
 }
 
 func draw(r *rand.Rand, dst, from []float64) {

@@ -43,6 +43,16 @@ type corpus struct {
 	config string // the folder
 	key    string // the text of a key that may resolve and read, and also write if Writes is set
 	slugs  []string
+	asked  []string // askedLabel by number of the domain in its project
+}
+
+// newCorpus returns a corpus in a config folder that is yet to be written.
+func newCorpus(config string, p corpusParams) *corpus {
+	c := &corpus{corpusParams: p, config: config, slugs: makeSlugs(p)}
+	for k := range p.perProject() {
+		c.asked = append(c.asked, askedLabel(k))
+	}
+	return c
 }
 
 const (
@@ -64,7 +74,7 @@ const corpusVersion = 2
 
 // openCorpus returns the corpus with these parameters below dir. It generates the corpus unless it exists and is clean.
 func openCorpus(dir string, p corpusParams) (*corpus, error) {
-	c := &corpus{corpusParams: p, config: filepath.Join(dir, "projects.d"), slugs: makeSlugs(p)}
+	c := newCorpus(filepath.Join(dir, "projects.d"), p)
 	var meta corpusMeta
 	b, err := os.ReadFile(filepath.Join(dir, metaFile))
 	if err == nil && json.Unmarshal(b, &meta) == nil && meta.Params == p && meta.Version == corpusVersion {
@@ -142,7 +152,7 @@ func (c *corpus) file(i, revision int) []byte {
 // appendHost appends the n-th name that can be asked, n < Domains. Project n/perProject answers it.
 func (c *corpus) appendHost(dst []byte, n int) []byte {
 	per := c.perProject()
-	dst = append(dst, askedLabel(n%per)...)
+	dst = append(dst, c.asked[n%per]...)
 	dst = append(dst, c.slugs[n/per]...)
 	return append(dst, hostSuffix...)
 }

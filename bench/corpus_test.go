@@ -84,7 +84,7 @@ func TestProjectFile(t *testing.T) {
 // The names that are asked and declared belong together, and lead back to their project.
 func TestNames(t *testing.T) {
 	p := corpusParams{Projects: 3, Domains: 60, Seed: 1}
-	c := &corpus{corpusParams: p, slugs: makeSlugs(p)}
+	c := newCorpus("", p)
 	seen := map[string]bool{}
 	for n := range p.Domains {
 		host := string(c.appendHost(nil, n))

@@ -16,7 +16,9 @@ import (
 
 func testCorpus() *corpus {
 	p := corpusParams{Projects: 4, Domains: 12, Seed: 3}
-	return &corpus{corpusParams: p, key: "k", slugs: makeSlugs(p)}
+	c := newCorpus("", p)
+	c.key = "k"
+	return c
 }
 
 // serve answers every question with what the function returns; ok false closes the connection instead.

@@ -73,7 +73,8 @@ type mailServer struct {
 }
 
 // startMail starts fingerpost on the projects, with a new store unless keep is set.
-func (m *mailBench) startMail(ctx context.Context, name string, keep bool, projects ...mailProject) (s mailServer, err error) {
+func (m *mailBench) startMail(ctx context.Context, name string, keep bool, projects ...mailProject) (
+	s mailServer, err error) {
 	dir := filepath.Join(m.work, name, "projects.d")
 	if s.key, err = writeMailConfig(dir, m.ca, projects); err != nil {
 		return s, fmt.Errorf("write the config: %w", err)
@@ -97,7 +98,8 @@ const (
 // STARTTLS and AUTH, where the bare mailer opens a connection for each mail. It returns how many mails a second
 // fingerpost has sent in clear text.
 func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64, err error) {
-	s, err := m.startMail(ctx, "mail", false, mailProject{clearSlug, m.clear.addr, false}, mailProject{secureSlug, m.secure.addr, true})
+	s, err := m.startMail(ctx, "mail", false,
+		mailProject{clearSlug, m.clear.addr, false}, mailProject{secureSlug, m.secure.addr, true})
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +123,7 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 			return 0, err
 		}
 		ours := m.sending(m.served(s, side.slug), m.connections, 0)
-		theirs := m.sending(&writeSide{name: side.against, pid: os.Getpid(), last: &m.numbers, writer: bare.writer}, m.most, 0)
+		theirs := m.sending(m.bare(side.against, bare), m.most, 0)
 		m.say("%s, %d connections", side.slug, m.most)
 		if err := m.lead(ctx, ours, theirs); err != nil {
 			return 0, err
@@ -148,6 +150,11 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 func (m *mailBench) served(s mailServer, slug string) *writeSide {
 	return &writeSide{name: s.name, pid: s.pid, last: &m.numbers,
 		writer: func() (writer, error) { return m.caller(s, slug, false), nil }}
+}
+
+// bare returns the bare mailer as a side. It works in this process.
+func (m *mailBench) bare(name string, b *bareMailer) *writeSide {
+	return &writeSide{name: name, pid: os.Getpid(), last: &m.numbers, writer: b.writer}
 }
 
 // sending is a turn that ends with a check of all mails.
@@ -349,15 +356,15 @@ func (s *server) signal(sig syscall.Signal) error { return s.cmd.Process.Signal(
 
 // explain notes what was done and what decides the figures.
 func (m *mailBench) explain(rep *report) {
-	rep.note("A send is POST /api/mail/send/raw with text and HTML; a message has %d bytes. All %d mails that were answered "+
-		"\"sent\" were found at the sink, each once, with its own mark in recipient, subject and both parts, and the whole "+
-		"text.", len(m.sample), m.marks.checked)
-	rep.note("The server's flags: %v. It has at most 8 connections to one SMTP config; the sink saw %d, and the bare mailer "+
-		"has as many. No limit of rate is in force: there is none for sends.", mailFlags(), m.most)
-	rep.note("The bare mailer is net/smtp, in the process of the sink: for each mail one synced batch of Pebble with a ready " +
-		"message of fingerpost's, then MAIL to the final dot. Fingerpost notes the end of each mail, too, which is a second " +
-		"synced batch. With TLS the certificates are on P-256.")
-	rep.note("Sink, callers and server share the machine: where all cores are busy, what the sink and the callers take is " +
-		"lost to fingerpost.")
+	rep.note("A send is POST /api/mail/send/raw with text and HTML; a message has %d bytes. "+
+		"All %d mails that were answered \"sent\" were found at the sink, each once, with its own mark in recipient, "+
+		"subject and both parts, and the whole text.", len(m.sample), m.marks.checked)
+	rep.note("The server's flags: %v. It has at most 8 connections to one SMTP config; the sink saw %d, "+
+		"and the bare mailer has as many. No limit of rate is in force: there is none for sends.", mailFlags(), m.most)
+	rep.note("The bare mailer is net/smtp, in the process of the sink: for each mail one synced batch of Pebble with a " +
+		"ready message of fingerpost's, then MAIL to the final dot. Fingerpost notes the end of each mail, too, " +
+		"which is a second synced batch. With TLS the certificates are on P-256.")
+	rep.note("Sink, callers and server share the machine: where all cores are busy, what the sink and the callers " +
+		"take is lost to fingerpost.")
 	rep.noteTmpfs(fileSystem(m.work))
 }

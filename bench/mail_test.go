@@ -105,8 +105,7 @@ func TestSinkLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	side := &writeSide{name: "bare mailer", pid: os.Getpid(), last: &m.numbers, writer: bare.writer}
-	if err := m.lead(t.Context(), m.sending(side, 2, 0)); err != nil {
+	if err := m.lead(t.Context(), m.sending(m.bare("bare mailer", bare), 2, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if most := m.secure.connections(); m.marks.checked == 0 || most > 3 {

@@ -96,7 +96,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.connections, "connections", o.connections, "keep-alive connections")
 	f.IntVar(&o.rounds, "rounds", o.rounds, "interleaved rounds")
 	f.DurationVar(&o.round, "round", o.round, "length of one round of one side; a third of the quiet phase of checkout")
-	f.Float64Var(&o.rate, "rate", o.rate, "requests a second at a constant rate (default: half of what the machine reaches)")
+	f.Float64Var(&o.rate, "rate", o.rate, "requests a second at a constant rate (default: half of what is reached)")
 	f.Float64Var(&o.zipf, "zipf", o.zipf, "exponent of the Zipf distribution of hits, above 1")
 	f.IntVar(&o.warmUp, "warm-up", o.warmUp, "questions before anything is measured")
 	f.StringVar(&o.cacheSize, "cache-size", o.cacheSize, "the server's --cache-size (default: the server's own)")

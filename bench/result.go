@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +70,8 @@ func lookAtSource(ctx context.Context) source {
 		return source{Release: "unknown", Commit: "unknown"}
 	}
 	// Saved results of earlier runs do not make a checkout dirty.
-	s.Dirty = git("status", "--porcelain", "--", ":/", ":(top,exclude)bench/results", ":(top,exclude)bench/README.md") != ""
+	s.Dirty = git("status", "--porcelain", "--", ":/",
+		":(top,exclude)bench/results", ":(top,exclude)bench/README.md") != ""
 	s.Release = git("describe", "--tags", "--always", "--abbrev=12")
 	return s
 }
@@ -184,13 +185,12 @@ func readResult(path string) (*result, error) {
 	return r, nil
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module fingerpost$`)
-
 // benchFolder returns bench/ of the checkout around the current folder, or "" outside one.
 func benchFolder() string {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
-		if b, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && moduleLine.Match(b) {
+		b, _ := os.ReadFile(filepath.Join(dir, "go.mod")) // most folders have none
+		if bytes.HasPrefix(b, []byte("module fingerpost\n")) {
 			return filepath.Join(dir, "bench")
 		}
 		if filepath.Dir(dir) == dir {

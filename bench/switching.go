@@ -15,7 +15,8 @@ type switching struct {
 }
 
 func newSwitching(c *corpus, schedule []uint32, from, to int) *switching {
-	return &switching{scheduled: scheduled{corpus: c, schedule: schedule}, from: from, to: to, began: make([]bool, c.Projects)}
+	return &switching{scheduled: scheduled{corpus: c, schedule: schedule}, from: from, to: to,
+		began: make([]bool, c.Projects)}
 }
 
 func (s *switching) ask(q *question, dst []byte) []byte {

@@ -31,7 +31,8 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours := &writeSide{name: s.name, pid: s.pid, last: &e.last, writer: func() (writer, error) { return servedWriter(s, c) }}
+	ours := &writeSide{name: s.name, pid: s.pid, last: &e.last,
+		writer: func() (writer, error) { return servedWriter(s, c) }}
 	theirs := &writeSide{name: "bare program", pid: os.Getpid(), last: &bareFiles.last, writer: bare.writer}
 	disk := fileSystem(c.config)
 	rep := &report{Parameters: b.parameters(c, map[string]any{
@@ -76,8 +77,8 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	}
 	rep.add(alone("peak memory", "MiB", mem.peak))
 	rep.note("A write is PUT /api/platform/projects/{id} with a new description; every answer was 200 and had it.")
-	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, fsync of "+
-		"the folder, removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
+	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, "+
+		"fsync of the folder, removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
 	rep.noteTmpfs(disk)
 	return rep, b.resolveWhileWriting(ctx, s, e, ours, rep)
 }

@@ -98,8 +98,8 @@ func (w *writeUp) reported() (names []string) {
 }
 
 // chartPath returns the path of a command's chart below the folder of results.
-func chartPath(command string, c chart.Chart, ending string) string {
-	return filepath.Join(chartFolder, command+"-"+c.Name+ending)
+func chartPath(command string, c chart.Chart) string {
+	return filepath.Join(chartFolder, command+"-"+c.Name+".svg")
 }
 
 // draw makes the charts of the newest report of each command, and removes older ones.
@@ -114,14 +114,12 @@ func (w *writeUp) draw() error {
 	for _, name := range w.reported() {
 		_, rep := w.latest(name)
 		for _, c := range rep.Charts {
-			for ending, draw := range map[string]func(io.Writer) error{".svg": c.SVG, ".png": c.PNG} {
-				var b bytes.Buffer
-				err := draw(&b)
-				if err == nil {
-					err = os.WriteFile(filepath.Join(w.folder, chartPath(name, c, ending)), b.Bytes(), 0o644)
-				}
-				errs = append(errs, err)
+			var b bytes.Buffer
+			err := c.SVG(&b)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(w.folder, chartPath(name, c)), b.Bytes(), 0o644)
 			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
