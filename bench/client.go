@@ -1,35 +1,41 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
-// A client makes one call at a time over one connection. Not safe for concurrent use.
+// A client makes one call at a time over one connection, which opens with the first call. It shares the machine with
+// the server, and so does little, as the load does. Not safe for concurrent use.
 type client struct {
-	conn   fasthttp.HostClient
-	header [][2]string
-	req    fasthttp.Request
-	res    fasthttp.Response
+	addr, header string
+	conn         net.Conn // nil while closed
+	out, in      []byte
 }
 
 const clientTimeout = 10 * time.Second
 
 // newClient calls the API with a key that may resolve and write.
 func newClient(addr, key string) *client {
-	return &client{conn: fasthttp.HostClient{Addr: addr, MaxConns: 1}, header: [][2]string{{"X-PLATFORM-KEY", key}}}
+	return &client{addr: addr, header: "X-PLATFORM-KEY: " + key + "\r\n", in: make([]byte, maxAnswer)}
 }
 
 // newMailClient calls the mail API.
 func newMailClient(addr, key string) *client {
 	c := newClient(addr, key)
-	c.header = [][2]string{{"X-Internal-Service-Token", key}, {"X-Internal-Service-Name", "bench"}}
+	c.header = "X-Internal-Service-Token: " + key + "\r\nX-Internal-Service-Name: bench\r\n"
 	return c
 }
 
-func (c *client) close() { c.conn.CloseIdleConnections() }
+// close closes the connection; another call opens it again.
+func (c *client) close() {
+	if c.conn != nil {
+		_ = c.conn.Close()
+		c.conn = nil
+	}
+}
 
 // resolve asks for a domain.
 func (c *client) resolve(domain []byte) (answer, error) {
@@ -37,19 +43,35 @@ func (c *client) resolve(domain []byte) (answer, error) {
 }
 
 // call makes a request; body is JSON, or nil. The answer's body is valid until the next call.
-func (c *client) call(method, path string, body []byte) (answer, error) {
-	c.req.Reset()
-	c.req.Header.SetMethod(method)
-	c.req.SetRequestURI("http://" + c.conn.Addr + path)
-	for _, h := range c.header {
-		c.req.Header.Set(h[0], h[1])
-	}
+func (c *client) call(method, path string, body []byte) (a answer, err error) {
+	c.out = fmt.Appendf(c.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s", method, path, c.addr, c.header)
 	if body != nil {
-		c.req.Header.SetContentType("application/json")
-		c.req.SetBodyRaw(body)
+		c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
-	if err := c.conn.DoTimeout(&c.req, &c.res, clientTimeout); err != nil {
-		return answer{}, fmt.Errorf("%s %s: %w", method, path, err)
+	c.out = append(append(c.out, "\r\n"...), body...)
+	if c.conn == nil {
+		if c.conn, err = net.DialTimeout("tcp", c.addr, clientTimeout); err != nil {
+			return a, fmt.Errorf("connect to %s: %w", c.addr, err)
+		}
 	}
-	return answer{status: c.res.StatusCode(), body: c.res.Body()}, nil
+	if err := c.conn.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
+		return a, err
+	}
+	if _, err := c.conn.Write(c.out); err != nil {
+		return a, fmt.Errorf("send a request: %w", err)
+	}
+	for n := 0; ; {
+		m, err := c.conn.Read(c.in[n:])
+		if err != nil {
+			return a, fmt.Errorf("wait for an answer: %w", err)
+		}
+		n += m
+		a, whole, err := parseAnswer(c.in[:n])
+		if err != nil || whole {
+			return a, err
+		}
+		if n == len(c.in) {
+			return a, errors.New("wait for an answer: it is too long")
+		}
+	}
 }

@@ -92,7 +92,7 @@ func TestSinkLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Mail(bareFrom); err == nil || !strings.Contains(err.Error(), "authenticate") {
+	if err := c.Mail(bareFrom); err == nil || !strings.HasPrefix(err.Error(), "530") {
 		t.Errorf("MAIL in clear text: %v", err)
 	}
 	if ok, _ := c.Extension("AUTH"); ok {

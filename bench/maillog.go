@@ -70,6 +70,7 @@ func (m *mailBench) fillLog(ctx context.Context, s mailServer, cl *client, slug 
 		return 0, err
 	}
 	m.say("that took %.1f s", time.Since(began).Seconds())
+	cl.close() // it has been idle for longer than the server allows
 	if has, _, err = cl.readLog(slug, 1); err == nil && has != want {
 		err = fmt.Errorf("the log of %s has %d entries after the sends, want %d", slug, has, want)
 	}
