@@ -44,8 +44,8 @@ func lookAtMachine(work string) machine {
 	if load, err := proc.LoadAvg(); err == nil {
 		m.Load = load.Load1
 	}
-	if cpus, err := proc.CPUInfo(); err == nil && len(cpus) > 0 && cpus[0].ModelName != "" {
-		m.CPU = cpus[0].ModelName
+	if name := cpuModel(proc); name != "" {
+		m.CPU = name
 	}
 	if mem, err := proc.Meminfo(); err == nil && mem.MemTotalBytes != nil {
 		m.MemoryMiB = int(*mem.MemTotalBytes >> 20)

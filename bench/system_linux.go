@@ -6,12 +6,22 @@ import (
 	"os/exec"
 	"syscall"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
 // endWithBench makes the kernel end a server if bench is killed and cannot do it.
 func endWithBench(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+}
+
+// cpuModel returns the name of the processor, "" if the kernel does not say it.
+func cpuModel(proc procfs.FS) string {
+	cpus, err := proc.CPUInfo()
+	if err != nil || len(cpus) == 0 {
+		return ""
+	}
+	return cpus[0].ModelName
 }
 
 // swapFiles exchanges two files atomically. It returns errors.ErrUnsupported if the file system cannot.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os/exec"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // The load generator needs Linux; these let the package build elsewhere, for compare and report.
@@ -33,6 +35,8 @@ func (p *poller) close()                              {}
 func pinThread() (release func()) { return func() {} }
 
 func endWithBench(*exec.Cmd) {}
+
+func cpuModel(procfs.FS) string { return "" }
 
 func swapFiles(string, string) error { return errors.ErrUnsupported }
 
