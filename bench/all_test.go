@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -52,6 +57,30 @@ func TestSmokeAll(t *testing.T) {
 			}
 		}
 	}
+	// Each goal is the row that a command is for.
+	for _, want := range []struct{ command, row string }{
+		{"resolve", "resolve"}, {"resolve", "server CPU"}, {"resolve", "resolve of what has not changed (304)"},
+		{"reload", "write and rename: save → visible, p99"}, {"reload", "while a file is rewritten every 100 ms: wrong answers"},
+		{"write", "8 at once: durable writes"}, {"write", "1 at once: latency p50"},
+		{"write", "resolve while 50 writes a second come in"}, {"write", "writes meanwhile"},
+		{"mail", "8 clients: raw sends"}, {"mail", "8 clients: TLS: raw sends"},
+		{"mail", "30 mails wait for dead servers: its latency p99"}, {"mail", "mail log of 2100 entries: page 100, p50"},
+		{"flood", "wrong answers"}, {"start", "start with an empty store"}, {"miss", "server CPU, misses"},
+		{"checkout", "while git switches all files: wrong answers"}, {"feed", "resolve with subscribers"},
+		{"feed", "latency p99 at half load"}, {"scale", "the same names asked at 2000 domains"},
+	} {
+		rep := r.report(want.command)
+		if rep == nil {
+			continue // said above
+		}
+		i := slices.IndexFunc(rep.Rows, func(w row) bool { return w.Name == want.row })
+		switch {
+		case i < 0 || rep.Rows[i].Goal == nil:
+			t.Errorf("%s has no goal on %q", want.command, want.row)
+		case rep.Rows[i].Unit == "count" && rep.Rows[i].Figure.Median > 0, rep.Rows[i].Unit != "count" && rep.Rows[i].Figure.Median <= 0:
+			t.Errorf("%s: %+v; notes %q", want.command, rep.Rows[i], rep.Notes)
+		}
+	}
 	for _, name := range []string{"resolve", "reload", "write", "scale"} {
 		if rep := r.report(name); rep != nil && len(rep.Charts) == 0 {
 			t.Errorf("%s has no charts", name)
@@ -83,7 +112,7 @@ func TestAllGoesOn(t *testing.T) {
 		{name: "first", run: func(context.Context, *bench) (*report, error) { return nil, errors.New("the disk is gone") }},
 		{name: "second", run: func(context.Context, *bench) (*report, error) { return &report{Rows: []row{alone("x", "ms", 1)}}, nil }},
 	}
-	r.runAll(t.Context(), list, []*bench{b, b})
+	r.runAll(t.Context(), list, b.options, io.Discard)
 	var text bytes.Buffer
 	if err := r.writeText(&text); err != nil {
 		t.Fatal(err)
@@ -92,4 +121,90 @@ func TestAllGoesOn(t *testing.T) {
 	if r.report("second") == nil || r.exitCode() != 3 {
 		t.Errorf("exit code %d, %+v", r.exitCode(), r)
 	}
+}
+
+// A floor that is given another key is no baseline: its refusals must not count as answers.
+func TestWrongKey(t *testing.T) {
+	b := smallBench(t)
+	c := smallCorpus(t, b)
+	other := *c
+	other.key = "another"
+	f, err := b.baseline(t.Context(), kindFloor, &other, 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.lead(t.Context(), b.fullSpeed("floor", known(f, c, uniformSchedule(c.Domains, 1))))
+	if err == nil || !strings.Contains(err.Error(), "status") {
+		t.Errorf("asked a floor with another key: %v", err)
+	}
+}
+
+// What a command has changed is as before at its end, and the next run uses it.
+func TestEdit(t *testing.T) {
+	b := smallBench(t)
+	c := smallCorpus(t, b)
+	e, err := b.edit(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saves, err := e.whileSaving([]uint32{0, 3, 6, 9, 12, 15, 18, 21, 24, 27}, time.Millisecond, savers(), func() error {
+		time.Sleep(30 * time.Millisecond)
+		return nil
+	})
+	if err != nil || saves < 2 {
+		t.Errorf("%d saves, %v", saves, err)
+	}
+	if got, err := os.ReadFile(c.path(0)); err != nil || bytes.Equal(got, c.file(0, 0)) {
+		t.Errorf("not saved: %v", err)
+	}
+	end(t, b)
+	pristine(t, c)
+	if again := smallCorpus(t, b); again.key != c.key {
+		t.Error("the corpus was made anew although it was restored")
+	}
+}
+
+// A subscriber that does not receive each save voids the figures.
+func TestFollowers(t *testing.T) {
+	for _, said := range []string{"event: project.changed\ndata: {}\n\n", "event: reset\ndata: {}\n\nevent: project.changed\ndata: {}\n\n"} {
+		near, far := net.Pipe()
+		go func() {
+			io.WriteString(far, said)
+			far.Close()
+		}()
+		if err := (followers{{near, bufio.NewScanner(near)}}).expect(2); err == nil {
+			t.Errorf("%q passes for two events", said)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	f := func(want int, args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := run(t.Context(), args, &out, &errs); got != want {
+			t.Errorf("run(%q) = %d, want %d: %s", args, got, want, errs.String())
+		}
+		if out.Len() > 0 || errs.Len() == 0 {
+			t.Errorf("run(%q): stdout %q, stderr %q", args, out.String(), errs.String())
+		}
+	}
+	f(2)
+	f(2, "nonsense")
+	f(0, "resolve", "-h")
+	f(2, "resolve", "-connections", "0")
+	f(2, "resolve", "-zipf", "1")
+	f(2, "resolve", "-domains", "100001")
+	f(2, "resolve", "-nonsense")
+	f(2, "resolve", "extra")
+	f(2, "resolve", "-sweep", "1,0")
+	f(2, "scale", "-sizes", "1001")
+	f(2, "scale", "-sizes", "990")
+	f(2, "all", "-rounds", "0")
+	f(2, "report", "extra")
+	f(0, "help")
+	f(2, "write", "-write-rate", "0")
+	f(2, "write", "-projects", "63", "-domains", "63")
+	f(2, "mail", "-log-entries", "2000")
+	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")
 }

@@ -6,9 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/smtp"
-	"os"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,32 +17,23 @@ import (
 // which otherwise runs only the sink. Safe for concurrent use by writers.
 type bareMailer struct {
 	to     *sink
-	fresh  bool        // one connection per mail
-	secure *tls.Config // nil: clear text, and no AUTH
+	secure *tls.Config // nil: clear text, no AUTH, and a connection for many mails; otherwise one for each mail
 	sample []byte      // a message with the mark of mail 0
-	marks  *marks
-	dir    string
 	db     *pebble.DB
 }
 
-// bareMailer opens the bare mailer's store. ca is the PEM of the sink's CA, or nil for clear text.
-func (m *mailBench) bareMailer(to *sink, ca []byte, fresh bool) (b *bareMailer, err error) {
-	b = &bareMailer{to: to, fresh: fresh, sample: m.sample, marks: &m.marks, dir: filepath.Join(m.work, "bare-mail")}
+// newBareMailer prepares the bare mailer. ca is the PEM of the sink's CA, or nil for clear text.
+func (m *mailBench) newBareMailer(to *sink, ca []byte) (b *bareMailer, err error) {
+	b = &bareMailer{to: to, sample: m.sample}
+	name := "bare-mail"
 	if ca != nil {
+		name = "bare-mail-tls"
 		b.secure = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
 		b.secure.RootCAs.AppendCertsFromPEM(ca)
 	}
-	if err = os.RemoveAll(b.dir); err == nil {
-		b.db, err = pebble.Open(b.dir, &pebble.Options{MemTableSize: bareMemTable, Logger: quietPebble{}})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the bare mailer's store: %w", err)
-	}
-	return b, nil
+	b.db, err = m.bareStore(filepath.Join(m.work, name))
+	return b, err
 }
-
-// stop removes the store.
-func (b *bareMailer) stop() error { return errors.Join(b.db.Close(), os.RemoveAll(b.dir)) }
 
 // writer returns one worker, with a connection of its own.
 func (b *bareMailer) writer() (writer, error) {
@@ -53,11 +42,11 @@ func (b *bareMailer) writer() (writer, error) {
 		write: func(_, number int) error {
 			err := w.send(number)
 			if err == nil {
-				b.marks.sent(number)
+				b.to.marks.sent(number)
 			}
 			return err
 		},
-		close: w.bye,
+		close: func() { _ = w.bye() },
 	}, nil
 }
 
@@ -67,7 +56,6 @@ type bareWorker struct {
 	client  *smtp.Client // nil before the first mail, and between mails that have a connection each
 	message []byte
 	marked  int // the number in message
-	key     [8]byte
 }
 
 const bareFrom = "hello@bench.example"
@@ -78,8 +66,8 @@ const keptMails = 4096
 func (w *bareWorker) send(n int) (err error) {
 	w.message = bytes.ReplaceAll(w.message, []byte(mark(w.marked)), []byte(mark(n)))
 	w.marked = n
-	binary.BigEndian.PutUint64(w.key[:], uint64(n%keptMails))
-	if err := w.db.Set(w.key[:], w.message, pebble.Sync); err != nil {
+	key := binary.BigEndian.AppendUint64(nil, uint64(n%keptMails))
+	if err := w.db.Set(key, w.message, pebble.Sync); err != nil {
 		return err
 	}
 	if w.client == nil {
@@ -95,15 +83,14 @@ func (w *bareWorker) send(n int) (err error) {
 		return err
 	}
 	_, err = data.Write(w.message)
-	if err = errors.Join(err, data.Close()); err == nil && w.fresh {
-		err = w.client.Quit()
-		w.client = nil
+	if err = errors.Join(err, data.Close()); err == nil && w.secure != nil {
+		err = w.bye()
 	}
 	return err
 }
 
 func (b *bareMailer) dial() (*smtp.Client, error) {
-	c, err := smtp.Dial(b.to.listener.Addr().String())
+	c, err := smtp.Dial(b.to.addr)
 	if err != nil || b.secure == nil {
 		return c, err
 	}
@@ -116,9 +103,11 @@ func (b *bareMailer) dial() (*smtp.Client, error) {
 	return c, nil
 }
 
-// bye closes the connection and ignores errors.
-func (w *bareWorker) bye() {
+// bye closes the connection.
+func (w *bareWorker) bye() (err error) {
 	if w.client != nil {
-		_ = w.client.Quit()
+		err = w.client.Quit()
+		w.client = nil
 	}
+	return err
 }

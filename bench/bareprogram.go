@@ -17,7 +17,6 @@ import (
 // for concurrent use by writers of different projects.
 type bareProgram struct {
 	corpus *corpus
-	dir    string
 	store  *pebble.DB
 	temps  atomic.Int64 // number of temporary files so far
 	record []byte
@@ -31,20 +30,32 @@ const (
 	bareMemTable = 16 << 20
 )
 
-func newBareProgram(c *corpus) (*bareProgram, error) {
-	dir := filepath.Join(filepath.Dir(c.config), "bare-store")
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("clear the bare program's store: %w", err)
-	}
-	store, err := pebble.Open(dir, &pebble.Options{MemTableSize: bareMemTable, Logger: quietPebble{}})
+// newBareProgram starts it on a corpus like that of the options, whose files are restored at the end of the command.
+func (b *bench) newBareProgram() (*bareProgram, *editor, error) {
+	c, err := b.openCorpus("bare-", b.corpus)
 	if err != nil {
-		return nil, fmt.Errorf("open the bare program's store: %w", err)
+		return nil, nil, err
 	}
-	return &bareProgram{corpus: c, dir: dir, store: store, record: bytes.Repeat([]byte{'x'}, recordBytes)}, nil
+	e, err := b.edit(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := b.bareStore(filepath.Join(filepath.Dir(c.config), "bare-store"))
+	return &bareProgram{corpus: c, store: store, record: bytes.Repeat([]byte{'x'}, recordBytes)}, e, err
 }
 
-// close removes the store.
-func (p *bareProgram) close() error { return errors.Join(p.store.Close(), os.RemoveAll(p.dir)) }
+// bareStore opens an empty Pebble store for a baseline, which is removed at the end of the command.
+func (b *bench) bareStore(dir string) (*pebble.DB, error) {
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("clear the store of a baseline: %w", err)
+	}
+	db, err := pebble.Open(dir, &pebble.Options{MemTableSize: bareMemTable, Logger: quietPebble{}})
+	if err != nil {
+		return nil, fmt.Errorf("open the store of a baseline: %w", err)
+	}
+	b.atEnd(func() error { return errors.Join(db.Close(), os.RemoveAll(dir)) })
+	return db, nil
+}
 
 // quietPebble drops Pebble's messages. A fatal error of Pebble ends the run.
 type quietPebble struct{}
@@ -52,7 +63,7 @@ type quietPebble struct{}
 func (quietPebble) Infof(string, ...any)  {}
 func (quietPebble) Errorf(string, ...any) {}
 func (quietPebble) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("the bare program's store: "+format, args...))
+	panic(fmt.Sprintf("the store of a baseline: "+format, args...))
 }
 
 // writer returns the writes of one worker.
@@ -77,7 +88,8 @@ func (p *bareProgram) writer() (w writer, err error) {
 // of the old content.
 func (p *bareProgram) write(path string, text []byte) error {
 	folder := filepath.Dir(path)
-	temp, err := os.OpenFile(filepath.Join(folder, fmt.Sprintf(".bare-%d", p.temps.Add(1))), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	name := filepath.Join(folder, fmt.Sprintf(".bare-%d", p.temps.Add(1)))
+	temp, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -87,11 +99,11 @@ func (p *bareProgram) write(path string, text []byte) error {
 	}
 	err = errors.Join(err, temp.Close())
 	if err == nil {
-		err = swapFiles(temp.Name(), path)
+		err = swapFiles(name, path)
 	}
 	swapped := err == nil
 	if errors.Is(err, errors.ErrUnsupported) { // as fingerpost does there
-		err = os.Rename(temp.Name(), path)
+		err = os.Rename(name, path)
 	}
 	if err == nil {
 		err = syncFolder(folder)
@@ -100,7 +112,7 @@ func (p *bareProgram) write(path string, text []byte) error {
 		err = p.store.Set([]byte(path), p.record, pebble.NoSync)
 	}
 	if swapped || err != nil {
-		if gone := os.Remove(temp.Name()); err == nil {
+		if gone := os.Remove(name); err == nil {
 			err = gone
 		}
 	}

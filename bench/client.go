@@ -4,68 +4,66 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 )
 
-// A client asks one question at a time over one connection. Not safe for concurrent use.
+// A client makes one call at a time over one connection, which opens with the first call. It shares the machine with
+// the server, and so does little, as the load does. Not safe for concurrent use.
 type client struct {
-	conn net.Conn
-	tail string
-	out  []byte
-	in   []byte
+	addr, header string
+	conn         net.Conn // nil while closed
+	out, in      []byte
 }
 
 const clientTimeout = 10 * time.Second
 
-func dial(addr, key string) (*client, error) {
-	conn, err := net.DialTimeout("tcp", addr, clientTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", addr, err)
+// newClient calls the API with a key that may resolve and write.
+func newClient(addr, key string) *client {
+	return &client{addr: addr, header: "X-PLATFORM-KEY: " + key + "\r\n", in: make([]byte, maxAnswer)}
+}
+
+// newMailClient calls the mail API.
+func newMailClient(addr, key string) *client {
+	c := newClient(addr, key)
+	c.header = "X-Internal-Service-Token: " + key + "\r\nX-Internal-Service-Name: bench\r\n"
+	return c
+}
+
+// close closes the connection; another call opens it again.
+func (c *client) close() {
+	if c.conn != nil {
+		_ = c.conn.Close()
+		c.conn = nil
 	}
-	return &client{conn: conn, tail: requestTail(addr, key), in: make([]byte, maxAnswer)}, nil
 }
 
-func (c *client) close() { c.conn.Close() }
-
-// resolve asks for a domain. The answer's body is valid until the next call.
+// resolve asks for a domain.
 func (c *client) resolve(domain []byte) (answer, error) {
-	c.out = append(c.out[:0], requestHead...)
-	c.out = append(c.out, domain...)
-	c.out = append(c.out, c.tail...)
-	return c.exchange()
+	return c.call("GET", resolvePath+string(domain), nil)
 }
 
-// put sends a JSON body. The answer's body is valid until the next call.
-func (c *client) put(path string, body []byte) (answer, error) { return c.send("PUT ", path, body) }
-
-// get requests a path. The answer's body is valid until the next call.
-func (c *client) get(path string) (answer, error) {
-	c.out = append(append(append(c.out[:0], "GET "...), path...), c.tail...)
-	return c.exchange()
-}
-
-// send is put with another method, given with a trailing space.
-func (c *client) send(method, path string, body []byte) (answer, error) {
-	c.out = append(append(c.out[:0], method...), path...)
-	c.out = append(c.out, strings.TrimSuffix(c.tail, "\r\n")...)
-	c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
-	c.out = append(c.out, body...)
-	return c.exchange()
-}
-
-// exchange sends c.out and waits for the answer.
-func (c *client) exchange() (answer, error) {
+// call makes a request; body is JSON, or nil. The answer's body is valid until the next call.
+func (c *client) call(method, path string, body []byte) (a answer, err error) {
+	c.out = fmt.Appendf(c.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s", method, path, c.addr, c.header)
+	if body != nil {
+		c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	c.out = append(append(c.out, "\r\n"...), body...)
+	if c.conn == nil {
+		if c.conn, err = net.DialTimeout("tcp", c.addr, clientTimeout); err != nil {
+			return a, fmt.Errorf("connect to %s: %w", c.addr, err)
+		}
+	}
 	if err := c.conn.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
-		return answer{}, err
+		return a, err
 	}
 	if _, err := c.conn.Write(c.out); err != nil {
-		return answer{}, fmt.Errorf("send a request: %w", err)
+		return a, fmt.Errorf("send a request: %w", err)
 	}
 	for n := 0; ; {
 		m, err := c.conn.Read(c.in[n:])
 		if err != nil {
-			return answer{}, fmt.Errorf("wait for an answer: %w", err)
+			return a, fmt.Errorf("wait for an answer: %w", err)
 		}
 		n += m
 		a, whole, err := parseAnswer(c.in[:n])
@@ -73,7 +71,7 @@ func (c *client) exchange() (answer, error) {
 			return a, err
 		}
 		if n == len(c.in) {
-			return answer{}, errors.New("wait for an answer: it is too long")
+			return a, errors.New("wait for an answer: it is too long")
 		}
 	}
 }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,28 +22,22 @@ type compareFlags struct {
 // runCompare compares two results. It returns 0 without a regression, 1 with one, 2 if the files cannot be compared.
 func runCompare(args []string, stdout, stderr io.Writer) int {
 	var o compareFlags
-	flags := flag.NewFlagSet("bench compare", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "usage: go run ./bench compare [flags] BEFORE.json AFTER.json")
 		flags.PrintDefaults()
 	}
 	flags.BoolVar(&o.json, "json", false, "print the comparison as JSON")
 	flags.BoolVar(&o.missing, "missing-ok", false, "compare what both have, although the second lacks some of the first")
-	flags.Float64Var(&o.margin, "margin", 0.03, "a change is one if the whole confidence interval of the ratio lies farther than this from 1")
+	flags.Float64Var(&o.margin, "margin", 0.03,
+		"a change is one if the whole confidence interval of the ratio lies farther than this from 1")
 	flags.Float64Var(&o.confidence, "confidence", 0.99, "of the interval; there are many rows, and each may err")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
+	if code, ok := parseFlags(flags, args, 2, stderr); !ok {
+		return code
 	}
-	switch {
-	case flags.NArg() != 2:
-		flags.Usage()
-		return 2
-	case !(o.margin >= 0 && o.margin < 1) || !(o.confidence > 0 && o.confidence < 1):
-		fmt.Fprintf(stderr, "bench compare: -margin is %v, it must be from 0 to below 1; -confidence is %v, it must be between 0 and 1\n", o.margin, o.confidence)
+	if !(o.margin >= 0 && o.margin < 1) || !(o.confidence > 0 && o.confidence < 1) {
+		fmt.Fprintf(stderr, "bench compare: -margin is %v, it must be from 0 to below 1; -confidence is %v, "+
+			"it must be between 0 and 1\n", o.margin, o.confidence)
 		return 2
 	}
 	before, err1 := readResult(flags.Arg(0))
@@ -57,12 +51,13 @@ func runCompare(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s and %s cannot be compared:\n%v\n", flags.Arg(0), flags.Arg(1), err)
 		return 2
 	}
-	write := c.writeText
 	if o.json {
-		write = c.writeJSON
+		err = writeJSON(stdout, c)
+	} else {
+		err = c.writeText(stdout)
 	}
-	if err := write(stdout); err != nil {
-		return exitCode(fmt.Errorf("bench compare: %w", err), stderr)
+	if err != nil {
+		return failed(fmt.Errorf("bench compare: %w", err), stderr)
 	}
 	if c.count(worse) > 0 {
 		return 1
@@ -104,7 +99,8 @@ type comparison struct {
 
 // compareResults compares two results. Its error names every reason why they cannot be compared.
 func compareResults(before, after *result, o compareFlags) (*comparison, error) {
-	c := &comparison{Before: fmt.Sprintf("%s on %s", before.Source, before.Machine), After: fmt.Sprintf("%s on %s", after.Source, after.Machine)}
+	c := &comparison{Before: fmt.Sprintf("%s on %s", before.Source, before.Machine),
+		After: fmt.Sprintf("%s on %s", after.Source, after.Machine)}
 	same := before.Machine.sameAs(after.Machine)
 	if !same {
 		c.note("These are two kinds of machine: only figures beside a baseline of the same run are judged.")
@@ -201,13 +197,15 @@ const leastRounds = 3
 
 // judge compares a row of two reports. same means that both are from the same kind of machine.
 func judge(command string, was, is row, same bool, o compareFlags) change {
-	c := change{Command: command, Row: was.Name, Unit: was.Unit, Before: was.Figure.Median, After: is.Figure.Median, Verdict: unjudged}
+	c := change{Command: command, Row: was.Name, Unit: was.Unit, Before: was.Figure.Median, After: is.Figure.Median,
+		Verdict: unjudged}
 	before, after := was.samples(), is.samples()
 	if was.Ratio != nil && is.Ratio != nil && was.Rounds != nil && is.Rounds != nil && was.Against == is.Against {
 		before, after = ratios(was.Rounds.Figure, was.Rounds.Baseline), ratios(is.Rounds.Figure, is.Rounds.Baseline)
 		c.Before, c.After, c.Beside = was.Ratio.Median, is.Ratio.Median, was.Against
 	}
-	enough := len(before) >= leastRounds && len(after) >= leastRounds && slices.Min(before) > 0 && slices.Min(after) > 0
+	enough := len(before) >= leastRounds && len(after) >= leastRounds &&
+		slices.Min(before) > 0 && slices.Min(after) > 0
 	if enough {
 		r := bootstrapRatio(before, after, o.confidence)
 		c.Ratio = &r
@@ -273,12 +271,6 @@ func higherIsBetter(unit string) int {
 	return 0
 }
 
-func (c *comparison) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
-}
-
 func (c *comparison) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "before: %s\nafter:  %s\n\n", c.Before, c.After)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -306,4 +298,31 @@ func (c *comparison) writeText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "\n%d worse, %d better, %d without a change beyond noise, %d not judged.\n",
 		c.count(worse), c.count(better), c.count(unchanged), c.count(unjudged))
 	return err
+}
+
+// bootstrapTimes is the number of resamples. The seed is fixed, so that the same files give the same interval.
+const bootstrapTimes = 10_000
+
+// bootstrapRatio returns the ratio of the medians of after and before, with its confidence interval: rounds are
+// resampled with replacement, and the ratio is computed for each resample. With few rounds the interval is too wide
+// rather than too narrow. All values must be above 0.
+func bootstrapRatio(before, after []float64, confidence float64) spread {
+	r := rand.New(rand.NewPCG(1, 0xb007))
+	drawn := make([]float64, bootstrapTimes)
+	b, a := make([]float64, len(before)), make([]float64, len(after))
+	for i := range drawn {
+		draw(r, b, before)
+		draw(r, a, after)
+		drawn[i] = median(a) / median(b)
+	}
+	slices.Sort(drawn)
+	out := int((1 - confidence) / 2 * bootstrapTimes) // on each side
+	return spread{Median: spreadOf(after).Median / spreadOf(before).Median,
+		Low: drawn[out], High: drawn[bootstrapTimes-1-out]}
+}
+
+func draw(r *rand.Rand, dst, from []float64) {
+	for i := range dst {
+		dst[i] = from[r.IntN(len(from))]
+	}
 }

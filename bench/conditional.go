@@ -65,21 +65,16 @@ func etagOf(head []byte) []byte {
 	return value
 }
 
-// conditionalSide is a side that asks the same server as another side, by a schedule, with the ETags of all answers.
-func (b *bench) conditionalSide(ctx context.Context, of *side, schedule []uint32) (*side, error) {
-	names := make([]uint32, of.corpus.Domains)
-	for i := range names {
-		names[i] = uint32(i)
-	}
-	t := &tagged{scheduled: scheduled{corpus: of.corpus, schedule: names}, etags: make([][]byte, len(names))}
-	l := b.closed(of)
-	l.asker, l.count = t, len(names)
-	if _, err := b.exact(ctx, of, l); err != nil {
-		return nil, fmt.Errorf("read the ETags: %w", err)
+// conditionalTarget asks the same server by a schedule, with the ETags of all answers.
+func (b *bench) conditionalTarget(ctx context.Context, of target, schedule []uint32) (target, error) {
+	t := &tagged{scheduled: scheduled{corpus: of.corpus, schedule: scattered(of.corpus.Domains, 0)},
+		etags: make([][]byte, of.corpus.Domains)}
+	of.asker = t
+	if err := b.warm(ctx, of, of.corpus.Domains); err != nil {
+		return target{}, fmt.Errorf("read the ETags: %w", err)
 	}
 	u := &conditional{scheduled: scheduled{corpus: of.corpus, schedule: schedule}, etags: t.etags,
 		httpResolve: httpResolve{tail: requestTail(of.server.addr, of.corpus.key)}}
-	same := *of.server // under another name, for the progress output
-	same.name += " (304)"
-	return &side{server: &same, corpus: of.corpus, asker: u, protocol: u}, nil
+	of.asker, of.protocol = u, u
+	return of, nil
 }

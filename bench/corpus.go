@@ -40,9 +40,19 @@ func (p corpusParams) String() string {
 // safe for concurrent use.
 type corpus struct {
 	corpusParams
-	config string // a key that may resolve and read, and also write if Writes is set
-	key    string // the text of a key that may resolve and read, and write where the parameters say so
+	config string // the folder
+	key    string // the text of a key that may resolve and read, and also write if Writes is set
 	slugs  []string
+	asked  []string // askedLabel by number of the domain in its project
+}
+
+// newCorpus returns a corpus in a config folder that is yet to be written.
+func newCorpus(config string, p corpusParams) *corpus {
+	c := &corpus{corpusParams: p, config: config, slugs: makeSlugs(p)}
+	for k := range p.perProject() {
+		c.asked = append(c.asked, askedLabel(k))
+	}
+	return c
 }
 
 const (
@@ -64,7 +74,7 @@ const corpusVersion = 2
 
 // openCorpus returns the corpus with these parameters below dir. It generates the corpus unless it exists and is clean.
 func openCorpus(dir string, p corpusParams) (*corpus, error) {
-	c := &corpus{corpusParams: p, config: filepath.Join(dir, "projects.d"), slugs: makeSlugs(p)}
+	c := newCorpus(filepath.Join(dir, "projects.d"), p)
 	var meta corpusMeta
 	b, err := os.ReadFile(filepath.Join(dir, metaFile))
 	if err == nil && json.Unmarshal(b, &meta) == nil && meta.Params == p && meta.Version == corpusVersion {
@@ -98,16 +108,25 @@ func (c *corpus) write(keyID string) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key, c.Writes), 0o644); err != nil {
+	allow := []string{"resolve", "read"}
+	if c.Writes {
+		allow = append(allow, "write")
+	}
+	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key, allow...), 0o644); err != nil {
 		return err
 	}
+	return c.writeProjects(c.Revision)
+}
+
+// writeProjects writes the files of all projects at a revision.
+func (c *corpus) writeProjects(revision int) error {
 	const writers = 4
 	errs := make([]error, writers)
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
 			for i := w; i < c.Projects && errs[w] == nil; i += writers {
-				errs[w] = os.WriteFile(c.path(i), c.file(i, c.Revision), 0o644)
+				errs[w] = os.WriteFile(c.path(i), c.file(i, revision), 0o644)
 			}
 		})
 	}
@@ -133,14 +152,9 @@ func (c *corpus) file(i, revision int) []byte {
 // appendHost appends the n-th name that can be asked, n < Domains. Project n/perProject answers it.
 func (c *corpus) appendHost(dst []byte, n int) []byte {
 	per := c.perProject()
-	dst = append(dst, askedLabel(n%per)...)
+	dst = append(dst, c.asked[n%per]...)
 	dst = append(dst, c.slugs[n/per]...)
 	return append(dst, hostSuffix...)
-}
-
-// keysText reads the file that declares the key.
-func (c *corpus) keysText() ([]byte, error) {
-	return os.ReadFile(filepath.Join(c.config, keysFile))
 }
 
 // markDirty records that files will differ from the generated ones; clean ends that.

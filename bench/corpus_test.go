@@ -35,7 +35,7 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	id, ok := catalog.KeyTextID([]byte(c.key))
-	keys, err := c.keysText()
+	keys, err := os.ReadFile(filepath.Join(c.config, keysFile))
 	if !ok || err != nil || !strings.Contains(string(keys), `"`+string(id)+`"`) || !strings.Contains(string(keys), catalog.HashKeyText(c.key)) {
 		t.Errorf("key %q, file %s, %v", id, keys, err)
 	}
@@ -84,7 +84,7 @@ func TestProjectFile(t *testing.T) {
 // The names that are asked and declared belong together, and lead back to their project.
 func TestNames(t *testing.T) {
 	p := corpusParams{Projects: 3, Domains: 60, Seed: 1}
-	c := &corpus{corpusParams: p, slugs: makeSlugs(p)}
+	c := newCorpus("", p)
 	seen := map[string]bool{}
 	for n := range p.Domains {
 		host := string(c.appendHost(nil, n))

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 
@@ -16,8 +18,6 @@ import (
 
 // floorCommand is the hidden sub-command with which bench runs itself as a baseline.
 const floorCommand = "floor"
-
-const floorGreeting = "floor listening on http://"
 
 // The kinds of baseline. The floor does the least that this work needs: read the key header, read the query argument,
 // write one of many ready bodies. A constant body needs less, because it never leaves the processor's caches. net/http
@@ -28,12 +28,34 @@ const (
 	kindNetHTTP  = "net/http"
 )
 
-// runFloor serves a baseline. It prints its address and ends with its standard input, so that it does not outlive
-// bench.
-func runFloor(args []string, stdin io.Reader, stdout io.Writer) error {
+// baseline starts this program itself as one of the kinds of baseline, with bodies of a size.
+func (b *bench) baseline(ctx context.Context, kind string, c *corpus, size int) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("start the %s: %w", kind, err)
+	}
+	addr, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{name: kind, addr: addr}
+	cmd := exec.Command(self, floorCommand, "-kind", kind, "-listen", addr, "-key", c.key, "-size", fmt.Sprint(size),
+		"-projects", fmt.Sprint(c.Projects), "-domains", fmt.Sprint(c.Domains), "-seed", fmt.Sprint(c.Seed))
+	return s, b.start(ctx, s, cmd, func() error {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// runFloor serves a baseline until ctx ends.
+func runFloor(ctx context.Context, args []string) error {
 	var p corpusParams
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	kind := flags.String("kind", kindFloor, "which baseline")
+	listen := flags.String("listen", "127.0.0.1:0", "the address")
 	key := flags.String("key", "", "the key")
 	size := flags.Int("size", 977, "size of a body in bytes")
 	flags.IntVar(&p.Projects, "projects", 100_000, "projects, and so bodies")
@@ -42,45 +64,24 @@ func runFloor(args []string, stdin io.Reader, stdout io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("floor: %w", err)
 	}
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	bodies := floorAnswers(p, *size)
+	ln, err := net.Listen("tcp4", *listen)
 	if err != nil {
 		return fmt.Errorf("floor: %w", err)
 	}
-	serve, stop, err := baseline(*kind, []byte(*key), floorAnswers(p, *size))
-	if err != nil {
-		return fmt.Errorf("floor: %w", err)
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, stdin)
-		_ = stop() // serve below reports the error
-	}()
-	fmt.Fprintf(stdout, "%s%s\n", floorGreeting, ln.Addr())
-	return serve(ln)
-}
-
-// baseline returns the serve and stop functions of a kind of baseline.
-func baseline(kind string, key []byte, bodies [][]byte) (serve func(net.Listener) error, stop func() error, err error) {
-	fast := &fasthttp.Server{}
-	switch kind {
+	context.AfterFunc(ctx, func() { ln.Close() })
+	switch *kind {
 	case kindFloor:
-		fast.Handler = floorHandler(key, bodies)
+		return fasthttp.Serve(ln, floorHandler([]byte(*key), bodies))
 	case kindConstant:
-		fast.Handler = func(ctx *fasthttp.RequestCtx) {
+		return fasthttp.Serve(ln, func(ctx *fasthttp.RequestCtx) {
 			ctx.SetContentType(answerType)
 			ctx.Response.SetBodyRaw(bodies[0])
-		}
+		})
 	case kindNetHTTP:
-		web := &http.Server{Handler: netHTTPHandler(string(key), bodies)}
-		return func(ln net.Listener) error {
-			if err := web.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
-		}, web.Close, nil
-	default:
-		return nil, nil, fmt.Errorf("there is no baseline %q", kind)
+		return http.Serve(ln, netHTTPHandler(*key, bodies))
 	}
-	return fast.Serve, fast.Shutdown, nil
+	return errors.New("floor: there is no baseline " + *kind)
 }
 
 const answerType = "application/json; charset=utf-8"

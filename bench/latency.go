@@ -62,13 +62,7 @@ func (l *latencies) percentiles(parts ...float64) []time.Duration {
 // tailParts are the percentiles in a table of latencies, and tailNames their names.
 var (
 	tailParts = []float64{0.5, 0.9, 0.99, 0.999, 1}
-	tailNames = [tails]string{"p50", "p90", "p99", "p99.9", "max"}
-)
-
-const (
-	tails   = 5
-	tailP50 = 0 // their indexes in tailNames
-	tailP99 = 2
+	tailNames = []string{"p50", "p90", "p99", "p99.9", "max"}
 )
 
 // curve returns the distribution as far as the number of latencies supports it, for an axis of scale chart.Part: 10 is

@@ -4,22 +4,30 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 )
 
 // A load is one phase of questions over keep-alive connections.
 type load struct {
-	addr        string // "127.0.0.1:port"
-	key         string
-	protocol    protocol // nil: GET of resolve with the key
+	target
 	connections int
-	asker       asker
 	duration    time.Duration // 0: no limit in time
 	count       int           // 0: no limit in questions
 	rate        float64       // questions a second, at random intervals; 0: as fast as answers come
 	seed        uint64
-	stop        *atomic.Bool // ends the load as the end of its duration would; may be nil
+}
+
+// A target is a server and what it is asked.
+type target struct {
+	server   *server
+	corpus   *corpus
+	asker    asker
+	protocol protocol // nil: GET of resolve with the key of the corpus
+}
+
+// known is a target that is asked for names of a corpus and must know them.
+func known(s *server, c *corpus, schedule []uint32) target {
+	return target{server: s, corpus: c, asker: &scheduled{corpus: c, schedule: schedule}}
 }
 
 // A loadResult is the result of a load.
@@ -70,15 +78,15 @@ const (
 	idleInterval = 100 * time.Millisecond
 )
 
-// run asks until the duration, the count or ctx ends, and then waits for the outstanding answers.
+// run asks until the duration, the count or ctx ends, which is no error, and then waits for the outstanding answers.
 func (l load) run(ctx context.Context) (*loadResult, error) {
-	p, err := newPoller(l.addr, l.connections)
+	p, err := newPoller(l.server.addr, l.connections)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", l.addr, err)
+		return nil, fmt.Errorf("connect to %s: %w", l.server.name, err)
 	}
 	defer p.close()
 	if l.protocol == nil {
-		l.protocol = httpResolve{tail: requestTail(l.addr, l.key)}
+		l.protocol = httpResolve{tail: requestTail(l.server.addr, l.corpus.key)}
 	}
 	d := driver{load: l, poller: p, result: new(loadResult)}
 	d.result.latencies.reserve()
@@ -113,10 +121,10 @@ func (d *driver) drive(ctx context.Context) error {
 		busy := len(d.poller.wires) - len(d.free)
 		if !asking && busy == 0 {
 			d.result.elapsed = now
-			return ctx.Err()
+			return nil
 		}
 		if busy > 0 && now-d.last > stallTime {
-			return fmt.Errorf("%s has not answered for %v", d.addr, stallTime)
+			return fmt.Errorf("%s has not answered for %v", d.server.name, stallTime)
 		}
 		for asking && len(d.free) > 0 && (d.rate == 0 || due <= now) {
 			if err := d.send(due, now); err != nil {
@@ -145,8 +153,7 @@ func (d *driver) drive(ctx context.Context) error {
 }
 
 func (d *driver) asking(ctx context.Context, now time.Duration) bool {
-	return (d.duration == 0 || now < d.duration) && (d.count == 0 || d.sent < d.count) &&
-		ctx.Err() == nil && (d.stop == nil || !d.stop.Load())
+	return (d.duration == 0 || now < d.duration) && (d.count == 0 || d.sent < d.count) && ctx.Err() == nil
 }
 
 func (d *driver) send(due, now time.Duration) error {
@@ -197,10 +204,10 @@ func (d *driver) broken(w *wire) error {
 		d.free = append(d.free, w)
 	}
 	if d.result.faults[faultConnection] > 100*d.connections {
-		return fmt.Errorf("%s closes its connections", d.addr)
+		return fmt.Errorf("%s closes its connections", d.server.name)
 	}
 	if err := d.poller.reopen(w); err != nil {
-		return fmt.Errorf("connect to %s again: %w", d.addr, err)
+		return fmt.Errorf("connect to %s again: %w", d.server.name, err)
 	}
 	return nil
 }

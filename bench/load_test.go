@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +16,9 @@ import (
 
 func testCorpus() *corpus {
 	p := corpusParams{Projects: 4, Domains: 12, Seed: 3}
-	return &corpus{corpusParams: p, key: "k", slugs: makeSlugs(p)}
+	c := newCorpus("", p)
+	c.key = "k"
+	return c
 }
 
 // serve answers every question with what the function returns; ok false closes the connection instead.
@@ -57,7 +60,7 @@ func ok200(c *corpus, domain string) string {
 }
 
 func testLoad(addr string, c *corpus) load {
-	return load{addr: addr, key: c.key, connections: 3, asker: &scheduled{corpus: c, schedule: uniformSchedule(c.Domains, 1)}, count: 120}
+	return load{target: known(&server{addr: addr}, c, uniformSchedule(c.Domains, 1)), connections: 3, count: 120}
 }
 
 func TestLoadCount(t *testing.T) {
@@ -144,16 +147,17 @@ func TestOpenLoopCountsFromDue(t *testing.T) {
 	}
 }
 
+// The end of ctx ends a load, and is no error.
 func TestLoadStop(t *testing.T) {
 	c := testCorpus()
-	var stop atomic.Bool
+	ctx, stop := context.WithCancel(t.Context())
 	addr := serve(t, func(domain string) (string, bool) {
-		stop.Store(true)
+		stop()
 		return ok200(c, domain), true
 	})
 	l := testLoad(addr, c)
-	l.count, l.stop = 0, &stop
-	res, err := l.run(t.Context())
+	l.count = 0
+	res, err := l.run(ctx)
 	if err != nil || res.requests == 0 || res.failures() != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // A machine describes what the figures depend on most, and how quiet it was at the start.
@@ -33,22 +34,24 @@ const (
 // lookAtMachine takes the fingerprint. work is the folder whose disk is used.
 func lookAtMachine(work string) machine {
 	m := machine{
-		CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: loadAverage(), Unsteady: unsteadiness(),
+		CPU: "unknown CPU", Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0), FileSystem: fileSystem(work),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Unsteady: unsteadiness(),
 	}
-	if m.CPU == "" {
-		m.CPU = "unknown CPU"
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return m
 	}
-	if fields := strings.Fields(procField("/proc/meminfo", "MemTotal")); len(fields) == 2 {
-		if kib, err := strconv.Atoi(fields[0]); err == nil {
-			m.MemoryMiB = kib / 1024
-		}
+	if load, err := proc.LoadAvg(); err == nil {
+		m.Load = load.Load1
+	}
+	if name := cpuModel(proc); name != "" {
+		m.CPU = name
+	}
+	if mem, err := proc.Meminfo(); err == nil && mem.MemTotalBytes != nil {
+		m.MemoryMiB = int(*mem.MemTotalBytes >> 20)
 	}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel = strings.TrimSpace(string(b))
-	}
-	if fs, err := fileSystem(work); err == nil {
-		m.FileSystem = fs
 	}
 	return m
 }
@@ -58,53 +61,28 @@ func (m machine) String() string {
 	if m.Usable != m.Cores {
 		cores = fmt.Sprintf("%d of %d cores", m.Usable, m.Cores)
 	}
-	return fmt.Sprintf("%s, %s, %.1f GiB, %s %s, %s, %s", m.CPU, cores, float64(m.MemoryMiB)/1024, m.System, m.Kernel, m.FileSystem, m.Go)
+	return fmt.Sprintf("%s, %s, %.1f GiB, %s %s, %s, %s",
+		m.CPU, cores, float64(m.MemoryMiB)/1024, m.System, m.Kernel, m.FileSystem, m.Go)
 }
 
 // sameAs reports whether figures of both machines may be compared. Kernel and Go may differ, because comparing them may
 // be the purpose.
 func (m machine) sameAs(o machine) bool {
-	return m.CPU == o.CPU && m.Cores == o.Cores && m.Usable == o.Usable && m.System == o.System && m.MemoryMiB>>9 == o.MemoryMiB>>9
+	return m.CPU == o.CPU && m.Cores == o.Cores && m.Usable == o.Usable && m.System == o.System &&
+		m.MemoryMiB>>9 == o.MemoryMiB>>9
 }
 
 // warnings lists the reasons why the figures of a machine in this state are imprecise.
 func (m machine) warnings() (notes []string) {
 	if m.Load > quietLoad {
-		notes = append(notes, fmt.Sprintf("The machine was busy before this began (load %.2f, bound %.2f): ratios are rough, and latencies mean little.", m.Load, quietLoad))
+		notes = append(notes, fmt.Sprintf("The machine was busy before this began (load %.2f, bound %.2f): "+
+			"ratios are rough, and latencies mean little.", m.Load, quietLoad))
 	}
 	if m.Unsteady > steadyBound {
-		notes = append(notes, fmt.Sprintf("The machine was unsteady before this began: equal pieces of work took times that lie %.0f %% apart (bound: %.0f %%).",
-			100*m.Unsteady, 100*steadyBound))
+		notes = append(notes, fmt.Sprintf("The machine was unsteady before this began: equal pieces of work took times "+
+			"that lie %.0f %% apart (bound: %.0f %%).", 100*m.Unsteady, 100*steadyBound))
 	}
 	return notes
-}
-
-// procField returns the first value of a name in a file of lines "name: value", or "".
-func procField(path, name string) string {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(b)) {
-		if n, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(n) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-// loadAverage returns the mean number of runnable threads over the last minute, 0 if the system does not report it.
-func loadAverage() float64 {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(b), " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return 0
-	}
-	return load
 }
 
 // unsteadiness does the same piece of arithmetic 25 times, each long enough to be interrupted by other work on the

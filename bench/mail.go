@@ -7,24 +7,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
-
-func tuneMail(o *options) { o.load.rounds = 5 }
 
 // mailFlags are the server's flags for how long a send may take. The budget is shorter than the client's timeout, so
 // that a slow send is answered 202 and reported.
 func mailFlags() []string { return []string{"--smtp-allow", "127.0.0.0/8", "--mail-budget", "5s"} }
 
 // runMail measures sends.
-func runMail(ctx context.Context, b *bench) (rep *report, err error) {
+func runMail(ctx context.Context, b *bench) (*report, error) {
 	m, err := b.newMailBench()
 	if err != nil {
 		return nil, err
 	}
-	defer m.close()
-	rep = &report{Parameters: map[string]any{
-		"connections": b.load.connections, "rounds": b.load.rounds, "round": b.load.round.String(), "messageBytes": 0,
+	rep := &report{Parameters: map[string]any{
+		"connections": b.connections, "rounds": b.rounds, "round": b.round.String(), "messageBytes": 0,
 		"logEntries": b.logEntries, "waiting": b.waiting, "serverFlags": mailFlags(),
 	}}
 	rate, err := m.againstBare(ctx, rep)
@@ -34,19 +35,16 @@ func runMail(ctx context.Context, b *bench) (rep *report, err error) {
 	if err == nil {
 		err = m.readLog(ctx, rep)
 	}
-	if err != nil {
-		return nil, err
-	}
 	rep.Parameters["messageBytes"] = len(m.sample)
 	m.explain(rep)
-	return rep, nil
+	return rep, err
 }
 
 // A mailBench is one run of the command: two sinks, and the marks of all mails.
 type mailBench struct {
 	*bench
-	marks   marks
-	numbers written // numbers the mails; the rest of it is for files
+	marks   *marks
+	numbers atomic.Int64 // the last number of a mail
 	clear   *sink
 	secure  *sink
 	ca      []byte // PEM
@@ -55,42 +53,39 @@ type mailBench struct {
 }
 
 func (b *bench) newMailBench() (*mailBench, error) {
-	m := &mailBench{bench: b, numbers: written{editor: editor{touched: map[int]bool{}}}}
-	if err := os.MkdirAll(b.work, 0o755); err != nil {
-		return nil, err
-	}
+	m := &mailBench{bench: b, marks: newMarks()}
 	config, ca, err := newCertificate()
 	if err != nil {
 		return nil, err
 	}
 	m.ca = ca
-	if m.clear, err = newSink(&m.marks, nil); err != nil {
+	if m.clear, err = b.newSink(m.marks, nil); err != nil {
 		return nil, err
 	}
-	if m.secure, err = newSink(&m.marks, config); err != nil {
-		m.clear.close()
-		return nil, err
+	m.secure, err = b.newSink(m.marks, config)
+	return m, err
+}
+
+// A mailServer is a fingerpost that sends mail.
+type mailServer struct {
+	*server
+	key string
+}
+
+// startMail starts fingerpost on the projects, with a new store unless keep is set.
+func (m *mailBench) startMail(ctx context.Context, name string, keep bool, projects ...mailProject) (
+	s mailServer, err error) {
+	dir := filepath.Join(m.work, name, "projects.d")
+	if s.key, err = writeMailConfig(dir, m.ca, projects); err != nil {
+		return s, fmt.Errorf("write the config: %w", err)
 	}
-	return m, nil
-}
-
-func (m *mailBench) close() {
-	m.clear.close()
-	m.secure.close()
-}
-
-// mailServer starts fingerpost on the config, with a new store unless keep is set.
-func (m *mailBench) mailServer(ctx context.Context, name string, c *mailConfig, keep bool) (*server, error) {
 	if !keep {
-		if err := os.RemoveAll(m.dataDir(name)); err != nil {
-			return nil, fmt.Errorf("delete the old store: %w", err)
+		if err := m.clearStore(name); err != nil {
+			return s, err
 		}
 	}
-	return m.fingerpost(ctx, name, c.dir, append(mailFlags(), m.cacheFlags()...)...)
-}
-
-func (m *mailBench) config(name string) (*mailConfig, error) {
-	return newMailConfig(filepath.Join(m.work, name, "projects.d"), m.ca)
+	s.server, err = m.fingerpost(ctx, name, dir, mailFlags()...)
+	return s, err
 }
 
 // The projects of the rounds against the bare mailer.
@@ -103,94 +98,273 @@ const (
 // STARTTLS and AUTH, where the bare mailer opens a connection for each mail. It returns how many mails a second
 // fingerpost has sent in clear text.
 func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64, err error) {
-	c, err := m.config("mail")
-	if err == nil {
-		err = errors.Join(c.add(clearSlug, m.clear.listener.Addr().String(), false), c.add(secureSlug, m.secure.listener.Addr().String(), true))
-	}
-	if err != nil {
-		return 0, err
-	}
-	s, err := m.mailServer(ctx, "mail", c, false)
+	s, err := m.startMail(ctx, "mail", false,
+		mailProject{clearSlug, m.clear.addr, false}, mailProject{secureSlug, m.secure.addr, true})
 	if err != nil {
 		return 0, err
 	}
 	defer s.stop()
 	m.say("warming up")
-	if err := m.takeSample(ctx, s, c); err != nil {
+	if err := m.takeSample(ctx, s); err != nil {
 		return 0, err
 	}
 	syncDisks()
-	m.say("in clear text, over %d connections", m.most)
-	f, err := m.turnsAgainst(ctx, m.served(s, c.key, clearSlug), m.clear, nil)
-	if err != nil {
-		return 0, err
+	for _, side := range []struct {
+		slug, prefix, against string
+		to                    *sink
+		ca                    []byte
+		goal                  float64
+	}{
+		{clearSlug, "", "bare mailer", m.clear, nil, 0.4},
+		{secureSlug, "TLS: ", "a connection each", m.secure, m.ca, 3},
+	} {
+		bare, err := m.newBareMailer(side.to, side.ca)
+		if err != nil {
+			return 0, err
+		}
+		ours := m.sending(m.served(s, side.slug), m.connections, 0)
+		theirs := m.sending(m.bare(side.against, bare), m.most, 0)
+		m.say("%s, %d connections", side.slug, m.most)
+		if err := m.lead(ctx, ours, theirs); err != nil {
+			return 0, err
+		}
+		if err := m.alternate(ctx, ours, theirs); err != nil {
+			return 0, err
+		}
+		name := func(what string) string { return fmt.Sprintf("%d clients: %s%s", m.connections, side.prefix, what) }
+		rep.add(
+			ours.against(theirs, perSecond, name("raw sends"), "mails/s").ratioAtLeast(side.goal),
+			ours.against(theirs, "p50", name("latency p50"), "ms"),
+			ours.against(theirs, "p99", name("latency p99"), "ms"),
+			// the bare mailer's share of CPU is not separable from the sink's
+			several(name("CPU"), "ms/mail", ours.figures[cpuEach]),
+		)
+		if rate == 0 {
+			rate = ours.median(perSecond)
+		}
 	}
-	name := func(what string) string { return fmt.Sprintf("%d clients: %s", m.load.connections, what) }
-	rep.addMail(name, f[0], f[1], "bare mailer", 0.4)
-	rate = spreadOf(f[0].rates).Median
-
-	m.say("over STARTTLS and AUTH, against a connection for each mail")
-	if f, err = m.turnsAgainst(ctx, m.served(s, c.key, secureSlug), m.secure, m.ca); err != nil {
-		return 0, err
-	}
-	rep.addMail(func(what string) string { return name("TLS: " + what) }, f[0], f[1], "a connection each", 3)
 	return rate, nil
 }
 
-// turnsAgainst alternates fingerpost and the bare mailer on a sink. With a CA, the bare mailer opens a connection for
-// each mail.
-func (m *mailBench) turnsAgainst(ctx context.Context, ours *writeSide, to *sink, ca []byte) ([]writeFigures, error) {
-	bare, err := m.bareMailer(to, ca, ca != nil)
-	if err != nil {
-		return nil, err
-	}
-	f, err := m.turns(ctx, m.load.connections, ours, m.bare(bare))
-	return f, errors.Join(err, bare.stop())
+// served returns fingerpost as a side.
+func (m *mailBench) served(s mailServer, slug string) *writeSide {
+	return &writeSide{name: s.name, pid: s.pid, last: &m.numbers,
+		writer: func() (writer, error) { return m.caller(s, slug, false), nil }}
 }
 
-// addMail adds the rows of two sides that took turns.
-func (r *report) addMail(name func(string) string, ours, bare writeFigures, against string, goal float64) {
-	r.add(
-		compared(name("raw sends"), "mails/s", ours.rates, bare.rates, against).ratioAtLeast(goal),
-		compared(name("latency p50"), "ms", ours.p50, bare.p50, against),
-		compared(name("latency p99"), "ms", ours.p99, bare.p99, against),
-		several(name("CPU"), "ms/mail", ours.cpu), // the bare mailer's share is not separable from the sink's
-	)
+// bare returns the bare mailer as a side. It works in this process.
+func (m *mailBench) bare(name string, b *bareMailer) *writeSide {
+	return &writeSide{name: name, pid: os.Getpid(), last: &m.numbers, writer: b.writer}
+}
+
+// sending is a turn that ends with a check of all mails.
+func (m *mailBench) sending(s *writeSide, clients int, rate float64) *turn {
+	own := make([][]int, clients)
+	for i := range own {
+		own[i] = []int{0} // there are no files
+	}
+	pause := time.Duration(0)
+	if rate > 0 {
+		pause = every(rate)
+	}
+	send := m.writing(s, own, pause)
+	return newTurn(s.name, func(ctx context.Context, t *turn) error {
+		if err := send.measure(ctx, t); err != nil {
+			return err
+		}
+		return m.marks.check()
+	})
+}
+
+// caller returns a writer that sends mail of a project over one keep-alive connection. With queued each mail must be
+// queued, otherwise each must be sent.
+func (m *mailBench) caller(s mailServer, slug string, queued bool) writer {
+	cl := newMailClient(s.addr, s.key)
+	return writer{close: cl.close, write: func(_, number int) error {
+		a, err := cl.call("POST", "/api/mail/send/raw", sendBody(slug, number))
+		if err == nil {
+			err = judgeSend(a, queued)
+		}
+		if err != nil {
+			return fmt.Errorf("mail %d of %s: %w", number, slug, err)
+		}
+		if !queued {
+			m.marks.sent(number)
+		}
+		return nil
+	}}
+}
+
+// recitalJSON is recital in a JSON string.
+var recitalJSON = strings.ReplaceAll(recital, "\r\n", `\r\n`)
+
+// sendBody is the body of a send with a mark.
+func sendBody(slug string, number int) []byte {
+	n := mark(number)
+	return []byte(`{"domain":"` + slug + hostSuffix + `","toEmail":"` + n + markDomain + `","subject":"Order ` + n +
+		`","bodyHtml":"<h1>Order ` + n + `</h1>\r\n<p>\r\n` + recitalJSON + `</p>\r\n","bodyText":"Order ` + n + `\r\n\r\n` +
+		recitalJSON + `"}`)
+}
+
+// judgeSend returns an error unless the answer is the expected one.
+func judgeSend(a answer, queued bool) error {
+	status, field := 200, `"data":{"sent":true,"logId":`
+	if queued {
+		status, field = 202, `"data":{"sent":false,"queued":true,"logId":`
+	}
+	if a.status != status || !bytes.Contains(a.body, []byte(field)) {
+		return fmt.Errorf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return nil
+}
+
+// callTimes lets all clients together send n mails, each client for one of the projects.
+func (m *mailBench) callTimes(ctx context.Context, s mailServer, n int, queued bool, slugs ...string) error {
+	errs := make([]error, m.connections)
+	var begun atomic.Int64
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			c := m.caller(s, slugs[i%len(slugs)], queued)
+			defer c.close()
+			for errs[i] == nil && ctx.Err() == nil && begun.Add(1) <= int64(n) {
+				errs[i] = c.write(0, int(m.numbers.Add(1)))
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return err
+	}
+	return m.marks.check()
 }
 
 // warmMails is how many mails are sent before the measurement.
 const warmMails = 1000
 
 // takeSample sends the first mails, and takes the message from them that the bare mailer sends.
-func (m *mailBench) takeSample(ctx context.Context, s *server, c *mailConfig) error {
-	if err := m.callTimes(ctx, s, c.key, min(warmMails, m.load.warmUp), false, clearSlug, secureSlug); err != nil {
+func (m *mailBench) takeSample(ctx context.Context, s mailServer) error {
+	if err := m.callTimes(ctx, s, min(warmMails, m.warmUp), false, clearSlug, secureSlug); err != nil {
 		return err
 	}
-	if m.most, _ = m.clear.connections(); m.most == 0 {
-		return errors.New("warm up: nothing came to the sink")
-	}
+	m.most = m.clear.connections()
 	first := m.clear.first()
 	_, rest, ok := bytes.Cut(first, []byte("Subject: Order "))
 	if !ok || len(rest) < len(mark(0)) {
-		return errors.New("warm up: the first mail has no subject")
+		return errors.New("warm up: no mail with a subject came to the sink")
 	}
 	m.sample = bytes.ReplaceAll(first, rest[:len(mark(0))], []byte(mark(0)))
 	return nil
 }
 
-// explain notes what was done and what decides the figures.
-func (m *mailBench) explain(rep *report) {
-	rep.note("A send is POST /api/mail/send/raw with text and HTML; a message has %d bytes. All %d mails that were answered \"sent\" were found at the sink, "+
-		"each once, with its own mark in recipient, subject and both parts, and the whole text.", len(m.sample), m.marks.checked())
-	rep.note("The server's flags: %v. It has at most 8 connections to one SMTP config; the sink saw %d, and the bare mailer has as many. No limit of rate is "+
-		"in force: there is none for sends.", mailFlags(), m.most)
-	rep.note("The bare mailer is net/smtp, in the process of the sink: for each mail one synced batch of Pebble with a ready message of fingerpost's, then MAIL to the " +
-		"final dot. Fingerpost notes the end of each mail, too, which is a second synced batch. With TLS the certificates are on P-256.")
-	rep.note("Sink, callers and server share the machine: where all cores are busy, what the sink and the callers take is lost to fingerpost.")
-	if disk, err := fileSystem(m.work); err == nil && disk == fsTmpfs {
-		rep.note("The work folder lies in memory (tmpfs), where fsync costs nothing: name a folder on a disk by -work.")
+// The projects of one server: one whose SMTP server works, and two whose mail waits.
+const (
+	healthySlug = "healthy"
+	refusedSlug = "refused"
+	silentSlug  = "silent"
+)
+
+// withDeadServer measures the sends of a healthy project at a constant rate, half of the rate reached before unless
+// -rate is set. It alternates a server on which much mail of other projects waits for dead SMTP servers and a server
+// without such mail. The server that is not measured is stopped.
+func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *report) error {
+	rate := m.rate
+	if rate == 0 {
+		rate = reached / 2
 	}
+	refused, err := newDeadServer(1)
+	if err != nil {
+		return err
+	}
+	silent, err := newDeadServer(2)
+	if err != nil {
+		return err
+	}
+	m.atEnd(silent.close)
+	var servers []mailServer
+	for _, name := range []string{"mail-quiet", "mail-waiting"} {
+		s, err := m.startMail(ctx, name, false, mailProject{healthySlug, m.clear.addr, false},
+			mailProject{refusedSlug, refused.address, false}, mailProject{silentSlug, silent.address, false})
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		defer s.signal(syscall.SIGCONT) // a stopped process could not end
+		servers = append(servers, s)
+	}
+	m.say("letting %d mails wait for dead servers", m.waiting)
+	if err := m.callTimes(ctx, servers[1], m.waiting, true, refusedSlug, silentSlug); err != nil {
+		return err
+	}
+	// From here on one of the two accepts connections and hangs, which costs its callers more than a refusal.
+	if err := silent.hang(); err != nil {
+		return err
+	}
+	side := func(name string, s, other mailServer) *turn {
+		send := m.sending(m.served(s, healthySlug), m.connections, rate)
+		return newTurn(name, func(ctx context.Context, t *turn) error {
+			if err := errors.Join(other.signal(syscall.SIGSTOP), s.signal(syscall.SIGCONT)); err != nil {
+				return err
+			}
+			if err := m.callTimes(ctx, s, min(warmMails, m.warmUp), false, healthySlug); err != nil {
+				return err
+			}
+			return send.measure(ctx, t)
+		})
+	}
+	quiet, busy := side("none wait", servers[0], servers[1]), side("mails wait", servers[1], servers[0])
+	if err := m.lead(ctx, quiet, busy); err != nil {
+		return err
+	}
+	if err := m.alternate(ctx, quiet, busy); err != nil {
+		return err
+	}
+	for _, s := range servers {
+		s.signal(syscall.SIGCONT)
+	}
+	metrics, err := servers[1].metrics()
+	if err != nil {
+		return err
+	}
+	if depth := metrics["fingerpost_mail_queue_depth"]; int(depth) != m.waiting {
+		return fmt.Errorf("%v mails wait, of %d", depth, m.waiting)
+	}
+	without, err := servers[0].memory()
+	if err != nil {
+		return err
+	}
+	with, err := servers[1].memory()
+	if err != nil {
+		return err
+	}
+	name := func(what string) string { return fmt.Sprintf("%d mails wait for dead servers: %s", m.waiting, what) }
+	rep.Parameters["rate"] = rate
+	rep.add(
+		busy.against(quiet, "p50", name("a healthy project's latency p50"), "ms"),
+		busy.against(quiet, "p99", name("its latency p99"), "ms").ratioAtMost(1.2),
+		busy.against(quiet, cpuEach, name("its CPU"), "ms/mail"),
+		comparedOnce(name("resident memory"), "MiB", with.now, without.now, "none wait"),
+	)
+	rep.note("A healthy project's sends come at a constant rate (%.0f a second) and count from when they were due. "+
+		"Of those that wait, half have a server that refuses connections, half one that takes them and says nothing. "+
+		"The two servers have stores of their own, and only one runs at a time.", rate)
+	return nil
 }
 
-// every returns the time between two mails at a rate.
-func every(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
+// signal stops a server or lets it continue.
+func (s *server) signal(sig syscall.Signal) error { return s.cmd.Process.Signal(sig) }
+
+// explain notes what was done and what decides the figures.
+func (m *mailBench) explain(rep *report) {
+	rep.note("A send is POST /api/mail/send/raw with text and HTML; a message has %d bytes. "+
+		"All %d mails that were answered \"sent\" were found at the sink, each once, with its own mark in recipient, "+
+		"subject and both parts, and the whole text.", len(m.sample), m.marks.checked)
+	rep.note("The server's flags: %v. It has at most 8 connections to one SMTP config; the sink saw %d, "+
+		"and the bare mailer has as many. No limit of rate is in force: there is none for sends.", mailFlags(), m.most)
+	rep.note("The bare mailer is net/smtp, in the process of the sink: for each mail one synced batch of Pebble with a " +
+		"ready message of fingerpost's, then MAIL to the final dot. Fingerpost notes the end of each mail, too, " +
+		"which is a second synced batch. With TLS the certificates are on P-256.")
+	rep.note("Sink, callers and server share the machine: where all cores are busy, what the sink and the callers " +
+		"take is lost to fingerpost.")
+	rep.noteTmpfs(fileSystem(m.work))
+}

@@ -5,65 +5,24 @@ import (
 	"net"
 	"net/smtp"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestSmokeMail runs the whole command against the real binary.
-func TestSmokeMail(t *testing.T) {
-	b := smallBench(t)
-	b.load.connections, b.load.rounds, b.load.round = 10, 1, 100*time.Millisecond
-	b.logEntries, b.waiting, b.load.rate = deepPage*logPage+100, 30, 100
-	rep, err := runMail(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{
-		"10 clients: raw sends", "10 clients: TLS: raw sends", "30 mails wait for dead servers: its latency p99",
-		"mail log of 2100 entries: first page, p50", "mail log of 2100 entries: page 100, p50",
-	} {
-		if r := find(t, rep, name); r.Figure.Median <= 0 || r.Baseline == nil || r.Baseline.Median <= 0 || r.Ratio == nil || r.Goal == nil {
-			t.Errorf("row %+v", r)
-		}
-	}
-	if n, ok := rep.Parameters["messageBytes"].(int); !ok || n < 2*recitedBytes {
-		t.Errorf("a message has %v bytes", rep.Parameters["messageBytes"])
-	}
-	if left, err := filepath.Glob(filepath.Join(b.work, "bare-mail*")); err != nil || len(left) > 0 {
-		t.Errorf("the bare mailer left %v; %v", left, err)
-	}
-
-	// The log of another run stays.
-	m, err := b.newMailBench()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.close()
-	if err := m.readLog(t.Context(), new(report)); err != nil {
-		t.Fatal(err)
-	}
-	if n := m.marks.checked(); n > 0 {
-		t.Errorf("%d mails were sent for a log that was there", n)
-	}
-}
-
 func goodMail(n int) []byte {
 	m := mark(n)
-	both := m + "\r\n" + string(recital)
+	both := m + "\r\n" + recital
 	return []byte("To: " + m + markDomain + "\r\nSubject: Order " + m + "\r\n\r\n--x\r\n\r\n" + both + "--x\r\n\r\n" + both + "--x--\r\n")
 }
 
 // Each mail must be at the sink once, complete, and only if it was sent.
 func TestMarks(t *testing.T) {
-	rcpt := func(n int) []byte { return []byte(mark(n) + markDomain) }
-	f := func(want string, next int, use func(m *marks)) {
+	f := func(want string, use func(m *marks)) {
 		t.Helper()
-		var m marks
-		m.first = 1
-		use(&m)
-		err := m.check(next)
+		m := newMarks()
+		use(m)
+		err := m.check()
 		if want == "" && err == nil {
 			return
 		}
@@ -71,26 +30,22 @@ func TestMarks(t *testing.T) {
 			t.Errorf("check: %v, want %q", err, want)
 		}
 	}
-	come := func(m *marks, n int) { m.arrive(rcpt(n), goodMail(n)) }
-	f("", 1, func(*marks) {})
-	f("", 4, func(m *marks) { // number 2 was queued
+	come := func(m *marks, n int) { m.arrive(mark(n)+markDomain, goodMail(n)) }
+	f("", func(*marks) {})
+	f("", func(m *marks) { // number 2 was queued
 		m.sent(1)
 		come(m, 3)
 		come(m, 1)
 		m.sent(3)
 	})
-	f("mail 2 was reported as sent 1 times and came 0 times", 3, func(m *marks) { m.sent(2) })
-	f("mail 1 was reported as sent 0 times and came 1 times", 3, func(m *marks) { come(m, 1) })
-	f("mail 1 was reported as sent 1 times and came 2 times", 2, func(m *marks) { m.sent(1); come(m, 1); come(m, 1) })
-	f("not given out", 2, func(m *marks) { come(m, 2) })
-	f("mail 1 came again", 3, func(m *marks) { // in a later round
+	f("mail 2 was reported as sent 1 times and came 0 times", func(m *marks) { m.sent(2) })
+	f("mail 1 was reported as sent 0 times and came 1 times", func(m *marks) { come(m, 1) })
+	f("mail 1 was reported as sent 1 times and came 2 times", func(m *marks) { m.sent(1); come(m, 1); come(m, 1) })
+	f("mail 1 was reported as sent 0 times and came 1 times", func(m *marks) { // again, in a later round
 		m.sent(1)
 		come(m, 1)
-		if err := m.check(2); err != nil {
-			t.Error(err)
-		}
-		if m.checked() != 1 {
-			t.Errorf("%d checked", m.checked())
+		if err := m.check(); err != nil || m.checked != 1 {
+			t.Errorf("%d checked, %v", m.checked, err)
 		}
 		come(m, 1)
 	})
@@ -101,12 +56,12 @@ func TestMarks(t *testing.T) {
 		{"whole text", "leave our house", "leave our home"},
 		{"cut off", "--x--\r\n", ""},
 	} {
-		f(c.want, 2, func(m *marks) {
+		f(c.want, func(m *marks) {
 			m.sent(1)
-			m.arrive(rcpt(1), []byte(strings.Replace(whole, c.old, c.new, 1)))
+			m.arrive(mark(1)+markDomain, []byte(strings.Replace(whole, c.old, c.new, 1)))
 		})
 	}
-	f("nobody's customer", 2, func(m *marks) { m.arrive([]byte("ann@customer.example"), goodMail(1)) })
+	f("nobody's customer", func(m *marks) { m.arrive("ann@customer.example", goodMail(1)) })
 }
 
 func TestJudgeSend(t *testing.T) {
@@ -132,9 +87,7 @@ func TestSinkLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.close()
-	addr := m.secure.listener.Addr().String()
-	c, err := smtp.Dial(addr)
+	c, err := smtp.Dial(m.secure.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,21 +100,16 @@ func TestSinkLogin(t *testing.T) {
 	}
 	// The bare mailer does all of it, once for each mail.
 	m.sample = goodMail(0)
-	m.most, m.load.rounds, m.load.round = 2, 1, 20*time.Millisecond
-	bare, err := m.bareMailer(m.secure, m.ca, true)
+	m.round = 200 * time.Millisecond
+	bare, err := m.newBareMailer(m.secure, m.ca)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.secure.connections()
-	if err := m.writeRound(t.Context(), m.bare(bare), 2, new(writeFigures)); err != nil {
+	if err := m.lead(t.Context(), m.sending(m.bare("bare mailer", bare), 2, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := bare.stop(); err != nil {
-		t.Fatal(err)
-	}
-	most, dials := m.secure.connections()
-	if n := m.marks.checked(); n == 0 || dials != n || most > 3 {
-		t.Errorf("%d mails over %d connections, at most %d at a time", n, dials, most)
+	if most := m.secure.connections(); m.marks.checked == 0 || most > 3 {
+		t.Errorf("%d mails over at most %d connections at a time", m.marks.checked, most)
 	}
 }
 

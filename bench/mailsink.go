@@ -9,89 +9,54 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 )
 
 // A sink is an SMTP server that accepts all mail and passes it to marks. It does as little as the protocol allows, so
-// that it is not what is measured; its CPU time is printed. With a TLS configuration it requires STARTTLS, then AUTH
-// PLAIN.
+// that it is not what is measured: over go-smtp's server, a mail of the bare mailer takes 0.33 ms of CPU time (sink
+// included) instead of 0.27 ms. With a TLS configuration the sink requires STARTTLS, then AUTH PLAIN.
 type sink struct {
-	listener net.Listener
-	secure   *tls.Config // nil: clear text, and no AUTH
-	marks    *marks
+	addr   string
+	secure *tls.Config // nil: clear text, and no AUTH
+	marks  *marks
 
-	mu     sync.Mutex        // guards what follows
-	open   map[net.Conn]bool // connections
-	most   int               // of them at a time, since the last call of connections
-	dials  int               // since then
-	sample []byte            // the first mail
-	closed bool
-
-	serving sync.WaitGroup
+	mu     sync.Mutex // guards what follows
+	open   int        // connections
+	most   int        // of them at a time
+	sample []byte     // the first mail
 }
 
 const (
 	sinkUser     = "bench"
-	sinkPassword = "none" // startServer puts it into BENCH_SMTP_PASSWORD
-	sinkPatience = time.Minute
+	sinkPassword = "none" // fingerpost has it in BENCH_SMTP_PASSWORD
 )
 
-var sinkLogin = []byte(base64.StdEncoding.EncodeToString([]byte("\x00" + sinkUser + "\x00" + sinkPassword)))
+var sinkLogin = "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+sinkUser+"\x00"+sinkPassword))
 
-func newSink(m *marks, secure *tls.Config) (*sink, error) {
+// newSink starts a sink, which is closed at the end of the command. By then all clients have ended.
+func (b *bench) newSink(m *marks, secure *tls.Config) (*sink, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the sink: %w", err)
 	}
-	s := &sink{listener: ln, secure: secure, marks: m, open: map[net.Conn]bool{}}
-	s.serving.Go(s.serve)
+	b.atEnd(ln.Close)
+	s := &sink{addr: ln.Addr().String(), secure: secure, marks: m}
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return // it is closed
+			}
+			go s.serve(conn)
+		}
+	}()
 	return s, nil
 }
 
-// serve ends when the listener is closed.
-func (s *sink) serve() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
-		if s.enter(conn) {
-			s.serving.Go(func() {
-				c := sinkConn{sink: s, conn: conn}
-				c.serve()
-				_ = c.conn.Close()
-				s.leave(conn)
-			})
-		}
-	}
-}
-
-func (s *sink) enter(conn net.Conn) bool {
+// connections returns the highest number of concurrent connections.
+func (s *sink) connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		_ = conn.Close()
-		return false
-	}
-	s.open[conn] = true
-	s.dials++
-	s.most = max(s.most, len(s.open))
-	return true
-}
-
-func (s *sink) leave(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, conn)
-}
-
-// connections returns the highest number of concurrent connections and the number of new ones since the last call.
-func (s *sink) connections() (most, dials int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	most, dials = s.most, s.dials
-	s.most, s.dials = len(s.open), 0
-	return most, dials
+	return s.most
 }
 
 // first returns the first mail that came; nil before it.
@@ -101,16 +66,21 @@ func (s *sink) first() []byte {
 	return s.sample
 }
 
-// close ends all connections.
-func (s *sink) close() {
-	_ = s.listener.Close()
+// serve serves one connection until it ends.
+func (s *sink) serve(conn net.Conn) {
 	s.mu.Lock()
-	s.closed = true
-	for conn := range s.open {
-		_ = conn.Close()
-	}
+	s.open++
+	s.most = max(s.most, s.open)
 	s.mu.Unlock()
-	s.serving.Wait()
+	c := &sinkConn{sink: s, conn: conn, r: bufio.NewReader(conn), w: bufio.NewWriter(conn)}
+	err := c.say("220 sink.example ESMTP")
+	for err == nil {
+		err = c.command()
+	}
+	_ = c.conn.Close()
+	s.mu.Lock()
+	s.open--
+	s.mu.Unlock()
 }
 
 // A sinkConn is one connection to a sink.
@@ -121,111 +91,88 @@ type sinkConn struct {
 	w       *bufio.Writer
 	safe    bool // TLS is on
 	in      bool // logged in
-	rcpt    []byte
+	rcpt    string
 	message []byte
 }
 
 var errBye = errors.New("the client has said goodbye")
 
-func (c *sinkConn) serve() {
-	c.r, c.w = bufio.NewReader(c.conn), bufio.NewWriter(c.conn)
-	err := c.say("220 sink.example ESMTP\r\n")
-	for err == nil {
-		err = c.command()
-	}
-}
-
 // say answers. If a client has sent several commands at once, the answers are flushed together.
 func (c *sinkConn) say(reply string) error {
-	if _, err := c.w.WriteString(reply); err != nil {
-		return err
+	c.w.WriteString(reply)
+	_, err := c.w.WriteString("\r\n")
+	if err == nil && c.r.Buffered() == 0 {
+		err = c.w.Flush()
 	}
-	if c.r.Buffered() > 0 {
-		return nil
-	}
-	return c.w.Flush()
+	return err
 }
 
-func (c *sinkConn) line() ([]byte, error) {
-	if err := c.conn.SetReadDeadline(time.Now().Add(sinkPatience)); err != nil {
-		return nil, err
-	}
-	line, err := c.r.ReadSlice('\n')
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(line, []byte("\r\n")), nil
-}
-
-const takenReply = "250 2.0.0 taken\r\n"
-
+// command reads and answers one command.
 func (c *sinkConn) command() error {
-	line, err := c.line()
+	text, err := c.r.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
-	verb, rest, _ := bytes.Cut(line, []byte(" "))
-	switch string(bytes.ToUpper(verb)) {
+	line := bytes.TrimSuffix(text, []byte("\r\n"))
+	verb, _, _ := bytes.Cut(line, []byte(" "))
+	switch string(verb) {
 	case "EHLO":
-		switch {
-		case c.secure == nil:
-			return c.say("250-sink.example\r\n250-PIPELINING\r\n250 SIZE 10485760\r\n")
-		case !c.safe:
-			return c.say("250-sink.example\r\n250-PIPELINING\r\n250-STARTTLS\r\n250 SIZE 10485760\r\n")
+		extension := "250-PIPELINING\r\n"
+		if c.secure != nil && !c.safe {
+			extension += "250-STARTTLS\r\n"
+		} else if c.safe {
+			extension += "250-AUTH PLAIN\r\n"
 		}
-		return c.say("250-sink.example\r\n250-PIPELINING\r\n250-AUTH PLAIN\r\n250 SIZE 10485760\r\n")
+		return c.say("250-sink.example\r\n" + extension + "250 SIZE 10485760")
 	case "STARTTLS":
 		return c.startTLS()
 	case "AUTH":
-		c.in = c.safe && bytes.Equal(rest, append([]byte("PLAIN "), sinkLogin...))
-		if !c.in {
-			return c.say("535 5.7.8 no\r\n")
+		if c.in = c.safe && string(line) == sinkLogin; !c.in {
+			return c.say("535 5.7.8 no")
 		}
-		return c.say("235 2.7.0 welcome\r\n")
+		return c.say("235 2.7.0 welcome")
 	case "MAIL":
 		if c.secure != nil && !c.in {
-			return c.say("530 5.7.0 log in first\r\n")
+			return c.say("530 5.7.0 log in first")
 		}
-		c.rcpt = c.rcpt[:0]
-		return c.say(takenReply)
+		c.rcpt = ""
 	case "RCPT":
-		_, address, _ := bytes.Cut(rest, []byte("<"))
+		_, address, _ := bytes.Cut(line, []byte("<"))
 		address, _, _ = bytes.Cut(address, []byte(">"))
-		c.rcpt = append(c.rcpt[:0], address...)
-		return c.say(takenReply)
+		c.rcpt = string(address)
 	case "DATA":
-		return c.data()
-	case "RSET", "NOOP":
-		return c.say(takenReply)
+		if c.rcpt == "" {
+			return c.say("503 5.5.1 for whom")
+		}
+		if err := c.data(); err != nil {
+			return err
+		}
 	case "QUIT":
-		return errors.Join(c.say("221 2.0.0 bye\r\n"), errBye)
+		return errors.Join(c.say("221 2.0.0 bye"), errBye)
+	case "RSET", "NOOP":
+	default:
+		return c.say("500 5.5.2 what")
 	}
-	return c.say("500 5.5.2 what\r\n")
+	return c.say("250 2.0.0 taken")
 }
 
 func (c *sinkConn) startTLS() error {
 	if c.secure == nil || c.safe {
-		return c.say("503 5.5.1 not now\r\n")
+		return c.say("503 5.5.1 not now")
 	}
-	if err := c.say("220 2.0.0 go on\r\n"); err != nil {
+	if err := c.say("220 2.0.0 go on"); err != nil {
 		return err
 	}
 	conn := tls.Server(c.conn, c.secure)
-	if err := conn.Handshake(); err != nil {
-		return err
-	}
 	c.conn, c.safe = conn, true
 	c.r.Reset(conn)
 	c.w.Reset(conn)
-	return nil
+	return conn.Handshake()
 }
 
-// data reads a message and passes it to marks before it answers.
+// data reads a message and passes it to marks.
 func (c *sinkConn) data() error {
-	if len(c.rcpt) == 0 {
-		return c.say("503 5.5.1 for whom\r\n")
-	}
-	if err := c.say("354 go on\r\n"); err != nil {
+	if err := c.say("354 go on"); err != nil {
 		return err
 	}
 	c.message = c.message[:0]
@@ -241,16 +188,40 @@ func (c *sinkConn) data() error {
 		}
 		c.message = append(c.message, line...)
 	}
-	c.keep()
-	c.marks.arrive(c.rcpt, c.message)
-	return c.say(takenReply)
-}
-
-// keep stores the first message.
-func (c *sinkConn) keep() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.sample == nil {
 		c.sample = bytes.Clone(c.message)
 	}
+	c.mu.Unlock()
+	c.marks.arrive(c.rcpt, c.message)
+	return nil
+}
+
+// A deadServer is an address that accepts no mail: it refuses connections, or, after hang, accepts them and stays
+// silent. It has a loopback address of its own, so that no other process gets its port.
+type deadServer struct {
+	address  string
+	listener net.Listener // nil while it refuses connections
+}
+
+// newDeadServer returns a dead server. Each has a number of its own.
+func newDeadServer(number int) (*deadServer, error) {
+	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 100+number))
+	if err != nil {
+		return nil, fmt.Errorf("reserve the address of a dead server: %w", err)
+	}
+	return &deadServer{address: ln.Addr().String()}, ln.Close()
+}
+
+// hang makes it accept connections without answering.
+func (d *deadServer) hang() (err error) {
+	d.listener, err = net.Listen("tcp", d.address)
+	return err
+}
+
+func (d *deadServer) close() error {
+	if d.listener == nil {
+		return nil
+	}
+	return d.listener.Close()
 }

@@ -17,40 +17,33 @@ import (
 type command struct {
 	name  string
 	brief string
-	// tune changes defaults that do not fit the command, before its flags are parsed. May be nil.
-	tune func(o *options)
-	run  func(ctx context.Context, b *bench) (*report, error)
+	run   func(ctx context.Context, b *bench) (*report, error)
 }
 
 // commands lists the measurements, in the order in which all runs them.
 func commands() []command {
 	return []command{
-		{"resolve", "requests a second, latency and CPU of resolve, against baselines and other servers", nil, runResolve},
-		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", nil, runReload},
-		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", nil, runWrite},
-		{"mail", "sends against a bare SMTP client with the same syncs; beside a dead server; the mail log", tuneMail, runMail},
-		{"flood", "memory and hit ratio around 1,000,000 unknown domains", nil, runFlood},
-		{"start", "cold start, warm start, resident memory", nil, runStart},
-		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", nil, runMiss},
-		{"checkout", "resolve while git switches every file at once", nil, runCheckout},
-		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", nil, runFeed},
-		{"scale", "resolve, start and memory from 1,000 domains to a million and more", nil, runScale},
+		{"resolve", "requests a second, latency and CPU of resolve, against baselines and other servers", runResolve},
+		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", runReload},
+		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", runWrite},
+		{"mail", "sends against a bare SMTP client with the same syncs; next to a dead server; the mail log", runMail},
+		{"flood", "memory and hit ratio around 1,000,000 unknown domains", runFlood},
+		{"start", "cold start, warm start, resident memory", runStart},
+		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", runMiss},
+		{"checkout", "resolve while git switches every file at once", runCheckout},
+		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", runFeed},
+		{"scale", "resolve, start and memory from 1,000 domains to a million and more", runScale},
 	}
 }
 
-// A desk is a sub-command that does not measure but reads results.
-type desk struct {
-	name  string
-	brief string
-	run   func(args []string, stdout, stderr io.Writer) int
-}
+// allCommand runs every measurement, one after the other.
+const allCommand = "all"
 
-func desks() []desk {
-	return []desk{
-		{"compare", "two results: ratios with confidence; exit code 1 where something became slower beyond noise", runCompare},
-		{"report", "charts, and the figures in bench/README.md, from the results in bench/results", runWriteUp},
-	}
-}
+const otherCommands = `  all       all of these, with sizes that together take less than ten minutes
+  compare   two results: ratios with confidence; exit code 1 where something became slower beyond noise
+  report    charts, and the figures in bench/README.md, from the results in bench/results
+COMMAND -h lists the flags of a command
+`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,10 +61,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	switch args[0] {
-	case floorCommand:
-		return exitCode(runFloor(args[1:], os.Stdin, stdout), stderr)
 	case allCommand:
 		return measure(ctx, allCommand, commands(), args[1:], stdout, stderr)
+	case "compare":
+		return runCompare(args[1:], stdout, stderr)
+	case "report":
+		return runWriteUp(args[1:], stdout, stderr)
+	case floorCommand:
+		return failed(runFloor(ctx, args[1:]), stderr)
 	case "help", "-h", "-help", "--help":
 		usage(stderr)
 		return 0
@@ -81,11 +78,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return measure(ctx, c.name, []command{c}, args[1:], stdout, stderr)
 		}
 	}
-	for _, d := range desks() {
-		if d.name == args[0] {
-			return d.run(args[1:], stdout, stderr)
-		}
-	}
 	fmt.Fprintf(stderr, "there is no command %q\n", args[0])
 	usage(stderr)
 	return 2
@@ -93,89 +85,77 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func usage(w io.Writer) {
 	fmt.Fprintln(w, "usage: go run ./bench COMMAND [flags]; COMMAND is one of")
-	fmt.Fprintf(w, "  %-10s%s\n", allCommand, "all of these below that measure, with sizes that together take less than ten minutes")
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-10s%s\n", c.name, c.brief)
 	}
-	for _, d := range desks() {
-		fmt.Fprintf(w, "  %-10s%s\n", d.name, d.brief)
+	fmt.Fprint(w, otherCommands)
+}
+
+// failed prints an error and returns the exit code for it.
+func failed(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
 	}
-	fmt.Fprintln(w, "COMMAND -h lists the flags of a command")
+	fmt.Fprintln(stderr, err)
+	return 3
+}
+
+// parseFlags returns false and an exit code if the command cannot go on: after -h, or after a wrong flag, which is
+// printed.
+func parseFlags(flags *flag.FlagSet, args []string, operands int, stderr io.Writer) (code int, ok bool) {
+	flags.SetOutput(stderr)
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0, false
+	case err != nil:
+		return 2, false
+	case flags.NArg() != operands:
+		fmt.Fprintf(stderr, "bench %s: %d arguments beside the flags, want %d\n", flags.Name(), flags.NArg(), operands)
+		flags.Usage()
+		return 2, false
+	}
+	return 0, true
 }
 
 // measure runs commands, prints their reports and saves them to a file.
 func measure(ctx context.Context, name string, list []command, args []string, stdout, stderr io.Writer) int {
-	benches := make([]*bench, len(list))
-	for i, c := range list {
-		b, err := parse(name, c, args, stderr)
-		switch {
-		case errors.Is(err, flag.ErrHelp):
-			return 0
-		case err != nil:
-			return 2
-		}
-		benches[i] = b
+	o := defaultOptions(name)
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	o.register(flags)
+	if code, ok := parseFlags(flags, args, 0, stderr); !ok {
+		return code
 	}
-	o := benches[0].options
+	if err := o.check(name); err != nil {
+		fmt.Fprintf(stderr, "bench %s: %v\n", name, err)
+		return 2
+	}
 	if err := os.MkdirAll(o.work, 0o755); err != nil {
-		return exitCode(fmt.Errorf("bench %s: %w", name, err), stderr)
+		return failed(fmt.Errorf("bench %s: %w", name, err), stderr)
 	}
 	r := newResult(ctx, name, o)
 	fmt.Fprintf(stderr, "%s on %s\n", r.Source, r.Machine)
-	r.runAll(ctx, list, benches)
+	r.runAll(ctx, list, o, stderr)
 	if len(r.Reports) == 0 && !o.json {
 		return r.exitCode() // the reason was printed already
 	}
 	var err error
 	if o.json {
-		err = r.writeJSON(stdout)
+		err = writeJSON(stdout, r)
 	} else {
 		err = r.writeText(stdout)
 	}
+	if err == nil && o.save && len(r.Reports) > 0 {
+		err = r.keep(o.results, stderr)
+	}
 	if err != nil {
-		return exitCode(fmt.Errorf("bench %s: write the result: %w", name, err), stderr)
-	}
-	if len(r.Reports) == 0 {
-		return r.exitCode()
-	}
-	if err := o.keep(r, stderr); err != nil {
-		return exitCode(fmt.Errorf("bench %s: %w", name, err), stderr)
+		return failed(fmt.Errorf("bench %s: %w", name, err), stderr)
 	}
 	return r.exitCode()
 }
 
-// parse reads a command's flags over its defaults, or over those of all.
-func parse(name string, c command, args []string, stderr io.Writer) (*bench, error) {
-	o := defaultOptions()
-	if c.tune != nil {
-		c.tune(&o)
-	}
-	if name == allCommand {
-		tuneAll(&o)
-	}
-	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	o.register(flags)
-	if err := flags.Parse(args); err != nil {
-		return nil, err // it was printed already
-	}
-	err := o.check()
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "bench "+name+":", err)
-		return nil, err
-	}
-	return &bench{options: o, progress: stderr}, nil
-}
-
-// keep saves the result, unless -save is false.
-func (o *options) keep(r *result, stderr io.Writer) error {
-	if !o.save {
-		return nil
-	}
-	dir := o.to
+// keep saves the result in a folder, by default bench/results of the checkout.
+func (r *result) keep(dir string, stderr io.Writer) error {
 	if dir == "" {
 		folder := benchFolder()
 		if folder == "" {
@@ -185,53 +165,31 @@ func (o *options) keep(r *result, stderr io.Writer) error {
 		dir = filepath.Join(folder, "results")
 	}
 	path, err := r.save(dir)
-	if err != nil {
-		return err
+	if err == nil {
+		fmt.Fprintf(stderr, "the result is in %s\n", path)
 	}
-	fmt.Fprintf(stderr, "the result is in %s\n", path)
-	return nil
+	return err
 }
 
 // runAll runs the commands one after the other, and continues after one that fails.
-func (r *result) runAll(ctx context.Context, list []command, benches []*bench) {
-	built := "" // built once, so that all commands measure the same even if the source is edited
+func (r *result) runAll(ctx context.Context, list []command, o options, progress io.Writer) {
 	for i, c := range list {
-		b := benches[i]
-		if b.binary == "" {
-			b.binary = built
-		}
+		b := &bench{options: o, progress: progress}
 		if len(list) > 1 {
 			b.say("\n[%d of %d, %.0f s so far] %s: %s", i+1, len(list), time.Since(r.Began).Seconds(), c.name, c.brief)
 		}
 		began := time.Now()
 		rep, err := c.run(ctx, b)
-		built = b.binary
-		if err == nil {
+		if err = errors.Join(err, b.end()); err == nil {
 			rep.Command, rep.Seconds = c.name, time.Since(began).Seconds()
 			r.Reports = append(r.Reports, rep)
-			continue
-		}
-		b.say("bench %s: %v", c.name, err)
-		r.Failures = append(r.Failures, failure{Command: c.name, Error: err.Error()})
-		if _, ok := errors.AsType[usageError](err); ok {
-			r.usage = true
+		} else {
+			b.say("bench %s: %v", c.name, err)
+			r.Failures = append(r.Failures, failure{Command: c.name, Error: err.Error()})
 		}
 		if ctx.Err() != nil {
 			return // interrupted: what is there is saved
 		}
+		o.binary = b.binary // built once, so that all commands measure the same even if the source is edited
 	}
-}
-
-// A usageError reports flags that do not go together in a command.
-type usageError struct{ error }
-
-func exitCode(err error, stderr io.Writer) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(stderr, err)
-	if _, ok := errors.AsType[usageError](err); ok {
-		return 2
-	}
-	return 3
 }

@@ -22,7 +22,7 @@ func TestPeers(t *testing.T) {
 				}
 				t.Skipf("%v: %s", err, p.install)
 			}
-			s, stop, err := p.start(t.Context(), b.work, r)
+			s, err := b.startPeer(t.Context(), p, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,17 +33,17 @@ func TestPeers(t *testing.T) {
 			if err := b.warm(t.Context(), side, c.Domains); err != nil {
 				t.Error(err)
 			}
-			if cpu, err := s.cpu(); err != nil || cpu < 0 {
+			if cpu, err := processCPU(s.pid); err != nil || cpu < 0 {
 				t.Errorf("CPU %v, %v", cpu, err)
 			}
-			if mem, err := s.memory(); err != nil || mem.peak < 1<<20 {
+			if mem, err := s.memory(); err != nil || mem.peak < 1 {
 				t.Errorf("memory %+v, %v", mem, err)
 			}
 			side.asker = &strangers{random: rand.New(rand.NewPCG(1, 2))}
 			if err := b.warm(t.Context(), side, 20); err != nil {
 				t.Errorf("asked for strangers: %v", err)
 			}
-			stop()
+			end(t, b)
 			left, err := filepath.Glob(filepath.Join(b.work, "peer-*-*"))
 			if err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
@@ -59,20 +59,19 @@ func TestPeersLeftOut(t *testing.T) {
 	r := records{corpus: c, bodies: floorAnswers(c.corpusParams, 977)}
 	absent := nginx()
 	absent.programs = []string{"no-such-program"}
-	if _, _, err := absent.start(t.Context(), b.work, r); !errors.Is(err, errNotInstalled) {
+	if _, err := b.startPeer(t.Context(), absent, r); !errors.Is(err, errNotInstalled) {
 		t.Errorf("start: %v", err)
 	}
 	broken := absent
 	broken.programs = []string{"false"}
-	if _, _, err := broken.start(t.Context(), b.work, r); err == nil || !strings.Contains(err.Error(), "its log is") {
+	if _, err := b.startPeer(t.Context(), broken, r); err == nil || !strings.Contains(err.Error(), "its log is") {
 		t.Errorf("start: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	if _, err := os.Stat("/usr/sbin/nginx"); err == nil {
 		t.Skip("nginx is where it is found without a PATH")
 	}
-	sides, notes, stop := b.peerSides(t.Context(), c, 977, uniformSchedule(c.Domains, 1))
-	defer stop()
+	sides, notes := b.startPeers(t.Context(), c, 977, uniformSchedule(c.Domains, 1))
 	if len(sides) != 0 || len(notes) != 3 || !strings.Contains(notes[0], "nginx is left out: it is not installed. To have it here: install the package nginx") {
 		t.Errorf("%d sides, notes %q", len(sides), notes)
 	}

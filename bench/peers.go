@@ -8,13 +8,124 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 )
+
+// A peer is a well-known server that can do the work of resolve: answer from memory with the body that belongs to a
+// domain.
+type peer struct {
+	name     string
+	programs []string // the names under which it may be installed
+	install  string   // how to get it
+	// configure returns the arguments that let it listen on addr and keep its files in dir.
+	configure func(dir, addr string, r records) ([]string, error)
+	// ready returns an error until the peer answers.
+	ready func(addr string) error
+	// fill loads the records into the started peer; nil: configure did.
+	fill func(ctx context.Context, addr string, r records) error
+	// protocol is its protocol; nil: that of fingerpost.
+	protocol func(addr string) protocol
+}
+
+func peers() []peer {
+	return []peer{nginx(), redis(), etcd()}
+}
+
+// records are the names of a corpus, each with the body that the floor has for it.
+type records struct {
+	corpus *corpus
+	bodies [][]byte // by project
+}
+
+// each calls f with all records in turn until it fails.
+func (r records) each(f func(domain, body []byte) error) error {
+	var host []byte
+	for n := range r.corpus.Domains {
+		host = r.corpus.appendHost(host[:0], n)
+		if err := f(host, r.bodies[n/r.corpus.perProject()]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNotInstalled = errors.New("it is not installed")
+
+// find returns the installed program.
+func (p peer) find() (string, error) {
+	for _, name := range p.programs {
+		// Debian installs servers in /usr/sbin, which is not on every PATH.
+		for _, path := range []string{name, filepath.Join("/usr/sbin", name)} {
+			if path, err := exec.LookPath(path); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", errNotInstalled
+}
+
+// startPeer starts a peer and loads the records into it. Its folder is removed at the end of the command.
+func (b *bench) startPeer(ctx context.Context, p peer, r records) (*server, error) {
+	program, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(b.work, "peer-"+p.name+"-")
+	if err != nil {
+		return nil, err
+	}
+	b.atEnd(func() error { return os.RemoveAll(dir) })
+	addr, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	args, err := p.configure(dir, addr, r)
+	if err != nil {
+		return nil, fmt.Errorf("configure %s: %w", p.name, err)
+	}
+	s := &server{name: p.name, addr: addr}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	err = b.start(ctx, s, cmd, func() error { return p.ready(addr) })
+	if err == nil && p.fill != nil {
+		err = p.fill(ctx, addr, r)
+	}
+	return s, err
+}
+
+const peerTimeout = 2 * time.Minute
+
+// startPeers starts the installed peers. notes names those that are left out.
+func (b *bench) startPeers(ctx context.Context, c *corpus, size int, schedule []uint32) (all []target, notes []string) {
+	r := records{corpus: c, bodies: floorAnswers(c.corpusParams, size)}
+	for _, p := range peers() {
+		s, err := b.startPeer(ctx, p, r)
+		if err == nil {
+			t := known(s, c, schedule)
+			if p.protocol != nil {
+				t.protocol = p.protocol(s.addr)
+			}
+			if err = b.warm(ctx, t, min(b.warmUp, warmPeer)); err == nil {
+				b.say("started %s with the same %d domains and bodies", p.name, c.Domains)
+				all = append(all, t)
+				continue
+			}
+		}
+		notes = append(notes, fmt.Sprintf("%s is left out: %v. To have it here: %s.", p.name, err, p.install))
+		b.say("%s", notes[len(notes)-1])
+	}
+	return all, notes
+}
+
+// warmPeer bounds the warm-up questions of a peer: some take a hundred times as long as fingerpost.
+const warmPeer = 20_000
 
 // nginx has the domains in one map and the key in another, as its configuration can say it.
 func nginx() peer {
@@ -48,7 +159,7 @@ http {
   map $http_x_platform_key $known { default 0; "%[4]s" 1; }
   map $arg_domain $answer { default ""; include %[2]s/domains.map; }
   server {
-    listen 127.0.0.1:%[5]d;
+    listen %[5]s;
     default_type "%[6]s";
     location / {
       if ($known = 0) { return 401; }
@@ -59,12 +170,12 @@ http {
 }
 `
 
-func configureNginx(dir string, port int, r records) (args []string, err error) {
+func configureNginx(dir, addr string, r records) (args []string, err error) {
 	user := ""
 	if os.Geteuid() == 0 {
 		user = "user root;" // workers of another user could not read our folder
 	}
-	text := fmt.Sprintf(nginxText, user, dir, max(2048, 2*r.corpus.Domains), r.corpus.key, port, answerType)
+	text := fmt.Sprintf(nginxText, user, dir, max(2048, 2*r.corpus.Domains), r.corpus.key, addr, answerType)
 	conf := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		return nil, err
@@ -89,8 +200,10 @@ func redis() peer {
 	return peer{
 		name: "Redis", programs: []string{"redis-server", "valkey-server"},
 		install: "install the package redis-server or valkey-server (it need not run), or put the program on the PATH",
-		configure: func(dir string, port int, _ records) ([]string, error) {
-			return []string{"--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}, nil
+		configure: func(dir, addr string, _ records) ([]string, error) {
+			host, port, err := net.SplitHostPort(addr)
+			return []string{"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no",
+				"--daemonize", "no"}, err
 		},
 		ready: func(addr string) error {
 			conn, err := net.DialTimeout("tcp", addr, clientTimeout)
@@ -104,28 +217,16 @@ func redis() peer {
 	}
 }
 
-// fillRedis sets all records in one stream, and reads as many "+OK".
+// fillRedis sets all records in one stream. Redis keeps its answers, "+OK" each, until they are read.
 func fillRedis(_ context.Context, addr string, r records) error {
 	conn, err := net.DialTimeout("tcp", addr, clientTimeout)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(peerStartTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(peerTimeout)); err != nil {
 		return err
 	}
-	said := make(chan error, 1)
-	go func() {
-		lines := bufio.NewScanner(conn)
-		for i := range r.corpus.Domains {
-			if !lines.Scan() || lines.Text() != "+OK" {
-				said <- fmt.Errorf("SET %d of %d: %q, %v", i+1, r.corpus.Domains, lines.Text(), lines.Err())
-				conn.Close() // ends the writing goroutine
-				return
-			}
-		}
-		said <- nil
-	}()
 	out := bufio.NewWriterSize(conn, 1<<16)
 	var command []byte
 	err = r.each(func(domain, body []byte) error {
@@ -135,9 +236,16 @@ func fillRedis(_ context.Context, addr string, r records) error {
 		return err
 	})
 	if err = errors.Join(err, out.Flush()); err != nil {
-		conn.Close() // ends the reading goroutine
+		return err
 	}
-	return errors.Join(<-said, err)
+	answers := make([]byte, r.corpus.Domains*len("+OK\r\n"))
+	if _, err := io.ReadFull(conn, answers); err != nil {
+		return err
+	}
+	if n := bytes.Count(answers, []byte("+OK\r\n")); n != r.corpus.Domains {
+		return fmt.Errorf("%d of %d records were set", n, r.corpus.Domains)
+	}
+	return nil
 }
 
 // etcd runs as one node. It is asked over its JSON gateway and answers from its own state.
@@ -152,14 +260,15 @@ func etcd() peer {
 	}
 }
 
-func configureEtcd(dir string, port int, _ records) ([]string, error) {
-	peerPort, err := freePort()
+func configureEtcd(dir, addr string, _ records) ([]string, error) {
+	peerAddr, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	clients, others := fmt.Sprintf("http://127.0.0.1:%d", port), fmt.Sprintf("http://127.0.0.1:%d", peerPort)
+	clients, others := "http://"+addr, "http://"+peerAddr
 	return []string{
-		"--name", "bench", "--data-dir", filepath.Join(dir, "data"), "--listen-client-urls", clients, "--advertise-client-urls", clients,
+		"--name", "bench", "--data-dir", filepath.Join(dir, "data"),
+		"--listen-client-urls", clients, "--advertise-client-urls", clients,
 		"--listen-peer-urls", others, "--initial-advertise-peer-urls", others, "--initial-cluster", "bench=" + others,
 		"--quota-backend-bytes", fmt.Sprint(8 << 30), "--log-level", "error", "--logger", "zap",
 	}, nil
@@ -169,7 +278,7 @@ func configureEtcd(dir string, port int, _ records) ([]string, error) {
 func fillEtcd(ctx context.Context, addr string, r records) error {
 	const most = 128
 	var puts []string
-	client := &http.Client{Timeout: peerStartTimeout}
+	client := &http.Client{Timeout: peerTimeout}
 	flush := func() error {
 		text := `{"success":[` + strings.Join(puts, ",") + `]}`
 		puts = puts[:0]

@@ -118,19 +118,18 @@ var errShortWrite = errors.New("the socket took only part of a request")
 
 // write and read use raw calls: the sockets are non-blocking, so the scheduler need not know.
 func (w *wire) write() error {
-	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&w.out[0])), uintptr(len(w.out)))
+	n, errno := w.call(syscall.SYS_WRITE, w.out)
 	switch {
 	case errno != 0:
 		return errno
-	case int(n) != len(w.out):
+	case n != len(w.out):
 		return errShortWrite
 	}
 	return nil
 }
 
 func (w *wire) read() error {
-	rest := w.in[len(w.in):cap(w.in)]
-	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(w.fd), uintptr(unsafe.Pointer(&rest[0])), uintptr(len(rest)))
+	n, errno := w.call(syscall.SYS_READ, w.in[len(w.in):cap(w.in)])
 	switch {
 	case errno == syscall.EAGAIN || errno == syscall.EINTR:
 		return nil
@@ -139,8 +138,13 @@ func (w *wire) read() error {
 	case n == 0:
 		return io.EOF
 	}
-	w.in = w.in[:len(w.in)+int(n)]
+	w.in = w.in[:len(w.in)+n]
 	return nil
+}
+
+func (w *wire) call(trap uintptr, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall(trap, uintptr(w.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	return int(n), errno
 }
 
 // pinThread locks the goroutine to its thread, and asks the kernel to wake that thread on time. By default the kernel

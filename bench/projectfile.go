@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -17,8 +19,10 @@ const (
 )
 
 var (
-	adjectives = []string{"amber", "brisk", "calm", "daring", "early", "fair", "gentle", "humble", "ivory", "jolly", "keen", "lively", "mellow", "noble", "open", "proud"}
-	animals    = []string{"otter", "heron", "lynx", "badger", "marten", "falcon", "beaver", "ibex", "raven", "stoat", "tern", "vole", "wren", "bison", "crane", "dormouse"}
+	adjectives = strings.Fields("amber brisk calm daring early fair gentle humble " +
+		"ivory jolly keen lively mellow noble open proud")
+	animals = strings.Fields("otter heron lynx badger marten falcon beaver ibex " +
+		"raven stoat tern vole wren bison crane dormouse")
 )
 
 // makeSlugs names the projects: "brisk-otter-012345", where the digits are the project's number.
@@ -57,7 +61,9 @@ func idClashes(slugs []string, domains int) (projects []int) {
 			ids = append(ids, owned{catalog.DeriveID(catalog.KindDomain, d), i})
 		}
 	}
-	slices.SortFunc(ids, func(a, b owned) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.project, b.project)) })
+	slices.SortFunc(ids, func(a, b owned) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.project, b.project))
+	})
 	for i := 1; i < len(ids); i++ {
 		if ids[i].id == ids[i-1].id {
 			projects = append(projects, ids[i].project)
@@ -68,22 +74,19 @@ func idClashes(slugs []string, domains int) (projects []int) {
 
 // projectNumber returns the project's number from a name that appendHost made, or -1.
 func projectNumber(host []byte) int {
-	n, digits := 0, 0
-	for i := len(host) - len(hostSuffix) - 1; i >= 0 && digits < 6; i-- {
-		c := host[i]
+	digits, _ := bytes.CutSuffix(host, []byte(hostSuffix))
+	if len(digits) < 6 {
+		return -1
+	}
+	n := 0
+	for _, c := range digits[len(digits)-6:] {
 		if c < '0' || c > '9' {
 			return -1
 		}
-		n += int(c-'0') * pow10[digits]
-		digits++
-	}
-	if digits < 6 {
-		return -1
+		n = 10*n + int(c-'0')
 	}
 	return n
 }
-
-var pow10 = [6]int{1, 10, 100, 1000, 10000, 100000}
 
 // declaredLabel returns the k-th domain of a project, up to the slug: the name itself, a shop, a wildcard, then
 // regions.
@@ -99,42 +102,34 @@ func declaredLabel(k int) string {
 	return "region-" + strconv.Itoa(k) + "."
 }
 
-// askedLabels saves the load an allocation per question.
-var askedLabels = func() (labels [16]string) {
-	for k := range labels {
-		labels[k] = declaredLabel(k)
-	}
-	labels[2] = "blog." // asks for the wildcard
-	return labels
-}()
-
+// askedLabel is declaredLabel for a name to ask for: one that the wildcard matches instead of the wildcard.
 func askedLabel(k int) string {
-	if k < len(askedLabels) {
-		return askedLabels[k]
+	if k == 2 {
+		return "blog."
 	}
 	return declaredLabel(k)
 }
+
+// projectText is a project, with words in capitals for what differs.
+//
+//go:embed project.hcl.tmpl
+var projectText string
 
 // projectFile returns the text of one project with the given number of domains, about 2.7 kB with three. The revision
 // shows twice in every answer: as digits in the description, and its lowest bit as smsEnabled. An answer in which the
 // two disagree was composed of two states.
 func projectFile(slug string, domains, revision int) []byte {
-	var b strings.Builder
-	title := strings.ReplaceAll(slug, "-", " ")
-	fmt.Fprintf(&b, "# %s: storefront, back office and their mail. Owned by the team whose folder this is.\n", title)
-	fmt.Fprintf(&b, "project %q {\n  name        = %q\n", slug, title)
-	fmt.Fprintf(&b, "  description = %q\n  status      = \"ACTIVE\"\n\n", description(slug, revision))
+	var names strings.Builder
 	for k := range domains {
-		name := declaredLabel(k) + slug + hostSuffix
+		name, attribute := declaredLabel(k)+slug+hostSuffix, "{}"
 		if k == 0 {
-			fmt.Fprintf(&b, "  domain %q { primary = true }\n", name)
-		} else {
-			fmt.Fprintf(&b, "  domain %q {}\n", name)
+			attribute = "{ primary = true }"
 		}
+		fmt.Fprintf(&names, "  domain %q %s\n", name, attribute)
 	}
-	fmt.Fprintf(&b, settingsText, revision%2 == 1, slug+hostSuffix, slug, slug+hostSuffix, title)
-	fmt.Fprintf(&b, templatesText, title, title)
-	return []byte(b.String())
+	return []byte(strings.NewReplacer("SLUG", slug, "TITLE", strings.ReplaceAll(slug, "-", " "),
+		"DESCRIPTION", description(slug, revision), "DOMAINS", names.String(), "SMS", fmt.Sprint(revision%2 == 1),
+	).Replace(projectText))
 }
 
 // description returns the text of a project at a revision: plain ASCII, of the same length at every revision.
@@ -142,86 +137,8 @@ func description(slug string, revision int) string {
 	return fmt.Sprintf("Storefront and back office of %s, revision %06d", strings.ReplaceAll(slug, "-", " "), revision)
 }
 
-const settingsText = `
-  service_settings {
-    auth_enabled         = true
-    mail_enabled         = true
-    sms_enabled          = %t
-    audit_enabled        = true
-    sms_provider         = "none"
-    audit_retention_days = 365
-  }
-
-  auth_settings {
-    registration_mode           = "APPROVAL_REQUIRED"
-    approval_required           = true
-    email_verification_required = true
-    two_factor_required         = false
-    jwt_expires_in              = "15m"
-    refresh_token_expires_in    = "30d"
-    session_timeout             = 3600
-    password_min_length         = 12
-    password_require_uppercase  = true
-    password_require_numbers    = true
-  }
-
-  # The password is set on the machines, see the runbook.
-  smtp_config {
-    host        = "smtp.%s"
-    port        = 587
-    username    = "%s"
-    password    = env("BENCH_SMTP_PASSWORD")
-    from_email  = "hello@%s"
-    from_name   = "%s"
-    tls_enabled = true
-    active      = true
-  }
-`
-
-const templatesText = `
-  template "WELCOME" {
-    name             = "Welcome"
-    subject_template = "Welcome to {{projectName}}, {{userName}}"
-    body_html        = <<-EOT
-      <html>
-        <body style="font-family: sans-serif; max-width: 40em">
-          <h1>Welcome, {{userName}}!</h1>
-          <p>Good to have you at %s. Your account is ready, and your first order ships free.</p>
-          <p><a href="{{loginUrl}}">Sign in</a> whenever you like.</p>
-        </body>
-      </html>
-    EOT
-    body_text        = <<-EOT
-      Welcome, {{userName}}!
-      Good to have you. Your account is ready, and your first order ships free.
-      Sign in: {{loginUrl}}
-    EOT
-  }
-
-  template "PASSWORD_RESET" {
-    name             = "Password reset"
-    subject_template = "Your code for {{projectName}}"
-    max_age          = "10m"
-    body_html        = <<-EOT
-      <p>Hello {{userName}},</p>
-      <p>your code is <strong>{{code}}</strong>. It is good for {{minutes}} minutes.</p>
-      <p>If you did not ask for it, there is nothing that you need to do.</p>
-    EOT
-    body_text        = <<-EOT
-      Hello {{userName}},
-      your code is {{code}}. It is good for {{minutes}} minutes.
-      If you did not ask for it, there is nothing that you need to do.
-      %s
-    EOT
-  }
-}
-`
-
-// keyFile declares the key that the load uses.
-func keyFile(id, text string, writes bool) []byte {
-	allow := `"resolve", "read"`
-	if writes {
-		allow += `, "write"`
-	}
-	return fmt.Appendf(nil, "key \"bench\" {\n  id    = %q\n  hash  = %q\n  allow = [%s]\n}\n", id, catalog.HashKeyText(text), allow)
+// keyFile declares a key.
+func keyFile(id, text string, allow ...string) []byte {
+	return fmt.Appendf(nil, "key \"bench\" {\n  id    = %q\n  hash  = %q\n  allow = [\"%s\"]\n}\n",
+		id, catalog.HashKeyText(text), strings.Join(allow, `", "`))
 }

@@ -16,7 +16,7 @@ type protocol interface {
 	parse(b []byte) (a answer, whole bool, err error)
 }
 
-const requestHead = "GET /api/platform/projects/resolve?domain="
+const resolvePath = "/api/platform/projects/resolve?domain="
 
 func requestTail(addr, key string) string {
 	return " HTTP/1.1\r\nHost: " + addr + "\r\nX-PLATFORM-KEY: " + key + "\r\n\r\n"
@@ -26,7 +26,7 @@ func requestTail(addr, key string) string {
 type httpResolve struct{ tail string }
 
 func (h httpResolve) appendRequest(dst, domain []byte) []byte {
-	return append(append(append(dst, requestHead...), domain...), h.tail...)
+	return append(append(append(dst, "GET "+resolvePath...), domain...), h.tail...)
 }
 
 func (httpResolve) parse(b []byte) (answer, bool, error) { return parseAnswer(b) }

@@ -58,6 +58,8 @@ func (w *writeUp) into(path string) error {
 
 const noResults = "\nThere are no results yet: `go run ./bench all`, then `go run ./bench report`.\n\n"
 
+const tableHead = "\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n"
+
 // figures returns an overview of the goals of all commands, then each command with its charts and all rows.
 func (w *writeUp) figures(charts string) string {
 	names := w.reported()
@@ -65,7 +67,7 @@ func (w *writeUp) figures(charts string) string {
 		return noResults
 	}
 	var b strings.Builder
-	b.WriteString("\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n")
+	b.WriteString(tableHead)
 	for _, name := range names {
 		_, rep := w.latest(name)
 		for _, row := range rep.Rows {
@@ -78,9 +80,9 @@ func (w *writeUp) figures(charts string) string {
 		r, rep := w.latest(name)
 		fmt.Fprintf(&b, "\n### %s\n\n%s, %s, on %s.\n\n", name, r.Began.Format(time.DateOnly), r.Source, r.Machine)
 		for _, c := range rep.Charts {
-			fmt.Fprintf(&b, "![%s](%s/%s)\n", c.Title, charts, filepath.ToSlash(chartPath(name, c, ".svg")))
+			fmt.Fprintf(&b, "![%s](%s/%s)\n", c.Title, charts, filepath.ToSlash(chartPath(name, c)))
 		}
-		b.WriteString("\n<details><summary>All figures</summary>\n\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n")
+		b.WriteString("\n<details><summary>All figures</summary>\n" + tableHead)
 		for _, row := range rep.Rows {
 			b.WriteString(row.markdown(""))
 		}
@@ -94,15 +96,9 @@ func (w *writeUp) figures(charts string) string {
 	return b.String()
 }
 
+// markdown returns the row of a table.
 func (r row) markdown(prefix string) string {
-	base, ratio := "", ""
-	if r.Baseline != nil {
-		base = r.Baseline.text() + " " + r.Against
-	}
-	if r.Ratio != nil {
-		ratio = r.Ratio.ratioText()
-	}
-	return fmt.Sprintf("| %s%s, %s | %s | %s | %s | %s |\n", prefix, r.Name, r.Unit, r.Figure.text(), base, ratio, r.Goal.text())
+	return "| " + prefix + strings.Join(r.cells(), " | ") + " |\n"
 }
 
 func (r *report) parametersText() string {
@@ -126,40 +122,33 @@ func parameterText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// A column of the history is one figure of one command.
+// A column of the history is one figure of one command. Of several rows whose names end in suffix the last counts: that
+// of most clients.
 type column struct {
-	title   string
-	command string
-	row     func(name string) bool
-	ratio   bool // the ratio to the baseline instead of the figure
+	title, command, suffix string
+	ratio                  bool // the ratio to the baseline instead of the figure
 }
-
-func named(want string) func(string) bool { return func(name string) bool { return name == want } }
 
 // historyColumns are the figures in the history of releases.
 func historyColumns() []column {
 	return []column{
-		{"resolve, requests/s", "resolve", named("resolve"), false},
-		{"resolve, of the floor", "resolve", named("resolve"), true},
-		{"server CPU, of the floor's", "resolve", named("server CPU"), true},
-		{"p99 at half load, of the floor's", "resolve", named("latency at a constant rate, p99"), true},
-		{"save → visible, p99, ms", "reload", named("write and rename: save → visible, p99"), false},
-		{"durable writes at once, of the bare program", "write", func(name string) bool {
-			return strings.HasSuffix(name, " at once: durable writes") && !strings.HasPrefix(name, "1 ")
-		}, true},
-		{"mails, of the bare mailer", "mail", func(name string) bool { return strings.HasSuffix(name, " clients: raw sends") }, true},
-		{"start with an empty store, s", "start", named("start with an empty store"), false},
-		{"peak memory with a full cache, MiB", "start", named("full cache: peak memory"), false},
+		{"resolve, requests/s", "resolve", "resolve", false},
+		{"resolve, of the floor", "resolve", "resolve", true},
+		{"server CPU, of the floor's", "resolve", "server CPU", true},
+		{"p99 at half load, of the floor's", "resolve", "latency at a constant rate, p99", true},
+		{"save → visible, p99, ms", "reload", "write and rename: save → visible, p99", false},
+		{"durable writes at once, of the bare program", "write", " at once: durable writes", true},
+		{"mails, of the bare mailer", "mail", " clients: raw sends", true},
+		{"start with an empty store, s", "start", "start with an empty store", false},
+		{"peak memory with a full cache, MiB", "start", "full cache: peak memory", false},
 	}
 }
 
 // A release holds all results of one state of the source on one machine.
 type release struct {
-	date     time.Time
-	source   string
-	machine  string
-	projects string
-	cells    []string
+	date                      time.Time
+	source, machine, projects string
+	cells                     []string
 }
 
 // history has a line for each state of the source, machine and size. The newest of several results counts.
@@ -167,6 +156,7 @@ func (w *writeUp) history() string {
 	columns := historyColumns()
 	var releases []*release
 	for _, r := range w.results {
+		source, machine := r.Source.String(), r.Machine.String()
 		for _, rep := range r.Reports {
 			projects := parameterText(rep.Parameters["projects"]) // mail's projects are no part of the size
 			for i, c := range columns {
@@ -175,11 +165,12 @@ func (w *writeUp) history() string {
 					continue
 				}
 				at := slices.IndexFunc(releases, func(o *release) bool {
-					return o.source == r.Source.String() && o.machine == r.Machine.String() && (projects == "" || o.projects == projects)
+					return o.source == source && o.machine == machine && (projects == "" || o.projects == projects)
 				})
 				if at < 0 {
 					at = len(releases)
-					releases = append(releases, &release{source: r.Source.String(), machine: r.Machine.String(), projects: projects, cells: make([]string, len(columns))})
+					releases = append(releases, &release{source: source, machine: machine, projects: projects,
+						cells: make([]string, len(columns))})
 				}
 				releases[at].date, releases[at].cells[i] = r.Began, text
 			}
@@ -195,25 +186,21 @@ func (w *writeUp) history() string {
 	}
 	b.WriteString(" machine |\n|---|---|---|" + strings.Repeat("---|", len(columns)+1) + "\n")
 	for _, r := range slices.Backward(releases) { // newest first
-		fmt.Fprintf(&b, "| %s | %s | %s |", r.date.Format(time.DateOnly), r.source, r.projects)
-		for _, cell := range r.cells {
-			fmt.Fprintf(&b, " %s |", cell)
-		}
-		fmt.Fprintf(&b, " %s |\n", r.machine)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n",
+			r.date.Format(time.DateOnly), r.source, r.projects, strings.Join(r.cells, " | "), r.machine)
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// cell returns the column's figure in a report, "" if there is none. The last of several rows counts: that of most
-// clients.
+// cell returns the column's figure in a report, "" if there is none.
 func (c column) cell(rep *report) (text string) {
 	if rep.Command != c.command {
 		return ""
 	}
 	for _, row := range rep.Rows {
 		switch {
-		case !c.row(row.Name):
+		case !strings.HasSuffix(row.Name, c.suffix):
 		case c.ratio && row.Ratio != nil:
 			text = fmt.Sprintf("%.3f", row.Ratio.Median)
 		case !c.ratio:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"fingerpost/bench/chart"
@@ -156,14 +157,7 @@ func (r *report) writeText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\tmedian (low … high)\tbaseline\tratio\tgoal\t")
 	for _, row := range r.Rows {
-		base, ratio := "", ""
-		if row.Baseline != nil {
-			base = row.Baseline.text() + " " + row.Against
-		}
-		if row.Ratio != nil {
-			ratio = row.Ratio.ratioText()
-		}
-		fmt.Fprintf(t, "%s, %s\t%s\t%s\t%s\t%s\t\n", row.Name, row.Unit, row.Figure.text(), base, ratio, row.Goal.text())
+		fmt.Fprintln(t, strings.Join(row.cells(), "\t")+"\t")
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -175,12 +169,25 @@ func (r *report) writeText(w io.Writer) error {
 	return err
 }
 
+// cells returns a row of a table: name and unit, figure, baseline, ratio, goal.
+func (r row) cells() []string {
+	base, ratio := "", ""
+	if r.Baseline != nil {
+		base = r.Baseline.text() + " " + r.Against
+	}
+	if r.Ratio != nil {
+		ratio = r.Ratio.ratioText()
+	}
+	return []string{r.Name + ", " + r.Unit, r.Figure.text(), base, ratio, r.Goal.text()}
+}
+
 // noiseNotes names the goals without a verdict.
 func (r *report) noiseNotes() (notes []string) {
 	for _, row := range r.Rows {
 		if row.Goal != nil && row.Goal.Noisy {
-			notes = append(notes, fmt.Sprintf("Too noisy to conclude: %s. The rounds of its baseline, the same work each time, lie %.0f %% apart (bound: %.0f %%), "+
-				"and some rounds meet the goal and others do not. Repeat it on a quiet machine, or with more rounds.", row.Name, 100*row.noise(), 100*noiseBound))
+			notes = append(notes, fmt.Sprintf("Too noisy to conclude: %s. The rounds of its baseline, the same work each time, "+
+				"lie %.0f %% apart (bound: %.0f %%), and some rounds meet the goal and others do not. "+
+				"Repeat it on a quiet machine, or with more rounds.", row.Name, 100*row.noise(), 100*noiseBound))
 		}
 	}
 	return notes

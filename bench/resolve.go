@@ -9,118 +9,62 @@ import (
 	"fingerpost/bench/chart"
 )
 
+// A field is fingerpost and the servers that it is compared with: the floor, the other baselines, the peers. Each list
+// is in this order.
+type field struct {
+	targets []target
+	turns   []*turn // at full speed
+}
+
 // runResolve compares fingerpost with the baselines and the installed peers, in alternating rounds.
 func runResolve(ctx context.Context, b *bench) (*report, error) {
-	c, err := b.openCorpus(b.corpus)
+	s, c, err := b.serve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := b.fingerpost(ctx, c.String(), c.config, b.cacheFlags()...)
+	schedule := zipfSchedule(c.Domains, b.zipf, c.Seed)
+	size, err := answerSize(s, c, schedule[:200])
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
-	return b.againstFloor(ctx, s, c)
-}
-
-// A field is fingerpost and the servers that it is compared with.
-type field struct {
-	ours, floor *side
-	bare        []*side // the other baselines
-	peers       []*side
-	notes       []string
-	stop        func()
-}
-
-// all returns every side, fingerpost first.
-func (f *field) all() []*side {
-	return slices.Concat([]*side{f.ours, f.floor}, f.bare, f.peers)
-}
-
-// newField starts everything that s is compared with.
-func (b *bench) newField(ctx context.Context, s *server, c *corpus, size int) (f *field, err error) {
-	schedule := zipfSchedule(c.Domains, b.load.zipf, c.Seed)
-	var started []*server
-	f = &field{ours: known(s, c, schedule)}
-	f.stop = func() {
-		for _, s := range started {
-			s.stop()
-		}
-	}
-	defer func() {
-		if err != nil {
-			f.stop()
-		}
-	}()
-	for _, kind := range []string{kindFloor, kindConstant, kindNetHTTP} {
-		base, err := b.baseline(ctx, kind, c, size)
-		if err != nil {
-			return nil, err
-		}
-		started = append(started, base)
-		side := known(base, c, schedule)
-		switch kind {
-		case kindFloor:
-			f.floor = side
-			continue
-		case kindConstant:
-			side.asker = &always{scheduled: scheduled{corpus: c, schedule: schedule}, slug: c.slugs[0]}
-		}
-		f.bare = append(f.bare, side)
-	}
-	b.say("warming up; a body has %d bytes", size)
-	for _, side := range f.all() {
-		if err := b.warm(ctx, side, b.load.warmUp); err != nil {
-			return nil, err
-		}
-	}
-	if b.peers {
-		var stopPeers func()
-		f.peers, f.notes, stopPeers = b.peerSides(ctx, c, size, schedule)
-		stopBare := f.stop
-		f.stop = func() {
-			stopPeers()
-			stopBare()
-		}
-	}
-	return f, nil
-}
-
-func (b *bench) againstFloor(ctx context.Context, s *server, c *corpus) (*report, error) {
-	size, err := answerSize(s, c, zipfSchedule(c.Domains, b.load.zipf, c.Seed), 200)
+	f, notes, err := b.newField(ctx, s, c, schedule, size)
 	if err != nil {
 		return nil, err
 	}
-	f, err := b.newField(ctx, s, c, size)
+	again, err := b.conditionalTarget(ctx, f.targets[0], schedule)
 	if err != nil {
 		return nil, err
 	}
-	defer f.stop()
+	conditional := b.fullSpeed("304", again)
 	before, err := s.cache()
 	if err != nil {
 		return nil, err
 	}
-	again, err := b.conditionalSide(ctx, f.ours, zipfSchedule(c.Domains, b.load.zipf, c.Seed))
-	if err != nil {
-		return nil, err
-	}
-	if err := b.interleave(ctx, append(f.all(), again)...); err != nil {
+	if err := b.alternate(ctx, slices.Concat(f.turns, []*turn{conditional})...); err != nil {
 		return nil, err
 	}
 	after, err := s.cache()
 	if err != nil {
 		return nil, err
 	}
-	ours, floor := f.ours, f.floor
+	ours, floor := f.turns[0], f.turns[1]
+	unchanged := conditional.against(ours, perSecond, "resolve of what has not changed (304)", "requests/s")
+	unchangedCPU := conditional.against(ours, cpuEach, "server CPU of a 304", "µs/request")
+	unchanged.Against, unchangedCPU.Against = "answers in full", "answers in full"
 	rep := &report{Parameters: b.parameters(c, map[string]any{"bodyBytes": size, "sweep": b.sweep.String()})}
 	rep.add(
-		compared("resolve", "requests/s", ours.rates, floor.rates, floor.server.name).ratioAtLeast(0.92),
-		compared("server CPU", "µs/request", ours.cpu, floor.cpu, floor.server.name).ratioAtMost(1.15),
+		ours.against(floor, perSecond, "resolve", "requests/s").ratioAtLeast(0.92),
+		ours.against(floor, cpuEach, "server CPU", "µs/request").ratioAtMost(1.15),
 		alone("answered by the cache", "part of all", after.since(before).hitShare()),
-		compared("resolve of what has not changed (304)", "requests/s", again.rates, ours.rates, "answers in full").ratioAtLeast(1),
-		compared("server CPU of a 304", "µs/request", again.cpu, ours.cpu, "answers in full"),
+		unchanged.ratioAtLeast(1), unchangedCPU,
 	)
-	if err := rep.addField(f); err != nil {
+	for _, t := range f.turns[2:] {
+		rep.add(
+			ours.against(t, perSecond, "resolve, beside "+t.name, "requests/s").aside(),
+			ours.against(t, cpuEach, "server CPU, beside "+t.name, "µs/request").aside(),
+		)
+	}
+	if err := f.compareMemory(rep); err != nil {
 		return nil, err
 	}
 	if err := b.latencyAtHalf(ctx, f, rep); err != nil {
@@ -129,34 +73,60 @@ func (b *bench) againstFloor(ctx context.Context, s *server, c *corpus) (*report
 	if err := b.sweepConnections(ctx, f, rep); err != nil {
 		return nil, err
 	}
-	rep.note("Cache results: %v. Every answer was 200 and about the right project. µs of CPU per request are seconds per million requests.", after.since(before))
-	rep.Notes = append(rep.Notes, f.notes...)
+	rep.note("Cache results: %v. Every answer was 200 and about the right project. "+
+		"µs of CPU per request are seconds per million requests.", after.since(before))
+	rep.Notes = append(rep.Notes, notes...)
 	return rep, nil
 }
 
-// addField adds the rows against all other servers, and those of memory.
-func (r *report) addField(f *field) error {
-	for _, s := range slices.Concat(f.bare, f.peers) {
-		r.add(
-			compared("resolve, beside "+s.server.name, "requests/s", f.ours.rates, s.rates, s.server.name).aside(),
-			compared("server CPU, beside "+s.server.name, "µs/request", f.ours.cpu, s.cpu, s.server.name).aside(),
-		)
+// newField starts everything that s is compared with, with answers of a size. notes names what is left out.
+func (b *bench) newField(ctx context.Context, s *server, c *corpus, schedule []uint32, size int) (
+	f *field, notes []string, err error) {
+	f = &field{targets: []target{known(s, c, schedule)}}
+	for _, kind := range []string{kindFloor, kindConstant, kindNetHTTP} {
+		base, err := b.baseline(ctx, kind, c, size)
+		if err != nil {
+			return nil, nil, err
+		}
+		t := known(base, c, schedule)
+		if kind == kindConstant {
+			t.asker = &scheduled{corpus: c, schedule: schedule, only: c.slugs[0]}
+		}
+		f.targets = append(f.targets, t)
 	}
-	ours, err := f.ours.server.memory()
+	b.say("warming up; a body has %d bytes", size)
+	for _, t := range f.targets {
+		if err := b.warm(ctx, t, b.warmUp); err != nil {
+			return nil, nil, err
+		}
+	}
+	if b.peers {
+		var peers []target
+		peers, notes = b.startPeers(ctx, c, size, schedule)
+		f.targets = append(f.targets, peers...)
+	}
+	for _, t := range f.targets {
+		f.turns = append(f.turns, b.fullSpeed(t.server.name, t))
+	}
+	return f, notes, nil
+}
+
+func (f *field) compareMemory(rep *report) error {
+	ours, err := f.targets[0].server.memory()
 	if err != nil {
 		return err
 	}
-	r.add(alone("resident memory", "MiB", mib(ours.now)))
-	for _, s := range f.all()[1:] {
-		theirs, err := s.server.memory()
+	rep.add(alone("resident memory", "MiB", ours.now))
+	for i, t := range f.targets[1:] {
+		theirs, err := t.server.memory()
 		if err != nil {
 			return err
 		}
-		w := comparedOnce("peak memory, beside "+s.server.name, "MiB", mib(ours.peak), mib(theirs.peak), s.server.name).aside()
-		if s == f.floor {
-			w.Name, w.Aside = "peak memory", false
+		if i == 0 {
+			rep.add(comparedOnce("peak memory", "MiB", ours.peak, theirs.peak, t.server.name))
+			continue
 		}
-		r.add(w)
+		rep.add(comparedOnce("peak memory, beside "+t.server.name, "MiB", ours.peak, theirs.peak, t.server.name).aside())
 	}
 	return nil
 }
@@ -164,45 +134,45 @@ func (r *report) addField(f *field) error {
 // latencyAtHalf asks all at half of the rate that fingerpost reaches. A server that does not reach well over that rate
 // is left out.
 func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error {
-	rate := b.load.rate
+	rate := b.rate
 	if rate == 0 {
-		rate = spreadOf(f.ours.rates).Median / 2
+		rate = f.turns[0].median(perSecond) / 2
 	}
-	var sides []*side
+	var turns []*turn
 	var slow []string
-	for _, s := range f.all() {
-		if s != f.ours && spreadOf(s.rates).Median < 1.3*rate {
-			slow = append(slow, s.server.name)
+	curves := chart.Chart{Name: "latency",
+		Title: fmt.Sprintf("Latency of resolve at %.0f requests a second, counted from when each was due", rate),
+		X:     chart.Axis{Label: "part of all requests", Scale: chart.Part}, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
+	for i, t := range f.targets {
+		curves.Lines = append(curves.Lines, chart.Line{Name: t.server.name})
+		if i > 0 && f.turns[i].median(perSecond) < 1.3*rate {
+			slow = append(slow, t.server.name) // its line has no points, so that the colours stay the same
 			continue
 		}
-		sides = append(sides, s)
+		turns = append(turns, b.constantRate(t.server.name, t, rate))
 	}
-	if err := b.interleaveAt(ctx, rate, sides...); err != nil {
+	if err := b.alternate(ctx, turns...); err != nil {
 		return err
 	}
-	curves := chart.Chart{Name: "latency", Title: fmt.Sprintf("Latency of resolve at %.0f requests a second, counted from when each was due", rate),
-		X: chart.Axis{Label: "part of all requests", Scale: chart.Part}, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
-	for _, s := range f.all() {
-		line := chart.Line{Name: s.server.name} // without points if left out, so that the colours stay the same
-		if slices.Contains(sides, s) {
-			line.Points = s.paced.all.curve()
-		}
-		curves.Lines = append(curves.Lines, line)
-	}
-	for _, s := range sides {
-		if s != f.ours {
-			rows := f.ours.paced.comparedWith("latency at a constant rate,", &s.paced, s.server.name)
-			for i := range rows {
-				if s != f.floor {
-					rows[i].Name += ", beside " + s.server.name
-					rows[i] = rows[i].aside()
-				}
+	for i := range curves.Lines {
+		for _, t := range turns {
+			if t.name == curves.Lines[i].Name {
+				curves.Lines[i].Points = t.all.curve()
 			}
-			rep.add(rows...)
 		}
+	}
+	for _, t := range turns[1:] {
+		rows := turns[0].tails(t, "latency at a constant rate,")
+		for i := range rows {
+			if t.name != kindFloor {
+				rows[i].Name += ", beside " + t.name
+				rows[i] = rows[i].aside()
+			}
+		}
+		rep.add(rows...)
 	}
 	rep.Charts = append(rep.Charts, curves)
-	rep.note("Latencies at %.0f requests a second at random intervals, on %d connections.", rate, b.load.connections)
+	rep.note("Latencies at %.0f requests a second at random intervals, on %d connections.", rate, b.connections)
 	if len(slow) > 0 {
 		rep.note("Left out of these, since they do not reach 1.3 times that rate: %s.", strings.Join(slow, ", "))
 	}
@@ -218,48 +188,43 @@ func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) err
 		X: chart.Axis{Label: "connections", Scale: chart.Log}, Y: chart.Axis{Label: "requests/s"}}
 	p99 := chart.Chart{Name: "p99", Title: "p99 of resolve against connections, as fast as answers come",
 		X: rates.X, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
-	sides := f.all()
-	for _, s := range sides {
-		rates.Lines = append(rates.Lines, chart.Line{Name: s.server.name})
-		p99.Lines = append(p99.Lines, chart.Line{Name: s.server.name})
-	}
 	for _, connections := range b.sweep {
 		at := *b
-		at.load.connections, at.load.rounds = connections, min(sweepRounds, b.load.rounds)
-		at.load.round /= 2 // nothing here needs long rounds for CPU ticks
-		fresh := make([]*side, len(sides))
-		for i, s := range sides {
-			fresh[i] = &side{server: s.server, corpus: s.corpus, asker: s.asker, protocol: s.protocol}
+		at.connections, at.rounds = connections, min(sweepRounds, b.rounds)
+		at.round /= 2 // nothing here needs long rounds for CPU ticks
+		var turns []*turn
+		for _, t := range f.targets {
+			turns = append(turns, at.fullSpeed(t.server.name, t))
 		}
 		b.say("%d connections", connections)
-		if err := at.interleave(ctx, fresh...); err != nil {
+		if err := at.alternate(ctx, turns...); err != nil {
 			return err
 		}
-		for i, s := range fresh {
-			x := float64(connections)
-			rates.Lines[i].Points = append(rates.Lines[i].Points, spreadOf(s.rates).at(x))
-			p99.Lines[i].Points = append(p99.Lines[i].Points, spreadOf(s.p99).at(x))
-		}
+		addPoints(&rates, float64(connections), perSecond, turns)
+		addPoints(&p99, float64(connections), p99AtFullSpeed, turns)
 		name := func(what string) string { return fmt.Sprintf("%s on %d connections", what, connections) }
-		rep.add(
-			compared(name("resolve"), "requests/s", fresh[0].rates, fresh[1].rates, fresh[1].server.name),
-			compared(name("p99"), "ms", fresh[0].p99, fresh[1].p99, fresh[1].server.name),
-		)
+		rep.add(turns[0].against(turns[1], perSecond, name("resolve"), "requests/s"),
+			turns[0].against(turns[1], p99AtFullSpeed, name("p99"), "ms"))
 	}
 	rep.Charts = append(rep.Charts, rates, p99)
 	return nil
 }
 
-func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-
-// parameters returns what a reader needs in order to repeat the run.
-func (b *bench) parameters(c *corpus, more map[string]any) map[string]any {
-	p := map[string]any{
-		"projects": c.Projects, "domains": c.Domains, "seed": c.Seed, "connections": b.load.connections, "rounds": b.load.rounds,
-		"round": b.load.round.String(), "zipf": b.load.zipf, "cacheSize": b.cacheSize,
+// answerSize returns the mean length of the bodies of names.
+func answerSize(s *server, c *corpus, names []uint32) (int, error) {
+	cl := newClient(s.addr, c.key)
+	defer cl.close()
+	total := 0
+	for _, name := range names {
+		host := c.appendHost(nil, int(name))
+		a, err := cl.resolve(host)
+		if err != nil {
+			return 0, err
+		}
+		if a.status != 200 {
+			return 0, fmt.Errorf("resolve %s: status %d: %s", host, a.status, a.body)
+		}
+		total += len(a.body)
 	}
-	for k, v := range more {
-		p[k] = v
-	}
-	return p
+	return total / len(names), nil
 }

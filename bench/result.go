@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,8 +32,6 @@ type result struct {
 	Machine  machine   `json:"machine"`
 	Reports  []*report `json:"reports"`
 	Failures []failure `json:"failures,omitempty"`
-
-	usage bool // some failure is about flags that do not go together
 }
 
 // A source is the state of the checkout that was measured.
@@ -50,8 +49,8 @@ type failure struct {
 }
 
 func newResult(ctx context.Context, command string, o options) *result {
-	r := &result{Format: resultFormat, Version: resultVersion, Began: time.Now().UTC().Truncate(time.Second), Command: command,
-		Source: lookAtSource(ctx), Machine: lookAtMachine(o.work), Reports: []*report{}}
+	r := &result{Format: resultFormat, Version: resultVersion, Began: time.Now().UTC().Truncate(time.Second),
+		Command: command, Source: lookAtSource(ctx), Machine: lookAtMachine(o.work), Reports: []*report{}}
 	if o.binary != "" {
 		r.Source.Binary = filepath.Base(o.binary)
 	}
@@ -71,36 +70,31 @@ func lookAtSource(ctx context.Context) source {
 		return source{Release: "unknown", Commit: "unknown"}
 	}
 	// Saved results of earlier runs do not make a checkout dirty.
-	s.Dirty = git("status", "--porcelain", "--", ":/", ":(top,exclude)bench/results", ":(top,exclude)bench/README.md") != ""
+	s.Dirty = git("status", "--porcelain", "--", ":/",
+		":(top,exclude)bench/results", ":(top,exclude)bench/README.md") != ""
 	s.Release = git("describe", "--tags", "--always", "--abbrev=12")
 	return s
 }
 
-// exitCode returns 3 if a command failed (2 if flags did not go together), 1 if a goal was missed, 4 if the machine was
-// too noisy for a verdict on one, 0 otherwise.
+// exitCode returns 3 if a command failed, 1 if a goal was missed, 4 if the machine was too noisy for a verdict on one,
+// 0 otherwise.
 func (r *result) exitCode() int {
-	code := 0
-	for _, rep := range r.Reports {
-		switch {
-		case rep.missed():
-			code = 1
-		case rep.inconclusive() && code == 0:
-			code = 4
-		}
-	}
 	switch {
-	case r.usage:
-		code = 2
 	case len(r.Failures) > 0:
-		code = 3
+		return 3
+	case slices.ContainsFunc(r.Reports, (*report).missed):
+		return 1
+	case slices.ContainsFunc(r.Reports, (*report).inconclusive):
+		return 4
 	}
-	return code
+	return 0
 }
 
-func (r *result) writeJSON(w io.Writer) error {
+// writeJSON writes a value as a person can read it.
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 func (r *result) writeText(w io.Writer) error {
@@ -159,7 +153,7 @@ func (r *result) save(dir string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("save the result: %w", err)
 		}
-		if err := errors.Join(r.writeJSON(f), f.Close()); err != nil {
+		if err := errors.Join(writeJSON(f, r), f.Close()); err != nil {
 			return "", fmt.Errorf("save the result: %w", err)
 		}
 		return path, nil
@@ -177,11 +171,12 @@ func readResult(path string) (*result, error) {
 		Version int    `json:"version"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil || head.Format != resultFormat {
-		return nil, fmt.Errorf("%s is not a result of bench: it must be JSON with \"format\": %q, as bench/results/<date>-<commit>.json is", path, resultFormat)
+		return nil, fmt.Errorf("%s is not a result of bench: it must be JSON with \"format\": %q, "+
+			"as bench/results/<date>-<commit>.json is", path, resultFormat)
 	}
 	if head.Version != resultVersion {
-		return nil, fmt.Errorf("%s has version %d of the format, this bench reads version %d: read it with the bench of its own commit, or measure anew",
-			path, head.Version, resultVersion)
+		return nil, fmt.Errorf("%s has version %d of the format, this bench reads version %d: "+
+			"read it with the bench of its own commit, or measure anew", path, head.Version, resultVersion)
 	}
 	r := new(result)
 	if err := json.Unmarshal(b, r); err != nil {
@@ -190,13 +185,12 @@ func readResult(path string) (*result, error) {
 	return r, nil
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module fingerpost$`)
-
 // benchFolder returns bench/ of the checkout around the current folder, or "" outside one.
 func benchFolder() string {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
-		if b, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && moduleLine.Match(b) {
+		b, _ := os.ReadFile(filepath.Join(dir, "go.mod")) // most folders have none
+		if bytes.HasPrefix(b, []byte("module fingerpost\n")) {
 			return filepath.Join(dir, "bench")
 		}
 		if filepath.Dir(dir) == dir {

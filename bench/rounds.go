@@ -4,163 +4,200 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
+
+	"fingerpost/bench/chart"
 )
 
-// A side is one of the servers that a measurement alternates between.
-type side struct {
-	server   *server
-	corpus   *corpus
-	asker    asker
-	protocol protocol  // nil: that of fingerpost
-	rates    []float64 // requests a second, one per round
-	cpu      []float64 // server CPU per request in µs, one per round
-	p99      []float64 // of the closed loop in ms, one per round
-	paced    paced
+// A turn is one of the sides that a measurement alternates between: a server under a load, or a baseline.
+type turn struct {
+	name    string
+	measure func(ctx context.Context, t *turn) error // one round: adds a value to each figure
+	figures map[string][]float64                     // one value per round
+	all     latencies                                // of all rounds
 }
 
-// paced are the latencies of a side at a constant rate.
-type paced struct {
-	all   latencies
-	tails [tails][]float64 // ms, one per round
+// The names of figures that most turns have. Latencies have those of tailNames.
+const (
+	perSecond      = "rate"
+	p99AtFullSpeed = "p99 at full speed"
+	cpuEach        = "cpu" // of the server: µs per request, ms per write or mail
+)
+
+func newTurn(name string, measure func(ctx context.Context, t *turn) error) *turn {
+	return &turn{name: name, measure: measure, figures: map[string][]float64{}}
 }
 
-// known is a side that is asked for names of a corpus and must know them.
-func known(s *server, c *corpus, schedule []uint32) *side {
-	return &side{server: s, corpus: c, asker: &scheduled{corpus: c, schedule: schedule}}
+// add adds the value of one round to a figure.
+func (t *turn) add(figure string, v float64) { t.figures[figure] = append(t.figures[figure], v) }
+
+// addTails adds the latencies of a round.
+func (t *turn) addTails(l latencies) {
+	t.all.merge(l)
+	for i, d := range l.percentiles(tailParts...) {
+		t.add(tailNames[i], ms(d))
+	}
 }
 
-// closed returns a closed-loop load for the side.
-func (b *bench) closed(s *side) load {
-	return load{addr: s.server.addr, key: s.corpus.key, protocol: s.protocol, connections: b.load.connections, asker: s.asker, seed: b.corpus.Seed}
+// median returns the median of a figure over the rounds.
+func (t *turn) median(figure string) float64 { return spreadOf(t.figures[figure]).Median }
+
+// sum returns the sum of a figure over the rounds.
+func (t *turn) sum(figure string) (total float64) {
+	for _, v := range t.figures[figure] {
+		total += v
+	}
+	return total
+}
+
+// against returns a row that compares a figure with the same figure of a baseline.
+func (t *turn) against(base *turn, figure, name, unit string) row {
+	return compared(name, unit, t.figures[figure], base.figures[figure], base.name)
+}
+
+// alternate measures all turns in each round. The order is random, so that no turn always follows the same one, which
+// may still be busy after its own part.
+func (b *bench) alternate(ctx context.Context, turns ...*turn) error {
+	for i := range b.rounds {
+		for _, j := range rand.New(rand.NewPCG(b.corpus.Seed, uint64(i))).Perm(len(turns)) {
+			if err := turns[j].measure(ctx, turns[j]); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		var line strings.Builder
+		for _, t := range turns {
+			fmt.Fprintf(&line, "  %s:", t.name)
+			for _, figure := range []string{perSecond, cpuEach, "p50", "p99"} {
+				if v := t.figures[figure]; len(v) > i {
+					fmt.Fprintf(&line, " %s %s", figure, number(v[i]))
+				}
+			}
+		}
+		b.say("round %d of %d:%s", i+1, b.rounds, line.String())
+	}
+	return nil
+}
+
+// addPoints adds a point at x to the line of each turn.
+func addPoints(c *chart.Chart, x float64, figure string, turns []*turn) {
+	for i, t := range turns {
+		if len(c.Lines) == i {
+			c.Lines = append(c.Lines, chart.Line{Name: t.name})
+		}
+		s := spreadOf(t.figures[figure])
+		c.Lines[i].Points = append(c.Lines[i].Points, chart.Point{X: x, Y: s.Median, Low: s.Low, High: s.High})
+	}
+}
+
+// lead lets each turn do its work once before the measurement.
+func (b *bench) lead(ctx context.Context, turns ...*turn) error {
+	for _, t := range turns {
+		if err := t.measure(ctx, newTurn(t.name, nil)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// closed returns a load that asks a target as fast as answers come.
+func (b *bench) closed(t target) load {
+	return load{target: t, connections: b.connections, seed: b.corpus.Seed}
 }
 
 // warm asks n questions that are not measured.
-func (b *bench) warm(ctx context.Context, s *side, n int) error {
-	l := b.closed(s)
+func (b *bench) warm(ctx context.Context, t target, n int) error {
+	l := b.closed(t)
 	l.count = n
-	_, err := b.exact(ctx, s, l)
+	_, err := l.exact(ctx)
 	return err
 }
 
 // exact runs a load in which a single wrong answer voids the figures.
-func (b *bench) exact(ctx context.Context, s *side, l load) (*loadResult, error) {
+func (l load) exact(ctx context.Context) (*loadResult, error) {
 	res, err := l.run(ctx)
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err == nil {
 		err = res.require()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", s.server.name, err)
+		return nil, fmt.Errorf("ask %s: %w", l.server.name, err)
 	}
 	return res, nil
 }
 
-// measureRound adds one round to a side's figures.
-func (b *bench) measureRound(ctx context.Context, s *side) error {
-	l := b.closed(s)
-	l.duration = b.load.round
-	if err := b.lead(ctx, s, l); err != nil {
-		return err
-	}
-	before, err := s.server.cpu()
-	if err != nil {
-		return err
-	}
-	res, err := b.exact(ctx, s, l)
-	if err != nil {
-		return err
-	}
-	after, err := s.server.cpu()
-	if err != nil {
-		return err
-	}
-	s.rates = append(s.rates, res.perSecond())
-	s.cpu = append(s.cpu, float64((after-before)/time.Nanosecond)/1e3/float64(res.requests))
-	s.p99 = append(s.p99, ms(res.latencies.percentiles(0.99)[0]))
-	return nil
-}
-
-// order returns the order of n sides in a round. It is random, so that no side always follows the same one, which may
-// still be busy after its own turn.
-func (b *bench) order(round, n int) []int {
-	return rand.New(rand.NewPCG(b.corpus.Seed, uint64(round))).Perm(n)
-}
-
-// leadIn: one in so many parts of a round is asked before measuring, because the other sides have used the processor's
+// leadIn: one in so many parts of a round is asked before measuring, because the other turns have used the processor's
 // caches.
 const leadIn = 4
 
-// lead asks a side for a short time, as l does, before measuring.
-func (b *bench) lead(ctx context.Context, s *side, l load) error {
+// lead asks for a short time before measuring.
+func (l load) lead(ctx context.Context) error {
 	l.duration /= leadIn
-	_, err := b.exact(ctx, s, l)
+	_, err := l.exact(ctx)
 	return err
 }
 
-// interleave measures the sides in alternating rounds.
-func (b *bench) interleave(ctx context.Context, sides ...*side) error {
-	for i := range b.load.rounds {
-		for _, j := range b.order(i, len(sides)) {
-			if err := b.measureRound(ctx, sides[j]); err != nil {
-				return err
-			}
+// fullSpeed is a turn that asks a target as fast as answers come: rate, CPU and p99.
+func (b *bench) fullSpeed(name string, of target) *turn {
+	return newTurn(name, func(ctx context.Context, t *turn) error {
+		l := b.closed(of)
+		l.duration = b.round
+		if err := l.lead(ctx); err != nil {
+			return err
 		}
-		line := fmt.Sprintf("round %d of %d:", i+1, b.load.rounds)
-		for _, s := range sides {
-			line += fmt.Sprintf("  %s %.0f/s, %.2f µs", s.server.name, s.rates[i], s.cpu[i])
+		before, err := processCPU(of.server.pid)
+		if err != nil {
+			return err
 		}
-		b.say("%s", line)
-	}
-	return nil
+		res, err := l.exact(ctx)
+		if err != nil {
+			return err
+		}
+		after, err := processCPU(of.server.pid)
+		t.add(perSecond, res.perSecond())
+		t.add(cpuEach, float64(after-before)/1e3/float64(res.requests))
+		t.add(p99AtFullSpeed, ms(res.latencies.percentiles(0.99)[0]))
+		return err
+	})
 }
 
-// interleaveAt is interleave at a constant rate: it measures latencies.
-func (b *bench) interleaveAt(ctx context.Context, rate float64, sides ...*side) error {
-	for i := range b.load.rounds {
-		line := fmt.Sprintf("%.0f requests a second, round %d of %d:", rate, i+1, b.load.rounds)
-		for _, j := range b.order(i, len(sides)) {
-			s := sides[j]
-			l := b.closed(s)
-			l.rate, l.duration = rate, b.load.round
-			if err := b.lead(ctx, s, l); err != nil {
-				return err
-			}
-			res, err := b.exact(ctx, s, l)
-			if err != nil {
-				return err
-			}
-			s.paced.add(res.latencies)
-			line += fmt.Sprintf("  %s p99 %.3f ms", s.server.name, s.paced.tails[tailP99][i])
+// constantRate is a turn that asks a target at a constant rate: all tails.
+func (b *bench) constantRate(name string, of target, rate float64) *turn {
+	return newTurn(name, func(ctx context.Context, t *turn) error {
+		l := b.closed(of)
+		l.rate, l.duration = rate, b.round
+		if err := l.lead(ctx); err != nil {
+			return err
 		}
-		b.say("%s", line)
-	}
-	return nil
+		res, err := l.exact(ctx)
+		if err == nil {
+			t.addTails(res.latencies)
+		}
+		return err
+	})
 }
 
-// add adds the latencies of a round.
-func (p *paced) add(l latencies) {
-	p.all.merge(l)
-	for k, d := range l.percentiles(tailParts...) {
-		p.tails[k] = append(p.tails[k], ms(d))
-	}
-}
-
-// comparedWith compares the percentiles of both, round by round.
-func (p *paced) comparedWith(name string, base *paced, against string) (rows []row) {
-	for k, tail := range tailNames {
-		rows = append(rows, compared(name+" "+tail, "ms", p.tails[k], base.tails[k], against))
+// tails compares all percentiles of two turns.
+func (t *turn) tails(base *turn, name string) (rows []row) {
+	for _, tail := range tailNames {
+		rows = append(rows, t.against(base, tail, name+" "+tail, "ms"))
 	}
 	return rows
 }
 
-// halfRate returns the rate of the open loop: -rate, or half of what the side reaches in one round.
-func (b *bench) halfRate(ctx context.Context, s *side) (float64, error) {
-	if b.load.rate > 0 {
-		return b.load.rate, nil
+// halfRate returns the rate of the open loop: -rate, or half of what the target reaches in one round.
+func (b *bench) halfRate(ctx context.Context, of target) (float64, error) {
+	if b.rate > 0 {
+		return b.rate, nil
 	}
-	l := b.closed(s)
-	l.duration = b.load.round
-	res, err := b.exact(ctx, s, l)
+	l := b.closed(of)
+	l.duration = b.round
+	res, err := l.exact(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -168,24 +205,33 @@ func (b *bench) halfRate(ctx context.Context, s *side) (float64, error) {
 	return res.perSecond() / 2, nil
 }
 
-// answerSize returns the mean length of the bodies of the first n names of a schedule.
-func answerSize(s *server, c *corpus, schedule []uint32, n int) (int, error) {
-	cl, err := dial(s.addr, c.key)
+// withCache runs the load and returns the cache's counters for that time.
+func (l load) withCache(ctx context.Context) (*loadResult, cacheCounts, error) {
+	before, err := l.server.cache()
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	defer cl.close()
-	total := 0
-	for _, name := range schedule[:n] {
-		host := c.appendHost(nil, int(name))
-		a, err := cl.resolve(host)
-		if err != nil {
-			return 0, err
-		}
-		if a.status != 200 {
-			return 0, fmt.Errorf("resolve %s: status %d: %s", host, a.status, a.body)
-		}
-		total += len(a.body)
+	res, err := l.run(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	return total / n, nil
+	after, err := l.server.cache()
+	if err != nil {
+		return nil, nil, err
+	}
+	return res, after.since(before), nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// parameters returns what a reader needs in order to repeat the run.
+func (b *bench) parameters(c *corpus, more map[string]any) map[string]any {
+	p := map[string]any{
+		"projects": c.Projects, "domains": c.Domains, "seed": c.Seed, "connections": b.connections, "rounds": b.rounds,
+		"round": b.round.String(), "zipf": b.zipf, "cacheSize": b.cacheSize,
+	}
+	for k, v := range more {
+		p[k] = v
+	}
+	return p
 }

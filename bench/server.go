@@ -5,21 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // A server is a process under measurement: fingerpost, a baseline or a peer.
 type server struct {
 	name  string
 	addr  string // "127.0.0.1:port"
-	ops   string // "http://127.0.0.1:port" of the ops listener; the floor has none
+	ops   string // the address of the ops listener; only fingerpost has one
 	pid   int
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has ended
@@ -31,91 +34,36 @@ const (
 	stopTimeout  = 30 * time.Second
 )
 
-// startServer runs a program and waits until it has printed its addresses and, if it has an ops listener, is ready. Its
-// output goes to logPath.
-func startServer(ctx context.Context, name, logPath, program string, args ...string) (*server, error) {
+// start runs a program and waits until ready returns nil. The output of the program goes to a log in the work folder.
+// The server is stopped at the end of the command at the latest.
+func (b *bench) start(ctx context.Context, s *server, cmd *exec.Cmd, ready func() error) error {
+	logPath := filepath.Join(b.work, strings.NewReplacer(" ", "-", "/", "-").Replace(s.name)+".log")
 	logFile, err := os.Create(logPath)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return fmt.Errorf("start %s: %w", s.name, err)
 	}
 	defer logFile.Close()
-	s := &server{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
-	s.cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD=none")
-	s.cmd.Stderr = logFile
-	endWithBench(s.cmd)
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	// Nothing is written to it: its end tells the floor that bench has ended.
-	if _, err := s.cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	endWithBench(cmd)
 	began := time.Now()
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", s.name, err)
 	}
-	s.pid = s.cmd.Process.Pid
-	addresses := make(chan [2]string, 1)
+	s.cmd, s.pid, s.ended = cmd, cmd.Process.Pid, make(chan struct{})
 	go func() {
-		scanAddresses(stdout, addresses)
 		_ = s.cmd.Wait() // the log has its last output; a stopped server may end with any status
 		close(s.ended)
 	}()
-	if err := s.await(ctx, began, addresses); err != nil {
-		s.stop()
-		return nil, fmt.Errorf("start %s: %w (its log is %s)", name, err, logPath)
-	}
-	return s, nil
-}
-
-// scanAddresses finds the lines "listening on http://…" and "ops on http://…", and reads on to the end so that the
-// process never blocks on its output. Both addresses may be empty at the end.
-func scanAddresses(r io.Reader, found chan<- [2]string) {
-	var addr, ops string
-	sent := false
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		if _, url, ok := strings.Cut(lines.Text(), "listening on http://"); ok {
-			addr = strings.TrimSpace(url)
-		}
-		if _, url, ok := strings.Cut(lines.Text(), "ops on http://"); ok {
-			ops = "http://" + strings.TrimSpace(url)
-		}
-		if addr != "" && !sent && (ops != "" || strings.HasPrefix(lines.Text(), floorGreeting)) {
-			found <- [2]string{addr, ops}
-			sent = true
-		}
-	}
-	if !sent {
-		close(found)
-	}
-}
-
-func (s *server) await(ctx context.Context, began time.Time, addresses <-chan [2]string) error {
+	b.atEnd(func() error { s.stop(); return nil })
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	select {
-	case a, ok := <-addresses:
-		if !ok {
-			return errors.New("it ended without naming its addresses")
-		}
-		s.addr, s.ops = a[0], a[1]
-	case <-ctx.Done():
-		return fmt.Errorf("wait for its addresses: %w", ctx.Err())
-	}
-	for s.ops != "" {
-		if res, err := fetch(s.ops + "/readyz"); err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				break
-			}
-		}
+	for err := ready(); err != nil; err = ready() {
 		select {
 		case <-s.ended:
-			return fmt.Errorf("it ended before it was ready: %v", s.cmd.ProcessState)
+			return fmt.Errorf("start %s: it ended before it was ready: %v (its log is %s)", s.name, cmd.ProcessState, logPath)
 		case <-ctx.Done():
-			return fmt.Errorf("wait for readiness: %w", ctx.Err())
+			s.stop()
+			return fmt.Errorf("start %s: it does not become ready: %w (its log is %s)", s.name, err, logPath)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -134,103 +82,218 @@ func (s *server) stop() {
 	}
 }
 
-// cpu returns the CPU time of the server so far, including its worker processes.
-func (s *server) cpu() (time.Duration, error) {
-	var total time.Duration
-	for _, pid := range append(descendants(s.pid), s.pid) {
-		used, err := processCPU(pid)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", s.name, err)
-		}
-		total += used
+// freeAddress returns an address with a port that is free now: not every server can choose one and say which.
+func freeAddress() (string, error) {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
 	}
-	return total, nil
+	return ln.Addr().String(), ln.Close()
 }
 
-// memory returns the resident memory of the server, including its worker processes: shared pages count for each.
-func (s *server) memory() (total memory, err error) {
-	for _, pid := range append(descendants(s.pid), s.pid) {
-		m, err := processMemory(pid)
-		if err != nil {
-			return memory{}, fmt.Errorf("%s: %w", s.name, err)
-		}
-		total.now += m.now
-		total.peak += m.peak
+// answersHTTP returns an error unless a GET of the path has the status.
+func answersHTTP(addr, path string, status int) error {
+	client := http.Client{Timeout: clientTimeout}
+	res, err := client.Get("http://" + addr + path)
+	if err != nil {
+		return err
 	}
-	return total, nil
+	defer res.Body.Close()
+	if res.StatusCode != status {
+		return fmt.Errorf("GET %s: %s, want %d", path, res.Status, status)
+	}
+	return nil
 }
 
 // buildBinary builds fingerpost from this checkout into the work folder, unless a ready one was named.
-func (b *bench) buildBinary(ctx context.Context) (string, error) {
+func (b *bench) buildBinary(ctx context.Context) error {
 	if b.binary != "" {
-		return b.binary, nil
+		return nil
 	}
 	path := filepath.Join(b.work, "fingerpost")
 	b.say("building %s", path)
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "fingerpost/cmd/fingerpost").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build fingerpost: %w\n%s", err, out)
+		return fmt.Errorf("build fingerpost: %w\n%s", err, out)
 	}
 	b.binary = path // one build per run is enough
-	return path, nil
+	return nil
 }
 
 // fingerpost starts the program on a config folder. name distinguishes the stores and logs of several servers.
 func (b *bench) fingerpost(ctx context.Context, name, config string, flags ...string) (*server, error) {
-	if err := os.MkdirAll(b.work, 0o755); err != nil {
+	if err := b.buildBinary(ctx); err != nil {
 		return nil, err
 	}
-	binary, err := b.buildBinary(ctx)
-	if err != nil {
-		return nil, err
-	}
-	data := b.dataDir(name)
 	if b.fresh {
-		if err := os.RemoveAll(data); err != nil {
-			return nil, fmt.Errorf("delete the old store: %w", err)
+		if err := b.clearStore(name); err != nil {
+			return nil, err
 		}
 	}
-	args := append([]string{
-		"serve", "--config", config, "--data", data, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
-		"--log-format", "json",
-	}, flags...)
-	b.say("starting fingerpost on %s", config)
-	s, err := startServer(ctx, "fingerpost", filepath.Join(b.work, name+".log"), binary, args...)
-	if err == nil {
-		b.say("ready after %.1f s", s.ready.Seconds())
+	addr, err1 := freeAddress()
+	ops, err2 := freeAddress()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
 	}
-	return s, err
+	args := append([]string{"serve", "--config", config, "--data", b.dataDir(name), "--listen", addr, "--ops-listen", ops,
+		"--log-format", "json"}, flags...)
+	if b.cacheSize != "" {
+		args = append([]string{args[0], "--cache-size", b.cacheSize}, args[1:]...) // flags may set another
+	}
+	b.say("starting fingerpost on %s", config)
+	s := &server{name: name, addr: addr, ops: ops}
+	cmd := exec.Command(b.binary, args...)
+	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword)
+	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", http.StatusOK) }); err != nil {
+		return nil, err
+	}
+	s.name = "fingerpost"
+	b.say("ready after %.1f s", s.ready.Seconds())
+	return s, nil
 }
 
 func (b *bench) dataDir(name string) string { return filepath.Join(b.work, "store-"+name) }
 
-// cacheFlags returns the flags for -cache-size.
-func (b *bench) cacheFlags() []string {
-	if b.cacheSize == "" {
-		return nil
+func (b *bench) clearStore(name string) error {
+	if err := os.RemoveAll(b.dataDir(name)); err != nil {
+		return fmt.Errorf("delete the old store: %w", err)
 	}
-	return []string{"--cache-size", b.cacheSize}
+	return nil
 }
 
-// floor starts this program itself as the floor.
-func (b *bench) floor(ctx context.Context, c *corpus, size int) (*server, error) {
-	return b.baseline(ctx, kindFloor, c, size)
-}
-
-// baseline starts this program itself as one of the kinds of baseline.
-func (b *bench) baseline(ctx context.Context, kind string, c *corpus, size int) (*server, error) {
-	self, err := os.Executable()
+// serve opens the corpus of the options and starts fingerpost on it.
+func (b *bench) serve(ctx context.Context) (*server, *corpus, error) {
+	c, err := b.openCorpus("corpus-", b.corpus)
 	if err != nil {
-		return nil, fmt.Errorf("start the %s: %w", kind, err)
+		return nil, nil, err
 	}
-	logPath := filepath.Join(b.work, "baseline-"+strings.NewReplacer(" ", "-", "/", "-").Replace(kind)+".log")
-	return startServer(ctx, kind, logPath, self, floorCommand,
-		"-kind", kind, "-key", c.key, "-size", fmt.Sprint(size), "-projects", fmt.Sprint(c.Projects),
-		"-domains", fmt.Sprint(c.Domains), "-seed", fmt.Sprint(c.Seed))
+	s, err := b.fingerpost(ctx, c.String(), c.config)
+	return s, c, err
 }
 
-// openCorpus makes or reuses the corpus of the parameters.
-func (b *bench) openCorpus(p corpusParams) (*corpus, error) {
+// openCorpus makes or reuses the corpus of the parameters, in a folder of its own below the work folder.
+func (b *bench) openCorpus(prefix string, p corpusParams) (*corpus, error) {
 	b.say("corpus: %d projects, %d domains", p.Projects, p.Domains)
-	return openCorpus(filepath.Join(b.work, "corpus-"+p.String()), p)
+	return openCorpus(filepath.Join(b.work, prefix+p.String()), p)
+}
+
+// processes returns a process and its child processes, recursively. A kernel without CONFIG_PROC_CHILDREN shows none.
+func processes(pid int) (all []procfs.Proc, err error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, p)
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // fails only on a bad pattern
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) // fails if the thread has just ended
+		for field := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				below, _ := processes(child) // fails if the child has just ended
+				all = append(all, below...)
+			}
+		}
+	}
+	return all, nil
+}
+
+// processCPU returns the CPU time of a process and its children so far, in user and kernel mode. The kernel counts in
+// ticks of 10 ms.
+func processCPU(pid int) (time.Duration, error) {
+	all, err := processes(pid)
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", err)
+	}
+	seconds := 0.0
+	for _, p := range all {
+		stat, err := p.Stat()
+		if err != nil {
+			return 0, fmt.Errorf("read CPU time: %w", err)
+		}
+		seconds += stat.CPUTime()
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// memory is resident memory in MiB.
+type memory struct{ now, peak float64 }
+
+// memory returns the resident memory of the server, including its worker processes: shared pages count for each.
+func (s *server) memory() (total memory, err error) {
+	all, err := processes(s.pid)
+	if err != nil {
+		return total, fmt.Errorf("read memory: %w", err)
+	}
+	for _, p := range all {
+		status, err := p.NewStatus()
+		if err != nil {
+			return total, fmt.Errorf("read memory: %w", err)
+		}
+		total.now += mib(status.VmRSS)
+		total.peak += mib(status.VmHWM)
+	}
+	return total, nil
+}
+
+func mib[N int64 | uint64](bytes N) float64 { return float64(bytes) / (1 << 20) }
+
+// metrics reads the server's metrics: the value by everything that stands before it in a line.
+func (s *server) metrics() (map[string]float64, error) {
+	client := http.Client{Timeout: clientTimeout}
+	res, err := client.Get("http://" + s.ops + "/metrics")
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	defer res.Body.Close()
+	metrics := map[string]float64{}
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		at := strings.LastIndexByte(lines.Text(), ' ')
+		if v, err := strconv.ParseFloat(lines.Text()[at+1:], 64); at > 0 && err == nil {
+			metrics[lines.Text()[:at]] = v
+		}
+	}
+	return metrics, lines.Err()
+}
+
+// cacheCounts is fingerpost_resolve_cache_total, by result.
+type cacheCounts map[string]float64
+
+// cache reads the server's counters.
+func (s *server) cache() (cacheCounts, error) {
+	metrics, err := s.metrics()
+	if err != nil {
+		return nil, err
+	}
+	counts := cacheCounts{}
+	for name, v := range metrics {
+		if label, ok := strings.CutPrefix(name, `fingerpost_resolve_cache_total{result="`); ok {
+			counts[strings.TrimSuffix(label, `"}`)] = v
+		}
+	}
+	if len(counts) == 0 {
+		return nil, errors.New("read metrics: there is no fingerpost_resolve_cache_total")
+	}
+	return counts, nil
+}
+
+// since returns how much the counters grew.
+func (c cacheCounts) since(earlier cacheCounts) cacheCounts {
+	grown := cacheCounts{}
+	for result, n := range c {
+		grown[result] = n - earlier[result]
+	}
+	return grown
+}
+
+// hitShare is the part of lookups that the cache answered.
+func (c cacheCounts) hitShare() float64 {
+	total := 0.0
+	for _, n := range c {
+		total += n
+	}
+	if total == 0 {
+		return 0
+	}
+	return c["hit"] / total
 }

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"slices"
-
-	"fingerpost/bench/chart"
-)
+import "slices"
 
 // A spread is a median with the lowest and the highest of several rounds.
 type spread struct {
@@ -23,6 +19,16 @@ func spreadOf(values []float64) spread {
 	return spread{Median: m, Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
+// median sorts values.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	mid := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[mid-1] + values[mid]) / 2
+	}
+	return values[mid]
+}
+
 // ratios divides round by round, so that a disturbance of both sides of a round cancels out.
 func ratios(a, b []float64) []float64 {
 	out := make([]float64, len(a))
@@ -30,9 +36,4 @@ func ratios(a, b []float64) []float64 {
 		out[i] = a[i] / b[i]
 	}
 	return out
-}
-
-// at returns the spread as a point of a chart.
-func (s spread) at(x float64) chart.Point {
-	return chart.Point{X: x, Y: s.Median, Low: s.Low, High: s.High}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -81,20 +83,6 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
-	const rest = " S 1 2 3 4 5 6 7 8 9 10 1234 66 14 15 20 0 9 0 99 1 2"
-	for _, name := range []string{"(fingerpost)", "(a b) c)", "(:) S 1 1)"} {
-		if got, err := parseStat([]byte("77 " + name + rest)); err != nil || got != 13*time.Second {
-			t.Errorf("%s: %v, %v; want 13s", name, got, err)
-		}
-	}
-	for _, bad := range []string{"", "77 (x) S 1", "77 x" + rest, "77 (x) S 1 2 3 4 5 6 7 8 9 10 x 66", "77 (x)" + strings.Replace(rest, "66", "-", 1)} {
-		if got, err := parseStat([]byte(bad)); err == nil {
-			t.Errorf("%q: %v; want an error", bad, got)
-		}
-	}
-}
-
 // A process that works uses about as much CPU time as passes, and the kernel says so.
 func TestProcessCPU(t *testing.T) {
 	before, err := processCPU(os.Getpid())
@@ -115,34 +103,25 @@ func TestProcessCPU(t *testing.T) {
 	}
 }
 
-func TestProcessMemory(t *testing.T) {
-	m, err := processMemory(os.Getpid())
-	if err != nil || m.now < 1<<20 || m.peak < m.now/2 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	got, err := parseStatus([]byte("Name:\tx\nVmPeak:\t  99 kB\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t4\n"))
-	if err != nil || got != (memory{now: 1 << 20, peak: 2 << 20}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	for _, bad := range []string{"", "VmRSS:\t1 kB\n", "VmHWM:\t1 MB\nVmRSS:\t1 kB\n", "VmHWM:\tx kB\nVmRSS:\t1 kB\n"} {
-		if got, err := parseStatus([]byte(bad)); err == nil {
-			t.Errorf("%q: %+v; want an error", bad, got)
-		}
+func TestServerMemory(t *testing.T) {
+	m, err := (&server{pid: os.Getpid()}).memory()
+	if err != nil || m.now < 1 || m.peak < m.now/2 {
+		t.Errorf("%+v MiB, %v", m, err)
 	}
 }
 
 func TestCacheCounts(t *testing.T) {
-	text := "# HELP fingerpost_resolve_cache_total x\n# TYPE fingerpost_resolve_cache_total counter\n" +
-		"fingerpost_resolve_cache_total{result=\"hit\"} %s\nfingerpost_resolve_cache_total{result=\"miss\"} 10\nother_total 5\n"
-	read := func(hits string) cacheCounts {
-		t.Helper()
-		c, err := readCacheCounts(strings.NewReader(fmt.Sprintf(text, hits)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+	hits, name := "90", "fingerpost_resolve_cache_total"
+	s := standIn(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "# TYPE %[1]s counter\n%[1]s{result=\"hit\"} %s\n%[1]s{result=\"miss\"} 10\nother_total 5\n", name, hits)
+	})
+	s.ops = s.addr
+	first, err1 := s.cache()
+	hits = "1.00009e+06"
+	second, err2 := s.cache()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
 	}
-	first, second := read("90"), read("1.00009e+06")
 	if got := first.hitShare(); got != 0.9 {
 		t.Errorf("share %v, want 0.9", got)
 	}
@@ -152,25 +131,10 @@ func TestCacheCounts(t *testing.T) {
 	if got := (cacheCounts{}).hitShare(); got != 0 {
 		t.Errorf("share of nothing: %v", got)
 	}
-	if _, err := readCacheCounts(strings.NewReader(cacheMetric + "hit\"} many\n")); err == nil {
-		t.Error("no error for a bad value")
+	name = "other"
+	if _, err := s.cache(); err == nil {
+		t.Error("no error without the counters")
 	}
-}
-
-func TestScanAddresses(t *testing.T) {
-	f := func(output, addr, ops string) {
-		t.Helper()
-		found := make(chan [2]string, 1)
-		scanAddresses(strings.NewReader(output), found)
-		if got := <-found; got != [2]string{addr, ops} {
-			t.Errorf("%q: %q", output, got)
-		}
-	}
-	f("fingerpost 1\nlistening on http://127.0.0.1:4\nops on http://127.0.0.1:5\nloaded\nlistening on http://127.0.0.1:9\n", "127.0.0.1:4", "http://127.0.0.1:5")
-	f("ops on http://127.0.0.1:5\nlistening on http://127.0.0.1:4", "127.0.0.1:4", "http://127.0.0.1:5")
-	f(floorGreeting+"127.0.0.1:6\n", "127.0.0.1:6", "")
-	f("listening on http://127.0.0.1:4\n", "", "")
-	f("no such thing\n", "", "")
 }
 
 func TestGoals(t *testing.T) {

@@ -1,11 +1,6 @@
 package main
 
-import (
-	"bufio"
-	"fmt"
-	"io"
-	"time"
-)
+import "time"
 
 // switching is scheduled while all projects go from one revision to another, up or down. It counts old answers after
 // new ones: of the same project (stale), and of any project after another was seen in the new state (mixed).
@@ -20,12 +15,13 @@ type switching struct {
 }
 
 func newSwitching(c *corpus, schedule []uint32, from, to int) *switching {
-	return &switching{scheduled: scheduled{corpus: c, schedule: schedule}, from: from, to: to, began: make([]bool, c.Projects)}
+	return &switching{scheduled: scheduled{corpus: c, schedule: schedule}, from: from, to: to,
+		began: make([]bool, c.Projects)}
 }
 
 func (s *switching) ask(q *question, dst []byte) []byte {
 	dst = s.scheduled.ask(q, dst)
-	q.seenNew, q.anyNew = s.began[int(q.name)/s.corpus.perProject()], s.any
+	q.seenNew, q.anyNew = s.began[s.project(q)], s.any
 	return dst
 }
 
@@ -43,7 +39,7 @@ func (s *switching) judge(q *question, a answer) fault {
 		if !s.any {
 			s.any, s.firstNew = true, time.Now()
 		}
-		s.began[int(q.name)/s.corpus.perProject()] = true
+		s.began[s.project(q)] = true
 		return faultNone
 	case revision != s.from:
 		return faultContent
@@ -54,23 +50,4 @@ func (s *switching) judge(q *question, a answer) fault {
 		s.mixedFor = time.Since(s.firstNew)
 	}
 	return faultNone
-}
-
-// writeCommits writes both branches in the form that git fast-import reads.
-func (c *corpus) writeCommits(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 1<<20)
-	keys, err := c.keysText()
-	if err != nil {
-		return err
-	}
-	for _, branch := range []string{"first", "second"} {
-		revision := branchRevisions[branch]
-		fmt.Fprintf(out, "commit refs/heads/%s\ncommitter Bench <bench@acme.example> 1700000000 +0000\ndata 5\nbench\n", branch)
-		fmt.Fprintf(out, "M 100644 inline projects.d/%s\ndata %d\n%s\n", keysFile, len(keys), keys)
-		for i := range c.Projects {
-			text := c.file(i, revision)
-			fmt.Fprintf(out, "M 100644 inline projects.d/%s\ndata %d\n%s\n", c.relative(i), len(text), text)
-		}
-	}
-	return out.Flush()
 }

@@ -20,19 +20,11 @@ const chartFolder = "charts"
 // runWriteUp draws the charts and writes the figures into the README, from all results.
 func runWriteUp(args []string, stdout, stderr io.Writer) int {
 	folder := benchFolder()
-	flags := flag.NewFlagSet("bench report", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	results := flags.String("results", filepath.Join(folder, "results"), "folder of the results; the charts go there, too")
-	readme := flags.String("readme", filepath.Join(folder, "README.md"), "the file into which the figures go, between its markers")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(stderr, "bench report: unexpected argument %q\n", flags.Arg(0))
-		return 2
+	readme := flags.String("readme", filepath.Join(folder, "README.md"), "the file with the figures, between its markers")
+	if code, ok := parseFlags(flags, args, 0, stderr); !ok {
+		return code
 	}
 	w := writeUp{folder: *results}
 	err := w.read()
@@ -46,7 +38,8 @@ func runWriteUp(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench report:", err)
 		return 2
 	}
-	fmt.Fprintf(stdout, "%d results: %s and %s are up to date\n", len(w.results), *readme, filepath.Join(*results, chartFolder))
+	fmt.Fprintf(stdout, "%d results: %s and %s are up to date\n",
+		len(w.results), *readme, filepath.Join(*results, chartFolder))
 	return 0
 }
 
@@ -71,7 +64,9 @@ func (w *writeUp) read() error {
 		}
 		w.results = append(w.results, r)
 	}
-	slices.SortStableFunc(w.results, func(a, b *result) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Command, b.Command)) })
+	slices.SortStableFunc(w.results, func(a, b *result) int {
+		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Command, b.Command))
+	})
 	return errors.Join(errs...)
 }
 
@@ -103,8 +98,8 @@ func (w *writeUp) reported() (names []string) {
 }
 
 // chartPath returns the path of a command's chart below the folder of results.
-func chartPath(command string, c chart.Chart, ending string) string {
-	return filepath.Join(chartFolder, command+"-"+c.Name+ending)
+func chartPath(command string, c chart.Chart) string {
+	return filepath.Join(chartFolder, command+"-"+c.Name+".svg")
 }
 
 // draw makes the charts of the newest report of each command, and removes older ones.
@@ -119,14 +114,12 @@ func (w *writeUp) draw() error {
 	for _, name := range w.reported() {
 		_, rep := w.latest(name)
 		for _, c := range rep.Charts {
-			for ending, draw := range map[string]func(io.Writer) error{".svg": c.SVG, ".png": c.PNG} {
-				var b bytes.Buffer
-				err := draw(&b)
-				if err == nil {
-					err = os.WriteFile(filepath.Join(w.folder, chartPath(name, c, ending)), b.Bytes(), 0o644)
-				}
-				errs = append(errs, err)
+			var b bytes.Buffer
+			err := c.SVG(&b)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(w.folder, chartPath(name, c)), b.Bytes(), 0o644)
 			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

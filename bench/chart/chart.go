@@ -1,5 +1,5 @@
-// Package chart draws the charts of bench: lines with error bars for the spread of rounds, as SVG and as PNG. It is the
-// only package that uses the plotting library.
+// Package chart draws the charts of bench as SVG: lines with error bars for the spread of rounds. It is the only package
+// that uses the plotting library.
 package chart
 
 import (
@@ -72,8 +72,10 @@ func (c *Chart) Check() error {
 	for _, l := range c.Lines {
 		points += len(l.Points)
 		for _, p := range l.Points {
-			if !c.X.Scale.holds(p.X) || !c.Y.Scale.holds(p.Y) || p.spread() && (!c.Y.Scale.holds(p.Low) || !c.Y.Scale.holds(p.High)) {
-				wrong("line %q: the point %+v does not lie on the axes: finite numbers, and above 0 on a scale other than the linear one", l.Name, p)
+			spread := !p.spread() || c.Y.Scale.holds(p.Low) && c.Y.Scale.holds(p.High)
+			if !c.X.Scale.holds(p.X) || !c.Y.Scale.holds(p.Y) || !spread {
+				wrong("line %q: the point %+v does not lie on the axes: finite numbers, "+
+					"and above 0 on a scale other than the linear one", l.Name, p)
 			}
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
@@ -33,18 +32,6 @@ func (c *Chart) SVG(w io.Writer) error {
 	return err
 }
 
-// PNG draws the chart as a PNG image. An error of Check, or of w.
-func (c *Chart) PNG(w io.Writer) error {
-	p, err := c.plot()
-	if err != nil {
-		return err
-	}
-	canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
-	c.draw(p, draw.New(canvas))
-	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
-	return err
-}
-
 // draw puts the names of the lines next to the plot, where they cover no line.
 func (c *Chart) draw(p *plot.Plot, to draw.Canvas) {
 	to.SetColor(color.White)
@@ -60,8 +47,9 @@ func (c *Chart) draw(p *plot.Plot, to draw.Canvas) {
 
 // colours are distinguishable with red or green blindness, on white paper (after Okabe and Ito).
 var colours = []color.Color{
-	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff},
-	color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x55, 0x55, 0x55, 0xff}, color.RGBA{0x88, 0x22, 0x55, 0xff},
+	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
+	color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff},
+	color.RGBA{0x55, 0x55, 0x55, 0xff}, color.RGBA{0x88, 0x22, 0x55, 0xff},
 }
 
 func (c *Chart) plot() (*plot.Plot, error) {
@@ -181,7 +169,9 @@ func partTicks(low, high float64) (ticks []plot.Tick) {
 	for _, t := range []struct {
 		at    float64
 		label string
-	}{{1, "0 %"}, {2, "50 %"}, {10, "90 %"}, {100, "99 %"}, {1000, "99.9 %"}, {10_000, "99.99 %"}, {100_000, "99.999 %"}} {
+	}{
+		{1, "0 %"}, {2, "50 %"}, {10, "90 %"}, {100, "99 %"}, {1000, "99.9 %"}, {10_000, "99.99 %"}, {100_000, "99.999 %"},
+	} {
 		if t.at >= low*0.9999 && t.at <= high*1.0001 {
 			ticks = append(ticks, plot.Tick{Value: t.at, Label: t.label})
 		}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// endWithBench makes the kernel end a server if bench is killed and cannot do it.
+func endWithBench(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+}
+
+// cpuModel returns the name of the processor, "" if the kernel does not say it.
+func cpuModel(proc procfs.FS) string {
+	cpus, err := proc.CPUInfo()
+	if err != nil || len(cpus) == 0 {
+		return ""
+	}
+	return cpus[0].ModelName
+}
+
+// swapFiles exchanges two files atomically. It returns errors.ErrUnsupported if the file system cannot.
+func swapFiles(a, b string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
+		return errors.ErrUnsupported
+	}
+	return err
+}
+
+// syncDisks flushes all dirty pages of the kernel, so that no measured fsync pays for them.
+func syncDisks() { unix.Sync() }
+
+// fileSystems names the usual file systems by their number in statfs.
+var fileSystems = map[int64]string{
+	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.TMPFS_MAGIC: fsTmpfs,
+}
+
+// fileSystem returns the type of the file system that holds a folder.
+func fileSystem(dir string) string {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return "unknown"
+	}
+	if name, ok := fileSystems[int64(st.Type)]; ok {
+		return name
+	}
+	return fmt.Sprintf("%#x (statfs f_type)", st.Type)
+}
