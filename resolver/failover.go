@@ -335,11 +335,7 @@ func (r *Resolver) wayBack(s state) error {
 			return err
 		}
 	}
-	probe := r.options.Disk.Probe
-	if probe == nil {
-		probe = store.Probe
-	}
-	if err := probe(r.options.DataDir); err != nil {
+	if err := r.probe(r.options.DataDir); err != nil {
 		return err
 	}
 	r.watch.slower(r.retryEvery())
@@ -364,6 +360,14 @@ func (r *Resolver) wayBack(s state) error {
 	w.state, w.since = state{}, time.Now()
 	w.mu.Unlock()
 	return errors.Join(mem.Close(), r.sourcesMoved(disk))
+}
+
+// probe checks whether the disk would take a store in dir.
+func (r *Resolver) probe(dir string) error {
+	if probe := r.options.Disk.Probe; probe != nil {
+		return probe(dir)
+	}
+	return store.Probe(dir)
 }
 
 // moveTo imports what memory has into disk and answers from there. It returns the replaced store.

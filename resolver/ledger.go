@@ -76,11 +76,7 @@ func (r *Resolver) mendLedger() error {
 			return err
 		}
 	}
-	probe := r.options.Disk.Probe
-	if probe == nil {
-		probe = store.Probe
-	}
-	if err := probe(r.ledgerDir()); err != nil {
+	if err := r.probe(r.ledgerDir()); err != nil {
 		return err
 	}
 	w.slower(r.retryEvery())

@@ -93,9 +93,7 @@ func (d *Dir) Inspect(format uint64) error {
 		}
 		manifest = manifest || strings.HasPrefix(name, "marker.manifest.")
 		data = data || strings.HasPrefix(name, "MANIFEST-") || IsTable(name)
-		if IsTable(name) {
-			d.KeepTable(filepath.Join(d.Name(), name))
-		}
+		d.keepTable(filepath.Join(d.Name(), name))
 	}
 	if data && !manifest {
 		return fmt.Errorf("%w: the marker that names the manifest is missing", ErrDamaged)
@@ -200,7 +198,7 @@ func (d *Dir) Close(end func() error) error {
 		d.abandon()
 		return nil
 	}
-	d.CloseTables()
+	d.closeTables()
 	d.shrink()
 	if err != nil {
 		return fmt.Errorf("close %s: %w", d.Path, err)
@@ -227,8 +225,8 @@ func (d *Dir) abandon() {
 func (d *Dir) idle() bool { return d.Quiet() && d.users.idle() }
 
 func (d *Dir) release() {
-	d.CloseTables()
-	d.Unlock()
+	d.closeTables()
+	d.unlock()
 }
 
 // UseInBackground is Use for a goroutine that a failed disk may park: it counts as a use only until then.

@@ -43,18 +43,18 @@ func New(base vfs.FS, o Options) *FS {
 // Base returns the file system without the barrier.
 func (f *FS) Base() vfs.FS { return f.FS }
 
-// KeepTable holds a table open, see keptTables.
-func (f *FS) KeepTable(name string) {
-	if f.Disk {
+// keepTable holds a new file of the directory open if it is a table, see keptTables.
+func (f *FS) keepTable(name string) {
+	if f.Disk && IsTable(name) && !f.spared(name) {
 		f.tables.keep(f.FS, name)
 	}
 }
 
-// CloseTables closes the tables held open.
-func (f *FS) CloseTables() { f.tables.closeAll() }
+// closeTables closes the tables held open.
+func (f *FS) closeTables() { f.tables.closeAll() }
 
-// Unlock releases the lock. The lock only excludes other processes, so a failure changes nothing for this one.
-func (f *FS) Unlock() { _ = f.lock.Close() }
+// unlock releases the lock. The lock only excludes other processes, so a failure changes nothing for this one.
+func (f *FS) unlock() { _ = f.lock.Close() }
 
 // spared reports whether a path belongs to a running checkpoint: an error there fails the backup, not the store.
 func (f *FS) spared(name string) bool {
@@ -81,9 +81,30 @@ func RootCause(err error) error {
 // Unwrap is for vfs.Root.
 func (f *FS) Unwrap() vfs.FS { return f.FS }
 
-// open finishes an operation that returns a file for writing.
-func (f *FS) open(op, name string, opened vfs.File, err error) (vfs.File, error) {
+// change runs an operation that changes the directory. Pebble gets the error fine, which it can handle, and no other.
+func (f *FS) change(op, name string, fine error, do func() error) error {
+	if f.spared(name) {
+		return do()
+	}
+	f.enter()
+	err := do()
+	if fine != nil && errors.Is(err, fine) {
+		f.leave(op, filepath.Base(name), nil)
+		return err
+	}
 	f.leave(op, filepath.Base(name), err)
+	return nil
+}
+
+// openFile is change for an operation that returns a file for writing.
+func (f *FS) openFile(op, name string, open func() (vfs.File, error)) (opened vfs.File, err error) {
+	err = f.change(op, name, nil, func() (err error) {
+		opened, err = open()
+		return err
+	})
+	if err != nil || f.spared(name) {
+		return opened, err
+	}
 	guarded := &file{File: opened, barrier: f.Barrier, name: filepath.Base(name)}
 	if IsTable(name) {
 		guarded.atEase = f.AtEase
@@ -92,18 +113,14 @@ func (f *FS) open(op, name string, opened vfs.File, err error) (vfs.File, error)
 }
 
 func (f *FS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if f.spared(name) {
+	return f.openFile("create", name, func() (vfs.File, error) {
 		file, err := f.FS.Create(name, c)
 		f.private(name, PrivateFile)
+		if err == nil {
+			f.keepTable(name)
+		}
 		return file, err
-	}
-	f.enter()
-	file, err := f.FS.Create(name, c)
-	f.private(name, PrivateFile)
-	if err == nil && f.Disk && IsTable(name) {
-		f.tables.keep(f.FS, name)
-	}
-	return f.open("create", name, file, err)
+	})
 }
 
 // Open opens for reading, even a table whose directory is gone.
@@ -116,75 +133,52 @@ func (f *FS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 }
 
 func (f *FS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	if f.spared(name) {
-		return f.FS.OpenReadWrite(name, c, opts...)
-	}
-	f.enter()
-	file, err := f.FS.OpenReadWrite(name, c, opts...)
-	f.private(name, PrivateFile)
-	return f.open("open", name, file, err)
+	return f.openFile("open", name, func() (vfs.File, error) {
+		file, err := f.FS.OpenReadWrite(name, c, opts...)
+		f.private(name, PrivateFile)
+		return file, err
+	})
 }
 
 func (f *FS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f.enter()
-	file, err := f.FS.ReuseForWrite(oldname, newname, c)
-	return f.open("rename", newname, file, err)
+	return f.openFile("rename", newname, func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, c) })
 }
 
 // OpenDir returns the handle by which the directory is fsynced.
 func (f *FS) OpenDir(name string) (vfs.File, error) {
-	if f.spared(name) {
-		return f.FS.OpenDir(name)
-	}
-	f.enter()
-	file, err := f.FS.OpenDir(name)
-	return f.open("open", name, file, err)
+	return f.openFile("open", name, func() (vfs.File, error) { return f.FS.OpenDir(name) })
 }
 
 func (f *FS) Link(oldname, newname string) error {
-	if f.spared(newname) {
-		return f.FS.Link(oldname, newname)
-	}
-	f.enter()
-	err := f.FS.Link(oldname, newname)
-	if err == nil && f.Disk && IsTable(newname) {
-		f.tables.keep(f.FS, newname)
-	}
-	return f.expect("link", newname, err, fs.ErrExist)
+	return f.change("link", newname, fs.ErrExist, func() error {
+		err := f.FS.Link(oldname, newname)
+		if err == nil {
+			f.keepTable(newname)
+		}
+		return err
+	})
 }
 
 func (f *FS) Rename(oldname, newname string) error {
-	if f.spared(newname) {
-		return f.FS.Rename(oldname, newname)
-	}
-	f.enter()
-	return f.expect("rename", newname, f.FS.Rename(oldname, newname), nil)
+	return f.change("rename", newname, nil, func() error { return f.FS.Rename(oldname, newname) })
 }
 
 // Remove lets "not there" pass: Pebble removes files that an interrupted run may have left.
 func (f *FS) Remove(name string) error {
-	if f.spared(name) {
+	return f.change("remove", name, fs.ErrNotExist, func() error {
+		if !f.spared(name) {
+			f.tables.drop(name)
+		}
 		return f.FS.Remove(name)
-	}
-	f.enter()
-	f.tables.drop(name)
-	return f.expect("remove", name, f.FS.Remove(name), fs.ErrNotExist)
+	})
 }
 
 func (f *FS) RemoveAll(name string) error {
-	if f.spared(name) {
-		return f.FS.RemoveAll(name)
-	}
-	f.enter()
-	return f.expect("remove", name, f.FS.RemoveAll(name), fs.ErrNotExist)
+	return f.change("remove", name, fs.ErrNotExist, func() error { return f.FS.RemoveAll(name) })
 }
 
 func (f *FS) MkdirAll(dir string, _ os.FileMode) error {
-	if f.spared(dir) {
-		return f.mkdir(dir)
-	}
-	f.enter()
-	return f.expect("create", dir, f.mkdir(dir), nil)
+	return f.change("create", dir, nil, func() error { return f.mkdir(dir) })
 }
 
 // mkdir makes a private folder. An existing one is left to Narrow.
@@ -205,17 +199,7 @@ func (f *FS) private(name string, mode os.FileMode) {
 	}
 }
 
-// expect finishes an operation; Pebble gets an error that it can handle.
-func (f *FS) expect(op, name string, err, fine error) error {
-	if fine != nil && errors.Is(err, fine) {
-		f.leave(op, filepath.Base(name), nil)
-		return err
-	}
-	f.leave(op, filepath.Base(name), err)
-	return nil
-}
-
-// Lock keeps the lock, so that Unlock can release it even if Pebble can no longer be closed.
+// Lock keeps the lock, so that unlock can release it even if Pebble can no longer be closed.
 func (f *FS) Lock(name string) (io.Closer, error) {
 	var closer io.Closer
 	var err error
@@ -234,7 +218,7 @@ func (f *FS) Lock(name string) (io.Closer, error) {
 	return &f.lock, nil
 }
 
-// A heldLock is closed once, by Pebble or by Unlock.
+// A heldLock is closed once, by Pebble or by unlock.
 type heldLock struct {
 	mu     sync.Mutex // guards closer
 	closer io.Closer
