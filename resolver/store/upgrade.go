@@ -10,18 +10,17 @@ import (
 // their last accepted bytes and, for the objects that will be declared again, createdAt and updatedAt. All layouts have
 // the times and the uuid at the same place in a record. An interrupted upgrade starts again.
 func (s *Store) upgrade() error {
+	var err error
 	for _, prefix := range []byte{prefixProject, prefixDomain, prefixDomainFormat2, prefixTemplate} {
-		if err := s.keepTimes(prefix); err != nil {
-			return fmt.Errorf("upgrade to store format %d: %w", formatVersion, err)
-		}
+		err = errors.Join(err, s.keepTimes(prefix))
 	}
 	b := s.db.NewBatch()
-	err := errors.Join(b.Delete(keyCounts, nil), b.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), nil))
 	for _, prefix := range append(catalogPrefixes, prefixDomainFormat2) {
 		if prefix != prefixBytes && prefix != prefixTimes {
 			err = errors.Join(err, b.DeleteRange([]byte{prefix}, []byte{prefix + 1}, nil))
 		}
 	}
+	err = errors.Join(err, b.Delete(keyCounts, nil), b.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), nil))
 	if err == nil {
 		err = s.commit(b)
 	}
