@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"bytes"
-	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -42,10 +41,10 @@ type Answer struct {
 	tokens *tokenSource // in the form Tokens, if Code is ""
 }
 
-// newAnswer makes an Answer from the fields that a hit reads. It keeps host and copies the rest, which may be borrowed
-// from the store.
+// newAnswer makes an Answer from the fields that a hit reads. It keeps the strings and copies the rest, whose buffers
+// are reused.
 func newAnswer(host, slug string, etag, data []byte) *Answer {
-	return &Answer{host: host, Slug: strings.Clone(slug), ETag: string(etag), Data: bytes.Clone(data)}
+	return &Answer{host: host, Slug: slug, ETag: string(etag), Data: bytes.Clone(data)}
 }
 
 // answerOverhead is the memory of an entry without its own bytes: the struct, its entries in ristretto's two maps, and

@@ -25,17 +25,15 @@ type tokenSource struct {
 
 const tokenSourceBytes = int64(unsafe.Sizeof(tokenSource{}))
 
-// tokenSourceOf keeps no reference into m, whose strings may be borrowed from the store.
+// tokenSourceOf keeps no reference to m, which is reused.
 func tokenSourceOf(m *match) *tokenSource {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
 		service, auth = service.Over(m.defaults.Service), auth.Over(m.defaults.Auth)
 	}
-	secret := auth.Token.JWTSecret
-	secret.Ref = strings.Clone(secret.Ref)
 	return &tokenSource{
-		projectID: m.project.Project.ID, slug: strings.Clone(m.project.Project.Slug), uuid: m.project.Project.UUID,
-		authEnabled: service.AuthEnabled, jwtEnabled: auth.Token.JWTEnabled, secret: secret,
+		projectID: m.project.Project.ID, slug: m.project.Project.Slug, uuid: m.project.Project.UUID,
+		authEnabled: service.AuthEnabled, jwtEnabled: auth.Token.JWTEnabled, secret: auth.Token.JWTSecret,
 	}
 }
 

@@ -20,8 +20,9 @@ var plan = map[string][]string{
 	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
 	// x/sys: renameat2, which package syscall lacks
 	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/sys/unix"},
+	// cbor encodes its records
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
-		"github.com/cockroachdb/pebble/v2"},
+		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
 	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"fingerpost/resolver/ledger/salvage", "github.com/cockroachdb/pebble/v2"},
 	"fingerpost/resolver/ledger/salvage": {"github.com/cockroachdb/pebble/v2"},
@@ -70,6 +71,7 @@ var plan = map[string][]string{
 // sole lists the libraries that only these packages may import, apart from bench with its baselines.
 var sole = map[string][]string{
 	"github.com/cockroachdb/pebble/v2":    {"fingerpost/resolver/store", "fingerpost/resolver/ledger", "fingerpost/resolver/ledger/salvage"},
+	"github.com/fxamacker/cbor/v2":        {"fingerpost/resolver/store"},
 	"github.com/dgraph-io/ristretto/v2":   {"fingerpost/resolver"},
 	"github.com/hashicorp/hcl/v2":         {"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit"},
 	"filippo.io/age":                      {"fingerpost/configsrc/seal"},

@@ -59,6 +59,7 @@ type Sealing struct {
 
 // A Ref identifies an object that a file declares, well enough to find and to remove it.
 type Ref struct {
+	_         struct{} `cbor:",toarray"`
 	Kind      Kind
 	Name      string // slug, canonical domain, template code or key name; empty for defaults and sealing
 	UUID      UUID   // zero for keys, defaults, sealing

@@ -5,6 +5,8 @@
 // Files and API share one set of rules: a noun's Validate reports Problems whose Path is the API's field name; hclfile
 // finds the source range of that field, and api turns it into details.
 //
-// A noun lists its attributes once, in Fields. The HCL decoder, the store's codec and the merge with the defaults block
-// all walk that list, so a new attribute is one line.
+// A noun lists its attributes once, in Fields. The HCL decoder and the merge with the defaults block walk that list.
+//
+// The tag of a noun's blank field makes the store keep the noun as an array of its fields, in their order. So a new or
+// moved field is a new layout of the store; a test in package store asks for its version.
 package catalog

@@ -7,14 +7,15 @@ import (
 
 // A Domain is a host name, or a wildcard for all names below one, that belongs to one project.
 type Domain struct {
+	_         struct{} `cbor:",toarray"`
 	ID        int64
-	UUID      UUID
+	UUID      UUID `cbor:"-"`
 	ProjectID int64
 	Name      string // canonical, see ParseDomain; the API's field "domain"
 	Primary   bool
-	Active    bool // an inactive domain answers 403 DOMAIN_NOT_VERIFIED
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	Active    bool      // an inactive domain answers 403 DOMAIN_NOT_VERIFIED
+	CreatedAt time.Time `cbor:"-"`
+	UpdatedAt time.Time `cbor:"-"`
 }
 
 // Fields lists the attributes of the block. The name is its label.

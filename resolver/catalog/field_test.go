@@ -15,7 +15,7 @@ func TestSameFields(t *testing.T) {
 	fields := func(v noun) []Field {
 		return []Field{{Value: &v.on}, {Value: &v.n}, {Value: &v.s, OneOf: []string{v.s}}, {Value: &v.opt}, {Value: &v.secret}}
 	}
-	base := noun{true, 1, "a", text("o"), Secret{SecretEnv, "A"}}
+	base := noun{true, 1, "a", text("o"), Secret{Source: SecretEnv, Ref: "A"}}
 	same := base
 	same.opt = text("o")
 	if !SameFields(fields(base), fields(same)) || !SameFields(fields(noun{}), fields(noun{})) {

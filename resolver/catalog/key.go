@@ -55,12 +55,13 @@ func (p Permission) Words() []string {
 
 // A Key is a declared API key. Only the SHA-256 of its text is known.
 type Key struct {
-	Name      string // the block's label
-	ID        string // the public part of the key's text
+	_         struct{} `cbor:",toarray"`
+	Name      string   // the block's label
+	ID        string   // the public part of the key's text
 	Hash      [sha256.Size]byte
 	Allow     Permission
 	Projects  []string  // slugs; nil means every project, an empty list none
-	ExpiresAt time.Time // zero: never
+	ExpiresAt time.Time `cbor:"-"` // zero: never
 }
 
 // An UnknownSlug is a slug in a key's list that no project has.

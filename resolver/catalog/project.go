@@ -20,14 +20,15 @@ var Statuses = []string{StatusDraft, StatusActive, StatusSuspended}
 // A Project is the root of a declaration. The store sets CreatedAt and UpdatedAt: when it first saw the project and
 // when the project's own fields (not its domains or settings) last changed, UTC, in whole microseconds.
 type Project struct {
+	_           struct{} `cbor:",toarray"`
 	ID          int64
-	UUID        UUID
+	UUID        UUID `cbor:"-"`
 	Name        string
 	Slug        string
 	Description *string
 	Status      string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	CreatedAt   time.Time `cbor:"-"`
+	UpdatedAt   time.Time `cbor:"-"`
 }
 
 // Fields lists the attributes of the block. The slug is its label.

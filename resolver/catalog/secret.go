@@ -15,6 +15,7 @@ const (
 // A Secret is how a secret is given, not its value, unless that is in the file in clear text. It prints as its source
 // only, so that a stray %v in a log line reveals nothing.
 type Secret struct {
+	_      struct{} `cbor:",toarray"`
 	Source SecretSource
 	Ref    string // the variable, the path, the sealed text or the plain value
 }

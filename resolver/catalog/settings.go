@@ -17,6 +17,7 @@ var RegistrationModes = []string{RegistrationOpen, RegistrationApprovalRequired,
 
 // ServiceSettings are the services that a project uses. SMSProvider and AuditRetentionDays are in the flat form only.
 type ServiceSettings struct {
+	_                  struct{} `cbor:",toarray"`
 	ID                 int64
 	UUID               UUID
 	AuthEnabled        bool
@@ -68,6 +69,7 @@ func (s *ServiceSettings) Validate() Problems {
 
 // AuthSettings are a project's sign-in rules. The fields from JWTEnabled on are in the flat form only.
 type AuthSettings struct {
+	_                         struct{} `cbor:",toarray"`
 	ID                        int64
 	UUID                      UUID
 	RegistrationMode          string
@@ -84,6 +86,7 @@ type AuthSettings struct {
 // TokenSettings configure how the auth service signs in a project's users. Lifetimes are strings such as "15m" or
 // "30d".
 type TokenSettings struct {
+	_                     struct{} `cbor:",toarray"`
 	JWTEnabled            bool
 	JWTSecret             Secret
 	JWTExpiresIn          string
@@ -94,7 +97,8 @@ type TokenSettings struct {
 
 // PasswordRules apply to the passwords of a project's users.
 type PasswordRules struct {
-	MinLength        int // characters
+	_                struct{} `cbor:",toarray"`
+	MinLength        int      // characters
 	RequireUppercase bool
 	RequireNumbers   bool
 }

@@ -7,6 +7,7 @@ import (
 
 // An SMTPConfig describes how a project's mail is sent (mailer/README.md).
 type SMTPConfig struct {
+	_          struct{} `cbor:",toarray"`
 	ID         int64
 	UUID       UUID
 	Host       string

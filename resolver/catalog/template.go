@@ -11,8 +11,9 @@ import (
 
 // A Template is a mail template. ProjectID is 0 for a default template, which every project can send.
 type Template struct {
+	_               struct{} `cbor:",toarray"`
 	ID              int64
-	UUID            UUID
+	UUID            UUID `cbor:"-"`
 	ProjectID       int64
 	Code            string // the block's label
 	Name            string
@@ -20,9 +21,9 @@ type Template struct {
 	BodyHTML        string
 	BodyText        string
 	Active          bool
-	MaxAge          string // how long a send may be retried, such as "10m"; "" means 24h
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	MaxAge          string    // how long a send may be retried, such as "10m"; "" means 24h
+	CreatedAt       time.Time `cbor:"-"`
+	UpdatedAt       time.Time `cbor:"-"`
 }
 
 // Fields lists the attributes of the block.

@@ -105,7 +105,7 @@ func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, comm
 		if generations > 0 {
 			w.set(keyGeneration, binary.AppendUvarint(nil, w.effect.Generation))
 		}
-		w.set(keyCounts, appendCounts(nil, w.counts))
+		w.set(keyCounts, encode(&w.counts))
 		if w.err != nil {
 			return errors.Join(w.err, w.b.Close())
 		}
@@ -159,11 +159,7 @@ type writer struct {
 	// released holds index keys that an object has given up; a key that another object of the Change takes is not deleted.
 	released map[string]struct{}
 
-	own    []byte        // record of the last declared project
-	packed []byte        // last result of pack or refs
-	former []catalog.Ref // scratch of keepFormer
-
-	key, index, old, rec []byte // scratch
+	key, index, old []byte // scratch
 }
 
 type formerRef struct {
@@ -237,14 +233,9 @@ func (w *writer) file(f *catalog.FileChange) error {
 	case f.Declared == nil:
 		return w.touch(f)
 	}
-	refs, objects, err := unpack(w.pack(f.Declared))
-	if err != nil {
-		return err
-	}
-	w.rec = appendRow(w.rec[:0], f.Row, refs)
-	w.set(w.fileKey(prefixFile, f), w.rec)
+	w.set(w.fileKey(prefixFile, f), encodeRow(f.Row, f.Declared.Refs()))
 	w.set(w.fileKey(prefixBytes, f), f.Bytes)
-	return w.declare(objects)
+	return w.declare(f.Declared)
 }
 
 func (w *writer) fileKey(prefix byte, f *catalog.FileChange) []byte {
@@ -254,27 +245,11 @@ func (w *writer) fileKey(prefix byte, f *catalog.FileChange) []byte {
 
 // touch writes a new row for a file whose content is unchanged: it copies the refs of the old row.
 func (w *writer) touch(f *catalog.FileChange) error {
-	refs := []byte{0} // none
-	rec, err := w.load(w.fileKey(prefixFile, f))
-	if err == nil && rec != nil {
-		refs, err = rowRefs(rec)
+	refs, err := w.refs(f.Path)
+	if err == nil {
+		w.set(w.fileKey(prefixFile, f), encodeRow(f.Row, refs))
 	}
-	if err != nil {
-		return err
-	}
-	w.rec = appendRow(w.rec[:0], f.Row, refs)
-	w.set(w.key, w.rec)
-	return nil
-}
-
-// plain writes a record without times where it differs.
-func (w *writer) plain(key, rec []byte) (changed bool, err error) {
-	old, err := w.load(key)
-	if err != nil || old != nil && bytes.Equal(old, rec) {
-		return false, err
-	}
-	w.set(key, rec)
-	return true, nil
+	return err
 }
 
 // later returns the updatedAt of an object whose previous one was old. It always advances, even when the clock has
@@ -286,22 +261,33 @@ func (w *writer) later(old time.Time) time.Time {
 	return w.now
 }
 
-// sameObject reports whether two valid records have the same uuid.
-func sameObject(a, b []byte) bool {
-	return bytes.Equal(a[offsetUUID:headerLen], b[offsetUUID:headerLen])
-}
-
-// stampTimes sets the times of w.rec from those of old (nil for a new object) and reports whether the content differs
-// from that of old.
-func (w *writer) stampTimes(old []byte) (changed bool) {
-	if !sound(old) || !sameObject(old, w.rec) {
-		setRecordTimes(w.rec, w.now, w.now)
-		return true
+// inherit sets the times of rec, a declared object's record, from those of old, the stored record or nil. It reports
+// whether the content differs. updatedAt moves only if own, the front of the content, differs.
+func (w *writer) inherit(rec, old, own []byte) (changed bool, err error) {
+	if !sameObject(old, rec) {
+		created, updated, err := w.formerTimes(rec)
+		setRecordTimes(rec, created, updated)
+		return true, err
 	}
 	created, updated := recordTimes(old)
-	if changed = !bytes.Equal(old[headerLen:], w.rec[headerLen:]); changed {
+	if !bytes.HasPrefix(old[headerLen:], own) {
 		updated = w.later(updated)
 	}
-	setRecordTimes(w.rec, created, updated)
-	return changed
+	setRecordTimes(rec, created, updated)
+	return !bytes.Equal(old[headerLen:], rec[headerLen:]), nil
+}
+
+// formerTimes returns the times of a new object: now, or those that it had in a store of an older layout, see upgrade.
+func (w *writer) formerTimes(rec []byte) (created, updated time.Time, err error) {
+	w.index = appendTimesKey(w.index[:0], rec)
+	former, err := w.load(w.index)
+	if err != nil || former == nil {
+		return w.now, w.now, err
+	}
+	if !sound(former) {
+		return w.now, w.now, errRecord
+	}
+	w.delete(w.index)
+	created, updated = recordTimes(former)
+	return created, updated, nil
 }

@@ -1,219 +1,76 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
-	"time"
-	"unsafe"
 
-	"fingerpost/resolver/catalog"
+	"github.com/fxamacker/cbor/v2"
 )
+
+// recordVersion is the first byte of every encoded value. It changes with formatVersion.
+const recordVersion = 2
 
 // errRecord is returned for every value that cannot be decoded: the store is damaged, or not ours.
 var errRecord = errors.New("a record cannot be decoded")
 
-// An encoder appends values to b.
-type encoder struct{ b []byte }
+// Values are CBOR (RFC 8949) in its deterministic form: equal nouns have equal bytes, so Apply and Import compare
+// without decoding. A noun is an array of its fields, see the tags in package catalog.
+var (
+	encoding = mode(cbor.CoreDetEncOptions().EncMode())
+	decoding = mode(cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		MaxNestedLevels:   8,
+		MaxArrayElements:  1<<31 - 1,              // a file may declare any number of objects
+		UTF8:              cbor.UTF8DecodeInvalid, // a path may be any bytes
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+	}.DecMode())
+)
 
-func (e *encoder) byte(v byte)        { e.b = append(e.b, v) }
-func (e *encoder) uint(v uint64)      { e.b = binary.AppendUvarint(e.b, v) }
-func (e *encoder) int(v int64)        { e.b = binary.AppendVarint(e.b, v) }
-func (e *encoder) raw(v []byte)       { e.b = append(e.b, v...) }
-func (e *encoder) fixed(v int64)      { e.b = appendID(e.b, v) }
-func (e *encoder) string(v string)    { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
-func (e *encoder) micros(t time.Time) { e.fixed(t.UnixMicro()) }
-
-func (e *encoder) bool(v bool) {
-	if v {
-		e.byte(1)
-	} else {
-		e.byte(0)
+func mode[T any](m T, err error) T {
+	if err != nil {
+		panic("store: wrong options of the encoding: " + err.Error())
 	}
+	return m
 }
 
-// instant keeps nanoseconds and the zero time; micros keeps neither.
-func (e *encoder) instant(t time.Time) {
-	e.int(t.Unix())
-	e.uint(uint64(t.Nanosecond()))
+// appendCBOR appends the encoded values to dst.
+func appendCBOR(dst []byte, values ...any) []byte {
+	for _, v := range values {
+		b, err := encoding.Marshal(v)
+		if err != nil {
+			panic("store: a noun that cannot be encoded: " + err.Error()) // impossible: all fields have plain types
+		}
+		dst = append(dst, b...)
+	}
+	return dst
 }
 
-// fields writes the number of fields before their values, so that a later release can append fields.
-func (e *encoder) fields(fields []catalog.Field) {
-	e.uint(uint64(len(fields)))
-	for i := range fields {
-		switch v := fields[i].Value.(type) {
-		case *bool:
-			e.bool(*v)
-		case *int:
-			e.int(int64(*v))
-		case *string:
-			e.string(*v)
-		case **string:
-			e.bool(*v != nil)
-			if *v != nil {
-				e.string(**v)
-			}
-		case *catalog.Secret:
-			e.byte(byte(v.Source))
-			e.string(v.Ref)
-		default:
-			panic("store: a catalog.Field of a type that no case handles: impossible while Fields and this switch agree")
+// decodeCBOR decodes the first values in b into what the pointers point to, which must be zero, and returns the rest.
+func decodeCBOR(b []byte, values ...any) (rest []byte, err error) {
+	for _, v := range values {
+		if b, err = decoding.UnmarshalFirst(b, v); err != nil {
+			return nil, errRecord
 		}
 	}
+	return b, nil
 }
 
-// A decoder takes values from the front of s. The first error is sticky: all later calls return zero values. The
-// strings that it returns share s, which makes one allocation a record.
-type decoder struct {
-	s      string
-	failed bool
-}
+// encode encodes a value without times.
+func encode(value any) []byte { return appendCBOR([]byte{recordVersion}, value) }
 
-func newDecoder(b []byte, version byte) decoder { return decoderOf(string(b), version) }
-
-// borrowingDecoder is newDecoder without the copy: its strings are valid until b changes.
-func borrowingDecoder(b []byte, version byte) decoder {
-	return decoderOf(borrow(b).s, version)
-}
-
-// borrow is borrowingDecoder for values without a version.
-func borrow(b []byte) decoder { return decoder{s: unsafe.String(unsafe.SliceData(b), len(b))} }
-
-// bytesOf returns the bytes of a string from a borrowing decoder. They must not be changed.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
-
-func decoderOf(s string, version byte) decoder {
-	d := decoder{s: s}
-	if d.byte() != version {
-		d.fail()
-	}
-	return d
-}
-
-func (d *decoder) fail() { d.s, d.failed = "", true }
-
-// err reports a decoding error, or bytes left over.
-func (d *decoder) err() error {
-	if d.failed || d.s != "" {
+// decode decodes what encode encoded.
+func decode(rec []byte, value any) error {
+	if len(rec) == 0 || rec[0] != recordVersion {
 		return errRecord
 	}
-	return nil
+	return whole(decodeCBOR(rec[1:], value))
 }
 
-func (d *decoder) take(n uint64) string {
-	if n > uint64(len(d.s)) {
-		d.fail()
-		return ""
+// whole reports bytes that are left over.
+func whole(rest []byte, err error) error {
+	if err == nil && len(rest) > 0 {
+		err = errRecord
 	}
-	v := d.s[:n]
-	d.s = d.s[n:]
-	return v
-}
-
-func (d *decoder) byte() byte {
-	if v := d.take(1); v != "" {
-		return v[0]
-	}
-	return 0
-}
-
-func (d *decoder) bool() bool {
-	v := d.byte()
-	if v > 1 {
-		d.fail()
-	}
-	return v == 1
-}
-
-func (d *decoder) uint() uint64 {
-	var v uint64
-	for shift := uint(0); shift < 64; shift += 7 {
-		c := d.byte()
-		if d.failed || shift == 63 && c > 1 {
-			break
-		}
-		v |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			return v
-		}
-	}
-	d.fail()
-	return 0
-}
-
-func (d *decoder) int() int64 {
-	u := d.uint()
-	return int64(u>>1) ^ -int64(u&1)
-}
-
-func (d *decoder) fixed() int64 {
-	v := d.take(8)
-	if len(v) != 8 {
-		return 0
-	}
-	var n uint64
-	for i := range 8 {
-		n = n<<8 | uint64(v[i])
-	}
-	return int64(n)
-}
-
-func (d *decoder) string() string    { return d.take(d.uint()) }
-func (d *decoder) micros() time.Time { return time.UnixMicro(d.fixed()).UTC() }
-
-func (d *decoder) instant() time.Time {
-	sec, nsec := d.int(), d.uint()
-	if nsec > 999_999_999 {
-		d.fail()
-		return time.Time{}
-	}
-	return time.Unix(sec, int64(nsec)).UTC()
-}
-
-func (d *decoder) uuid() (u catalog.UUID) {
-	copy(u[:], d.take(16))
-	return u
-}
-
-func (d *decoder) hash() (h [32]byte) {
-	copy(h[:], d.take(32))
-	return h
-}
-
-// count reads the length of a list whose elements have at least one byte each, which bounds what is allocated for it.
-func (d *decoder) count() int {
-	n := d.uint()
-	if n > uint64(len(d.s)) {
-		d.fail()
-		return 0
-	}
-	return int(n)
-}
-
-// fields reads as many fields as were written; fields that a later release added keep their values.
-func (d *decoder) fields(fields []catalog.Field) {
-	n := d.count()
-	if n > len(fields) {
-		d.fail()
-	}
-	for i := 0; i < n && !d.failed; i++ {
-		switch v := fields[i].Value.(type) {
-		case *bool:
-			*v = d.bool()
-		case *int:
-			*v = int(d.int())
-		case *string:
-			*v = d.string()
-		case **string:
-			*v = nil
-			if d.bool() {
-				s := d.string()
-				*v = &s
-			}
-		case *catalog.Secret:
-			*v = catalog.Secret{Source: catalog.SecretSource(d.byte()), Ref: d.string()}
-		default:
-			panic("store: a catalog.Field of a type that no case handles: impossible while Fields and this switch agree")
-		}
-	}
+	return err
 }

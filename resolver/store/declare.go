@@ -1,80 +1,79 @@
 package store
 
-// declare writes the objects of a packed declaration.
-func (w *writer) declare(objects []byte) error {
-	d := borrow(objects)
-	for range d.count() {
-		if err := w.declareProject(&d); err != nil {
+import (
+	"bytes"
+
+	"fingerpost/resolver/catalog"
+)
+
+// declare writes the objects of a file.
+func (w *writer) declare(d *catalog.Declared) error {
+	for i := range d.Projects {
+		if err := w.declareProject(&d.Projects[i]); err != nil {
 			return err
 		}
 	}
-	if err := w.declareTemplates(&d, 0); err != nil {
+	if err := w.templates(d.Templates, 0); err != nil {
 		return err
 	}
-	for range d.count() {
-		changed, err := w.declareKey(d.record())
-		if err != nil {
+	for i := range d.Keys {
+		k := &d.Keys[i]
+		if err := w.plain(appendTextKey(nil, prefixKey, k.Name), encodeKey(k), &w.effect.Keys); err != nil {
 			return err
 		}
-		w.effect.Keys = w.effect.Keys || changed
 	}
-	if d.bool() {
-		changed, err := w.plain(keyDefaults, d.record())
-		if err != nil {
+	if d.Defaults != nil {
+		if err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults); err != nil {
 			return err
 		}
-		w.effect.Defaults = w.effect.Defaults || changed
 	}
-	if d.bool() {
-		changed, err := w.plain(keySealing, d.record())
-		if err != nil {
-			return err
-		}
-		w.effect.Sealing = w.effect.Sealing || changed
-	}
-	if d.err() != nil {
-		return errPacked
+	if d.Sealing != nil {
+		return w.plain(keySealing, encode(d.Sealing), &w.effect.Sealing)
 	}
 	return nil
 }
 
-func (w *writer) declareProject(d *decoder) error {
-	id := d.fixed()
-	effect, err := w.project(id, d.record())
+func (w *writer) declareProject(p *catalog.ProjectConfig) error {
+	rec, effect, err := w.project(p)
 	if err != nil {
 		return err
 	}
-	domains := d.count()
-	projectCopy := copyFor(domains, w.own)
-	if effect != nil {
-		effect.Domains = make([]string, 0, domains)
+	if len(p.Domains) > maxCopies {
+		rec = nil
 	}
-	for range domains {
-		name, err := w.domain(d.record(), id, projectCopy)
-		if err != nil {
+	if effect != nil {
+		effect.Domains = make([]string, 0, len(p.Domains))
+	}
+	for i := range p.Domains {
+		d := p.Domains[i]
+		d.ProjectID = p.Project.ID // the enclosing block decides
+		if err := w.domain(&d, rec); err != nil {
 			return err
 		}
 		if effect != nil {
-			effect.Domains = append(effect.Domains, string(name))
+			effect.Domains = append(effect.Domains, d.Name)
 		}
 	}
-	return w.declareTemplates(d, id)
+	return w.templates(p.Templates, p.Project.ID)
 }
 
-func (w *writer) declareTemplates(d *decoder, project int64) error {
-	for range d.count() {
-		if err := w.template(d.record(), project); err != nil {
+func (w *writer) templates(list []catalog.Template, project int64) error {
+	for i := range list {
+		t := list[i]
+		t.ProjectID = project
+		if err := w.template(&t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) declareKey(rec []byte) (changed bool, err error) {
-	d := borrowingDecoder(rec, recordVersion)
-	w.key = appendTextKey(w.key[:0], prefixKey, d.string())
-	if d.failed {
-		return false, errPacked
+// plain writes a record without times where it differs, and then sets changed.
+func (w *writer) plain(key, rec []byte, changed *bool) error {
+	old, err := w.load(key)
+	if err == nil && !bytes.Equal(old, rec) {
+		w.set(key, rec)
+		*changed = true
 	}
-	return w.plain(w.key, rec)
+	return err
 }

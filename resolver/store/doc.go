@@ -13,12 +13,12 @@
 //	m      "format"                  version of this layout, uvarint                  Open
 //	m      "generation"              uvarint                                          Apply, Import
 //	m      "decoder"                 uvarint, see SetDecoderRevision                  SetDecoderRevision, Import
-//	m      "counts"                  projects, domains, wildcards: uvarints           Apply, Import
+//	m      "counts"                  projects, domains, wildcards                     Apply, Import
 //	m      "importing"               empty; present while an Import runs               Import
 //	m      "removals"                note about imminent removals                     NoteRemovals
 //	p      project id                project with settings and SMTP config            Apply
 //	s      slug                      project id                                       Apply
-//	h      canonical domain name,    domain with its project, see projectcopy.go           Apply, Import
+//	h      canonical domain name,    domain, and a copy of its project's value             Apply, Import
 //	       last byte first
 //	o      project id, domain id     canonical domain name                            Apply
 //	t      project id or 0, id       template                                         Apply
@@ -28,9 +28,15 @@
 //	z                                sealing block                                    Apply
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply
+//	u      uuid                      times of an object before the last upgrade       upgrade
 //
-// Every value begins with a version byte, except plain ids, names, counters and bytes. A changed layout gets a new
-// format version; a store with a newer version is refused, never touched.
+// Every value begins with a version byte, except plain ids, names, counters and bytes. The rest is CBOR (RFC 8949) in
+// its deterministic form, so that equal nouns have equal bytes; a noun is an array of its fields. In a project, domain
+// or template the times and the uuid stand before it, at fixed places.
+//
+// A changed layout gets a new format version. The first start empties a store of an older one, and the files fill it
+// again; the times and the last accepted bytes stay (upgrade.go). A store with a newer version is refused, never
+// touched.
 //
 // Earlier releases kept mail in the store, under keys that begin with a capital letter; the first start moves it to the
 // ledger (formermail.go). Such a release leaves the ledger alone, so after a downgrade mail waits but nothing is lost.
@@ -38,8 +44,8 @@
 // # A miss
 //
 // What resolve needs on a cache miss is in one value: the domain's record and a denormalised copy of its project's. A
-// Reader (see Borrow) decodes it in place, with an iterator that is reused for the next miss. All tables are on one
-// level, so a lookup searches one table.
+// Reader (see Borrow) finds it with an iterator that is reused for the next miss. All tables are on one level, so a
+// lookup searches one table.
 //
 // Recently flushed tables are separate until they are merged. Flushes and merges pause after each piece of work, to
 // keep reads fast, unless writes get ahead of them (backlog.go).

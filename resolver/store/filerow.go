@@ -1,135 +1,61 @@
 package store
 
-import (
-	"bytes"
+import "fingerpost/resolver/catalog"
 
-	"fingerpost/resolver/catalog"
-)
-
-// rowVersion is the first byte of an encoded row. Rows of the previous version, recordVersion, have no Stamp.Changed.
-const rowVersion = 2
-
-func (e *encoder) stamp(s *catalog.Stamp) {
-	e.int(s.Size)
-	e.instant(s.ModTime)
-	e.instant(s.Changed)
-	e.uint(s.Inode)
-	e.raw(s.Hash[:])
+// A fileRecord is a row of the file table.
+type fileRecord struct {
+	_     struct{} `cbor:",toarray"`
+	Stamp stampRecord
+	Deps  []depRecord
+	Refs  []catalog.Ref
 }
 
-func (d *decoder) stamp(version byte) catalog.Stamp {
-	s := catalog.Stamp{Size: d.int(), ModTime: d.instant()}
-	if version == rowVersion {
-		s.Changed = d.instant()
-	}
-	s.Inode, s.Hash = d.uint(), d.hash()
-	return s
+type depRecord struct {
+	_     struct{} `cbor:",toarray"`
+	Path  string
+	Stamp stampRecord
 }
 
-// versionOf returns the version of an encoded row.
-func versionOf(rec []byte) byte {
-	if len(rec) > 0 && rec[0] == recordVersion {
-		return recordVersion
-	}
-	return rowVersion
+type stampRecord struct {
+	_                struct{} `cbor:",toarray"`
+	Size             int64
+	ModTime, Changed instant
+	Inode            uint64
+	Hash             [32]byte
 }
 
-// appendRow encodes a row with refs from appendRefs. The row of a file with warnings gets no hash, so that the next
-// start reads the file again.
-func appendRow(dst []byte, row *catalog.FileRow, refs []byte) []byte {
-	stamp := row.Stamp
+func stampRecordOf(s *catalog.Stamp) stampRecord {
+	return stampRecord{Size: s.Size, ModTime: instantOf(s.ModTime), Changed: instantOf(s.Changed), Inode: s.Inode, Hash: s.Hash}
+}
+
+func (s *stampRecord) stamp() catalog.Stamp {
+	return catalog.Stamp{Size: s.Size, ModTime: s.ModTime.time(), Changed: s.Changed.time(), Inode: s.Inode, Hash: s.Hash}
+}
+
+// encodeRow encodes a row with refs. The row of a file with warnings gets no hash, so that the next start reads the
+// file again.
+func encodeRow(row *catalog.FileRow, refs []catalog.Ref) []byte {
+	r := fileRecord{Stamp: stampRecordOf(&row.Stamp), Refs: refs}
 	if row.Warned {
-		stamp.Hash = noHash
+		r.Stamp.Hash = [32]byte{}
 	}
-	e := encoder{dst}
-	e.byte(rowVersion)
-	e.stamp(&stamp)
-	e.uint(uint64(len(row.Deps)))
 	for i := range row.Deps {
-		e.string(row.Deps[i].Path)
-		e.stamp(&row.Deps[i].Stamp)
+		r.Deps = append(r.Deps, depRecord{Path: row.Deps[i].Path, Stamp: stampRecordOf(&row.Deps[i].Stamp)})
 	}
-	e.raw(refs)
-	return e.b
-}
-
-// noHash is the hash value of a row without one.
-var noHash [32]byte
-
-// appendRefs encodes the refs of what a file declares. A key has no UUID; its public id, which is not longer than a
-// UUID, takes the place.
-func appendRefs(dst []byte, d *catalog.Declared) []byte {
-	e := encoder{dst}
-	n := 0
-	d.EachRef(func(catalog.Ref) { n++ })
-	e.uint(uint64(n))
-	d.EachRef(func(r catalog.Ref) {
-		e.string(string(r.Kind))
-		e.string(r.Name)
-		if r.Kind == catalog.KindKey && len(r.KeyID) <= len(r.UUID) {
-			copy(r.UUID[:], r.KeyID)
-		}
-		e.raw(r.UUID[:])
-		e.uint(uint64(r.ID))
-		e.uint(uint64(r.ProjectID))
-	})
-	return e.b
+	return encode(&r)
 }
 
 func decodeRow(rec []byte) (*catalog.FileRow, error) {
-	version := versionOf(rec)
-	d := newDecoder(rec, version)
-	row := &catalog.FileRow{Stamp: d.stamp(version)}
-	row.Warned = row.Stamp.Hash == noHash
-	// The capacity follows what has been decoded, not what a damaged count claims.
-	for range d.count() {
-		row.Deps = append(row.Deps, catalog.Dep{Path: d.string(), Stamp: d.stamp(version)})
-		if d.failed {
-			break
-		}
-	}
-	row.Refs = d.refs(nil)
-	if err := d.err(); err != nil {
+	var r fileRecord
+	if err := decode(rec, &r); err != nil {
 		return nil, err
 	}
-	for _, r := range row.Refs {
-		if r.Kind == catalog.KindKey && r.KeyID == "" {
-			row.Stamp = catalog.Stamp{} // rows of that release lack Changed: only reading the file shows a change
-		}
+	row := &catalog.FileRow{Stamp: r.Stamp.stamp(), Refs: r.Refs, Warned: r.Stamp.Hash == [32]byte{}}
+	for i := range r.Deps {
+		row.Deps = append(row.Deps, catalog.Dep{Path: r.Deps[i].Path, Stamp: r.Deps[i].Stamp.stamp()})
+	}
+	for i := range row.Refs {
+		row.Refs[i].Kind = catalog.KnownKind(row.Refs[i].Kind)
 	}
 	return row, nil
-}
-
-// refs appends the refs of a row to dst. They are complete only if the decoder has not failed.
-func (d *decoder) refs(dst []catalog.Ref) []catalog.Ref {
-	for range d.count() {
-		r := catalog.Ref{
-			Kind: catalog.KnownKind(catalog.Kind(d.string())), Name: d.string(), UUID: d.uuid(), ID: int64(d.uint()), ProjectID: int64(d.uint()),
-		}
-		if r.Kind == catalog.KindKey {
-			r.KeyID, r.UUID = string(bytes.TrimRight(r.UUID[:], "\x00")), catalog.UUID{}
-		}
-		dst = append(dst, r)
-		if d.failed {
-			break
-		}
-	}
-	return dst
-}
-
-// rowRefs finds the refs in an encoded row without decoding it.
-func rowRefs(rec []byte) ([]byte, error) {
-	version := versionOf(rec)
-	d := borrowingDecoder(rec, version)
-	d.stamp(version)
-	for range d.count() {
-		d.string()
-		if d.stamp(version); d.failed {
-			break
-		}
-	}
-	if d.failed {
-		return nil, errRecord
-	}
-	return rec[len(rec)-len(d.s):], nil
 }

@@ -1,8 +1,7 @@
 package store
 
 import (
-	"bytes"
-	"errors"
+	"slices"
 
 	"fingerpost/resolver/catalog"
 )
@@ -19,71 +18,58 @@ func (w *writer) gather(c *catalog.Change) error {
 	if len(w.before) == 0 {
 		return nil
 	}
-	return w.eachRefs(c, w.keepFormer)
+	eachRef(c, func(r catalog.Ref) {
+		if former := w.before[identify(&r)]; former != nil {
+			former.kept = true
+		}
+	})
+	return nil
 }
 
-// eachRefs calls f with the refs of each file that declares something.
-func (w *writer) eachRefs(c *catalog.Change, f func(refs []byte) error) error {
+// eachRef calls f with all objects that the files of a change declare.
+func eachRef(c *catalog.Change, f func(catalog.Ref)) {
 	for i := range c.Files {
 		if d := c.Files[i].Declared; d != nil {
-			if err := f(w.refs(d)); err != nil {
-				return err
-			}
+			d.EachRef(f)
 		}
 	}
-	return nil
 }
 
 func (w *writer) gatherFile(f *catalog.FileChange) error {
 	if f.Row != nil && f.Declared == nil {
 		return nil
 	}
-	w.key = appendTextKey(w.key[:0], prefixFile, f.Path)
-	rec, err := w.load(w.key)
-	if err != nil || rec == nil {
+	old, err := w.refs(f.Path)
+	if err != nil || len(old) == 0 {
 		return err
 	}
-	old, err := rowRefs(rec)
-	if err != nil {
-		return err
-	}
-	if f.Declared == nil {
-		return w.lose(old, nil)
-	}
-	present := w.refs(f.Declared)
-	if bytes.Equal(old, present) {
-		return nil
-	}
-	return w.lose(old, present)
-}
-
-// lose records the refs in old that are not in present; both are encoded rows.
-func (w *writer) lose(old, present []byte) error {
-	had := decoder{s: string(old)} // a copy, which w.before may keep
-	has := borrow(present)
 	same := make(map[catalog.Ref]struct{})
-	if len(present) > 0 {
-		for _, ref := range has.refs(nil) {
+	if f.Declared != nil {
+		present := f.Declared.Refs()
+		if slices.Equal(old, present) {
+			return nil
+		}
+		for _, ref := range present {
 			same[ref] = struct{}{}
 		}
 	}
-	for _, ref := range had.refs(nil) {
+	for _, ref := range old {
 		if _, ok := same[ref]; !ok {
 			w.before[identify(&ref)] = &formerRef{Ref: ref}
 		}
 	}
-	return errors.Join(had.err(), has.err())
+	return nil
 }
 
-// keepFormer marks the objects in refs as declared again.
-func (w *writer) keepFormer(refs []byte) error {
-	d := borrow(refs)
-	w.former = d.refs(w.former[:0])
-	for i := range w.former {
-		if former := w.before[identify(&w.former[i])]; former != nil {
-			former.kept = true
-		}
+// refs returns what the stored row of a file says that it declares.
+func (w *writer) refs(path string) ([]catalog.Ref, error) {
+	rec, err := w.load(appendTextKey(nil, prefixFile, path))
+	if err != nil || rec == nil {
+		return nil, err
 	}
-	clear(w.former) // the refs are borrowed
-	return d.err()
+	row, err := decodeRow(rec)
+	if err != nil {
+		return nil, err
+	}
+	return row.Refs, nil
 }

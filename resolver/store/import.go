@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+
+	"fingerpost/resolver/catalog"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -15,7 +18,7 @@ const importChunkBytes = 4 << 20
 // catalogPrefixes are the parts of the layout that Apply writes.
 var catalogPrefixes = []byte{
 	prefixProject, prefixSlug, prefixDomain, prefixProjectHost, prefixTemplate, prefixTemplateCode,
-	prefixKey, prefixDefaults, prefixSealing, prefixBytes, prefixFile,
+	prefixKey, prefixDefaults, prefixSealing, prefixBytes, prefixFile, prefixTimes,
 }
 
 // Import makes s declare exactly what from does, and writes only differences. The store in memory uses it when it takes
@@ -64,15 +67,11 @@ func (s *Store) importView(v *View, generation, revision uint64) (source, own er
 }
 
 func (s *Store) finishImport(generation, revision uint64, counts Counts) error {
-	err := s.setProjectCopies(func(value []byte) []byte { domain, _ := split(value); return domain })
-	if err != nil {
-		return err
-	}
 	b := s.db.NewBatch()
-	err = errors.Join(
+	err := errors.Join(
 		b.Set(keyGeneration, binary.AppendUvarint(nil, generation), nil),
 		b.Set(keyDecoder, binary.AppendUvarint(nil, revision), nil),
-		b.Set(keyCounts, appendCounts(nil, counts), nil),
+		b.Set(keyCounts, encode(&counts), nil),
 		b.Delete(keyImporting, nil),
 	)
 	if err = errors.Join(err, s.commit(b)); err != nil {
@@ -110,26 +109,46 @@ type merge struct {
 
 // next handles one key of the source.
 func (m *merge) next(key, value []byte) error {
-	if m.err = m.step(key, value); m.err != nil {
+	var d catalog.Domain
+	var projectCopy []byte
+	if m.prefix == prefixDomain {
+		var err error
+		if projectCopy, err = decodeDomain(&d, value); err != nil {
+			return err // the source's
+		}
+		value = value[:len(value)-len(projectCopy)]
+	}
+	if m.err = m.step(key, value, len(projectCopy) > 0, d.ProjectID); m.err != nil {
 		return errStop
 	}
 	return nil
 }
 
-func (m *merge) step(key, value []byte) error {
+// step writes one key where it differs. A domain is given without the copy of its project's record, and whether it has
+// one: the copy has to be that of the merged project.
+func (m *merge) step(key, value []byte, copied bool, project int64) error {
 	if err := m.dropUntil(key); err != nil {
 		return err
 	}
+	var have []byte
 	if m.valid && bytes.Equal(m.it.Key(), key) {
-		have, err := m.it.ValueAndErr()
+		var err error
+		if have, err = m.it.ValueAndErr(); err != nil {
+			return err
+		}
+		have = bytes.Clone(have)
+		m.valid = m.it.Next()
+	}
+	value = m.reconcile(value, have)
+	if copied {
+		// All projects have been merged before.
+		_, err := now{m.to.db}.get(appendProjectKey(nil, project), func(p []byte) error { value = slices.Concat(value, p); return nil })
 		if err != nil {
 			return err
 		}
-		if value = m.reconcile(value, have); value == nil {
-			m.valid = m.it.Next()
-			return nil
-		}
-		m.valid = m.it.Next()
+	}
+	if have != nil && bytes.Equal(value, have) {
+		return nil
 	}
 	if err := m.b.Set(key, value, nil); err != nil {
 		return err
@@ -155,29 +174,14 @@ func (m *merge) dropUntil(key []byte) error {
 	return m.it.Error()
 }
 
-// reconcile returns the value to write over have, nil for none.
+// reconcile returns the value to write over have, the present one or nil.
 func (m *merge) reconcile(value, have []byte) []byte {
-	if bytes.Equal(value, have) {
-		return nil
-	}
 	switch m.prefix {
-	case prefixDomain:
-		// The copies of project records are set once all projects are merged.
-		domain, _ := split(value)
-		old, _ := split(have)
-		if domain = m.reconcileTimes(domain, old); domain == nil {
-			return nil
-		}
-		return withProject(append([]byte(nil), domain...), nil)
-	case prefixProject, prefixTemplate:
-		return m.reconcileTimes(value, have)
+	case prefixProject, prefixDomain, prefixTemplate:
+	default:
+		return value
 	}
-	return value
-}
-
-// reconcileTimes is reconcile for records that have times.
-func (m *merge) reconcileTimes(value, have []byte) []byte {
-	if !sound(value) || !sound(have) || !sameObject(value, have) {
+	if !sameObject(value, have) {
 		return value
 	}
 	created, updated := recordTimes(value)
@@ -185,15 +189,11 @@ func (m *merge) reconcileTimes(value, have []byte) []byte {
 	if oldCreated.Before(created) {
 		created = oldCreated
 	}
-	if bytes.Equal(value[headerLen:], have[headerLen:]) {
-		if oldUpdated.Before(updated) {
-			updated = oldUpdated
-		}
-		if created.Equal(oldCreated) && updated.Equal(oldUpdated) {
-			return nil
-		}
+	// A domain's copy of the project's record follows its content, which ends by itself.
+	if bytes.HasPrefix(have[headerLen:], value[headerLen:]) && oldUpdated.Before(updated) {
+		updated = oldUpdated
 	}
-	value = append([]byte(nil), value...)
+	value = bytes.Clone(value)
 	setRecordTimes(value, created, updated)
 	return value
 }

@@ -20,6 +20,7 @@ const (
 	prefixSealing       = 'z'
 	prefixFile          = 'f'
 	prefixBytes         = 'b'
+	prefixTimes         = 'u'
 	prefixDomainFormat2 = 'd' // key is the plain name; until format 3
 )
 
@@ -66,6 +67,11 @@ func appendTemplateKey(dst []byte, project, id int64) []byte {
 
 func appendTemplateCodeKey(dst []byte, project int64, code string) []byte {
 	return append(appendID(append(dst, prefixTemplateCode), project), code...)
+}
+
+// appendTimesKey appends the key of the former times of the object that a record is of.
+func appendTimesKey(dst, rec []byte) []byte {
+	return append(append(dst, prefixTimes), rec[offsetUUID:headerLen]...)
 }
 
 // after returns the first key behind all keys with the prefix. An id may end in 0xff, so the carry propagates; it ends

@@ -1,17 +1,12 @@
 package store
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"fingerpost/resolver/catalog"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // manyDomains declares a project with that many domains.
@@ -80,68 +75,6 @@ func TestProjectBesideItsDomains(t *testing.T) {
 		for _, n := range []int{0, step.domains - 1} {
 			if name, copied := look(t, s, fmt.Sprintf("n%d.example", n)); name != want || copied != step.copied {
 				t.Errorf("step %d, domain %d of %d: %q, beside %v", i, n, step.domains, name, copied)
-			}
-		}
-	}
-}
-
-// TestUpgrade opens stores of older formats, some with an interrupted upgrade: format 2, where a domain's key was the
-// plain name, and format 1, which stored domains without a copy of the project.
-func TestUpgrade(t *testing.T) {
-	for _, format := range []uint64{1, 2} {
-		for _, done := range []int{0, 2, 5} {
-			dir := filepath.Join(t.TempDir(), "data")
-			s, err := Open(dir, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Apply(manyDomains("old", 5), midnight, func() {}); err != nil {
-				t.Fatal(err)
-			}
-			b := s.db.NewBatch()
-			for i := range 5 {
-				name := fmt.Sprintf("n%d.example", i)
-				key := appendDomainKey(nil, name)
-				_, err := now{s.db}.get(key, func(value []byte) error {
-					if format == 1 {
-						value, _ = split(value)
-					}
-					if i < done { // the new key exists already
-						return b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil)
-					}
-					return errors.Join(b.Set(append([]byte{prefixDomainFormat2}, name...), value, nil), b.Delete(key, nil))
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := b.Set(keyFormat, binary.AppendUvarint(nil, format), nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.Commit(pebble.Sync); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if s, err = Open(dir, Options{}); err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			for i := range 5 {
-				if name, copied := look(t, s, fmt.Sprintf("n%d.example", i)); name != "old" || !copied {
-					t.Errorf("format %d, %d done before: n%d.example: %q, beside %v", format, done, i, name, copied)
-				}
-			}
-			if v, err := s.uint(keyFormat); err != nil || v != formatVersion {
-				t.Errorf("format %d, %v", v, err)
-			}
-			if err := s.Verify(); err != nil {
-				t.Error(err)
-			}
-			err = s.scan([]byte{prefixDomainFormat2}, func(key, _ []byte) error { return fmt.Errorf("%q is left", key) })
-			if err != nil {
-				t.Error(err)
 			}
 		}
 	}

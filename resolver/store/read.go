@@ -186,7 +186,7 @@ func (s *Store) Project(dst *catalog.ProjectConfig, id int64) (found bool, err e
 // Sealing returns the sealing block, nil when there is none.
 func (s *Store) Sealing() (x *catalog.Sealing, err error) {
 	err = s.read(func() error {
-		_, err := now{s.db}.get(keySealing, func(value []byte) (err error) { x, err = decodeSealing(value); return err })
+		_, err := now{s.db}.get(keySealing, func(value []byte) error { x = new(catalog.Sealing); return decode(value, x) })
 		return err
 	})
 	return x, err
@@ -209,18 +209,15 @@ const maxDomainKey = 1 + catalog.MaxHostLen + 2
 
 func readDomain(g getter, dst *catalog.Domain, name []byte) (bool, error) {
 	var buf [maxDomainKey]byte
-	return g.get(appendDomainKey(buf[:0], name), func(value []byte) error {
-		domain, _ := split(value)
-		return decodeDomain(dst, domain)
-	})
+	return g.get(appendDomainKey(buf[:0], name), func(value []byte) error { _, err := decodeDomain(dst, value); return err })
 }
 
 func readProject(g getter, dst *catalog.ProjectConfig, id int64) (bool, error) {
-	return g.get(appendProjectKey(nil, id), func(value []byte) error { return decodeProject(dst, id, value) })
+	return g.get(appendProjectKey(nil, id), func(value []byte) error { return decodeProject(dst, value) })
 }
 
 func readDefaults(g getter) (d *catalog.Defaults, err error) {
-	_, err = g.get(keyDefaults, func(value []byte) (err error) { d, err = decodeDefaults(value); return err })
+	_, err = g.get(keyDefaults, func(value []byte) error { d = new(catalog.Defaults); return decode(value, d) })
 	return d, err
 }
 
@@ -233,4 +230,9 @@ func readID(g getter, key []byte) (id int64, found bool, err error) {
 		return nil
 	})
 	return id, found, err
+}
+
+func readCounts(g getter) (c Counts, err error) {
+	_, err = g.get(keyCounts, func(value []byte) error { return decode(value, &c) })
+	return c, err
 }

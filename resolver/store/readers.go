@@ -10,8 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A Reader reads what a miss needs from the newest state without copying: its strings alias the store's memory. They
-// are valid until the next call of Domain or Project, and only within the Borrow call that passed the Reader, on one
+// A Reader reads what a miss needs from the newest state. It is valid only within the Borrow call that passed it, on one
 // goroutine.
 type Reader struct {
 	// One iterator for each, so that both stay in the table where the next record of their kind is likely to be.
@@ -38,24 +37,20 @@ func (s *Store) Borrow(f func(r *Reader) error) error {
 	})
 }
 
-// Domain is View.Domain without copying.
+// Domain is View.Domain in the newest state.
 func (r *Reader) Domain(dst *catalog.Domain, name []byte) (bool, error) {
 	r.projectCopy = nil
 	value, err := seek(r.domains, appendDomainKey(r.key[:0], name))
 	if err != nil || value == nil {
 		return false, err
 	}
-	domain, project := split(value)
-	d := borrowingDecoder(domain, recordVersion)
-	if err := d.domain(dst); err != nil {
-		return true, err
-	}
-	r.projectCopy, r.owner = project, dst.ProjectID
-	return true, nil
+	r.projectCopy, err = decodeDomain(dst, value)
+	r.owner = dst.ProjectID
+	return true, err
 }
 
-// Project is View.Project without copying. If dst has an SMTP config, it is reused as memory for the project's. The
-// project of the last found domain mostly needs no lookup; its strings are valid as long as the domain's.
+// Project is View.Project in the newest state. The project of the last found domain mostly needs no lookup. If dst has
+// an SMTP config, it is reused as memory for the project's.
 func (r *Reader) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
 	value := r.projectCopy
 	if len(value) == 0 || id != r.owner {
@@ -64,8 +59,7 @@ func (r *Reader) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
 			return false, err
 		}
 	}
-	d := borrowingDecoder(value, recordVersion)
-	return true, d.projectConfig(dst, id)
+	return true, decodeProject(dst, value)
 }
 
 // seek returns the value of a key, nil if there is none. No record is empty.

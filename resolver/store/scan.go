@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"fingerpost/resolver/catalog"
@@ -57,13 +58,9 @@ func stopUnless(more bool) error {
 
 // EachProject yields all projects by ascending id. yield may keep the value.
 func (s *Store) EachProject(yield func(*catalog.Project) bool) error {
-	return s.scan([]byte{prefixProject}, func(key, value []byte) error {
-		id, err := lastID(key)
-		if err != nil {
-			return err
-		}
+	return s.scan([]byte{prefixProject}, func(_, value []byte) error {
 		p := new(catalog.Project)
-		if err := decodeProjectOnly(p, id, value); err != nil {
+		if _, err := decodeProjectOnly(p, value); err != nil {
 			return err
 		}
 		return stopUnless(yield(p))
@@ -73,11 +70,10 @@ func (s *Store) EachProject(yield func(*catalog.Project) bool) error {
 // EachProjectID yields the ids of all projects, ascending; a late page of the list uses it to skip projects.
 func (s *Store) EachProjectID(yield func(id int64) bool) error {
 	return s.scan([]byte{prefixProject}, func(key, _ []byte) error {
-		id, err := lastID(key)
-		if err != nil {
-			return err
+		if len(key) != 1+8 {
+			return errRecord
 		}
-		return stopUnless(yield(id))
+		return stopUnless(yield(int64(binary.BigEndian.Uint64(key[1:]))))
 	})
 }
 
@@ -156,8 +152,7 @@ func (s *Store) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) er
 		if string(key[len(prefix):]) == "*" {
 			return nil
 		}
-		domain, _ := split(value)
-		if err := decodeDomain(&d, domain); err != nil {
+		if _, err := decodeDomain(&d, value); err != nil {
 			return err
 		}
 		return stopUnless(yield(&d))
@@ -190,12 +185,4 @@ func (s *Store) Files(yield func(path string, row *catalog.FileRow) bool) error 
 		}
 		return stopUnless(yield(string(key[1:]), row))
 	})
-}
-
-func lastID(key []byte) (int64, error) {
-	if len(key) < 9 {
-		return 0, errRecord
-	}
-	d := decoder{s: string(key[len(key)-8:])}
-	return d.fixed(), nil
 }

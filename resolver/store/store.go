@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,7 +15,7 @@ import (
 )
 
 // formatVersion is the version of the key layout in doc.go.
-const formatVersion = 3
+const formatVersion = 4
 
 // DefaultCacheBytes is the default of Options.CacheBytes: room for the records of 100,000 projects with 300,000 domains
 // and for the memtables, which Pebble counts against it. Memory is taken as needed.
@@ -145,7 +144,7 @@ func (s *Store) checkFormat() error {
 			if s.fs.ReadOnly {
 				return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
 			}
-			return s.upgrade(v)
+			return s.upgrade()
 		}
 		return nil
 	}
@@ -167,46 +166,6 @@ func (s *Store) checkFormat() error {
 		return nil // empty
 	}
 	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
-}
-
-// upgrade converts a store of an older format. It can be interrupted and starts again: the old domains stay under their
-// old keys until the end, and a value that already has its project's record is longer than the length of its domain
-// record says.
-func (s *Store) upgrade(from uint64) error {
-	err := s.renameDomainKeys()
-	if err == nil && from < 2 {
-		err = s.setProjectCopies(func(value []byte) []byte {
-			if domain, _ := split(value); domain != nil && decodeDomain(new(catalog.Domain), domain) == nil {
-				return domain
-			}
-			return value
-		})
-	}
-	b := s.db.NewBatch()
-	err = errors.Join(err,
-		b.DeleteRange([]byte{prefixDomainFormat2}, []byte{prefixDomainFormat2 + 1}, nil),
-		b.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), nil))
-	if err == nil {
-		err = s.commit(b)
-	}
-	if err != nil {
-		return fmt.Errorf("upgrade to store format %d: %w", formatVersion, err)
-	}
-	return nil
-}
-
-// renameDomainKeys copies the domains of format 2, whose keys hold the plain name, to their present keys.
-func (s *Store) renameDomainKeys() error {
-	b := s.db.NewBatch()
-	err := s.scan([]byte{prefixDomainFormat2}, func(key, value []byte) error {
-		if err := b.Set(appendDomainKey(nil, key[1:]), value, nil); err != nil || b.Len() < importChunkBytes {
-			return err
-		}
-		full := b
-		b = s.db.NewBatch()
-		return s.commit(full)
-	})
-	return errors.Join(err, s.commit(b))
 }
 
 func (s *Store) loadCounters() error {

@@ -51,8 +51,8 @@ func TestLargeChangeIsStoredLean(t *testing.T) {
 		}
 		n++
 	})
-	// What remains are Pebble's searches and the names in the effect.
-	if perFile := allocs / files; perFile > 16 {
+	// Each object is decoded and encoded once; the rest are Pebble's searches and the names in the effect.
+	if perFile := allocs / files; perFile > 45 {
 		t.Errorf("%.1f allocations a file", perFile)
 	}
 }
