@@ -11,8 +11,11 @@ import (
 	"time"
 )
 
-// TestSmokeMail runs the whole command against the real binary.
+// TestSmokeMail runs the whole command against the real binary. Outside of CI the run of it in TestSmokeAll is enough.
 func TestSmokeMail(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("TestSmokeAll runs this command, too")
+	}
 	b := smallBench(t)
 	b.load.connections, b.load.rounds, b.load.round = 10, 1, 100*time.Millisecond
 	b.logEntries, b.waiting, b.load.rate = deepPage*logPage+100, 30, 100
