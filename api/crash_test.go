@@ -181,8 +181,11 @@ func byHand(n int) string {
 }
 
 // savedRun plays a write while a person saves the file just before some of its steps, counted from 0. It returns which
-// saves were lost in which state after a power cut, and how many steps the write had. It looks at one of so many states.
-func savedRun(t *testing.T, disk *crashDisk, every int, w exchange, saves ...int) (r *crashRun, lost []string, steps int) {
+// saves were lost in which state after a power cut, and how many steps the write had. It looks at one of so many
+// states.
+func savedRun(t *testing.T, disk *crashDisk, every int, w exchange, saves ...int) (
+	r *crashRun, lost []string, steps int,
+) {
 	t.Helper()
 	r = newCrashRun(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"}, nil, disk)
 	r.every = every

@@ -150,7 +150,7 @@ func TestStartWithoutADisk(t *testing.T) {
 
 func TestStartIsStopped(t *testing.T) {
 	for _, want := range []error{store.ErrLocked, store.ErrNewer} {
-		_, err := resolver.Open(resolver.Options{DataDir: t.TempDir(), CacheBytes: testCacheBytes, Logger: quiet, Disk: resolver.DiskOptions{
+		_, err := resolver.Open(resolver.Options{DataDir: t.TempDir(), Logger: quiet, Disk: resolver.DiskOptions{
 			Store: func(string, store.Options) (*store.Store, error) { return nil, want },
 		}})
 		if !errors.Is(err, want) {
@@ -316,7 +316,9 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(mount, syscall.MNT_DETACH) })
 	dir, log := filepath.Join(mount, "data"), new(lines)
-	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Disk: fast, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	r, err := resolver.Open(resolver.Options{
+		DataDir: dir, CacheBytes: testCacheBytes, Disk: fast, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

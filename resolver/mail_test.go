@@ -283,7 +283,9 @@ func TestMailWhileTheDiskIsGone(t *testing.T) {
 
 func TestMailWithoutADiskAtTheStart(t *testing.T) {
 	d := newHealingDisk()
-	r, err := resolver.Open(resolver.Options{DataDir: "data", CacheBytes: testCacheBytes, Now: fixed(noon), Disk: d.options(), Logger: quiet})
+	r, err := resolver.Open(resolver.Options{
+		DataDir: "data", CacheBytes: testCacheBytes, Now: fixed(noon), Disk: d.options(), Logger: quiet,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

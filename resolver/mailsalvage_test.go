@@ -76,7 +76,9 @@ func TestMailOfADamagedStore(t *testing.T) {
 			clock := noon
 			start := func(log *slog.Logger) *resolver.Resolver {
 				clock = clock.Add(time.Minute)
-				r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Disk: fast, Now: fixed(clock), Logger: log})
+				r, err := resolver.Open(resolver.Options{
+					DataDir: dir, CacheBytes: testCacheBytes, Disk: fast, Now: fixed(clock), Logger: log,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -242,7 +244,9 @@ func TestMailMissingFromTheLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			for start := range 2 {
-				r, err := resolver.Open(resolver.Options{DataDir: killed, CacheBytes: testCacheBytes, Now: fixed(noon), Logger: quiet})
+				r, err := resolver.Open(resolver.Options{
+					DataDir: killed, CacheBytes: testCacheBytes, Now: fixed(noon), Logger: quiet,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
