@@ -41,7 +41,8 @@ func opsOn(t *testing.T, r *resolver.Resolver) string {
 func TestBackupEndpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	broken := false
-	r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: slog.New(slog.DiscardHandler), Disk: resolver.DiskOptions{
+	log := slog.New(slog.DiscardHandler)
+	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: 1 << 20, Logger: log, Disk: resolver.DiskOptions{
 		Store: func(dir string, o store.Options) (*store.Store, error) {
 			if broken {
 				return nil, store.ErrUnavailable

@@ -32,6 +32,7 @@ type crashRun struct {
 	disk  *crashDisk
 	mem   *vfs.MemFS // the store's disk
 	links map[string]string
+	every int         // one of so many states that a crash may leave is looked at; 0: all of them
 	steps []crashStep // that are over
 
 	mu     sync.Mutex // guards what follows; taken after disk.mu
@@ -39,8 +40,8 @@ type crashRun struct {
 	acked  map[string]bool   // files of the present step whose writes have been answered
 	saved  string            // what a person has written last, during the present step
 	writes int               // by Pebble so far
-	seen   map[string]bool   // shots that have been taken
-	shots  []*shot           //
+	seen   map[string]bool   // states that a crash may leave
+	shots  []*shot           // those of them that are looked at
 	fresh  map[string]string // what a server with an empty store makes of a tree
 	due    []func()          // checks of the present step: they begin when it is over, or it would be kept waiting
 	slots  chan struct{}
@@ -198,6 +199,9 @@ func (r *crashRun) shoot(at string) {
 				continue
 			}
 			r.seen[key] = true
+			if r.every > 1 && len(r.seen)%r.every != 0 {
+				continue
+			}
 			if clones[percent] == nil {
 				rng := rand.New(rand.NewPCG(uint64(len(r.shots)), 1))
 				clones[percent] = r.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
@@ -322,7 +326,7 @@ func show(tree map[string]string) string {
 // report fails the test with the first of what is wrong.
 func (r *crashRun) report(t testing.TB, wrong []string) {
 	t.Helper()
-	t.Logf("%d states after a power cut", len(r.shots))
+	t.Logf("%d of %d states after a power cut", len(r.shots), len(r.seen))
 	for i, w := range wrong {
 		if t.Error(w); i == 3 {
 			t.Fatalf("and %d more", len(wrong)-4)

@@ -97,7 +97,7 @@ func TestOnWrite(t *testing.T) {
 	write(t, filepath.Join(dir, ".deep/a.hcl"), named("a", "v1", "a.example")) // only the link is config
 	must(t, os.Symlink(".deep/a.hcl", filepath.Join(dir, "link.hcl")))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r, err := resolver.Open(resolver.Options{Logger: log})
+	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
 	must(t, err)
 	var told []configsrc.Written
 	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnWrite: func(w []configsrc.Written) { told = append(told, w...) }})

@@ -183,7 +183,7 @@ func TestOpenFileOfAnotherUser(t *testing.T) {
 // TestSavesOfAnotherUser counts the in-place saves that are lost while the service writes the same file as another
 // user: none. After each save the editor looks for its mark.
 func TestSavesOfAnotherUser(t *testing.T) {
-	saves := campaign(t, 1000, 60)
+	saves := campaign(t, 1000, 30)
 	if underRace {
 		saves = min(saves, 200)
 	}

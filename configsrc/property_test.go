@@ -41,7 +41,7 @@ const editsPerWorld = 250
 func TestRandomWrites(t *testing.T) {
 	edits := *propertyEdits
 	if edits == 0 {
-		edits = campaign(t, 50_000, 500)
+		edits = campaign(t, 50_000, 250)
 		if underRace {
 			edits = 500
 		}

@@ -43,7 +43,7 @@ func TestRoom(t *testing.T) {
 	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
 	log := new(safeBuffer)
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	r, err := resolver.Open(resolver.Options{Logger: logger})
+	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: logger})
 	must(t, err)
 	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: logger, MaxDelete: 1, Room: func(at string) (atomicfile.Room, error) {
 		if now := room.Load(); now != nil && at == dir {

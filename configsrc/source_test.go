@@ -350,7 +350,7 @@ func TestRestart(t *testing.T) {
 	n.stop()
 
 	// A decoder that reads the same bytes differently decodes everything again, the broken file from its last good bytes.
-	r, err := resolver.Open(resolver.Options{DataDir: data})
+	r, err := resolver.Open(resolver.Options{DataDir: data, CacheBytes: 1 << 20})
 	must(t, err)
 	must(t, r.SetDecoderRevision(0))
 	must(t, r.Close())

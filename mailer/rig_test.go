@@ -36,7 +36,9 @@ func newRig(t testing.TB, projects ...catalog.ProjectConfig) *rig {
 	t.Helper()
 	r := &rig{t: t, clock: newClock()}
 	var err error
-	r.resolver, err = resolver.Open(resolver.Options{Now: r.clock.Now, Logger: slog.New(slog.DiscardHandler)})
+	r.resolver, err = resolver.Open(resolver.Options{
+		CacheBytes: 1 << 20, Now: r.clock.Now, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func big(b *testing.B, o resolver.Options) *resolver.Resolver {
 }
 
 func BenchmarkHit(b *testing.B) {
-	r := open(b, resolver.Options{})
+	r := open(b, resolver.Options{CacheBytes: resolver.DefaultCacheBytes})
 	var names [][]byte
 	for i := range 10_000 {
 		apply(b, r, benchFile(i))
@@ -174,7 +174,7 @@ func BenchmarkBig(b *testing.B) {
 // BenchmarkBulk changes 100,000 files at once, then moves the store to memory and back.
 func BenchmarkBulk(b *testing.B) {
 	for b.Loop() {
-		r := big(b, resolver.Options{})
+		r := big(b, resolver.Options{CacheBytes: resolver.DefaultCacheBytes})
 		dir := r.DataDir()
 		untilIdle(b)
 		b.ReportMetric(rss(b), "rss-before-MiB")
@@ -205,7 +205,7 @@ func BenchmarkBulk(b *testing.B) {
 // BenchmarkMemory fills a store and the cache at their default sizes and reports the memory of the process.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
-		r := big(b, resolver.Options{})
+		r := big(b, resolver.Options{CacheBytes: resolver.DefaultCacheBytes})
 		for i := range 3 * benchProjects {
 			name := fmt.Sprintf([]string{"project-%d.example", "www.project-%d.example", "x.project-%d.example"}[i%3], i/3)
 			resolve(b, r, name, resolver.Nested)

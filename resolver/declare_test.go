@@ -47,8 +47,16 @@ func gone(path string) catalog.FileChange { return catalog.FileChange{Path: path
 // quiet drops what the resolver logs.
 var quiet = slog.New(slog.DiscardHandler)
 
+// testCacheBytes is room for all answers of a test. The caches of the default size take 50 ms of CPU time to close,
+// because ristretto clears them first, which is most of what a small test would cost.
+const testCacheBytes = 4 << 20
+
+// open opens a resolver until the end of the test, with small caches unless o says otherwise.
 func open(t testing.TB, o resolver.Options) *resolver.Resolver {
 	t.Helper()
+	if o.CacheBytes == 0 {
+		o.CacheBytes = testCacheBytes
+	}
 	if o.Logger == nil {
 		o.Logger = quiet
 	}

@@ -59,12 +59,20 @@ func healthy(r *resolver.Resolver) func() bool {
 	return func() bool { _, bad := r.Degraded(); return !bad && r.Writable() }
 }
 
+// remove takes the directory of a running resolver away at once: os.RemoveAll would meet the files that it still adds.
+func remove(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Rename(dir, dir+"-removed"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDirectoryRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	g, log := new(gate), new(lines)
 	var clock atomic.Int64
 	r, err := resolver.Open(resolver.Options{
-		DataDir: dir, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		DataDir: dir, CacheBytes: testCacheBytes, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Now:  func() time.Time { return noon.Add(time.Duration(clock.Add(1)) * time.Hour) },
 		Disk: resolver.DiskOptions{CheckEvery: fast.CheckEvery, RetryEvery: fast.RetryEvery, Probe: g.probe},
 	})
@@ -73,9 +81,7 @@ func TestDirectoryRemoved(t *testing.T) {
 	}
 	apply(t, r, file("a.hcl", block("a", "a.example", "cold.example")))
 	created := resolve(t, r, "a.example", resolver.Nested).Data
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, dir)
 	until(t, "the loss is noticed", degraded(r))
 	if reason, _ := r.Degraded(); !strings.Contains(reason, "removed or replaced") || strings.Contains(reason, dir) || r.Writable() {
 		t.Errorf("reason %q", reason)
@@ -155,7 +161,7 @@ func TestStartIsStopped(t *testing.T) {
 
 func TestStartOnADamagedStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet})
+	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +209,7 @@ func TestDamageWhileRunning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	files := manyFiles()
 	for range 2 { // the second start turns the log into a table
-		r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet})
+		r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +316,9 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(mount, syscall.MNT_DETACH) })
 	dir, log := filepath.Join(mount, "data"), new(lines)
-	r, err := resolver.Open(resolver.Options{DataDir: dir, Disk: fast, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	r, err := resolver.Open(resolver.Options{
+		DataDir: dir, CacheBytes: testCacheBytes, Disk: fast, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package resolver_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -186,7 +185,7 @@ func TestEventsAfter(t *testing.T) {
 // After a restart it is unknown which events a client has seen.
 func TestEventsAfterRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	first, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet})
+	first, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,9 +344,7 @@ func TestEventsWhileTheDiskGoes(t *testing.T) {
 	r := open(t, resolver.Options{DataDir: dir, Disk: resolver.DiskOptions{CheckEvery: fast.CheckEvery, RetryEvery: fast.RetryEvery, Probe: g.probe}})
 	apply(t, r, file("a.hcl", block("a", "a.example")))
 	cursor, _ := r.Events().Newest()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, dir)
 	until(t, "the loss is noticed", degraded(r))
 	if got := next(&cursor); got != "" {
 		t.Errorf("the loss of the disk tells %s: nothing that is answered has changed", got)

@@ -222,7 +222,7 @@ func TestKeys(t *testing.T) {
 
 func TestOpenAgain(t *testing.T) {
 	dir := t.TempDir()
-	r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet})
+	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestOpenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	tag := resolve(t, r, "a.example", resolver.Nested).ETag
-	if _, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet}); err == nil {
+	if _, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet}); err == nil {
 		t.Fatal("opened twice")
 	}
 	if err := r.Close(); err != nil {

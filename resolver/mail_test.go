@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -73,7 +72,7 @@ func TestMailIDs(t *testing.T) {
 	now := func() time.Time { return noon.Add(time.Duration(clock.Load())) }
 	micros := func() int64 { return now().Sub(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)).Microseconds() }
 	start := func() *resolver.Resolver {
-		r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet, Now: now})
+		r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +283,9 @@ func TestMailWhileTheDiskIsGone(t *testing.T) {
 
 func TestMailWithoutADiskAtTheStart(t *testing.T) {
 	d := newHealingDisk()
-	r, err := resolver.Open(resolver.Options{DataDir: "data", Now: fixed(noon), Disk: d.options(), Logger: quiet})
+	r, err := resolver.Open(resolver.Options{
+		DataDir: "data", CacheBytes: testCacheBytes, Now: fixed(noon), Disk: d.options(), Logger: quiet,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,9 +320,7 @@ func TestMailGoneWithItsDirectory(t *testing.T) {
 	log := new(lines)
 	r := open(t, resolver.Options{DataDir: dir, Disk: fast, Now: fixed(noon), Logger: slog.New(slog.NewTextHandler(log, nil))})
 	mustAccept(t, r, "k", 10)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, dir)
 	if _, err := accept(r, "l", 10); code(err) != catalog.CodeUnavailable {
 		t.Errorf("into a directory that is gone: %v", err)
 	}

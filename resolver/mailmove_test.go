@@ -24,7 +24,9 @@ func openOn(fs vfs.FS, log *slog.Logger) (*resolver.Resolver, error) {
 	disk.Probe = func(string) error { return nil }
 	disk.Store = func(dir string, o store.Options) (*store.Store, error) { o.FS = fs; return store.Open(dir, o) }
 	disk.Ledger = func(dir string, o ledger.Options) (*ledger.Ledger, error) { o.FS = fs; return ledger.Open(dir, o) }
-	return resolver.Open(resolver.Options{DataDir: "data", Now: fixed(noon), Disk: disk, Logger: log})
+	return resolver.Open(resolver.Options{
+		DataDir: "data", CacheBytes: testCacheBytes, Now: fixed(noon), Disk: disk, Logger: log,
+	})
 }
 
 // earlierStore returns a data directory of an earlier release: the mail is in the store, and there is no ledger.

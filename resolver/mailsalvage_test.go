@@ -79,7 +79,9 @@ func TestMailOfADamagedStore(t *testing.T) {
 			clock := noon
 			start := func(log *slog.Logger) *resolver.Resolver {
 				clock = clock.Add(time.Minute)
-				r, err := resolver.Open(resolver.Options{DataDir: dir, Disk: fast, Now: fixed(clock), Logger: log})
+				r, err := resolver.Open(resolver.Options{
+					DataDir: dir, CacheBytes: testCacheBytes, Disk: fast, Now: fixed(clock), Logger: log,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -175,7 +177,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 // TestMailOfASoundStoreMovedAside: damage elsewhere costs no mail and no idempotency key.
 func TestMailOfASoundStoreMovedAside(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet, Now: fixed(noon)})
+	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet, Now: fixed(noon)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +247,9 @@ func TestMailMissingFromTheLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			for start := range 2 {
-				r, err := resolver.Open(resolver.Options{DataDir: killed, Now: fixed(noon), Logger: quiet})
+				r, err := resolver.Open(resolver.Options{
+					DataDir: killed, CacheBytes: testCacheBytes, Now: fixed(noon), Logger: quiet,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -34,7 +34,7 @@ func content(t *testing.T, dir string) map[string][32]byte {
 // TestStored reads the store of a stopped server without changing it.
 func TestStored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	r, err := resolver.Open(resolver.Options{DataDir: dir, Logger: quiet})
+	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

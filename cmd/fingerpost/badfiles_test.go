@@ -125,6 +125,7 @@ func oddFiles() []badFile {
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	const folders = 6
+	every := campaign(t, 1, 4)
 	all := append(textFiles(), oddFiles()...)
 	var wg sync.WaitGroup
 	for i := range folders {
@@ -136,7 +137,9 @@ func TestBadFiles(t *testing.T) {
 			for n := i; n < len(all); n += folders {
 				all[n].drop(r)
 				all[n].await(r)
-				validated(r, all[n])
+				if n/folders%every == 0 {
+					validated(r, all[n]) // a process of its own: outside of CI for every fourth
+				}
 				if err := os.RemoveAll(r.path(all[n].name)); err != nil {
 					t.Error(err)
 				}

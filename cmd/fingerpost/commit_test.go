@@ -124,6 +124,9 @@ func (c *checkout) last() string {
 
 // TestCommitScript: the script for --after-write in every state in which people leave a checkout.
 func TestCommitScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts git some hundred times")
+	}
 	t.Run("a person commits other files in between", func(t *testing.T) {
 		c := newCheckout(t, false)
 		c.write("projects.d/a.hcl", "a 2\n")

@@ -20,7 +20,7 @@ import (
 // write and everything that people have committed. Commits of the script contain only config files, and no person's
 // commit reverts one.
 func TestCommitWhilePeopleWork(t *testing.T) {
-	writes := campaign(t, 100, 24)
+	writes := campaign(t, 100, 10)
 	for run := range campaign(t, 16, 1) {
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
 			t.Parallel()

@@ -163,7 +163,7 @@ func TestKilledAfterRemovals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRemovalRig(t)
-			n, removed := campaign(t, 100, 3), 0
+			n, removed := campaign(t, 100, 1), 0
 			for round := range n {
 				err := r.change()
 				var gone []string

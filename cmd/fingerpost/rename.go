@@ -86,7 +86,7 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 // whatever happens. It returns the project's uuid and the written files.
 func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid catalog.UUID, changed []string, err error) {
 	log := slog.New(slog.DiscardHandler)
-	r, err := resolver.Open(resolver.Options{Logger: log})
+	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
 	if err != nil {
 		return uuid, nil, err
 	}

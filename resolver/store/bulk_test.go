@@ -113,10 +113,8 @@ func TestBulkPowerCut(t *testing.T) {
 
 // Each operation of a bulk that the disk refuses fails the store, and Apply returns.
 func TestBulkOnFullDisk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("42 MB of files, four times")
-	}
-	for _, kind := range []errorfs.OpKind{errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpLink} {
+	kinds := []errorfs.OpKind{errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileSync}
+	for _, kind := range kinds[:store.Campaign(t, len(kinds), 2)] { // 42 MB of files each
 		disk := newBrokenDisk(vfs.NewMem(), func(op errorfs.Op) error {
 			if op.Kind == kind {
 				return syscall.ENOSPC
