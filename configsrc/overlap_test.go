@@ -131,7 +131,7 @@ var warnedWildcard = regexp.MustCompile(`^(\S+:\d+): wildcard ("\S+")`)
 // validate, at the same lines.
 func TestOverlapsAgree(t *testing.T) {
 	t.Parallel()
-	steps := campaign(t, 80, 20)
+	steps := campaign(t, 80, 80)
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	random := rand.New(rand.NewPCG(1, 2))
 	pool := []string{"*.x.example", "a.x.example", "*.a.x.example", "b.a.x.example", "x.example", "*.y.example", "a.y.example", "c.y.example", "*.c.y.example"}
