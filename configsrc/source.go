@@ -127,7 +127,6 @@ func New(o Options) *Source {
 		o.Disk = atomicfile.OSDisk{}
 	}
 	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
-	s.writers.held, s.writers.free.L = map[string]bool{}, &s.writers.mu
 	s.forget()
 	s.status.State = StateLoading
 	return s

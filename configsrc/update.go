@@ -159,8 +159,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		round = append(round, u)
 	}
 	round = s.noteRound(round)
-	// ---- Up to here no file has changed. place exchanges the files or puts them all back; what it returns is committed.
-	// ----
+	// ---- Up to here no file has changed. place exchanges the files or puts them back; what it returns is committed. ----
 	if round = s.place(round, git); len(round) == 0 {
 		s.removalsDone()
 		return later

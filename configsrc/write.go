@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sync"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
@@ -367,31 +366,4 @@ func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.Proje
 		out.Service, out.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
 	}
 	return out
-}
-
-// writers serialises writes to the same file.
-type writers struct {
-	mu   sync.Mutex      // guards held
-	free sync.Cond       // on mu; a file is free again
-	held map[string]bool // the locked files
-}
-
-// lock waits until all of the files are free, locks them, and returns the function that unlocks them.
-func (w *writers) lock(paths ...string) (unlock func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for slices.ContainsFunc(paths, func(p string) bool { return w.held[p] }) {
-		w.free.Wait()
-	}
-	for _, p := range paths {
-		w.held[p] = true
-	}
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for _, p := range paths {
-			delete(w.held, p)
-		}
-		w.free.Broadcast()
-	}
 }
