@@ -123,7 +123,7 @@ func (b *bench) resolveWhileWriting(ctx context.Context, s *server, e *editor, o
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			res, writeErr = ours.write(writing, own, every(b.writeRate))
+			res, writeErr = ours.write(writing, own, every(b.writeRate), 0)
 		}()
 		err := quiet.measure(ctx, t)
 		stop()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -121,12 +120,10 @@ func TestOwnFiles(t *testing.T) {
 func TestPacedWrites(t *testing.T) {
 	const every, stretch = 10 * time.Millisecond, 95 * time.Millisecond
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), stretch)
-	defer cancel()
 	side := &writeSide{name: "nobody", last: new(atomic.Int64), writer: func() (writer, error) {
 		return writer{write: func(int, int) error { return nil }, close: func() {}}, nil
 	}}
-	res, err := side.write(ctx, deal([]int{1, 2, 3}, 2), every)
+	res, err := side.write(t.Context(), deal([]int{1, 2, 3}, 2), every, stretch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,12 +81,10 @@ type writeResult struct {
 
 func (r *writeResult) perSecond() float64 { return float64(r.count()) / r.elapsed.Seconds() }
 
-// write starts a client for each list of projects, which writes them in turn until ctx ends, and waits for the
-// outstanding writes. If every is 0, each client writes as fast as its writes complete. Otherwise all clients together
+// write opens a client for each list of projects, which writes them in turn until ctx ends, and waits for the outstanding
+// writes. A round other than 0 ends it that long after all clients were open. If every is 0, each client writes as fast as its writes complete. Otherwise all clients together
 // make one write per every, and latency counts from the time at which it is due.
-func (s *writeSide) write(ctx context.Context, own [][]int, every time.Duration) (*writeResult, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func (s *writeSide) write(ctx context.Context, own [][]int, every, round time.Duration) (*writeResult, error) {
 	writers := make([]writer, len(own))
 	for i := range own {
 		w, err := s.writer()
@@ -99,6 +97,11 @@ func (s *writeSide) write(ctx context.Context, own [][]int, every time.Duration)
 	took, errs := make([]latencies, len(own)), make([]error, len(own))
 	for i := range took {
 		took[i].reserve()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if round > 0 {
+		time.AfterFunc(round, cancel)
 	}
 	began := time.Now()
 	var wg sync.WaitGroup
@@ -150,9 +153,7 @@ func (b *bench) writing(s *writeSide, own [][]int, every time.Duration) *turn {
 		if err != nil {
 			return err
 		}
-		limited, cancel := context.WithTimeout(ctx, b.round)
-		defer cancel()
-		res, err := s.write(limited, own, every)
+		res, err := s.write(ctx, own, every, b.round)
 		if err != nil {
 			return err
 		}
