@@ -9,38 +9,6 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// An Attribute is one attribute as it is written in a file.
-type Attribute struct {
-	// Call is the function that gives the value: "env", "file", "sealed" or "trimsuffix"; "" for a plain literal, "?" for
-	// any other expression. A trimsuffix call may be overwritten like a literal.
-	Call string
-	Text string      // the expression as it is written; may hold a secret
-	Pos  hclfile.Pos // of the expression
-}
-
-// FindAttribute reads one attribute. ok is false when the block lacks the attribute; a missing block is ErrNoBlock.
-func FindAttribute(src []byte, at BlockPath, name string) (a Attribute, ok bool, err error) {
-	doc, err := openDocument(src)
-	if err != nil {
-		return a, false, err
-	}
-	block, err := doc.find(at)
-	if err != nil {
-		return a, false, err
-	}
-	attr := block.Body.Attributes[name]
-	if attr == nil {
-		return a, false, nil
-	}
-	a = Attribute{Text: doc.Text(attr.Expr.Range()), Pos: position(attr.Expr)}
-	if call, isCall := hclfile.Unparen(attr.Expr).(*hclsyntax.FunctionCallExpr); isCall {
-		a.Call = call.Name
-	} else if !doc.isLiteral(attr.Expr) {
-		a.Call = "?"
-	}
-	return a, true, nil
-}
-
 // position returns the position at which an expression begins.
 func position(e hclsyntax.Expression) hclfile.Pos {
 	p := e.Range().Start
@@ -52,14 +20,6 @@ func position(e hclsyntax.Expression) hclfile.Pos {
 // after the block's last attribute; a block on one line is split first if needed.
 func SetAttribute(src []byte, at BlockPath, name, expr string) ([]byte, error) {
 	return editBlock(src, at, func(s *site) error { return s.set(name, expr) })
-}
-
-// RemoveAttribute removes an attribute with its line. If the attribute does not exist, the file stays unchanged.
-func RemoveAttribute(src []byte, at BlockPath, name string) ([]byte, error) {
-	return editBlock(src, at, func(s *site) error {
-		s.unset(name)
-		return nil
-	})
 }
 
 // RenameLabel replaces the label of a block.
@@ -91,12 +51,8 @@ func AppendBlock(src []byte, text string) ([]byte, error) {
 	return d.made()
 }
 
-// InsertBlock adds a block inside another one, before its closing brace and after a blank line, indented like its
-// siblings. The text has LF and no indentation.
-func InsertBlock(src []byte, at BlockPath, text string) ([]byte, error) {
-	return editBlock(src, at, func(s *site) error { return s.insert(text) })
-}
-
+// insert adds blocks before the closing brace and after a blank line, indented like their siblings. The text has LF and
+// no indentation.
 func (s *site) insert(text string) error {
 	inner, err := parseBlocks(text)
 	if err != nil {

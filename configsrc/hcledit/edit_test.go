@@ -3,7 +3,6 @@ package hcledit_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -203,26 +202,6 @@ func TestEditRefusals(t *testing.T) {
 	f(hcledit.ErrVerify, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, "# nothing") })
 	f(hcledit.ErrBroken, func([]byte) ([]byte, error) { return hcledit.AppendBlock([]byte("project {"), "key \"z\" {}") })
 	f(hcledit.ErrNoBlock, func(src []byte) ([]byte, error) { return hcledit.RemoveBlock(src, "key", "z") })
-}
-
-// TestFindAttribute tells literals from calls and from what is no literal.
-func TestFindAttribute(t *testing.T) {
-	src := []byte("project \"a\" {\n  name = \"A\"\n  status = var.x\n  smtp_config {\n    password = env(\"X\")\n    host = trimsuffix(<<E\nh\nE\n, \"\\n\")\n  }\n}\n")
-	f := func(want string, ok bool, name string, at ...string) {
-		t.Helper()
-		a, found, err := hcledit.FindAttribute(src, at, name)
-		if got := fmt.Sprintf("%s %d:%d", a.Call, a.Pos.Line, a.Pos.Column); err != nil || found != ok || got != want {
-			t.Errorf("%s: %s, %v, %v", name, got, found, err)
-		}
-	}
-	f(" 2:10", true, "name", "project", "a")
-	f("? 3:12", true, "status", "project", "a")
-	f("env 5:16", true, "password", "project", "a", "smtp_config")
-	f("trimsuffix 6:12", true, "host", "project", "a", "smtp_config")
-	f(" 0:0", false, "port", "project", "a", "smtp_config")
-	if _, _, err := hcledit.FindAttribute(src, path{"key", "x"}, "id"); !errors.Is(err, hcledit.ErrNoBlock) {
-		t.Error(err)
-	}
 }
 
 // TestLiteralRoundTrip writes random strings both ways into a file and reads them back.

@@ -1,5 +1,11 @@
 package hcledit
 
+import (
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
+)
+
 // A Step is one edit, for tests that make several both ways: one after the other, and noted in one Draft.
 type Step struct {
 	Op   string // set, unset, rename, insert, remove
@@ -21,6 +27,19 @@ func (s Step) Alone(src []byte) ([]byte, error) {
 		return InsertBlock(src, s.At, s.Text)
 	}
 	return RemoveBlock(src, s.At[0], s.At[1:]...)
+}
+
+// RemoveAttribute removes an attribute with its line. If the attribute does not exist, the file stays unchanged.
+func RemoveAttribute(src []byte, at BlockPath, name string) ([]byte, error) {
+	return editBlock(src, at, func(s *site) error {
+		s.unset(name)
+		return nil
+	})
+}
+
+// InsertBlock adds a block inside another one.
+func InsertBlock(src []byte, at BlockPath, text string) ([]byte, error) {
+	return editBlock(src, at, func(s *site) error { return s.insert(text) })
 }
 
 // Together makes all of them in one Draft.
@@ -63,3 +82,18 @@ func drafted(src []byte, steps []Step) (*Draft, error) {
 
 // Prove proves the bytes that an edit has made, see prove.
 func (d *Draft) Prove(out []byte) error { return d.prove(out) }
+
+// InLanguage reports whether an attribute has a literal or a function call for a value.
+func InLanguage(src []byte, at BlockPath, name string) bool {
+	doc, err := openDocument(src)
+	if err != nil {
+		return false
+	}
+	block, err := doc.find(at)
+	if err != nil || block.Body.Attributes[name] == nil {
+		return false
+	}
+	expr := block.Body.Attributes[name].Expr
+	_, call := hclfile.Unparen(expr).(*hclsyntax.FunctionCallExpr)
+	return call || doc.isLiteral(expr)
+}
