@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -153,7 +155,18 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	saves, err := e.whileSaving([]uint32{0, 3, 6, 9, 12, 15, 18, 21, 24, 27}, time.Millisecond, savers(), func() error {
-		time.Sleep(30 * time.Millisecond)
+		for _, project := range []int{0, 1} { // the first two of the schedule
+			for began := time.Now(); ; {
+				now, err := os.ReadFile(c.path(project))
+				if err == nil && !bytes.Equal(now, c.file(project, 0)) {
+					break
+				}
+				if time.Since(began) > time.Minute {
+					return fmt.Errorf("project %d is not saved: %v", project, err)
+				}
+				runtime.Gosched()
+			}
+		}
 		return nil
 	})
 	if err != nil || saves < 2 {

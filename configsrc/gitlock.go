@@ -35,7 +35,10 @@ func (s *Source) patient(ctx context.Context, write func() error) error {
 		case git.stopped(), late, ctx.Err() != nil:
 			return git.refusal()
 		default:
-			time.Sleep(gitWait)
+			select {
+			case <-time.After(gitWait):
+			case <-ctx.Done():
+			}
 		}
 	}
 }
