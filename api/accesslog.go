@@ -12,19 +12,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// record adds a finished request to the metrics and the access log. pattern is the route's path, "" if no route
-// matched. The request's own path is text of the client and belongs in neither.
-func (s *Server) record(ctx *fasthttp.RequestCtx, method []byte, pattern string, key *resolver.Key, took time.Duration) {
-	s.metrics.observe(pattern, methodLabel(method), ctx.Response.StatusCode(), took)
-	s.logAccess(ctx, method, pattern, key, took)
-}
-
-func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method []byte, pattern string, key *resolver.Key, took time.Duration) {
+// logAccess adds a finished request to the access log. pattern is the route's path, "" if no route matched: the request's
+// own path is text of the client, and belongs neither here nor in the metrics.
+func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key *resolver.Key, took time.Duration) {
 	if status := ctx.Response.StatusCode(); key == nil && status >= 400 && status < 500 && !s.anonymous.allow(time.Now()) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", methodLabel(method)),
+		slog.String("method", method),
 		slog.String("path", pattern),
 		slog.Int("status", ctx.Response.StatusCode()),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), // text and JSON alike
@@ -62,8 +57,8 @@ func (s *Server) panicked(ctx *fasthttp.RequestCtx, cause any) {
 	id := requestID(ctx)
 	s.log.Error("handler panicked", "request_id", id, "cause", cause, "stack", string(debug.Stack()))
 	ctx.Response.Reset()
-	s.ids.set(&ctx.Response.Header, []byte(id), nil)
+	ctx.Response.Header.SetCanonical(headerRequestID, []byte(id))
 	ctx.Response.SetConnectionClose()
 	s.fail(ctx, string(ctx.URI().PathOriginal()), refuseInternal)
-	s.record(ctx, ctx.Method(), "", nil, time.Since(ctx.Time()))
+	s.finish(ctx, "", nil, nil)
 }

@@ -36,3 +36,20 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestFastCheckAllocatesNothing(t *testing.T) {
+	s, fill := fastServer(t)
+	p := make([]byte, s.limits.HeaderBytes)
+	for _, text := range []string{plainChecks[1], plainChecks[2], plainChecks[10]} {
+		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
+		c := s.admit(peer, true, Gateway)
+		if n := testing.AllocsPerRun(10, func() {
+			peer.left = 100
+			if n, err := c.Read(p); n != 0 || err == nil {
+				t.Fatal(n, err)
+			}
+		}); n != 0 {
+			t.Errorf("100 answers to %q allocate %v times", text, n)
+		}
+	}
+}

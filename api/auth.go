@@ -53,6 +53,7 @@ type gatekeeper struct {
 	keys     func() *resolver.KeySet
 	blocked  map[string]bool // public ids that are refused
 	verified atomic.Pointer[verifiedKeys]
+	uses     keyUses
 	throttle *throttle
 	failures [keyFailures]atomic.Uint64
 }
@@ -68,27 +69,40 @@ type verifiedKey struct {
 	text    [maxKeyTextLen]byte
 	len     int
 	key     *resolver.Key
+	use     *keyUse
 	expires int64 // unix nanoseconds
 }
 
-// check verifies the key that the headers carry.
-func (g *gatekeeper) check(h *fasthttp.RequestHeader, service Services, now time.Time) (*resolver.Key, keyFailure) {
-	name := headerPlatformKey
+// lastNano is near the last moment that fits into UnixNano.
+var lastNano = time.Date(2262, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// authorize checks the key that the request's header carries.
+func (s *Server) authorize(ctx *fasthttp.RequestCtx, c *conn, service Services, now time.Time) (*resolver.Key, error) {
+	h, header := &ctx.Request.Header, headerPlatformKey
 	if service == Mail {
-		name = headerMailToken
+		header = headerMailToken
 	}
-	values := h.PeekAll(name)
-	switch {
-	case len(values) == 0:
-		return nil, keyMissing
-	case len(values) > 1:
-		return nil, keyRepeated
+	var key *resolver.Key
+	var failure keyFailure
+	switch values := h.PeekAll(header); len(values) {
+	case 0:
+		failure = keyMissing
+	case 1:
+		key, failure = s.keys.verify(values[0], now)
+	default:
+		failure = keyRepeated
 	}
-	key, failure := g.verify(values[0], now)
-	if failure == keyGood && service == Mail && !validServiceName(h.PeekAll(headerMailName)) {
-		return nil, keyNameless
+	if failure == keyGood && service == Mail {
+		names := h.PeekAll(headerMailName)
+		if len(names) != 1 || len(names[0]) > maxServiceNameLen || !gate.Word(names[0]) {
+			failure = keyNameless
+		}
 	}
-	return key, failure
+	if failure != keyGood {
+		return nil, s.refuseFailed(ctx, failure)
+	}
+	s.gate.Welcome(c.Conn)
+	return key, nil
 }
 
 // verify checks one key's text.
@@ -112,9 +126,11 @@ func (g *gatekeeper) verify(text []byte, now time.Time) (*resolver.Key, keyFailu
 		}
 		slot.Store(v)
 	}
-	if now.UnixNano() >= v.expires {
+	at := now.UnixNano()
+	if at >= v.expires {
 		return nil, keyExpired
 	}
+	v.use.note(at)
 	return v.key, keyGood
 }
 
@@ -137,31 +153,12 @@ func (g *gatekeeper) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, ke
 	if g.blocked[key.ID] {
 		return nil, keyBlocked
 	}
-	v := &verifiedKey{len: len(text), key: key, expires: math.MaxInt64}
+	v := &verifiedKey{len: len(text), key: key, use: g.uses.of(key.ID), expires: math.MaxInt64}
 	copy(v.text[:], text)
-	if !key.ExpiresAt.IsZero() {
+	if !key.ExpiresAt.IsZero() && key.ExpiresAt.Before(lastNano) {
 		v.expires = key.ExpiresAt.UnixNano()
 	}
 	return v, keyGood
-}
-
-// eachFailure yields how often keys were refused, by reason.
-func (g *gatekeeper) eachFailure(yield func(reason string, count uint64)) {
-	for failure := keyGood + 1; failure < keyFailures; failure++ {
-		yield(keyFailureNames[failure], g.failures[failure].Load())
-	}
-}
-
-func validServiceName(values [][]byte) bool {
-	if len(values) != 1 || len(values[0]) == 0 || len(values[0]) > maxServiceNameLen {
-		return false
-	}
-	for _, c := range values[0] {
-		if !gate.WordByte(c) {
-			return false
-		}
-	}
-	return true
 }
 
 // serviceName returns the name of the calling service. It is well formed if the request's key was good.
@@ -181,7 +178,7 @@ func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *cat
 	case keyMissing, keyRepeated, keyNameless, tokenMissing, tokenRepeated:
 		return refused
 	}
-	wait := s.keys.throttle.fail(peerOf(ctx))
+	wait := s.keys.throttle.fail(connOf(ctx).Peer())
 	if wait == 0 {
 		return refused
 	}

@@ -39,6 +39,8 @@ func opsOn(t *testing.T, r *resolver.Resolver) string {
 }
 
 func TestBackupEndpoint(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	broken := false
 	log := slog.New(slog.DiscardHandler)

@@ -89,8 +89,8 @@ func BenchmarkKeyCheck(b *testing.B) {
 	s, ctx := hotServer(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, failure := s.keys.check(&ctx.Request.Header, Platform, ctx.Time()); failure != keyGood {
-			b.Fatal(failure)
+		if _, err := s.authorize(ctx, connOf(ctx), Platform, ctx.Time()); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

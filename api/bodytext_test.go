@@ -133,9 +133,9 @@ EOT
 			case testing.Short():
 				every = 9
 			case large:
-				every = campaign(t, 1, 5)
+				every = campaign(t, 1, 7)
 			case eol == "\r\n":
-				every = campaign(t, 1, 3)
+				every = campaign(t, 1, 5)
 			}
 			if i%every != 0 || large && testing.Short() {
 				continue

@@ -88,6 +88,14 @@ func campaign[T any](t testing.TB, full, small T) T {
 	return small
 }
 
+// slow leaves a test out with -short.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out with -short: it takes a second or more")
+	}
+}
+
 // raced is slow under the race detector and full without it.
 func raced[T any](full, slow T) T {
 	if underRace {

@@ -247,6 +247,9 @@ func (d *description) responseTo(a *asked, path string, item, op docNode) (docNo
 	if path == "/api/mail" || strings.HasPrefix(path, "/api/mail/") {
 		name = "Mail" + name
 	}
+	if strings.HasPrefix(path, "/api/gate/") {
+		name = "Gate" + name
+	}
 	r := d.root().get("components", "responses", name)
 	if r.value == nil {
 		return r, fmt.Errorf("the document has no general response %q for %s", name, status)
@@ -341,6 +344,8 @@ func (a *asked) conformRequest(item, op docNode, vars map[string]string, query s
 		return err // a body that nobody wants is not looked at
 	case len(a.body) == 0 && body.get("required").value == true:
 		return errors.Join(err, errors.New("the document requires a body"))
+	case len(a.body) == 0 && body.get("required").value == false:
+		return err
 	}
 	return errors.Join(err, body.get("content", "application/json", "schema").validateJSON(a.body))
 }

@@ -12,20 +12,17 @@ import (
 // keptBody is the largest answer buffer, in bytes, that an idle connection keeps.
 const keptBody = 4 << 10
 
-// A conn is a gate connection with the API's own state.
+// A conn is a gate connection with the API's own state. What resolve needs is kept per connection, so that it shares no
+// memory with other cores and needs no pool.
 type conn struct {
 	*gate.Conn
 	services Services
-	scratch  scratch
-}
-
-// scratch is what resolve keeps per connection, so that it shares no memory with other cores and needs no pool.
-type scratch struct {
-	body  []byte // of the last answer: it is written out before the next request is read
-	ids   idRange
-	shard int // the metrics shard that the connection counts in
-
-	asked asked
+	outside  bool   // the peer of a gateway listener that may not ask
+	body     []byte // of the last resolve: it is written out before the next request is read
+	ids      idRange
+	shard    int // the metrics shard that the connection counts in
+	asked    asked
+	charge   bodyCharge // of the current request
 }
 
 // asked is the resolver's answer that the fast path found for the current message before it left the message to the
@@ -38,16 +35,9 @@ type asked struct {
 // attach returns the function that makes the State of a listener's new connections.
 func (s *Server) attach(services Services) func(*gate.Conn) any {
 	return func(c *gate.Conn) any {
-		return &conn{Conn: c, services: services, scratch: scratch{shard: int(s.admitted.Add(1) % shards)}}
+		return &conn{Conn: c, services: services, outside: services == Gateway && !s.mayAsk(c.RemoteAddr()), shard: int(s.admitted.Add(1) % shards)}
 	}
 }
 
-// connOf returns the request's connection, nil if it does not come from a gate.
-func connOf(ctx *fasthttp.RequestCtx) *conn {
-	gc, ok := ctx.Conn().(*gate.Conn)
-	if !ok {
-		return nil
-	}
-	c, _ := gc.State.(*conn)
-	return c
-}
+// connOf returns the request's connection. The HTTP library gets all its connections from a gate, see Serve.
+func connOf(ctx *fasthttp.RequestCtx) *conn { return ctx.Conn().(*gate.Conn).State.(*conn) }

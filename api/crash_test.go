@@ -29,9 +29,9 @@ project "acme" {
 
 var crashLinks = map[string]string{"link.hcl": "..shared/li.hcl"}
 
-// fewShots is one of how many states after a power cut are looked at outside of CI. It shares no divisor with the
-// three states that each write of Pebble may leave, so that it meets all of them.
-const fewShots = 7
+// fewShots is one of how many states after a power cut are looked at outside of CI; of hundreds it is fewerShots. They
+// share no divisor with the three states that each write of Pebble may leave, so that they meet all of them.
+const fewShots, fewerShots = 7, 13
 
 // crashStory has a write of every kind.
 func crashStory(t testing.TB, r *crashRun) {
@@ -75,7 +75,7 @@ func crashStory(t testing.TB, r *crashRun) {
 
 // TestPowerLoss cuts the power at every step of every kind of write.
 func TestPowerLoss(t *testing.T) {
-	every := campaign(t, 1, fewShots)
+	every := campaign(t, 1, fewerShots)
 	t.Parallel()
 	r := newCrashRun(t, crashFiles, crashLinks, &crashDisk{})
 	r.every = every
@@ -88,7 +88,7 @@ func TestPowerLoss(t *testing.T) {
 
 // TestPowerLossOfManyRemovals cuts the power at every step of removals that together exceed the limit on deletions.
 func TestPowerLossOfManyRemovals(t *testing.T) {
-	every := campaign(t, 1, fewShots)
+	every := campaign(t, 1, fewerShots)
 	t.Parallel()
 	files := map[string]string{}
 	for i := range 12 {

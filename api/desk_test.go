@@ -57,12 +57,12 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 		}
 	}
 	d.save(t, files)
-	d.save(t, map[string]string{storyKeyFile: fmt.Sprintf("key \"story\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\", \"write\", \"resolve\"]\n}\n",
+	d.save(t, map[string]string{storyKeyFile: fmt.Sprintf("key \"story\" {\n  id    = %q\n  hash  = %q\n  allow = [\"resolve\", \"read\", \"write\", \"mail\", \"secrets\"]\n}\n",
 		id, catalog.HashKeyText(text))})
 	res, _ := d.load(t, true)
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &lockedBuffer{}, served: make(chan error, 1)}
-	if h.server, err = api.New(api.Options{Resolver: res.resolver, Files: res.source, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Files: res.source, Explainer: res.source, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	h.addr = h.listen(api.Platform | api.Mail)

@@ -15,8 +15,11 @@
 // form.go). write.go lists the steps of a write, send.go has those of a send, resolve.go those of a resolve. events.go
 // hands the connection of an event stream to package events.
 //
-// What it needs. A resolver to read from; Files, which takes the writes, and a Mailer, by interfaces that it declares.
-// Writes go to the config folder only, never to the store.
+// Gateways ask on a listener of their own, or with a key on the main one: gateway.go and gatelistener.go. Their answers
+// have no body, errors included.
+//
+// What it needs. A resolver to read from; Files, which takes the writes, an Explainer, which knows where values come
+// from, and a Mailer, by interfaces that it declares. Writes go to the config folder only, never to the store.
 //
 // What it does not do. It does not watch files, render mail or speak SMTP. Probes, metrics and commands are in package
 // ops.

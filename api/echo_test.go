@@ -8,6 +8,7 @@ import (
 
 // An answer to a bad body grows neither with the number of its failures nor with their names.
 func TestFailuresEchoLittle(t *testing.T) {
+	slow(t)
 	h := start(t)
 	const most = 16 << 10
 	many := func(format string) string {

@@ -57,12 +57,11 @@ func (c *clock) at(t time.Time) *secondText {
 	return s
 }
 
-// beginSuccess appends the envelope up to data. message is plain ASCII without quotes.
-func beginSuccess(dst []byte, message string) []byte {
-	dst = append(dst, `{"success":true,"message":"`...)
-	dst = append(dst, message...)
-	return append(dst, `","data":`...)
-}
+// The text of a successful envelope around the message, which is plain ASCII without quotes.
+const (
+	envelopeBegin = `{"success":true,"message":"`
+	envelopeData  = `","data":`
+)
 
 // envelopeEnd is the number of bytes that endEnvelope appends.
 const envelopeEnd = len(`,"timestamp":"2026-01-31T09:30:00.000000"}`)
@@ -80,12 +79,13 @@ func (s *Server) endEnvelope(dst []byte, now time.Time) []byte {
 // succeed answers with an envelope around data, which is JSON.
 func (s *Server) succeed(ctx *fasthttp.RequestCtx, message string, data []byte) {
 	ctx.Response.Header.SetContentTypeBytes(contentJSON)
-	body := beginSuccess(make([]byte, 0, len(data)+128), message)
-	body = append(body, data...)
+	body := append(make([]byte, 0, len(data)+128), envelopeBegin...)
+	body = append(append(append(body, message...), envelopeData...), data...)
 	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
 }
 
-// fail answers with the error envelope, in the mail form if the path belongs to the mail service. The path is a
+// fail answers with the error envelope, in the mail form if the path belongs to the mail service, and without a body if
+// it belongs to a gateway. The path is a
 // parameter because the library forgets it when it fails to read a request.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 	s.failWith(ctx, path, statusOf(e.Code), e, nil)
@@ -95,7 +95,6 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, data []byte) {
 	h := &ctx.Response.Header
 	h.SetStatusCode(status)
-	h.SetContentTypeBytes(contentJSON)
 	h.SetCanonical(headerCacheControl, cacheNever)
 	switch status {
 	case http.StatusUnauthorized:
@@ -107,6 +106,11 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "5")
 	}
+	if forGateway(ctx, path) {
+		failGateway(ctx, e)
+		return
+	}
+	h.SetContentTypeBytes(contentJSON)
 	body := make([]byte, 0, 512)
 	body = append(body, `{"success":false,"error":{"code":"`...)
 	body = append(body, e.Code...)
@@ -170,5 +174,3 @@ func shortened(s string, most int) string {
 	}
 	return s[:most] + "…"
 }
-
-const hexDigits = "0123456789abcdef"

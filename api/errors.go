@@ -16,41 +16,38 @@ const (
 	codeTooLarge         catalog.Code = "PAYLOAD_TOO_LARGE"
 	codeMediaType        catalog.Code = "UNSUPPORTED_MEDIA_TYPE"
 	codeHeadersTooLarge  catalog.Code = "HEADERS_TOO_LARGE"
-	codeRateLimited                   = catalog.CodeRateLimited
 )
+
+var statuses = map[catalog.Code]int{
+	catalog.CodeValidation:   http.StatusBadRequest,
+	catalog.CodeUnauthorized: http.StatusUnauthorized,
+
+	catalog.CodeForbidden: http.StatusForbidden, catalog.CodeAuthDisabled: http.StatusForbidden,
+	catalog.CodeDomainNotAllowed: http.StatusForbidden, catalog.CodeDomainNotVerified: http.StatusForbidden,
+	catalog.CodeProjectSuspended: http.StatusForbidden, catalog.CodeMailDisabled: http.StatusForbidden,
+
+	catalog.CodeNotFound: http.StatusNotFound,
+	codeMethodNotAllowed: http.StatusMethodNotAllowed,
+	codeTimeout:          http.StatusRequestTimeout,
+
+	catalog.CodeConflict: http.StatusConflict, catalog.CodeFileInvalid: http.StatusConflict,
+	catalog.CodeFileChanged: http.StatusConflict, catalog.CodeReadOnly: http.StatusConflict,
+	catalog.CodeExpression: http.StatusConflict, catalog.CodeSecretsMissing: http.StatusConflict,
+	catalog.CodeSMTPNotConfigured: http.StatusConflict, catalog.CodeTemplateInactive: http.StatusConflict,
+
+	catalog.CodePrecondition:        http.StatusPreconditionFailed,
+	codeTooLarge:                    http.StatusRequestEntityTooLarge,
+	codeMediaType:                   http.StatusUnsupportedMediaType,
+	catalog.CodeIdempotencyMismatch: http.StatusUnprocessableEntity,
+	catalog.CodeRateLimited:         http.StatusTooManyRequests,
+	codeHeadersTooLarge:             http.StatusRequestHeaderFieldsTooLarge,
+	catalog.CodeUnavailable:         http.StatusServiceUnavailable,
+}
 
 // statusOf returns the HTTP status of a code. An unknown code is a bug, hence 500.
 func statusOf(code catalog.Code) int {
-	switch code {
-	case catalog.CodeValidation:
-		return http.StatusBadRequest
-	case catalog.CodeUnauthorized:
-		return http.StatusUnauthorized
-	case catalog.CodeForbidden, catalog.CodeAuthDisabled, catalog.CodeDomainNotAllowed, catalog.CodeDomainNotVerified, catalog.CodeProjectSuspended, catalog.CodeMailDisabled:
-		return http.StatusForbidden
-	case catalog.CodeNotFound:
-		return http.StatusNotFound
-	case codeMethodNotAllowed:
-		return http.StatusMethodNotAllowed
-	case codeTimeout:
-		return http.StatusRequestTimeout
-	case catalog.CodeConflict, catalog.CodeFileInvalid, catalog.CodeFileChanged, catalog.CodeReadOnly, catalog.CodeExpression,
-		catalog.CodeSecretsMissing, catalog.CodeSMTPNotConfigured, catalog.CodeTemplateInactive:
-		return http.StatusConflict
-	case catalog.CodeIdempotencyMismatch:
-		return http.StatusUnprocessableEntity
-	case catalog.CodePrecondition:
-		return http.StatusPreconditionFailed
-	case codeTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case codeMediaType:
-		return http.StatusUnsupportedMediaType
-	case codeHeadersTooLarge:
-		return http.StatusRequestHeaderFieldsTooLarge
-	case codeRateLimited:
-		return http.StatusTooManyRequests
-	case catalog.CodeUnavailable:
-		return http.StatusServiceUnavailable
+	if status, known := statuses[code]; known {
+		return status
 	}
 	if strings.HasPrefix(string(code), smtpCodes) {
 		return http.StatusBadGateway
@@ -69,9 +66,9 @@ var (
 	refusePath      = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
 	refuseMethod    = &refusal{Code: codeMethodNotAllowed, Message: "the method is not allowed for this path; see the Allow header"}
 	refuseKey       = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
-	refuseRate      = &refusal{Code: codeRateLimited, Message: "too many failed keys from this address; try again later"}
+	refuseRate      = &refusal{Code: catalog.CodeRateLimited, Message: "too many failed keys from this address; try again later"}
 	refuseToken     = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
-	refuseTokenRate = &refusal{Code: codeRateLimited, Message: "too many failed tokens from this address; try again later"}
+	refuseTokenRate = &refusal{Code: catalog.CodeRateLimited, Message: "too many failed tokens from this address; try again later"}
 	refuseAllow     = &refusal{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
 	refuseProject   = &refusal{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
 	refuseRename    = &refusal{Code: catalog.CodeForbidden, Message: "a project gets another slug only by a key with write on every project: other keys may be prepared for the new slug"}

@@ -42,6 +42,8 @@ func TestEventStreamSlowReader(t *testing.T) {
 }
 
 func TestEventStreamShutdown(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	h := start(t)
 	streams := make([]*stream, 20)
 	for i := range streams {
@@ -71,6 +73,7 @@ func TestEventStreamShutdown(t *testing.T) {
 
 // TestEventThenResolve: a resolve that follows an event gets the new answer, over real sockets.
 func TestEventThenResolve(t *testing.T) {
+	slow(t)
 	h := start(t)
 	const versions = 150
 	var wg sync.WaitGroup

@@ -41,11 +41,7 @@ func (s *Server) streamEvents(r *request) error {
 		headChunked(r.ctx)
 		return nil
 	}
-	c := connOf(r.ctx)
-	if c == nil {
-		return errors.New("stream events: the connection is not one of this server's")
-	}
-	keyID, id, begun := r.key.ID, requestID(r.ctx), r.ctx.Time() // Ended must not hold the request
+	c, keyID, id, begun := r.conn, r.key.ID, requestID(r.ctx), r.ctx.Time() // Ended must not hold the request
 	stream := events.Stream{
 		Conn: streamConn{c}, Key: r.key, After: after, Resumes: resumes, RequestID: id,
 		Head: streamHead(r.ctx), Chunked: r.ctx.Request.Header.IsHTTP11(),
@@ -53,7 +49,8 @@ func (s *Server) streamEvents(r *request) error {
 	}
 	r.ctx.HijackSetNoResponse(true)
 	r.ctx.Hijack(func(net.Conn) {
-		s.prepareStream(c)
+		c.body = nil // there are no more requests
+		c.BeginStream(streamSendBuffer, max(3*s.limits.Heartbeat, leastUnacked))
 		s.streams.Start(stream)
 	})
 	return nil
@@ -83,12 +80,6 @@ const (
 	// leastUnacked is the shortest time after which a peer that acknowledges nothing is disconnected.
 	leastUnacked = 30 * time.Second
 )
-
-// prepareStream turns a connection that carried requests into one that carries a stream.
-func (s *Server) prepareStream(c *conn) {
-	c.scratch = scratch{shard: c.scratch.shard} // there are no more requests
-	c.BeginStream(streamSendBuffer, max(3*s.limits.Heartbeat, leastUnacked))
-}
 
 // A streamConn is a conn without the gate's framing and without the deadlines of requests.
 type streamConn struct{ *conn }
@@ -139,11 +130,9 @@ func lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error
 	if len(values) == 0 || len(values[0]) == 0 {
 		return 0, false, nil
 	}
-	for _, c := range values[0] {
-		if c < '0' || c > '9' || len(values[0]) > maxEventIDDigits {
-			return 0, false, invalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 digits")
-		}
+	after, err = strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest uint64
+	if err != nil && !errors.Is(err, strconv.ErrRange) || len(values[0]) > maxEventIDDigits {
+		return 0, false, invalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 digits")
 	}
-	after, _ = strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest uint64
 	return after, true, nil
 }

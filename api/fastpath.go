@@ -10,7 +10,8 @@ import (
 	"fingerpost/resolver"
 )
 
-// The fast path. The gate hands a plain resolve request to AnswerPlain before the HTTP library sees it: parsing the
+// The fast path. The gate hands a plain resolve request to AnswerPlain, and on a gateway listener a plain check
+// (fastcheck.go), before the HTTP library sees it: parsing the
 // request into the library's form and writing the answer out of it takes longer than the resolve itself (see
 // BenchmarkServeHit and BenchmarkServeHitByHandler).
 //
@@ -37,6 +38,9 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 			response = nil
 		}
 	}()
+	if c.services == Gateway {
+		return s.answerCheck(c, q)
+	}
 	now := time.Now()
 	key, failure := s.keys.verify(q.Key, now)
 	if failure != keyGood || key.Allow&resolvePermissions == 0 {
@@ -47,20 +51,21 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 		return nil
 	}
 	if refusedAnswer(key, answer) != nil || !s.fast() {
-		c.scratch.asked = asked{answer, now}
+		c.asked = asked{answer, now}
 		return nil
 	}
-	counts := &s.metrics.resolved[c.scratch.shard]
+	counts := &s.metrics.resolved[c.shard]
 	if q.ETags != nil && matchesETag(q.ETags, answer.ETag) {
-		response = s.appendPlainHead(c.scratch.body[:0], c, q, answer, http.StatusNotModified, now)
+		response = s.appendPlainHead(c.body[:0], c, q, answer, http.StatusNotModified, now)
 		counts.notModified.observe(time.Since(now))
 	} else {
-		response = s.appendPlainHead(c.scratch.body[:0], c, q, answer, http.StatusOK, now)
-		response = s.appendResolved(response, answer, now)
+		response = s.appendPlainHead(c.body[:0], c, q, answer, http.StatusOK, now)
+		response = append(append(response, resolveBegin...), answer.Data...)
+		response = s.endEnvelope(response, now)
 		counts.ok.observe(time.Since(now))
 	}
 	if cap(response) <= keptBody {
-		c.scratch.body = response
+		c.body = response
 	}
 	return response
 }
@@ -84,9 +89,4 @@ func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *
 	dst = append(dst, "\r\nX-Config-Generation: "...)
 	dst = strconv.AppendUint(dst, s.resolver.Generation(), 10)
 	return append(dst, "\r\n\r\n"...)
-}
-
-// appendResolved appends the body of a 200.
-func (s *Server) appendResolved(dst []byte, answer *resolver.Answer, now time.Time) []byte {
-	return s.endEnvelope(append(append(dst, resolveBegin...), answer.Data...), now)
 }

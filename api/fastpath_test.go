@@ -62,9 +62,13 @@ type oneConn struct {
 
 func (l oneConn) Accept() (net.Conn, error) { return l.conn, nil }
 
-// accept makes a connection of s, as its listener does. With fast the gate answers plain requests itself.
-func (s *Server) accept(peer net.Conn, fast bool) *gate.Conn {
+// accept makes a connection of s, as its listener does: one for the platform API, or one for gateways. With fast the gate
+// answers plain requests itself.
+func (s *Server) accept(peer net.Conn, fast bool, gateway ...Services) *gate.Conn {
 	options := gate.ListenerOptions{Attach: s.attach(Platform)}
+	if len(gateway) > 0 {
+		options.Attach, options.Plain = s.attach(Gateway), gate.PlainCheck
+	}
 	if fast {
 		options.Resolver = s
 	}
@@ -76,11 +80,11 @@ func (s *Server) accept(peer net.Conn, fast bool) *gate.Conn {
 }
 
 // admit is accept for a connection that has had its first request.
-func (s *Server) admit(peer net.Conn, fast bool) *gate.Conn {
+func (s *Server) admit(peer net.Conn, fast bool, gateway ...Services) *gate.Conn {
 	if !fast {
-		return s.accept(peer, false)
+		return s.accept(peer, false, gateway...)
 	}
-	c := s.accept(&warmConn{peer, []byte("GET / HTTP/1.1\r\n\r\n")}, true)
+	c := s.accept(&warmConn{peer, []byte("GET / HTTP/1.1\r\n\r\n")}, true, gateway...)
 	if _, err := c.Read(make([]byte, 4096)); err != nil && !errors.Is(err, io.EOF) { // the end: it is stopping
 		panic(err)
 	}
@@ -88,27 +92,27 @@ func (s *Server) admit(peer net.Conn, fast bool) *gate.Conn {
 }
 
 // askGate returns what the gate answers itself, nothing if it leaves the request to the library.
-func (s *Server) askGate(request []byte) []byte {
+func (s *Server) askGate(request []byte, gateway ...Services) []byte {
 	peer := newRecordedConn(request)
-	c := s.admit(peer, true)
+	c := s.admit(peer, true, gateway...)
 	_, _ = c.Read(make([]byte, s.limits.HeaderBytes)) // the request, or the end
 	c.Close()
 	return peer.got.Bytes()
 }
 
 // askEither returns what a client gets, by the gate or by the handler.
-func (s *Server) askEither(request []byte) []byte {
+func (s *Server) askEither(request []byte, gateway ...Services) []byte {
 	peer := newRecordedConn(request)
 	s.forgiveKeys(peer)
-	_ = s.http.ServeConn(s.admit(peer, true)) // it ends with the end of the input
+	_ = s.http.ServeConn(s.admit(peer, true, gateway...)) // it ends with the end of the input
 	return peer.got.Bytes()
 }
 
 // askLibrary returns what the library and the handler answer.
-func (s *Server) askLibrary(request []byte) []byte {
+func (s *Server) askLibrary(request []byte, gateway ...Services) []byte {
 	peer := newRecordedConn(request)
 	s.forgiveKeys(peer)
-	_ = s.http.ServeConn(s.admit(peer, false)) // what is wrong with the request is in the answer
+	_ = s.http.ServeConn(s.admit(peer, false, gateway...)) // what is wrong with the request is in the answer
 	return peer.got.Bytes()
 }
 

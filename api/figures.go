@@ -12,7 +12,11 @@ func (s *Server) Connections() int { return s.gate.Open() }
 func (s *Server) EventStreams() *events.Streams { return s.streams }
 
 // EachAuthFailure yields how often keys and tokens were refused, by reason.
-func (s *Server) EachAuthFailure(yield func(reason string, count uint64)) { s.keys.eachFailure(yield) }
+func (s *Server) EachAuthFailure(yield func(reason string, count uint64)) {
+	for failure := keyGood + 1; failure < keyFailures; failure++ {
+		yield(keyFailureNames[failure], s.keys.failures[failure].Load())
+	}
+}
 
 // EachRequest yields the durations of requests by route, method and status.
 func (s *Server) EachRequest(yield func(ops.Requests)) { s.metrics.each(yield) }

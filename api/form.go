@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/valyala/fasthttp"
-
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,14 +20,12 @@ type form struct {
 }
 
 // readForm reads the body. names are the fields that it may have.
-func readForm(ctx *fasthttp.RequestCtx, names ...string) (*form, error) {
-	body, err := readBody(ctx)
+func (s *Server) readForm(r *request, names ...string) (*form, error) {
+	body, problems, err := s.readBody(r, append(slices.Clone(names), readOnlyFields...)...)
 	if err != nil {
 		return nil, err
 	}
-	f := &form{body: body, bad: map[string]bool{}}
-	body.unknownFields(&f.problems, &ctx.Request.Header, append(slices.Clone(names), readOnlyFields...)...)
-	return f, nil
+	return &form{body: body, problems: problems, bad: map[string]bool{}}, nil
 }
 
 // has reports whether the body has a field.
@@ -49,37 +45,10 @@ func (f *form) fill(fields []catalog.Field, names ...string) {
 
 // read sets to, a pointer as in catalog.Field, if the body has the field.
 func (f *form) read(name string, to any) {
-	if value, given := f.body.values[name]; given {
-		f.set(name, to, value)
-	}
-}
-
-// fillOptional sets an optional text. Null and "" both clear it.
-func (f *form) fillOptional(name string, to *string) {
 	value, given := f.body.values[name]
-	switch {
-	case !given:
-	case value == nil:
-		*to = ""
-	default:
-		f.set(name, to, value)
+	if !given {
+		return
 	}
-}
-
-// again returns a copy for reading the body into another noun, with the problems found so far.
-func (f *form) again() *form {
-	return &form{body: f.body, problems: slices.Clone(f.problems), bad: maps.Clone(f.bad)}
-}
-
-// fail adds a problem of a field, unless the field has one.
-func (f *form) fail(name, message string) {
-	if !f.bad[name] {
-		f.bad[name] = true
-		f.problems.Addf(name, "%s", message)
-	}
-}
-
-func (f *form) set(name string, to, value any) {
 	switch to := to.(type) {
 	case *bool:
 		if v, ok := value.(bool); ok {
@@ -110,6 +79,40 @@ func (f *form) set(name string, to, value any) {
 		default:
 			f.fail(name, "must be a string or null")
 		}
+	case **bool:
+		v, ok := value.(bool)
+		switch {
+		case ok:
+			*to = &v
+		case value == nil:
+			*to = nil
+		default:
+			f.fail(name, "must be true, false or null")
+		}
+	case *[]catalog.Label:
+		f.readLabels(name, value, to)
+	}
+}
+
+// fillOptional is read for an optional text. Null and "" both clear it.
+func (f *form) fillOptional(name string, to *string) {
+	if value, given := f.body.values[name]; given && value == nil {
+		*to = ""
+	} else {
+		f.read(name, to)
+	}
+}
+
+// again returns a copy for reading the body into another noun, with the problems found so far.
+func (f *form) again() *form {
+	return &form{body: f.body, problems: slices.Clone(f.problems), bad: maps.Clone(f.bad)}
+}
+
+// fail adds a problem of a field, unless the field has one.
+func (f *form) fail(name, message string) {
+	if !f.bad[name] {
+		f.bad[name] = true
+		f.problems.Addf(name, "%s", message)
 	}
 }
 

@@ -37,14 +37,15 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("%q became %v, want %v", body, got, want)
 			}
 		}
-		hot, cold := parseResolveQuery(query), parseQuery(query, "domain", "form")
-		if (len(hot.problems()) > 0) != (hot.domains != 1 || hot.domainBad || hot.forms > 1 || hot.formBad || hot.forms == 1 && string(hot.form) != "flat") {
+		hot, cold := parseResolveQuery(query), parseQuery(query, "domain", "form", "labels")
+		if (len(hot.problems()) > 0) != (hot.domains != 1 || hot.domainBad || hot.forms > 1 || hot.formBad || hot.forms == 1 && string(hot.form) != "flat" ||
+			hot.labels > 1 || hot.labelBad || hot.labels == 1 && string(hot.label) != "1") {
 			t.Fatalf("%q: problems %v", query, hot.problems())
 		}
 		if bytes.IndexByte(query, ';') >= 0 || bytes.IndexByte(query, '+') >= 0 {
 			return // net/url refuses the first; resolve keeps the second as it is
 		}
-		for name, n := range map[string]int{"domain": hot.domains, "form": hot.forms} {
+		for name, n := range map[string]int{"domain": hot.domains, "form": hot.forms, "labels": hot.labels} {
 			values, err := url.ParseQuery(string(query))
 			if err == nil && len(values[name]) != n {
 				t.Fatalf("%q: %d of %s, want %q", query, n, name, values[name])

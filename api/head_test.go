@@ -16,6 +16,9 @@ import (
 // The answer to a HEAD has no body, whatever is wrong with the request; its Content-Length is that of the error that a
 // GET gets (RFC 9110, 9.3.2).
 func TestHeadIsAnsweredWithoutBody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for timeouts")
+	}
 	h := start(t, func(o *api.Options) { o.Limits.Read, o.Limits.Idle = 200*time.Millisecond, 200*time.Millisecond })
 	path := "/api/platform/projects/1"
 	for name, c := range map[string]struct {

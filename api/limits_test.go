@@ -156,6 +156,9 @@ func TestExpectContinue(t *testing.T) {
 
 // A client that is slow in any way is cut off, and others are served in the meantime.
 func TestSlowClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for timeouts")
+	}
 	h := start(t, func(o *api.Options) {
 		o.Limits = api.Limits{Read: 300 * time.Millisecond, Write: 300 * time.Millisecond, Idle: 300 * time.Millisecond}
 	})

@@ -1,11 +1,10 @@
 package api
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -25,64 +24,46 @@ type paging struct {
 	paged bool // page or limit is given, so the answer has meta
 	page  int
 	limit int
-	sort  string
-	desc  bool
+	sort  string // "": by id
+	order string // "asc", "desc", or "" if none is given
 }
 
 // query returns the resolver's form of a paging. projects are the ids that a key is bound to, nil for every project.
 func (p paging) query(projects []int64) resolver.Query {
-	q := resolver.Query{Sort: p.sort, Desc: p.desc, IDs: projects}
+	q := resolver.Query{Sort: p.sort, Desc: p.order == "desc", IDs: projects}
 	if p.paged {
 		q.Page, q.Limit = p.page, p.limit
 	}
 	return q
 }
 
-// parsePaging reads page, limit, sort and order. It reports every problem, after the earlier ones of the path.
-func parsePaging(raw []byte, fields []string, earlier ...error) (paging, error) {
+// parsePaging reads page, limit, sort and order. It reports every problem, after those that were found before.
+func parsePaging(raw []byte, fields []string, problems catalog.Problems) (paging, error) {
 	q := parseQuery(raw, "page", "limit", "sort", "order")
-	p := paging{page: 1, limit: defaultPageSize, sort: "id"}
-	problems := pathProblems(earlier...)
+	p := paging{page: 1, limit: defaultPageSize, sort: q.values["sort"], order: q.values["order"]}
 	number := func(name string, high int, into *int) {
 		text, given := q.values[name]
 		if !given {
 			return
 		}
 		p.paged = true
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > high || text[0] == '+' {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if *into = int(n); err != nil || n < 1 || *into > high {
 			problems.Addf(name, "must be a whole number from 1 to %d", high)
-			return
 		}
-		*into = n
 	}
 	number("page", maxPage, &p.page)
 	number("limit", maxPageSize, &p.limit)
-	if sort, given := q.values["sort"]; given {
-		if p.sort = sort; !slices.Contains(fields, sort) {
-			problems.Addf("sort", "must be one of %s", strings.Join(fields, ", "))
-		}
+	if _, given := q.values["sort"]; given && !slices.Contains(fields, p.sort) {
+		problems.Addf("sort", "must be one of %s", strings.Join(fields, ", "))
 	}
-	if order, given := q.values["order"]; given {
-		if p.desc = order == "desc"; order != "asc" && order != "desc" {
-			problems.Addf("order", "must be asc or desc")
-		}
+	if _, given := q.values["order"]; given && p.order != "asc" && p.order != "desc" {
+		problems.Addf("order", "must be asc or desc")
 	}
 	if problems = append(problems, q.problems...); len(problems) > 0 {
 		return p, invalid(problems...)
 	}
 	return p, nil
-}
-
-// pathProblems collects the problems of path parameters.
-func pathProblems(failures ...error) (ps catalog.Problems) {
-	for _, err := range failures {
-		var e *catalog.Error
-		if errors.As(err, &e) {
-			ps = append(ps, e.Problems...)
-		}
-	}
-	return ps
 }
 
 // appendRows returns the JSON of a list.
@@ -100,8 +81,8 @@ func appendRows[Row any](rows []*Row, appendRow func([]byte, *Row) []byte) []byt
 // listOwned answers with a list of what belongs to the project that the path parameter names. fields sort the list.
 func listOwned[Row any](s *Server, r *request, param string, fields []string, message string,
 	read func(project int64, q resolver.Query) ([]*Row, int, error), appendRow func([]byte, *Row) []byte) error {
-	_, idErr := r.id(param)
-	page, err := parsePaging(r.ctx.URI().QueryString(), fields, idErr)
+	_, bad := r.id(param)
+	page, err := parsePaging(r.ctx.URI().QueryString(), fields, bad)
 	if err != nil {
 		return err
 	}
@@ -119,16 +100,8 @@ func listOwned[Row any](s *Server, r *request, param string, fields []string, me
 
 // succeedPage answers with a list, and with meta if the request names a page. data is the JSON of the list.
 func (s *Server) succeedPage(ctx *fasthttp.RequestCtx, message string, data []byte, p paging, total int) {
-	if !p.paged {
-		s.succeed(ctx, message, data)
-		return
+	if p.paged {
+		data = fmt.Appendf(data, `,"meta":{"total":%d,"page":%d,"limit":%d,"totalPages":%d}`, total, p.page, p.limit, (total+p.limit-1)/p.limit)
 	}
-	ctx.Response.Header.SetContentTypeBytes(contentJSON)
-	body := beginSuccess(make([]byte, 0, len(data)+256), message)
-	body = append(body, data...)
-	body = strconv.AppendInt(append(body, `,"meta":{"total":`...), int64(total), 10)
-	body = strconv.AppendInt(append(body, `,"page":`...), int64(p.page), 10)
-	body = strconv.AppendInt(append(body, `,"limit":`...), int64(p.limit), 10)
-	body = strconv.AppendInt(append(body, `,"totalPages":`...), int64((total+p.limit-1)/p.limit), 10)
-	ctx.Response.SetBodyRaw(s.endEnvelope(append(body, '}'), time.Now()))
+	s.succeed(ctx, message, data)
 }

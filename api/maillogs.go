@@ -3,7 +3,6 @@ package api
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -19,24 +18,23 @@ var mailStatuses = []string{string(catalog.MailPending), string(catalog.MailSend
 // listMailLogs answers GET /projects/{projectId}/logs: always paginated, and latest first by default.
 func (s *Server) listMailLogs(r *request) error {
 	raw := r.ctx.URI().QueryString()
-	_, idErr := r.id("projectId")
-	filter, filterErr := parseMailFilter(raw)
-	page, err := parsePaging(raw, mailLogFields, idErr, filterErr)
+	_, problems := r.id("projectId")
+	filter, more := parseMailFilter(raw)
+	page, err := parsePaging(raw, mailLogFields, append(problems, more...))
 	if err != nil {
 		return err
 	}
-	given := parseQuery(raw, "sort", "order").values
 	id, err := s.loggedProject(r)
 	if err != nil {
 		return err
 	}
 	page.paged = true
 	filter.Page, filter.Limit = page.page, page.limit
-	if sort, named := given["sort"]; named && sort != "createdAt" {
-		filter.Sort = sort
+	if page.sort != "createdAt" {
+		filter.Sort = page.sort
 	}
 	// The default order is descending by time, and ascending by any other field, as in every list.
-	filter.Ascending = given["order"] == "asc" || given["order"] == "" && filter.Sort != ""
+	filter.Ascending = page.order == "asc" || page.order == "" && filter.Sort != ""
 	rows, total, err := s.resolver.MailLogs(id, filter)
 	if err != nil {
 		return err
@@ -51,8 +49,8 @@ func (s *Server) listMailLogs(r *request) error {
 
 // loggedProject is projectOf for the log, which outlives its project: a key that reaches every project may read the log
 // of a deleted one.
-func (s *Server) loggedProject(r *request, earlier ...error) (int64, error) {
-	project, err := s.projectOf(r, "projectId", earlier...)
+func (s *Server) loggedProject(r *request, others ...catalog.Problem) (int64, error) {
+	project, err := s.projectOf(r, "projectId", others...)
 	if err == nil {
 		return project.ID, nil
 	}
@@ -71,50 +69,24 @@ func (s *Server) loggedProject(r *request, earlier ...error) (int64, error) {
 }
 
 // parseMailFilter reads the filters of a list of log entries and reports every problem.
-func parseMailFilter(raw []byte) (f catalog.MailQuery, err error) {
+func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
 	q := parseQuery(raw, "status", "templateCode", "toEmail", "from", "to")
-	problems := q.problems
 	if status, given := q.values["status"]; given {
 		if f.Status = catalog.MailStatus(status); !slices.Contains(mailStatuses, status) {
-			problems.Addf("status", "must be one of %s", strings.Join(mailStatuses, ", "))
+			q.problems.Addf("status", "must be one of %s", strings.Join(mailStatuses, ", "))
 		}
 	}
-	text := func(name string, into *string) {
-		v, given := q.values[name]
-		if *into = v; given && v == "" {
-			problems.Addf(name, "must not be empty; leave it out for all")
-		}
-	}
-	text("templateCode", &f.TemplateCode)
-	text("toEmail", &f.ToEmail)
-	moment := func(name string, into *time.Time) {
-		v, given := q.values[name]
-		if !given {
-			return
-		}
-		var ok bool
-		if *into, ok = parseMoment(v); !ok {
-			problems.Addf(name, "must be a time in UTC such as 2026-01-31T09:30:00")
-		}
-	}
-	moment("from", &f.From)
-	moment("to", &f.To)
-	if len(problems) > 0 {
-		return f, invalid(problems...)
-	}
-	return f, nil
-}
-
-// parseMoment reads a time in the format of answers, with or without a fraction and a final "Z".
-func parseMoment(v string) (time.Time, bool) {
-	t, err := time.ParseInLocation("2006-01-02T15:04:05", strings.TrimSuffix(v, "Z"), time.UTC)
-	return t, err == nil && t.Year() >= 1970
+	q.text("templateCode", &f.TemplateCode)
+	q.text("toEmail", &f.ToEmail)
+	q.moment("from", &f.From)
+	q.moment("to", &f.To)
+	return f, q.problems
 }
 
 // getMailLog answers GET /projects/{projectId}/logs/{logId}.
 func (s *Server) getMailLog(r *request) error {
-	id, idErr := r.id("logId")
-	project, err := s.loggedProject(r, idErr)
+	id, problems := r.id("logId")
+	project, err := s.loggedProject(r, problems...)
 	if err != nil {
 		return err
 	}

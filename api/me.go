@@ -2,11 +2,13 @@ package api
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 const authMePath = "/api/auth/me"
@@ -16,13 +18,12 @@ var (
 	headerProjectSlug = []byte("X-Project-Slug")
 	headerUserID      = []byte("X-User-Id")
 	headerUserEmail   = []byte("X-User-Email")
-	noStore           = []byte("no-store")
 )
 
 // authMe answers GET /api/auth/me: whether the bearer token is valid for the domain, and for which user.
 func (s *Server) authMe(r *request) error {
 	h := &r.ctx.Response.Header
-	h.SetCanonical(headerCacheControl, noStore)
+	h.SetCanonical(headerCacheControl, cacheNever)
 	token, failure := bearerToken(&r.ctx.Request.Header)
 	if failure != keyGood {
 		return s.refuseFailed(r.ctx, failure)
@@ -35,8 +36,8 @@ func (s *Server) authMe(r *request) error {
 	if err != nil {
 		return err
 	}
-	if refused := refusedCode(answer.Code); refused != nil {
-		return refused
+	if answer.Code != "" {
+		return refusedCode(answer.Code)
 	}
 	secret, err := s.resolver.TokenSecret(answer)
 	if err != nil {
@@ -55,67 +56,69 @@ func (s *Server) authMe(r *request) error {
 // or else that of Host.
 func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	q := parseResolveQuery(ctx.URI().QueryString())
-	q.forms = 0
+	q.forms, q.formBad, q.labels, q.labelBad = 0, false, 0, false
 	if q.domains > 0 {
 		if problems := q.problems(); len(problems) > 0 {
 			return nil, invalid(problems...)
 		}
 		return q.domain, nil
 	}
-	forwarded, _, _ := bytes.Cut(ctx.Request.Header.Peek(fasthttp.HeaderXForwardedHost), []byte{','})
-	if forwarded = bytes.Trim(forwarded, " \t"); len(forwarded) > 0 {
+	if forwarded := forwardedHost(&ctx.Request.Header); len(forwarded) > 0 {
 		return forwarded, nil
 	}
 	return ctx.Host(), nil
 }
 
-// setIdentity sets the headers that a gateway passes on. A claim that the token lacks becomes an empty header: for a
-// missing header Caddy passes on the name of its placeholder or, in newer versions, what the client has sent.
+// forwardedHost returns the first value of the first X-Forwarded-Host, empty if there is none.
+func forwardedHost(h *fasthttp.RequestHeader) []byte {
+	return firstHost(h.Peek(fasthttp.HeaderXForwardedHost))
+}
+
+func firstHost(forwarded []byte) []byte {
+	forwarded, _, _ = bytes.Cut(forwarded, []byte{','})
+	return bytes.Trim(forwarded, " \t")
+}
+
+// setIdentity sets the headers that a gateway passes on.
 func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *identity) {
 	h.SetCanonical(headerProjectID, strconv.AppendInt(nil, who.projectID, 10))
 	h.SetCanonical(headerProjectSlug, []byte(answer.Slug))
+	setUser(h, who)
+}
+
+// setUser sets the headers about the user, who may be nil. A claim that the token lacks becomes an empty header: for a
+// missing header Caddy passes on the name of its placeholder or, in newer versions, what the client has sent.
+func setUser(h *fasthttp.ResponseHeader, who *identity) {
+	if who == nil {
+		who = new(identity)
+	}
 	h.SetCanonical(headerUserID, appendHeaderText(nil, who.subject))
 	h.SetCanonical(headerUserEmail, appendHeaderText(nil, who.email))
 }
 
-// appendHeaderText percent-encodes all but printable ASCII, and blanks at either end, which receivers drop. It encodes
-// "%" too: two users must never get the same header.
+// appendHeaderText appends a claim as the value of a header: two users must never get the same header.
 func appendHeaderText(dst []byte, text *string) []byte {
 	if text == nil {
 		return dst
 	}
-	for i := range len(*text) {
-		c := (*text)[i]
-		if c > ' ' && c < 0x7f && c != '%' || c == ' ' && i > 0 && i < len(*text)-1 {
-			dst = append(dst, c)
-		} else {
-			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
-		}
-	}
-	return dst
+	return catalog.AppendHeaderText(dst, *text)
 }
 
 func appendIdentity(dst []byte, who *identity) []byte {
-	text := func(s *string) {
-		if s == nil {
-			dst = append(dst, "null"...)
-		} else {
-			dst = resolver.AppendString(dst, *s)
-		}
-	}
-	dst = append(dst, `{"sub":`...)
-	text(who.subject)
-	dst = append(dst, `,"email":`...)
-	text(who.email)
-	dst = append(dst, `,"projectId":`...)
-	dst = strconv.AppendInt(dst, who.projectID, 10)
-	dst = append(dst, `,"iat":`...)
+	dst = appendTextOrNull(append(dst, `{"sub":`...), who.subject)
+	dst = appendTextOrNull(append(dst, `,"email":`...), who.email)
+	dst = fmt.Appendf(dst, `,"projectId":%d,"iat":`, who.projectID)
 	if who.issuedAt == nil {
 		dst = append(dst, "null"...)
 	} else {
 		dst = strconv.AppendInt(dst, *who.issuedAt, 10)
 	}
-	dst = append(dst, `,"exp":`...)
-	dst = strconv.AppendInt(dst, who.expiresAt, 10)
-	return append(dst, '}')
+	return fmt.Appendf(dst, `,"exp":%d}`, who.expiresAt)
+}
+
+func appendTextOrNull(dst []byte, text *string) []byte {
+	if text == nil {
+		return append(dst, "null"...)
+	}
+	return resolver.AppendString(dst, *text)
 }

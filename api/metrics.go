@@ -53,7 +53,11 @@ func (h *histogram) observe(d time.Duration) {
 // metrics are the request durations by route, method and status.
 type metrics struct {
 	resolved [shards]shard // GET resolve
-	others   sync.Map      // requestLabels to *histogram
+	checked  [shards]struct {
+		histogram // GET check on a gateway listener, status 200
+		_         [64]byte
+	}
+	others sync.Map // requestLabels to *histogram
 }
 
 type requestLabels struct {
@@ -61,12 +65,9 @@ type requestLabels struct {
 	status        int
 }
 
-// observeResolve counts a call of resolve. c may be nil.
+// observeResolve counts a call of resolve.
 func (m *metrics) observeResolve(ctx *fasthttp.RequestCtx, c *conn, took time.Duration) {
-	counts := &m.resolved[0]
-	if c != nil {
-		counts = &m.resolved[c.scratch.shard]
-	}
+	counts := &m.resolved[c.shard]
 	status := ctx.Response.StatusCode()
 	switch {
 	case status == http.StatusOK && ctx.IsGet():
@@ -96,6 +97,13 @@ func (m *metrics) each(yield func(ops.Requests)) {
 	}
 	yield(ok.requests(requestLabels{resolvePath, http.MethodGet, http.StatusOK}))
 	yield(notModified.requests(requestLabels{resolvePath, http.MethodGet, http.StatusNotModified}))
+	var checked histogram
+	for i := range m.checked {
+		checked.add(&m.checked[i].histogram)
+	}
+	if r := checked.requests(requestLabels{listenerCheckPath, http.MethodGet, http.StatusOK}); r.Count > 0 {
+		yield(r)
+	}
 	m.others.Range(func(labels, h any) bool {
 		yield(h.(*histogram).requests(labels.(requestLabels)))
 		return true

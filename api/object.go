@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver/catalog"
 )
 
@@ -19,6 +21,11 @@ const maxBodyDepth = 32
 
 const bodyField = "body"
 
+var (
+	errDeep     = errors.New("is nested deeper than 32 levels")
+	errRepeated = errors.New("has a name twice in one object")
+)
+
 // An object is a JSON object of a request body. Its values are nil, bool, json.Number, string, []any and *object.
 type object struct {
 	names  []string // in the order of the body
@@ -26,17 +33,29 @@ type object struct {
 }
 
 // readBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be
-// checked without the body is checked first, and the body stays unread until then. The result holds no memory of the
-// request.
-func readBody(ctx *fasthttp.RequestCtx) (*object, error) {
-	if err := checkMediaType(&ctx.Request.Header); err != nil {
-		return nil, err
+// checked without the body is checked first, and the body stays unread until then. The object holds no memory of the
+// request. If the client sends "Prefer: handling=strict", each field that is not among known is a problem.
+func (s *Server) readBody(r *request, known ...string) (body *object, problems catalog.Problems, err error) {
+	h := &r.ctx.Request.Header
+	if err := checkMediaType(h); err != nil {
+		return nil, nil, err
 	}
-	body, err := requestBody(ctx)
+	text, err := r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, r.key.ID, n) })
+	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
+		return nil, nil, refusedByGate(refused)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return decodeBody(body)
+	if body, err = decodeBody(text); err != nil || !prefersStrict(h) {
+		return body, nil, err
+	}
+	for _, name := range body.names {
+		if !slices.Contains(known, name) {
+			problems.Addf(name, "is not a field of this request")
+		}
+	}
+	return body, problems, nil
 }
 
 // checkMediaType accepts JSON in UTF-8 without a content coding. A missing Content-Type counts as JSON.
@@ -58,155 +77,113 @@ func checkMediaType(h *fasthttp.RequestHeader) error {
 
 // decodeBody accepts one JSON object and nothing else. What encoding/json would quietly change or drop (invalid UTF-8,
 // lone surrogates, all but the last of repeated names) is an error.
-func decodeBody(body []byte) (*object, error) {
-	if at := invalidUTF8(body); at >= 0 {
-		return nil, badBody(at, "is not valid UTF-8")
+func decodeBody(text []byte) (*object, error) {
+	if !utf8.Valid(text) {
+		return nil, badBody(invalidUTF8(text), "is not valid UTF-8")
 	}
 	// Check the syntax of the whole body first: a token reader sees only as far as it has read.
-	var whole json.RawMessage
-	if err := json.Unmarshal(body, &whole); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, badBody(int(syntax.Offset), "is malformed JSON: "+syntax.Error())
-		}
-		return nil, badBody(0, "is malformed JSON")
+	if syntax := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) {
+		return nil, badBody(int(syntax.Offset), "is malformed JSON: "+syntax.Error())
 	}
-	if at := loneSurrogate(body); at >= 0 {
+	if at := loneSurrogate(text); at >= 0 {
 		return nil, badBody(at, "has half of a surrogate pair in a string")
 	}
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); trimmed[0] != '{' {
-		return nil, badBody(len(body)-len(trimmed), "must be a JSON object")
+	if trimmed := bytes.TrimLeft(text, " \t\r\n"); trimmed[0] != '{' {
+		return nil, badBody(len(text)-len(trimmed), "must be a JSON object")
 	}
-	d := bodyDecoder{tokens: json.NewDecoder(bytes.NewReader(body))}
-	d.tokens.UseNumber()
-	value, err := d.value(0)
+	tokens := json.NewDecoder(bytes.NewReader(text))
+	tokens.UseNumber()
+	value, err := decodeValue(tokens, 0)
 	if err != nil {
-		return nil, err
+		return nil, badBody(int(tokens.InputOffset()), err.Error())
 	}
 	return value.(*object), nil
 }
 
 func badBody(at int, message string) error {
-	var ps catalog.Problems
-	ps.Addf(bodyField, "%s (at byte %d)", message, at)
-	return invalid(ps...)
+	return invalidField(bodyField, message+" (at byte "+strconv.Itoa(at)+")")
 }
 
-// A bodyDecoder builds the tree of a body whose syntax has been checked.
-type bodyDecoder struct {
-	tokens *json.Decoder
-}
-
-func (d *bodyDecoder) value(depth int) (any, error) {
-	token, err := d.tokens.Token()
+// decodeValue reads the next value of a body whose syntax has been checked. depth is how many arrays and objects it is
+// in.
+func decodeValue(tokens *json.Decoder, depth int) (any, error) {
+	token, err := tokens.Token()
 	if err != nil {
-		return nil, badBody(int(d.tokens.InputOffset()), "is malformed JSON")
+		return nil, err
 	}
-	delim, nested := token.(json.Delim)
+	opening, nested := token.(json.Delim)
 	if !nested {
 		return token, nil
 	}
-	if depth++; depth > maxBodyDepth {
-		return nil, badBody(int(d.tokens.InputOffset()), "is nested deeper than 32 levels")
+	if depth == maxBodyDepth {
+		return nil, errDeep
 	}
-	if delim == '[' {
-		return d.array(depth)
+	if opening == '[' {
+		list := []any{}
+		for tokens.More() {
+			value, err := decodeValue(tokens, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		_, err = tokens.Token() // the closing bracket
+		return list, err
 	}
-	return d.object(depth)
-}
-
-func (d *bodyDecoder) array(depth int) (any, error) {
-	list := []any{}
-	for d.tokens.More() {
-		v, err := d.value(depth)
+	o := &object{values: map[string]any{}}
+	for tokens.More() {
+		token, err := tokens.Token()
 		if err != nil {
 			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := d.tokens.Token()
-	return list, err
-}
-
-func (d *bodyDecoder) object(depth int) (any, error) {
-	o := &object{values: map[string]any{}}
-	for d.tokens.More() {
-		token, err := d.tokens.Token()
-		if err != nil {
-			return nil, badBody(int(d.tokens.InputOffset()), "is malformed JSON")
 		}
 		name := token.(string)
 		if _, repeated := o.values[name]; repeated {
-			return nil, badBody(int(d.tokens.InputOffset()), "has a name twice in one object")
-		}
-		if o.values[name], err = d.value(depth); err != nil {
-			return nil, err
+			return nil, errRepeated
 		}
 		o.names = append(o.names, name)
+		if o.values[name], err = decodeValue(tokens, depth+1); err != nil {
+			return nil, err
+		}
 	}
-	_, err := d.tokens.Token()
+	_, err = tokens.Token() // the closing brace
 	return o, err
 }
 
-// invalidUTF8 returns the position of the first byte that is not UTF-8, or -1.
-func invalidUTF8(b []byte) int {
-	if utf8.Valid(b) {
-		return -1
-	}
-	for i := 0; i < len(b); {
-		r, size := utf8.DecodeRune(b[i:])
+// invalidUTF8 returns the position of the first byte that is not UTF-8, len(b) if all is.
+func invalidUTF8(b []byte) (at int) {
+	for at < len(b) {
+		r, size := utf8.DecodeRune(b[at:])
 		if r == utf8.RuneError && size == 1 {
-			return i
+			break
 		}
-		i += size
+		at += size
 	}
-	return -1
+	return at
 }
 
 // loneSurrogate returns the position of the first \u escape of half a surrogate pair in valid JSON, or -1.
 func loneSurrogate(b []byte) int {
+	unit := func(at int) rune { // of the escape \uXXXX at this position, 0 if there is none
+		if len(b) < at+6 || b[at] != '\\' || b[at+1] != 'u' {
+			return 0
+		}
+		n, _ := strconv.ParseUint(string(b[at+2:at+6]), 16, 16)
+		return rune(n)
+	}
 	for i := 0; i < len(b); i++ {
 		if b[i] != '\\' {
 			continue
 		}
-		i++
-		if b[i] != 'u' {
-			continue
-		}
-		at, unit := i-1, escapedUnit(b[i+1:])
-		i += 4
-		switch {
-		case unit >= 0xdc00 && unit <= 0xdfff:
-			return at
-		case unit >= 0xd800 && unit <= 0xdbff:
-			if i+6 >= len(b) || b[i+1] != '\\' || b[i+2] != 'u' {
-				return at
-			}
-			if low := escapedUnit(b[i+3:]); low < 0xdc00 || low > 0xdfff {
-				return at
-			}
-			i += 6
+		switch first := unit(i); {
+		case !utf16.IsSurrogate(first):
+			i++ // the escaped character may be a backslash
+		case utf16.DecodeRune(first, unit(i+6)) == utf8.RuneError:
+			return i
+		default:
+			i += 11
 		}
 	}
 	return -1
-}
-
-// escapedUnit reads the four hexadecimal digits after \u in valid JSON.
-func escapedUnit(b []byte) uint64 {
-	unit, _ := strconv.ParseUint(string(b[:4]), 16, 16)
-	return unit
-}
-
-// unknownFields adds a problem for each field that is not among known, if the client sends "Prefer: handling=strict".
-func (o *object) unknownFields(ps *catalog.Problems, h *fasthttp.RequestHeader, known ...string) {
-	if !prefersStrict(h) {
-		return
-	}
-	for _, name := range o.names {
-		if !slices.Contains(known, name) {
-			ps.Addf(name, "is not a field of this request")
-		}
-	}
 }
 
 // prefersStrict reads the Prefer header fields (RFC 7240).

@@ -8,12 +8,8 @@ import (
 
 // previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send
 // would take, or the parts in the body, with the body's variables.
-func (s *Server) previewTemplate(r *request) error {
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
-	f, err := readForm(r.ctx, "templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables")
+func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
+	f, err := s.readForm(r, "templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables")
 	if err != nil {
 		return err
 	}

@@ -13,30 +13,26 @@ var projectFields = []string{"id", "uuid", "name", "slug", "description", "statu
 
 // listProjects answers GET /projects. A key that is bound to some projects sees those only.
 func (s *Server) listProjects(r *request) error {
-	page, err := parsePaging(r.ctx.URI().QueryString(), projectFields)
+	raw := r.ctx.URI().QueryString()
+	f, problems := parseProjectFilter(raw)
+	page, err := parsePaging(raw, projectFields, problems)
 	if err != nil {
 		return err
 	}
 	if err := r.permit(); err != nil {
 		return err
 	}
-	if !page.paged && page.sort == "id" && r.key.EveryProject() {
-		return s.streamProjects(r, page.desc)
+	if f.given {
+		return s.findProjects(r, f.Search, page)
+	}
+	if !page.paged && (page.sort == "" || page.sort == "id") && r.key.EveryProject() {
+		return s.streamProjects(r, page.order == "desc")
 	}
 	rows, total, err := s.resolver.Projects(page.query(r.key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
 	s.succeedPage(r.ctx, "projects found", appendRows(rows, resolver.AppendProject), page, total)
-	return nil
-}
-
-func (s *Server) getProject(r *request) error {
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
-	s.succeedProject(r, project)
 	return nil
 }
 
@@ -64,10 +60,10 @@ func (s *Server) succeedProject(r *request, p *catalog.Project) {
 }
 
 // projectOf checks the path's ids and the key's permission, and returns the project that a path parameter names.
-// earlier are errors of the path's other ids.
-func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog.Project, error) {
-	id, err := r.id(param)
-	if problems := pathProblems(append([]error{err}, earlier...)...); len(problems) > 0 {
+// others are the problems of the path's other ids.
+func (s *Server) projectOf(r *request, param string, others ...catalog.Problem) (*catalog.Project, error) {
+	id, problems := r.id(param)
+	if problems = append(problems, others...); len(problems) > 0 {
 		return nil, invalid(problems...)
 	}
 	if err := r.permit(); err != nil {
@@ -83,8 +79,36 @@ func (s *Server) projectOf(r *request, param string, earlier ...error) (*catalog
 	return project, nil
 }
 
+// onProject makes a route's run from a handler of calls on one project.
+func onProject(param string, handler func(*Server, *request, *catalog.Project) error) func(*Server, *request) error {
+	return func(s *Server, r *request) error {
+		project, err := s.projectOf(r, param)
+		if err != nil {
+			return err
+		}
+		return handler(s, r, project)
+	}
+}
+
+// onPart is onProject for calls on a domain or a template of the project.
+func onPart[T any](param string, find func(from *resolver.Resolver, project, id int64) (*T, error),
+	handler func(*Server, *request, *catalog.Project, *T) error) func(*Server, *request) error {
+	return func(s *Server, r *request) error {
+		id, problems := r.id(param)
+		project, err := s.projectOf(r, "projectId", problems...)
+		if err != nil {
+			return err
+		}
+		part, err := find(s.resolver, project.ID, id)
+		if err != nil {
+			return err
+		}
+		return handler(s, r, project, part)
+	}
+}
+
 // projectNames are the fields of a project in a request.
-var projectNames = []string{"name", "slug", "description", "status"}
+var projectNames = []string{"name", "slug", "description", "status", "labels"}
 
 // createProject answers POST /projects.
 func (s *Server) createProject(r *request) error {
@@ -94,13 +118,13 @@ func (s *Server) createProject(r *request) error {
 	if !r.key.EveryProject() {
 		return refuseProject
 	}
-	f, err := readForm(r.ctx, projectNames...)
+	f, err := s.readForm(r, projectNames...)
 	if err != nil {
 		return err
 	}
 	p := catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}
 	f.require("name", "is required")
-	f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), "name", "slug", "description")
+	f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), "name", "slug", "description", "labels")
 	switch {
 	case f.has("slug"):
 	case f.bad["name"] || strings.TrimSpace(p.Name) == "":
@@ -145,26 +169,14 @@ func (s *Server) slugFree(slug string) error {
 
 // slugOf makes a slug from a name, "" if no character of the name can be in a slug.
 func slugOf(name string) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(name) {
-		switch {
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-			b.WriteRune(c)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-	}
-	slug := b.String()
-	return strings.Trim(slug[:min(len(slug), catalog.MaxSlugLen)], "-")
+	words := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9') })
+	slug := strings.Join(words, "-")
+	return strings.TrimRight(slug[:min(len(slug), catalog.MaxSlugLen)], "-")
 }
 
 // updateProject answers PUT /projects/{id}. See write.go for the steps.
-func (s *Server) updateProject(r *request) error {
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
-	f, err := readForm(r.ctx, projectNames...)
+func (s *Server) updateProject(r *request, project *catalog.Project) error {
+	f, err := s.readForm(r, projectNames...)
 	if err != nil {
 		return err
 	}
@@ -209,15 +221,11 @@ func (s *Server) updateProject(r *request) error {
 }
 
 // deleteProject answers DELETE /projects/{id}.
-func (s *Server) deleteProject(r *request) error {
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteProject(r *request, project *catalog.Project) error {
 	if err := r.matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
-	err = s.write(r, func(ctx context.Context, files Files) error {
+	err := s.write(r, func(ctx context.Context, files Files) error {
 		return files.DeleteProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
 			return r.matches(resolver.ProjectETag(&p.Project))
 		})
@@ -225,6 +233,6 @@ func (s *Server) deleteProject(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedDeleted(r.ctx, "project deleted")
+	s.succeed(r.ctx, "project deleted", []byte("null"))
 	return nil
 }

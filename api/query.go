@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/url"
 	"slices"
+	"strings"
+	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -66,9 +68,9 @@ func parseQuery(raw []byte, known ...string) *query {
 
 // A resolveQuery holds the parameters of resolve. domain is a part of the query string unless it had to be decoded.
 type resolveQuery struct {
-	domain, form       []byte
-	domains, forms     int
-	domainBad, formBad bool
+	domain, form, label          []byte
+	domains, forms, labels       int
+	domainBad, formBad, labelBad bool
 }
 
 // parseResolveQuery does for resolve what parseQuery does, without allocating.
@@ -93,6 +95,10 @@ func parseResolveQuery(raw []byte) (q resolveQuery) {
 			q.forms++
 			q.form, ok = unescape(value)
 			q.formBad = q.formBad || !ok
+		case "labels":
+			q.labels++
+			q.label, ok = unescape(value)
+			q.labelBad = q.labelBad || !ok
 		}
 	})
 	return q
@@ -109,16 +115,54 @@ func (q *resolveQuery) problems() (ps catalog.Problems) {
 	case q.domainBad:
 		ps.Addf("domain", "has a %% that two hexadecimal digits do not follow")
 	}
-	switch {
-	case q.forms > 1:
-		ps.Addf("form", "must be given once")
-	case q.formBad, q.forms == 1 && string(q.form) != "flat":
-		ps.Addf("form", `must be "flat", or left out for the nested form`)
-	}
+	ps = append(ps, q.formProblems()...)
 	if len(ps) > 0 && q.domains == 1 && !q.domainBad {
 		if err := catalog.CheckHost(q.domain); err != nil {
 			ps = slices.Insert(ps, 0, catalog.Problem{Path: "domain", Message: err.Error()})
 		}
 	}
 	return ps
+}
+
+// formProblems reports what is wrong with the parameters that choose the form.
+func (q *resolveQuery) formProblems() (ps catalog.Problems) {
+	switch {
+	case q.forms > 1:
+		ps.Addf("form", "must be given once")
+	case q.formBad, q.forms == 1 && string(q.form) != "flat":
+		ps.Addf("form", `must be "flat", or left out for the nested form`)
+	}
+	switch {
+	case q.labels > 1:
+		ps.Addf("labels", "must be given once")
+	case q.labelBad, q.labels == 1 && string(q.label) != "1":
+		ps.Addf("labels", `must be "1", or left out for an answer without labels`)
+	}
+	return ps
+}
+
+// text sets into to a parameter that must not be empty, if it is given.
+func (q *query) text(name string, into *string) {
+	v, given := q.values[name]
+	if *into = v; given && v == "" {
+		q.problems.Addf(name, "must not be empty; leave it out for all")
+	}
+}
+
+// moment sets into to a parameter that is a time, if it is given.
+func (q *query) moment(name string, into *time.Time) {
+	v, given := q.values[name]
+	if !given {
+		return
+	}
+	var ok bool
+	if *into, ok = parseMoment(v); !ok {
+		q.problems.Addf(name, "must be a time in UTC such as 2026-01-31T09:30:00")
+	}
+}
+
+// parseMoment reads a time in the format of answers, with or without a fraction and a final "Z".
+func parseMoment(v string) (time.Time, bool) {
+	t, err := time.ParseInLocation("2006-01-02T15:04:05", strings.TrimSuffix(v, "Z"), time.UTC)
+	return t, err == nil && t.Year() >= 1970
 }

@@ -32,22 +32,12 @@ const idsAtOnce = 256
 // An idRange is the range of ids that a connection has reserved.
 type idRange struct{ next, end uint64 }
 
-// set puts X-Request-Id into the response: the client's own id if it is well formed, else a new one from c's range. c
-// may be nil.
-func (ids *requestIDs) set(h *fasthttp.ResponseHeader, callers []byte, c *conn) {
-	var buf [maxRequestID]byte
-	h.SetCanonical(headerRequestID, ids.append(buf[:0], callers, c))
-}
-
-// append appends the id that set puts into the response.
+// append appends the id of a request: the client's own if it is well formed, else a new one from c's range.
 func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
-	if validRequestID(callers) {
+	if len(callers) <= maxRequestID && gate.Word(callers) {
 		return append(dst, callers...)
 	}
-	own := new(idRange) // without a connection, one id is taken of a new range
-	if c != nil {
-		own = &c.scratch.ids
-	}
+	own := &c.ids
 	if own.next == own.end {
 		own.end = ids.count.Add(idsAtOnce)
 		own.next = own.end - idsAtOnce
@@ -55,7 +45,7 @@ func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
 	own.next++
 	dst = append(dst, ids.prefix[:]...)
 	for shift := 44; shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigits[own.next>>shift&15])
+		dst = append(dst, "0123456789abcdef"[own.next>>shift&15])
 	}
 	return dst
 }
@@ -63,19 +53,7 @@ func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
 // maxRequestID is the longest client id that is accepted, in bytes.
 const maxRequestID = 128
 
-// requestID returns the id that set has put into the response.
+// requestID returns the id that the response carries.
 func requestID(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Response.Header.PeekCanonical(headerRequestID))
-}
-
-func validRequestID(id []byte) bool {
-	if len(id) == 0 || len(id) > maxRequestID {
-		return false
-	}
-	for _, c := range id {
-		if !gate.WordByte(c) {
-			return false
-		}
-	}
-	return true
 }

@@ -18,46 +18,38 @@ var (
 	headerCacheControl = []byte("Cache-Control")
 	headerGeneration   = []byte("X-Config-Generation")
 
-	resolveBegin = beginSuccess(nil, "domain resolved")
+	resolveBegin = []byte(envelopeBegin + "domain resolved" + envelopeData)
 )
 
 // resolve answers GET /projects/resolve (api/README.md, Resolve). A hit and a 304 allocate nothing; the fast path
 // answers most of them before they reach this function (fastpath.go). It returns the request's key, nil if there is no
-// good one. c may be nil.
-func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) *resolver.Key {
+// good one.
+func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*resolver.Key, error) {
 	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)
-	key, failure := s.keys.check(&ctx.Request.Header, Platform, now)
-	if failure != keyGood {
-		s.fail(ctx, resolvePath, s.refuseFailed(ctx, failure))
-		return nil
-	}
-	if c != nil {
-		s.gate.Welcome(c.Conn)
-	}
-	answer, err := s.ask(ctx, c, key)
+	key, err := s.authorize(ctx, c, Platform, now)
 	if err != nil {
-		s.fail(ctx, resolvePath, s.shown(ctx, err))
-		return key
+		return nil, err
+	}
+	answer := c.asked.answer
+	if answer == nil {
+		if answer, err = s.ask(ctx.URI().QueryString(), key); err != nil {
+			return key, err
+		}
 	}
 	if key.Allow&resolvePermissions == 0 {
-		s.fail(ctx, resolvePath, refuseAllow)
-		return key
+		return key, refuseAllow
 	}
 	if refused := refusedAnswer(key, answer); refused != nil {
-		s.fail(ctx, resolvePath, refused)
-		return key
+		return key, refused
 	}
 	s.writeAnswer(ctx, c, answer, now)
-	return key
+	return key, nil
 }
 
 // ask returns the resolver's answer to the query string, or the query's problems as an error.
-func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*resolver.Answer, error) {
-	if c != nil && c.scratch.asked.answer != nil {
-		return c.scratch.asked.answer, nil
-	}
-	q := parseResolveQuery(ctx.URI().QueryString())
-	if q.domains != 1 || q.forms > 0 || q.domainBad {
+func (s *Server) ask(raw []byte, key *resolver.Key) (*resolver.Answer, error) {
+	q := parseResolveQuery(raw)
+	if q.domains != 1 || q.forms > 0 || q.labels > 0 || q.domainBad {
 		if problems := q.problems(); len(problems) > 0 {
 			return nil, invalid(problems...)
 		}
@@ -65,6 +57,9 @@ func (s *Server) ask(ctx *fasthttp.RequestCtx, c *conn, key *resolver.Key) (*res
 	form := resolver.Nested
 	if q.forms > 0 {
 		form = flatForm(key)
+	}
+	if q.labels > 0 {
+		form = form.WithLabels()
 	}
 	return s.resolver.Resolve(q.domain, form)
 }
@@ -83,14 +78,15 @@ func refusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
 	if answer.ProjectID != 0 && !key.Covers(answer.ProjectID) {
 		return refuseProject
 	}
-	return refusedCode(answer.Code)
+	if answer.Code != "" {
+		return refusedCode(answer.Code)
+	}
+	return nil
 }
 
-// refusedCode returns the error that an answer's Code stands for, nil for "".
+// refusedCode returns the error that an answer's Code stands for. The code is not "".
 func refusedCode(code catalog.Code) *catalog.Error {
 	switch code {
-	case "":
-		return nil
 	case catalog.CodeNotFound:
 		return refuseNoDomain
 	case catalog.CodeDomainNotVerified:
@@ -113,14 +109,11 @@ func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver
 		return
 	}
 	h.SetContentTypeBytes(contentJSON)
-	var body []byte
-	if c != nil {
-		body = c.scratch.body[:0]
-	}
-	body = s.appendResolved(body, answer, now)
+	body := append(append(c.body[:0], resolveBegin...), answer.Data...)
+	body = s.endEnvelope(body, now)
 	ctx.Response.SetBodyRaw(body)
-	if c != nil && cap(body) <= keptBody {
-		c.scratch.body = body
+	if cap(body) <= keptBody {
+		c.body = body
 	}
 }
 
@@ -131,26 +124,25 @@ const maxBatch = 1000
 // status of its own; the batch as a whole fails only if it is malformed.
 func (s *Server) resolveBatch(r *request) error {
 	form := resolver.Nested
-	switch q := parseQuery(r.ctx.URI().QueryString(), "form"); {
-	case len(q.problems) > 0:
-		return invalid(q.problems...)
-	case q.values["form"] == "flat":
+	q := parseResolveQuery(r.ctx.URI().QueryString())
+	if problems := q.formProblems(); len(problems) > 0 {
+		return invalid(problems...)
+	}
+	if q.forms > 0 {
 		form = flatForm(r.key)
-	default:
-		if _, given := q.values["form"]; given {
-			return invalidField("form", `must be "flat", or left out for the nested form`)
-		}
+	}
+	if q.labels > 0 {
+		form = form.WithLabels()
 	}
 	if err := r.permit(); err != nil {
 		return err
 	}
-	body, err := readBody(r.ctx)
+	body, unknown, err := s.readBody(r, "domains")
 	if err != nil {
 		return err
 	}
 	domains, problems := batchDomains(body)
-	body.unknownFields(&problems, &r.ctx.Request.Header, "domains")
-	if len(problems) > 0 {
+	if problems = append(problems, unknown...); len(problems) > 0 {
 		return invalid(problems...)
 	}
 	data := make([]byte, 0, 1024*min(len(domains), 64))
@@ -158,7 +150,7 @@ func (s *Server) resolveBatch(r *request) error {
 		data = append(data, "[,"[min(i, 1)])
 		data = s.appendBatchItem(data, r, domain, form)
 	}
-	r.server.succeed(r.ctx, "domains resolved", append(data, ']'))
+	s.succeed(r.ctx, "domains resolved", append(data, ']'))
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"fingerpost/api/gate"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -36,34 +34,42 @@ func routes() []route {
 		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before it asks the router
 		{"POST", resolvePath, Platform, resolvePermissions, (*Server).resolveBatch},
 		{"GET", "/api/platform/projects/{id}/domains", Platform, read, (*Server).listDomains},
-		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, (*Server).getDomain},
-		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, (*Server).getServiceSettings},
-		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, (*Server).getAuthSettings},
+		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, onPart("domainId", (*resolver.Resolver).Domain, (*Server).getDomain)},
+		{"GET", "/api/platform/domains", Platform, read, (*Server).listAllDomains},
+		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, onProject("id", (*Server).getServiceSettings)},
+		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, onProject("id", (*Server).getAuthSettings)},
 		{"POST", "/api/platform/projects", Platform, write, (*Server).createProject},
-		{"PUT", "/api/platform/projects/{id}", Platform, write, (*Server).updateProject},
-		{"DELETE", "/api/platform/projects/{id}", Platform, write, (*Server).deleteProject},
-		{"POST", "/api/platform/projects/{id}/domains", Platform, write, (*Server).createDomain},
-		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, (*Server).updateDomain},
-		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, (*Server).deleteDomain},
-		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, (*Server).updateServiceSettings},
-		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, (*Server).updateAuthSettings},
+		{"PUT", "/api/platform/projects/{id}", Platform, write, onProject("id", (*Server).updateProject)},
+		{"DELETE", "/api/platform/projects/{id}", Platform, write, onProject("id", (*Server).deleteProject)},
+		{"POST", "/api/platform/projects/{id}/domains", Platform, write, onProject("id", (*Server).createDomain)},
+		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId", (*resolver.Resolver).Domain, (*Server).updateDomain)},
+		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId", (*resolver.Resolver).Domain, (*Server).deleteDomain)},
+		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, onProject("id", (*Server).updateServiceSettings)},
+		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, onProject("id", (*Server).updateAuthSettings)},
+		{"GET", keysPath, Platform, write, (*Server).listKeys},
+		{"POST", keysPath, Platform, write, (*Server).createKey},
+		{"POST", rotateKeyPath, Platform, write, (*Server).rotateKey},
+		{"DELETE", keyPath, Platform, write, (*Server).revokeKey},
+		{"GET", "/api/platform/audit", Platform, read, (*Server).listAudit},
 		{"GET", eventsPath, Platform, resolvePermissions, (*Server).streamEvents},
 		{"GET", authMePath, Platform, 0, (*Server).authMe},
+		{"GET", checkPath, Platform, resolvePermissions, (*Server).gateCheck},
+		{"GET", askPath, Platform, resolvePermissions, (*Server).gateAsk},
 		{"GET", mailHealthPath, Mail, 0, (*Server).mailHealth},
-		{"GET", smtpConfigPath, Mail, read, (*Server).getSMTPConfig},
-		{"POST", smtpConfigPath, Mail, write, (*Server).saveSMTPConfig},
-		{"PUT", smtpConfigPath, Mail, write, (*Server).saveSMTPConfig},
-		{"DELETE", smtpConfigPath, Mail, write, (*Server).deleteSMTPConfig},
+		{"GET", smtpConfigPath, Mail, read, onProject("projectId", (*Server).getSMTPConfig)},
+		{"POST", smtpConfigPath, Mail, write, onProject("projectId", (*Server).saveSMTPConfig)},
+		{"PUT", smtpConfigPath, Mail, write, onProject("projectId", (*Server).saveSMTPConfig)},
+		{"DELETE", smtpConfigPath, Mail, write, onProject("projectId", (*Server).deleteSMTPConfig)},
 		{"GET", templatesPath, Mail, read, (*Server).listTemplates},
-		{"POST", templatesPath, Mail, write, (*Server).saveTemplate},
-		{"PUT", templatesPath, Mail, write, (*Server).saveTemplate},
-		{"GET", templatePath, Mail, read, (*Server).getTemplate},
-		{"DELETE", templatePath, Mail, write, (*Server).deleteTemplate},
+		{"POST", templatesPath, Mail, write, onProject("projectId", (*Server).saveTemplate)},
+		{"PUT", templatesPath, Mail, write, onProject("projectId", (*Server).saveTemplate)},
+		{"GET", templatePath, Mail, read, onPart("templateId", (*resolver.Resolver).Template, (*Server).getTemplate)},
+		{"DELETE", templatePath, Mail, write, onPart("templateId", (*resolver.Resolver).Template, (*Server).deleteTemplate)},
 		{"POST", "/api/mail/send/template", Mail, mail, (*Server).sendTemplate},
 		{"POST", "/api/mail/send/raw", Mail, mail, (*Server).sendRaw},
 		{"POST", "/api/mail/send/test-template", Mail, mail, (*Server).sendTestTemplate},
 		{"POST", "/api/mail/projects/smtp-config/test", Mail, mail, (*Server).testSMTP},
-		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, (*Server).previewTemplate},
+		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, onProject("projectId", (*Server).previewTemplate)},
 		{"GET", "/api/mail/projects/{projectId}/logs", Mail, read, (*Server).listMailLogs},
 		{"GET", "/api/mail/projects/{projectId}/logs/{logId}", Mail, read, (*Server).getMailLog},
 	}
@@ -71,10 +77,11 @@ func routes() []route {
 
 // A request is what a handler works on. It is valid until the handler returns.
 type request struct {
-	server *Server
-	ctx    *fasthttp.RequestCtx
-	route  *route
-	key    *resolver.Key // nil if the route needs none
+	ctx   *fasthttp.RequestCtx
+	conn  *conn
+	route *route
+	key   *resolver.Key // nil if the route needs none
+	actor string        // of a write: the X-Actor header field, or ""
 }
 
 // permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.
@@ -85,14 +92,17 @@ func (r *request) permit() error {
 	return nil
 }
 
+// idBits is the size of ids (api/README.md, Answers).
+const idBits = 53
+
 // id reads a path parameter that is a positive decimal integer below 2^53 (api/README.md, Requests).
-func (r *request) id(name string) (int64, error) {
+func (r *request) id(name string) (id int64, problems catalog.Problems) {
 	text, _ := r.ctx.UserValue(name).(string)
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n <= 0 || n >= 1<<53 || text[0] == '+' {
-		return 0, invalidField(name, "must be a positive decimal integer")
+	n, err := strconv.ParseUint(text, 10, idBits)
+	if err != nil || n == 0 {
+		problems.Addf(name, "must be a positive decimal integer")
 	}
-	return n, nil
+	return int64(n), problems
 }
 
 // newRouter makes the router. The library's redirects are off: it would build them from the client's Host header.
@@ -101,7 +111,7 @@ func (s *Server) newRouter() *router.Router {
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
 	r.HandleOPTIONS = false
-	r.NotFound = func(ctx *fasthttp.RequestCtx) { s.finish(ctx, nil, nil, refusePath) }
+	r.NotFound = func(ctx *fasthttp.RequestCtx) { s.finish(ctx, "", nil, refusePath) }
 	r.MethodNotAllowed = s.methodNotAllowed
 	table := routes()
 	s.statics = map[string]string{}
@@ -130,15 +140,15 @@ func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	if isMailPath(path) {
 		service = Mail
 	}
-	if c := connOf(ctx); path == "*" || path == "/*" || !offers(c, service) {
+	if path == "*" || path == "/*" || connOf(ctx).services&service == 0 {
 		ctx.Response.Header.Del("Allow")
-		s.finish(ctx, nil, nil, refusePath)
+		s.finish(ctx, "", nil, refusePath)
 		return
 	}
 	if allow, static := s.statics[path]; static { // for a static path the library also counts routes whose parameter would match it
 		ctx.Response.Header.Set("Allow", allow)
 	}
-	s.finish(ctx, nil, nil, refuseMethod)
+	s.finish(ctx, "", nil, refuseMethod)
 }
 
 // allowed returns the Allow header of a path.
@@ -157,61 +167,53 @@ func allowed(table []route, path string) string {
 
 // handle serves every request that was read completely.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	now := ctx.Time()
-	c := connOf(ctx)
-	if c != nil && c.scratch.asked.answer != nil {
-		now = c.scratch.asked.at
+	c, now := connOf(ctx), ctx.Time()
+	if c.asked.answer != nil {
+		now = c.asked.at
 	}
-	s.ids.set(&ctx.Response.Header, ctx.Request.Header.PeekCanonical(headerRequestID), c)
-	defer s.afterHandler(ctx, c)
-	if s.loading.Load() && !isHealth(ctx) {
-		s.finish(ctx, nil, nil, refuseLoading)
-		return
-	}
-	if string(ctx.URI().PathOriginal()) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && offers(c, Platform) {
-		key := s.resolve(ctx, c, now)
+	var id [maxRequestID]byte
+	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(id[:0], ctx.Request.Header.PeekCanonical(headerRequestID), c))
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.panicked(ctx, cause)
+		}
+		c.asked = asked{}
+		s.bodies.release(&c.charge)
+		// A gateway may pass on the Content-Length of its client without the body. What follows is then its next request.
+		if !c.SettleBody(ctx.Response.StatusCode() < 400 && c.services != Gateway) {
+			ctx.Response.SetConnectionClose()
+			c.Linger() // the rest of the body is not read
+		}
+	}()
+	switch path := ctx.URI().PathOriginal(); {
+	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
+		s.finish(ctx, "", nil, refuseLoading)
+	case c.services == Gateway:
+		s.answerGateway(ctx, c, now)
+	case string(path) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && c.services&Platform != 0:
+		key, err := s.resolve(ctx, c, now)
+		if err != nil {
+			s.fail(ctx, resolvePath, s.shown(ctx, err))
+		}
 		s.metrics.observeResolve(ctx, c, time.Since(now))
 		if s.accessLogResolve {
-			s.logAccess(ctx, ctx.Method(), resolvePath, key, time.Since(now))
+			s.logAccess(ctx, methodLabel(ctx.Method()), resolvePath, key, time.Since(now))
 		}
-		return
-	}
-	s.router.Handler(ctx)
-}
-
-// isHealth reports whether a call is also answered before the first load has ended.
-func isHealth(ctx *fasthttp.RequestCtx) bool {
-	path := string(ctx.URI().PathOriginal())
-	return path == platformHealthPath || path == mailHealthPath
-}
-
-// offers reports whether the connection's listener offers the service.
-func offers(c *conn, service Services) bool { return c == nil || c.services&service != 0 }
-
-// afterHandler turns a panic into a 500, and makes the connection linger on closing if the rest of the body is not
-// read.
-func (s *Server) afterHandler(ctx *fasthttp.RequestCtx, c *conn) {
-	if cause := recover(); cause != nil {
-		s.panicked(ctx, cause)
-	}
-	if c == nil {
-		return
-	}
-	c.scratch.asked = asked{}
-	c.ReleaseBody()
-	if !c.SettleBody(ctx.Response.StatusCode() < 400) {
-		ctx.Response.SetConnectionClose()
-		c.Linger()
+	default:
+		s.router.Handler(ctx)
 	}
 }
 
 // handler wraps a route in the steps that all routes have in common.
 func (s *Server) handler(rt *route) fasthttp.RequestHandler {
+	vary := varyPlatform
+	if rt.service == Mail {
+		vary = varyMail
+	}
 	return func(ctx *fasthttp.RequestCtx) {
-		r := &request{server: s, ctx: ctx, route: rt}
-		c := connOf(ctx)
-		if !offers(c, rt.service) {
-			s.finish(ctx, nil, nil, refusePath)
+		r := &request{ctx: ctx, conn: connOf(ctx), route: rt}
+		if r.conn.services&rt.service == 0 {
+			s.finish(ctx, "", nil, refusePath)
 			return
 		}
 		if path := string(ctx.URI().PathOriginal()); path != rt.path && s.statics[path] != "" {
@@ -220,16 +222,18 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		}
 		var err error
 		if rt.allow != 0 {
-			dependsOnKey(&ctx.Response.Header, rt.service)
-			r.key, err = s.authorize(ctx, rt.service)
+			// The answer is only for this key. Handlers whose answers may be cached override Cache-Control.
+			ctx.Response.Header.SetCanonical(headerVary, vary)
+			ctx.Response.Header.SetCanonical(headerCacheControl, cacheNever)
+			r.key, err = s.authorize(ctx, r.conn, rt.service, ctx.Time())
 		}
-		if c != nil && r.key != nil {
-			c.ChargeBody(s.bodies, r.key.ID)
+		if err == nil && rt.allow == catalog.MayWrite {
+			err = r.readActor()
 		}
 		if err == nil {
 			err = rt.run(s, r)
 		}
-		s.finish(ctx, rt, r.key, err)
+		s.finish(ctx, rt.path, r.key, err)
 	}
 }
 
@@ -245,55 +249,21 @@ func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler
 	return s.handler(rt)
 }
 
-// dependsOnKey tells caches that the answer is only for the request's key. Handlers whose answers may be cached
-// override it.
-func dependsOnKey(h *fasthttp.ResponseHeader, service Services) {
-	vary := varyPlatform
-	if service == Mail {
-		vary = varyMail
-	}
-	h.SetCanonical(headerVary, vary)
-	h.SetCanonical(headerCacheControl, cacheNever)
-}
-
-// authorize checks the request's key.
-func (s *Server) authorize(ctx *fasthttp.RequestCtx, service Services) (*resolver.Key, error) {
-	key, failure := s.keys.check(&ctx.Request.Header, service, ctx.Time())
-	if failure != keyGood {
-		return nil, s.refuseFailed(ctx, failure)
-	}
-	if c := connOf(ctx); c != nil {
-		s.gate.Welcome(c.Conn)
-	}
-	return key, nil
-}
-
-// finish answers with err, if there is one, and records the request. rt is nil if no route matched.
-func (s *Server) finish(ctx *fasthttp.RequestCtx, rt *route, key *resolver.Key, err error) {
+// finish answers with err, if there is one, and records the request. pattern is the route's path, "" if no route matched.
+func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.Key, err error) {
 	if err != nil {
 		s.fail(ctx, string(ctx.URI().PathOriginal()), s.shown(ctx, err))
 	}
-	pattern := ""
-	if rt != nil {
-		pattern = rt.path
+	method, took := methodLabel(ctx.Method()), time.Since(ctx.Time())
+	s.metrics.observe(pattern, method, ctx.Response.StatusCode(), took)
+	// A stream is logged when it ends. Gateways ask at every request of their clients, so they are logged like resolve.
+	if !ctx.Hijacked() && (s.accessLogResolve || !forGateway(ctx, pattern)) {
+		s.logAccess(ctx, method, pattern, key, took)
 	}
-	if ctx.Hijacked() { // a stream is logged when it ends
-		s.metrics.observe(pattern, methodLabel(ctx.Method()), ctx.Response.StatusCode(), time.Since(ctx.Time()))
-		return
-	}
-	s.record(ctx, ctx.Method(), pattern, key, time.Since(ctx.Time()))
 }
 
 // isMailPath reports whether errors on the path have the mail service's form.
 func isMailPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/api/mail")
 	return ok && (rest == "" || rest[0] == '/')
-}
-
-// peerOf returns the peer's address, invalid for a Unix socket.
-func peerOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if c := connOf(ctx); c != nil {
-		return c.Peer()
-	}
-	return gate.PeerAddr(ctx.RemoteAddr())
 }

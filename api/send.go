@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"fingerpost/mailer"
@@ -23,7 +25,7 @@ var (
 	headerRetryAfter = []byte("Retry-After")
 
 	refuseMail  = &refusal{Code: catalog.CodeUnavailable, Message: "this server has no mail service"}
-	refuseTests = &refusal{Code: codeRateLimited, Message: "too many SMTP tests run at this moment; try again later"}
+	refuseTests = &refusal{Code: catalog.CodeRateLimited, Message: "too many SMTP tests run at this moment; try again later"}
 )
 
 // sendTemplate answers POST /send/template.
@@ -56,7 +58,7 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	if err := r.permit(); err != nil {
 		return err
 	}
-	f, err := readForm(r.ctx, names...)
+	f, err := s.readForm(r, names...)
 	if err != nil {
 		return err
 	}
@@ -76,26 +78,21 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 		m.Request = requestHash(r.route.path, f.body)
 	}
 	f.body = nil
-	r.dropBody() // a send may wait for a long time
-	receipt, err := s.await(m)
+	s.bodies.release(&r.conn.charge) // a send may wait for a long time
+	ctx, done := s.waiting.begin()
+	defer done()
+	receipt, err := s.mail.Send(ctx, m)
 	if err != nil {
 		switch e, _ := visible(err); e.Code {
 		case catalog.CodeConflict:
 			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("1")) // the first request with this key still runs
-		case codeRateLimited:
+		case catalog.CodeRateLimited:
 			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("30")) // the queue or its disk is full
 		}
 		return err
 	}
 	s.answerSend(r, m.ProjectID, &receipt)
 	return nil
-}
-
-// await hands a mail to the mailer and waits for the result. It does not wait if too many requests wait already.
-func (s *Server) await(m mailer.Send) (mailer.Receipt, error) {
-	ctx, done := s.waiting.begin()
-	defer done()
-	return s.mail.Send(ctx, m)
 }
 
 // reach finds the mail's project and checks that the key reaches it.
@@ -127,23 +124,18 @@ func (s *Server) answerSend(r *request, project int64, receipt *mailer.Receipt) 
 	if receipt.Replayed {
 		h.SetCanonical(headerReplay, []byte("true"))
 	}
-	h.SetCanonical(headerLocation, []byte(mailLogLocation(project, receipt.LogID)))
-	id := strconv.FormatInt(receipt.LogID, 10)
+	h.SetCanonical(headerLocation, fmt.Appendf(nil, "/api/mail/projects/%d/logs/%d", project, receipt.LogID))
 	switch {
 	case receipt.Failed != nil:
 		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadGateway, receipt.Failed, nil)
 	case receipt.Sent:
-		data := append([]byte(`{"sent":true,"logId":`), id...)
-		data = resolver.AppendString(append(data, `,"messageId":`...), receipt.MessageID)
+		data := fmt.Appendf(nil, `{"sent":true,"logId":%d,"messageId":`, receipt.LogID)
+		data = resolver.AppendString(data, receipt.MessageID)
 		s.succeed(r.ctx, "mail sent", append(data, '}'))
 	default:
-		s.succeed(r.ctx, "mail queued", []byte(`{"sent":false,"queued":true,"logId":`+id+`}`))
+		s.succeed(r.ctx, "mail queued", fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d}`, receipt.LogID))
 		r.ctx.Response.SetStatusCode(http.StatusAccepted)
 	}
-}
-
-func mailLogLocation(project, log int64) string {
-	return "/api/mail/projects/" + strconv.FormatInt(project, 10) + "/logs/" + strconv.FormatInt(log, 10)
 }
 
 // requestHash hashes path and body. Bodies that differ only in the layout of their JSON have the same hash.
@@ -159,7 +151,7 @@ func appendCanonical(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case *object:
 		dst = append(dst, '{')
-		for i, name := range sortedNames(v) {
+		for i, name := range slices.Sorted(slices.Values(v.names)) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}

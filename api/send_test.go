@@ -253,6 +253,9 @@ func TestShareOfWaiting(t *testing.T) {
 
 // At a shutdown, a request that waits for an SMTP server is answered before the time is over.
 func TestShutdownAnswersWaiting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for timeouts")
+	}
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = time.Minute })
 	waiting := p.later("POST", "/send/template", p.poster, hello)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,13 +13,6 @@ const (
 	headerIdempotencyKey = "Idempotency-Key"
 	maxIdempotencyKey    = 255
 )
-
-// sortedNames returns the object's names, sorted.
-func sortedNames(o *object) []string {
-	names := slices.Clone(o.names)
-	slices.Sort(names)
-	return names
-}
 
 // idempotencyKey reads the header Idempotency-Key: 1 to 255 printable ASCII characters.
 func (f *form) idempotencyKey(r *request, m *mailer.Send) {
@@ -54,11 +46,11 @@ func (f *form) project(m *mailer.Send) {
 		return
 	}
 	number, _ := value.(json.Number)
-	id, err := strconv.ParseInt(string(number), 10, 64)
-	if err != nil || id <= 0 || id >= 1<<53 {
+	id, err := strconv.ParseUint(string(number), 10, idBits)
+	if err != nil || id == 0 {
 		f.fail("projectId", "must be a positive whole number")
 	}
-	m.ProjectID = id
+	m.ProjectID = int64(id)
 }
 
 // recipient checks the recipient's address.
@@ -120,15 +112,10 @@ func (f *form) rawParts(m *mailer.Send) {
 	case strings.ContainsFunc(m.Subject, catalog.BreaksLine):
 		f.fail("subject", "must not hold control characters or line breaks")
 	}
-	f.parts(m.BodyHTML, m.BodyText)
-}
-
-// parts checks the bodies of a mail or template: at least one, and none too large.
-func (f *form) parts(html, text string) {
-	if html == "" && text == "" && !f.bad["bodyHtml"] && !f.bad["bodyText"] {
+	if m.BodyHTML == "" && m.BodyText == "" && !f.bad["bodyHtml"] && !f.bad["bodyText"] {
 		f.fail("bodyHtml", "is required where there is no bodyText")
 	}
-	for _, part := range []struct{ name, body string }{{"bodyHtml", html}, {"bodyText", text}} {
+	for _, part := range []struct{ name, body string }{{"bodyHtml", m.BodyHTML}, {"bodyText", m.BodyText}} {
 		if len(part.body) > catalog.MaxBodyBytes {
 			f.fail(part.name, "must have at most "+strconv.Itoa(catalog.MaxBodyBytes)+" bytes")
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/resolver"
@@ -104,6 +105,48 @@ func BenchmarkServeHitByHandler(b *testing.B) {
 	runServe(b, benchRequests(key, "X-Unusual: yes\r\n"), func(ln net.Listener) error { return s.Serve(ln, Platform) })
 }
 
+// BenchmarkServeCheck is a gateway's check with what a browser sends, BenchmarkServeCheckByHandler the same without the
+// fast path, and BenchmarkServeCheckToken one with a bearer token, which the handler verifies.
+func BenchmarkServeCheck(b *testing.B) {
+	s, _ := loadedServer(b)
+	runServe(b, benchChecks("", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+}
+
+// BenchmarkServeCheckPlain has the header of BenchmarkServeHit.
+func BenchmarkServeCheckPlain(b *testing.B) {
+	s, _ := loadedServer(b)
+	runServe(b, benchChecks("", "User-Agent: gateway/1.0\r\nAccept: */*\r\n"), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+}
+
+func BenchmarkServeCheckByHandler(b *testing.B) {
+	s, _ := loadedServer(b)
+	s.noFastPath = true
+	runServe(b, benchChecks("", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+}
+
+func BenchmarkServeCheckToken(b *testing.B) {
+	s, _ := loadedServer(b)
+	runServe(b, benchChecks("?auth=required", browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+}
+
+// benchSecret signs the tokens of all projects of loadedServer.
+const benchSecret = "0123456789abcdef0123456789abcdef"
+
+// benchChecks asks about random domains, with a token of the domain's project for "{token}".
+func benchChecks(query, more string) [][]byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.1, 8, benchProjects-1)
+	out := make([][]byte, 1<<14)
+	for i := range out {
+		n := zipf.Uint64()
+		token, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": DefaultAuthIssuer, "sub": "u-4711", "email": "ada@example.com",
+			"projectId": 2*n + 1, "iat": 1769851800, "exp": 1 << 40}).SignedString([]byte(benchSecret))
+		out[i] = fmt.Appendf(nil, "GET /check%s HTTP/1.1\r\nHost: 127.0.0.1:8081\r\nX-Original-URL: https://shop.project-%05d.example/\r\n%s\r\n",
+			query, n, strings.ReplaceAll(more, "{token}", token))
+	}
+	return out
+}
+
 func BenchmarkServeFloor(b *testing.B) {
 	bodies := make([][]byte, benchProjects)
 	for i := range bodies {
@@ -128,7 +171,7 @@ func BenchmarkServeFloor(b *testing.B) {
 // loadedServer has benchProjects projects, all of whose answers are cached, and a key.
 func loadedServer(b *testing.B) (s *Server, key string) {
 	b.Helper()
-	r, err := resolver.Open(resolver.Options{CacheBytes: 256 << 20})
+	r, err := resolver.Open(resolver.Options{CacheBytes: 256 << 20, OpenSecret: func(s catalog.Secret, _ string) (string, error) { return s.Ref, nil }})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -145,6 +188,7 @@ func loadedServer(b *testing.B) (s *Server, key string) {
 			Domains: []catalog.Domain{{ID: int64(2*i + 2), UUID: catalog.DeriveDomainUUID(uuid, domain), ProjectID: int64(2*i + 1), Name: domain, Active: true}},
 			Service: catalog.NewServiceSettings(), Auth: catalog.NewAuthSettings(),
 		})
+		d.Projects[i].Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretPlain, Ref: benchSecret}
 	}
 	change := &catalog.Change{Files: []catalog.FileChange{{Path: "a.hcl", Row: &catalog.FileRow{Refs: d.Refs()}, Declared: d}}}
 	if _, err := r.Apply(change); err != nil {
@@ -155,8 +199,10 @@ func loadedServer(b *testing.B) (s *Server, key string) {
 		b.Fatal(err)
 	}
 	for i := range benchProjects {
-		if a, err := r.Resolve(fmt.Appendf(nil, "shop.project-%05d.example", i), resolver.Nested); err != nil || a.Code != "" {
-			b.Fatal(i, err)
+		for _, form := range []resolver.Form{resolver.Nested, resolver.Gateway} {
+			if a, err := r.Resolve(fmt.Appendf(nil, "shop.project-%05d.example", i), form); err != nil || a.Code != "" {
+				b.Fatal(i, err)
+			}
 		}
 	}
 	return s, text

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,10 +25,12 @@ import (
 // Services are the APIs that a listener offers, as a set of bits.
 type Services uint8
 
-// The two services: the platform API and the mail API (api/README.md).
+// The two services, the platform API and the mail API (api/README.md), and what gateways ask without a key. Gateway
+// stands alone.
 const (
 	Platform Services = 1 << iota
 	Mail
+	Gateway
 )
 
 // Options say what a Server serves and how. Only Resolver is required.
@@ -35,11 +38,13 @@ type Options struct {
 	Resolver *resolver.Resolver
 	// Files takes the platform API's writes. Nil: writes are answered 409 CONFIG_READ_ONLY.
 	Files Files
+	// Explainer tells where values come from. Nil: view=full is answered 503.
+	Explainer Explainer
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
 	Mail Mailer
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
 	Logger *slog.Logger
-	// TLS is used on TCP listeners; a Unix socket stays in clear text. Nil: none. See TLSConfig.
+	// TLS is used on TCP listeners; a Unix socket and a gateway listener stay in clear text. Nil: none. See TLSConfig.
 	TLS *tls.Config
 	// ResolveMaxAge is how long clients may cache an answer of resolve, in whole seconds. 0: 5 s; negative: not at all.
 	ResolveMaxAge time.Duration
@@ -51,6 +56,11 @@ type Options struct {
 	BlockedKeyIDs map[string]bool
 	// AuthIssuer is the iss claim that tokens must have. "": DefaultAuthIssuer.
 	AuthIssuer string
+	// GateAllow are the networks beyond this machine whose peers may ask on a gateway listener.
+	GateAllow []netip.Prefix
+	// GateWildcards lets gateways fetch certificates for names that only a wildcard covers, unless its record says
+	// certificates = false.
+	GateWildcards bool
 	// Limits bound what peers can use. Zero fields take their defaults.
 	Limits Limits
 }
@@ -89,19 +99,14 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// gate returns the limits that the gate enforces.
-func (l *Limits) gate() gate.Limits {
-	return gate.Limits{HeaderBytes: l.HeaderBytes, BodyBytes: l.BodyBytes, Read: l.Read, Write: l.Write, Idle: l.Idle,
-		Conns: l.Conns, ConnsPerPeer: l.ConnsPerPeer}
-}
-
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
 type Server struct {
-	resolver *resolver.Resolver
-	files    Files
-	mail     Mailer // nil: none
-	log      *slog.Logger
-	tls      *tls.Config
+	resolver  *resolver.Resolver
+	files     Files
+	mail      Mailer    // nil: none
+	explainer Explainer // nil: none
+	log       *slog.Logger
+	tls       *tls.Config
 
 	http     *fasthttp.Server
 	router   *router.Router
@@ -124,6 +129,8 @@ type Server struct {
 	accessLogResolve bool
 	noFastPath       bool
 	authIssuer       string
+	gateAllow        []netip.Prefix
+	gateWildcards    bool
 
 	mu        sync.Mutex // guards listeners and stopping
 	listeners []*gate.Listener
@@ -142,6 +149,7 @@ func New(o Options) (*Server, error) {
 		resolver:         o.Resolver,
 		files:            o.Files,
 		mail:             o.Mail,
+		explainer:        o.Explainer,
 		log:              o.Logger,
 		tls:              o.TLS,
 		limits:           o.Limits.withDefaults(),
@@ -151,11 +159,17 @@ func New(o Options) (*Server, error) {
 		accessLogResolve: o.AccessLogResolve,
 		noFastPath:       o.NoFastPath,
 		authIssuer:       cmp.Or(o.AuthIssuer, DefaultAuthIssuer),
+		gateAllow:        o.GateAllow,
+		gateWildcards:    o.GateWildcards,
 	}
-	s.gate = gate.New(s.limits.gate())
+	s.gate = gate.New(gate.Limits{
+		HeaderBytes: s.limits.HeaderBytes, BodyBytes: s.limits.BodyBytes,
+		Read: s.limits.Read, Write: s.limits.Write, Idle: s.limits.Idle,
+		Conns: s.limits.Conns, ConnsPerPeer: s.limits.ConnsPerPeer,
+	})
 	s.anonymous.log = o.Logger
 	s.waiting = newWaiting(s.limits)
-	s.bodies = newBodyBudget(s.limits)
+	s.bodies = &bodyBudget{total: s.limits.Bodies, perKey: s.limits.BodiesPerKey, keys: map[string]int64{}}
 	s.streams = events.New(events.Options{
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
 		Limit: s.limits.Streams, PerKey: s.limits.StreamsPerKey, Heartbeat: s.limits.Heartbeat, Write: s.limits.Write,
@@ -196,11 +210,14 @@ func (s *Server) SetLoading(on bool) { s.loading.Store(on) }
 // good. Accepting pauses while a cap is reached or descriptors run out, and resumes by itself.
 func (s *Server) Serve(ln net.Listener, services Services) error {
 	options := gate.ListenerOptions{Attach: s.attach(services)}
-	if ln.Addr().Network() != "unix" {
+	if ln.Addr().Network() != "unix" && services != Gateway {
 		options.TLS = s.tls
 	}
-	if services&Platform != 0 {
+	switch {
+	case services&Platform != 0:
 		options.Resolver = s
+	case services == Gateway:
+		options.Resolver, options.Plain = s, gate.PlainCheck
 	}
 	var logged time.Time
 	options.Paused = func(cause error) {

@@ -5,14 +5,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// getSingle answers with a resource that a project has once: the settings or the SMTP config of the project that the path
-// parameter names.
-func getSingle[T any](s *Server, r *request, param, message string, read func(project int64) (*T, error),
+// getSingle answers with a resource that a project has once: settings or the SMTP config.
+func getSingle[T any](s *Server, r *request, project *catalog.Project, message string, read func(project int64) (*T, error),
 	appendTo func([]byte, int64, *T) []byte, etag func(int64, *T) string) error {
-	project, err := s.projectOf(r, param)
-	if err != nil {
-		return err
-	}
 	v, err := read(project.ID)
 	if err != nil {
 		return err
@@ -21,13 +16,14 @@ func getSingle[T any](s *Server, r *request, param, message string, read func(pr
 	return nil
 }
 
-func (s *Server) getServiceSettings(r *request) error {
-	return getSingle(s, r, "id", "service settings found",
+func (s *Server) getServiceSettings(r *request, project *catalog.Project) error {
+	return getSingle(s, r, project, "service settings found",
 		s.resolver.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
 }
 
-func (s *Server) getAuthSettings(r *request) error {
-	return getSingle(s, r, "id", "auth settings found", s.resolver.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
+func (s *Server) getAuthSettings(r *request, project *catalog.Project) error {
+	return getSingle(s, r, project, "auth settings found",
+		s.resolver.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
 }
 
 // The fields of settings in a request. Fields that only files and the flat resolve form have are not among them.
@@ -38,12 +34,8 @@ var (
 )
 
 // updateServiceSettings answers PUT /projects/{id}/service-settings.
-func (s *Server) updateServiceSettings(r *request) error {
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
-	f, err := readForm(r.ctx, serviceNames...)
+func (s *Server) updateServiceSettings(r *request, project *catalog.Project) error {
+	f, err := s.readForm(r, serviceNames...)
 	if err != nil {
 		return err
 	}
@@ -79,12 +71,8 @@ func (s *Server) updateServiceSettings(r *request) error {
 
 // updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without
 // approvalRequired or inviteOnly, those two are set to fit the mode.
-func (s *Server) updateAuthSettings(r *request) error {
-	project, err := s.projectOf(r, "id")
-	if err != nil {
-		return err
-	}
-	f, err := readForm(r.ctx, authNames...)
+func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error {
+	f, err := s.readForm(r, authNames...)
 	if err != nil {
 		return err
 	}

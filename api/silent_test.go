@@ -14,6 +14,9 @@ import (
 // A connection on which no part of a request has arrived is closed without an answer: a client that connects ahead
 // would take a 408 for the answer to its next request.
 func TestQuietConnectionsAreClosedWithoutAWord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for timeouts")
+	}
 	cert, key := writeCert(t, t.TempDir(), "first.example")
 	config, err := api.TLSConfig(cert, key, slog.New(slog.DiscardHandler))
 	if err != nil {

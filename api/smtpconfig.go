@@ -17,17 +17,14 @@ var smtpNames = []string{"host", "port", "username", "password", "fromEmail", "f
 // maxPasswordBytes is the longest password that a request may set.
 const maxPasswordBytes = 1024
 
-func (s *Server) getSMTPConfig(r *request) error {
-	return getSingle(s, r, "projectId", "SMTP config found", s.resolver.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
+func (s *Server) getSMTPConfig(r *request, project *catalog.Project) error {
+	return getSingle(s, r, project, "SMTP config found",
+		s.resolver.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
 }
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
-func (s *Server) saveSMTPConfig(r *request) error {
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
-	f, err := readForm(r.ctx, smtpNames...)
+func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
+	f, err := s.readForm(r, smtpNames...)
 	if err != nil {
 		return err
 	}
@@ -39,7 +36,7 @@ func (s *Server) saveSMTPConfig(r *request) error {
 		return err
 	}
 	present := func(c *catalog.SMTPConfig) error {
-		if c == nil {
+		if !c.HasServer() {
 			return r.matchesNone()
 		}
 		return r.matchesSaved(resolver.SMTPConfigETag(project.ID, c))
@@ -52,7 +49,7 @@ func (s *Server) saveSMTPConfig(r *request) error {
 		if err := present(p.SMTP); err != nil {
 			return err
 		}
-		created = p.SMTP == nil
+		created = !p.SMTP.HasServer()
 		p.SMTP, err = f.smtpConfig(p.SMTP, p.Project.UUID)
 		return err
 	})
@@ -67,7 +64,8 @@ func (s *Server) saveSMTPConfig(r *request) error {
 	return nil
 }
 
-// smtpConfig returns have, the current SMTP config (nil: none), with the body applied. A new password is in clear text.
+// smtpConfig returns have, the current SMTP config (nil: none), with the body applied. To clients, one without a host
+// does not exist yet; its sender stays where the body does not name one. A new password is in clear text.
 // It may be called again on the same form and reports every problem each time.
 func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*catalog.SMTPConfig, error) {
 	f = f.again()
@@ -75,7 +73,8 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 	c.ID = catalog.DeriveID(catalog.KindSMTPConfig, c.UUID)
 	if have != nil {
 		c = *have
-	} else {
+	}
+	if !have.HasServer() {
 		f.require("host", "is required: the name or address of the SMTP server")
 		f.require("fromEmail", "is required: the sender's address")
 	}
@@ -83,7 +82,7 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 	f.fillOptional("username", &c.Username)
 	f.fillOptional("fromName", &c.FromName)
 	f.fillOptional("replyTo", &c.ReplyTo)
-	f.port(&c, have != nil)
+	f.port(&c, have.HasServer())
 	f.password(&c, have)
 	return &c, f.validated(c.Validate())
 }
@@ -143,11 +142,7 @@ func destination(c *catalog.SMTPConfig) mailDestination {
 }
 
 // deleteSMTPConfig answers DELETE of a project's SMTP config.
-func (s *Server) deleteSMTPConfig(r *request) error {
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteSMTPConfig(r *request, project *catalog.Project) error {
 	c, err := s.resolver.SMTPConfig(project.ID)
 	if err == nil {
 		err = r.matches(resolver.SMTPConfigETag(project.ID, c))
@@ -156,7 +151,7 @@ func (s *Server) deleteSMTPConfig(r *request) error {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if p.SMTP == nil {
+		if !p.SMTP.HasServer() {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
 		}
 		if err := r.matches(resolver.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
@@ -168,7 +163,7 @@ func (s *Server) deleteSMTPConfig(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedDeleted(r.ctx, "SMTP config deleted")
+	s.succeed(r.ctx, "SMTP config deleted", []byte("null"))
 	return nil
 }
 

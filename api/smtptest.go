@@ -20,7 +20,7 @@ func (s *Server) testSMTP(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	f, err := readForm(r.ctx, smtpTestNames...)
+	f, err := s.readForm(r, smtpTestNames...)
 	if err != nil {
 		return err
 	}
@@ -31,14 +31,14 @@ func (s *Server) testSMTP(r *request) error {
 	if s.mail == nil {
 		return refuseMail
 	}
-	done, ok := s.waiting.beginTest()
+	done, ok := take(s.waiting.tests)
 	if !ok {
 		r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("5"))
 		return refuseTests
 	}
 	defer done()
 	f.body = nil
-	r.dropBody()
+	s.bodies.release(&r.conn.charge)
 	report, err := s.mail.TestSMTP(s.waiting.ctx, t)
 	if err == nil {
 		s.succeed(r.ctx, "connected, and a mail was sent", appendSMTPTest(nil, &report))
@@ -81,17 +81,8 @@ func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
 	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
 	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
 	dst = strconv.AppendBool(append(dst, `,"mailSent":`...), report.MailSent)
-	dst = appendSteps(dst, report.Steps)
-	if report.Reply != "" {
-		dst = resolver.AppendString(append(dst, `,"serverReply":`...), report.Reply)
-	}
-	return append(dst, '}')
-}
-
-// appendSteps writes the steps in order; after a failure the last one is the step that failed.
-func appendSteps(dst []byte, steps []mailer.Step) []byte {
-	dst = append(dst, `,"steps":[`...)
-	for i, step := range steps {
+	dst = append(dst, `,"steps":[`...) // in order; after a failure the last one is the step that failed
+	for i, step := range report.Steps {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -100,5 +91,9 @@ func appendSteps(dst []byte, steps []mailer.Step) []byte {
 		dst = strconv.AppendFloat(append(dst, `,"milliseconds":`...), milliseconds, 'f', -1, 64)
 		dst = append(dst, '}')
 	}
-	return append(dst, ']')
+	dst = append(dst, ']')
+	if report.Reply != "" {
+		dst = resolver.AppendString(append(dst, `,"serverReply":`...), report.Reply)
+	}
+	return append(dst, '}')
 }

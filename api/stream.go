@@ -16,24 +16,29 @@ import (
 // streamChunk is about how many bytes of a streamed list are in memory at once.
 const streamChunk = 32 << 10
 
-// A projectStream is the body of a list of all projects, made while it is read. It holds ids only, so that a slow
-// reader and a long list hold neither rows nor the store.
-type projectStream struct {
-	server  *Server
-	ids     []int64
-	buf     []byte // generated and not yet read
-	begun   bool
-	hasRows bool
-	ended   bool
+// A listStream is the body of a list, made while it is read. It holds ids only, so that a slow reader and a long list
+// hold neither rows nor the store.
+type listStream struct {
+	server    *Server
+	message   string
+	rows      []resolver.Found // to come
+	appendRow rowAppender
+	buf       []byte // generated and not yet read
+	begun     bool
+	hasRows   bool
+	ended     bool
 }
+
+// A rowAppender reads a row and appends it to dst as JSON.
+type rowAppender func(dst []byte, from *resolver.Resolver, row resolver.Found) ([]byte, error)
 
 // Read implements io.Reader. A failure cuts the connection in the middle of the body, so that no client takes a part of
 // the list for the whole.
-func (p *projectStream) Read(b []byte) (n int, err error) {
+func (p *listStream) Read(b []byte) (n int, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.server.log.Error("list of projects panicked", "cause", cause, "stack", string(debug.Stack()))
-			err = fmt.Errorf("list projects: %v", cause)
+			p.server.log.Error("list panicked", "cause", cause, "stack", string(debug.Stack()))
+			err = fmt.Errorf("list rows: %v", cause)
 		}
 	}()
 	if len(p.buf) == 0 {
@@ -41,7 +46,7 @@ func (p *projectStream) Read(b []byte) (n int, err error) {
 			return 0, io.EOF
 		}
 		if err := p.fill(); err != nil {
-			p.server.log.Error("list of projects failed", "error", err)
+			p.server.log.Error("list failed", "error", err)
 			return 0, err
 		}
 	}
@@ -50,29 +55,30 @@ func (p *projectStream) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-func (p *projectStream) fill() error {
+func (p *listStream) fill() error {
 	p.buf = p.buf[:0]
 	if !p.begun {
 		p.begun = true
-		p.buf = append(beginSuccess(p.buf, "projects found"), '[')
+		p.buf = append(p.buf, envelopeBegin+p.message+envelopeData+"["...)
 	}
-	for len(p.buf) < streamChunk && len(p.ids) > 0 {
-		id := p.ids[0]
-		p.ids = p.ids[1:]
-		project, err := p.server.resolver.ProjectByID(id)
+	for len(p.buf) < streamChunk && len(p.rows) > 0 {
+		row := p.rows[0]
+		p.rows = p.rows[1:]
+		before := len(p.buf)
+		if p.hasRows {
+			p.buf = append(p.buf, ',')
+		}
+		buf, err := p.appendRow(p.buf, p.server.resolver, row)
 		if isNotFound(err) {
-			continue // deleted since ids was read
+			p.buf = p.buf[:before] // deleted since the rows were listed
+			continue
 		}
 		if err != nil {
 			return err
 		}
-		if p.hasRows {
-			p.buf = append(p.buf, ',')
-		}
-		p.hasRows = true
-		p.buf = resolver.AppendProject(p.buf, project)
+		p.buf, p.hasRows = buf, true
 	}
-	if len(p.ids) == 0 {
+	if len(p.rows) == 0 {
 		p.ended = true
 		p.buf = p.server.endEnvelope(append(p.buf, ']'), time.Now())
 	}
@@ -89,17 +95,39 @@ func headChunked(ctx *fasthttp.RequestCtx) {
 
 // streamProjects answers with all projects in the order of their ids.
 func (s *Server) streamProjects(r *request, descending bool) error {
-	stream := &projectStream{server: s}
+	var rows []resolver.Found
 	err := s.resolver.EachProject(func(p *catalog.Project) bool {
-		stream.ids = append(stream.ids, p.ID)
+		rows = append(rows, resolver.Found{Project: p.ID, ID: p.ID})
 		return true
 	})
 	if err != nil {
 		return err
 	}
 	if descending {
-		slices.Reverse(stream.ids)
+		slices.Reverse(rows)
 	}
+	return s.stream(r, "projects found", rows, appendProject)
+}
+
+func appendProject(dst []byte, from *resolver.Resolver, row resolver.Found) ([]byte, error) {
+	p, err := from.ProjectByID(row.ID)
+	if err != nil {
+		return dst, err
+	}
+	return resolver.AppendProject(dst, p), nil
+}
+
+func appendDomain(dst []byte, from *resolver.Resolver, row resolver.Found) ([]byte, error) {
+	d, err := from.Domain(row.Project, row.ID)
+	if err != nil {
+		return dst, err
+	}
+	return resolver.AppendDomain(dst, d), nil
+}
+
+// stream answers with a list whose rows are read while it is sent.
+func (s *Server) stream(r *request, message string, rows []resolver.Found, appendRow rowAppender) error {
+	stream := &listStream{server: s, message: message, rows: rows, appendRow: appendRow}
 	r.ctx.Response.Header.SetContentTypeBytes(contentJSON)
 	if r.ctx.IsHead() {
 		headChunked(r.ctx)

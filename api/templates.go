@@ -28,34 +28,16 @@ func (s *Server) listTemplates(r *request) error {
 	return listOwned(s, r, "projectId", templateFields, "templates found", s.resolver.Templates, resolver.AppendTemplateRow)
 }
 
-// templateOf is projectOf for a path that names a template too, the project's own or a default one.
-func (s *Server) templateOf(r *request) (*catalog.Project, *catalog.Template, error) {
-	id, idErr := r.id("templateId")
-	project, err := s.projectOf(r, "projectId", idErr)
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := s.resolver.Template(project.ID, id)
-	return project, t, err
-}
-
-func (s *Server) getTemplate(r *request) error {
-	_, t, err := s.templateOf(r)
-	if err != nil {
-		return err
-	}
+// getTemplate answers with a template of the project, or with a default one.
+func (s *Server) getTemplate(r *request, _ *catalog.Project, t *catalog.Template) error {
 	s.succeedTagged(r.ctx, "template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
 	return nil
 }
 
 // saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A
 // default template of the same code stays as it is.
-func (s *Server) saveTemplate(r *request) error {
-	project, err := s.projectOf(r, "projectId")
-	if err != nil {
-		return err
-	}
-	f, err := readForm(r.ctx, templateNames...)
+func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
+	f, err := s.readForm(r, templateNames...)
 	if err != nil {
 		return err
 	}
@@ -164,18 +146,14 @@ func (f *form) maxAge(t *catalog.Template) {
 }
 
 // deleteTemplate answers DELETE of one of a project's templates.
-func (s *Server) deleteTemplate(r *request) error {
-	project, t, err := s.templateOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteTemplate(r *request, project *catalog.Project, t *catalog.Template) error {
 	if t.ProjectID == 0 {
 		return refuseDefault
 	}
 	if err := r.matches(resolver.TemplateETag(t)); err != nil {
 		return err
 	}
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err := s.update(r, project, func(p *catalog.ProjectConfig) error {
 		at := slices.IndexFunc(p.Templates, func(o catalog.Template) bool { return o.UUID == t.UUID })
 		if at < 0 {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}
@@ -189,6 +167,6 @@ func (s *Server) deleteTemplate(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedDeleted(r.ctx, "template deleted")
+	s.succeed(r.ctx, "template deleted", []byte("null"))
 	return nil
 }

@@ -95,7 +95,9 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a word on the broken one", func() bool { return name() == "second.example" && strings.Contains(log.String(), "does not load") })
-	for begun := time.Now(); time.Since(begun) < 2500*time.Millisecond; { // two more looks at the files
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for begun := time.Now(); time.Since(begun) < 2500*time.Millisecond; <-tick.C { // two more looks at the files
 		name()
 	}
 	if n := strings.Count(log.String(), "does not load"); n != 1 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -30,6 +31,15 @@ type identity struct {
 // bearerToken returns the token of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more than
 // one, or one without a JWT.
 func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
+	token, failure = bearerText(h)
+	if failure == keyGood && !isToken(token) {
+		return "", tokenMalformed
+	}
+	return token, failure
+}
+
+// bearerText is bearerToken for any text that is not empty.
+func bearerText(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
 	values := h.PeekAll(fasthttp.HeaderAuthorization)
 	switch {
 	case len(values) == 0:
@@ -39,7 +49,7 @@ func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
 	}
 	scheme, credentials, _ := bytes.Cut(values[0], []byte{' '})
 	credentials = bytes.Trim(credentials, " \t")
-	if !bytes.EqualFold(scheme, []byte("bearer")) || len(credentials) > maxTokenBytes || !isToken(string(credentials)) {
+	if !bytes.EqualFold(scheme, []byte("bearer")) || len(credentials) > maxTokenBytes || len(credentials) == 0 {
 		return "", tokenMalformed
 	}
 	return string(credentials), keyGood
@@ -113,11 +123,9 @@ func (c *tokenClaims) Validate() (err error) {
 
 // isProject reports whether a claim is the project's id, as a number or in decimal digits.
 func isProject(claim any, id int64) bool {
-	switch v := claim.(type) {
-	case json.Number:
-		return v.String() == strconv.FormatInt(id, 10)
-	case string:
-		return v == strconv.FormatInt(id, 10)
+	switch claim.(type) {
+	case json.Number, string:
+		return fmt.Sprint(claim) == strconv.FormatInt(id, 10)
 	}
 	return false
 }

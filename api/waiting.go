@@ -24,24 +24,17 @@ func newWaiting(l Limits) *waiting {
 	return w
 }
 
-// over is a context that is canceled already.
-var over = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
-
 // begin returns the context for a send's wait, a canceled one if too many sends wait already. Call done after the wait.
 func (w *waiting) begin() (ctx context.Context, done func()) {
 	if done, ok := take(w.sends); ok {
 		return w.ctx, done
 	}
-	return over, func() {}
+	ctx, done = context.WithCancel(w.ctx)
+	done()
+	return ctx, done
 }
 
-// beginTest is begin for an SMTP test; ok is false if too many run.
-func (w *waiting) beginTest() (done func(), ok bool) { return take(w.tests) }
-
+// take takes one of the places; ok is false if there is none.
 func take(places chan struct{}) (done func(), ok bool) {
 	select {
 	case places <- struct{}{}:

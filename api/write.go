@@ -15,7 +15,7 @@ import (
 
 // Every write has the same steps, and its handler shows them from top to bottom:
 //
-//  1. Check path, key and project (projectOf).
+//  1. Check path, key and project (onProject, onPart, projectOf).
 //  2. Read the body (readForm) and apply it to a copy of the resource that the resolver has, to report every problem.
 //  3. Compare If-Match and If-None-Match with that resource.
 //  4. Change the file (update, write). The change works on the file's current content, and runs again if the file is
@@ -28,6 +28,9 @@ type Files interface {
 	CreateProject(ctx context.Context, p *catalog.Project) error
 	UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error
 	DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error
+	CreateKey(ctx context.Context, k *catalog.Key, permit func() error) error
+	RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error), permit func() error) error
+	RevokeKey(ctx context.Context, name string, permit func() error) error
 }
 
 // writeTime is how long a write may wait for its turn at the file.
@@ -49,19 +52,16 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 		return refuseWriting
 	case !s.resolver.Writable():
 		return refuseDegraded
+	case !s.resolver.Auditable():
+		return catalog.ErrUnaudited
+	}
+	var covers configsrc.Coverage // nil: every project
+	if !r.key.EveryProject() {
+		covers = r.key.Covers
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
-	ctx = configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx)}, r.covers())
-	return f(ctx, s.files)
-}
-
-// covers reports which projects the request's key reaches; nil means every project.
-func (r *request) covers() configsrc.Coverage {
-	if r.key.EveryProject() {
-		return nil
-	}
-	return r.key.Covers
+	return f(configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor}, covers), s.files)
 }
 
 // update changes a project's block: change gets what the file says now. It may run more than once.
@@ -119,10 +119,6 @@ func (s *Server) succeedCreated(ctx *fasthttp.RequestCtx, message string, data [
 func (s *Server) succeedWritten(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
 	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
 	s.succeed(ctx, message, data)
-}
-
-func (s *Server) succeedDeleted(ctx *fasthttp.RequestCtx, message string) {
-	s.succeed(ctx, message, []byte("null"))
 }
 
 func projectLocation(id int64) string { return "/api/platform/projects/" + strconv.FormatInt(id, 10) }

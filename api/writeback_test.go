@@ -26,8 +26,8 @@ import (
 // In a story @acme is replaced by the project's id, and @shop.acme.example after it by the domain's. Signs stand for
 // bytes that a text file cannot show: ␍ (a CR before the line feed), ␄ (no final line feed), ␉ (a tab), ␂ (a byte order
 // mark). {{uuid}} stands for any UUID, {{recipient}} for the recipient of sealed values, and {{sealed:x}} for a sealed
-// value that opens as x. A template's id is @CODE after templates/. Files that a person saves after the service has
-// loaded are under saved/.
+// value that opens as x; {{keyid}}, {{hash}} and {{time}} stand for those of a key that the service wrote. A template's
+// id is @CODE after templates/. Files that a person saves after the service has loaded are under saved/.
 func TestWriteBack(t *testing.T) {
 	names, err := filepath.Glob("testdata/writeback/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -219,13 +219,17 @@ func (d *desk) templateID(t testing.TB, project int64, code string) (id int64) {
 
 const anyUUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
+// signs replaces the placeholders, quoted, by patterns.
+var signs = strings.NewReplacer(`\{\{uuid\}\}`, anyUUID, `\{\{keyid\}\}`, "[a-z0-9]{8}", `\{\{hash\}\}`, "sha256:[0-9a-f]{64}",
+	`\{\{time\}\}`, `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}`)
+
 // compare compares the folder with what a story expects.
 func (d *desk) compare(t testing.TB, want map[string]string) {
 	t.Helper()
 	got := d.files(t)
 	for _, path := range slices.Sorted(maps.Keys(want)) {
 		content, there := got[path]
-		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(d.unsealed(t, want[path], content)), regexp.QuoteMeta("{{uuid}}"), anyUUID) + "$"
+		pattern := "^" + signs.Replace(regexp.QuoteMeta(d.unsealed(t, want[path], content))) + "$"
 		if !there {
 			t.Errorf("%s is gone", path)
 		} else if !regexp.MustCompile(pattern).MatchString(content) {
@@ -317,6 +321,9 @@ func tellAll(t testing.TB, r *resolver.Resolver) string {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+	for _, k := range r.Keys().All() {
+		b = append(resolver.AppendKey(b, &resolver.KeyRow{Key: &k.Key}), '\n')
 	}
 	return times.ReplaceAllString(string(b), "")
 }

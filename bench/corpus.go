@@ -70,7 +70,7 @@ type corpusMeta struct {
 }
 
 // corpusVersion changes with the generator, so that older corpora are generated again.
-const corpusVersion = 2
+const corpusVersion = 3
 
 // openCorpus returns the corpus with these parameters below dir. It generates the corpus unless it exists and is clean.
 func openCorpus(dir string, p corpusParams) (*corpus, error) {
@@ -115,17 +115,17 @@ func (c *corpus) write(keyID string) error {
 	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key, allow...), 0o644); err != nil {
 		return err
 	}
-	return c.writeProjects(c.Revision)
+	return c.writeProjects(c.Revision, 1)
 }
 
-// writeProjects writes the files of all projects at a revision.
-func (c *corpus) writeProjects(revision int) error {
+// writeProjects writes the files of every n-th project at a revision.
+func (c *corpus) writeProjects(revision, every int) error {
 	const writers = 4
 	errs := make([]error, writers)
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
-			for i := w; i < c.Projects && errs[w] == nil; i += writers {
+			for i := w * every; i < c.Projects && errs[w] == nil; i += writers * every {
 				errs[w] = os.WriteFile(c.path(i), c.file(i, revision), 0o644)
 			}
 		})

@@ -66,7 +66,7 @@ func TestProjectFile(t *testing.T) {
 	}
 	for _, want := range []string{
 		`project "brisk-otter-012345" {`, `domain "brisk-otter-012345.example" { primary = true }`, `domain "*.brisk-otter-012345.example" {}`,
-		"revision 000017", "sms_enabled          = true", `env("BENCH_SMTP_PASSWORD")`, `template "WELCOME"`, `template "PASSWORD_RESET"`,
+		"revision 000017", "sms_enabled          = true", `env("BENCH_SMTP_PASSWORD")`, `env("BENCH_JWT_SECRET")`, `template "WELCOME"`, `template "PASSWORD_RESET"`,
 	} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q stands %d times in it", want, strings.Count(text, want))

@@ -70,6 +70,31 @@ func TestConditional(t *testing.T) {
 	}
 }
 
+// TestChecked asks a gate, and takes the headers of the right project only, and of the token's user.
+func TestChecked(t *testing.T) {
+	c := testCorpus()
+	lines := make([][]byte, len(c.slugs))
+	lines[1] = []byte("Authorization: Bearer x\r\n")
+	plain := &checked{scheduled: scheduled{corpus: c, schedule: []uint32{5}}}
+	tokens := &checked{scheduled: scheduled{corpus: c, schedule: []uint32{5}}, tokens: lines}
+	var q question
+	domain := string(plain.ask(&q, nil))
+	for k, want := range map[*checked]string{
+		plain:  "GET /check HTTP/1.1\r\nHost: " + domain + "\r\n\r\n",
+		tokens: "GET /check?auth=required HTTP/1.1\r\nHost: " + domain + "\r\nAuthorization: Bearer x\r\n\r\n",
+	} {
+		if got := string(k.appendRequest(nil, k.ask(&q, nil))); got != want {
+			t.Errorf("asks %q, want %q", got, want)
+		}
+	}
+	ours := "HTTP/1.1 200 OK\r\nX-Project-Slug: " + c.slugs[1] + "\r\n"
+	expect(t, plain, q, answer{status: 200, head: []byte(ours)}, faultNone)
+	expect(t, plain, q, answer{status: 200, head: []byte("HTTP/1.1 200 OK\r\nX-Project-Slug: " + c.slugs[2] + "\r\n")}, faultContent)
+	expect(t, plain, q, answer{status: 403, head: []byte(ours)}, faultStatus)
+	expect(t, tokens, q, answer{status: 200, head: []byte(ours)}, faultContent)
+	expect(t, tokens, q, answer{status: 200, head: []byte(ours + "X-User-Id: user\r\n")}, faultNone)
+}
+
 func TestRevisions(t *testing.T) {
 	c := testCorpus()
 	r := newRevisions(c, []uint32{0, 3})
@@ -92,7 +117,7 @@ func TestSwitching(t *testing.T) {
 	for _, way := range []struct{ from, to int }{{1, 2}, {2, 1}} {
 		old := func(i int) answer { return body(c, i, way.from, way.from == 1) }
 		fresh := func(i int) answer { return body(c, i, way.to, way.to == 1) }
-		s := newSwitching(c, []uint32{0, 3}, way.from, way.to)
+		s := newSwitching(c, []uint32{0, 3}, way.from, way.to, 1)
 		var early, q question
 		s.ask(&early, nil)
 		expect(t, s, early, old(0), faultNone)
@@ -111,7 +136,7 @@ func TestSwitching(t *testing.T) {
 			t.Errorf("mixed %d", s.mixed)
 		}
 	}
-	quiet := newSwitching(c, []uint32{0, 3}, 1, 1)
+	quiet := newSwitching(c, []uint32{0, 3}, 1, 1, 1)
 	var q question
 	for range 3 {
 		quiet.ask(&q, nil)

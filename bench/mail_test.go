@@ -108,7 +108,8 @@ func TestSinkLogin(t *testing.T) {
 	if err := m.lead(t.Context(), m.sending(m.bare("bare mailer", bare), 2, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if most := m.secure.connections(); m.marks.checked == 0 || most > 3 {
+	// Two senders and the connection above; the sink may not yet have seen the end of the connection before each sender's present one.
+	if most := m.secure.connections(); m.marks.checked == 0 || most > 5 {
 		t.Errorf("%d mails over at most %d connections at a time", m.marks.checked, most)
 	}
 }

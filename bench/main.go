@@ -30,7 +30,8 @@ func commands() []command {
 		{"flood", "memory and hit ratio around 1,000,000 unknown domains", runFlood},
 		{"start", "cold start, warm start, resident memory", runStart},
 		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", runMiss},
-		{"checkout", "resolve while git switches every file at once", runCheckout},
+		{"checkout", "resolve while git switches many files at once", runCheckout},
+		{"gate", "CPU of a gateway's check, with a token and without, against a resolve hit and the floor", runGate},
 		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", runFeed},
 		{"scale", "resolve, start and memory from 1,000 domains to a million and more", runScale},
 	}

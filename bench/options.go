@@ -29,6 +29,7 @@ type options struct {
 	changeEvery             time.Duration
 	writeRate               float64
 	logEntries, waiting     int
+	switched                int
 	sweep, sizes, clients   intList
 }
 
@@ -64,7 +65,7 @@ func defaultOptions(command string) options {
 		corpus:      corpusParams{Projects: 100_000, Domains: 300_000, Seed: 1},
 		connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen,
 		saves: 200, unknown: 1_000_000, streams: 1000, changeEvery: 200 * time.Millisecond, writeRate: 50,
-		logEntries: 100_000, waiting: 10_000,
+		logEntries: 100_000, waiting: 10_000, switched: 10_000,
 		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16},
 	}
 	switch command {
@@ -73,7 +74,7 @@ func defaultOptions(command string) options {
 	case allCommand:
 		o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 		o.rounds, o.round = 5, time.Second
-		o.saves, o.unknown, o.logEntries, o.waiting = 100, 200_000, 20_000, 2000
+		o.saves, o.unknown, o.logEntries, o.waiting, o.switched = 100, 200_000, 20_000, 2000, 1000
 		o.sweep, o.sizes = intList{1, 16, 256}, intList{1000, 10_000, 100_000}
 	}
 	return o
@@ -106,6 +107,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Float64Var(&o.writeRate, "write-rate", o.writeRate, "write: writes a second while resolve is asked")
 	f.IntVar(&o.logEntries, "log-entries", o.logEntries, "mail: entries of the log that is read; earlier ones stay")
 	f.IntVar(&o.waiting, "waiting", o.waiting, "mail: mails that wait for a dead server")
+	f.IntVar(&o.switched, "switched", o.switched, "checkout: files that git switches, at most all")
 	f.IntVar(&o.unknown, "unknown", o.unknown, "flood: unknown domains that are asked")
 }
 
@@ -115,8 +117,8 @@ func (o *options) check(command string) error {
 		return errors.New("-connections, -rounds, -round and -warm-up must be positive")
 	case o.zipf <= 1:
 		return fmt.Errorf("-zipf is %v, it must be above 1", o.zipf)
-	case o.saves < 1 || o.unknown < 1 || o.streams < 1 || o.changeEvery <= 0:
-		return errors.New("-saves, -unknown, -streams and -change-every must be positive")
+	case o.saves < 1 || o.unknown < 1 || o.streams < 1 || o.changeEvery <= 0 || o.switched < 1:
+		return errors.New("-saves, -unknown, -streams, -change-every and -switched must be positive")
 	case !(o.writeRate > 0 && o.writeRate <= 1e6):
 		return fmt.Errorf("-write-rate is %v, it must be above 0 and at most 1,000,000", o.writeRate)
 	case o.logEntries <= deepPage*logPage || o.waiting < 1:

@@ -11,6 +11,9 @@ import (
 
 // Each peer that is installed gives every record, and nothing for a name that it does not have.
 func TestPeers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs three servers")
+	}
 	b := smallBench(t)
 	c := smallCorpus(t, b)
 	r := records{corpus: c, bodies: floorAnswers(c.corpusParams, 977)}

@@ -143,7 +143,7 @@ func (b *bench) fingerpost(ctx context.Context, name, config string, flags ...st
 	b.say("starting fingerpost on %s", config)
 	s := &server{name: name, addr: addr, ops: ops}
 	cmd := exec.Command(b.binary, args...)
-	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword)
+	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword, "BENCH_JWT_SECRET="+tokenSecret)
 	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", http.StatusOK) }); err != nil {
 		return nil, err
 	}

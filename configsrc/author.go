@@ -1,14 +1,23 @@
 package configsrc
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
+
+	"fingerpost/resolver/catalog"
 )
 
 // An Author identifies the client that makes a write.
 type Author struct {
 	Key       string // the API key's name
 	RequestID string
+	Actor     string // who the client says it acts for (X-Actor); "": the key
+}
+
+// audited returns the author for the audit trail.
+func (a Author) audited() *catalog.Author {
+	return &catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(a.Actor, a.Key), Key: a.Key, RequestID: a.RequestID}
 }
 
 // A Written is one file that a write has changed, created or removed.

@@ -43,6 +43,8 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 
 // While the folder is locked nothing is written; a short lock is waited for.
 func TestLockedFolder(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")
 	lock := func() *os.File {

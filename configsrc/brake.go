@@ -14,20 +14,31 @@ const brakeFrom = 10
 
 // brake holds a look back when it would remove too much. Removals that wait for a second look count, and until then
 // nothing of the look is committed: it is held whole or not at all.
-func (s *Source) brake(found *finding, j *judge, loss counts, start time.Time) (held bool, err error) {
-	empty := len(s.table.files) > 0 && s.remaining(found) == 0
-	if !empty && !s.tooMuch(loss) {
-		return false, nil
-	}
-	suspect := j.anySuspect()
-	s.noteSuspects(found, start)
+func (s *Source) brake(found *finding, loss counts, start time.Time) (held bool, err error) {
+	reason, empty := s.tooMuch(found, loss)
 	switch {
-	case suspect: // held already or not, it is too early to decide
+	case reason == "":
+		return false, nil
+	case s.noteSuspects(found, start): // held already or not, it is too early to decide
 		return true, nil
 	case empty:
-		return true, s.holdTree("the config folder has no config files")
+		return true, s.holdTree(reason)
 	}
-	return true, s.hold(Held{Reason: s.brakeReason(loss), Projects: loss.projects, Domains: loss.domains})
+	return true, s.hold(Held{Reason: reason, Projects: loss.projects, Domains: loss.domains})
+}
+
+// tooMuch returns why a look needs a confirmation, "" if it needs none. empty: no config file is left.
+func (s *Source) tooMuch(found *finding, loss counts) (reason string, empty bool) {
+	total := s.table.total
+	switch {
+	case len(s.table.files) > 0 && s.remaining(found) == 0:
+		return "the config folder has no config files", true
+	case total.projects >= brakeFrom &&
+		(float64(loss.projects) > s.o.MaxDelete*float64(total.projects) || float64(loss.domains) > s.o.MaxDelete*float64(total.domains)):
+		return fmt.Sprintf("it would remove %d of %d projects and %d of %d domains, more than %.0f%%",
+			loss.projects, total.projects, loss.domains, total.domains, s.o.MaxDelete*100), false
+	}
+	return "", false
 }
 
 // remaining returns the number of accepted files after a look.
@@ -43,20 +54,6 @@ func (s *Source) remaining(found *finding) int {
 		}
 	}
 	return n
-}
-
-// tooMuch reports whether a loss exceeds the brake's limit.
-func (s *Source) tooMuch(loss counts) bool {
-	if s.table.total.projects < brakeFrom {
-		return false
-	}
-	return float64(loss.projects) > s.o.MaxDelete*float64(s.table.total.projects) ||
-		float64(loss.domains) > s.o.MaxDelete*float64(s.table.total.domains)
-}
-
-func (s *Source) brakeReason(loss counts) string {
-	return fmt.Sprintf("it would remove %d of %d projects and %d of %d domains, more than %.0f%%",
-		loss.projects, s.table.total.projects, loss.domains, s.table.total.domains, s.o.MaxDelete*100)
 }
 
 // holdTree holds back a look that finds the folder missing, unreadable or empty. If nothing is served, there is nothing
@@ -86,14 +83,8 @@ func (s *Source) hold(h Held) error {
 	if before == nil || before.Reason != h.Reason {
 		s.o.Logger.Error("reload held back, everything goes on being served; confirm with \"fingerpost reload --confirm\"", "reason", h.Reason)
 	}
-	s.notify(st)
+	s.o.OnReload(st)
 	return ErrHeld
-}
-
-func (s *Source) heldNow() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status.Held != nil
 }
 
 // settled ends a look that was committed and left no suspect. If it was a look at everything, a hold ends and a

@@ -16,3 +16,11 @@ func campaign(t testing.TB, full, small int) int {
 	}
 	return small
 }
+
+// slow leaves a test out with -short.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"time"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
@@ -34,11 +32,9 @@ type candidate struct {
 	plain    bool                // contains a clear-text secret
 	fresh    []string            // slugs of projects with uuid = "new"
 	rejected bool
-	suspect  bool // needs a second look
+	suspect  bool            // needs a second look
+	by       *catalog.Author // the client whose write it is; nil: it was found in the folder
 }
-
-// sound reports whether the candidate's new state decodes without errors.
-func (c *candidate) sound() bool { return c.declared != nil }
 
 // out reports whether the candidate's new state is not accepted, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.suspect }
@@ -86,8 +82,7 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	}
 	c.declared = r.Declared
 	c.refs = r.Declared.Refs()
-	c.counts = countRefs(c.refs)
-	c.claims = claimsOf(c.refs)
+	c.claims, c.counts = claimsOf(c.refs)
 	return r
 }
 
@@ -116,26 +111,6 @@ func locate(t *tree, display, path string) (*hclfile.Result, error) {
 		return nil, errors.New("does not decode")
 	}
 	return r, nil
-}
-
-// warned reports whether an accepted candidate has warnings.
-func (c *candidate) warned() bool { return len(c.diags)+len(c.cross) > 0 }
-
-// counted are the claims of the projects and domains.
-func (c *candidate) counted() []claim { return c.claims[:c.counts.projects+c.counts.domains] }
-
-// claimsAsBefore reports whether the candidate claims exactly what its accepted state claims.
-func (c *candidate) claimsAsBefore() bool { return slices.Equal(c.claims, c.prev.claims) }
-
-// accepted returns the table's entry of the candidate once the Sink has it.
-func (c *candidate) accepted(row *catalog.FileRow, now time.Time) *file {
-	f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
-		claims: c.claims, objects: len(c.refs), counts: c.counts}
-	f.racy.Store(isRacy(row.Stamp, now))
-	if c.touched {
-		f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
-	}
-	return f
 }
 
 func linkOrCause(err error) error {

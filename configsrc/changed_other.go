@@ -3,9 +3,9 @@
 package configsrc
 
 import (
-	"io/fs"
+	"syscall"
 	"time"
 )
 
 // changed returns the zero time: these systems keep the time of an inode's last change in differently named fields.
-func changed(fs.FileInfo) time.Time { return time.Time{} }
+func changed(*syscall.Stat_t) time.Time { return time.Time{} }

@@ -82,7 +82,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 	if err != nil {
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
-	defer t.Close()
+	defer t.root.Close()
 	var entries []entry
 	err = t.list(nil, func(e entry) {
 		if _, replaced := written[e.path]; !replaced {
@@ -106,10 +106,10 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		if content, ok := written[entries[i].path]; ok {
 			candidates[i] = s.imagine(t, entries[i].path, content)
 		} else {
-			candidates[i] = s.examineOne(t, entries[i])
+			candidates[i] = s.examineOne(t, entries[i], nil)
 		}
 	})
-	candidates = present(candidates)
+	candidates = slices.DeleteFunc(candidates, func(c *candidate) bool { return c == nil })
 	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }
 	if known != nil {
 		if candidates, err = s.compare(candidates, known); err != nil {
@@ -150,6 +150,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		out.Problems = append(out.Problems, out.Files[i].unknownProjects(slugs)...)
 	}
 	out.Problems = append(out.Problems, warnOfOverlaps(out.Files)...)
+	out.Problems = append(out.Problems, warnOfSenders(out.Files)...)
 	out.Problems.Sort()
 	return out, nil
 }
@@ -157,7 +158,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 // compare loads the accepted states, and adds the removed files to the candidates.
 func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, error) {
 	err := known.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.put(fileOf(path, row, false))
+		s.table.put(newFile(path, row, false))
 		return true
 	})
 	if err != nil {
@@ -214,16 +215,6 @@ func (c *Checked) Within(paths []string) hclfile.Diagnostics {
 				out = append(out, d)
 				break
 			}
-		}
-	}
-	return out
-}
-
-func present(cs []*candidate) []*candidate {
-	out := cs[:0]
-	for _, c := range cs {
-		if c != nil {
-			out = append(out, c)
 		}
 	}
 	return out

@@ -20,36 +20,29 @@ type fileLock struct {
 // lock locks the files, in the order of their paths, and returns the function that unlocks them.
 func (w *writers) lock(paths ...string) (unlock func()) {
 	slices.Sort(paths)
-	var unlocks []func()
-	for _, path := range slices.Compact(paths) {
-		unlocks = append(unlocks, w.lockOne(path))
-	}
-	return func() {
-		for _, unlock := range unlocks {
-			unlock()
-		}
-	}
-}
-
-func (w *writers) lockOne(path string) (unlock func()) {
-	w.mu.Lock()
-	if w.m == nil {
-		w.m = make(map[string]*fileLock)
-	}
-	l := w.m[path]
-	if l == nil {
-		l = new(fileLock)
-		w.m[path] = l
-	}
-	l.users++
-	w.mu.Unlock()
-	l.Lock()
-	return func() {
-		l.Unlock()
+	paths = slices.Compact(paths)
+	locks := make([]*fileLock, len(paths))
+	for i, path := range paths {
 		w.mu.Lock()
-		if l.users--; l.users == 0 {
-			delete(w.m, path)
+		if w.m == nil {
+			w.m = make(map[string]*fileLock)
 		}
+		if w.m[path] == nil {
+			w.m[path] = new(fileLock)
+		}
+		locks[i] = w.m[path]
+		locks[i].users++
 		w.mu.Unlock()
+		locks[i].Lock()
+	}
+	return func() {
+		for i, l := range locks {
+			l.Unlock()
+			w.mu.Lock()
+			if l.users--; l.users == 0 {
+				delete(w.m, paths[i])
+			}
+			w.mu.Unlock()
+		}
 	}
 }

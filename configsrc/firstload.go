@@ -3,6 +3,7 @@ package configsrc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -81,8 +82,8 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 // examineNew decodes files that were never accepted, on all cores.
 func (s *Source) examineNew(t *tree, part []entry) []*candidate {
 	cs := make([]*candidate, len(part))
-	s.parallel(len(part), func(i int) { cs[i] = s.examineAgainst(t, part[i], nil) })
-	return present(cs)
+	s.parallel(len(part), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
+	return slices.DeleteFunc(cs, func(c *candidate) bool { return c == nil })
 }
 
 // refusePlain removes files with clear-text secrets again if a later file has sealing { require = true }; that may be
@@ -91,23 +92,15 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 	if !s.sealed || len(plain) == 0 {
 		return nil
 	}
-	m := new(commitment)
-	found := finding{candidates: s.examineNew(t, plain)}
-	j := s.judge(t, found.candidates, time.Now())
+	judged := s.examineNew(t, plain)
+	j := s.judge(t, judged, time.Now())
 	j.suspicious = nil
 	j.run()
-	for _, c := range found.candidates {
+	var gone []*candidate
+	for _, c := range judged {
 		if c.rejected {
-			m.add(c, catalog.FileChange{Path: c.path})
+			gone = append(gone, &candidate{path: c.path, gone: true})
 		}
 	}
-	gone := s.goneNames(m)
-	if err := s.o.Sink.Fill(&m.change); err != nil {
-		return fmt.Errorf("store the change: %w", err)
-	}
-	s.known.Lock()
-	s.follow(m, &found)
-	s.known.Unlock()
-	s.noteOverlaps(m, gone)
-	return nil
+	return s.commit(gone, judged, true)
 }

@@ -28,6 +28,8 @@ func rename(ctx context.Context, s *configsrc.Source, slug, name string) error {
 // TestWriteWaitsForGit: a write made while git commits succeeds when git has been quiet for a while; a write during a
 // lock that stays is refused, and so are all others concurrently, not one after the other.
 func TestWriteWaitsForGit(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	top := t.TempDir()
 	dir := filepath.Join(top, "projects.d")
 	file := write(t, filepath.Join(dir, "a.hcl"), named("a", "v1", "a.example"))
@@ -119,7 +121,7 @@ func TestOnWrite(t *testing.T) {
 	cancel()
 	running.Wait()
 	must(t, r.Close())
-	want := "[{.deep/a.hcl {ci 1}} {new.hcl {desk 3}} {new.hcl {desk 4}}]"
+	want := "[{.deep/a.hcl {ci 1 }} {new.hcl {desk 3 }} {new.hcl {desk 4 }}]"
 	if got := fmt.Sprint(told); got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
@@ -129,6 +131,7 @@ func TestOnWrite(t *testing.T) {
 // decision, the write is refused at once with the reason, and succeeds as soon as that is over. Aborting a rebase would
 // remove the write.
 func TestWriteBesideUnfinishedGit(t *testing.T) {
+	t.Parallel()
 	for mark, of := range map[string]string{
 		"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge/todo": "rebase", "rebase-apply/next": "rebase",
 	} {

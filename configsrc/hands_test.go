@@ -133,6 +133,24 @@ func (h *hands) file() string {
 	return src
 }
 
+// labels writes a map of labels. No comment is on the line of an entry: it would go with the entry.
+func (h *hands) labels(in, eq string) {
+	var items []string
+	for _, name := range []string{"lab_a", `"lab_b"`, "lab_c"}[:1+h.IntN(3)] {
+		items = append(items, name+h.pick(eq, ": ")+h.text())
+	}
+	if h.sometimes(2) {
+		h.line(in, "labels"+eq+"{"+strings.Join(items, ", ")+h.pick("", " ", ",")+"}")
+		return
+	}
+	h.line(in, "labels"+eq+"{")
+	separator := h.pick("", ",", " ,")
+	for _, item := range items {
+		h.b.WriteString(in + in + item + separator + "\n" + h.between(in+in))
+	}
+	h.line(in, "}")
+}
+
 func (h *hands) project() {
 	h.line("", "project "+h.pick("", "/* "+h.number()+" */ ")+"\""+h.slug()+"\" {")
 	in := h.pick("  ", "  ", "\t", "    ")
@@ -144,8 +162,11 @@ func (h *hands) project() {
 	if h.sometimes(2) {
 		h.line(in, "status"+eq+`"ACTIVE"`)
 	}
+	if h.sometimes(2) {
+		h.labels(in, eq)
+	}
 	for range h.IntN(4) {
-		h.line(in, fmt.Sprintf("domain %q %s", h.written(h.domain()), h.pick("{}", "{}", "{ active = false }", "{ /* "+h.number()+" */ }",
+		h.line(in, fmt.Sprintf("domain %q %s", h.written(h.domain()), h.pick("{}", "{}", "{ active = false }", "{ certificates = true }", "{ /* "+h.number()+" */ }",
 			"{\n"+in+"}", "{"+h.behind()+"\n"+in+in+"active = true"+h.behind()+"\n"+in+"}")))
 	}
 	if h.sometimes(2) {
@@ -157,6 +178,9 @@ func (h *hands) project() {
 	if h.sometimes(3) {
 		h.line(in, "smtp_config {\n"+in+in+"host"+eq+`"smtp.acme.example"`+h.behind()+"\n"+h.between(in+in)+in+in+"from_email"+eq+`"a@acme.example"`+
 			h.behind()+"\n"+h.pick("", in+in+"port = 25\n", in+in+"username = \"u\""+h.behind()+"\n"+in+in+"password = env(\"X\")\n")+in+"}")
+	} else if h.sometimes(4) { // through the relay
+		h.line(in, "smtp_config {"+h.pick(" active = false }", " from_email"+eq+`"a@acme.example" }`,
+			h.behind()+"\n"+h.between(in+in)+in+in+"from_email"+eq+`"a@acme.example"`+h.behind()+"\n"+in+in+"from_name = \"A\"\n"+in+"}"))
 	}
 	for _, code := range []string{"T", "WELCOME"}[:h.IntN(3)] {
 		h.line(in, "template "+h.pick(code, `"`+code+`"`, `/* `+h.number()+` */ "`+code+`"`)+" {\n"+in+in+"name = \"T\""+h.behind()+"\n"+h.between(in+in)+

@@ -3,7 +3,6 @@ package configsrc_test
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +47,13 @@ func onlyFiles(t *testing.T, dir string, names ...string) {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); runtime.Gosched() {
-		if time.Now().After(deadline) {
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
 			t.Fatalf("%s did not happen", what)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ func (n *node) looked(save func()) {
 // TestCutFile leaves a file of two projects truncated at every few bytes, long enough for a look. One in six truncated
 // files parses; no project may disappear.
 func TestCutFile(t *testing.T) {
+	slow(t)
 	dir := t.TempDir()
 	whole := project("one", "one.example") + project("two", "two.example")
 	file := write(t, filepath.Join(dir, "a.hcl"), whole)
@@ -52,6 +54,7 @@ func manyProjects(t *testing.T, count int) string {
 }
 
 func TestBrake(t *testing.T) {
+	slow(t)
 	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	n := newNode(t, dir, nodeOptions{data: data})
@@ -107,6 +110,7 @@ func TestBrake(t *testing.T) {
 
 // TestBlockMoves: whichever file is saved first, the project never disappears, and it keeps its record.
 func TestBlockMoves(t *testing.T) {
+	slow(t)
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.hcl"), filepath.Join(dir, "b.hcl")
 	block, rest := project("acme", "acme.example"), project("rest", "rest.example")
@@ -138,7 +142,7 @@ func TestBlockMoves(t *testing.T) {
 	watch(in("a.hcl"))
 	after, err := n.resolver.ProjectBySlug("acme")
 	must(t, err)
-	if *before != *after {
+	if !reflect.DeepEqual(before, after) {
 		t.Errorf("the record changed: %+v, then %+v", before, after)
 	}
 
@@ -155,6 +159,8 @@ func TestBlockMoves(t *testing.T) {
 }
 
 func TestRenameIsHeld(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "acme.hcl"), project("acme", "acme.example"))
 	n := newNode(t, dir, nodeOptions{})
@@ -208,6 +214,7 @@ func TestUUIDNew(t *testing.T) {
 
 // TestConflictsLive: the present owner keeps a name, whatever the file names are.
 func TestConflictsLive(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "z.hcl"), named("z", "has it", "x.example"))
 	n := newNode(t, dir, nodeOptions{})
@@ -245,6 +252,7 @@ func TestGitLockIsWaitedFor(t *testing.T) {
 // TestMendedUnderTheOldTime: a quarantined file is read again when it is repaired, even with its previous size and
 // mtime.
 func TestMendedUnderTheOldTime(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	good := project("b", "b.example")
 	broken := strings.Replace(good, "project", "projecT", 1)

@@ -261,7 +261,7 @@ func (j *judge) second() (moved bool) {
 func (j *judge) lostProjects() map[*candidate][]claim {
 	lost := map[*candidate][]claim{}
 	for _, c := range j.candidates {
-		if c.prev == nil || c.out() || c.claimsAsBefore() {
+		if c.prev == nil || c.out() || slices.Equal(c.claims, c.prev.claims) {
 			continue
 		}
 		for _, cl := range c.prev.projects() {
@@ -288,7 +288,7 @@ func (j *judge) loss() (n counts, removed []claim) {
 		return 1
 	}
 	for _, c := range j.candidates {
-		if c.prev == nil || c.rejected || c.claimsAsBefore() {
+		if c.prev == nil || c.rejected || slices.Equal(c.claims, c.prev.claims) {
 			continue
 		}
 		for _, cl := range c.prev.projects() {
@@ -301,17 +301,12 @@ func (j *judge) loss() (n counts, removed []claim) {
 	return n, removed
 }
 
-// anySuspect reports whether a candidate needs a second look.
-func (j *judge) anySuspect() bool {
-	return slices.ContainsFunc(j.candidates, func(c *candidate) bool { return c.suspect })
-}
-
 // lostToBroken holds a removal back while a file that broke in the same look names the removed object: the block may
 // have moved there, and a block that moves must never disappear.
 func (j *judge) lostToBroken() (moved bool) {
 	var broken []*candidate
 	for _, c := range j.candidates {
-		if c.rejected && !c.sound() && len(c.bytes) > 0 {
+		if c.rejected && c.declared == nil && len(c.bytes) > 0 {
 			broken = append(broken, c)
 		}
 	}

@@ -81,9 +81,6 @@ func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*f
 
 // keys returns the keys after the move.
 func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
-	if m == nil {
-		return keys
-	}
 	keys = slices.Clone(keys)
 	for i := range keys {
 		k := &keys[i]

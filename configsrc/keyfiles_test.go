@@ -27,6 +27,8 @@ func keyOf(name, projects string) string {
 // A rename or a deletion, with key lists in two further files and in the project's own, takes effect as a whole after a
 // crash at any step, or not at all; and at no step does a list name a slug that another project has.
 func TestSlugMoveDies(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	acme := "project \"acme\" {\n  name = \"Acme\"\n}\n"
 	before := map[string]string{
 		"acme.hcl": acme + "\n" + keyOf("inside", `["acme"]`), "alone.hcl": "project \"alone\" {\n  name = \"Alone\"\n}\n",
@@ -117,6 +119,7 @@ func TestSlugMoveDies(t *testing.T) {
 // A slug that a person leaves in a key's list, or misspells, is reported with its position; the key and its file stay
 // in force.
 func TestUnknownSlugIsTold(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), project("acme"))
 	write(t, filepath.Join(dir, "shop.hcl"), project("web-shop"))
@@ -199,6 +202,8 @@ func (d hookedDisk) SyncFolder(dir string) error {
 // A person who saves a key file before any step of a rename loses nothing: the save is in the file, with the new slug
 // if the rename came after it.
 func TestKeyFileSavedDuringRename(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	before, after := 0, 0
 	for at := 0; ; at++ {
 		dir := t.TempDir()

@@ -115,6 +115,7 @@ var strayCases = map[string]struct{ cut, want map[string]string }{
 
 // TestStrays restarts on the leftovers of an interrupted write, with the store that knew the old files and without.
 func TestStrays(t *testing.T) {
+	t.Parallel()
 	for name, c := range strayCases {
 		for _, kept := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, store %v", name, kept), func(t *testing.T) {
@@ -165,6 +166,7 @@ func TestStraysWhileRunning(t *testing.T) {
 
 // TestStraysBySweep waits for a sweep by the timer.
 func TestStraysBySweep(t *testing.T) {
+	slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), strayNew)

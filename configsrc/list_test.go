@@ -11,11 +11,17 @@ import (
 	"testing"
 )
 
-// TestListFindsEachName lists a folder of thousands of names, including other files, links and names of maximum length.
+// TestListFindsEachName lists a folder of many names, in CI of thousands, including other files, links and names of
+// maximum length.
 func TestListFindsEachName(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	want := map[string]bool{} // path → it can be read
-	for i := range 3000 {
+	names := 500
+	if os.Getenv("CI") != "" {
+		names = 3000
+	}
+	for i := range names {
 		name := fmt.Sprintf("%s%04d.hcl", strings.Repeat("x", i%200), i)
 		want[name] = true
 	}
@@ -40,7 +46,7 @@ func TestListFindsEachName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.Close()
+	defer tr.root.Close()
 	got := map[string]bool{}
 	err = tr.list(nil, func(e entry) {
 		if _, twice := got[e.path]; twice {

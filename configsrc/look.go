@@ -39,11 +39,11 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	if err != nil {
 		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
 	}
-	defer t.Close()
+	defer t.root.Close()
 	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
 		return s.firstLoad(ctx, t, start)
 	}
-	if s.heldNow() {
+	if s.status.Held != nil {
 		sc.all = true // otherwise a held change would be accepted piece by piece
 	}
 	found, err := s.gather(ctx, t, sc)
@@ -65,22 +65,27 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	j := s.judge(t, found.candidates, start)
 	j.run()
 	loss, removed := j.loss()
-	if !s.confirmed {
-		if held, err := s.brake(found, j, loss, start); held {
-			return err
-		}
+	confirmed := ""
+	if s.confirmed {
+		confirmed, _ = s.tooMuch(found, loss)
+	} else if held, err := s.brake(found, loss, start); held {
+		return err
 	}
-	_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
+	if len(removed) > 0 {
+		_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
+	}
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
 	// changed either. ----
 	j.holders = nil // as large as the change, and no longer needed
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
-	if !j.anySuspect() {
+	if waiting := s.noteSuspects(found, start); !waiting {
+		if confirmed != "" && s.o.OnConfirm != nil {
+			s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains})
+		}
 		s.settled(sc.all)
 	}
-	s.noteSuspects(found, start)
 	s.report(start, "reloaded")
 	return nil
 }
@@ -210,20 +215,29 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 	start := time.Now()
 	results := make([]*candidate, len(todo))
 	s.parallel(len(todo), func(i int) {
-		if ctx.Err() == nil {
-			results[i] = s.examineOne(t, todo[i])
+		e, prev := todo[i], s.table.files[todo[i].path]
+		bad := s.quarantine[e.path]
+		switch {
+		case ctx.Err() != nil:
+		case bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps):
+			results[i] = &candidate{path: e.path, prev: prev, refused: bad, diags: bad.broken}
+		default:
+			results[i] = s.examineOne(t, e, prev)
 		}
 	})
 	if ctx.Err() != nil {
 		return
 	}
-	for _, c := range present(results) {
-		if !c.touched {
+	for _, c := range results {
+		switch {
+		case c == nil:
+			continue
+		case !c.touched:
 			f.candidates = append(f.candidates, c)
 			continue
 		}
 		if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was racy
-			c.prev.racy.Store(isRacy(c.stamp, start))
+			c.prev.racy.Store(age(c.stamp, start) < racyFor)
 		} else {
 			f.touched = append(f.touched, c)
 		}
@@ -232,18 +246,9 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 	}
 }
 
-// examineOne reads one file; nil for one that is gone and was never accepted. It only reads the Source, so several may
-// run at once.
-func (s *Source) examineOne(t *tree, e entry) *candidate {
-	if bad := s.quarantine[e.path]; bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps) {
-		return &candidate{path: e.path, prev: s.table.files[e.path], refused: bad, diags: bad.broken}
-	}
-	return s.examineAgainst(t, e, s.table.files[e.path])
-}
-
-// examineAgainst reads one file and decodes it unless its content equals that of prev. It returns nil for a file that
-// is gone and was never accepted.
-func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
+// examineOne reads one file and decodes it unless its content equals that of prev, its accepted state. It returns nil
+// for a file that is gone and was never accepted. It only reads the Source, so several may run at once.
+func (s *Source) examineOne(t *tree, e entry, prev *file) *candidate {
 	c := &candidate{path: e.path, prev: prev}
 	if e.err != nil {
 		what := "the file "
@@ -273,86 +278,84 @@ func (s *Source) examineAgainst(t *tree, e entry, prev *file) *candidate {
 	return c
 }
 
-// A commitment is a change for the Sink, with its candidates.
-type commitment struct {
-	change catalog.Change
-	of     []*candidate // of[i] becomes the table's entry for change.Files[i]
-}
-
-func (m *commitment) add(c *candidate, f catalog.FileChange) {
-	m.change.Files, m.of = append(m.change.Files, f), append(m.of, c)
-}
-
-// put adds the content of a candidate.
-func (m *commitment) put(c *candidate, warned bool) {
-	m.add(c, catalog.FileChange{Path: c.path, Row: &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}, Declared: c.declared, Bytes: c.bytes})
-}
-
-// commitPart applies the accepted candidates to the Sink, and then updates the table. partial: it is a part of a first
-// load.
+// commitPart commits the accepted candidates. partial: it is a part of a first load.
 func (s *Source) commitPart(found *finding, partial bool) error {
-	m := new(commitment)
-	for _, c := range found.touched {
-		m.add(c, catalog.FileChange{Path: c.path, Row: &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}})
-	}
+	accepted := found.touched
 	for _, c := range found.candidates {
 		switch {
 		case c.rejected && !c.suspect && !s.live.Load():
 			if old := s.lastGood(c); old != nil {
-				m.put(old, old.warned())
+				accepted = append(accepted, old)
 			}
-		case c.out():
-		case c.gone && c.prev == nil:
-		case c.gone:
-			m.add(c, catalog.FileChange{Path: c.path})
+		case c.out(), c.gone && c.prev == nil:
 		default:
-			m.put(c, c.warned() || s.overlapping[c.path] > 0)
+			accepted = append(accepted, c)
 		}
 	}
-	var gone []string
-	if len(m.change.Files) > 0 {
-		gone = s.goneNames(m)
-		var gen uint64
-		var err error
-		if partial || len(m.change.Files) == len(found.touched) { // no answer changes
-			err = s.o.Sink.Fill(&m.change)
-		} else if gen, err = s.o.Sink.Apply(&m.change); err == nil {
-			s.setGeneration(gen)
-		}
-		if err != nil {
-			err = fmt.Errorf("store the change: %w", err)
-			s.fail(err)
-			return err
-		}
-	}
-	s.known.Lock()
-	s.follow(m, found)
-	s.known.Unlock()
-	s.noteOverlaps(m, gone)
-	return nil
+	return s.commit(accepted, found.candidates, partial || len(accepted) == len(found.touched))
 }
 
-// follow updates the table after the Sink has committed. It cannot fail.
-func (s *Source) follow(m *commitment, found *finding) {
-	change := &m.change
+// commit applies accepted candidates to the Sink, updates the table, and records the problems of all that were judged.
+// fill: no answer changes, because a first load is under way, or only stamps differ.
+func (s *Source) commit(accepted, judged []*candidate, fill bool) (err error) {
+	var change catalog.Change
+	for _, c := range accepted {
+		f := catalog.FileChange{Path: c.path}
+		switch {
+		case c.gone:
+		case c.touched:
+			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}
+		default:
+			warned := len(c.diags)+len(c.cross)+s.overlapping[c.path] > 0
+			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}
+			f.Declared, f.Bytes = c.declared, c.bytes
+		}
+		f.By = c.by
+		change.Files = append(change.Files, f)
+	}
+	gone := s.goneNames(accepted)
+	switch {
+	case len(accepted) == 0:
+	case fill:
+		err = s.o.Sink.Fill(&change)
+	default:
+		var generation uint64
+		if generation, err = s.o.Sink.Apply(&change); err == nil {
+			s.setGeneration(generation)
+		}
+	}
+	if errors.Is(err, catalog.ErrUnaudited) {
+		return err // the caller takes the files back
+	}
+	if err != nil {
+		err = fmt.Errorf("store the change: %w", err)
+		s.fail(err)
+		return err
+	}
+	// ---- From here on nothing can fail. ----
 	now := time.Now()
-	for i := range change.Files {
-		f := &change.Files[i]
-		if f.Row == nil {
-			s.table.drop(f.Path)
+	s.known.Lock()
+	for i, c := range accepted {
+		row := change.Files[i].Row
+		if row == nil {
+			s.table.drop(c.path)
 			continue
 		}
-		is := m.of[i].accepted(f.Row, now)
-		is.seen = s.lookNo
-		s.table.put(is)
-		if f.Declared != nil && f.Declared.Sealing != nil {
-			s.sealed = f.Declared.Sealing.Require
+		f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned, seen: s.lookNo,
+			claims: c.claims, objects: len(c.refs), counts: c.counts}
+		if c.touched {
+			f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
+		}
+		f.racy.Store(age(row.Stamp, now) < racyFor)
+		s.table.put(f)
+		if c.declared != nil && c.declared.Sealing != nil {
+			s.sealed = c.declared.Sealing.Require
 		}
 	}
-	if len(change.Files) > 0 && s.sealed && s.table.owner(claimOf(string(catalog.KindSealing))) == nil {
+	if len(accepted) > 0 && s.sealed && s.table.owner(claimOf(string(catalog.KindSealing), "")) == nil {
 		s.sealed = false
 	}
-	for _, c := range found.candidates {
+	for _, c := range judged {
 		switch {
 		case c.suspect:
 		case c.rejected:
@@ -361,4 +364,7 @@ func (s *Source) follow(m *commitment, found *finding) {
 			s.accept(c)
 		}
 	}
+	s.known.Unlock()
+	s.noteOverlaps(accepted, gone)
+	return nil
 }

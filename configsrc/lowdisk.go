@@ -1,20 +1,23 @@
 package configsrc
 
-import (
-	"fingerpost/configsrc/atomicfile"
-	"fingerpost/resolver/catalog"
+import "fingerpost/resolver/catalog"
+
+// What API writes leave free on the config folder's file system: an editor that saves onto a full disk truncates the
+// file, and git stops half-way. On a small file system it is a tenth.
+const (
+	keptBytes = 16 << 20
+	keptShare = 10
 )
 
-// checkRoom refuses a write if the disk is nearly full, and updates the status. A file system that does not report its
-// free space passes: the write itself reports a refusal.
-func (s *Source) checkRoom() error {
-	measure := s.o.Room
-	if measure == nil {
-		measure = atomicfile.RoomOf
+// writable refuses writes on a node that never writes, and if the disk is nearly full, which it shows in the status. A
+// file system that does not report its free space passes: the write itself reports a refusal.
+func (s *Source) writable() error {
+	if s.o.ReadOnly {
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node never writes into the config folder (serve --read-only)"}
 	}
 	low := ""
-	if room, err := measure(s.o.Dir); err == nil {
-		if low = room.Low(); low != "" {
+	if room, err := s.o.Room(s.o.Dir); err == nil {
+		if low = room.Low(keptBytes, keptShare, 0); low != "" {
 			low += " for people's saves and git"
 		}
 	}

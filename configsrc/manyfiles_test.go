@@ -11,6 +11,8 @@ import (
 // TestManyFilesAtOnce changes hundreds of files in one reload: all are accepted except those with an error of their
 // own, and each error is reported.
 func TestManyFilesAtOnce(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	const files = 400
 	dir := manyProjects(t, files)
 	n := newNode(t, dir, nodeOptions{data: filepath.Join(t.TempDir(), "store")})
@@ -43,6 +45,8 @@ func TestManyFilesAtOnce(t *testing.T) {
 
 // TestConflictsOfManyFiles: each conflict of a copied folder of many files is reported with both positions.
 func TestConflictsOfManyFiles(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	const files = 400
 	dir := manyProjects(t, files)
 	n := newNode(t, dir, nodeOptions{data: filepath.Join(t.TempDir(), "store")})

@@ -30,14 +30,13 @@ type overlapLook struct {
 	decoded *hclfile.Result
 }
 
-// goneNames lists the domains that files have until the commit, if it changes their claims.
-func (s *Source) goneNames(m *commitment) (names []string) {
+// goneNames lists the domains that files have until the commit of accepted, if it changes their claims.
+func (s *Source) goneNames(accepted []*candidate) (names []string) {
 	if len(s.overlaps) == 0 {
 		return nil
 	}
-	for i, c := range m.of {
-		gone := m.change.Files[i].Row == nil
-		if c.touched || !gone && (c.prev == nil || slices.Equal(c.claims, c.prev.claims)) {
+	for _, c := range accepted {
+		if c.touched || !c.gone && (c.prev == nil || slices.Equal(c.claims, c.prev.claims)) {
 			continue
 		}
 		if row, err := s.o.Sink.File(c.path); err == nil {
@@ -52,11 +51,29 @@ func (s *Source) goneNames(m *commitment) (names []string) {
 }
 
 // noteOverlaps updates the warnings after a commit to table and Sink. gone is the result of goneNames before it.
-func (s *Source) noteOverlaps(m *commitment, gone []string) {
+func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
 	l := overlapLook{s: s, stale: map[string]bool{}, touched: map[string]bool{}}
-	for i, c := range m.of {
-		if m.change.Files[i].Row != nil && !c.touched {
-			l.file(c)
+	for _, c := range accepted {
+		// A row from the Sink has no hash if the file had warnings, which must be found again.
+		anew := c.prev == nil || s.redecode || c.prev.stamp.Hash == [32]byte{}
+		if c.gone || c.touched || !anew && s.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
+			continue
+		}
+		var had map[claim]bool
+		if !anew {
+			had = setOf(c.prev.claims)
+		}
+		for _, ref := range c.refs {
+			if ref.Kind != catalog.KindDomain {
+				continue
+			}
+			isNew := !had[claimOf("domain", ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))] // or another project's
+			if isNew || len(s.overlaps) > 0 {
+				l.above(c, ref)
+			}
+			if _, known := s.overlaps[ref.Name]; known || isNew && strings.HasPrefix(ref.Name, "*.") {
+				l.stale[ref.Name] = true // the line of a known name may have changed
+			}
 		}
 	}
 	for _, name := range gone {
@@ -64,7 +81,7 @@ func (s *Source) noteOverlaps(m *commitment, gone []string) {
 			l.stale[name] = true
 		}
 		for wildcard := range wildcardsAbove(name) {
-			if o, known := s.overlaps[wildcard]; known && o.lower == domainClaim(name) {
+			if o, known := s.overlaps[wildcard]; known && o.lower == claimOf("domain", name) {
 				l.stale[wildcard] = true
 			}
 		}
@@ -77,45 +94,17 @@ func (s *Source) noteOverlaps(m *commitment, gone []string) {
 	}
 }
 
-// file checks a file that the commit has changed.
-func (l *overlapLook) file(c *candidate) {
-	s := l.s
-	// A row from the Sink has no hash if the file had warnings, which must be found again.
-	anew := c.prev == nil || s.redecode || c.prev.stamp.Hash == [32]byte{}
-	if !anew && s.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
-		return
-	}
-	had := map[claim]bool{}
-	if !anew {
-		for _, cl := range c.prev.claims {
-			had[cl] = true
-		}
-	}
-	for _, ref := range c.refs {
-		if ref.Kind != catalog.KindDomain {
-			continue
-		}
-		isNew := !had[domainClaim(ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))] // or another project's
-		if isNew || len(s.overlaps) > 0 {
-			l.above(c, ref)
-		}
-		if _, known := s.overlaps[ref.Name]; known || isNew && strings.HasPrefix(ref.Name, "*.") {
-			l.stale[ref.Name] = true // the line of a known name may have changed
-		}
-	}
-}
-
 // above checks the wildcards above a name that a file declares.
 func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
 	s := l.s
 	for wildcard := range wildcardsAbove(ref.Name) {
-		owner := s.table.owner(domainClaim(wildcard))
+		owner := s.table.owner(claimOf("domain", wildcard))
 		if owner == nil {
 			continue
 		}
 		o, known := s.overlaps[wildcard]
 		switch {
-		case known && o.lower == domainClaim(ref.Name):
+		case known && o.lower == claimOf("domain", ref.Name):
 			l.stale[wildcard] = true // it may have another project or slug now
 		case known, owner.path == c.path && c.counts.projects == 1:
 		default:
@@ -160,7 +149,7 @@ func (l *overlapLook) forget(wildcard string) {
 // warn records that a wildcard is above a name of another project.
 func (l *overlapLook) warn(upper *catalog.Domain, lower string, project int64) {
 	s := l.s
-	at, there := s.table.owner(domainClaim(upper.Name)), s.table.owner(domainClaim(lower))
+	at, there := s.table.owner(claimOf("domain", upper.Name)), s.table.owner(claimOf("domain", lower))
 	p, err := s.o.Sink.ProjectByID(project)
 	if at == nil || there == nil || err != nil {
 		return
@@ -174,7 +163,7 @@ func (l *overlapLook) warn(upper *catalog.Domain, lower string, project int64) {
 		l.decoded, _ = hclfile.Decode(s.display(at.path), content, hclfile.Options{})
 	}
 	was := s.overlaps[upper.Name]
-	now := overlap{at.path, domainClaim(lower), overlapWarning(l.decoded, upper, lower, p.Slug, s.display(there.path))}
+	now := overlap{at.path, claimOf("domain", lower), overlapWarning(l.decoded, upper, lower, p.Slug, s.display(there.path))}
 	l.forget(upper.Name)
 	s.overlaps[upper.Name] = now
 	s.overlapping[now.path]++

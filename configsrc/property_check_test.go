@@ -125,7 +125,7 @@ func badRemoval(old, now, block string) string {
 func strangeLines(old, now string, words []string) string {
 	reason := regexp.MustCompile(strings.Join(words, "|"))
 	text := slices.ContainsFunc(words, func(word string) bool { // or an attribute that may go
-		return word == "description" || word == "smtp_config" || strings.HasPrefix(word, "template")
+		return word == "description" || word == "labels" || word == "certificates" || word == "smtp_config" || strings.HasPrefix(word, "template")
 	})
 	lines, left := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
 	blanks := 0
@@ -190,8 +190,13 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 	if asked.Description != nil {
 		asked.Description = new(hclfile.NormalText(*asked.Description))
 	}
+	asked.Labels = slices.Clone(asked.Labels)
+	for i := range asked.Labels {
+		asked.Labels[i].Value = hclfile.NormalText(asked.Labels[i].Value)
+	}
 	var a, b []byte
 	a, b = resolver.AppendProject(a, &asked), resolver.AppendProject(b, p)
+	a, b = resolver.AppendLabels(a, asked.Labels), resolver.AppendLabels(b, p.Labels)
 	service, err1 := w.resolver.ServiceSettings(id)
 	auth, err2 := w.resolver.AuthSettings(id)
 	domains, _, err3 := w.resolver.Domains(id, resolver.Query{})
@@ -202,10 +207,10 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 	a, b = resolver.AppendAuthSettings(a, id, &want.Auth), resolver.AppendAuthSettings(b, id, auth)
 	var names, served []string
 	for _, d := range want.Domains {
-		names = append(names, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID))
+		names = append(names, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID, certificates(&d)))
 	}
 	for _, d := range domains {
-		served = append(served, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID))
+		served = append(served, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID, certificates(d)))
 	}
 	slices.Sort(names)
 	slices.Sort(served)
@@ -214,6 +219,13 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 	if string(a) != string(b) || !slices.Equal(names, served) {
 		w.fail(u.what, "asked for\n%s %v\nserved\n%s %v", a, names, b, served)
 	}
+}
+
+func certificates(d *catalog.Domain) string {
+	if d.Certificates == nil {
+		return ""
+	}
+	return fmt.Sprint(*d.Certificates)
 }
 
 var times = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)
@@ -230,7 +242,7 @@ func (w *world) compareFresh() {
 func (w *world) all(r *resolver.Resolver) string {
 	var b []byte
 	err := r.EachProject(func(p *catalog.Project) bool {
-		b = append(resolver.AppendProject(b, p), '\n')
+		b = append(resolver.AppendLabels(resolver.AppendProject(b, p), p.Labels), '\n')
 		service, err1 := r.ServiceSettings(p.ID)
 		auth, err2 := r.AuthSettings(p.ID)
 		domains, _, err3 := r.Domains(p.ID, resolver.Query{})
@@ -240,7 +252,7 @@ func (w *world) all(r *resolver.Resolver) string {
 		b = append(resolver.AppendServiceSettings(b, p.ID, service), '\n')
 		b = append(resolver.AppendAuthSettings(b, p.ID, auth), '\n')
 		for _, d := range domains {
-			b = append(resolver.AppendDomain(b, d), '\n')
+			b = append(resolver.AppendDomainRecord(b, d), '\n')
 		}
 		b = w.appendServedMail(b, r, p.ID)
 		return true

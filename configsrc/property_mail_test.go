@@ -11,7 +11,7 @@ import (
 
 // changeSMTP creates, changes or removes an SMTP config, as the API does.
 func (w *world) changeSMTP(p *catalog.ProjectConfig) deed {
-	if p.SMTP != nil && w.sometimes(4) {
+	if p.SMTP.HasServer() && w.sometimes(4) {
 		p.SMTP = nil
 		return deed{what: "delete SMTP config", removed: `smtp_config`}
 	}
@@ -21,6 +21,10 @@ func (w *world) changeSMTP(p *catalog.ProjectConfig) deed {
 		p.SMTP.ID = catalog.DeriveID(catalog.KindSMTPConfig, p.SMTP.UUID)
 	}
 	c := p.SMTP
+	if !c.HasServer() {
+		c.Host, c.FromEmail = "localhost", "a@b.example"
+		u.words = append(u.words, "from_email")
+	}
 	change := func(word string, f func()) {
 		if w.sometimes(3) {
 			f()

@@ -101,6 +101,12 @@ func editWorld(t *testing.T, seed uint64, edits int) int {
 	for range 3 {
 		w.save()
 	}
+	if w.sometimes(2) {
+		relay := "defaults {\n  smtp_config { # shared\n    host = \"relay.example\"\n  }\n}\n"
+		if err := os.WriteFile(filepath.Join(dir, "relay.hcl"), []byte(relay), 0o644); err != nil {
+			w.fail("save", "%v", err)
+		}
+	}
 	var end func()
 	w.resolver, w.source, end = w.load(true)
 	defer end()
@@ -319,6 +325,12 @@ func (w *world) change(p *catalog.ProjectConfig) deed {
 				d.Name = w.domain()
 			}
 			flag(&d.Active, &u.words, "active")
+			switch yes := w.sometimes(2); w.IntN(4) {
+			case 0:
+				d.Certificates, u.words = &yes, append(u.words, "certificates")
+			case 1:
+				d.Certificates, u.words = nil, append(u.words, "certificates")
+			}
 			primary := d.Primary
 			flag(&primary, &u.words, "primary")
 			if primary {
@@ -369,12 +381,30 @@ func (w *world) changeProject(p *catalog.Project, u *deed) {
 	if w.sometimes(3) {
 		p.Status, u.words = w.pick(catalog.Statuses...), append(u.words, "status")
 	}
+	if w.sometimes(3) {
+		w.changeLabels(p)
+		u.words = append(u.words, "labels", "lab_")
+	}
 	if w.sometimes(4) {
 		p.Slug = w.slug()
 	}
 	u.what = fmt.Sprintf("put project %+v", *p)
 	if p.Description != nil {
 		u.what += fmt.Sprintf(" description %q", *p.Description)
+	}
+}
+
+// changeLabels leaves a label where there was one: without any the map goes, and the comments in it.
+func (w *world) changeLabels(p *catalog.Project) {
+	had := len(p.Labels) > 0
+	p.Labels = nil
+	for _, name := range []string{"lab_a", "lab_b", "lab_c", "lab_d"} {
+		if value := w.nasty(false); w.sometimes(2) && catalog.CheckLabelValue(value) == "" {
+			p.Labels = append(p.Labels, catalog.Label{Name: name, Value: value})
+		}
+	}
+	if had && len(p.Labels) == 0 {
+		p.Labels = []catalog.Label{{Name: "lab_e", Value: "${x}"}}
 	}
 }
 

@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fingerpost/configsrc/hcledit"
@@ -85,12 +86,17 @@ func (e *edit) normalize(want *catalog.ProjectConfig) {
 		text := hclfile.NormalText(*d)
 		want.Project.Description = &text
 	}
+	want.Project.Labels = slices.Clone(want.Project.Labels)
+	for i := range want.Project.Labels {
+		l := &want.Project.Labels[i]
+		l.Value = hclfile.NormalText(l.Value)
+	}
 	if c := want.SMTP; c != nil {
 		for _, text := range []*string{&c.Host, &c.Username, &c.FromEmail, &c.FromName, &c.ReplyTo} {
 			*text = hclfile.NormalText(*text)
 		}
 	}
-	slug := e.project().Project.Slug
+	slug := e.project.Project.Slug
 	for i := range want.Templates {
 		t := &want.Templates[i]
 		t.Name, t.SubjectTemplate = hclfile.NormalText(t.Name), hclfile.NormalText(t.SubjectTemplate)

@@ -2,7 +2,6 @@ package configsrc
 
 import (
 	"crypto/sha256"
-	"sort"
 	"time"
 
 	"fingerpost/configsrc/hclfile"
@@ -19,7 +18,7 @@ func (s *Source) noteQuarantined(c *candidate) {
 	switch {
 	case c.refused != nil:
 		now.broken, now.stamp, now.deps = c.refused.broken, c.refused.stamp, c.refused.deps
-	case !c.sound() && c.bytes != nil && !isRacy(c.stamp, time.Now()):
+	case c.declared == nil && c.bytes != nil && age(c.stamp, time.Now()) >= racyFor:
 		now.broken, now.stamp, now.deps = c.diags, c.stamp, c.deps
 	}
 	s.quarantine[c.path] = now
@@ -73,37 +72,6 @@ func sameDiagnostics(a, b hclfile.Diagnostics) bool {
 	return true
 }
 
-// problems lists the present problems, by file, at most max (the counts include all).
-func (s *Source) problems(max int) (ds hclfile.Diagnostics, errors, warnings int) {
-	ds = hclfile.Diagnostics{} // [] in JSON, not null
-	ds = append(ds, s.o.Problems...)
-	for _, q := range s.quarantine {
-		ds = append(ds, q.diags...)
-	}
-	for _, diags := range s.warnings {
-		ds = append(ds, diags...)
-	}
-	for _, u := range s.unknown {
-		ds = append(ds, u.diags...)
-	}
-	for _, o := range s.overlaps {
-		ds = append(ds, o.diag)
-	}
-	for _, d := range ds {
-		if d.Severity == hclfile.Error {
-			errors++
-		} else {
-			warnings++
-		}
-	}
-	ds.Sort()
-	if len(ds) > max {
-		sort.SliceStable(ds, func(i, j int) bool { return ds[i].Severity == hclfile.Error && ds[j].Severity != hclfile.Error })
-		ds = ds[:max]
-	}
-	return ds, errors, warnings
-}
-
 // forgetAbsent drops quarantined files that were never accepted and no longer exist. Existing quarantined files are
 // always in todo.
 func (s *Source) forgetAbsent(todo []entry) {
@@ -137,7 +105,7 @@ func (s *Source) lastGood(c *candidate) *candidate {
 	if err != nil {
 		return nil
 	}
-	defer t.Close()
+	defer t.root.Close()
 	old := &candidate{path: c.path, prev: c.prev, bytes: b, stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
 	if old.decode(s.display(c.path), t); old.declared == nil {
 		return nil

@@ -77,6 +77,7 @@ func TestWriteIsAppliedOnce(t *testing.T) {
 // TestRecheckWaits: files from another decoder revision are decoded again, even if the first reload waits for a
 // confirmation.
 func TestRecheckWaits(t *testing.T) {
+	slow(t)
 	dir, r := manyProjects(t, 12), memoryResolver(t)
 	n, _ := countingNode(t, dir, r)
 	n.stop()

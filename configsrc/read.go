@@ -32,17 +32,16 @@ func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) 
 
 // read returns a file's bytes and their stamp. If size, time or inode change during the read, it reads again. A file
 // that changes during all five tries is an error, and the next look tries again.
-func (t *tree) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
+func (t *tree) read(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
 	for range 5 {
-		b, stamp, moved, err := t.readOnce(at, limit)
-		if err != nil || !moved {
-			return b, stamp, err
+		if b, stamp, err = t.readOnce(at, limit); err != errKeepsChanging {
+			break
 		}
 	}
-	return nil, catalog.Stamp{}, errKeepsChanging
+	return b, stamp, err
 }
 
-func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, moved bool, err error) {
+func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
 	// Without O_NONBLOCK a FIFO in the file's place would block the open for ever.
 	var f *os.File
 	err = t.follow(at, func(name string) (err error) {
@@ -50,43 +49,44 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 		return err
 	})
 	if err != nil {
-		return nil, stamp, false, err
+		return nil, stamp, err
 	}
 	defer f.Close()
 	before, err := f.Stat()
 	if err != nil {
-		return nil, stamp, false, err
+		return nil, stamp, err
 	}
 	if err := regular(before); err != nil {
-		return nil, stamp, false, err
+		return nil, stamp, err
 	}
 	if before.Size() > limit {
-		return nil, stamp, false, fmt.Errorf("is %d bytes long; at most 1 MiB (%d bytes) is allowed", before.Size(), limit)
+		return nil, stamp, fmt.Errorf("is %d bytes long; at most 1 MiB (%d bytes) is allowed", before.Size(), limit)
 	}
 	b = make([]byte, before.Size()+1) // one byte more, to see whether the file grows
 	n, err := io.ReadFull(f, b)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, stamp, false, err
+		return nil, stamp, err
 	}
 	b = b[:n]
 	after, err := t.statFile(at)
 	if err != nil {
-		return nil, stamp, false, err
+		return nil, stamp, err
 	}
-	stamp = stampOf(after, b)
-	return b, stamp, !statOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size, nil
-}
-
-// stampOf returns the stamp of a file with this info and content.
-func stampOf(info fs.FileInfo, content []byte) catalog.Stamp {
-	s := statOf(info)
-	s.Hash = sha256.Sum256(content)
-	return s
+	stamp = statOf(after)
+	stamp.Hash = sha256.Sum256(b)
+	if !statOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size {
+		return nil, catalog.Stamp{}, errKeepsChanging
+	}
+	return b, stamp, nil
 }
 
 // statOf returns a stamp without the hash.
 func statOf(info fs.FileInfo) catalog.Stamp {
-	return catalog.Stamp{Size: info.Size(), ModTime: info.ModTime(), Changed: changed(info), Inode: inode(info)}
+	s := catalog.Stamp{Size: info.Size(), ModTime: info.ModTime()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.Inode, s.Changed = st.Ino, changed(st)
+	}
+	return s
 }
 
 // renamed returns the stamp of a file that was renamed to at after it was read: renaming changes the inode's ctime. If
@@ -96,8 +96,9 @@ func renamed(s catalog.Stamp, at string) catalog.Stamp {
 	if err != nil {
 		return s
 	}
+	is := statOf(info)
 	now := s
-	if now.Changed = changed(info); !now.SameStat(statOf(info)) {
+	if now.Changed = is.Changed; !now.SameStat(is) {
 		return s
 	}
 	return now
@@ -115,11 +116,4 @@ func regular(info fs.FileInfo) error {
 		return errors.New("is a socket; only regular files are read")
 	}
 	return errors.New("is a device or special file; only regular files are read")
-}
-
-func inode(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Ino
-	}
-	return 0
 }

@@ -11,24 +11,25 @@ import (
 // domains to be removed, and the brake does not count them. The note is deleted once the removal is durable, which for
 // an API write is before its answer. A change without removals needs no note and no fsync.
 
-// removed lists the projects and domains that an update removes.
-func (u *update) removed() []claim {
-	had, stay := u.was.counted(), u.c.counted()
-	if slices.Equal(had, stay) { // nearly always
-		return nil
-	}
-	set := setOf(stay)
-	return slices.DeleteFunc(slices.Clone(had), func(c claim) bool { return set[c] })
-}
-
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
 func (s *Source) noteRound(round []*update) []*update {
 	var removed []claim
 	removes := map[*update]bool{}
 	for _, u := range round {
-		if gone := u.removed(); len(gone) > 0 {
-			removed, removes[u] = append(removed, gone...), true
+		had := u.was.claims[:u.was.counts.projects+u.was.counts.domains]
+		stay := u.c.claims[:u.c.counts.projects+u.c.counts.domains]
+		if slices.Equal(had, stay) { // nearly always
+			continue
 		}
+		stays := setOf(stay)
+		for _, c := range had {
+			if !stays[c] {
+				removed, removes[u] = append(removed, c), true
+			}
+		}
+	}
+	if len(removed) == 0 {
+		return round
 	}
 	err := s.noteRemovals(removed)
 	if err == nil {
@@ -44,9 +45,6 @@ func (s *Source) noteRound(round []*update) []*update {
 
 // noteRemovals adds to the note.
 func (s *Source) noteRemovals(removed []claim) error {
-	if len(removed) == 0 {
-		return nil
-	}
 	for c := range s.removing {
 		removed = append(removed, c)
 	}

@@ -76,6 +76,8 @@ func TestRemovalNotes(t *testing.T) {
 
 // TestRemovalsOfACrash: the note of a killed process counts for the first load only.
 func TestRemovalsOfACrash(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	n := newNode(t, dir, nodeOptions{data: data, loadOnly: true})
 	n.stop()

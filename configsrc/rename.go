@@ -18,7 +18,7 @@ func (j *judge) renames() (moved bool) {
 	}
 	gone := newGoneProjects(j, lost)
 	for _, c := range j.candidates {
-		if c.out() || !c.sound() || !j.hasNewProject(c) {
+		if c.out() || c.declared == nil || !j.hasNewProject(c) {
 			continue
 		}
 		r := c.positions(j.display(c.path))
@@ -134,7 +134,7 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 			continue
 		}
 		if e, _, ok := t.stat(c.path); ok {
-			if again := s.examineOne(t, e); again != nil {
+			if again := s.examineOne(t, e, c.prev); again != nil {
 				candidates[i] = again
 			}
 		}

@@ -48,6 +48,7 @@ func (d *meddlingDisk) Exchange(a, b string) error {
 // Whatever replaces the file in the middle of a write, the write follows it or is refused, without an internal error;
 // the replacement stays.
 func TestReplacedInTheMiddleOfAWrite(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct {
 		replace func(file string) error
 		want    catalog.Code // "": the write succeeds

@@ -100,26 +100,20 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 			return now.Add(gitPoll)
 		}
 	}
+	var sc scope // the suspects alone
 	if events {
 		p.first = time.Time{}
-		s.answerEvents(ctx)
-	} else {
-		_ = s.look(ctx, scope{}) // errors are in the log and the status
+		stale := false
+		if s.watch != nil {
+			sc, stale = s.watch.take()
+		}
+		if stale {
+			s.rewatch()
+			sc.all = true
+		}
 	}
-	return now // other things may be due since
-}
-
-// answerEvents looks at the paths that events name.
-func (s *Source) answerEvents(ctx context.Context) {
-	if s.watch == nil {
-		return
-	}
-	sc, stale := s.watch.take()
-	if stale {
-		s.rewatch()
-		sc.all = true
-	}
-	_ = s.look(ctx, sc)
+	_ = s.look(ctx, sc) // errors are in the log and the status
+	return now          // other things may be due since
 }
 
 // swept looks at what a sweep found. The next sweep of its kind begins late enough for the two kinds to take at most a
@@ -147,7 +141,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	if ctx.Err() == nil {
 		found.paths = append(found.paths, s.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !s.gitNow().locked && (found.all || len(found.paths) > 0 || s.heldNow()) {
+	if ctx.Err() == nil && !s.gitNow().locked && (found.all || len(found.paths) > 0 || s.status.Held != nil) {
 		_ = s.look(ctx, found.scope)
 	}
 }

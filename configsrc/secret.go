@@ -72,7 +72,7 @@ func readBelow(dir, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
+	defer t.root.Close()
 	b, _, err := t.readNamed(name, maxSecretBytes)
 	return b, err
 }

@@ -16,12 +16,13 @@ import (
 )
 
 // decoderRevision is raised when the same bytes decode differently than before: then every file is decoded again.
-const decoderRevision = 2
+const decoderRevision = 3
 
 // A Sink receives what a Source accepts; *resolver.Resolver implements it. Its methods are called by one goroutine at a
 // time.
 type Sink interface {
-	// Apply commits a change as a whole and returns the generation that readers see from then on.
+	// Apply commits a change as a whole and returns the generation that readers see from then on. It refuses a client's
+	// change with catalog.ErrUnaudited, and has changed nothing then, if it cannot record who made it.
 	Apply(*catalog.Change) (generation uint64, err error)
 	// Fill is Apply without a new generation: for the parts of a first load, from which no client is answered before the
 	// next Apply, and for rows alone.
@@ -38,6 +39,8 @@ type Sink interface {
 	Pace(on bool)
 	// KeysNaming lists the names of the keys that list a slug.
 	KeysNaming(slug string) []string
+	// KeyNames lists the names of all keys.
+	KeyNames() []string
 	// UnknownSlugs lists the slugs in key lists that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
 	Sealing() *catalog.Sealing   // nil: no such block
@@ -72,6 +75,9 @@ type Options struct {
 	OnProgress func(done, total int)
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
 	OnReload func(Status)
+	// OnConfirm, if set, is called with what the brake would have held back, once a look that someone has confirmed is
+	// committed. It is called like OnWrite.
+	OnConfirm func(Held)
 	// OnWrite, if set, is called with the files that API writes have committed, before the writes return. It is called by
 	// the goroutine that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
@@ -114,7 +120,8 @@ type Source struct {
 	sealed      bool           // sealing { require = true } is in force
 	removing    map[claim]bool // projects and domains that the Sink's note names, see removal.go
 
-	mu     sync.Mutex // guards status
+	// mu guards status. Only the goroutine that looks writes status.Held, so it reads it without the lock.
+	mu     sync.Mutex
 	status Status
 }
 
@@ -125,6 +132,12 @@ const settleAtMost = 10 * time.Second
 func New(o Options) *Source {
 	if o.Disk == nil {
 		o.Disk = atomicfile.OSDisk{}
+	}
+	if o.Room == nil {
+		o.Room = atomicfile.RoomOf
+	}
+	if o.OnReload == nil {
+		o.OnReload = func(Status) {}
 	}
 	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
@@ -219,7 +232,7 @@ func (s *Source) loadTable() error {
 	s.redecode = revision != decoderRevision
 	now := time.Now()
 	err = s.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.put(fileOf(path, row, s.redecode || row.Warned || isRacy(row.Stamp, now)))
+		s.table.put(newFile(path, row, s.redecode || row.Warned || age(row.Stamp, now) < racyFor))
 		return true
 	})
 	if err != nil {

@@ -179,6 +179,7 @@ func must(t *testing.T, err error) {
 // TestWaysToSave goes through the ways in which editors and tools change files; each change must show, and the project
 // must never be missing or nameless.
 func TestWaysToSave(t *testing.T) {
+	t.Parallel()
 	ways := map[string]func(t *testing.T, name, content string){
 		"in place":    func(t *testing.T, name, content string) { write(t, name, content) },
 		"rename over": replace,
@@ -225,6 +226,8 @@ func TestWaysToSave(t *testing.T) {
 }
 
 func TestFolders(t *testing.T) {
+	slow(t)
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "config")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "a", "a.example"))
 	n := newNode(t, dir, nodeOptions{})
@@ -297,6 +300,7 @@ func TestKubernetesAndGitSync(t *testing.T) {
 
 // TestBodyFile: a template's body file is part of the file that names it.
 func TestBodyFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "mail/w.html"), "one {{userName}}")
 	file := write(t, filepath.Join(dir, "a.hcl"), "template \"WELCOME\" {\n  name = \"W\"\n  subject_template = \"S\"\n  body_html = file(\"mail/w.html\")\n}\n")
@@ -313,6 +317,7 @@ func TestBodyFile(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
+	slow(t)
 	t.Parallel()
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "good", "a.example"))

@@ -58,15 +58,12 @@ func (s *Source) stateOf(path string) pathState {
 // racyFor is how long after a write the file system may give a further write the same time.
 const racyFor = 50 * time.Millisecond
 
-// isRacy reports whether a stamp is so young that a further write may not change it.
-func isRacy(s catalog.Stamp, now time.Time) bool { return now.Sub(touched(s)) < racyFor }
-
-// touched returns the later of a stamp's times.
-func touched(s catalog.Stamp) time.Time {
+// age returns the time since the later of a stamp's times. A stamp younger than racyFor is racy.
+func age(s catalog.Stamp, now time.Time) time.Duration {
 	if s.Changed.After(s.ModTime) {
-		return s.Changed
+		return now.Sub(s.Changed)
 	}
-	return s.ModTime
+	return now.Sub(s.ModTime)
 }
 
 // A suspect may be a half-written state: it needs a second look.
@@ -97,17 +94,20 @@ func (s *Source) suspicious(c *candidate, now time.Time) bool {
 	return !known || !first.is(c) || now.Sub(first.since) < secondLook
 }
 
-// noteSuspects records the files that wait for a second look, and when they were first seen.
-func (s *Source) noteSuspects(found *finding, now time.Time) {
+// noteSuspects records the files that wait for a second look, and when they were first seen. It reports whether there
+// are any.
+func (s *Source) noteSuspects(found *finding, now time.Time) (waiting bool) {
 	for _, c := range found.candidates {
 		if !c.suspect {
 			delete(s.suspects, c.path)
 			continue
 		}
+		waiting = true
 		if x, ok := s.suspects[c.path]; !ok || !x.is(c) {
 			s.suspects[c.path] = suspect{c.sign(), c.stamp, now}
 		}
 	}
+	return waiting
 }
 
 // A quarantined file's new content is not served; its last good declaration is.

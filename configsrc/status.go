@@ -1,6 +1,7 @@
 package configsrc
 
 import (
+	"sort"
 	"time"
 
 	"fingerpost/configsrc/hclfile"
@@ -67,7 +68,33 @@ func (s *Source) setWatching(on bool) {
 // report updates the status after a look that succeeded.
 func (s *Source) report(start time.Time, word string) {
 	s.noteUnknown()
-	problems, errors, warnings := s.problems(maxProblems)
+	problems := append(hclfile.Diagnostics{}, s.o.Problems...) // [] in JSON, not null
+	for _, q := range s.quarantine {
+		problems = append(problems, q.diags...)
+	}
+	for _, diags := range s.warnings {
+		problems = append(problems, diags...)
+	}
+	for _, u := range s.unknown {
+		problems = append(problems, u.diags...)
+	}
+	for _, o := range s.overlaps {
+		problems = append(problems, o.diag)
+	}
+	errors := 0
+	for _, d := range problems {
+		if d.Severity == hclfile.Error {
+			errors++
+		}
+	}
+	warnings := len(problems) - errors
+	problems.Sort()
+	if len(problems) > maxProblems { // then the errors first
+		sort.SliceStable(problems, func(i, j int) bool {
+			return problems[i].Severity == hclfile.Error && problems[j].Severity != hclfile.Error
+		})
+		problems = problems[:maxProblems]
+	}
 	s.mu.Lock()
 	before := s.status
 	st := &s.status
@@ -90,7 +117,7 @@ func (s *Source) report(start time.Time, word string) {
 		s.o.Logger.Info("config "+word, "generation", now.Generation, "files", now.Files, "projects", now.Projects,
 			"domains", now.Domains, "quarantined", now.Quarantined, "took", time.Since(start).Round(10*time.Microsecond).String())
 	}
-	s.notify(now)
+	s.o.OnReload(now)
 }
 
 // fail records a look that failed; everything is still served.
@@ -103,11 +130,5 @@ func (s *Source) fail(err error) {
 	if before != st.Error {
 		s.o.Logger.Error("config reload failed, everything goes on being served", "error", err)
 	}
-	s.notify(st)
-}
-
-func (s *Source) notify(st Status) {
-	if s.o.OnReload != nil {
-		s.o.OnReload(st)
-	}
+	s.o.OnReload(st)
 }

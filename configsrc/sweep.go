@@ -23,9 +23,7 @@ type swept struct {
 // sweep compares the whole folder with the table by stat, and by content if a stamp is racy, and returns the
 // differences. It runs in a goroutine of its own, in small steps with pauses; a look judges its findings.
 func (s *Source) sweep(ctx context.Context) (out swept) {
-	if !s.o.ReadOnly {
-		_ = s.checkRoom() // for the status; a write asks again
-	}
+	_ = s.writable() // for the status; a write asks again
 	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := openTree(s.o.Dir)
@@ -33,7 +31,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		out.all = true
 		return out
 	}
-	defer t.Close()
+	defer t.root.Close()
 	s.known.RLock()
 	unseen := make(map[string]bool, len(s.table.files)) // known files that the list has not shown
 	for p := range s.table.files {
@@ -93,7 +91,7 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	if err != nil {
 		return out // sweep reports it, too
 	}
-	defer t.Close()
+	defer t.root.Close()
 	s.known.RLock()
 	paths := slices.Sorted(maps.Keys(s.table.files)) // folder by folder, as on the disk
 	s.known.RUnlock()
@@ -168,8 +166,8 @@ const racyPerSweep = 250
 // one. Stamps that are still too young, or exceed racyPerSweep, are left to the next sweep. A time in the future is
 // never old enough.
 func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
-	age := time.Since(touched(f.stamp))
-	if out.read == racyPerSweep || 0 <= age && age < racyFor {
+	old := age(f.stamp, time.Now())
+	if out.read == racyPerSweep || 0 <= old && old < racyFor {
 		return true
 	}
 	out.read++
@@ -178,7 +176,7 @@ func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
 	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
 		return false
 	}
-	if age >= racyFor {
+	if old >= racyFor {
 		out.outlived = append(out.outlived, f)
 	}
 	return true

@@ -13,26 +13,22 @@ import (
 // claims of a million objects fit into memory.
 type claim [16]byte
 
-func claimOf(what string, parts ...string) claim {
+// claimOf returns the claim to a name, uuid or id.
+func claimOf(what, of string) claim {
 	var buf [128]byte
-	text := append(buf[:0], what...)
-	for _, p := range parts {
-		text = append(append(text, 0), p...)
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(append(append(append(buf[:0], what...), 0), of...))
 	return claim(sum[:16])
 }
 
-func slugClaim(slug string) claim { return claimOf("slug", slug) }
-
-// The claims that are an object's identity for the brake and for renames: for a project its uuid, for a domain its
-// name.
+// projectClaim is a project's identity for the brake and for renames. A domain's is its name: claimOf("domain", name).
 func projectClaim(u catalog.UUID) claim { return claimOf("project uuid", string(u[:])) }
-func domainClaim(name string) claim     { return claimOf("domain", name) }
+
+// counts are numbers of objects by kind, for the brake and the status.
+type counts struct{ projects, domains int }
 
 // claimsOf lists what the objects of a file claim: the uuids of its projects first, then the names of its domains, each
-// in the order of refs, then the rest.
-func claimsOf(refs []catalog.Ref) []claim {
+// in the order of refs, then the rest. n counts the projects and domains.
+func claimsOf(refs []catalog.Ref) (claims []claim, n counts) {
 	var projects, domains, rest []claim
 	for _, r := range refs {
 		eachClaim(r, func(what string, c claim) {
@@ -46,31 +42,29 @@ func claimsOf(refs []catalog.Ref) []claim {
 			}
 		})
 	}
-	return slices.Concat(projects, domains, rest)
+	return slices.Concat(projects, domains, rest), counts{len(projects), len(domains)}
 }
 
 // eachClaim yields the claims of one object, with their names in messages.
 func eachClaim(r catalog.Ref, yield func(what string, c claim)) {
 	switch r.Kind {
 	case catalog.KindProject:
-		yield("slug", slugClaim(r.Name))
-		yield("uuid", projectClaim(r.UUID))
+		yield("slug", claimOf("slug", r.Name))
 	case catalog.KindDomain:
-		yield("domain", domainClaim(r.Name))
-		yield("uuid", claimOf("domain uuid", string(r.UUID[:])))
+		yield("domain", claimOf("domain", r.Name))
 	case catalog.KindTemplate:
 		if r.ProjectID == 0 {
 			yield("default template", claimOf("template", r.Name))
 		}
-		yield("uuid", claimOf("template uuid", string(r.UUID[:])))
 	case catalog.KindKey:
 		yield("key", claimOf("key", r.Name))
 		yield("key id", claimOf("key id", r.KeyID))
 		return
 	default: // defaults, sealing: one in all files
-		yield(string(r.Kind)+" block", claimOf(string(r.Kind)))
+		yield(string(r.Kind)+" block", claimOf(string(r.Kind), ""))
 		return
 	}
+	yield("uuid", claimOf(string(r.Kind)+" uuid", string(r.UUID[:])))
 	yield("id", claimOf(string(r.Kind)+" id", strconv.FormatInt(r.ID, 10)))
 }
 
@@ -93,21 +87,6 @@ func (f *file) projects() []claim { return f.claims[:f.counts.projects] }
 
 func (f *file) domains() []claim {
 	return f.claims[f.counts.projects : f.counts.projects+f.counts.domains]
-}
-
-// counts are numbers of objects by kind, for the brake and the status.
-type counts struct{ projects, domains int }
-
-func countRefs(refs []catalog.Ref) (c counts) {
-	for _, r := range refs {
-		switch r.Kind {
-		case catalog.KindProject:
-			c.projects++
-		case catalog.KindDomain:
-			c.domains++
-		}
-	}
-	return c
 }
 
 // A table is the accepted state: the files, and which file has which claim. It mirrors the store's file table.
@@ -134,21 +113,10 @@ func (t *table) owner(c claim) *file {
 	return nil
 }
 
-// number gives f the next free number.
-func (t *table) number(f *file) {
-	if last := len(t.free) - 1; last >= 0 {
-		f.number, t.free = t.free[last], t.free[:last]
-		t.numbered[f.number] = f
-		return
-	}
-	f.number = uint32(len(t.numbered))
-	t.numbered = append(t.numbered, f)
-}
-
-// fileOf returns the entry for a row of the Sink.
-func fileOf(path string, row *catalog.FileRow, racy bool) *file {
-	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned,
-		claims: claimsOf(row.Refs), objects: len(row.Refs), counts: countRefs(row.Refs)}
+// newFile returns the entry for a row of the Sink.
+func newFile(path string, row *catalog.FileRow, racy bool) *file {
+	f := &file{path: path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned, objects: len(row.Refs)}
+	f.claims, f.counts = claimsOf(row.Refs)
 	f.racy.Store(racy)
 	return f
 }
@@ -156,7 +124,13 @@ func fileOf(path string, row *catalog.FileRow, racy bool) *file {
 // put adds or replaces a file. It takes the file's claims over from other files.
 func (t *table) put(f *file) {
 	t.drop(f.path)
-	t.number(f)
+	if last := len(t.free) - 1; last >= 0 {
+		f.number, t.free = t.free[last], t.free[:last]
+		t.numbered[f.number] = f
+	} else {
+		f.number = uint32(len(t.numbered))
+		t.numbered = append(t.numbered, f)
+	}
 	t.files[f.path] = f
 	for _, c := range f.claims {
 		t.owners[c] = f.number

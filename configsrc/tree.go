@@ -29,7 +29,8 @@ func ignoredName(name string) bool {
 		strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
-// A tree is the config folder in one look. Each look opens it again, because a link above it may have been replaced.
+// A tree is the config folder in one look, which closes its root. Each look opens it again, because a link above it may
+// have been replaced.
 type tree struct {
 	dir       string
 	root      *os.Root
@@ -91,8 +92,6 @@ func escapes(err error) bool {
 	var system syscall.Errno
 	return !errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrClosed)
 }
-
-func (t *tree) Close() { t.root.Close() }
 
 // An entry is what is at a path: stat data, or the reason why it cannot be config.
 type entry struct {

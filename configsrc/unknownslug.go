@@ -40,7 +40,7 @@ func (s *Source) noteUnknown() {
 		r, _ := hclfile.Decode(s.display(path), src, hclfile.Options{})
 		is := &unknownSlugs{hash: hash, slugs: slugs}
 		for _, u := range slugs {
-			d := unknownSlug(r, u, func(slug string) bool { return s.table.owner(slugClaim(slug)) != nil })
+			d := unknownSlug(r, u, func(slug string) bool { return s.table.owner(claimOf("slug", slug)) != nil })
 			is.diags = append(is.diags, d)
 			if was == nil || !slices.Contains(was.slugs, u) {
 				s.o.Logger.Warn("config warning", "problem", d.Summary, "hint", d.Detail, "file", d.File, "line", d.Start.Line)
@@ -54,7 +54,7 @@ func (s *Source) noteUnknown() {
 // unknownSlug makes the warning about a slug in a key of the file r. there reports whether a project has a slug.
 func unknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug string) bool) hclfile.Diagnostic {
 	hint := "put the project's present slug in its place, or take it out"
-	if near := nearSlug(u.Slug, there); near != "" {
+	if near := NearSlug(u.Slug, there); near != "" {
 		hint = "did you mean `" + near + "`?"
 	}
 	return r.DiagnoseKeySlug(u.Key, u.Slug, fmt.Sprintf("key %q names the project %q, which no file declares", u.Key, u.Slug), hint)
@@ -62,9 +62,9 @@ func unknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug strin
 
 const slugBytes = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-// nearSlug finds an existing slug that differs in one character: one more, one less, another one, or two neighbours
+// NearSlug finds an existing slug that differs in one character: one more, one less, another one, or two neighbours
 // swapped. It tries each such slug, because there may be far more existing slugs.
-func nearSlug(slug string, there func(slug string) bool) string {
+func NearSlug(slug string, there func(slug string) bool) string {
 	if len(slug) > catalog.MaxSlugLen {
 		return ""
 	}

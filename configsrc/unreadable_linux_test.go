@@ -14,6 +14,7 @@ import (
 // TestUnreadable loads as a user who may not read some of the folder: its served content stays, nothing counts as
 // deleted, and the other files are loaded.
 func TestUnreadable(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "a1", "a.example"))

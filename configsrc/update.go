@@ -15,9 +15,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An update is one write: the new content of a file, and of further files that change with it. The writer makes and
-// stages it; submit passes it to the goroutine that looks. That goroutine puts a round of updates in place, with one
-// sync of each folder and one Apply for all of them.
+// An update is one write: the new content of a file, and of further files that change with it. The writer makes it, and
+// submit stages it next to the files and passes it to the goroutine that looks. That goroutine puts a round of updates
+// in place, with one sync of each folder and one Apply for all of them.
 type update struct {
 	c       *candidate   // the new content, decoded; gone: the file is to be removed
 	was     *candidate   // the replaced content; empty for a new file
@@ -27,10 +27,11 @@ type update struct {
 	removes catalog.UUID // the project to be removed, zero for none
 	project int64        // id of the written project, zero for a new one
 	moves   *slugMove    // nil: the project's slug stays
+	permit  func() error // of a change of keys, see keys.go; nil: it changes no key
 	by      writer
 	done    chan error
 
-	// set by stage
+	// set by submit
 	changed []*candidate   // the config files of the update, in path order
 	had     map[claim]bool // claims of the replaced content
 	domains []string       // the domains that the replaced content does not declare
@@ -44,57 +45,40 @@ type fileSwap struct {
 	stamp catalog.Stamp
 }
 
-// texts returns the new texts by path, for decoding.
-func (u *update) texts() map[string][]byte {
-	all := make(map[string][]byte, len(u.files))
-	for _, f := range u.files {
-		if f.c == nil {
-			all[f.Name] = f.Content
+// submit stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
+func (s *Source) submit(ctx context.Context, u *update) error {
+	defer func() { // removes what was staged, or what put has replaced
+		if u.note != "" {
+			_ = s.o.Disk.Remove(u.note)
 		}
-	}
-	return all
-}
-
-// stage writes the new contents next to their files. Nothing live is touched.
-func (u *update) stage() error {
+		for _, f := range u.files {
+			f.Discard()
+		}
+	}()
+	u.by = writerOf(ctx)
+	by := u.by.author.audited()
 	u.changed, u.had = []*candidate{u.c}, setOf(u.was.claims)
 	for _, ref := range u.c.refs {
-		if ref.Kind == catalog.KindDomain && !u.had[domainClaim(ref.Name)] {
+		if ref.Kind == catalog.KindDomain && !u.had[claimOf("domain", ref.Name)] {
 			u.domains = append(u.domains, ref.Name)
 		}
 	}
 	for _, f := range u.files {
-		if err := f.Stage(); err != nil {
-			u.discard()
-			if errors.Is(err, atomicfile.ErrLocked) {
-				return busy(err.Error())
-			}
+		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
+			return busy(err.Error())
+		} else if err != nil {
 			return writeFault("write "+u.c.path, err)
 		}
-		f.stamp = stampOf(f.Info(), f.Content)
+		f.stamp = statOf(f.Info)
+		f.stamp.Hash = sha256.Sum256(f.Content)
 		if f.c != nil && f.c != u.c {
 			u.changed = append(u.changed, f.c)
 		}
 	}
+	for _, c := range u.changed {
+		c.by = by
+	}
 	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
-	return nil
-}
-
-// discard removes what stage wrote, or what put replaced.
-func (u *update) discard() {
-	if u.note != "" {
-		_ = u.file.Folder.Disk.Remove(u.note)
-		u.note = ""
-	}
-	for _, f := range u.files {
-		f.Discard()
-	}
-}
-
-// submit passes an update to the goroutine that looks and waits until it is committed or refused.
-func (s *Source) submit(ctx context.Context, u *update) error {
-	defer u.discard()
-	u.by = writerOf(ctx)
 	select {
 	case s.updates <- u:
 		return <-u.done // even if ctx is done: the update may be committed already, and only the result tells
@@ -122,7 +106,7 @@ func (s *Source) write(first *update) {
 		}
 	}
 	start := time.Now()
-	if s.heldNow() {
+	if s.status.Held != nil {
 		answer(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 		return
 	}
@@ -168,8 +152,17 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.changed...)
 	}
-	// The files are the truth: if the Sink refuses the change, the next look applies it.
+	// The files are the truth: if the Sink refuses the change, the next look applies it. But no write is answered, and none
+	// is made, that the audit trail does not have.
 	err := s.commitPart(found, false)
+	if errors.Is(err, catalog.ErrUnaudited) {
+		for _, u := range round {
+			u.takeBack()
+		}
+		answer(round, catalog.ErrUnaudited)
+		s.removalsDone()
+		return later
+	}
 	if err == nil {
 		s.removalsDone()
 	}
@@ -191,12 +184,15 @@ func (u *update) clashes(taken map[claim]bool) bool {
 	for _, c := range u.changed {
 		claims = append(claims, c.claims...)
 	}
+	if u.permit != nil { // it must see the keys as the update before has left them
+		claims = append(claims, keysClaim)
+	}
 	clash := slices.ContainsFunc(claims, func(c claim) bool { return taken[c] })
 	for _, name := range u.domains {
 		suffix, wildcard := strings.CutPrefix(name, "*.")
 		clash = clash || wildcard && taken[aboveClaim(suffix)]
 		for wildcard := range wildcardsAbove(name) {
-			clash = clash || taken[domainClaim(wildcard)]
+			clash = clash || taken[claimOf("domain", wildcard)]
 			claims = append(claims, aboveClaim(wildcard[len("*."):]))
 		}
 	}
@@ -208,6 +204,9 @@ func (u *update) clashes(taken map[claim]bool) bool {
 	return clash
 }
 
+// keysClaim is the claim to change keys.
+var keysClaim = claimOf("keys", "")
+
 // aboveClaim is the claim to all names below a suffix.
 func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
 
@@ -215,6 +214,11 @@ func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
 func (s *Source) admit(u *update) error {
 	if u.moves != nil && !s.complete(u) {
 		return atomicfile.ErrChanged
+	}
+	if u.permit != nil {
+		if err := u.permit(); err != nil {
+			return err
+		}
 	}
 	for _, c := range u.changed {
 		c.prev = s.table.files[c.path]
@@ -246,7 +250,7 @@ func (s *Source) locate(path string) (*hclfile.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
+	defer t.root.Close()
 	return locate(t, s.display(path), path)
 }
 

@@ -89,7 +89,7 @@ func (w *watch) add(folder string) {
 	}
 	if w.notify.Add(folder) == nil {
 		w.mu.Lock()
-		w.folders[folder] = inode(info)
+		w.folders[folder] = statOf(info).Inode
 		w.mu.Unlock()
 	}
 }
@@ -99,7 +99,7 @@ func (w *watch) on(folder string) bool {
 	info, err := os.Stat(folder)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return err == nil && w.folders[folder] == inode(info)
+	return err == nil && w.folders[folder] == statOf(info).Inode
 }
 
 // moved reports whether a watched folder was replaced.
@@ -108,7 +108,7 @@ func (w *watch) moved() bool {
 	folders := maps.Clone(w.folders)
 	w.mu.Unlock()
 	for folder, ino := range folders {
-		if info, err := os.Stat(folder); err != nil || inode(info) != ino {
+		if info, err := os.Stat(folder); err != nil || statOf(info).Inode != ino {
 			return true
 		}
 	}
@@ -130,7 +130,9 @@ func (w *watch) collect() {
 			if !ok {
 				return
 			}
-			w.note(root, e)
+			if !w.note(root, e) {
+				continue
+			}
 		case err, ok := <-w.notify.Errors:
 			if !ok {
 				return
@@ -139,32 +141,34 @@ func (w *watch) collect() {
 			w.all = true
 			w.stale = w.stale || !errors.Is(err, fsnotify.ErrEventOverflow)
 			w.mu.Unlock()
-			w.wake()
+		}
+		select {
+		case w.ready <- struct{}{}:
+		default:
 		}
 	}
 }
 
-// note records what an event indicates.
-func (w *watch) note(root string, e fsnotify.Event) {
+// note records what an event indicates, and reports whether that is anything.
+func (w *watch) note(root string, e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
-		return
+		return false
 	}
 	rel, err := filepath.Rel(root, e.Name)
 	inside := err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 	name := filepath.Base(e.Name)
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
 	case !inside:
 		if !w.concerns(e.Name) {
-			w.mu.Unlock()
-			return
+			return false
 		}
 		w.all, w.stale = true, true
 	case strings.HasPrefix(name, "..") && name != "..": // Kubernetes' ..data swap: every file below may have changed
 		w.all = true
 	case ignoredName(name):
-		w.mu.Unlock()
-		return
+		return false
 	default:
 		if !w.all { // otherwise all of them are examined anyway
 			at := filepath.ToSlash(rel)
@@ -179,8 +183,7 @@ func (w *watch) note(root string, e fsnotify.Event) {
 			w.all = true
 		}
 	}
-	w.mu.Unlock()
-	w.wake()
+	return true
 }
 
 // concerns reports whether an event outside the folder is about the folder itself or a link in its path.
@@ -198,13 +201,6 @@ func (w *watch) concerns(name string) bool {
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	return err != nil || name == real || strings.HasPrefix(real, name+string(filepath.Separator))
-}
-
-func (w *watch) wake() {
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
 }
 
 // take returns what was collected and starts again.

@@ -28,7 +28,7 @@ import (
 // It must not keep the project.
 func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
 	return s.edit(ctx, uuid, func(e *edit) error {
-		have := inForce(e.project(), e.defaults)
+		have := inForce(e.project, e.defaults)
 		want := have
 		want.Domains, want.Templates = slices.Clone(have.Domains), slices.Clone(have.Templates)
 		if have.SMTP != nil {
@@ -54,7 +54,7 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 // with an error that is returned as it is.
 func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
 	return s.edit(ctx, uuid, func(e *edit) error {
-		have := inForce(e.project(), e.defaults)
+		have := inForce(e.project, e.defaults)
 		if err := check(&have); err != nil {
 			return err
 		}
@@ -88,13 +88,6 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 	return err
 }
 
-func (s *Source) writable() error {
-	if s.o.ReadOnly {
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node never writes into the config folder (serve --read-only)"}
-	}
-	return s.checkRoom()
-}
-
 // An edit is a change of one project's block in progress.
 type edit struct {
 	covers   Coverage
@@ -103,44 +96,44 @@ type edit struct {
 	decoded  *hclfile.Result        // of it
 	draft    *hcledit.Draft         // of the new content
 	at       int                    // index of the project in the file
+	project  *catalog.ProjectConfig // as the file declares it
 	want     *catalog.ProjectConfig // the project after the edit; nil if it is removed
 	moves    *slugMove              // nil: the slug stays
 }
 
-func (e *edit) project() *catalog.ProjectConfig { return &e.was.declared.Projects[e.at] }
-
 // edit changes the file of a project. rewrite makes the edits in e.draft, and sets e.want and e.moves. A write that lost
-// against a save at the same time is repeated once (configsrc/README.md, Write-back).
+// against a save at the same time is repeated once (configsrc/README.md, Write-back). A write that turns out to need
+// more files starts again with locks on all of them.
 func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
-	var err error
-	for range 2 {
-		err = s.patient(ctx, func() error { return s.editOnce(ctx, uuid, rewrite) })
-		if !errors.Is(err, atomicfile.ErrChanged) {
+	var others []string
+	for lost, grown := 0, 0; ; {
+		var more []string
+		err := s.patient(ctx, func() (err error) {
+			more, err = s.editOnce(ctx, uuid, others, rewrite)
+			return err
+		})
+		switch {
+		case errors.Is(err, atomicfile.ErrChanged):
+			if lost++; lost == 2 {
+				return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
+			}
+		case len(more) > 0:
+			if grown++; grown == 3 {
+				return busy("the files with keys keep changing")
+			}
+			others = more
+		default:
 			return err
 		}
 	}
-	return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
 }
 
-// editOnce makes the edit under a lock on the file. If the write turns out to need more files, it starts again with
-// locks on all of them.
-func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
-	var more []string
-	for range 3 {
-		var err error
-		if more, err = s.editLocked(ctx, uuid, more, rewrite); len(more) == 0 {
-			return err
-		}
-	}
-	return busy("the files with keys keep changing")
-}
-
-// editLocked is editOnce with locks on the project's file and on others. If it needs locks on more files, it has changed
-// nothing and returns them.
-func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []string, rewrite func(e *edit) error) (more []string, err error) {
+// editOnce makes the edit under locks on the project's file and on others. If it needs locks on more files, it has
+// changed nothing and returns them.
+func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []string, rewrite func(e *edit) error) (more []string, err error) {
 	path, ok := s.fileOf(projectClaim(uuid))
 	if !ok {
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
@@ -150,7 +143,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 	if err != nil {
 		return nil, writeFault("edit "+path, err)
 	}
-	defer t.Close()
+	defer t.root.Close()
 	// Read the project as it is on disk now.
 	e := &edit{covers: writerOf(ctx).covers, defaults: s.o.Sink.Defaults()}
 	file, was, decoded, err := s.openFile(t, path, e.covers)
@@ -163,15 +156,20 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 		return nil, &catalog.Error{Code: catalog.CodeFileChanged,
 			Message: "the project is no longer in " + path + ", where it was; try again when the files have been reloaded"}
 	}
+	e.project = &was.declared.Projects[e.at]
 	// Note the edits of the block, of key lists that name its slug, and of mail bodies in files of their own.
 	if err := rewrite(e); errors.Is(err, hcledit.ErrLimit) {
 		return nil, &catalog.Error{Code: catalog.CodeFileInvalid, Message: path + ": " + tooMuch}
 	} else if err != nil {
 		return nil, err
 	}
-	u := &update{file: file, was: was, moves: e.moves, project: e.project().Project.ID, done: make(chan error, 1)}
+	u := &update{file: file, was: was, moves: e.moves, project: e.project.Project.ID, done: make(chan error, 1)}
 	if u.files, err = s.bodySwaps(t, e); err != nil {
 		return nil, err
+	}
+	bodies := make(map[string][]byte, len(u.files))
+	for _, f := range u.files {
+		bodies[f.Name] = f.Content
 	}
 	if e.moves != nil {
 		e.moves.files = s.keyFiles(e.moves.from, path)
@@ -193,7 +191,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 		return nil, nil
 	}
 	// Decode the result as a reload does, and prove that it contains the intended change and nothing else.
-	c := &candidate{path: path, bytes: out, stamp: was.stamp, bodies: u.texts()}
+	c := &candidate{path: path, bytes: out, stamp: was.stamp, bodies: bodies}
 	c.decode(s.display(path), t)
 	switch {
 	case c.fault != nil:
@@ -207,7 +205,7 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	if e.want == nil {
-		u.removes = e.project().Project.UUID
+		u.removes = e.project.Project.UUID
 	}
 	if len(c.refs) == 0 && !s.isLink(path) { // the target of a link stays, with its comments: the link is a person's
 		c = &candidate{path: path, gone: true}
@@ -216,9 +214,6 @@ func (s *Source) editLocked(ctx context.Context, uuid catalog.UUID, others []str
 	u.c, file.c, file.Content = c, c, c.bytes
 	if !u.stays {
 		u.files = append(u.files, file)
-	}
-	if err := u.stage(); err != nil {
-		return nil, err
 	}
 	return nil, s.submit(ctx, u)
 }
@@ -261,7 +256,9 @@ func (s *Source) openSwap(t *tree, path string) (f *fileSwap, src []byte, err er
 // proves reports whether got is the file's present content with the intended edit and no other change.
 func (e *edit) proves(got *catalog.Declared) bool {
 	want, is := *e.was.declared, *got
-	want.Keys = e.moves.keys(want.Keys)
+	if e.moves != nil {
+		want.Keys = e.moves.keys(want.Keys)
+	}
 	want.Projects = slices.Delete(slices.Clone(want.Projects), e.at, e.at+1)
 	if e.want != nil {
 		if e.at >= len(is.Projects) || !sayEqual(inForce(&is.Projects[e.at], e.defaults), e.want) {
@@ -288,7 +285,7 @@ func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
 	}
 	for _, d := range want.Domains {
 		have, ok := domains[d.UUID]
-		if !ok || have.Name != d.Name || have.Primary != d.Primary || have.Active != d.Active || d.ID != 0 && have.ID != d.ID {
+		if !ok || have.Name != d.Name || !catalog.SameFields(have.Fields(), d.Fields()) || d.ID != 0 && have.ID != d.ID {
 			return false
 		}
 		delete(domains, d.UUID)
@@ -321,7 +318,7 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
-	defer t.Close()
+	defer t.root.Close()
 	root, err := filepath.EvalSymlinks(s.o.Dir)
 	if err != nil {
 		return writeFault("open the config folder", err)
@@ -332,9 +329,6 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	}
 	file := &fileSwap{c: c, Swap: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
 	u := &update{c: c, was: new(candidate), file: file, files: []*fileSwap{file}, done: make(chan error, 1)}
-	if err := u.stage(); err != nil {
-		return err
-	}
 	return s.submit(ctx, u)
 }
 

@@ -11,7 +11,7 @@ import (
 // An admission is what a send holds until its attempt: memory for its message, and a place in the outbox.
 type admission struct {
 	box     *outbox
-	config  fingerprint
+	config  destination
 	size    int           // of the message, in bytes
 	kept    bool          // the message stays in memory; else it is queued
 	placed  bool          // it has a place
@@ -43,13 +43,8 @@ func (m *Mailer) askOn(ctx context.Context, a *admission, s *sending) {
 	if a.placed && m.noteAttempt(s) != nil {
 		a.leavePlace()
 	}
-	if a.placed {
-		return
-	}
-	before := s.log
-	a.queued(&s.log)
-	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
-		s.log = before // the ledger still has this entry, and it means the same
+	if !a.placed {
+		_ = m.update(s, a.queued) // after an error the entry is still PENDING, which means the same
 	}
 }
 
@@ -72,7 +67,7 @@ func (a *admission) handOver() (leave func()) {
 func (a *admission) leave() {
 	if a.kept {
 		a.kept = false
-		a.box.dropMessage(a.size)
+		a.box.m.waiting.add(a.box.project, 0, -a.size)
 	}
 	a.leavePlace()
 }
@@ -81,6 +76,6 @@ func (a *admission) leave() {
 func (a *admission) leavePlace() {
 	if a.placed {
 		a.placed = false
-		a.box.leavePlace()
+		a.box.leave(nil)
 	}
 }

@@ -24,22 +24,41 @@ const (
 	maxMessageBytes = 4 << 20
 )
 
-// waiting counts the mails that are accepted and have not reached their end. A mail is counted before it is stored, so
-// that concurrent sends cannot exceed the bounds.
+// waiting counts the mails that are accepted and have not reached their end, and the bytes of the messages that sends
+// keep in memory. A mail is counted before it is stored, so that concurrent sends cannot exceed the bounds.
 type waiting struct {
 	mu        sync.Mutex // guards what follows
-	all       int
-	byProject map[int64]int
+	all       load
+	byProject map[int64]load
 	lowDisk   string // why no mail is accepted, "" if there is room
 }
 
-func (w *waiting) add(project int64, n int) {
+// add changes the counts of a project.
+func (w *waiting) add(project int64, mails, bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all += n
-	if w.byProject[project] += n; w.byProject[project] == 0 {
+	w.change(project, mails, bytes)
+}
+
+// change is add for a caller that holds mu.
+func (w *waiting) change(project int64, mails, bytes int) {
+	w.all.add(mails, bytes)
+	of := w.byProject[project]
+	of.add(mails, bytes)
+	if w.byProject[project] = of; of == (load{}) {
 		delete(w.byProject, project)
 	}
+}
+
+// keep counts the message of a send and returns true, if the bounds allow it.
+func (w *waiting) keep(project int64, size int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all.bytes+size > maxSendBytes || w.byProject[project].bytes+size > maxProjectBytes {
+		return false
+	}
+	w.change(project, 0, size)
+	return true
 }
 
 // admit counts one more mail, or returns why there is no room for it.
@@ -65,52 +84,11 @@ func (m *Mailer) admit(project int64) error {
 	switch {
 	case low != "":
 		return full("too little room on the disk that mail is stored on; try again later")
-	case w.all >= m.options.Queue:
+	case w.all.mails >= m.options.Queue:
 		return full("the mail queue is full; try again later")
-	case w.byProject[project] >= m.options.QueuePerProject:
-		return full("%d mails of this project wait for its SMTP server, more are not queued (--mail-queue-per-project); try again later", w.byProject[project])
+	case w.byProject[project].mails >= m.options.QueuePerProject:
+		return full("%d mails of this project wait for its SMTP server, more are not queued (--mail-queue-per-project); try again later", w.byProject[project].mails)
 	}
-	w.all++
-	w.byProject[project]++
+	w.change(project, 1, 0)
 	return nil
-}
-
-// A budget bounds the bytes of messages in memory.
-type budget struct {
-	mu    sync.Mutex // guards taken
-	taken int
-}
-
-// take charges n bytes and returns true, if they are free.
-func (g *budget) take(n, most int) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.taken+n > most {
-		return false
-	}
-	g.taken += n
-	return true
-}
-
-func (g *budget) give(n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.taken -= n
-}
-
-// keepMessage charges a send's message to the memory budgets and reports whether it fits; dropMessage releases it.
-func (b *outbox) keepMessage(size int) bool {
-	if !b.messages.take(size, maxProjectBytes) {
-		return false
-	}
-	if !b.m.messages.take(size, maxSendBytes) {
-		b.messages.give(size)
-		return false
-	}
-	return true
-}
-
-func (b *outbox) dropMessage(size int) {
-	b.messages.give(size)
-	b.m.messages.give(size)
 }

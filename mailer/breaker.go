@@ -1,6 +1,8 @@
 package mailer
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"fingerpost/mailer/smtp"
@@ -15,8 +17,8 @@ type hold struct {
 	since   time.Time
 
 	// The breaker: the config for which an attempt ended with BadConfig. Zero for other holds.
-	fingerprint fingerprint
-	outcome     smtp.Outcome
+	config  destination
+	outcome smtp.Outcome
 }
 
 // goneGrace is how long a project may be missing before its mail fails, because a move or a checkout removes files for
@@ -30,10 +32,10 @@ func (h *hold) gone() bool { return h.code == catalog.CodeNotFound }
 func (h *hold) over(now time.Time) bool { return h.gone() && !now.Before(h.since.Add(goneGrace)) }
 
 // outlook returns the outcome that opened the breaker of an SMTP config, or nil if the breaker is closed.
-func (b *outbox) outlook(config fingerprint) *smtp.Outcome {
+func (b *outbox) outlook(config destination) *smtp.Outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.hold == nil || b.hold.fingerprint != config {
+	if !b.breakerOpen(config) {
 		return nil
 	}
 	o := b.hold.outcome
@@ -42,56 +44,36 @@ func (b *outbox) outlook(config fingerprint) *smtp.Outcome {
 	return &o
 }
 
+// breakerOpen reports whether the breaker is open for a config. The caller holds mu.
+func (b *outbox) breakerOpen(config destination) bool {
+	return b.hold != nil && b.hold.config == config
+}
+
 // proceed reports whether mail with this config may be tried: not while its breaker is open. It ends every other hold,
 // and the pause of a server that the project no longer uses.
-func (b *outbox) proceed(config fingerprint) bool {
+func (b *outbox) proceed(config destination) bool {
+	open := false
+	b.resumeIf(func() bool {
+		open = b.breakerOpen(config)
+		return !open && (b.hold != nil || b.failure.inRow > 0 && b.failure.with != config)
+	})
+	return !open
+}
+
+// resumeIf ends the hold and the pause, and makes all queued mail due, if over returns true. over runs with mu.
+func (b *outbox) resumeIf(over func() bool) {
 	b.mu.Lock()
-	if b.hold != nil && b.hold.fingerprint == config {
-		b.mu.Unlock()
-		return false
-	}
-	changed := b.hold != nil || b.failure.inRow > 0 && b.failure.with != config
-	if changed {
-		b.resume()
+	resumed := over()
+	if resumed {
+		b.hold, b.failure = nil, failure{}
+		now := b.m.clock.Now().UnixMilli()
+		for i := range b.later.list { // subtracting a constant keeps the order, so the list stays a heap
+			b.later.list[i].at = min(b.later.list[i].at, now)
+		}
 	}
 	b.mu.Unlock()
-	if changed {
+	if resumed {
 		b.run()
-	}
-	return true
-}
-
-// release closes the breaker if it is open for this config, which has just worked.
-func (b *outbox) release(config fingerprint) {
-	b.mu.Lock()
-	if b.hold == nil || b.hold.fingerprint != config {
-		b.mu.Unlock()
-		return
-	}
-	b.resume()
-	b.mu.Unlock()
-	b.run()
-}
-
-// forgive closes the breaker for every config.
-func (b *outbox) forgive() {
-	b.mu.Lock()
-	open := b.hold != nil && b.hold.fingerprint != fingerprint{}
-	if open {
-		b.resume()
-	}
-	b.mu.Unlock()
-	if open {
-		b.run()
-	}
-}
-
-// resume ends the hold and the pause, and makes all queued mail due. The caller holds mu.
-func (b *outbox) resume() {
-	b.hold, b.failure = nil, failure{}
-	now := b.m.clock.Now().UnixMilli()
-	for i := range b.later.list { // subtracting a constant keeps the order, so the list stays a heap
-		b.later.list[i].at = min(b.later.list[i].at, now)
 	}
 }
 
@@ -101,7 +83,7 @@ func (b *outbox) wait(h hold) (over bool) {
 	b.mu.Lock()
 	now := b.m.clock.Now()
 	h.since = now
-	if b.hold != nil && b.hold.code == h.code && b.hold.fingerprint == h.fingerprint {
+	if b.hold != nil && b.hold.code == h.code && b.hold.config == h.config {
 		h.since = b.hold.since
 	}
 	b.hold = &h
@@ -112,7 +94,7 @@ func (b *outbox) wait(h hold) (over bool) {
 }
 
 // note updates breaker and pause after an attempt.
-func (b *outbox) note(config fingerprint, o *smtp.Outcome) {
+func (b *outbox) note(config destination, o *smtp.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.m.clock.Now()
@@ -136,20 +118,12 @@ func reached(o *smtp.Outcome) bool {
 // configLevel reports whether a permanent outcome applies to every mail with this config. TLS and AUTH fail for each
 // mail in the same way, so the breaker opens although package smtp calls them Permanent.
 func configLevel(o *smtp.Outcome) bool {
-	switch o.Stage {
-	case smtp.StageTLS, smtp.StageSTARTTLS, smtp.StageAuth:
-		return o.Class == smtp.Permanent
-	}
-	return false
+	return o.Class == smtp.Permanent && slices.Contains([]smtp.Stage{smtp.StageTLS, smtp.StageSTARTTLS, smtp.StageAuth}, o.Stage)
 }
 
 // aboutMail reports whether the stage comes after connecting, TLS and AUTH.
 func aboutMail(s smtp.Stage) bool {
-	switch s {
-	case smtp.StageMail, smtp.StageRcpt, smtp.StageData, smtp.StageBody, smtp.StageEOD:
-		return true
-	}
-	return false
+	return slices.Contains([]smtp.Stage{smtp.StageMail, smtp.StageRcpt, smtp.StageData, smtp.StageBody, smtp.StageEOD}, s)
 }
 
 // reason returns the outbox's hold, nil if its mail only waits for the next attempt.
@@ -160,11 +134,11 @@ func (b *outbox) reason() *hold {
 }
 
 // refused opens the breaker. It returns false if a concurrent attempt has opened it already.
-func (m *Mailer) refused(b *outbox, config fingerprint, o *smtp.Outcome) bool {
+func (m *Mailer) refused(b *outbox, config destination, o *smtp.Outcome) bool {
 	if b.outlook(config) != nil {
 		return false
 	}
-	b.wait(hold{code: o.Code, message: o.Message, fingerprint: config, outcome: *o})
+	b.wait(hold{code: o.Code, message: o.Message, config: config, outcome: *o})
 	m.log.Warn("an SMTP config does not work, and is not tried again until it changes", "project", b.project, "code", string(o.Code))
 	return true
 }
@@ -173,15 +147,7 @@ func (m *Mailer) refused(b *outbox, config fingerprint, o *smtp.Outcome) bool {
 // closed before this mail was back in the queue, so look must run once more.
 func (m *Mailer) lookAgain(b *outbox) {
 	m.look(b)
-	b.mu.Lock()
-	closed := b.hold == nil
-	if closed {
-		b.resume()
-	}
-	b.mu.Unlock()
-	if closed {
-		b.run()
-	}
+	b.resumeIf(func() bool { return b.hold == nil })
 }
 
 // needLook returns the outboxes whose mail may wait for a change.
@@ -204,24 +170,14 @@ func (m *Mailer) look(b *outbox) {
 	case wait != nil:
 		b.wait(*wait)
 	default:
-		b.proceed(d.fingerprint)
+		b.proceed(d)
 	}
 }
 
 // ConfigChanged reports that a project's files have changed; 0 means any project's. Mail that waits for a change of its
 // SMTP config is tried at once. It does not block.
 func (m *Mailer) ConfigChanged(projectID int64) {
-	m.mu.Lock()
-	var waiting []*outbox
-	if projectID == 0 {
-		for _, b := range m.outboxes {
-			waiting = append(waiting, b)
-		}
-	} else if b := m.outboxes[projectID]; b != nil {
-		waiting = append(waiting, b)
-	}
-	m.mu.Unlock()
-	waiting = needLook(waiting)
+	waiting := needLook(m.existing(projectID))
 	if len(waiting) == 0 || !m.begin() {
 		return
 	}
@@ -236,14 +192,31 @@ func (m *Mailer) ConfigChanged(projectID int64) {
 // TryAgain closes all breakers, for example after a server was repaired, and does what ConfigChanged(0) does. A config
 // that still does not work opens its breaker again at the first attempt.
 func (m *Mailer) TryAgain() {
-	m.mu.Lock()
-	var all []*outbox
-	for _, b := range m.outboxes {
-		all = append(all, b)
-	}
-	m.mu.Unlock()
-	for _, b := range all {
-		b.forgive()
+	for _, b := range m.existing(0) {
+		b.resumeIf(func() bool { return b.hold != nil && b.hold.config != destination{} })
 	}
 	m.ConfigChanged(0)
+}
+
+// A Stopped is a project whose mail is not tried until something changes in the files.
+type Stopped struct {
+	ProjectID int64
+	Code      catalog.Code // SMTP_… if an attempt has shown that the config does not work; else why there is none to try
+	Since     time.Time
+	Waiting   int // mails
+}
+
+// Stopped lists the projects whose mail has stopped, by id.
+func (m *Mailer) Stopped() (all []Stopped) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.outboxes {
+		b.mu.Lock()
+		if b.hold != nil {
+			all = append(all, Stopped{b.project, b.hold.code, b.hold.since, b.later.Len() + b.ready.Len()})
+		}
+		b.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b Stopped) int { return cmp.Compare(a.ProjectID, b.ProjectID) })
+	return all
 }

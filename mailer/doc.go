@@ -30,8 +30,8 @@
 //   - The breaker is open: an attempt has shown that the SMTP config does not work (AUTH, TLS, the sender, relaying).
 //     Mail waits until the config changes, including secrets and CA, until TestSMTP passes with the same settings, or
 //     until TryAgain. New mail is queued without an attempt; its entry and /status say why.
-//   - The project is suspended, has no active SMTP config, or a secret cannot be opened on this node: mail waits, and
-//     EXPIRES at its max_age. mailEnabled is checked when a mail is accepted, not later.
+//   - The project is suspended, has no active SMTP config (its own or, through the defaults block, a shared one), or a
+//     secret cannot be opened on this node: mail waits, and EXPIRES at its max_age. mailEnabled is checked when a mail is accepted, not later.
 //   - The project is deleted: mail FAILS with NOT_FOUND once the project has been missing for a minute, because a move
 //     or a checkout removes files for a moment.
 //

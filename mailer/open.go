@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,10 +25,9 @@ type Mailer struct {
 	firstID   int64 // mails of this Mailer have this id or a higher one; lower ids come from an earlier process
 	slots     slots
 	templates template.Cache
-	unopened  unopened
+	unopened  sync.Map // why the last attempt to open a secret of a project failed, by project id
 	counters  counters
 	waiting   waiting
-	messages  budget // of sends, see maxSendBytes
 
 	attempts context.Context // of all attempts; ends when Drain cuts them off
 	cut      context.CancelFunc
@@ -72,6 +73,9 @@ func Open(o Options) (*Mailer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.OpenSecret == nil {
+		o.OpenSecret = func(catalog.Secret, string) (string, error) { return "", errors.New("secrets cannot be opened here") }
+	}
 	if o.Clock == nil {
 		o.Clock = realClock{}
 	}
@@ -79,7 +83,7 @@ func Open(o Options) (*Mailer, error) {
 		options: o, log: o.Logger, clock: o.Clock,
 		firstID:  o.Ledger.NewMailID(),
 		slots:    slots{most: o.Retries},
-		waiting:  waiting{byProject: map[int64]int{}},
+		waiting:  waiting{byProject: map[int64]load{}},
 		gate:     gate{closed: make(chan struct{})},
 		outboxes: map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
 	}
@@ -130,7 +134,7 @@ func (m *Mailer) outbox(project int64) *outbox {
 	defer m.mu.Unlock()
 	b := m.outboxes[project]
 	if b == nil {
-		b = newOutbox(m, project)
+		b = &outbox{m: m, project: project, later: items{less: byTime}, ready: items{less: byExpiry}}
 		m.outboxes[project] = b
 	}
 	b.users++
@@ -146,18 +150,28 @@ func (m *Mailer) leaveOutbox(b *outbox) {
 	}
 }
 
+// existing returns the outbox of a project if there is one, those of all projects for 0.
+func (m *Mailer) existing(project int64) []*outbox {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if project == 0 {
+		return slices.Collect(maps.Values(m.outboxes))
+	}
+	if b := m.outboxes[project]; b != nil {
+		return []*outbox{b}
+	}
+	return nil
+}
+
 // looksATick bounds how many outboxes one tick looks at; ConfigChanged covers the usual changes.
 const looksATick = 256
 
 // tick repeats what has failed, and looks for changes that no event reports, such as a new password file.
 func (m *Mailer) tick() {
 	m.saveAll()
+	all := m.existing(0) // in another order each time
 	m.mu.Lock()
 	recovered := m.recovered
-	var all []*outbox
-	for _, b := range m.outboxes { // in another order each time
-		all = append(all, b)
-	}
 	m.mu.Unlock()
 	if !recovered {
 		if err := m.takeUp(); err == nil {
@@ -171,11 +185,7 @@ func (m *Mailer) tick() {
 		m.look(b)
 	}
 	for _, b := range all {
-		m.mu.Lock()
-		if b.users == 0 && b.idle(m.clock.Now()) && m.outboxes[b.project] == b {
-			delete(m.outboxes, b.project)
-		}
-		m.mu.Unlock()
+		m.leaveOutbox(m.outbox(b.project)) // deletes it if it has become idle since its last use
 	}
 }
 
@@ -188,15 +198,14 @@ func (m *Mailer) prune() {
 }
 
 // gone reports whether an entry was deleted or has ended: its mail needs nothing more.
-func gone(err error) bool {
-	var e *catalog.Error
-	return errors.As(err, &e) && (e.Code == catalog.CodeNotFound || e.Code == catalog.CodeConflict)
-}
+func gone(err error) bool { return hasCode(err, catalog.CodeNotFound, catalog.CodeConflict) }
 
 // unavailable reports whether err means that the ledger cannot write now. The ledger logs the cause.
-func unavailable(err error) bool {
+func unavailable(err error) bool { return hasCode(err, catalog.CodeUnavailable) }
+
+func hasCode(err error, codes ...catalog.Code) bool {
 	var e *catalog.Error
-	return errors.As(err, &e) && e.Code == catalog.CodeUnavailable
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
 // Format writes only the type's name, because the value contains passwords.
@@ -208,7 +217,7 @@ func (m *Mailer) Counts() Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Counts{
-		Waiting: int64(w.all), LowDisk: w.lowDisk, Attempts: c.attempts.Load(),
+		Waiting: int64(w.all.mails), LowDisk: w.lowDisk, Attempts: c.attempts.Load(),
 		Sends: []SendCount{
 			{"sent", c.sent.Load()}, {"failed", c.failed.Load()}, {"expired", c.expired.Load()},
 			{"retrying", c.retrying.Load()}, {"uncertain", c.uncertain.Load()},

@@ -2,6 +2,7 @@ package mailer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,30 +16,25 @@ type outbox struct {
 	users   int  // references; guarded by Mailer.mu
 	asked   bool // is in the queue of slots, which guards it
 
-	messages budget // for its sends; a part of Mailer.messages
-
-	mu      sync.Mutex // guards what follows
-	busy    int        // attempts under way
-	retries int        // the part of busy that works on queued mail
-	pending int        // queued mail that is being worked on, so it is in neither heap
-	turns   int        // places given since the last one to queued mail
-	fresh   []*ticket  // sends that wait for a place
-	later   items      // queued, not due yet, by time
-	ready   items      // queued and due, by expiry
-	hold    *hold      // why queued mail is not tried; nil for none
+	mu      sync.Mutex      // guards what follows
+	busy    int             // attempts under way
+	retries int             // the part of busy that works on queued mail
+	pending int             // queued mail that is being worked on, so it is in neither heap
+	turns   int             // places given since the last one to queued mail
+	fresh   []chan struct{} // sends that wait for a place; closed once they have it
+	later   items           // queued, not due yet, by time
+	ready   items           // queued and due, by expiry
+	hold    *hold           // why queued mail is not tried; nil for none
 	failure failure
 	timer   func() bool // stops what calls run at timerAt
 	timerAt int64
 }
 
-// A ticket stands for a send that waits for a place.
-type ticket struct{ called chan struct{} }
-
 // failure is the state of a server that could not be reached.
 type failure struct {
 	inRow int       // attempts that failed in a row
 	until time.Time // queued mail is not tried before
-	with  fingerprint
+	with  destination
 }
 
 // dueAtOnce bounds how many mails become ready in one critical section.
@@ -47,16 +43,12 @@ const dueAtOnce = 4096
 // everyNth: one place in so many goes to queued mail even if sends wait for one.
 const everyNth = 8
 
-func newOutbox(m *Mailer, project int64) *outbox {
-	return &outbox{m: m, project: project, later: items{less: byTime}, ready: items{less: byExpiry}}
-}
-
 // idle reports whether the outbox holds nothing.
 func (b *outbox) idle(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.busy == 0 && b.pending == 0 && b.later.Len() == 0 && b.ready.Len() == 0 && len(b.fresh) == 0 && !now.Before(b.failure.until) &&
-		(b.hold == nil || b.hold.fingerprint == fingerprint{})
+		(b.hold == nil || b.hold.config == destination{})
 }
 
 // takePlace takes a place for a send if one is free. It does not wait.
@@ -70,8 +62,8 @@ func (b *outbox) takePlace() bool {
 	return true
 }
 
-// maxTickets bounds the sends that wait for a place: further ones would hardly get one within their budget.
-const maxTickets = 64
+// maxFresh bounds the sends that wait for a place: further ones would hardly get one within their budget.
+const maxFresh = 64
 
 // hopeful reports whether a send may wait for a place: not if too many wait already, or if the server is known to be
 // unreachable.
@@ -83,36 +75,35 @@ func (b *outbox) hopeful() bool {
 
 // mayWait is hopeful for a caller that holds mu.
 func (b *outbox) mayWait() bool {
-	return len(b.fresh) < maxTickets && !b.m.clock.Now().Before(b.failure.until)
+	return len(b.fresh) < maxFresh && !b.m.clock.Now().Before(b.failure.until)
 }
 
 // waitForPlace takes a place for a send. It returns false when ctx ends or the Mailer drains, and at once if the outbox
 // is not hopeful.
 func (b *outbox) waitForPlace(ctx context.Context) bool {
-	t := &ticket{make(chan struct{})}
+	called := make(chan struct{})
 	b.mu.Lock()
 	if !b.mayWait() {
 		b.mu.Unlock()
 		return false
 	}
-	b.fresh = append(b.fresh, t)
+	b.fresh = append(b.fresh, called)
 	b.grant()
 	b.mu.Unlock()
 	select {
-	case <-t.called:
+	case <-called:
 		return true
 	case <-ctx.Done():
 	case <-b.m.gate.closed:
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := range b.fresh {
-		if b.fresh[i] == t {
-			b.fresh = append(b.fresh[:i], b.fresh[i+1:]...)
-			return false
-		}
+	at := slices.Index(b.fresh, called)
+	if at < 0 {
+		return true // the place was granted at the same moment
 	}
-	return true // the place was granted at the same moment
+	b.fresh = slices.Delete(b.fresh, at, at+1)
+	return false
 }
 
 // grant gives free places to waiting sends. The caller holds mu.
@@ -123,28 +114,23 @@ func (b *outbox) grant() {
 		}
 		b.turns++
 		b.busy++
-		close(b.fresh[0].called)
+		close(b.fresh[0])
 		b.fresh = b.fresh[1:]
 	}
 }
 
-// leavePlace releases a place.
-func (b *outbox) leavePlace() {
+// leave releases the place of an attempt, and its slot if it was one with queued mail.
+func (b *outbox) leave(p *slot) {
 	b.mu.Lock()
 	b.busy--
+	if p != nil {
+		b.retries--
+	}
 	b.grant()
 	b.mu.Unlock()
-	b.run()
-}
-
-// leaveRetry releases the place and the slot of queued mail.
-func (b *outbox) leaveRetry(p *slot) {
-	b.mu.Lock()
-	b.busy--
-	b.retries--
-	b.grant()
-	b.mu.Unlock()
-	p.release()
+	if p != nil {
+		p.release()
+	}
 	b.run()
 }
 
@@ -188,7 +174,7 @@ func (b *outbox) run() {
 // work makes one attempt with queued mail, in a goroutine of its own.
 func (b *outbox) work(it item, p *slot) {
 	defer b.m.end()
-	leave := sync.OnceFunc(func() { b.leaveRetry(p) })
+	leave := sync.OnceFunc(func() { b.leave(p) })
 	b.m.retry(b, it, p, leave)
 	leave()
 	b.mu.Lock()

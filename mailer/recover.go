@@ -44,7 +44,7 @@ func (m *Mailer) takeUp() error {
 	m.recovered = true
 	m.mu.Unlock()
 	for project, list := range waiting {
-		m.waiting.add(project, len(list))
+		m.waiting.add(project, len(list), 0)
 		b := m.outbox(project)
 		b.mu.Lock()
 		for _, it := range list {

@@ -47,13 +47,9 @@ func (m *Mailer) sendOnce(ctx context.Context, s *Send, p *catalog.ProjectConfig
 	case found:
 		return m.replay(&there, s.Request)
 	}
-	c, err := m.prepare(s, p)
-	if err != nil {
-		return Receipt{}, err
-	}
-	r, err := m.deliver(ctx, c)
-	if err == nil && !r.Replayed {
-		m.keepAnswer(c.idem, &r)
+	r, err := m.send(ctx, s, p)
+	if err == nil && !r.Replayed && !r.Sent {
+		m.keepAnswer(key, &r)
 	}
 	return r, err
 }
@@ -79,20 +75,16 @@ func (m *Mailer) leaveKey(key runningKey) {
 	delete(m.running, key)
 }
 
-// keepAnswer stores the answer for a repeat if the log entry will not show it later: "queued" for a mail that goes on,
-// and a whole failure. The entry of a sent mail does not change, which saves the write.
-func (m *Mailer) keepAnswer(idem *catalog.Idempotency, r *Receipt) {
-	if r.Sent {
-		return
-	}
+// keepAnswer stores the answer for a repeat, because the log entry will not show it later: "queued" for a mail that goes
+// on, and a whole failure. The entry of a sent mail does not change.
+func (m *Mailer) keepAnswer(key runningKey, r *Receipt) {
 	answer, err := json.Marshal(r)
 	if err != nil {
 		panic("mailer: a Receipt cannot be encoded: impossible, it has plain fields only: " + err.Error())
 	}
-	kept := *idem
-	kept.Answer = answer
+	kept := catalog.Idempotency{ProjectID: key.project, Key: key.key, LogID: r.LogID, Answer: answer}
 	if err := m.options.Ledger.AnswerMail(&kept); err != nil && !unavailable(err) {
-		m.log.Error("the answer to a send cannot be kept", "project", idem.ProjectID, "logId", idem.LogID, "error", err)
+		m.log.Error("the answer to a send cannot be kept", "project", key.project, "logId", r.LogID, "error", err)
 	}
 }
 

@@ -18,10 +18,10 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 		m.later(b, it)
 		return
 	case !there: // lost with the store, or ended elsewhere
-		m.waiting.add(b.project, -1)
+		m.waiting.add(b.project, -1, 0)
 		return
 	}
-	s := &sending{box: b, expires: time.UnixMilli(it.expires), log: log, answered: true}
+	s := &sending{box: b, expires: time.UnixMilli(it.expires), log: log}
 	if it.expires <= m.clock.Now().UnixMilli() {
 		m.expire(s, it)
 		return
@@ -32,7 +32,7 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 		m.later(b, it)
 	case wait != nil && b.wait(*wait):
 		m.fail(s, it, wait)
-	case wait != nil || !b.proceed(d.fingerprint):
+	case wait != nil || !b.proceed(d):
 		b.add(it)
 	case m.noteAttempt(s) != nil:
 		m.later(b, it)
@@ -41,9 +41,6 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	}
 }
 
-// errHalf is for a mail of which the ledger has only a part, because it is being salvaged from a damaged store.
-var errHalf = errors.New("a queued mail without its log entry")
-
 // stored reads a mail that has not reached its end. It reads the queue first: a mail that is not queued does not exist,
 // while a log entry may be missing for a time.
 func (m *Mailer) stored(project, id int64) (mail catalog.QueuedMail, log catalog.MailLog, there bool, err error) {
@@ -51,16 +48,23 @@ func (m *Mailer) stored(project, id int64) (mail catalog.QueuedMail, log catalog
 		return mail, log, false, err
 	}
 	if log, there, err = m.options.Ledger.MailLog(project, id); err == nil && !there {
-		err = errHalf
+		err = errors.New("a queued mail without its log entry") // it is being salvaged from a damaged store
 	}
 	return mail, log, there && !log.Status.Ended(), err
 }
 
 // noteAttempt stores that an attempt is running. From then on every other process treats its outcome as unknown.
 func (m *Mailer) noteAttempt(s *sending) error {
+	return m.update(s, func(log *catalog.MailLog) {
+		log.Status, log.NextAttemptAt = catalog.MailSending, time.Time{}
+		log.Attempts++
+	})
+}
+
+// update changes the entry of a mail. If the ledger cannot store it, the entry stays as the ledger has it.
+func (m *Mailer) update(s *sending, change func(log *catalog.MailLog)) error {
 	before := s.log
-	s.log.Status, s.log.NextAttemptAt = catalog.MailSending, time.Time{}
-	s.log.Attempts++
+	change(&s.log)
 	err := m.options.Ledger.UpdateMail(&s.log)
 	if err != nil {
 		s.log = before
@@ -93,30 +97,27 @@ func (m *Mailer) saveAll() {
 
 // expire ends a mail that no server accepted in time.
 func (m *Mailer) expire(s *sending, it item) {
-	s.log.Status, s.log.NextAttemptAt = catalog.MailExpired, time.Time{}
-	if s.log.ErrorCode == "" {
-		if h := s.box.reason(); h != nil {
-			s.log.ErrorCode, s.log.ErrorMessage = h.code, "Not tried in time: "+h.message+"."
-		}
+	if h := s.box.reason(); h != nil && s.log.ErrorCode == "" {
+		s.log.ErrorCode, s.log.ErrorMessage = h.code, "Not tried in time: "+h.message+"."
 	}
-	m.endWith(s, it, &m.counters.expired)
+	m.endAs(catalog.MailExpired, s, it, &m.counters.expired)
 }
 
 // fail ends a mail that cannot be sent any more.
 func (m *Mailer) fail(s *sending, it item, why *hold) {
-	s.log.Status, s.log.NextAttemptAt = catalog.MailFailed, time.Time{}
 	s.log.ErrorCode, s.log.ErrorMessage = why.code, why.message
 	if s.log.Attempts > 0 {
 		s.log.ErrorMessage = fmt.Sprintf("%s after %d attempts", why.message, s.log.Attempts)
 	}
-	m.endWith(s, it, &m.counters.failed)
+	m.endAs(catalog.MailFailed, s, it, &m.counters.failed)
 }
 
-func (m *Mailer) endWith(s *sending, it item, counter *atomic.Uint64) {
+func (m *Mailer) endAs(status catalog.MailStatus, s *sending, it item, counter *atomic.Uint64) {
+	s.log.Status, s.log.NextAttemptAt = status, time.Time{}
 	if err := m.options.Ledger.UpdateMail(&s.log); err != nil && !gone(err) {
 		m.later(s.box, it)
 		return
 	}
 	counter.Add(1)
-	m.waiting.add(s.box.project, -1)
+	m.waiting.add(s.box.project, -1, 0)
 }

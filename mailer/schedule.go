@@ -3,8 +3,6 @@ package mailer
 import (
 	"math/rand/v2"
 	"time"
-
-	"fingerpost/resolver/catalog"
 )
 
 // waits are the backoff between the first attempts of a mail. After them each wait is 1.5 times the last, up to
@@ -33,14 +31,6 @@ func waitAfter(attempts int, hint time.Duration) time.Duration {
 // the shortest wait of the schedule, so that a mail that waits alone is tried at its own time.
 func pauseAfter(failures int) time.Duration {
 	return min(3*time.Second<<min(failures-1, 8), time.Minute)
-}
-
-// maxAge returns how long a template's mails may be tried. Raw mail has the default of a template.
-func maxAge(t *catalog.Template) time.Duration {
-	if t == nil {
-		t = &catalog.Template{}
-	}
-	return t.Lifetime()
 }
 
 // realClock is the system's Clock.

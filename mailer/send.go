@@ -127,7 +127,7 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 		if r.Text == "" {
 			r.Text = template.PlainText(r.HTML)
 		}
-		return r, maxAge(nil), nil
+		return r, new(catalog.Template).Lifetime(), nil
 	}
 	t, err := m.options.Projects.MailTemplate(p.Project.ID, s.TemplateCode)
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 	if len(problems) > 0 {
 		return r, 0, &catalog.Error{Code: catalog.CodeValidation, Message: "the template cannot be filled in with these variables", Problems: problems}
 	}
-	return r, maxAge(t), nil
+	return r, t.Lifetime(), nil
 }
 
 // deliver accepts a mail and tries once. A mail that gets no place within the request is queued: its entry is RETRYING,
@@ -154,8 +154,8 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	defer m.leaveOutbox(b)
 
 	// A place for the attempt, if one is free soon.
-	a := admission{box: b, config: c.to.fingerprint, size: len(c.mail.Message)}
-	a.kept = b.keepMessage(a.size)
+	a := admission{box: b, config: c.to, size: len(c.mail.Message)}
+	a.kept = m.waiting.keep(b.project, a.size)
 	defer a.leave()
 	a.ask(ctx, shortly)
 	wait := !a.placed && a.kept && a.refused == nil && ctx.Err() == nil && b.hopeful()
@@ -171,7 +171,7 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	}
 	there, err := m.options.Ledger.AcceptMail(&c.log, &c.mail, c.idem)
 	if err != nil || there != nil {
-		m.waiting.add(c.log.ProjectID, -1)
+		m.waiting.add(c.log.ProjectID, -1, 0)
 		if err != nil {
 			return Receipt{}, err
 		}
@@ -215,14 +215,15 @@ func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *prepared, leave f
 func (m *Mailer) detach(s *sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.concluded {
+	select {
+	case <-s.done: // at the same moment
 		return
+	default:
 	}
-	s.answered = true
-	s.log.Status = catalog.MailRetrying // without a time for the next attempt, see underWay
-	if err := m.options.Ledger.UpdateMail(&s.log); err != nil {
-		s.log.Status = catalog.MailSending // the state that the ledger has
-	}
+	s.done = nil
+	_ = m.update(s, func(log *catalog.MailLog) {
+		log.Status = catalog.MailRetrying // without a time for the next attempt, see underWay
+	})
 }
 
 // A sending is a mail whose attempt is running, or whose outcome is not stored yet.
@@ -230,12 +231,12 @@ type sending struct {
 	box     *outbox
 	expires time.Time
 
-	mu        sync.Mutex      // guards what follows
-	log       catalog.MailLog // the entry that the ledger has or will have
-	answered  bool            // no send waits for the outcome: it was answered "queued", or the attempt is a later one
-	concluded bool
-	failed    *catalog.Error // what the send answers if the mail has failed
-	done      chan struct{}  // closed when the outcome is stored, or cannot be stored; may be nil
+	mu     sync.Mutex      // guards what follows
+	log    catalog.MailLog // the entry that the ledger has or will have
+	failed *catalog.Error  // what the send answers if the mail has failed
+	// done is closed when the outcome is stored, or cannot be stored. It is nil if no send waits for the outcome: the send
+	// was answered "queued", or the attempt is a later one.
+	done chan struct{}
 }
 
 // try makes an attempt that the ledger has recorded as running, and stores the outcome. leave releases the place in the
@@ -243,17 +244,18 @@ type sending struct {
 func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
 	o := m.options.Carrier.Send(m.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
 	cut := m.attempts.Err() != nil && o.Class == smtp.Temporary
-	if configLevel(&o) {
+	bad := false // the current config
+	if o.Class == smtp.BadConfig || configLevel(&o) {
+		// A mail that was accepted under another sender shows nothing about the config's current sender.
+		from, _ := catalog.ParseAddress(d.from)
+		bad = !aboutMail(o.Stage) || mail.From == from
 		o.Class = smtp.BadConfig
-	}
-	// A mail that was accepted under another sender shows nothing about the config's current sender.
-	from, _ := message.Draft{FromEmail: d.from}.Envelope()
-	own := !aboutMail(o.Stage) || mail.From == from
-	if o.Class == smtp.BadConfig && !own && o.Code == smtp.CodeSenderRejected {
-		o.Class = smtp.Permanent // a new sender in the config does not change this mail's
+		if !bad && o.Code == smtp.CodeSenderRejected {
+			o.Class = smtp.Permanent // a new sender in the config does not change this mail's
+		}
 	}
 	if !cut {
-		s.box.note(d.fingerprint, &o)
+		s.box.note(d, &o)
 	}
 	leave()
 	// Drain may have stopped waiting and closed the ledger. The ledger then says that this attempt was running, which is
@@ -264,7 +266,7 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 		return
 	}
 	// Before the send is answered, so that the next send finds the breaker open.
-	opened := o.Class == smtp.BadConfig && own && m.refused(s.box, d.fingerprint, &o)
+	opened := bad && m.refused(s.box, d, &o)
 	m.conclude(s, &o, cut)
 	if opened {
 		m.lookAgain(s.box)
@@ -290,7 +292,7 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 		log.Status, log.SentAt = catalog.MailSent, now
 		log.ErrorCode, log.ErrorMessage = "", ""
 		m.counters.sent.Add(1)
-	case o.Class == smtp.Permanent || o.Class == smtp.BadConfig && !s.answered:
+	case o.Class == smtp.Permanent || o.Class == smtp.BadConfig && s.done != nil:
 		log.Status = catalog.MailFailed
 		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
 		m.counters.failed.Add(1)
@@ -305,7 +307,6 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 		}
 		log.NextAttemptAt = earlier(now.Add(waitAfter(log.Attempts, o.RetryIn)).Truncate(time.Millisecond), s.expires)
 	}
-	s.concluded = true
 	m.save(s)
 	if s.done != nil {
 		close(s.done)
@@ -316,8 +317,8 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 // write, tick tries again: a mail that was sent must not be sent a second time because of that. The caller holds s.mu.
 func (m *Mailer) save(s *sending) {
 	err := m.options.Ledger.UpdateMail(&s.log)
-	if gone(err) {
-		m.waiting.add(s.box.project, -1)
+	if gone(err) || err == nil && s.log.Status.Ended() {
+		m.waiting.add(s.box.project, -1, 0)
 		return
 	}
 	if err != nil {
@@ -328,10 +329,6 @@ func (m *Mailer) save(s *sending) {
 		s.box.users++
 		m.unsaved = append(m.unsaved, s)
 		m.mu.Unlock()
-		return
-	}
-	if s.log.Status.Ended() {
-		m.waiting.add(s.box.project, -1)
 		return
 	}
 	s.box.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))

@@ -347,10 +347,9 @@ func TestUncertainIsMarkedAndSentAgain(t *testing.T) {
 }
 
 func TestUnreachableServerAndItsReturn(t *testing.T) {
-	k := newSink(t)
-	p := project("acme", k)
+	p := project("acme", newSink(t))
+	p.SMTP.Port = refusingPort
 	r := newRig(t, p)
-	_ = k.listener.Close()
 	first := r.send(raw("acme"))
 	if e := r.waits("acme", first.LogID, 1); !first.Queued || e.ErrorCode != smtp.CodeConnectionRefused {
 		t.Fatalf("receipt %+v, entry %+v", first, e)

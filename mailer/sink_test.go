@@ -65,6 +65,10 @@ func newSinkOn(t testing.TB, l net.Listener) *sink {
 	return k
 }
 
+// refusingPort is a port at which nobody listens. The system gives ports below 1024 to nobody who asks for any port, so
+// it cannot become the port of another sink, as the port of a closed one can.
+const refusingPort = 1
+
 func (k *sink) port() int { return k.listener.Addr().(*net.TCPAddr).Port }
 
 func (k *sink) set(f func()) {

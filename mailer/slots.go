@@ -16,11 +16,11 @@ type slots struct {
 	queue   []asking
 }
 
-// A load is a number of attempts, and the bytes of their messages.
-type load struct{ attempts, bytes int }
+// A load is a number of mails, and the bytes of their messages.
+type load struct{ mails, bytes int }
 
-func (l *load) add(attempts, bytes int) {
-	l.attempts += attempts
+func (l *load) add(mails, bytes int) {
+	l.mails += mails
 	l.bytes += bytes
 }
 
@@ -54,7 +54,7 @@ func (t *slots) acquire(b *outbox, failing bool) *slot {
 
 func (t *slots) free(failing bool) bool {
 	within := func(l load, attempts, bytes int) bool {
-		return l.attempts < attempts && l.bytes+maxMessageBytes <= bytes
+		return l.mails < attempts && l.bytes+maxMessageBytes <= bytes
 	}
 	return within(t.all, t.most, maxRetryBytes) && (!failing || within(t.failing, max(t.most/2, 1), maxRetryBytes/2))
 }
@@ -89,11 +89,7 @@ func (t *slots) change(failing bool, attempts, bytes int) {
 func (t *slots) next() *outbox {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	healthy, failing := t.free(false), t.free(true)
-	if !healthy {
-		return nil
-	}
-	i := slices.IndexFunc(t.queue, func(a asking) bool { return failing || !a.failing })
+	i := slices.IndexFunc(t.queue, func(a asking) bool { return t.free(a.failing) })
 	if i < 0 {
 		return nil
 	}

@@ -73,23 +73,10 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 		}
 		return report, e
 	}
-	m.works(fingerprintOf(&server, c.FromEmail))
+	for _, b := range m.existing(0) {
+		b.resumeIf(func() bool { return b.breakerOpen(destination{server, c.FromEmail}) })
+	}
 	return report, nil
-}
-
-// works closes the breakers of a config that has just worked.
-func (m *Mailer) works(config fingerprint) {
-	m.mu.Lock()
-	var held []*outbox
-	for _, b := range m.outboxes {
-		if b.outlook(config) != nil {
-			held = append(held, b)
-		}
-	}
-	m.mu.Unlock()
-	for _, b := range held {
-		b.release(config)
-	}
 }
 
 // testStage names the stage in which an attempt ended. The look-up of the host has a name of its own here.

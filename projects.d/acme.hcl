@@ -2,7 +2,8 @@
 project "acme" {
   name        = "Acme Shop"
   description = "Storefront and back office"
-  status      = "ACTIVE" # DRAFT when left out; SUSPENDED answers 403
+  status      = "ACTIVE"          # DRAFT when left out; SUSPENDED answers 403
+  labels      = { plan = "gold" } # for your gateways and tools, which get it as X-Label-Plan
 
   # The exact name decides first, then the wildcard with the longest suffix.
   domain "shop.acme.example" { primary = true }

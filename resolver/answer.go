@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"bytes"
 	"sync/atomic"
 	"unsafe"
 
@@ -20,17 +19,43 @@ const (
 	FlatSecrets
 	// Tokens has no Data. It serves TokenSecret.
 	Tokens
+	// Gateway has header lines as its Data, see encodeGateway. It serves MayHaveCertificate and TokenSecret, too.
+	Gateway
+	// NestedLabels, FlatLabels and FlatSecretsLabels are the forms of these names, with the project's labels.
+	NestedLabels
+	FlatLabels
+	FlatSecretsLabels
 )
+
+// WithLabels returns the form that has the same content and the project's labels.
+func (f Form) WithLabels() Form {
+	switch f {
+	case Nested:
+		return NestedLabels
+	case Flat:
+		return FlatLabels
+	case FlatSecrets:
+		return FlatSecretsLabels
+	}
+	return f
+}
+
+// secret reports whether answers in the form may have a secret in them.
+func (f Form) secret() bool { return f == FlatSecrets || f == FlatSecretsLabels }
+
+// labels reports whether answers in the form have labels.
+func (f Form) labels() bool { return f >= NestedLabels }
 
 // An Answer is the result of resolve for a domain. It is shared and must not be changed.
 type Answer struct {
 	// Every hit reads these fields, so they share a cache line.
-	host      string
-	hash      uint64
-	confirmed atomic.Uint64 // the epoch at which the stamps were last known to be current
-	Data      []byte        // JSON of the response's data; nil if Code is not "", and in the form Tokens
-	form      Form
-	byName    bool // an exact record matched, so the set of wildcards does not matter
+	host        string
+	hash        uint64
+	confirmed   atomic.Uint64 // the epoch at which the stamps were last known to be current
+	Data        []byte        // JSON of the response's data, or what the form says; nil if Code is not ""
+	form        Form
+	byName      bool        // an exact record matched, so the set of wildcards does not matter
+	certificate certificate // in the form Gateway, if Code is ""
 
 	Code      catalog.Code // "" if the domain was found; otherwise NOT_FOUND, DOMAIN_NOT_VERIFIED or PROJECT_SUSPENDED
 	ETag      string       // strong and quoted; "" if Data is nil
@@ -38,13 +63,7 @@ type Answer struct {
 	ProjectID int64        // its id, 0 if none
 
 	seen   seen
-	tokens *tokenSource // in the form Tokens, if Code is ""
-}
-
-// newAnswer makes an Answer from the fields that a hit reads. It keeps the strings and copies the rest, whose buffers
-// are reused.
-func newAnswer(host, slug string, etag, data []byte) *Answer {
-	return &Answer{host: host, Slug: slug, ETag: string(etag), Data: bytes.Clone(data)}
+	tokens *tokenSource // in the forms Tokens and Gateway, if Code is ""
 }
 
 // answerOverhead is the memory of an entry without its own bytes: the struct, its entries in ristretto's two maps, and

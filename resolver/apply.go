@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"errors"
-	"time"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -13,11 +12,11 @@ import (
 func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	effect, err := r.apply(c, (*store.Store).Apply)
+	effect, err := r.apply(c, 1)
 	if err != nil {
 		return 0, err
 	}
-	r.tell(c, effect)
+	r.tell(effect)
 	return effect.Generation, nil
 }
 
@@ -26,7 +25,7 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 func (r *Resolver) Fill(c *catalog.Change) error {
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	effect, err := r.apply(c, (*store.Store).Fill)
+	effect, err := r.apply(c, 0)
 	if err != nil {
 		return err
 	}
@@ -36,14 +35,11 @@ func (r *Resolver) Fill(c *catalog.Change) error {
 	return nil
 }
 
-// An applier is store.Store.Apply or Fill.
-type applier func(*store.Store, *catalog.Change, time.Time, func()) (*store.Effect, error)
-
 // apply commits a change to the store that takes writes, or to its replacement. The caller holds applying.
-func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error) {
+func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, error) {
 	for {
 		st := r.writes.Load()
-		effect, err := r.applyTo(st, c, apply)
+		effect, err := r.applyTo(st, c, generations)
 		if err == nil {
 			return effect, nil
 		}
@@ -62,48 +58,44 @@ func (r *Resolver) apply(c *catalog.Change, apply applier) (*store.Effect, error
 }
 
 // applyTo keeps the order that the proof in stamps needs.
-func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, apply applier) (*store.Effect, error) {
-	began := false
-	effect, err := apply(st, c, r.options.Now(), func() {
+func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint64) (*store.Effect, error) {
+	began, read, trail := false, st == r.reads.Load(), r.catchUp(st)
+	effect, err := st.Apply(c, generations, r.options.Now(), func(e *store.Effect) error {
+		if err := r.record(trail, c, e); err != nil {
+			return err
+		}
 		began = true
-		r.beginChange(st)
+		if read {
+			// Calls that arrive before the change ends read the state before it.
+			if m, err := st.Moment(); err == nil { // otherwise the commit will fail, too
+				r.before.Store(m)
+			}
+		}
+		r.stamps.begin()
+		return nil
 	})
 	if !began {
 		return nil, err
 	}
-	if err != nil {
-		r.endChange()
-		return nil, err
-	}
 	// Nothing reads a store that is being filled, and it does not have all keys yet. Answers from the old store stay fresh
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
-	if st == r.reads.Load() {
-		if effect.Keys || effect.Sealing || effect.Defaults || r.unsettled || r.Keys().rebinds(effect) {
+	if err == nil && read {
+		if effect.Keys || effect.Sealing || effect.Defaults || r.unsettled || r.settled.Load().keys.rebinds(effect) {
 			err = r.settle(st)
 			r.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
 		r.stamps.raise(effect, r.hashName)
 	}
-	r.endChange()
-	r.dropChangedSecrets(effect)
-	return effect, err
-}
-
-// beginChange keeps the state before the change for calls that arrive before it ends.
-func (r *Resolver) beginChange(st *store.Store) {
-	if st == r.reads.Load() {
-		if m, err := st.Moment(); err == nil { // otherwise the commit will fail, too
-			r.before.Store(m)
-		}
-	}
-	r.stamps.begin()
-}
-
-func (r *Resolver) endChange() {
 	r.stamps.end()
 	if m := r.before.Swap(nil); m != nil {
 		_ = m.Close() // a reader of this moment reports errors itself
 	}
+	if effect != nil {
+		r.audit.committed(effect)
+		r.dropChangedSecrets(effect)
+		r.finder.note(effect)
+	}
+	return effect, err
 }
 
 // Pace says whether clients wait for answers: if so, flushes and merges of the store are paced.
@@ -123,6 +115,7 @@ func (r *Resolver) exchange(st *store.Store) error {
 	r.reads.Store(st)
 	r.writes.Store(st)
 	r.stamps.raiseAll()
+	r.finder.forget()
 	return nil
 }
 
@@ -213,13 +206,17 @@ func (r *Resolver) DecoderRevision() (uint64, error) {
 	return v, nil
 }
 
-// SetDecoderRevision stores the decoder's revision once all files have been applied.
+// SetDecoderRevision stores the decoder's revision once all files have been applied. The audit trail then has every
+// change that was found.
 func (r *Resolver) SetDecoderRevision(v uint64) error {
 	r.applying.Lock()
 	defer r.applying.Unlock()
 	for {
 		st := r.writes.Load()
-		err := st.SetDecoderRevision(v)
+		err := r.settleAudit(st)
+		if err == nil {
+			err = st.SetDecoderRevision(v)
+		}
 		if err == nil {
 			return nil
 		}

@@ -125,26 +125,26 @@ func (b *building) findDomain(from records, wildcards bool) (bool, error) {
 
 // encode makes the answer from the match.
 func (b *building) encode() *Answer {
-	code := catalog.CodeNotFound
+	a := &Answer{host: b.host, Slug: b.project.Project.Slug}
 	switch {
 	case !b.found:
+		a.Code = catalog.CodeNotFound
 	case !b.domain.Active:
-		code = catalog.CodeDomainNotVerified
+		a.Code = catalog.CodeDomainNotVerified
 	case b.project.Project.Status == catalog.StatusSuspended:
-		code = catalog.CodeProjectSuspended
+		a.Code = catalog.CodeProjectSuspended
 	case b.form == Tokens:
-		a := newAnswer(b.host, b.project.Project.Slug, nil, nil)
 		a.tokens = tokenSourceOf(&b.match)
-		return a
+	case b.form == Gateway:
+		a.Data, a.ETag = encodeGateway(&b.match)
+		a.tokens, a.certificate = tokenSourceOf(&b.match), certificateOf(&b.domain)
 	default:
 		var secret *string
-		if b.form == FlatSecrets {
+		if b.form.secret() {
 			secret = b.r.secrets.forFlat(&b.match)
 		}
-		return encodeMatch(b.host, &b.match, b.form, secret)
+		a.Data, a.ETag = encodeMatch(&b.match, b.form, secret)
 	}
-	a := newAnswer(b.host, b.project.Project.Slug, nil, nil)
-	a.Code = code
 	return a
 }
 

@@ -24,7 +24,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 		"a.example", "Shop.A.Example", "A.EXAMPLE.:8443", "x.y.wild.example", "xn--bcher-kva.example", "XN--BCHER-kva.example.",
 		"off.example", "suspended.example", "unknown.test", "xn--bcher-kva.test", strings.Repeat("a23456789.", 25) + "abc",
 	} {
-		for _, form := range []resolver.Form{resolver.Nested, resolver.Flat} {
+		for _, form := range []resolver.Form{resolver.Nested, resolver.Flat, resolver.NestedLabels, resolver.FlatLabels} {
 			name := []byte(raw)
 			resolve(t, r, raw, form)
 			r.Settle()

@@ -23,6 +23,11 @@
 // Events is a bounded history of changes, for clients that cache answers themselves. It is filled when the epoch has
 // moved: a client that asks again because of an event gets an answer at least as new. See feed.go.
 //
+// # Search
+//
+// FindProjects and FindDomains answer from indexes in memory (package search). The first search builds them; changes
+// note what they touched, and the next search reads it again. See finder.go.
+//
 // # Failover
 //
 // Resolve outlives the store: when the disk refuses, or the store is damaged or deleted, a store in memory takes over
@@ -33,4 +38,9 @@
 // A Resolver also stores mail, its log and idempotency keys (mail.go); it is the Ledger of package mailer. While the
 // disk fails, mail is refused as UNAVAILABLE, and refused mail is not sent later. MailGaps reports what was lost with a
 // damaged store.
+//
+// # Audit trail
+//
+// Apply writes an entry for each object that a change touches, before the store commits (audit.go). After a crash the
+// store may be behind the trail; then changes are told from what the trail says (auditahead.go).
 package resolver

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 )
 
@@ -85,31 +84,29 @@ const (
 )
 
 // eventsOf returns the events of a change, deletions first, then by slug. ok is false if only a Reset can describe it.
-// slugOf returns the slug of a project that the change does not declare.
-func eventsOf(c *catalog.Change, e *store.Effect, slugOf func(id int64) (string, bool)) (events []*Event, ok bool) {
+func (r *Resolver) eventsOf(e *store.Effect) (events []*Event, ok bool) {
 	if e.Defaults || e.Many || len(e.Projects) > maxChangeEvents {
 		return nil, false
 	}
 	touched := touchedNames(e.Domains)
 	for i := range e.Projects {
 		p := &e.Projects[i]
-		names := touched[p.ID]
+		events = append(events, projectEvents(e.Generation, p, touched[p.ID])...)
 		delete(touched, p.ID)
-		events = append(events, projectEvents(e.Generation, p, names)...)
 	}
-	slugs := declaredSlugs(c, touched)
+	if len(touched) > maxChangeEvents {
+		return nil, false
+	}
 	for id, names := range touched {
-		slug, known := slugs[id]
-		if !known {
-			if slug, ok = slugOf(id); !ok {
-				return nil, false
-			}
+		p, err := r.ProjectByID(id)
+		if err != nil {
+			return nil, false
 		}
 		if len(names.gone) > 0 {
-			events = append(events, newEvent(e.Generation, DomainDeleted, id, slug, names.gone))
+			events = append(events, newEvent(e.Generation, DomainDeleted, id, p.Slug, names.gone))
 		}
 		if present := names.present(); len(present) > 0 {
-			events = append(events, newEvent(e.Generation, DomainChanged, id, slug, present))
+			events = append(events, newEvent(e.Generation, DomainChanged, id, p.Slug, present))
 		}
 	}
 	size := 0
@@ -187,21 +184,4 @@ func touchedNames(effects []store.DomainEffect) map[int64]*projectNames {
 		n.gone = slices.DeleteFunc(n.gone, func(name string) bool { return present[name] })
 	}
 	return touched
-}
-
-// declaredSlugs returns the slugs of the touched projects that the change declares.
-func declaredSlugs(c *catalog.Change, touched map[int64]*projectNames) map[int64]string {
-	slugs := make(map[int64]string, len(touched))
-	for i := range c.Files {
-		d := c.Files[i].Declared
-		if d == nil || len(touched) == 0 {
-			continue
-		}
-		for j := range d.Projects {
-			if p := &d.Projects[j].Project; touched[p.ID] != nil {
-				slugs[p.ID] = p.Slug
-			}
-		}
-	}
-	return slugs
 }

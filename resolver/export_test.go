@@ -1,5 +1,7 @@
 package resolver
 
+import "fingerpost/resolver/catalog"
+
 // Settle waits until the caches have processed all Sets, for tests that count.
 func (r *Resolver) Settle() {
 	r.known.Wait()
@@ -11,3 +13,11 @@ var RaceEnabled = raceEnabled
 
 // DataDir returns the store's directory.
 func (r *Resolver) DataDir() string { return r.options.DataDir }
+
+// GatewayLines returns the Data and the certificate rule of an answer in the form Gateway.
+func GatewayLines(p catalog.ProjectConfig, d catalog.Domain) (lines, tag string, own, underWildcards bool) {
+	m := &match{found: true, project: p, domain: d}
+	data, tag := encodeGateway(m)
+	a := &Answer{certificate: certificateOf(&m.domain)}
+	return string(data), tag, a.MayHaveCertificate(false), a.MayHaveCertificate(true)
+}

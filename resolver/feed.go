@@ -4,7 +4,6 @@ import (
 	"sort"
 	"sync"
 
-	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 )
 
@@ -146,7 +145,7 @@ func everything(revision uint64) []*Event {
 
 // tell publishes a committed change whose epoch has begun (see stamps): no hit returns an answer from before it. The
 // caller holds applying.
-func (r *Resolver) tell(c *catalog.Change, e *store.Effect) {
+func (r *Resolver) tell(e *store.Effect) {
 	f := &r.feed
 	if r.reads.Load() != r.writes.Load() { // no answers come from it yet
 		f.unsure = true
@@ -157,7 +156,7 @@ func (r *Resolver) tell(c *catalog.Change, e *store.Effect) {
 		f.publish(e.Generation, everything(e.Generation))
 		return
 	}
-	events, ok := eventsOf(c, e, r.slugOf)
+	events, ok := r.eventsOf(e)
 	if !ok {
 		events = []*Event{NewReset(e.Generation)}
 	}
@@ -165,13 +164,4 @@ func (r *Resolver) tell(c *catalog.Change, e *store.Effect) {
 		events = append([]*Event{{Revision: e.Generation, Kind: KeysChanged}}, events...)
 	}
 	f.publish(e.Generation, events)
-}
-
-// slugOf reads the slug of a project that a change has not touched.
-func (r *Resolver) slugOf(id int64) (slug string, ok bool) {
-	p, err := r.ProjectByID(id)
-	if err != nil {
-		return "", false
-	}
-	return p.Slug, true
 }

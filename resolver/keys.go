@@ -3,6 +3,7 @@ package resolver
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -89,6 +90,21 @@ func (s *KeySet) Lookup(id []byte) *Key { return s.byID[string(id)] }
 // Len returns the number of keys.
 func (s *KeySet) Len() int { return len(s.byID) }
 
+// All lists the keys, ordered by name.
+func (s *KeySet) All() []*Key {
+	return slices.SortedFunc(maps.Values(s.byID), func(a, b *Key) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Named returns the key with that name, or nil.
+func (s *KeySet) Named(name string) *Key {
+	for _, k := range s.byID {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
 // rebinds reports whether a change moved or removed a slug that a key lists.
 func (s *KeySet) rebinds(e *store.Effect) bool {
 	if len(s.slugs) == 0 {
@@ -108,6 +124,14 @@ func (s *KeySet) rebinds(e *store.Effect) bool {
 // UnknownSlugs lists the slugs that keys list and no project has. The list is shared until it changes, and must not be
 // modified.
 func (r *Resolver) UnknownSlugs() []catalog.UnknownSlug { return r.settled.Load().keys.unknown }
+
+// KeyNames lists the names of all keys.
+func (r *Resolver) KeyNames() (names []string) {
+	for _, k := range r.settled.Load().keys.byID {
+		names = append(names, k.Name)
+	}
+	return names
+}
 
 // KeysNaming lists the names of the keys whose lists hold the slug.
 func (r *Resolver) KeysNaming(slug string) (names []string) {

@@ -95,6 +95,7 @@ func (r *Resolver) mendLedger() error {
 	w.ledger = ledgerState{}
 	w.mu.Unlock()
 	r.startSalvage(r.mail.ledger.Load())
+	r.flushAudit()
 	return nil
 }
 
@@ -286,7 +287,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 	add := func(v *ledger.Salvage) error {
 		open = append(open, v)
 		v.LeaveOut(refused)
-		return v.Queue(ctx)
+		return errors.Join(v.Audit(ctx), v.Queue(ctx))
 	}
 	if former != nil {
 		if err := add(l.TakeOver(former)); err != nil {
@@ -306,6 +307,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 	r.mail.recovered = true
 	r.mail.last = max(r.mail.last, l.MailIDBound())
 	r.mail.mu.Unlock()
+	r.flushAudit()
 	for len(open) > 0 {
 		v := open[0]
 		if err := v.Log(ctx); err != nil {

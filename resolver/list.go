@@ -130,7 +130,7 @@ func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err er
 	}
 	switch {
 	case q.IDs != nil:
-		rows, err = r.projectsOf(q.IDs)
+		rows, err = r.projectsOf(slices.Compact(slices.Sorted(slices.Values(q.IDs))))
 	case q.Limit > 0 && (q.Sort == "" || q.Sort == "id"):
 		return r.projectsByID(q)
 	default:
@@ -147,11 +147,11 @@ func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err er
 	return rows, total, err
 }
 
-// projectsOf reads the projects with these ids, as far as they exist.
+// projectsOf reads the projects with these ids, in their order, as far as they exist.
 func (r *Resolver) projectsOf(ids []int64) (rows []*catalog.Project, err error) {
 	err = r.view(func(v *store.View) error {
 		rows = nil
-		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		for _, id := range ids {
 			p := new(catalog.ProjectConfig)
 			found, err := v.Project(p, id)
 			if err != nil {
@@ -182,20 +182,7 @@ func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, er
 	if q.Desc {
 		slices.Reverse(ids)
 	}
-	err = r.view(func(v *store.View) error {
-		rows = nil
-		for _, id := range page(ids, q) {
-			p := new(catalog.ProjectConfig)
-			found, err := v.Project(p, id)
-			if err != nil {
-				return err
-			}
-			if found {
-				rows = append(rows, &p.Project)
-			}
-		}
-		return nil
-	})
+	rows, err = r.projectsOf(page(ids, q))
 	return rows, total, err
 }
 
@@ -215,20 +202,16 @@ func (r *Resolver) each(f func(*store.Store) error) error {
 // Domains returns the rows of a page of a project's domains and the number of all; NOT_FOUND if the project does not
 // exist.
 func (r *Resolver) Domains(projectID int64, q Query) (rows []*catalog.Domain, total int, err error) {
-	var found bool
-	err = r.view(func(v *store.View) (err error) {
+	err = r.get("project", func(v *store.View) (found bool, err error) {
 		rows = nil
 		if found, err = v.Project(new(catalog.ProjectConfig), projectID); err != nil || !found {
-			return err
+			return found, err
 		}
-		return v.Domains(projectID, func(d *catalog.Domain) bool {
+		return true, v.Domains(projectID, func(d *catalog.Domain) bool {
 			rows = append(rows, d)
 			return true
 		})
 	})
-	if err == nil && !found {
-		err = notFound("project")
-	}
 	if err != nil {
 		return nil, 0, err
 	}

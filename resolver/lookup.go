@@ -31,22 +31,31 @@ func (r *Resolver) reading(f func(st *store.Store) error) error {
 	}
 }
 
+// get is view for one object: it reports a missing one as NOT_FOUND.
+func (r *Resolver) get(what string, read func(v *store.View) (found bool, err error)) error {
+	var found bool
+	err := r.view(func(v *store.View) (err error) {
+		found, err = read(v)
+		return err
+	})
+	if err == nil && !found {
+		err = notFound(what)
+	}
+	return err
+}
+
 // project reads one project by id.
 func (r *Resolver) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
 	p := new(catalog.ProjectConfig)
 	var defaults *catalog.Defaults
-	var found bool
-	err := r.view(func(v *store.View) (err error) {
+	err := r.get("project", func(v *store.View) (found bool, err error) {
 		if found, err = v.Project(p, id); err == nil && found {
 			defaults, err = v.Defaults()
 		}
-		return err
+		return found, err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
-	case !found:
-		return nil, nil, notFound("project")
 	}
 	return p, defaults, nil
 }
@@ -72,16 +81,9 @@ func (r *Resolver) ProjectByID(id int64) (*catalog.Project, error) {
 // ProjectBySlug returns the project that has the slug now.
 func (r *Resolver) ProjectBySlug(slug string) (*catalog.Project, error) {
 	p := new(catalog.ProjectConfig)
-	var found bool
-	err := r.view(func(v *store.View) (err error) {
-		found, err = v.ProjectBySlug(p, slug)
-		return err
-	})
-	switch {
-	case err != nil:
+	err := r.get("project", func(v *store.View) (bool, error) { return v.ProjectBySlug(p, slug) })
+	if err != nil {
 		return nil, err
-	case !found:
-		return nil, notFound("project")
 	}
 	return &p.Project, nil
 }
@@ -110,13 +112,14 @@ func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) 
 	return &p.Auth, nil
 }
 
-// SMTPConfig returns the project's SMTP config; NOT_FOUND also if the project has no such block.
+// SMTPConfig returns the project's own SMTP config; NOT_FOUND also if the project has no such block, or one without a
+// host.
 func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
 	p, _, err := r.project(projectID)
 	if err != nil {
 		return nil, err
 	}
-	if p.SMTP == nil {
+	if !p.SMTP.HasServer() {
 		return nil, notFound("SMTP config")
 	}
 	return p.SMTP, nil
@@ -125,16 +128,9 @@ func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
 // Domain returns one domain record of a project.
 func (r *Resolver) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 	d := new(catalog.Domain)
-	var found bool
-	err := r.view(func(v *store.View) (err error) {
-		found, err = v.DomainByID(d, projectID, domainID)
-		return err
-	})
-	switch {
-	case err != nil:
+	err := r.get("domain", func(v *store.View) (bool, error) { return v.DomainByID(d, projectID, domainID) })
+	if err != nil {
 		return nil, err
-	case !found:
-		return nil, notFound("domain")
 	}
 	return d, nil
 }

@@ -24,8 +24,8 @@ func (r *Resolver) ProjectOfDomain(domain string) (projectID int64, err error) {
 	return a.ProjectID, nil
 }
 
-// MailProject returns what a send needs of a project: the project and its SMTP config, without domains and templates,
-// and the settings in force. The caller owns the result, except the texts behind its pointers.
+// MailProject returns what a send needs of a project: the project without domains and templates, and the settings and
+// the SMTP config in force. The caller owns the result, except the texts behind its pointers.
 func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	epoch := r.stamps.epoch.Load() // before the store is read, see stamps
 	if p := r.senders.get(id, epoch); p != nil {
@@ -38,6 +38,7 @@ func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	if defaults != nil {
 		p.Service, p.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
 	}
+	p.SMTP = catalog.SMTPInForce(p.SMTP, defaults)
 	p.Domains, p.Templates = nil, nil
 	r.senders.put(id, epoch, p)
 	return senderCopy(p), nil

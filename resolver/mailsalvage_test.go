@@ -29,6 +29,9 @@ func recovered(r *resolver.Resolver) func() bool {
 // TestMailOfADamagedStore starts on a store with damaged blocks in a table: readable mail is sent, unreadable mail is
 // reported, and the next start sends nothing from it again.
 func TestMailOfADamagedStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	blocks := func(t *testing.T, dir string) {
 		names, err := filepath.Glob(filepath.Join(dir, ledger.Folder, "*.sst"))
 		if err != nil || len(names) == 0 {

@@ -40,9 +40,6 @@ func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 
 func (r *Resolver) hashName(name string) uint64 { return maphash.String(r.seed, name) }
 
-// cacheKey combines hash and form. A hit compares the full name, so the key need not be unique.
-func cacheKey(hash uint64, form Form) uint64 { return hash + uint64(form)*0x9e3779b97f4a7c15 }
-
 // cached returns a fresh answer and counts the hit, or returns nil.
 func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 	a := r.find(host, hash, form)
@@ -58,9 +55,9 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 
 // find returns a fresh answer from ristretto, or nil.
 func (r *Resolver) find(host []byte, hash uint64, form Form) *Answer {
-	if form != FlatSecrets {
-		// Keys may collide, hence the comparison of form and host.
-		if a, ok := r.known.Get(cacheKey(hash, form)); ok && a.form == form && a.host == string(host) && r.stamps.fresh(a) {
+	if !form.secret() {
+		// Each form of an answer has a key of its own. Keys may collide, hence the comparison of form and host.
+		if a, ok := r.known.Get(hash + uint64(form)); ok && a.form == form && a.host == string(host) && r.stamps.fresh(a) {
 			return a
 		}
 	}
@@ -74,7 +71,7 @@ func (r *Resolver) find(host []byte, hash uint64, form Form) *Answer {
 // miss builds the answer. Calls for the same name at the same time share one store read (single flight).
 func (r *Resolver) miss(host string, hash uint64, form Form) (*Answer, error) {
 	r.metrics.misses.Add(1)
-	if form == FlatSecrets {
+	if form.secret() {
 		a, _, err := r.build(host, hash, form)
 		return a, err
 	}
@@ -119,15 +116,16 @@ func (r *Resolver) keep(a *Answer) {
 		r.unknown.Wait()
 		return
 	}
-	if r.known.Set(cacheKey(a.hash, a.form), a, a.cost()) {
+	if r.known.Set(a.hash+uint64(a.form), a, a.cost()) {
 		a.seen.project.holders.Add(1)
 	}
 	r.known.Wait()
 }
 
-// left is called for each answer that leaves ristretto.
+// left is called for each answer that leaves ristretto. a is nil where ristretto evicts the same key twice: its sample of
+// keys may hold one twice when one answer pushes out several.
 func (r *Resolver) left(a *Answer) {
-	if a.seen.project != nil {
+	if a != nil && a.seen.project != nil {
 		a.seen.project.holders.Add(-1)
 	}
 }

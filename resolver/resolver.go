@@ -57,6 +57,7 @@ type Resolver struct {
 	paced   atomic.Bool // see Pace
 	feed    Feed
 	secrets secrets
+	finder  finder
 
 	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store is
 	// being filled from the files.
@@ -70,6 +71,7 @@ type Resolver struct {
 	senders   senders
 	backups   archive.Source
 	mail      mailKeeping
+	audit     auditKeeping
 }
 
 type answerCache = ristretto.Cache[uint64, *Answer]

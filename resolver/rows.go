@@ -1,97 +1,186 @@
 package resolver
 
-import "fingerpost/resolver/catalog"
+import (
+	"strconv"
+
+	"fingerpost/resolver/catalog"
+)
+
+// The rows of the API and their strong, quoted ETags. An ETag does not depend on the times of a row, except for a mail's
+// log entry.
 
 // AppendProject appends a project in the API's form to dst.
 func AppendProject(dst []byte, p *catalog.Project) []byte {
-	e := encoder{b: dst}
-	e.project(p)
-	return e.b
+	return appendObject(dst,
+		"id", p.ID,
+		"uuid", p.UUID,
+		"name", p.Name,
+		"slug", p.Slug,
+		"description", p.Description,
+		"status", p.Status,
+		"createdAt", p.CreatedAt,
+		"updatedAt", p.UpdatedAt)
 }
 
-// AppendDomain appends a domain record in the API's form to dst.
-func AppendDomain(dst []byte, d *catalog.Domain) []byte {
-	e := encoder{b: dst}
-	e.domain(d)
-	return e.b
+// ProjectETag returns the ETag of a project. It covers the labels, which AppendProject leaves out, so that If-Match on a
+// PUT of the whole map notices a change of another client. Without labels it is the ETag of the row alone.
+func ProjectETag(p *catalog.Project) string {
+	text := withoutTimes(AppendProject(nil, p))
+	if len(p.Labels) > 0 {
+		text = AppendLabels(text, p.Labels)
+	}
+	return etag(text)
 }
+
+// AppendLabels appends labels to dst as a JSON object.
+func AppendLabels(dst []byte, labels []catalog.Label) []byte {
+	dst = append(dst, '{')
+	for i, l := range labels {
+		dst = AppendString(append(appendName(dst, i, l.Name), ':'), l.Value)
+	}
+	return append(dst, '}')
+}
+
+// AppendDomain appends a domain record to dst in the form of lists and of resolve.
+func AppendDomain(dst []byte, d *catalog.Domain) []byte {
+	return appendObject(dst,
+		"id", d.ID,
+		"projectId", d.ProjectID,
+		"domain", d.Name,
+		"primary", d.Primary,
+		"active", d.Active,
+		"createdAt", d.CreatedAt,
+		"updatedAt", d.UpdatedAt)
+}
+
+// AppendDomainRecord appends a domain record to dst in the form of answers about one domain: with certificates, null if
+// the files do not say it.
+func AppendDomainRecord(dst []byte, d *catalog.Domain) []byte {
+	dst = AppendDomain(dst, d)
+	dst = append(dst[:len(dst)-1], `,"certificates":`...)
+	if d.Certificates == nil {
+		return append(dst, "null}"...)
+	}
+	return append(strconv.AppendBool(dst, *d.Certificates), '}')
+}
+
+// DomainETag returns the ETag of a domain record.
+func DomainETag(d *catalog.Domain) string { return etag(withoutTimes(AppendDomainRecord(nil, d))) }
 
 // AppendServiceSettings appends the service settings of a project to dst, without the fields that only the flat resolve
 // form has.
 func AppendServiceSettings(dst []byte, project int64, s *catalog.ServiceSettings) []byte {
-	e := encoder{b: dst}
-	e.serviceSettings(project, s)
-	return e.b
+	return appendObject(dst,
+		"id", s.ID,
+		"projectId", project,
+		"authEnabled", s.AuthEnabled,
+		"mailEnabled", s.MailEnabled,
+		"smsEnabled", s.SMSEnabled,
+		"auditEnabled", s.AuditEnabled)
+}
+
+// ServiceSettingsETag returns the ETag of a project's service settings.
+func ServiceSettingsETag(project int64, s *catalog.ServiceSettings) string {
+	return etag(AppendServiceSettings(nil, project, s))
 }
 
 // AppendAuthSettings appends the auth settings of a project to dst, without the fields that only the flat resolve form
 // has.
 func AppendAuthSettings(dst []byte, project int64, a *catalog.AuthSettings) []byte {
-	e := encoder{b: dst}
-	e.authSettings(project, a)
-	return e.b
+	return appendObject(dst,
+		"id", a.ID,
+		"projectId", project,
+		"registrationMode", a.RegistrationMode,
+		"emailVerificationRequired", a.EmailVerificationRequired,
+		"phoneVerificationRequired", a.PhoneVerificationRequired,
+		"approvalRequired", a.ApprovalRequired,
+		"inviteOnly", a.InviteOnly,
+		"twoFactorRequired", a.TwoFactorRequired)
+}
+
+// AuthSettingsETag returns the ETag of a project's auth settings.
+func AuthSettingsETag(project int64, a *catalog.AuthSettings) string {
+	return etag(AppendAuthSettings(nil, project, a))
 }
 
 // AppendSMTPConfig appends a project's SMTP config in the API's form to dst: the port in force, and nothing of the
 // password.
 func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
-	e := encoder{b: dst}
-	e.smtpConfig(project, c)
-	return e.b
-}
-
-// AppendTemplate appends a whole template in the API's form to dst.
-func AppendTemplate(dst []byte, t *catalog.Template) []byte {
-	e := encoder{b: dst}
-	e.template(t, true)
-	return e.b
-}
-
-// AppendTemplateRow appends a template in the form of lists to dst: without bodies and times.
-func AppendTemplateRow(dst []byte, t *catalog.Template) []byte {
-	e := encoder{b: dst}
-	e.template(t, false)
-	return e.b
-}
-
-// ProjectETag returns the strong, quoted ETag of a project, independent of its times.
-func ProjectETag(p *catalog.Project) string {
-	var e encoder
-	e.project(p)
-	return string(e.appendETag(nil))
-}
-
-// DomainETag returns the ETag of a domain record.
-func DomainETag(d *catalog.Domain) string {
-	var e encoder
-	e.domain(d)
-	return string(e.appendETag(nil))
-}
-
-// ServiceSettingsETag returns the ETag of a project's service settings.
-func ServiceSettingsETag(project int64, s *catalog.ServiceSettings) string {
-	var e encoder
-	e.serviceSettings(project, s)
-	return string(e.appendETag(nil))
+	return appendObject(dst,
+		"id", c.ID,
+		"projectId", project,
+		"host", c.Host,
+		"port", c.EffectivePort(),
+		"username", c.Username,
+		"fromEmail", c.FromEmail,
+		"fromName", c.FromName,
+		"replyTo", c.ReplyTo,
+		"sslEnabled", c.SSLEnabled,
+		"tlsEnabled", c.TLSEnabled,
+		"active", c.Active)
 }
 
 // SMTPConfigETag returns the ETag of a project's SMTP config, independent of its password.
 func SMTPConfigETag(project int64, c *catalog.SMTPConfig) string {
-	var e encoder
-	e.smtpConfig(project, c)
-	return string(e.appendETag(nil))
+	return etag(AppendSMTPConfig(nil, project, c))
+}
+
+// AppendTemplate appends a whole template in the API's form to dst.
+func AppendTemplate(dst []byte, t *catalog.Template) []byte {
+	return appendObject(dst,
+		"id", t.ID,
+		"projectId", nullIf(t.ProjectID == 0, t.ProjectID),
+		"code", t.Code,
+		"name", t.Name,
+		"subjectTemplate", t.SubjectTemplate,
+		"bodyHtml", t.BodyHTML,
+		"bodyText", t.BodyText,
+		"active", t.Active,
+		"defaultTemplate", t.ProjectID == 0,
+		"createdAt", t.CreatedAt,
+		"updatedAt", t.UpdatedAt,
+		"maxAge", t.EffectiveMaxAge())
+}
+
+// AppendTemplateRow appends a template in the form of lists to dst: without bodies and times.
+func AppendTemplateRow(dst []byte, t *catalog.Template) []byte {
+	return appendObject(dst,
+		"id", t.ID,
+		"projectId", nullIf(t.ProjectID == 0, t.ProjectID),
+		"code", t.Code,
+		"name", t.Name,
+		"subjectTemplate", t.SubjectTemplate,
+		"active", t.Active,
+		"defaultTemplate", t.ProjectID == 0,
+		"maxAge", t.EffectiveMaxAge())
 }
 
 // TemplateETag returns the ETag of a template.
-func TemplateETag(t *catalog.Template) string {
-	var e encoder
-	e.template(t, true)
-	return string(e.appendETag(nil))
+func TemplateETag(t *catalog.Template) string { return etag(withoutTimes(AppendTemplate(nil, t))) }
+
+// AppendMailLog appends a mail's log entry as JSON: the specification's fields, then ours (mailer/README.md). Zero
+// times, empty texts and a reply code of 0 are null.
+func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
+	return appendObject(dst,
+		"id", l.ID,
+		"projectId", l.ProjectID,
+		"providerType", l.ProviderType,
+		"toEmail", l.ToEmail,
+		"subject", l.Subject,
+		"templateCode", nullIf(l.TemplateCode == "", l.TemplateCode),
+		"status", string(l.Status),
+		"errorMessage", nullIf(l.ErrorMessage == "", l.ErrorMessage),
+		"createdAt", l.CreatedAt,
+		"sentAt", nullIf(l.SentAt.IsZero(), l.SentAt),
+		"attempts", l.Attempts,
+		"nextAttemptAt", nullIf(l.NextAttemptAt.IsZero(), l.NextAttemptAt),
+		"errorCode", nullIf(l.ErrorCode == "", string(l.ErrorCode)),
+		"smtpCode", nullIf(l.SMTPCode == 0, l.SMTPCode),
+		"messageId", l.MessageID,
+		"uncertain", l.Uncertain,
+		"serviceName", l.ServiceName)
 }
 
-// AuthSettingsETag returns the ETag of a project's auth settings.
-func AuthSettingsETag(project int64, a *catalog.AuthSettings) string {
-	var e encoder
-	e.authSettings(project, a)
-	return string(e.appendETag(nil))
-}
+// MailLogETag returns the ETag of a log entry. It changes with every step of the mail. It depends on the times, which
+// are stored, and are the same on every node that has the entry.
+func MailLogETag(l *catalog.MailLog) string { return etag(AppendMailLog(nil, l)) }

@@ -157,7 +157,7 @@ func (r *Resolver) dropChangedSecrets(e *store.Effect) {
 func (r *Resolver) ForgetSecrets() { r.secrets.slots.Clear() }
 
 // TokenSecret returns the secret that signs the tokens of the project that a belongs to. a must have the form Tokens
-// and no Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED if the
+// or Gateway, and no Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED if the
 // project's jwt_enabled is false, UNAVAILABLE if it has no secret or one that cannot be opened here; SecretProblems
 // then says why.
 func (r *Resolver) TokenSecret(a *Answer) ([]byte, error) {

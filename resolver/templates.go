@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -24,26 +25,19 @@ var templateOrders = []order[catalog.Template]{
 // ones and its own, both if their codes are equal. NOT_FOUND if the project does not exist, VALIDATION_ERROR on "sort"
 // for an unknown field.
 func (r *Resolver) Templates(projectID int64, q Query) (rows []*catalog.Template, total int, err error) {
-	var found bool
-	err = r.view(func(v *store.View) (err error) {
+	err = r.get("project", func(v *store.View) (found bool, err error) {
 		rows = nil
 		if found, err = v.Project(new(catalog.ProjectConfig), projectID); err != nil || !found {
-			return err
+			return found, err
 		}
 		for _, of := range []int64{0, projectID} {
-			err = v.Templates(of, func(t *catalog.Template) bool {
+			err = errors.Join(err, v.Templates(of, func(t *catalog.Template) bool {
 				rows = append(rows, t)
 				return true
-			})
-			if err != nil {
-				return err
-			}
+			}))
 		}
-		return nil
+		return true, err
 	})
-	if err == nil && !found {
-		err = notFound("project")
-	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -70,16 +64,8 @@ func (r *Resolver) OwnTemplate(projectID int64, code string) (*catalog.Template,
 
 func (r *Resolver) template(read func(v *store.View, t *catalog.Template) (bool, error)) (*catalog.Template, error) {
 	t := new(catalog.Template)
-	var found bool
-	err := r.view(func(v *store.View) (err error) {
-		found, err = read(v, t)
-		return err
-	})
-	switch {
-	case err != nil:
+	if err := r.get("template", func(v *store.View) (bool, error) { return read(v, t) }); err != nil {
 		return nil, err
-	case !found:
-		return nil, notFound("template")
 	}
 	return t, nil
 }

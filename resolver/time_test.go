@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-func TestAppendTime(t *testing.T) {
+func TestTimes(t *testing.T) {
 	for _, when := range []time.Time{
 		{}, time.Date(2026, 1, 31, 9, 30, 0, 123456789, time.UTC), time.Date(1999, 12, 31, 23, 59, 59, 999999999, time.FixedZone("", 3600)),
 		time.Unix(0, 0), time.Date(9999, 12, 31, 0, 0, 0, 1000, time.UTC),
 	} {
-		if got, want := string(appendTime(nil, when, timeMicros)), when.UTC().Format("2006-01-02T15:04:05.000000"); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		if got, want := string(appendTime([]byte("x"), when, timeMillis)), "x"+when.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+		micros, millisecs := when.UTC().Format("2006-01-02T15:04:05.000000"), when.UTC().Format("2006-01-02T15:04:05.000Z")
+		if got, want := string(appendObject(nil, "a", when, "b", millis(when))), `{"a":"`+micros+`","b":"`+millisecs+`"}`; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

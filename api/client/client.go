@@ -32,6 +32,7 @@ type Client struct {
 	mail     *service // nil: not used
 
 	nestedOnly  atomic.Bool  // the service lacks the flat form of resolve
+	plainOnly   atomic.Bool  // the service lacks the full view of a project
 	mailAnswers atomic.Bool  // the mail API has answered for a project
 	mailMisses  atomic.Int32 // the projects for which it has not
 }

@@ -16,6 +16,8 @@ type Project struct {
 	catalog.ProjectConfig
 	// Flat: the settings include those that only the flat form of resolve returns.
 	Flat bool
+	// Full: the labels of the project and the certificates of its domains are known.
+	Full bool
 	// Mail: SMTP config and templates are known. Without it they are empty.
 	Mail bool
 	// JWTSecret: the server has a secret. Its value is not kept.
@@ -118,6 +120,9 @@ func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, err
 		return nil, err
 	}
 	if err := c.flat(ctx, f); err != nil {
+		return nil, err
+	}
+	if err := c.full(ctx, f); err != nil {
 		return nil, err
 	}
 	return f, c.mailOf(ctx, f)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 // A Resolution is the server's answer about one domain.
 type Resolution struct {
+	ID      int64           // of the project
 	Slug    string          // of the project
 	Matched string          // the domain that matched, perhaps a wildcard
 	Data    json.RawMessage // the whole answer
@@ -23,12 +25,34 @@ func (c *Client) Resolve(ctx context.Context, domain string) (Resolution, error)
 		return r, err
 	}
 	var data struct {
-		Project       struct{ Slug string }
+		Project struct {
+			ID   int64
+			Slug string
+		}
 		MatchedDomain struct{ Domain string }
 	}
 	if err := json.Unmarshal(r.Data, &data); err != nil {
 		return r, fmt.Errorf("read the answer of %s: %w", c.URL(), err)
 	}
-	r.Slug, r.Matched = data.Project.Slug, data.MatchedDomain.Domain
+	r.ID, r.Slug, r.Matched = data.Project.ID, data.Project.Slug, data.MatchedDomain.Domain
 	return r, nil
+}
+
+// ErrUnexplained is returned by Explain for a server that does not know where values come from.
+var ErrUnexplained = errors.New("the answer has no origin")
+
+// Explain returns a project in full, with the origin of each value.
+func (c *Client) Explain(ctx context.Context, project int64) (json.RawMessage, error) {
+	var full json.RawMessage
+	if _, err := c.platform.call(ctx, http.MethodGet, projectPath(project, "?view=full"), nil, &full); err != nil {
+		return nil, err
+	}
+	var data struct{ Origin map[string]json.RawMessage }
+	if err := json.Unmarshal(full, &data); err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", c.URL(), err)
+	}
+	if data.Origin == nil {
+		return nil, ErrUnexplained
+	}
+	return full, nil
 }

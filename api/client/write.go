@@ -13,19 +13,28 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// CreateProject makes a project with name, slug and description, and returns it as the server has it. The server
+// CreateProject makes a project with name, slug, description and labels, and returns it as the server has it. The server
 // chooses all other fields.
 func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog.Project, error) {
-	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, ownFields(p), []string{"name", "slug", "description"}, nil)
+	var more map[string]any
+	if len(p.Labels) > 0 {
+		more = labelsBody(p.Labels)
+	}
+	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, ownFields(p), []string{"name", "slug", "description"}, more)
 	if err != nil {
 		return catalog.Project{}, err
 	}
 	return x.project()
 }
 
-// UpdateProject replaces a project's own fields, slug and status among them.
-func (c *Client) UpdateProject(ctx context.Context, id int64, p *catalog.Project) error {
-	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), ownFields(p), projectFields, nil)
+// UpdateProject replaces a project's own fields, slug and status among them. It removes all labels only if full says
+// that the server's are known.
+func (c *Client) UpdateProject(ctx context.Context, id int64, p *catalog.Project, full bool) error {
+	var more map[string]any
+	if full || len(p.Labels) > 0 {
+		more = labelsBody(p.Labels)
+	}
+	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), ownFields(p), projectFields, more)
 	return err
 }
 
@@ -53,16 +62,21 @@ func (c *Client) PutAuthSettings(ctx context.Context, project int64, s *catalog.
 
 // CreateDomain adds a domain to a project.
 func (c *Client) CreateDomain(ctx context.Context, project int64, d *catalog.Domain) error {
-	return c.domain(ctx, http.MethodPost, projectPath(project, "/domains"), d)
+	return c.domain(ctx, http.MethodPost, projectPath(project, "/domains"), d, false)
 }
 
-// UpdateDomain replaces the domain with this id, its name included.
-func (c *Client) UpdateDomain(ctx context.Context, project, id int64, d *catalog.Domain) error {
-	return c.domain(ctx, http.MethodPut, projectPath(project, "/domains/"+strconv.FormatInt(id, 10)), d)
+// UpdateDomain replaces the domain with this id, its name included. It removes certificates only if full says that the
+// server's value is known.
+func (c *Client) UpdateDomain(ctx context.Context, project, id int64, d *catalog.Domain, full bool) error {
+	return c.domain(ctx, http.MethodPut, projectPath(project, "/domains/"+strconv.FormatInt(id, 10)), d, full)
 }
 
-func (c *Client) domain(ctx context.Context, method, path string, d *catalog.Domain) error {
-	_, err := write(ctx, c.platform, method, path, append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainFields, nil)
+func (c *Client) domain(ctx context.Context, method, path string, d *catalog.Domain, full bool) error {
+	var more map[string]any
+	if full || d.Certificates != nil {
+		more = map[string]any{"certificates": d.Certificates}
+	}
+	_, err := write(ctx, c.platform, method, path, append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainFields, more)
 	return err
 }
 

@@ -4,168 +4,125 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 )
 
-// skippedBody is the longest body, in bytes, that is read and dropped after an answer that did not need it. If the body
-// is longer, the connection is closed instead.
-const skippedBody = 64 << 10
-
-// bodyPiece is how much of a chunked body is read at once, in bytes.
-const bodyPiece = 4 << 10
+const (
+	// skippedBody is the longest body, in bytes, that is read and dropped after an answer that did not need it. If the
+	// body is longer, the connection is closed instead.
+	skippedBody = 64 << 10
+	// bodyPiece is how much of a body is read at once, in bytes.
+	bodyPiece = 4 << 10
+	// unknownLength is the length of what is left of a chunked body.
+	unknownLength = -1
+)
 
 var continueLine = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
-// A bodyCharge is what a connection's current request has charged to the budget.
-type bodyCharge struct {
-	budget Budget
-	key    string
-	bytes  int64
-}
-
-func (b *bodyCharge) add(n int64) error {
-	if b.budget == nil {
-		return nil
-	}
-	err := b.budget.Take(b.key, n)
-	if err == nil {
-		b.bytes += n
-	}
-	return err
-}
-
-// release returns the charge. It may be called more than once.
-func (b *bodyCharge) release() {
-	if b.bytes > 0 {
-		b.budget.Give(b.key, b.bytes)
-	}
-	*b = bodyCharge{}
-}
-
-// ChargeBody makes the current request's body count for the key.
-func (c *Conn) ChargeBody(budget Budget, key string) { c.charge = bodyCharge{budget: budget, key: key} }
-
-// ReleaseBody ends the charge once the body is no longer in memory. It may be called more than once.
-func (c *Conn) ReleaseBody() { c.charge.release() }
-
-// ReadBody reads the current message's body. Its error is a *Refusal or the budget's.
-func (c *Conn) ReadBody() ([]byte, error) {
+// ReadBody reads the current message's body. It calls charge with the number of bytes that it keeps in memory: before it
+// reads a body of known length, and after each part of a chunked one. The error is a *Refusal or charge's.
+func (c *Conn) ReadBody(charge func(n int64) error) ([]byte, error) {
 	length, limit := c.in.scan.length, int64(c.gate.limits.BodyBytes)
 	switch {
 	case length > limit:
 		return nil, refuseBodySize
-	case !c.unfinished():
+	case c.in.left == 0:
 		return nil, nil
 	}
-	if err := c.charge.add(max(length, 0)); err != nil {
+	if err := charge(max(length, 0)); err != nil {
 		return nil, err
 	}
-	if c.expectsContinue() && len(c.in.held) == 0 {
+	if c.in.scan.expects && len(c.in.held) == 0 {
 		if _, err := c.Write(continueLine); err != nil {
 			return nil, refuseCut // the client is gone
 		}
 	}
-	if c.in.coded {
-		return c.readChunks(limit)
-	}
-	body := make([]byte, length)
-	for done := 0; done < len(body); {
-		n, err := c.take(body[done:])
-		if done += n; n == 0 && err != nil {
-			return nil, cutBody(err)
+	body := make([]byte, 0, max(length, 0))
+	for c.in.left != 0 {
+		had := len(body)
+		if _, err := c.readPart(&body); err != nil {
+			return nil, err
+		}
+		if length >= 0 {
+			continue
+		}
+		if int64(len(body))+c.in.chunks.announced() > limit {
+			return nil, refuseBodySize
+		}
+		if err := charge(int64(len(body) - had)); err != nil {
+			return nil, err
 		}
 	}
-	c.endMessage()
 	return body, nil
 }
 
-// readChunks reads and decodes a chunked body.
-func (c *Conn) readChunks(limit int64) ([]byte, error) {
-	var body []byte
-	piece := make([]byte, bodyPiece)
-	for {
-		n, err := c.take(piece)
-		if n == 0 && err != nil {
-			return nil, cutBody(err)
-		}
-		had := len(body)
-		read, done, bad := c.in.chunks.feed(piece[:n], &body)
+// HasBody reports whether the request has a body that was not read yet.
+func (c *Conn) HasBody() bool { return c.in.left != 0 }
+
+// readPart takes what has arrived of the current body, n bytes, and waits if nothing has. It appends the data to data,
+// unless that is nil. The error is a *Refusal.
+func (c *Conn) readPart(data *[]byte) (n int, err error) {
+	if len(c.in.held) == 0 {
+		c.in.held = slices.Grow(c.in.held, bodyPiece)[:bodyPiece]
+		n, err = c.readSocket(c.in.held)
+		c.in.held = c.in.held[:n]
 		switch {
-		case bad != nil:
-			return nil, bad
-		case int64(len(body))+c.in.chunks.announced() > limit:
-			return nil, refuseBodySize
+		case n > 0:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, refuseSlow
+		case err != nil:
+			return 0, refuseCut
 		}
-		if err := c.charge.add(int64(len(body) - had)); err != nil {
-			return nil, err
+	}
+	if c.in.left == unknownLength {
+		var done bool
+		var bad *Refusal
+		if n, done, bad = c.in.chunks.feed(c.in.held, data); bad != nil {
+			return 0, bad
 		}
 		if done {
-			c.holdBefore(piece[read:n])
-			c.endMessage()
-			return body, nil
+			c.in.left = 0
+		}
+	} else {
+		n = int(min(c.in.left, int64(len(c.in.held))))
+		c.in.left -= int64(n)
+		if data != nil {
+			*data = append(*data, c.in.held[:n]...)
 		}
 	}
-}
-
-// cutBody returns the Refusal for a read error within a body.
-func cutBody(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return RefuseSlow
+	c.in.held = append(c.in.held[:0], c.in.held[n:]...) // the rest moves to the front
+	if c.in.left == 0 {
+		c.times.endMessage()
 	}
-	return refuseCut
-}
-
-func (c *Conn) expectsContinue() bool {
-	return foldEqual(HeadValue(c.head, "expect"), []byte("100-continue"))
+	return n, nil
 }
 
 // SettleBody decides whether the connection can carry another message after an answer to one whose body was not read. A
 // body that has arrived already is dropped now, and a short one that follows a success is dropped by the next read. In
 // all other cases the connection ends: the client may have stopped sending, or may send for a long time.
 func (c *Conn) SettleBody(succeeded bool) (goesOn bool) {
-	switch {
-	case !c.unfinished():
+	switch left := c.in.left; {
+	case left == 0:
 		return true
-	case c.expectsContinue():
+	case c.in.scan.expects:
 		return false
-	case !c.in.coded && c.in.left <= int64(len(c.in.held)):
-		c.in.held = c.in.held[c.in.left:]
-		c.endMessage()
-		return true
+	case left != unknownLength && left <= int64(len(c.in.held)):
+		_, err := c.readPart(nil)
+		return err == nil
+	default:
+		return succeeded && left <= skippedBody
 	}
-	return succeeded && c.in.left <= skippedBody
 }
 
 // skipBody reads the rest of an answered message and drops it. It fails like a client that has hung up, because there
 // is nothing more to answer.
 func (c *Conn) skipBody() error {
-	piece := make([]byte, bodyPiece)
-	for skipped := 0; skipped <= 2*skippedBody; {
-		most := int64(len(piece))
-		if !c.in.coded {
-			most = min(most, c.in.left)
-		}
-		n, err := c.take(piece[:most])
-		if n == 0 && err != nil {
-			break
-		}
-		skipped += n
-		if c.in.coded {
-			read, done, bad := c.in.chunks.feed(piece[:n], nil)
-			if bad != nil {
-				break
-			}
-			if done {
-				c.holdBefore(piece[read:n])
-				c.endMessage()
-				return nil
-			}
-			continue
-		}
-		if c.in.left -= int64(n); c.in.left == 0 {
-			c.endMessage()
-			return nil
+	for skipped := 0; c.in.left != 0; {
+		n, err := c.readPart(nil)
+		if skipped += n; err != nil || skipped > 2*skippedBody {
+			c.lingers.Store(true)
+			return io.EOF
 		}
 	}
-	c.lingers.Store(true)
-	return io.EOF
+	return nil
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -15,8 +16,8 @@ const (
 	// bytes in it resets the connection, and the reset can overtake the answer.
 	lingerTime  = time.Second
 	lingerBytes = 8 << 20
-	// keptHead is the largest buffer, in bytes, that an idle connection keeps.
-	keptHead = 4 << 10
+	// keptHeld is the largest buffer, in bytes, that an idle connection keeps.
+	keptHeld = 4 << 10
 )
 
 // A Conn stands between a peer and the HTTP library. It passes one strictly framed message at a time, and nothing after
@@ -28,6 +29,7 @@ type Conn struct {
 	gate     *Gate
 	peer     netip.Addr // the IPv4 address, or the /64 of the IPv6 address; invalid for a Unix socket
 	resolver Resolver   // nil: there is no fast path
+	plain    Plain      // what the fast path answers
 	times    deadlines
 
 	// State belongs to the listener's owner; ListenerOptions.Attach makes it. The gate does not look at it.
@@ -36,23 +38,20 @@ type Conn struct {
 	in       reading
 	question Question // scratch of the fast path
 	refused  *Refusal // sticky: what was wrong with the last message
-	head     []byte   // the current message's head as far as it came: the library's memory, or kept
-	kept     []byte   // our own copy of a head, if the library may overwrite its memory
+	head     []byte   // the current message's head as far as it came, in the library's memory if it is complete
 
 	spoke   atomic.Bool  // the first byte has arrived
 	known   atomic.Bool  // the peer has sent a good key
 	active  atomic.Int64 // about when it last began to wait for a request, see Gate.now
 	lingers atomic.Bool  // the client may still be sending
 	life    life
-	charge  bodyCharge // of the current request
 }
 
 // reading is the state of a Conn's input.
 type reading struct {
 	scan   headScan
 	chunks chunkScan
-	coded  bool   // a chunked body has not been read to its end
-	left   int64  // bytes of any other body that have not been read
+	left   int64  // bytes of the current body that have not been read, or unknownLength
 	held   []byte // read from the peer, follows what the library has got
 }
 
@@ -66,7 +65,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, nil
 	case !c.life.wait():
 		return 0, io.EOF
-	case c.unfinished():
+	case c.in.left != 0:
 		if err := c.skipBody(); err != nil {
 			return 0, err
 		}
@@ -82,6 +81,9 @@ func (c *Conn) readHead(p []byte) (int, error) {
 		if len(c.in.held) > 0 {
 			return c.gatherHead(p)
 		}
+		if cap(c.in.held) > keptHeld {
+			c.in.held = nil
+		}
 		if c.gate.stopping.Load() {
 			return 0, io.EOF
 		}
@@ -96,14 +98,10 @@ func (c *Conn) readHead(p []byte) (int, error) {
 			c.spoke.Store(true)
 		}
 		end, bad := c.in.scan.feed(p[:n])
-		switch {
-		case bad != nil:
+		if bad != nil {
 			return c.refuse(p, p[:n], bad)
-		case end == 0:
-			c.hold(p[:n])
-			return c.gatherHead(p)
 		}
-		if end == n && !c.in.scan.hasBody() {
+		if end == n {
 			answered, err := c.takeFastPath(p[:end])
 			if err != nil {
 				return 0, err
@@ -112,7 +110,11 @@ func (c *Conn) readHead(p []byte) (int, error) {
 				continue
 			}
 		}
-		return c.beginMessage(p[:n], end)
+		c.in.held = append(c.in.held, p[end:n]...)
+		if end == 0 {
+			return c.gatherHead(p)
+		}
+		return c.beginMessage(p[:end])
 	}
 }
 
@@ -124,60 +126,45 @@ func (c *Conn) gatherHead(p []byte) (int, error) {
 		case bad != nil:
 			return c.refuse(p, c.in.held, bad)
 		case end > len(p) || end == 0 && len(c.in.held) >= len(p):
-			return c.refuse(p, c.in.held, RefuseHeadSize)
+			return c.refuse(p, c.in.held, refuseHeadSize)
 		case end > 0:
-			n := copy(p, c.in.held)
-			rest := c.in.held[n:]
-			c.in.held = c.in.held[:0]
-			c.hold(rest) // moves it to the front of the same array
-			return c.beginMessage(p[:n], end)
+			copy(p, c.in.held[:end])
+			c.in.held = append(c.in.held[:0], c.in.held[end:]...) // the rest moves to the front
+			return c.beginMessage(p[:end])
 		}
 		c.times.beginMessage(time.Now())
 		n, err := c.readSocket(p)
-		c.hold(p[:n])
+		c.in.held = append(c.in.held, p[:n]...)
 		if n == 0 && err != nil {
 			switch {
 			case errors.Is(err, io.EOF):
 				return c.refuse(p, c.in.held, refuseCut)
 			case errors.Is(err, os.ErrDeadlineExceeded):
-				return c.refuse(p, c.in.held, RefuseSlow)
+				return c.refuse(p, c.in.held, refuseSlow)
 			}
 			return 0, err
 		}
 	}
 }
 
-// beginMessage starts the message whose head is got[:end], and returns end. The bytes after the head are held back: the
-// body is for the handler, and the library never gets two messages at once.
-func (c *Conn) beginMessage(got []byte, end int) (int, error) {
+// beginMessage hands the head of a message to the library. What follows the head is held back: the body is for the
+// handler, and the library never gets two messages at once.
+func (c *Conn) beginMessage(head []byte) (int, error) {
 	if !c.life.hand() {
 		return 0, io.EOF
 	}
-	scan := &c.in.scan
-	if len(got) == end && !scan.hasBody() {
-		c.head = got // the library reads nothing more before it has answered
-		c.times.endMessage()
-		return end, nil
+	c.head = head // the library reads nothing more before it has answered
+	c.in.left, c.in.chunks = max(c.in.scan.length, 0), chunkScan{}
+	if c.in.scan.chunked {
+		c.in.left = unknownLength
 	}
-	c.keepHead(got[:end])
-	c.holdBefore(got[end:])
-	if scan.hasBody() {
-		c.times.beginMessage(time.Now())
-		c.in.coded, c.in.chunks = scan.chunked, chunkScan{}
-		c.in.left = max(scan.length, 0)
+	if c.in.left == 0 {
+		c.times.endMessage()
 	} else {
-		c.times.endMessage()
+		c.times.beginMessage(time.Now())
 	}
-	return end, nil
+	return len(head), nil
 }
-
-func (c *Conn) endMessage() {
-	c.in.coded, c.in.left = false, 0
-	c.times.endMessage()
-}
-
-// unfinished reports whether a part of the current message's body has not been read.
-func (c *Conn) unfinished() bool { return c.in.coded || c.in.left > 0 }
 
 // refuse ends the connection with the refusal bad. seen is the part of the message that has arrived.
 func (c *Conn) refuse(p, seen []byte, bad *Refusal) (int, error) {
@@ -185,44 +172,9 @@ func (c *Conn) refuse(p, seen []byte, bad *Refusal) (int, error) {
 		return 0, io.EOF
 	}
 	c.refused = bad
-	c.keepHead(seen[:min(len(seen), c.gate.limits.HeaderBytes)])
+	c.head = bytes.Clone(seen[:min(len(seen), c.gate.limits.HeaderBytes)])
 	p[0] = 'X'
 	return 1, nil
-}
-
-func (c *Conn) keepHead(head []byte) {
-	if cap(c.kept) > keptHead {
-		c.kept = nil
-	}
-	c.kept = append(c.kept[:0], head...)
-	c.head = c.kept
-}
-
-// take reads from held first, then from the peer.
-func (c *Conn) take(p []byte) (int, error) {
-	if len(c.in.held) == 0 {
-		return c.readSocket(p)
-	}
-	n := copy(p, c.in.held)
-	c.in.held = c.in.held[n:]
-	return n, nil
-}
-
-func (c *Conn) hold(b []byte) {
-	if len(c.in.held) == 0 && len(b) == 0 {
-		if cap(c.in.held) > keptHead {
-			c.in.held = nil
-		}
-		return
-	}
-	c.in.held = append(c.in.held, b...)
-}
-
-// holdBefore puts a copy of b in front of held, because b is the library's memory.
-func (c *Conn) holdBefore(b []byte) {
-	if len(b) > 0 {
-		c.in.held = append(append(make([]byte, 0, len(b)+len(c.in.held)), b...), c.in.held...)
-	}
 }
 
 func (c *Conn) readSocket(p []byte) (int, error) {

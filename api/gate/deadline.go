@@ -49,7 +49,7 @@ func (d *deadlines) forRead(now time.Time) (by time.Time, set bool) {
 	default:
 		by = now.Add(d.limits.Read)
 	}
-	if d.holds(d.reading, by) {
+	if late := by.Sub(d.reading); late >= 0 && late < d.slack {
 		return time.Time{}, false
 	}
 	d.reading = by
@@ -63,17 +63,11 @@ func (d *deadlines) forWrite(now time.Time) (by time.Time, set bool) {
 		d.answer = now
 	}
 	by = d.answer.Add(d.limits.Write + time.Duration(d.written/minWriteRate)*time.Second)
-	if d.holds(d.writing, by) {
+	if late := by.Sub(d.writing); late >= 0 && late < d.slack {
 		return time.Time{}, false
 	}
 	d.writing = by
 	return by, true
-}
-
-// holds reports whether the deadline on the socket may stay.
-func (d *deadlines) holds(have, want time.Time) bool {
-	late := want.Sub(have)
-	return late >= 0 && late < d.slack
 }
 
 // onceMore returns the deadline of the last look; each message and each answer has one. The socket's deadline must be

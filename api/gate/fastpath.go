@@ -12,29 +12,56 @@ const ResolvePath = "/api/platform/projects/resolve"
 // PlainQuestion is the beginning of nearly every resolve request.
 const PlainQuestion = "GET " + ResolvePath + "?domain="
 
+// CheckPath is the path of plain checks.
+const CheckPath = "/check"
+
 var (
+	checkBegin   = []byte("GET " + CheckPath)
 	plainBegin   = []byte(PlainQuestion)
 	plainVersion = []byte("HTTP/1.1\r\n")
 )
 
-// A Question is a plain resolve request. Its slices are valid during AnswerPlain.
+// A Plain is a kind of requests that the fast path can answer.
+type Plain uint8
+
+const (
+	PlainResolve Plain = iota // GET of resolve with a key
+	PlainCheck                // GET of a gateway's check
+)
+
+// A Question is a plain request of a listener's kind. Its slices are valid during AnswerPlain.
 type Question struct {
-	Domain []byte // as the client spelled it
-	Key    []byte // the value of X-Platform-Key
-	ETags  []byte // the value of If-None-Match, nil if there is none
+	Domain []byte // resolve: as the client spelled it
+	Key    []byte // resolve: the value of X-Platform-Key
+	ETags  []byte // resolve: the value of If-None-Match, nil if there is none
 	ID     []byte // the value of X-Request-Id, nil if there is none
+	Check  Check
+}
+
+// A Check is what PlainCheck adds to a Question.
+type Check struct {
+	Query      []byte // behind the "?"
+	Host       []byte
+	Forwarded  []byte // the first X-Forwarded-Host, empty if there is none
+	Original   []byte // X-Original-URL, empty if there is none
+	Authorized bool   // there is an Authorization header
 }
 
 // headFields are what the fast path needs of a request's header. The slices belong to the head.
 type headFields struct {
 	key, etags, id []byte // the values of X-Platform-Key, If-None-Match and X-Request-Id; nil if absent
+	host           []byte
+	forwarded      []byte // the first X-Forwarded-Host
+	original       []byte // X-Original-URL; nil if absent
 	hosts          int8   // number of Host fields
+	forwards       bool   // there is an X-Forwarded-Host
+	authorized     bool   // there is an Authorization
 	odd            bool   // something is not plain, so the library has to decide
+	more           bool   // there are fields that matter to the library at most as text
 }
 
 // note records a header field. It compares names in the usual spellings only; another spelling makes the request odd.
 func (f *headFields) note(name, value []byte) {
-	value = bytes.Trim(value, " \t")
 	if !printable(value) {
 		f.odd = true
 		return
@@ -42,6 +69,7 @@ func (f *headFields) note(name, value []byte) {
 	switch string(name) {
 	case "Host", "host":
 		f.hosts++
+		f.host = value
 		f.odd = f.odd || !plainHost(value)
 	case "X-PLATFORM-KEY", "X-Platform-Key", "x-platform-key":
 		f.once(&f.key, value)
@@ -53,12 +81,36 @@ func (f *headFields) note(name, value []byte) {
 		f.odd = f.odd || string(value) != "keep-alive"
 	case "Accept", "accept", "Accept-Encoding", "accept-encoding", "Accept-Language", "accept-language",
 		"User-Agent", "user-agent", "Traceparent", "traceparent", "Tracestate", "tracestate",
-		"X-Forwarded-For", "x-forwarded-for", "X-Forwarded-Host", "x-forwarded-host",
+		"X-Forwarded-For", "x-forwarded-for",
 		"X-Forwarded-Proto", "x-forwarded-proto", "X-Real-IP", "X-Real-Ip", "x-real-ip":
-		// resolve does not depend on these fields
+		// resolve and check do not depend on these fields
+	case "X-Forwarded-Host", "x-forwarded-host":
+		if !f.forwards {
+			f.forwards, f.forwarded = true, value
+		}
+	case "X-Original-URL", "X-Original-Url", "x-original-url":
+		f.more = true
+		f.once(&f.original, value)
+	case "Authorization", "authorization":
+		f.more, f.authorized = true, true
 	default:
-		f.odd = true
+		f.more = true
+		f.odd = f.odd || !Word(name) || special(name)
 	}
+}
+
+// specials are the fields that the library or check acts on, in lower case. note finds their usual spellings, or leaves
+// them to the library.
+var specials = [...]string{"host", "x-forwarded-host", "x-original-url", "authorization", "x-request-id", "connection", "content-length",
+	"transfer-encoding", "expect", "trailer", "upgrade"}
+
+func special(name []byte) bool {
+	for _, s := range specials {
+		if foldEqual(name, s) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *headFields) once(field *[]byte, value []byte) {
@@ -84,40 +136,58 @@ func printable(b []byte) bool {
 	return true
 }
 
-// WordByte reports whether c is one of A-Z, a-z, 0-9, dot, underscore and hyphen.
-func WordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_'
+// Word reports whether b consists of A-Z, a-z, 0-9, dot, underscore and hyphen, and is not empty.
+func Word(b []byte) bool {
+	for _, c := range b {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_') {
+			return false
+		}
+	}
+	return len(b) > 0
 }
 
 // plainHost reports whether b is a host name or an IPv4 address, with or without a port.
 func plainHost(b []byte) bool {
 	host, port, hasPort := bytes.Cut(b, []byte{':'})
-	for _, c := range host {
-		if !WordByte(c) {
-			return false
-		}
-	}
 	number, decimal := int64(0), true
 	if hasPort {
 		number, decimal = parseLength(port)
 	}
-	return len(host) > 0 && len(port) <= 5 && decimal && number <= 65535
+	return Word(host) && len(port) <= 5 && decimal && number <= 65535
 }
 
-// takeFastPath answers a whole head without a body, if the fast path can. An error is an error of the connection.
-func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
-	f := &c.in.scan.fields
-	if c.resolver == nil || !c.times.served || f.odd || f.hosts != 1 || f.key == nil {
-		return false, nil
+// ask fills in the question of a whole head, if it is a plain one.
+func (c *Conn) ask(head []byte, f *headFields) (plain bool) {
+	begin := plainBegin
+	if c.plain == PlainCheck {
+		begin = checkBegin
+	} else if f.more || f.key == nil {
+		return false
+	}
+	rest, plain := bytes.CutPrefix(head, begin)
+	target, version, _ := bytes.Cut(rest, []byte{' '})
+	if !plain || !bytes.HasPrefix(version, plainVersion) {
+		return false
+	}
+	if c.plain == PlainCheck {
+		query, asked := bytes.CutPrefix(target, []byte{'?'})
+		c.question.ID, c.question.Check = f.id, Check{query, f.host, f.forwarded, f.original, f.authorized}
+		return asked || len(target) == 0
 	}
 	// A domain with escapes, or with more parameters after it, is no host name: the resolver refuses it, and the handler
 	// takes over.
-	rest, plain := bytes.CutPrefix(head, plainBegin)
-	domain, version, _ := bytes.Cut(rest, []byte{' '})
-	if !plain || len(domain) == 0 || !bytes.HasPrefix(version, plainVersion) || !c.life.beginAnswer() {
+	q := &c.question
+	q.Domain, q.Key, q.ETags, q.ID = target, f.key, f.etags, f.id
+	return len(target) > 0
+}
+
+// takeFastPath answers a whole head, if the fast path can. A head that announces a body is odd. An error is an error of
+// the connection.
+func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
+	f := &c.in.scan.fields
+	if c.resolver == nil || !c.times.served || f.odd || f.hosts != 1 || !c.ask(head, f) || !c.life.beginAnswer() {
 		return false, nil
 	}
-	c.question = Question{domain, f.key, f.etags, f.id}
 	if response := c.resolver.AnswerPlain(c, &c.question); response != nil {
 		c.times.endMessage()
 		_, err = c.Write(response)

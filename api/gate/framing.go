@@ -14,16 +14,15 @@ type headScan struct {
 	blank   bool  // an empty line before the request line has been skipped
 	http10  bool
 	chunked bool
+	expects bool // the client waits for 100 Continue
 	fields  headFields
 }
 
 var (
 	headLength = []byte("content-length")
 	headCoding = []byte("transfer-encoding")
+	headExpect = []byte("expect")
 )
-
-// hasBody reports whether the message whose head is complete has a body.
-func (h *headScan) hasBody() bool { return h.chunked || h.length > 0 }
 
 // feed scans b, the head from its first byte as far as it has arrived; each call gets at least the bytes of the call
 // before. It returns the head's length once the head is complete, and 0 before.
@@ -92,22 +91,25 @@ func (h *headScan) headerLine(line []byte) *Refusal {
 	if colon <= 0 || bytes.IndexByte(line[:colon], ' ') >= 0 || line[colon-1] == '\t' {
 		return refuseHeaderName
 	}
-	h.fields.note(line[:colon], line[colon+1:])
+	name, value := line[:colon], bytes.Trim(line[colon+1:], " \t")
+	h.fields.note(name, value)
 	switch colon {
+	case len("expect"):
+		h.expects = h.expects || bytes.EqualFold(name, headExpect) && foldEqual(value, "100-continue")
 	case len("content-length"):
-		if !foldEqual(line[:colon], headLength) {
+		if !bytes.EqualFold(name, headLength) {
 			return nil
 		}
-		n, ok := parseLength(bytes.Trim(line[colon+1:], " \t"))
+		n, ok := parseLength(value)
 		if !ok || h.length >= 0 {
 			return refuseLength
 		}
 		h.length = n
 	case len("transfer-encoding"):
-		if !foldEqual(line[:colon], headCoding) {
+		if !bytes.EqualFold(name, headCoding) {
 			return nil
 		}
-		if h.chunked || !foldEqual(bytes.Trim(line[colon+1:], " \t"), []byte("chunked")) {
+		if h.chunked || !foldEqual(value, "chunked") {
 			return refuseCoding
 		}
 		h.chunked = true
@@ -131,7 +133,9 @@ func parseLength(b []byte) (n int64, ok bool) {
 
 // foldEqual compares b with text, which is ASCII, ignoring ASCII case. The two letters beyond ASCII that EqualFold takes
 // for "k" and "s" have more bytes, so they cannot make a b of the same length equal.
-func foldEqual(b, text []byte) bool { return len(b) == len(text) && bytes.EqualFold(b, text) }
+func foldEqual(b []byte, text string) bool {
+	return len(b) == len(text) && bytes.EqualFold(b, []byte(text))
+}
 
 // A chunkScan follows a chunked body to its end. It refuses chunk extensions and trailer fields: no client needs them
 // here, and the library would merge trailer fields into the header.
@@ -228,17 +232,4 @@ func hexDigit(c byte) int {
 		return int(c-'A') + 10
 	}
 	return -1
-}
-
-// HeadValue returns the value of the first header line with this lower-case name, or nil.
-func HeadValue(head []byte, name string) []byte {
-	for len(head) > 0 {
-		var line []byte
-		line, head, _ = bytes.Cut(head, []byte{'\n'})
-		key, value, ok := bytes.Cut(line, []byte{':'})
-		if ok && foldEqual(key, []byte(name)) {
-			return bytes.Trim(bytes.TrimSuffix(value, []byte{'\r'}), " \t")
-		}
-	}
-	return nil
 }

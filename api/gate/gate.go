@@ -23,17 +23,11 @@ func (l *Limits) slack() time.Duration {
 	return min(time.Second, min(l.Read, l.Write, l.Idle)/8)
 }
 
-// A Resolver answers plain resolve requests instead of the HTTP library.
+// A Resolver answers plain requests instead of the HTTP library.
 type Resolver interface {
 	// AnswerPlain returns the whole response to q, or nil to leave the request to the HTTP library. The response is the
 	// Resolver's memory; the gate writes it before the next call for c.
 	AnswerPlain(c *Conn, q *Question) (response []byte)
-}
-
-// A Budget counts the bytes of request bodies in memory, by the key of the request.
-type Budget interface {
-	Take(key string, n int64) error // an error is the answer to the request
-	Give(key string, n int64)
 }
 
 // A Gate counts connections, over all listeners of a server, in total and per peer address. Safe for concurrent use.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ const (
 type ListenerOptions struct {
 	TLS      *tls.Config       // nil: none
 	Resolver Resolver          // for the fast path; nil: there is none
+	Plain    Plain             // what the fast path answers
 	Attach   func(*Conn) any   // makes the State of a new connection; nil: it has none
 	Paused   func(cause error) // called when accepting pauses; may be nil
 }
@@ -48,7 +50,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		limits := &l.gate.limits
 		c := &Conn{
-			Conn: raw, raw: raw, gate: l.gate, peer: PeerAddr(raw.RemoteAddr()), resolver: l.options.Resolver,
+			Conn: raw, raw: raw, gate: l.gate, peer: PeerAddr(raw.RemoteAddr()), resolver: l.options.Resolver, plain: l.options.Plain,
 			times: deadlines{limits: limits, slack: limits.slack()},
 		}
 		if l.options.TLS != nil {
@@ -89,15 +91,10 @@ func (l *Listener) acceptRaw() (net.Conn, error) {
 }
 
 func passing(err error) bool {
-	for _, cause := range []error{
+	return slices.ContainsFunc([]error{
 		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 		syscall.EAGAIN, syscall.EINTR, syscall.EPERM, // the last: a firewall rule
-	} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return false
+	}, func(cause error) bool { return errors.Is(err, cause) })
 }
 
 // Close ends Accept. It may be called more than once.

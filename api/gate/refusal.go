@@ -37,8 +37,8 @@ var (
 
 // Messages that are too large or too slow.
 var (
-	RefuseHeadSize = &Refusal{HeadTooLarge, "request line and header together are larger than this server accepts"}
-	RefuseSlow     = &Refusal{TooSlow, "the request did not arrive in time"}
+	refuseHeadSize = &Refusal{HeadTooLarge, "request line and header together are larger than this server accepts"}
+	refuseSlow     = &Refusal{TooSlow, "the request did not arrive in time"}
 	refuseBodySize = &Refusal{BodyTooLarge, "the request body is larger than this server accepts"}
 )
 

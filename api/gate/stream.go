@@ -23,7 +23,7 @@ func (c *Conn) Abort() { c.raw.Close() }
 // BeginStream prepares a connection that carries no more messages. It drops the messages' memory, limits the system's
 // send buffer to sendBuffer bytes, and disconnects a peer that has not acknowledged sent data for unacked.
 func (c *Conn) BeginStream(sendBuffer int, unacked time.Duration) {
-	c.head, c.kept, c.in = nil, nil, reading{}
+	c.head, c.in = nil, reading{}
 	if b, ok := c.raw.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = b.SetWriteBuffer(sendBuffer) // if it fails, a client that does not read costs more
 	}

@@ -43,15 +43,14 @@ type afterWrite struct {
 	limit   time.Duration // of one run
 	log     *slog.Logger
 
-	wake    chan struct{} // of capacity 1: there is work
-	once    sync.Once     // closes closing
-	closing chan struct{}
-	done    chan struct{}
-	cut     context.CancelFunc // cancels the running command
+	wake  chan struct{}      // of capacity 1: there is work
+	close context.CancelFunc // lets loop make its last runs
+	kill  context.CancelFunc // ends the running command
+	done  chan struct{}      // closed at the end of loop
 
 	mu      sync.Mutex // guards what follows
 	pending []configsrc.Written
-	taken   int // writes of the current run
+	running int // how many of pending, the first ones, the current run is for
 	status  ops.AfterWriteStatus
 }
 
@@ -64,12 +63,10 @@ func newAfterWrite(command, dir string, limit time.Duration, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	ctx, cut := context.WithCancel(context.Background())
-	a := &afterWrite{
-		command: command, dir: abs, limit: limit, log: log, cut: cut,
-		wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
-	}
-	go a.loop(ctx)
+	open, close := context.WithCancel(context.Background())
+	ctx, kill := context.WithCancel(context.Background())
+	a := &afterWrite{command: command, dir: abs, limit: limit, log: log, wake: make(chan struct{}, 1), close: close, kill: kill, done: make(chan struct{})}
+	go a.loop(ctx, open)
 	return a, nil
 }
 
@@ -78,9 +75,13 @@ func (a *afterWrite) add(written []configsrc.Written) {
 	a.mu.Lock()
 	a.pending = append(a.pending, written...)
 	if len(a.pending) > maxPending {
-		a.pending = newestOfEach(a.pending)
+		a.pending = append(a.pending[:a.running], newestOfEach(a.pending[a.running:])...)
 	}
 	a.mu.Unlock()
+	a.wakeUp()
+}
+
+func (a *afterWrite) wakeUp() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
@@ -90,14 +91,14 @@ func (a *afterWrite) add(written []configsrc.Written) {
 // newestOfEach keeps the newest write of each path and key.
 func newestOfEach(all []configsrc.Written) []configsrc.Written {
 	type pathAndKey struct{ path, key string }
-	seen := make(map[pathAndKey]bool)
-	slices.Reverse(all)
-	kept := slices.DeleteFunc(all, func(w configsrc.Written) bool {
-		k := pathAndKey{w.Path, w.By.Key}
-		old := seen[k]
-		seen[k] = true
-		return old
-	})
+	seen := map[pathAndKey]bool{}
+	var kept []configsrc.Written
+	for _, w := range slices.Backward(all) {
+		if k := (pathAndKey{w.Path, w.By.Key}); !seen[k] {
+			seen[k] = true
+			kept = append(kept, w)
+		}
+	}
 	slices.Reverse(kept)
 	return kept
 }
@@ -108,19 +109,13 @@ func (a *afterWrite) finish(ctx context.Context) {
 	if a == nil {
 		return
 	}
-	a.once.Do(func() {
-		close(a.closing)
-		select {
-		case <-a.done:
-		case <-ctx.Done():
-			a.cut()
-			<-a.done
-		}
-		a.cut()
-		if n := a.Status().Pending; n > 0 {
-			a.log.Warn("after-write: the command has not succeeded for the last writes", "writes", n)
-		}
-	})
+	a.close()
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+	}
+	a.kill()
+	<-a.done
 }
 
 // Status returns the current state.
@@ -128,50 +123,42 @@ func (a *afterWrite) Status() ops.AfterWriteStatus {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	st := a.status
-	st.Pending = a.taken + len(a.pending)
+	st.Running, st.Pending = a.running > 0, len(a.pending)
 	return st
 }
 
-func (a *afterWrite) loop(ctx context.Context) {
+// loop runs the command with ctx whenever there is work, and a last time when open has ended.
+func (a *afterWrite) loop(ctx, open context.Context) {
 	defer close(a.done)
+	rest := func(d time.Duration) {
+		select {
+		case <-time.After(d):
+		case <-open.Done():
+		}
+	}
 	pause := afterRetry
 	for {
 		select {
 		case <-a.wake:
-			a.rest(afterGather)
-		case <-a.closing:
+			rest(afterGather)
+		case <-open.Done():
 		}
+		last := open.Err() != nil
 		for a.runBatch(ctx) {
 			pause = afterRetry
 		}
-		if a.isClosing() {
+		n := a.Status().Pending
+		if last {
+			if n > 0 {
+				a.log.Warn("after-write: the command has not succeeded for the last writes", "writes", n)
+			}
 			return
 		}
-		if a.Status().Pending > 0 {
-			a.rest(pause)
+		if n > 0 {
+			rest(pause)
 			pause = min(2*pause, afterRetryMost)
-			select {
-			case a.wake <- struct{}{}:
-			default:
-			}
+			a.wakeUp()
 		}
-	}
-}
-
-// rest waits for d, but not at the end.
-func (a *afterWrite) rest(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-a.closing:
-	}
-}
-
-func (a *afterWrite) isClosing() bool {
-	select {
-	case <-a.closing:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -180,37 +167,30 @@ func (a *afterWrite) isClosing() bool {
 func (a *afterWrite) runBatch(ctx context.Context) (more bool) {
 	a.mu.Lock()
 	n, env := batch(a.pending)
-	taken := slices.Clone(a.pending[:n])
-	a.pending = slices.Delete(a.pending, 0, n)
-	a.status.Running, a.taken = n > 0, n
+	a.running = n
 	a.mu.Unlock()
 	if n == 0 {
 		return false
 	}
 	start := time.Now()
 	output, err := a.run(ctx, env)
-	took := time.Since(start).Round(time.Millisecond)
-	a.note(start, output, err, taken)
-	if err != nil {
-		a.log.Warn("after-write: the command failed; it runs again, with later writes", "writes", n, "took", took.String(), "error", err, "output", output)
-		return false
-	}
-	a.log.Info("after-write: done", "writes", n, "took", took.String())
-	return true
-}
-
-// note records the end of a run. After a failure its writes are pending again, before all others.
-func (a *afterWrite) note(start time.Time, output string, err error, taken []configsrc.Written) {
+	took := time.Since(start).Round(time.Millisecond).String()
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.taken = 0
-	a.status.Running, a.status.LastRun, a.status.LastError = false, start.UTC(), ""
+	a.running, a.status.LastRun, a.status.LastError = 0, start.UTC(), ""
 	a.status.Runs++
 	if err != nil {
 		a.status.Failures++
 		a.status.LastError = strings.TrimSpace(err.Error() + ": " + output)
-		a.pending = append(taken, a.pending...)
+	} else {
+		a.pending = slices.Delete(a.pending, 0, n)
 	}
+	a.mu.Unlock()
+	if err != nil {
+		a.log.Warn("after-write: the command failed; it runs again, with later writes", "writes", n, "took", took, "error", err, "output", output)
+		return false
+	}
+	a.log.Info("after-write: done", "writes", n, "took", took)
+	return true
 }
 
 // batch returns how many of the pending writes go into one run, and the run's variables.
@@ -283,9 +263,9 @@ type tail struct {
 }
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p[max(0, len(p)-maxOutput):]...)
-	if over := len(t.b) - maxOutput; over > 0 || len(p) > maxOutput {
-		t.b, t.cut = slices.Delete(t.b, 0, max(over, 0)), true
+	t.b = append(t.b, p...)
+	if over := len(t.b) - maxOutput; over > 0 {
+		t.b, t.cut = slices.Delete(t.b, 0, over), true
 	}
 	return len(p), nil
 }

@@ -108,6 +108,7 @@ func TestAfterWriteGathers(t *testing.T) {
 
 // TestAfterWriteFails: no write is forgotten, the reason is in the status, and the output kept is bounded.
 func TestAfterWriteFails(t *testing.T) {
+	t.Parallel()
 	r := newAfterRig(t, record+`rmdir alone; [ -e good ] || { head -c 100000 /dev/zero | tr '\0' x; echo the reason >&2; exit 7; }`, time.Minute)
 	r.add(wrote("a.hcl", "ci", "1"))
 	r.until("a failure", func() bool { return r.Status().Failures > 0 })
@@ -133,6 +134,10 @@ func TestAfterWriteFails(t *testing.T) {
 // TestAfterWriteIsCut: a run that exceeds its time is killed with everything that it has started, even if that ignores
 // the first signal.
 func TestAfterWriteIsCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits twice for what ignores the first signal")
+	}
+	t.Parallel()
 	command := `trap "" TERM; sleep 1000 & echo $! >child.tmp; mv child.tmp child; while :; do sleep 0.1; done`
 	gone := func(r *afterRig) {
 		t.Helper()
@@ -210,7 +215,7 @@ func TestNewestOfEach(t *testing.T) {
 	}
 	all = append(all, wrote("p0", "desk", "9")...)
 	got := fmt.Sprint(newestOfEach(all))
-	if want := "[{p0 {ci 6}} {p1 {ci 7}} {p2 {ci 8}} {p0 {desk 9}}]"; got != want {
+	if want := "[{p0 {ci 6 }} {p1 {ci 7 }} {p2 {ci 8 }} {p0 {desk 9 }}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -237,6 +242,7 @@ func readmeCommand(t testing.TB) string {
 // TestAfterWriteGit commits the writes of several clients with the command of cmd/fingerpost/README.md, while a person
 // has other changes in the works: no write fails, the history has all of them, and the tree is clean.
 func TestAfterWriteGit(t *testing.T) {
+	t.Parallel()
 	needGit(t)
 	r := newRig(t, nil)
 	r.halt()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
 )
 
@@ -39,11 +40,9 @@ func newBackup(t terminal) *cobra.Command {
 			"A backup is as confidential as the config folder and the mail log: the files' text is in it, with sealed values and\n" +
 			"key hashes, and so is a secret that stands in a file in clear text. The config folder itself is not in it.",
 		Args: cobra.ExactArgs(1),
-		RunE: command(func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			f.remote = cmd.Flags().Changed("ops-url") && !cmd.Flags().Changed("data")
-			return backup(ctx, t, args[0], f)
+			return backup(cmd.Context(), t, args[0], f)
 		}),
 	}
 	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder")
@@ -53,18 +52,16 @@ func newBackup(t terminal) *cobra.Command {
 	return cmd
 }
 
-// A source writes an archive.
-type source func(w io.Writer) error
-
 func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
 	if file == "-" {
 		if f.json {
 			return usage("--json and - both mean stdout")
 		}
-		return backupTo(ctx, t.out, backupSource(ctx, f), func(m *resolver.Manifest) error {
+		m, err := backupTo(ctx, t.out, f)
+		if err == nil {
 			fmt.Fprintln(t.err, summary(m))
-			return nil
-		})
+		}
+		return err
 	}
 	if err := free(file, f.force); err != nil {
 		return err
@@ -78,19 +75,21 @@ func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
 	if err := out.Chmod(0o600); err != nil { // the umask may have removed more
 		return err
 	}
-	return backupTo(ctx, out, backupSource(ctx, f), func(m *resolver.Manifest) error {
-		if err := errors.Join(out.Sync(), out.Close()); err != nil {
-			return err
-		}
-		if err := moveIn(out.Name(), file, f.force); err != nil {
-			return err
-		}
-		if f.json {
-			return printJSON(t.out, m)
-		}
-		fmt.Fprintf(t.out, "%s: %s\n", file, summary(m))
-		return nil
-	})
+	m, err := backupTo(ctx, out, f)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	if err := moveIn(out.Name(), file, f.force); err != nil {
+		return err
+	}
+	if f.json {
+		return printJSON(t.out, m)
+	}
+	fmt.Fprintf(t.out, "%s: %s\n", file, summary(m))
+	return nil
 }
 
 // free returns an error if the file exists, unless force is set.
@@ -111,69 +110,53 @@ func free(file string, force bool) error {
 
 // moveIn gives the finished archive its name, durably. It replaces a file only with force.
 func moveIn(temp, file string, force bool) error {
-	move := os.Rename
-	if !force {
-		move = os.Link // unlike rename, fails if the name is taken
-	}
-	err := move(temp, file)
-	if errors.Is(err, fs.ErrExist) {
-		return free(file, false)
-	}
-	if err != nil && !force { // no hard links on this file system
-		if err = free(file, false); err == nil {
-			err = os.Rename(temp, file)
+	// Unlike a rename, a link fails if the name is taken. Some file systems have none.
+	if force || os.Link(temp, file) != nil {
+		if err := free(file, force); err != nil {
+			return err
+		}
+		if err := os.Rename(temp, file); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.SyncFolder(atomicfile.OSDisk{}, filepath.Dir(file))
 }
 
-// backupTo copies an archive to out, reads it back on the way, and calls done once it is complete.
-func backupTo(ctx context.Context, out io.Writer, from source, done func(*resolver.Manifest) error) error {
+// backupTo copies an archive to out, and reads it back on the way.
+func backupTo(ctx context.Context, out io.Writer, f backupFlags) (*resolver.Manifest, error) {
 	read, write := io.Pipe()
 	failed := make(chan error, 1)
 	go func() {
-		err := from(io.MultiWriter(out, write))
+		err := writeBackup(ctx, io.MultiWriter(out, write), f)
 		write.CloseWithError(err) // nil is the end
 		failed <- err
 	}()
 	m, err := resolver.CheckArchive(untilDone{ctx, read})
 	read.CloseWithError(err)
-	if ctx.Err() != nil {
-		<-failed
-		return errors.New("interrupted; nothing was written")
+	first := <-failed
+	switch {
+	case ctx.Err() != nil:
+		return nil, errors.New("interrupted; nothing was written")
+	case first != nil && !errors.Is(first, resolver.ErrArchive):
+		return nil, first // what the reader reported came after it
 	}
-	if first := <-failed; first != nil && !errors.Is(first, resolver.ErrArchive) {
-		return first // what the reader reported came after it
-	}
-	if err != nil {
-		return err
-	}
-	return done(m)
+	return m, err
 }
 
-// backupSource decides who writes the archive: a running server, or this process from the store.
-func backupSource(ctx context.Context, f backupFlags) source {
-	return func(w io.Writer) error {
-		if f.remote {
-			return fetchBackup(ctx, w, f.ops, 0)
-		}
-		err := resolver.BackupDir(w, f.data)
-		pid, held := resolver.HeldBy(err)
-		if !held {
-			return err
-		}
-		if err := fetchBackup(ctx, w, f.ops, pid); err != nil {
-			return fmt.Errorf("process %d has %s open: %w", pid, f.data, err)
-		}
-		return nil
+// writeBackup has the archive written by the server that has the store open, else by this process.
+func writeBackup(ctx context.Context, w io.Writer, f backupFlags) error {
+	if f.remote {
+		return fetchBackup(ctx, w, f.ops, 0)
 	}
+	err := resolver.BackupDir(w, f.data)
+	pid, held := resolver.HeldBy(err)
+	if !held {
+		return err
+	}
+	if err := fetchBackup(ctx, w, f.ops, pid); err != nil {
+		return fmt.Errorf("process %d has %s open: %w", pid, f.data, err)
+	}
+	return nil
 }
 
 // stalled is how long a server may take for its next bytes; before the first ones it has to read the whole store.

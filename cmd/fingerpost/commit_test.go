@@ -127,6 +127,7 @@ func TestCommitScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts git some hundred times")
 	}
+	t.Parallel()
 	t.Run("a person commits other files in between", func(t *testing.T) {
 		c := newCheckout(t, false)
 		c.write("projects.d/a.hcl", "a 2\n")

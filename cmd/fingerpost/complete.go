@@ -7,121 +7,45 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
-	"fingerpost/resolver/catalog"
 )
 
-// completeValues lets the shell complete names from the files of --config, and the values of flags that accept only a
-// few.
-func completeValues(root *cobra.Command) {
-	args := func(complete cobra.CompletionFunc, path ...string) {
-		if cmd, _, err := root.Find(path); err == nil {
-			cmd.ValidArgsFunction = complete
-		}
-	}
-	args(oneName(domainNames), "resolve")
-	args(oneName(keyNames), "keys", "revoke")
-	args(oneName(keyNames), "keys", "rotate")
-	args(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 { // the new slug does not exist yet
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return oneName(projectSlugs)(cmd, args, typed)
-	}, "rename")
-	args(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		switch len(args) {
-		case 0:
-			return oneName(projectSlugs)(cmd, args, typed)
-		case 1:
-			return beginning(typed, []string{"jwt_secret", "password"}), cobra.ShellCompDirectiveNoFileComp
-		}
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}, "secrets", "seal")
+// A nameList lists what the shell may offer, from the files of --config.
+type nameList func(*configsrc.Checked) []string
 
-	flags := map[string]cobra.CompletionFunc{
-		"projects":   commaList(projectSlugs),
-		"project":    commaList(projectSlugs),
-		"allow":      commaList(func(*configsrc.Checked) []string { return catalog.Permissions }),
-		"log-format": cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp),
-		"status":     cobra.FixedCompletions(mailStates, cobra.ShellCompDirectiveNoFileComp),
-	}
-	var each func(cmd *cobra.Command)
-	each = func(cmd *cobra.Command) {
-		for name, complete := range flags {
-			if cmd.LocalFlags().Lookup(name) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails only if it is registered already
-			}
-		}
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
-	}
-	each(root)
+// fixed lists names that are in no file.
+func fixed(names ...string) nameList {
+	return func(*configsrc.Checked) []string { return names }
 }
 
-// filesToComplete loads the files of --config, or of its environment variable.
-func filesToComplete(cmd *cobra.Command) (*configsrc.Checked, error) {
+// completeArgs completes each argument with a list of its own; the last one is also for all arguments that follow.
+func completeArgs(lists ...nameList) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, typed, lists[min(len(args), len(lists)-1)])
+	}
+}
+
+// completeFlag completes the last name in the comma-separated value of a flag, without those that it has already.
+func completeFlag(cmd *cobra.Command, flag string, list nameList) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		names, directive := complete(cmd, typed[len(before):], list)
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(strings.Split(before, ","), name) })
+		for i := range names {
+			names[i] = before + names[i]
+		}
+		return names, directive | cobra.ShellCompDirectiveNoSpace
+	}) // fails for unknown flags only
+}
+
+// complete returns the names that begin with what was typed. The config folder may be set by its variable.
+func complete(cmd *cobra.Command, typed string, list nameList) ([]string, cobra.ShellCompDirective) {
 	if err := flagsFromEnv(cmd.Flags()); err != nil {
-		return nil, err
+		return nil, cobra.ShellCompDirectiveError
 	}
-	return configsrc.Check(configDir(cmd))
-}
-
-// oneName completes the names that list finds in the files, for every argument.
-func oneName(list func(*configsrc.Checked) []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		checked, err := filesToComplete(cmd)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return beginning(typed, list(checked)), cobra.ShellCompDirectiveNoFileComp
+	checked, err := configsrc.Check(configDir(cmd))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
 	}
-}
-
-// commaList completes the last name of a comma-separated list, without those that it has already.
-func commaList(list func(*configsrc.Checked) []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		checked, err := filesToComplete(cmd)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		cut := strings.LastIndexByte(typed, ',') + 1
-		var out []string
-		for _, name := range beginning(typed[cut:], list(checked)) {
-			if !slices.Contains(strings.Split(typed[:cut], ","), name) {
-				out = append(out, typed[:cut]+name)
-			}
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-}
-
-// beginning keeps the names that begin with what was typed.
-func beginning(typed string, names []string) []string {
-	var out []string
-	for _, n := range names {
-		if strings.HasPrefix(n, typed) {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// domainNames leaves wildcards out: no client asks for one.
-func domainNames(checked *configsrc.Checked) (names []string) {
-	for _, p := range projectsOf(checked) {
-		for _, d := range p.Domains {
-			if !d.Wildcard() {
-				names = append(names, d.Name)
-			}
-		}
-	}
-	return names
-}
-
-func keyNames(checked *configsrc.Checked) (names []string) {
-	for _, k := range keysOf(checked) {
-		names = append(names, k.Name)
-	}
-	return names
+	names := slices.Sorted(slices.Values(list(checked)))
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
 }

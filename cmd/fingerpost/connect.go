@@ -41,21 +41,13 @@ func (f *connectFlags) options() (o client.Options, err error) {
 		return o, usage("--timeout must be more than 0")
 	}
 	o = client.Options{Key: f.key, Timeout: f.timeout}
-	if o.URL, err = cleanURL("--url", f.url); err != nil {
-		return o, err
+	if o.URL, err = client.CleanURL(f.url); err != nil {
+		return o, usage("--url %v", err)
 	}
 	if f.caCert != "" {
 		o.TLS, err = trusting(f.caCert)
 	}
 	return o, err
-}
-
-func cleanURL(flag, text string) (string, error) {
-	base, err := client.CleanURL(text)
-	if err != nil {
-		return "", usage("%s %v", flag, err)
-	}
-	return base, nil
 }
 
 // trusting returns a TLS config that trusts the CAs of a file and those of the system.
@@ -107,16 +99,20 @@ func (f *remoteFlags) connect() (*client.Client, error) {
 	}
 	o.MailKey, o.NoMail = f.mailKey, f.noMail
 	if f.mailURL != "" && !f.noMail {
-		if o.MailURL, err = cleanURL("--mail-url", f.mailURL); err != nil {
-			return nil, err
+		if o.MailURL, err = client.CleanURL(f.mailURL); err != nil {
+			return nil, usage("--mail-url %v", err)
 		}
 	}
 	return client.New(o), nil
 }
 
-// interruptible returns a context that ends with Ctrl-C or SIGTERM; a second signal ends the process.
-func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+// interruptible ends the context of a command with Ctrl-C or SIGTERM; a second signal ends the process.
+func interruptible(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop)
+		cmd.SetContext(ctx)
+		return run(cmd, args)
+	}
 }

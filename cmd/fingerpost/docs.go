@@ -16,13 +16,13 @@ func newDocs(t terminal) *cobra.Command {
 		Short: "Write a man page for every command into a folder",
 		Long:  "Writes fingerpost.1, fingerpost-serve.1 and so on into DIR, or into the folder man, which is made where there is none.",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: command(func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "man"
 			if len(args) > 0 {
 				dir = args[0]
 			}
 			return writeManPages(t, cmd.Root(), dir)
-		}),
+		},
 	})
 }
 
@@ -30,12 +30,11 @@ func writeManPages(t terminal, root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	header := &doc.GenManHeader{Section: "1", Source: "fingerpost " + version(), Manual: "fingerpost"}
+	built := builtAs()
+	header := &doc.GenManHeader{Section: "1", Source: "fingerpost " + built.version, Manual: "fingerpost"}
 	// The date of the commit, so that a build always writes the same pages.
-	if _, date := commit(); date != unknown {
-		if at, err := time.Parse(time.RFC3339, date); err == nil {
-			header.Date = &at
-		}
+	if at, err := time.Parse(time.RFC3339, built.date); err == nil {
+		header.Date = &at
 	}
 	root.DisableAutoGenTag = true
 	if err := doc.GenManTree(root, header, dir); err != nil {

@@ -54,16 +54,14 @@ An action is a change as in "plan --json", with result planned, done, failed, sk
   FINGERPOST_KEY=… fingerpost export --url https://platform.example
   FINGERPOST_KEY=… fingerpost export --url https://platform.example --delete   # removes what the files do not have`,
 		Args: cobra.NoArgs,
-		RunE: command(func(cmd *cobra.Command, _ []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			if f.url == "" {
 				return usage("export needs --url (or FINGERPOST_URL)")
 			}
 			if !slices.Contains([]string{transfer.NeededPasswords, transfer.AllPasswords, transfer.NoPasswords}, f.passwords) {
 				return usage("--passwords must be needed, all or none")
 			}
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			return runExport(ctx, t, configDir(cmd), f)
+			return runExport(cmd.Context(), t, configDir(cmd), f)
 		}),
 	}
 	f.add(cmd, "read and write")
@@ -98,24 +96,16 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 		return err
 	}
 	if problems := e.Problems(); len(problems) > 0 {
-		if out.Problems = problems; f.asJSON {
-			if err := printJSON(t.out, out); err != nil {
-				return err
-			}
-		}
-		for _, p := range problems {
-			fmt.Fprintln(t.err, p)
-		}
-		return no("%s: nothing was sent", count(len(problems), "problem"))
+		out.Problems = problems
+		return endWithProblems(t, f.asJSON, out, problems, "sent")
 	}
 	if f.dryRun {
 		out.Exported = e.Planned()
 		return out.finish(t, f, nil)
 	}
 	// Up to here nothing has been sent.
-	var interrupted error
-	out.Exported, interrupted = send(ctx, t, f, e)
-	return out.finish(t, f, interrupted)
+	out.Exported, err = send(ctx, t, f, e)
+	return out.finish(t, f, err)
 }
 
 // planExport does everything before the first change.
@@ -154,25 +144,25 @@ func send(ctx context.Context, t terminal, f exportFlags, e *transfer.Export) (t
 		}
 		sent.above(func() {
 			for _, a := range actions {
-				printAction(t, &a)
+				if a.Result == transfer.Done {
+					fmt.Fprintf(t.out, "%s %s\n", a.Mark(), titleOf(&a.Change))
+				} else {
+					fmt.Fprintf(t.err, "%s: %s: %s\n", a.Result, titleOf(&a.Change), a.Error)
+				}
 			}
 		})
 	})
 }
 
-func printAction(t terminal, a *transfer.Action) {
-	what := a.Title()
-	if a.Kind != catalog.KindProject && a.Project != "" {
-		what += " of project " + hcledit.Quote(a.Project)
+// titleOf names what a change is about, and its project.
+func titleOf(c *transfer.Change) string {
+	if c.Kind == catalog.KindProject || c.Project == "" {
+		return c.Title()
 	}
-	if a.Result == transfer.Done {
-		fmt.Fprintf(t.out, "%s %s\n", a.Mark(), what)
-		return
-	}
-	fmt.Fprintf(t.err, "%s: %s: %s\n", a.Result, what, a.Error)
+	return c.Title() + " of project " + hcledit.Quote(c.Project)
 }
 
-// finish prints the result.
+// finish prints the result. interrupted is the error that has kept Send from its end.
 func (out *exported) finish(t terminal, f exportFlags, interrupted error) error {
 	if f.asJSON {
 		if err := printJSON(t.out, out); err != nil {
@@ -191,7 +181,7 @@ func (out *exported) finish(t terminal, f exportFlags, interrupted error) error 
 	case interrupted != nil:
 		return fmt.Errorf("%w: the same command does the rest", interrupted)
 	case out.Failed > 0:
-		return &exitError{exitFailed, fmt.Errorf("%s not done; what is done stays, and the same command tries the rest", count(out.Failed, "action"))}
+		return fmt.Errorf("%s not done; what is done stays, and the same command tries the rest", count(out.Failed, "action"))
 	case ignored > 0:
 		return no("the server ignored %s", count(ignored, "action"))
 	}
@@ -214,11 +204,7 @@ func (out *exported) print(t terminal) {
 		fmt.Fprintf(t.out, "%s: %s\n", word, strings.NewReplacer("to add", "added", "to change", "changed", "to remove", "removed").Replace(out.Summary.String()))
 	}
 	for _, c := range out.OnlyOnServer {
-		what := c.Title()
-		if c.Kind != catalog.KindProject {
-			what += " of project " + hcledit.Quote(c.Project)
-		}
-		fmt.Fprintf(t.err, "only on the server, left alone: %s\n", what)
+		fmt.Fprintf(t.err, "only on the server, left alone: %s\n", titleOf(&c))
 	}
 	for _, text := range out.NotExported {
 		fmt.Fprintf(t.err, "not exported: %s\n", text)

@@ -22,12 +22,12 @@ func newFmt(t terminal) *cobra.Command {
 		Short: "Format the files, in place",
 		Long: "Brings the files of the config folder, or the files and folders given, into canonical form.\n" +
 			"With --check nothing is written and the exit code is 1 when a file is not in that form; --diff shows what differs.",
-		RunE: command(func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{configDir(cmd)}
 			}
 			return format(t, args, check, showDiff)
-		}),
+		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "change nothing, tell which files are not formatted")
 	cmd.Flags().BoolVar(&showDiff, "diff", false, "change nothing, show the differences")

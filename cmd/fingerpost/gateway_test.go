@@ -29,7 +29,8 @@ type gateway struct {
 	denied int          // its status for an unknown domain
 }
 
-// snippet returns the block of api/README.md in a language, with the addresses of the test.
+// snippet returns the block of api/README.md in a language that has all the texts to replace, with the addresses of the
+// test.
 func snippet(t *testing.T, language string, replace ...string) string {
 	t.Helper()
 	b, err := os.ReadFile("../../api/README.md")
@@ -37,17 +38,22 @@ func snippet(t *testing.T, language string, replace ...string) string {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(b, -1)
-	if len(blocks) != 1 {
-		t.Fatalf("api/README.md has %d blocks of %s, want one", len(blocks), language)
-	}
-	text := string(blocks[0][1])
-	for i := 0; i < len(replace); i += 2 {
-		if !strings.Contains(text, replace[i]) {
-			t.Fatalf("the %s block of api/README.md lacks %q", language, replace[i])
+	var found []string
+blocks:
+	for _, block := range blocks {
+		text := string(block[1])
+		for i := 0; i < len(replace); i += 2 {
+			if !strings.Contains(text, replace[i]) {
+				continue blocks
+			}
+			text = strings.ReplaceAll(text, replace[i], replace[i+1])
 		}
-		text = strings.ReplaceAll(text, replace[i], replace[i+1])
+		found = append(found, text)
 	}
-	return text
+	if len(found) != 1 {
+		t.Fatalf("api/README.md has %d blocks of %s with %q, want one", len(found), language, replace)
+	}
+	return found[0]
 }
 
 // program finds a program of the distribution.
@@ -113,6 +119,13 @@ func runGateway(t *testing.T, dir, socket string, command ...string) *http.Clien
 }
 
 func startNginx(t *testing.T, fingerpost, upstream string) gateway {
+	return gateway{"nginx", runNginx(t, "127.0.0.1:8080", fingerpost, upstream), 403}
+}
+
+// runNginx runs the block of api/README.md that asks at an address, and lets it ask at another one.
+// runNginx runs the lines that have all of more, which are pairs as of snippet.
+func runNginx(t *testing.T, fingerpost, address, upstream string, more ...string) *http.Client {
+	t.Helper()
 	nginx := program(t, "nginx")
 	dir := shortDir(t)
 	socket := filepath.Join(dir, "s")
@@ -121,12 +134,12 @@ func startNginx(t *testing.T, fingerpost, upstream string) gateway {
 		fmt.Fprintf(&paths, "%s_temp_path %s/%s;\n", kind, dir, kind)
 	}
 	config := fmt.Sprintf("daemon off; master_process off; pid %s/pid; error_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, paths.String(),
-		snippet(t, "nginx", "listen 80;", "listen unix:"+socket+";", "127.0.0.1:8080", fingerpost, "127.0.0.1:3000", upstream))
+		snippet(t, "nginx", append(more, "listen 80;", "listen unix:"+socket+";", fingerpost, address, "127.0.0.1:3000", upstream)...))
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return gateway{"nginx", runGateway(t, dir, socket, nginx, "-p", dir, "-e", "stderr", "-c", file), 403}
+	return runGateway(t, dir, socket, nginx, "-p", dir, "-e", "stderr", "-c", file)
 }
 
 func startCaddy(t *testing.T, fingerpost, upstream string) gateway {
@@ -192,9 +205,10 @@ func gatewayToken(t *testing.T, secret string, projectID int, more jwt.MapClaims
 }
 
 func testGateway(t *testing.T, g gateway, reached *atomic.Int32) {
+	// The client's query asks for another domain: it must not get to the check.
 	ask := func(method, host, token, body string, header ...string) (*http.Response, string) {
 		t.Helper()
-		req, err := http.NewRequest(method, "http://"+host+"/orders?x=1", strings.NewReader(body))
+		req, err := http.NewRequest(method, "http://"+host+"/orders?x=1&domain=bank.example", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,6 +278,10 @@ func testGateway(t *testing.T, g gateway, reached *atomic.Int32) {
 	refused(401)(ask("GET", "shop.example", bank, "", "X-Forwarded-Host", "bank.example"))
 	refused(g.denied)(ask("GET", "unknown.example", shop, ""))
 	refused(403)(ask("GET", "old.acme.example", shop, ""))
+	before := reached.Load()
+	if res, text := ask("GET", "bank.example&domain=shop.example", shop, ""); res.StatusCode < 400 || reached.Load() != before {
+		t.Errorf("a host with a parameter in it: %d %s", res.StatusCode, text)
+	}
 
 	// All failed tokens come from the gateway's address. When they are throttled, good ones still pass.
 	for range 30 {

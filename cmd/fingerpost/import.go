@@ -49,13 +49,11 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
   FINGERPOST_KEY=… FINGERPOST_MAIL_KEY=… fingerpost import --url https://platform.example --mail-url https://mail.example
   fingerpost validate && fingerpost fmt --check   # both hold afterwards`,
 		Args: cobra.NoArgs,
-		RunE: command(func(cmd *cobra.Command, _ []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			if f.url == "" {
 				return usage("import needs --url (or FINGERPOST_URL)")
 			}
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			return runImport(ctx, t, configDir(cmd), f)
+			return runImport(cmd.Context(), t, configDir(cmd), f)
 		}),
 	}
 	f.add(cmd, "read")
@@ -72,13 +70,13 @@ func runImport(ctx context.Context, t terminal, dir string, f importFlags) error
 	if len(im.Problems) > 0 {
 		return refuseImport(t, f.asJSON, im.Problems)
 	}
-	made, err := makeFolder(dir)
-	if err != nil {
+	_, missing := os.Stat(dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	out, err := writeImport(ctx, t, dir, f, im)
 	if err != nil {
-		if made {
+		if missing != nil {
 			_ = os.Remove(dir) // fails if it is not empty
 		}
 		return err
@@ -91,8 +89,11 @@ func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*tr
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := defaultsIn(t, dir)
-	if err != nil {
+	var defaults *catalog.Defaults // projects need not repeat its values
+	checked, err := t.check(dir, nil)
+	if err == nil {
+		defaults = treeOf(checked).Defaults
+	} else if !errors.Is(err, fs.ErrNotExist) { // the folder may be new
 		return nil, err
 	}
 	read := t.progress("projects read")
@@ -109,10 +110,8 @@ func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im 
 	if err != nil {
 		return nil, err
 	}
-	if len(ds) > 0 {
-		if err := ds.WriteText(t.err, colour(t.err)); err != nil {
-			return nil, err
-		}
+	if err := ds.WriteText(t.err, colour(t.err)); err != nil {
+		return nil, err
 	}
 	if len(im.Problems) > 0 {
 		return nil, refuseImport(t, f.asJSON, im.Problems)
@@ -144,36 +143,8 @@ func (f folder) Edit(name string, edit func(src []byte) ([]byte, error)) error {
 
 // refuseImport ends an import that has written nothing.
 func refuseImport(t terminal, asJSON bool, problems []string) error {
-	if asJSON {
-		none := transfer.Imported{Files: []transfer.ImportedFile{}, Secrets: []string{}, NotKept: []string{}, Problems: problems}
-		if err := printJSON(t.out, none); err != nil {
-			return err
-		}
-	}
-	for _, p := range problems {
-		fmt.Fprintln(t.err, p)
-	}
-	return no("%s: nothing was written", count(len(problems), "problem"))
-}
-
-// defaultsIn returns the defaults block of a folder, which may not exist yet. Projects need not repeat its values.
-func defaultsIn(t terminal, dir string) (*catalog.Defaults, error) {
-	checked, err := t.check(dir, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return treeOf(checked).Defaults, nil
-}
-
-// makeFolder reports whether it has created the folder.
-func makeFolder(dir string) (made bool, err error) {
-	if _, err := os.Stat(dir); err == nil {
-		return false, nil
-	}
-	return true, os.MkdirAll(dir, 0o755)
+	none := transfer.Imported{Files: []transfer.ImportedFile{}, Secrets: []string{}, NotKept: []string{}, Problems: problems}
+	return endWithProblems(t, asJSON, none, problems, "written")
 }
 
 func printImport(t terminal, out *transfer.Imported, asJSON bool) error {

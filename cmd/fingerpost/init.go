@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,20 +24,20 @@ func newInit(t terminal) *cobra.Command {
 		Short: "Write a commented example folder",
 		Long:  "Writes an example config folder (projects.d when DIR is left out), .gitattributes and .gitignore. What exists is left alone.",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: command(func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := configDir(cmd)
 			if len(args) == 1 {
 				dir = args[0]
 			}
 			return initDir(t, dir)
-		}),
+		},
 	}
 }
 
 // gitFiles are written next to the config folder, for git.
-var gitFiles = map[string]string{
-	".gitattributes": "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n# Mail bodies are sent as they are.\nmail/** -text\n",
-	".gitignore":     "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n",
+var gitFiles = []struct{ name, content string }{
+	{".gitattributes", "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n# Mail bodies are sent as they are.\nmail/** -text\n"},
+	{".gitignore", "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n"},
 }
 
 func initDir(t terminal, dir string) error {
@@ -48,27 +49,20 @@ func initDir(t terminal, dir string) error {
 		}
 	}
 	err := fs.WalkDir(example, "example", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+		if err != nil || d.IsDir() {
 			return err
-		}
-		rel, err := filepath.Rel("example", name)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
 		}
 		b, err := example.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		return writeNew(t, dir, rel, b)
+		return writeNew(t, dir, strings.TrimPrefix(name, "example/"), b)
 	})
 	if err != nil {
 		return err
 	}
-	for name, content := range gitFiles {
-		if err := writeNew(t, filepath.Dir(filepath.Clean(dir)), name, []byte(content)); err != nil {
+	for _, f := range gitFiles {
+		if err := writeNew(t, filepath.Dir(filepath.Clean(dir)), f.name, []byte(f.content)); err != nil {
 			return err
 		}
 	}
@@ -76,14 +70,17 @@ func initDir(t terminal, dir string) error {
 	return nil
 }
 
-// writeNew writes a file that does not exist yet, and prints its name.
+// writeNew writes a file that does not exist yet, with its folder, and prints its name.
 func writeNew(t terminal, dir, name string, content []byte) error {
 	path := filepath.Join(dir, name)
 	if _, err := os.Lstat(path); err == nil {
 		fmt.Fprintf(t.err, "%s exists and was left alone\n", path)
 		return nil
 	}
-	if err := atomicfile.Create(dir, filepath.ToSlash(name), content); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := atomicfile.Create(dir, name, content); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(t.out, path)

@@ -150,6 +150,8 @@ func (r *rig) send(method, path, body string) (status int, id int64) {
 		return 0, 0
 	}
 	req.Header.Set("X-PLATFORM-KEY", r.keys["write"])
+	request := r.trail.request()
+	req.Header.Set("X-Request-Id", request)
 	res, err := r.client.Do(req)
 	if err != nil {
 		return 0, 0
@@ -158,6 +160,9 @@ func (r *rig) send(method, path, body string) (status int, id int64) {
 	var answer struct{ Data struct{ ID int64 } }
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
 		return 0, 0
+	}
+	if res.StatusCode < 300 {
+		r.trail.ok(request)
 	}
 	return res.StatusCode, answer.Data.ID
 }
@@ -380,6 +385,9 @@ func (s *siege) check() error {
 	if err := s.agrees(); err != nil {
 		return err
 	}
+	if err := s.checkTrail(); err != nil {
+		return err
+	}
 	s.checks++
 	if status, _ := s.send("PUT", fmt.Sprintf("/%d", s.idOf("other")), fmt.Sprintf(`{"name":"Other %d"}`, s.checks)); status != http.StatusOK {
 		return fmt.Errorf("right after the start a PUT is answered with %d", status)
@@ -420,6 +428,8 @@ func TestKilledAtRandom(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 	}
+	s.kill()
+	s.chainsHold()
 	t.Logf("%d writes answered, killed %d times", s.answered(), n)
 	if s.answered() < n {
 		t.Error("hardly a write was answered; this shows nothing")

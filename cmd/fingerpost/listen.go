@@ -1,39 +1,84 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"fingerpost/api"
 )
 
-// listen binds the address of a flag. An invalid address is wrong usage.
+// listen binds the address of a flag. An invalid address is wrong usage; a name that cannot be looked up now is not.
 func listen(flag, addr string) (net.Listener, error) {
 	var tcp *net.TCPAddr
 	if !strings.HasPrefix(addr, "unix:") {
 		var err error
-		if tcp, err = net.ResolveTCPAddr("tcp", addr); err != nil {
-			return nil, badAddress(flag, addr, err)
+		var malformed *net.AddrError
+		tcp, err = net.ResolveTCPAddr("tcp", addr)
+		if errors.As(err, &malformed) {
+			return nil, usage("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, addr, malformed.Err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--%s %q: %w", flag, addr, err)
 		}
 	}
 	ln, err := api.Listen(addr)
-	if err == nil {
-		return ln, nil
-	}
 	if tcp != nil && errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("--%s %s: the address is in use%s; end that process, or give another address with --%s", flag, addr, holder(tcp.IP, tcp.Port), flag)
 	}
-	return nil, fmt.Errorf("--%s: %w", flag, err)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return ln, nil
 }
 
-// badAddress distinguishes an address that can never work from a name that cannot be looked up now.
-func badAddress(flag, addr string, err error) error {
-	var malformed *net.AddrError
-	if errors.As(err, &malformed) {
-		return usage("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, addr, malformed.Err)
+// holder names the process that listens on a TCP port of an address, as " by nginx (pid 4711)". It returns "" if the
+// system does not show it, as for processes of other users, or has no proc(5).
+func holder(ip net.IP, port int) string {
+	inodes := map[string]bool{}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		raw, _ := os.ReadFile(table)
+		for line := range strings.Lines(string(raw)) {
+			// sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode (proc(5))
+			f := strings.Fields(line)
+			const listening = "0A"
+			if len(f) < 10 || f[3] != listening {
+				continue
+			}
+			address, hexPort, _ := strings.Cut(f[1], ":")
+			everywhere := strings.Trim(address, "0") == "" || ip == nil || ip.IsUnspecified()
+			if hexPort == fmt.Sprintf("%04X", port) && (everywhere || address == procAddress(ip)) {
+				inodes["socket:["+f[9]+"]"] = true
+			}
+		}
 	}
-	return fmt.Errorf("--%s %q: %w", flag, addr, err)
+	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, fd := range fds {
+		if target, err := os.Readlink(fd); err == nil && inodes[target] {
+			pid := strings.Split(fd, "/")[2]
+			name, _ := os.ReadFile("/proc/" + pid + "/comm")
+			return fmt.Sprintf(" by %s (pid %s)", strings.TrimSpace(string(name)), pid)
+		}
+	}
+	return ""
+}
+
+// procAddress returns an address as proc(5) writes it: hexadecimal, each group of four bytes in the machine's order,
+// which is little-endian on every platform that fingerpost is built for.
+func procAddress(ip net.IP) string {
+	raw := []byte(ip.To4())
+	if raw == nil {
+		raw = ip
+	}
+	text := ""
+	for group := range slices.Chunk(raw, 4) {
+		text += fmt.Sprintf("%08X", binary.LittleEndian.Uint32(group))
+	}
+	return text
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -15,49 +15,26 @@ import (
 const (
 	// overlap is how far before the latest entry --follow reads again: an entry is stored a little after its createdAt.
 	overlap = 10 * time.Second
-	// maxFollowed bounds the mails of a project that are followed to their end, the latest ones first. maxAsked bounds how
-	// many of them are read one by one in a round.
-	maxFollowed, maxAsked = 2000, 100
+	// maxAsked bounds how many mails of a project that have not ended are read one by one in a round.
+	maxAsked = 100
 	// findEvery is how often new projects are looked for.
 	findEvery = 30 * time.Second
 )
 
 // follow prints the newest entries, and then each new entry and each change of one, until ctx ends.
 func (l *logReader) follow(ctx context.Context, newest []mailEntry) error {
-	for i := range newest {
-		if err := l.print(&newest[i]); err != nil {
-			return err
-		}
+	if err := l.print(newest); err != nil {
+		return err
 	}
-	told, found := "", time.Now()
-	tick := time.NewTicker(l.flags.every)
-	defer tick.Stop()
-	for {
+	found := time.Now()
+	news := func() ([]mailEntry, error) {
 		news, err := l.round(ctx)
 		if err == nil && l.flags.projects == nil && time.Since(found) > findEvery {
 			err, found = l.find(ctx), time.Now()
 		}
-		switch {
-		case err == nil:
-			told = ""
-		case ctx.Err() != nil:
-		case !passing(err):
-			return err
-		case err.Error() != told:
-			told = err.Error()
-			fmt.Fprintf(l.err, "fingerpost: %s; asking on\n", told)
-		}
-		for i := range news {
-			if err := l.print(&news[i]); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
+		return news, err
 	}
+	return pollTrail(ctx, &l.flags.trailFlags, l.t.err, news, l.print)
 }
 
 // passing reports whether a retry may help: the server is unreachable, or reports that it is not ready.
@@ -93,8 +70,14 @@ func (p *loggedProject) begin(rows []mailEntry) {
 
 // step reads what has changed in one project since the last time, into p.news.
 func (l *logReader) step(ctx context.Context, p *loggedProject) error {
-	rows, err := l.recent(ctx, p)
-	if l.flags.projects == nil && gone(err) {
+	q := l.query()
+	q.OldestFirst = true // entries that arrive during the reading are on the last page
+	if at, err := time.Parse(client.TimeLayout, p.last); err == nil {
+		q.From = at.Add(-overlap)
+	}
+	rows, err := l.read(ctx, p, q, math.MaxInt)
+	var none *exitError
+	if l.flags.projects == nil && errors.As(err, &none) {
 		return nil // the project was deleted, with nothing in its log
 	}
 	if err != nil {
@@ -129,49 +112,6 @@ func (l *logReader) step(ctx context.Context, p *loggedProject) error {
 			note(mailEntry{p.slug, now})
 		}
 	}
-	p.forget(current)
+	maps.DeleteFunc(p.seen, func(id int64, e mailEntry) bool { return !current[id] && e.ended() })
 	return nil
-}
-
-// gone reports whether err is page's error for a project that does not exist.
-func gone(err error) bool {
-	var exit *exitError
-	return errors.As(err, &exit) && exit.code == exitNot
-}
-
-// recent reads the entries around and after the latest known one.
-func (l *logReader) recent(ctx context.Context, p *loggedProject) (all []mailEntry, err error) {
-	q := l.query()
-	q.OldestFirst = true // entries that arrive during the reading are on the last page
-	q.Limit = client.MaxLogPage
-	if at, err := time.Parse(client.TimeLayout, p.last); err == nil {
-		q.From = at.Add(-overlap)
-	}
-	for more := true; more; {
-		q.Page++
-		var rows []mailEntry
-		if rows, more, err = l.page(ctx, p, q); err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-	}
-	return all, nil
-}
-
-// forget drops entries that have ended and will not be listed again, and bounds the rest.
-func (p *loggedProject) forget(current map[int64]bool) {
-	var open []int64
-	for id, e := range p.seen {
-		switch {
-		case current[id]:
-		case e.ended():
-			delete(p.seen, id)
-		default:
-			open = append(open, id)
-		}
-	}
-	slices.Sort(open)
-	for _, id := range open[:max(0, len(open)-maxFollowed)] {
-		delete(p.seen, id)
-	}
 }

@@ -61,38 +61,26 @@ func (f *mailFlags) parse() error {
 	case f.keep < 24*time.Hour:
 		bad = append(bad, "--mail-retention must be a day or more: idempotency keys and retries live as long")
 	}
-	if bad != nil {
-		return usage("%s", strings.Join(bad, "; "))
-	}
-	return nil
+	return usageAll(bad)
 }
 
 // parseNetworks parses the networks of a flag, and reports the problem of each.
 func parseNetworks(flag string, texts []string) (networks []netip.Prefix, bad []string) {
 	for _, text := range texts {
-		network, problem := parseNetwork(strings.TrimSpace(text))
-		if problem != "" {
-			bad = append(bad, fmt.Sprintf("%s: %q %s", flag, text, problem))
+		network, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err == nil && network == network.Masked() {
+			networks = append(networks, network)
 			continue
 		}
-		networks = append(networks, network)
+		problem := "is no network in CIDR form such as 10.0.0.0/8 or fd00::/8"
+		if err == nil {
+			problem = fmt.Sprintf("has bits beyond its length: did you mean %s?", network.Masked())
+		} else if a, err := netip.ParseAddr(strings.TrimSpace(text)); err == nil && a.Zone() == "" {
+			problem = fmt.Sprintf("is an address: did you mean %s/%d?", a, a.BitLen())
+		}
+		bad = append(bad, fmt.Sprintf("%s: %q %s", flag, text, problem))
 	}
 	return networks, bad
-}
-
-// parseNetwork parses a network in CIDR form.
-func parseNetwork(text string) (p netip.Prefix, problem string) {
-	p, err := netip.ParsePrefix(text)
-	if err == nil {
-		if p != p.Masked() {
-			return p, fmt.Sprintf("has bits beyond its length: did you mean %s?", p.Masked())
-		}
-		return p, ""
-	}
-	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-		return p, fmt.Sprintf("is an address: did you mean %s/%d?", a, a.BitLen())
-	}
-	return p, "is no network in CIDR form such as 10.0.0.0/8 or fd00::/8"
 }
 
 // A mailService is the mailer with its dependencies.
@@ -105,7 +93,7 @@ type mailService struct {
 	failed  error // of close
 }
 
-// openMail opens the mail service. Its queue waits for takeUp.
+// openMail opens the mail service. Its queue waits for mailer.Release.
 func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
@@ -156,14 +144,6 @@ func tellChanges(ctx context.Context, feed *resolver.Feed, changed func(project 
 		}
 	}
 }
-
-// takeUp starts on the queue of the last process. Before the files are read, the store holds their former content: a
-// server that was replaced while nothing ran would get the mail, or a project that was suspended would send.
-func (m *mailService) takeUp() { m.mailer.Release() }
-
-// retry tries mail again that waits for a config change: the content of secret files may have changed without an event,
-// or a server was repaired.
-func (m *mailService) retry() { m.mailer.TryAgain() }
 
 // lastWords is how long before the end of the grace period attempts are cut off, so that the mailer has time to store
 // that.

@@ -90,17 +90,13 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hookVariables are set by --after-write for its command, which may call fingerpost.
-var hookVariables = []string{"FINGERPOST_PATHS", "FINGERPOST_KEYS", "FINGERPOST_REQUEST_IDS"}
-
 // warnOfVariables names the FINGERPOST_ variables that set no flag of any command: a misspelt one has no effect.
 func warnOfVariables(w io.Writer, root *cobra.Command) {
-	known := slices.Clone(hookVariables)
+	// --after-write sets these for its command, which may call fingerpost.
+	known := []string{"FINGERPOST_PATHS", "FINGERPOST_KEYS", "FINGERPOST_REQUEST_IDS"}
 	var collect func(cmd *cobra.Command)
 	collect = func(cmd *cobra.Command) {
-		add := func(f *pflag.Flag) { known = append(known, envName(f.Name)) }
-		cmd.Flags().VisitAll(add)
-		cmd.PersistentFlags().VisitAll(add)
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
 		for _, c := range cmd.Commands() {
 			collect(c)
 		}

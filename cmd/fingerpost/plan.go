@@ -46,16 +46,14 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
   fingerpost plan --data .fingerpost          # the server must not run
   fingerpost plan --url https://config.example --json | jq '.changes[] | select(.action == "remove")'`,
 		Args: cobra.NoArgs,
-		RunE: command(func(cmd *cobra.Command, _ []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			if given(cmd, "data") {
 				if given(cmd, "url") {
 					return usage("give --url or --data, not both")
 				}
 				f.url = ""
 			}
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			return runPlan(ctx, t, configDir(cmd), f)
+			return runPlan(cmd.Context(), t, configDir(cmd), f)
 		}),
 	}
 	f.add(cmd, "read")

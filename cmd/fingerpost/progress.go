@@ -60,19 +60,16 @@ func (p *progress) end() {
 }
 
 func (p *progress) run() {
-	wait := time.NewTimer(progressAfter)
-	defer wait.Stop()
-	for {
+	for wait := progressAfter; ; wait = progressEvery {
 		select {
 		case <-p.stop:
 			p.above(func() {})
 			return
-		case <-wait.C:
+		case <-time.After(wait):
 			p.mu.Lock()
 			fmt.Fprint(p.out, eraseLine+p.line(time.Since(p.start)))
 			p.shown = true
 			p.mu.Unlock()
-			wait.Reset(progressEvery)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func newReload(t terminal) *cobra.Command {
 		Long: "Asks the ops listener of a running server. With --confirm, a reload that is held back because it would remove\n" +
 			"too much goes through, once.",
 		Args: cobra.NoArgs,
-		RunE: command(func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			path := "/reload"
 			if confirm {
 				path = "/reload/confirm"
@@ -45,9 +45,9 @@ func newReload(t terminal) *cobra.Command {
 				return no("%s answers %s", ops, res.Status)
 			}
 			return nil
-		}),
+		},
 	}
-	cmd.Flags().StringVar(&ops, "ops-url", "http://127.0.0.1:9090", "the ops listener of the server")
+	cmd.Flags().StringVar(&ops, "ops-url", defaultOpsURL, "the ops listener of the server")
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "let a reload through that is held back")
 	return cmd
 }

@@ -27,8 +27,9 @@ func newRename(t terminal) *cobra.Command {
 uuid line, so the project keeps its ids; comments and formatting stay. A running server takes it up as the same project.
 
 Prints the files that it has changed. Exit code 1 where there is no project OLD, NEW is taken or the files have errors.`,
-		Args: cobra.ExactArgs(2),
-		RunE: command(func(cmd *cobra.Command, args []string) error {
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeArgs(projectSlugs, fixed()),
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			from, to := args[0], args[1]
 			if msg := catalog.CheckSlug(to); msg != "" {
 				return usage("%q is no slug: it %s", to, msg)
@@ -36,9 +37,7 @@ Prints the files that it has changed. Exit code 1 where there is no project OLD,
 			if from == to {
 				return usage("rename needs two different slugs")
 			}
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			return renameProject(ctx, t, configDir(cmd), from, to)
+			return renameProject(cmd.Context(), t, configDir(cmd), from, to)
 		}),
 	}
 }
@@ -50,10 +49,7 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 	}
 	file, project := checked.Project(from)
 	if project == nil {
-		if near := hclfile.Nearest(from, projectSlugs(checked)); near != "" {
-			return no("no project has the slug %q: did you mean `%s`?", from, near)
-		}
-		return no("no project has the slug %q", from)
+		return no("no project has the slug %q%s", from, suggestion("`%s`", hclfile.Nearest(from, projectSlugs(checked))))
 	}
 	if there, taken := checked.Project(to); taken != nil {
 		return no("the slug %q is taken by the project in %s:%d", to, there.Display,

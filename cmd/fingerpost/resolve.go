@@ -17,31 +17,56 @@ import (
 
 func newResolve(t terminal) *cobra.Command {
 	var f connectFlags
-	asJSON := false
+	asJSON, explain := false, false
 	cmd := &cobra.Command{
 		Use:   "resolve DOMAIN…",
 		Short: "Tell which project a domain belongs to, and why",
 		Long: "Without --url, answers from the files alone and says which file and line matched. With --url, asks a running server.\n" +
+			"With --explain, also prints each value of the project as it is in force, and where it comes from: file and line, the\n" +
+			"defaults block, or built-in. With --url, that needs a key with read.\n" +
 			"Exit code 1 when a domain does not resolve.",
-		Args: cobra.MinimumNArgs(1),
-		RunE: command(func(cmd *cobra.Command, args []string) error {
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeArgs(domainNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.url == "" {
 				checked, err := configsrc.Check(configDir(cmd))
 				if err != nil {
 					return err
 				}
-				return resolve(t, args, fromFiles(checked), asJSON)
+				answer := fromFiles(checked)
+				if explain {
+					answer = explainFiles(checked, answer)
+				}
+				return resolve(t, args, answer, asJSON)
 			}
 			o, err := f.options()
 			if err != nil {
 				return err
 			}
-			return resolve(t, args, fromServer(cmd.Context(), client.New(o)), asJSON)
-		}),
+			c := client.New(o)
+			answer := fromServer(cmd.Context(), c)
+			if explain {
+				answer = explainServer(cmd.Context(), c, answer)
+			}
+			return resolve(t, args, answer, asJSON)
+		},
 	}
 	f.add(cmd, "resolve")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show each value of the project, and where it comes from")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
 	return cmd
+}
+
+// domainNames leaves wildcards out: no client asks for one.
+func domainNames(checked *configsrc.Checked) (names []string) {
+	for _, p := range projectsOf(checked) {
+		for _, d := range p.Domains {
+			if !d.Wildcard() {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	return names
 }
 
 // A resolution is the answer for one domain.
@@ -54,7 +79,10 @@ type resolution struct {
 	File    string          `json:"file,omitempty"`
 	Line    int             `json:"line,omitempty"`
 	Why     string          `json:"why"`
-	Data    json.RawMessage `json:"data,omitempty"` // from a server
+	Data    json.RawMessage `json:"data,omitempty"`    // from a server
+	Explain json.RawMessage `json:"explain,omitempty"` // with --explain; as view=full answers
+
+	id int64 // of the project, from a server
 }
 
 func resolve(t terminal, domains []string, answer func(string) (resolution, error), asJSON bool) error {
@@ -82,6 +110,12 @@ func resolve(t terminal, domains []string, answer func(string) (resolution, erro
 				where = fmt.Sprintf("%s:%d: ", r.File, r.Line)
 			}
 			fmt.Fprintf(t.out, "%s → %s\n  %s%s\n", r.Domain, result, where, r.Why)
+			if r.Explain == nil {
+				continue
+			}
+			if err := writeExplained(t.out, r.Explain, r.Matched); err != nil {
+				return err
+			}
 		}
 	}
 	if !all {
@@ -115,10 +149,11 @@ func fromFiles(checked *configsrc.Checked) func(string) (resolution, error) {
 			}
 			r := resolution{Domain: domain, Found: true, Project: p.project.Project.Slug, Matched: name, File: p.file.Display,
 				Line: p.file.Line(catalog.Ref{Kind: catalog.KindDomain, Name: name, ProjectID: p.project.Project.ID})}
-			r.Why = fmt.Sprintf("domain %q of project %q matches exactly", name, r.Project)
+			how := "matches exactly"
 			if p.domain.Wildcard() {
-				r.Why = fmt.Sprintf("domain %q of project %q is the wildcard with the longest suffix", name, r.Project)
+				how = "is the wildcard with the longest suffix"
 			}
+			r.Why = fmt.Sprintf("domain %q of project %q %s", name, r.Project, how)
 			switch {
 			case !p.domain.Active:
 				r.Found, r.Code, r.Why = false, catalog.CodeDomainNotVerified, r.Why+", but it has active = false"
@@ -161,18 +196,16 @@ func fromServer(ctx context.Context, c *client.Client) func(string) (resolution,
 		r := resolution{Domain: domain}
 		answer, err := c.Resolve(ctx, domain)
 		var refused *client.Error
-		if errors.As(err, &refused) && client.Status(err, notResolved...) {
+		// These statuses say something about the domain. All others are failures.
+		if errors.As(err, &refused) && client.Status(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 			r.Code, r.Why = refused.Code, refused.Message
 			return r, nil
 		}
 		if err != nil {
 			return resolution{}, err
 		}
-		r.Found, r.Project, r.Matched, r.Data = true, answer.Slug, answer.Matched, answer.Data
+		r.Found, r.Project, r.Matched, r.Data, r.id = true, answer.Slug, answer.Matched, answer.Data, answer.ID
 		r.Why = fmt.Sprintf("%s matches %q", c.URL(), r.Matched)
 		return r, nil
 	}
 }
-
-// notResolved are the statuses that say something about the domain. All others are failures.
-var notResolved = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}

@@ -29,10 +29,8 @@ func newRestore(t terminal) *cobra.Command {
 			"differ from what the backup knows when it starts. Mail that waited in the backup's queue is sent then, marked as\n" +
 			"uncertain: it may have been sent since.",
 		Args: cobra.ExactArgs(1),
-		RunE: command(func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			return restore(ctx, t, args[0], f)
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+			return restore(cmd.Context(), t, args[0], f)
 		}),
 	}
 	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder")

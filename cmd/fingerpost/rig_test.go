@@ -37,6 +37,7 @@ type rig struct {
 	dies   string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
 	client *http.Client // of send: connections of its own
 	from   string       // the address that requests come from, since failed keys are throttled by address
+	trail  *auditReplay // of the writes of send
 }
 
 // A reply is one answer of the server.
@@ -99,7 +100,7 @@ func idleRig(t testing.TB, dir string, more map[string]string) *rig {
 	if testing.Short() {
 		t.Skip("it runs the whole program, which -short leaves to a few stories")
 	}
-	r := &rig{t: t, dir: dir, keys: map[string]string{}, from: "127.0.0.1",
+	r := &rig{t: t, dir: dir, keys: map[string]string{}, from: "127.0.0.1", trail: new(auditReplay),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: 20 * time.Second}}
 	files := maps.Clone(rigFiles)
 	maps.Copy(files, more)

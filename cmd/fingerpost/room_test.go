@@ -14,6 +14,7 @@ import (
 // TestConfigDiskFull fills the config folder's disk, by bytes and by inodes: writes are refused and the files stay as
 // they are, reads and resolve go on, and writes go through again once there is room.
 func TestConfigDiskFull(t *testing.T) {
+	t.Parallel()
 	if !canMount() {
 		t.Skip("needs root, to mount a small file system")
 	}

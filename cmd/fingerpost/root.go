@@ -21,23 +21,17 @@ const (
 	exitFailed = 3 // could not run
 )
 
-// An exitError carries the process's exit code. Its text goes to stderr unless it is empty.
+// An exitError carries the process's exit code; any other error of a command is exitFailed. Its text goes to stderr
+// unless it is empty.
 type exitError struct {
 	code int
-	err  error
+	error
 }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
+func (e *exitError) Unwrap() error { return e.error }
 
 // errNot ends a command whose answer is "no" and already on stdout.
-var errNot = &exitError{code: exitNot}
+var errNot = no("")
 
 // no ends a command with exit code 1 and a message.
 func no(format string, args ...any) error {
@@ -47,6 +41,28 @@ func no(format string, args ...any) error {
 // usage ends a command with exit code 2.
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// usageAll is usage with all problems at once; nil if there are none.
+func usageAll(problems []string) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return usage("%s", strings.Join(problems, "; "))
+}
+
+// endWithProblems ends a command that has done nothing because of problems, which its JSON document has, too. done is
+// what it would have done, such as "sent".
+func endWithProblems(t terminal, asJSON bool, document any, problems []string, done string) error {
+	if asJSON {
+		if err := printJSON(t.out, document); err != nil {
+			return err
+		}
+	}
+	for _, p := range problems {
+		fmt.Fprintln(t.err, p)
+	}
+	return no("%s: nothing was %s", count(len(problems), "problem"), done)
 }
 
 // A terminal holds a command's input and outputs.
@@ -62,14 +78,21 @@ func runContext(ctx context.Context, args []string, t terminal) int {
 	root.SetIn(t.in)
 	root.SetOut(t.out)
 	root.SetErr(t.err)
+	code := exitUsage // for what cobra refuses before it calls a command
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		code = exitFailed
+		if cmd.Name() != cobra.ShellCompRequestCmd {
+			warnOfVariables(t.err, root)
+		}
+		return flagsFromEnv(cmd.Flags())
+	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
-	code := exitUsage // for cobra's own errors
-	var ee *exitError
-	if errors.As(err, &ee) {
-		code = ee.code
+	var exit *exitError
+	if errors.As(err, &exit) {
+		code = exit.code
 	}
 	if msg := err.Error(); msg != "" {
 		fmt.Fprintf(t.err, "fingerpost: %s\n", msg)
@@ -94,13 +117,7 @@ func newRoot(t terminal) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(t.err)
 			_ = cmd.Help()
-			return &exitError{code: exitUsage}
-		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Name() != cobra.ShellCompRequestCmd {
-				warnOfVariables(t.err, cmd.Root())
-			}
-			return flagsFromEnv(cmd.Flags())
+			return usage("")
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -108,8 +125,7 @@ func newRoot(t terminal) *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t), newInit(t),
-		newReload(t), newLogs(t), newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newDocs(t), newVersion(t))
-	completeValues(root)
+		newReload(t), newLogs(t), newAudit(t), newPlan(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newDocs(t), newVersion(t))
 	return root
 }
 
@@ -138,22 +154,7 @@ func flagsFromEnv(flags *pflag.FlagSet) error {
 			_ = flags.SetAnnotation(f.Name, fromEnv, nil) // fails for unknown flags only
 		}
 	})
-	if bad != nil {
-		return usage("%s", strings.Join(bad, "; "))
-	}
-	return nil
-}
-
-// command adapts a function that returns plain errors to cobra: they become exit code 3.
-func command(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		err := f(cmd, args)
-		var ee *exitError
-		if err == nil || errors.As(err, &ee) {
-			return err
-		}
-		return &exitError{exitFailed, err}
-	}
+	return usageAll(bad)
 }
 
 func configDir(cmd *cobra.Command) string {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,26 +25,42 @@ const sealingFile = "sealing.hcl"
 
 func newSecrets(t terminal) *cobra.Command {
 	var keyFile string
+	ofDefaults := false
+	sealing := &cobra.Command{
+		Use:   "seal PROJECT FIELD",
+		Short: "Seal a value from stdin, or asked for, and print the expression for the file",
+		Long: "FIELD is jwt_secret or password. The sealed value works in that field of that project only; with --defaults,\n" +
+			"which takes no PROJECT, it is the password of the smtp_config in the defaults block.\n" +
+			"It is never taken from an argument: those show in process lists and shell histories.",
+		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if ofDefaults {
+				return cobra.ExactArgs(1)(cmd, args)
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
+		ValidArgsFunction: completeArgs(projectSlugs, fixed("jwt_secret", "password"), fixed()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ofDefaults {
+				return sealRelay(t, configDir(cmd), args[0])
+			}
+			return sealValue(t, configDir(cmd), args[0], args[1])
+		},
+	}
+	sealing.Flags().BoolVar(&ofDefaults, "defaults", false, "seal the password of the smtp_config in the defaults block")
 	cmd := group("secrets", "Seal secrets, so that they can stand in the files", "",
 		&cobra.Command{
 			Use:   "keygen",
 			Short: "Make an identity that opens sealed values, and add its recipient to the files",
 			Args:  cobra.NoArgs,
-			RunE:  command(func(cmd *cobra.Command, _ []string) error { return sealKeygen(t, configDir(cmd), keyFile) }),
+			RunE:  func(cmd *cobra.Command, _ []string) error { return sealKeygen(t, configDir(cmd), keyFile) },
 		},
-		&cobra.Command{
-			Use:   "seal PROJECT FIELD",
-			Short: "Seal a value from stdin, or asked for, and print the expression for the file",
-			Long: "FIELD is jwt_secret or password. The sealed value works in that field of that project only.\n" +
-				"It is never taken from an argument: those show in process lists and shell histories.",
-			Args: cobra.ExactArgs(2),
-			RunE: command(func(cmd *cobra.Command, args []string) error { return sealValue(t, configDir(cmd), args[0], args[1]) }),
-		},
+		sealing,
 		&cobra.Command{
 			Use:   "reseal",
 			Short: "Encrypt all sealed values anew, for the recipients that the files name now",
 			Args:  cobra.NoArgs,
-			RunE:  command(func(cmd *cobra.Command, _ []string) error { return reseal(t, configDir(cmd), keyFile) }),
+			RunE:  func(cmd *cobra.Command, _ []string) error { return reseal(t, configDir(cmd), keyFile) },
 		})
 	cmd.PersistentFlags().StringVar(&keyFile, "seal-key", defaultSealKey(), "the file with the age identity")
 	return cmd
@@ -86,28 +103,37 @@ func addRecipient(dir string, checked *configsrc.Checked, recipient string) (whe
 		if f.Declared.Sealing == nil {
 			continue
 		}
-		list := quoteList(append(f.Declared.Sealing.Recipients, recipient))
+		list := hcledit.QuoteList(append(f.Declared.Sealing.Recipients, recipient))
 		return f.Display, atomicfile.Edit(dir, f.Path, func(src []byte) ([]byte, error) {
 			return hcledit.SetAttribute(src, hcledit.BlockPath{"sealing"}, "recipients", list)
 		})
 	}
-	block := "# Who can open sealed values; a service opens them with --seal-key.\nsealing {\n  recipients = " + quoteList([]string{recipient}) + "\n}\n"
+	block := "# Who can open sealed values; a service opens them with --seal-key.\nsealing {\n  recipients = " + hcledit.QuoteList([]string{recipient}) + "\n}\n"
 	return filepath.Join(dir, sealingFile), addBlock(dir, sealingFile, block)
 }
 
-// secretFields maps the names that people use for a secret to its block and attribute.
-var secretFields = map[string]struct{ block, attr string }{
-	"jwt_secret":               {"auth_settings", "jwt_secret"},
-	"auth_settings.jwt_secret": {"auth_settings", "jwt_secret"},
-	"password":                 {"smtp_config", "password"},
-	"smtp_config.password":     {"smtp_config", "password"},
+// A secretField is an attribute of a project's block that can be sealed.
+type secretField struct {
+	block, attr string
+	of          func(p *catalog.ProjectConfig) catalog.Secret
+}
+
+var secretFields = []secretField{
+	{"auth_settings", "jwt_secret", func(p *catalog.ProjectConfig) catalog.Secret { return p.Auth.Token.JWTSecret }},
+	{"smtp_config", "password", func(p *catalog.ProjectConfig) catalog.Secret {
+		if p.SMTP == nil {
+			return catalog.Secret{}
+		}
+		return p.SMTP.Password
+	}},
 }
 
 func sealValue(t terminal, dir, slug, field string) error {
-	at, ok := secretFields[field]
-	if !ok {
+	i := slices.IndexFunc(secretFields, func(f secretField) bool { return field == f.attr || field == f.block+"."+f.attr })
+	if i < 0 {
 		return usage("FIELD must be jwt_secret or password")
 	}
+	at := secretFields[i]
 	checked, err := configsrc.Check(dir)
 	if err != nil {
 		return err
@@ -120,19 +146,44 @@ func sealValue(t terminal, dir, slug, field string) error {
 	if p == nil {
 		return no("there is no project %q in the good files of %s", slug, dir)
 	}
-	value, err := readSecret(t, fmt.Sprintf("%s of %s: ", at.attr, slug))
+	return printSealed(t, recipients, at.attr, slug, seal.Context(p.Project.UUID, at.attr),
+		fmt.Sprintf("the %s block of project %q", at.block, slug))
+}
+
+// sealRelay seals the password of the relay. The defaults block need not have it yet.
+func sealRelay(t terminal, dir, field string) error {
+	if field != "password" && field != "smtp_config.password" {
+		return usage("FIELD must be password: with --defaults there is no other")
+	}
+	checked, err := configsrc.Check(dir)
+	if err != nil {
+		return err
+	}
+	recipients, err := recipientsOf(checked)
+	if err != nil {
+		return err
+	}
+	return printSealed(t, recipients, "password", "the defaults block", relayContext(), "the smtp_config block of the defaults block")
+}
+
+// relayContext is the context of the relay's password.
+func relayContext() string { return new(catalog.SMTPConfig).SecretContext(catalog.UUID{}, "password") }
+
+// printSealed reads a value, seals it for a context and prints the attribute.
+func printSealed(t terminal, recipients []string, attr, owner, context, place string) error {
+	value, err := readSecret(t, fmt.Sprintf("%s of %s: ", attr, owner))
 	if err != nil {
 		return err
 	}
 	if value == "" {
 		return no("nothing was given on stdin to seal")
 	}
-	sealed, err := seal.Seal(recipients, seal.Context(p.Project.UUID, at.attr), value)
+	sealed, err := seal.Seal(recipients, context, value)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "put this into the %s block of project %q:\n", at.block, slug)
-	_, err = fmt.Fprintf(t.out, "%s = sealed(%s)\n", at.attr, hcledit.Quote(sealed))
+	fmt.Fprintf(t.err, "put this into %s:\n", place)
+	_, err = fmt.Fprintf(t.out, "%s = sealed(%s)\n", attr, hcledit.Quote(sealed))
 	return err
 }
 
@@ -155,67 +206,4 @@ func readSecret(t terminal, prompt string) (string, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(t.in, 64<<10))
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), err
-}
-
-// reseal opens every sealed value first, so that it writes nothing if one cannot be opened.
-func reseal(t terminal, dir, keyFile string) error {
-	checked, err := checkSound(dir, "sealed values")
-	if err != nil {
-		return err
-	}
-	recipients, err := recipientsOf(checked)
-	if err != nil {
-		return err
-	}
-	ids, err := seal.Load(keyFile)
-	if err != nil {
-		return err
-	}
-	edits := map[string][]func(src []byte) ([]byte, error){} // by path
-	n := 0
-	for f, p := range projectsOf(checked) {
-		for _, s := range sealedOf(p) {
-			context := seal.Context(p.Project.UUID, s.attr)
-			plain, err := ids.Open(context, s.text)
-			if err != nil {
-				return fmt.Errorf("open %s of project %q in %s: %w", s.attr, p.Project.Slug, f.Display, err)
-			}
-			sealed, err := seal.Seal(recipients, context, plain)
-			if err != nil {
-				return err
-			}
-			at := hcledit.BlockPath{"project", p.Project.Slug, s.block}
-			edits[f.Path] = append(edits[f.Path], func(src []byte) ([]byte, error) {
-				return hcledit.SetAttribute(src, at, s.attr, "sealed("+hcledit.Quote(sealed)+")")
-			})
-			n++
-		}
-	}
-	for path, list := range edits {
-		err := atomicfile.Edit(dir, path, func(src []byte) (_ []byte, err error) {
-			for _, edit := range list {
-				if src, err = edit(src); err != nil {
-					return nil, err
-				}
-			}
-			return src, nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(t.err, "%s sealed anew for %s\n", count(n, "value"), count(len(recipients), "recipient"))
-	return nil
-}
-
-type sealedValue struct{ block, attr, text string }
-
-func sealedOf(p *catalog.ProjectConfig) (out []sealedValue) {
-	if s := p.Auth.Token.JWTSecret; s.Source == catalog.SecretSealed {
-		out = append(out, sealedValue{"auth_settings", "jwt_secret", s.Ref})
-	}
-	if p.SMTP != nil && p.SMTP.Password.Source == catalog.SecretSealed {
-		out = append(out, sealedValue{"smtp_config", "password", p.SMTP.Password.Ref})
-	}
-	return out
 }

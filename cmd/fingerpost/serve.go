@@ -31,10 +31,10 @@ func newServe(t terminal) *cobra.Command {
 		Short: "Run the service",
 		Long:  "With no flags, serves ./projects.d on 127.0.0.1:8080 and prints a curl line to try.",
 		Args:  cobra.NoArgs,
-		RunE: command(func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.config = configDir(cmd)
 			return serve(cmd.Context(), t, f)
-		}),
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.data, "data", ".fingerpost", "the store's folder; disposable, it is derived from the files")
@@ -60,7 +60,9 @@ func newServe(t terminal) *cobra.Command {
 	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "how long callers may cache an answer of resolve")
 	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests and mails in flight may take to finish")
 	fl.DurationVar(&f.drainDelay, "drain-delay", 0, "how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer time to look")
+	f.gateFlags.add(fl)
 	f.mailFlags.add(fl)
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -71,6 +73,7 @@ type service struct {
 	log         *slog.Logger
 	maxDelete   float64
 	opsAllow    []netip.Prefix
+	gateAllow   []netip.Prefix
 	cacheSize   int64
 	storeCache  int64
 	source      *configsrc.Source
@@ -81,6 +84,7 @@ type service struct {
 	ops         *ops.Server
 	listeners   []boundListener
 	opsListener net.Listener
+	hup, end    chan os.Signal           // SIGHUP; SIGTERM and SIGINT
 	loading     atomic.Pointer[progress] // of the first load
 	failed      chan error               // a part that cannot go on sends its error
 	abandoned   bool                     // something is still in use at the end
@@ -92,7 +96,7 @@ type boundListener struct {
 }
 
 func serve(ctx context.Context, t terminal, f serveFlags) error {
-	s := &service{f: f, t: t, failed: make(chan error, 8)}
+	s := &service{f: f, t: t, failed: make(chan error, 8), hup: make(chan os.Signal, 1), end: make(chan os.Signal, 2)}
 	if err := s.parse(); err != nil {
 		return err
 	}
@@ -102,32 +106,33 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	// Registered first: a signal during a long first load must end the process in order, too.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(signals)
+	signal.Notify(s.hup, syscall.SIGHUP)
+	defer signal.Stop(s.hup)
+	signal.Notify(s.end, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(s.end)
 
 	defer s.close()
 	if err := s.open(ctx); err != nil {
 		return err
 	}
 	s.start()
-	if done, err := s.load(ctx, signals); done || err != nil {
+	if done, err := s.load(ctx); done || err != nil {
 		return err
 	}
-	s.mail.takeUp()
-	running := make(chan struct{})
-	go func() {
-		defer close(running)
-		if err := s.source.Run(ctx); err != nil {
-			s.failed <- err
-		}
-	}()
+	// Only now: before, the store held the former content of the files, and the queue's mail would have gone to a server
+	// that was replaced while nothing ran, or from a project that was suspended.
+	s.mail.mailer.Release()
+	running := s.run(func() error { return s.source.Run(ctx) })
+	auditing := s.run(func() error { keepAudit(ctx, s.resolver, s.log); return nil })
 	s.api.SetLoading(false)
+	keeping := s.run(func() error { s.api.KeepKeyUses(ctx); return nil })
 	s.ops.SetReady(true)
 	s.announce()
-	err := s.wait(ctx, signals)
+	err := s.wait(ctx)
 	stop()
 	<-running
+	<-auditing
+	<-keeping
 	return err
 }
 
@@ -172,8 +177,9 @@ func (s *service) open(ctx context.Context) error {
 		Dir: s.f.config, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
 		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },
 		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete,
+		OnConfirm: func(h configsrc.Held) { noteConfirm(s.resolver, h) },
 	}
-	opsOptions := ops.Options{Logger: s.log, Version: version(), Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
+	opsOptions := ops.Options{Logger: s.log, Version: builtAs().version, Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
 	if !loopback(s.opsListener.Addr()) {
 		s.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; commands and pprof are for this machine and --ops-allow",
 			"address", s.opsListener.Addr().String(), "ops_allow", fmt.Sprint(s.opsAllow))
@@ -190,8 +196,9 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	s.api, err = api.New(api.Options{
-		Resolver: s.resolver, Files: s.source, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
-		AuthIssuer: s.f.authIssuer, AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
+		Resolver: s.resolver, Files: s.source, Explainer: s.source, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
+		GateAllow: s.gateAllow, GateWildcards: s.f.gateWildcards, AuthIssuer: s.f.authIssuer,
+		AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
 		Limits: api.Limits{Conns: maxConns()},
 	})
 	if err != nil {
@@ -219,18 +226,22 @@ func maxConns() int {
 // start serves on all addresses. Until the first load has ended, all calls but probes and health checks get 503.
 func (s *service) start() {
 	s.api.SetLoading(true)
+	s.run(func() error { return s.ops.Serve(s.opsListener) })
+	for _, l := range s.listeners {
+		s.run(func() error { return s.api.Serve(l.Listener, l.services) })
+	}
+}
+
+// run starts a part of the service. If it fails, the service ends.
+func (s *service) run(part func() error) (ended chan struct{}) {
+	ended = make(chan struct{})
 	go func() {
-		if err := s.ops.Serve(s.opsListener); err != nil {
+		defer close(ended)
+		if err := part(); err != nil {
 			s.failed <- err
 		}
 	}()
-	for _, l := range s.listeners {
-		go func() {
-			if err := s.api.Serve(l.Listener, l.services); err != nil {
-				s.failed <- err
-			}
-		}()
-	}
+	return ended
 }
 
 func (s *service) bind() (err error) {
@@ -244,6 +255,11 @@ func (s *service) bind() (err error) {
 		}
 		return err
 	}
+	if s.f.gate != "" {
+		if err := add("gate-listen", s.f.gate, api.Gateway); err != nil {
+			return err
+		}
+	}
 	services := api.Platform | api.Mail
 	if s.f.mail != "" {
 		services = api.Platform
@@ -255,7 +271,7 @@ func (s *service) bind() (err error) {
 }
 
 // load waits for the first load, or for a signal that ends it.
-func (s *service) load(ctx context.Context, signals <-chan os.Signal) (done bool, err error) {
+func (s *service) load(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	loaded := make(chan error, 1)
@@ -264,35 +280,30 @@ func (s *service) load(ctx context.Context, signals <-chan os.Signal) (done bool
 	s.loading.Store(read)
 	s.source.Watch()
 	go func() { loaded <- s.source.Load(ctx) }()
-	for {
-		select {
-		case err := <-loaded:
-			return false, err
-		case sig := <-signals:
-			if sig != syscall.SIGHUP {
-				cancel()
-				<-loaded
-				return true, nil
-			}
-		}
+	select {
+	case err := <-loaded:
+		return false, err
+	case <-s.end:
+		cancel()
+		<-loaded
+		return true, nil
 	}
 }
 
 // wait returns when the service has to end, after requests in flight have had their time.
-func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
+func (s *service) wait(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return s.drain(signals)
+			return s.drain()
 		case err := <-s.failed:
 			return err
-		case sig := <-signals:
-			if sig != syscall.SIGHUP {
-				s.log.Info("draining", "signal", sig.String(), "grace", s.f.grace.String())
-				return s.drain(signals)
-			}
+		case sig := <-s.end:
+			s.log.Info("draining", "signal", sig.String(), "grace", s.f.grace.String())
+			return s.drain()
+		case <-s.hup:
 			go func() {
-				s.mail.retry()
+				s.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
 				s.resolver.ForgetSecrets()
 				if err := s.source.Reload(ctx); err != nil && ctx.Err() == nil {
 					s.log.Warn("reload on SIGHUP", "error", err)
@@ -306,7 +317,7 @@ func (s *service) wait(ctx context.Context, signals <-chan os.Signal) error {
 const abruptly = time.Second
 
 // drain lets running requests and mails finish. A second signal ends it at once.
-func (s *service) drain(signals <-chan os.Signal) error {
+func (s *service) drain() error {
 	s.ops.SetReady(false)
 	ctx, cancel := context.WithTimeout(context.Background(), s.f.drainDelay+s.f.grace)
 	defer cancel()
@@ -322,24 +333,20 @@ func (s *service) drain(signals <-chan os.Signal) error {
 		s.after.finish(ctx) // includes the last writes
 		stopped <- err
 	}()
-	for {
-		select {
-		case err := <-stopped:
-			if err != nil {
-				s.log.Warn("requests or mails were cut off at the end of the grace", "error", err)
-			}
-			return nil
-		case sig := <-signals:
-			if sig != syscall.SIGHUP {
-				cancel()
-				select {
-				case <-stopped:
-				case <-time.After(abruptly):
-					s.abandoned = true
-				}
-				return &exitError{exitFailed, errors.New("ended by a second signal, requests and mails in flight were cut off")}
-			}
+	select {
+	case err := <-stopped:
+		if err != nil {
+			s.log.Warn("requests or mails were cut off at the end of the grace", "error", err)
 		}
+		return nil
+	case <-s.end:
+		cancel()
+		select {
+		case <-stopped:
+		case <-time.After(abruptly):
+			s.abandoned = true
+		}
+		return errors.New("ended by a second signal, requests and mails in flight were cut off")
 	}
 }
 

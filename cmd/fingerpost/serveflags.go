@@ -29,6 +29,7 @@ type serveFlags struct {
 	logResolve, fastPath   bool
 	maxAge, grace          time.Duration
 	drainDelay             time.Duration
+	gateFlags
 	mailFlags
 }
 
@@ -51,7 +52,10 @@ func (s *service) parse() (err error) {
 	}
 	var bad []string
 	if s.opsAllow, bad = parseNetworks("--ops-allow", s.f.opsAllow); bad != nil {
-		return usage("%s", strings.Join(bad, "; "))
+		return usageAll(bad)
+	}
+	if s.gateAllow, err = s.f.gateFlags.parse(); err != nil {
+		return err
 	}
 	if err := s.f.mailFlags.parse(); err != nil {
 		return err

@@ -10,11 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// errInvalid ends a command that needs valid files. The exit code is 1: the files do not meet the command's condition.
-var errInvalid error = no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`)
-
-// loadTree reads the config folder. If the files have errors it prints them and returns errInvalid. With asJSON it prints
-// document, after it has put them into diagnostics, which is a part of document.
+// loadTree reads the config folder. If the files have errors it prints them, and the exit code is 1. With asJSON it
+// prints document, after it has put them into diagnostics, which is a part of document.
 func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree, error) {
 	checked, err := t.check(dir, nil)
 	switch {
@@ -28,7 +25,7 @@ func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hc
 	default:
 		err = checked.Problems.WriteText(t.err, colour(t.err))
 	}
-	return nil, cmp.Or(err, errInvalid)
+	return nil, cmp.Or(err, no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`))
 }
 
 func treeOf(checked *configsrc.Checked) *transfer.Tree {

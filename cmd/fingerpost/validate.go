@@ -1,12 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -26,7 +27,7 @@ func newValidate(t terminal) *cobra.Command {
 			"With --data, and where neither --config nor --data is given and the default store is there, the files are compared\n" +
 			"with that store as serve would on it: a project that lost its identity by a new slug is found. A running server has\n" +
 			"its store to itself and tells such a project in its log and /status.",
-		RunE: command(func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			known, err := knownFiles(t, cmd, data)
 			if err != nil {
 				return err
@@ -35,7 +36,7 @@ func newValidate(t terminal) *cobra.Command {
 				defer known.Close()
 			}
 			return validate(t, configDir(cmd), known, args, asJSON)
-		}),
+		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
 	cmd.Flags().StringVar(&data, "data", ".fingerpost", "the store's folder of a server that does not run, to compare with")
@@ -130,7 +131,6 @@ func configRoots(dir string, paths []string) ([]configRoot, error) {
 		return []configRoot{{dir: dir}}, nil
 	}
 	var roots []configRoot
-	at := map[string]int{}
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		if err != nil {
@@ -142,15 +142,13 @@ func configRoots(dir string, paths []string) ([]configRoot, error) {
 		} else if !info.IsDir() {
 			root = configRoot{filepath.Dir(p), []string{p}}
 		}
-		i, ok := at[root.dir]
-		if !ok {
-			at[root.dir] = len(roots)
+		i := slices.IndexFunc(roots, func(r configRoot) bool { return r.dir == root.dir })
+		switch {
+		case i < 0:
 			roots = append(roots, root)
-			continue
-		}
-		if root.paths == nil || roots[i].paths == nil {
+		case root.paths == nil || roots[i].paths == nil:
 			roots[i].paths = nil
-		} else {
+		default:
 			roots[i].paths = append(roots[i].paths, root.paths...)
 		}
 	}
@@ -159,10 +157,10 @@ func configRoots(dir string, paths []string) ([]configRoot, error) {
 
 // below reports whether p is inside dir and not dir itself.
 func below(dir, p string) bool {
-	d, err1 := filepath.Abs(dir)
-	a, err2 := filepath.Abs(p)
-	rel, err3 := filepath.Rel(d, a)
-	return err1 == nil && err2 == nil && err3 == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	absDir, err1 := filepath.Abs(dir)
+	absPath, err2 := filepath.Abs(p)
+	rel, err3 := filepath.Rel(absDir, absPath)
+	return errors.Join(err1, err2, err3) == nil && rel != "." && filepath.IsLocal(rel)
 }
 
 // colour reports whether w is a terminal that shows colours.

@@ -14,15 +14,15 @@ func newVersion(t terminal) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
-		RunE: command(func(*cobra.Command, []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				commit, date := commit()
-				return printJSON(t.out, map[string]string{"version": version(), "commit": commit, "date": date, "go": runtime.Version(),
+				b := builtAs()
+				return printJSON(t.out, map[string]string{"version": b.version, "commit": b.commit, "date": b.date, "go": runtime.Version(),
 					"platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
 			_, err := fmt.Fprintln(t.out, versionLine())
 			return err
-		}),
+		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
 	return cmd
@@ -30,51 +30,45 @@ func newVersion(t terminal) *cobra.Command {
 
 // versionLine returns what "fingerpost version" and --version print.
 func versionLine() string {
-	built, date := commit()
-	if date != unknown {
-		built += " of " + date
+	b := builtAs()
+	if b.date != unknown {
+		b.commit += " of " + b.date
 	}
-	return fmt.Sprintf("fingerpost %s (commit %s, %s, %s/%s)", version(), built, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("fingerpost %s (commit %s, %s, %s/%s)", b.version, b.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// version returns the module's version as the Go tool stamped it, or the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	if rev, _ := commit(); rev != unknown {
-		return "devel-" + rev[:min(len(rev), 12)]
-	}
-	return "devel"
+// A build is what the Go tool has stamped into the program.
+type build struct {
+	version string // of the module, else made from the commit
+	commit  string // with "-dirty" if files had changed
+	date    string // of the commit, as RFC 3339
 }
 
 // unknown replaces what the Go tool has not stamped: "go run" stamps nothing.
 const unknown = "unknown"
 
-// commit returns the commit of the build, with "-dirty" if files had changed, and the time of that commit (RFC 3339).
-func commit() (revision, date string) {
-	revision, date = unknown, unknown
+func builtAs() build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return revision, date
+		return build{unknown, unknown, unknown}
 	}
-	dirty := false
+	b, dirty := build{"devel", unknown, unknown}, false
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			revision = s.Value
+			b.commit = s.Value
+			b.version = "devel-" + s.Value[:min(len(s.Value), 12)]
 		case "vcs.time":
-			date = s.Value
+			b.date = s.Value
 		case "vcs.modified":
 			dirty = s.Value == "true"
 		}
 	}
-	if dirty && revision != unknown {
-		revision += "-dirty"
+	if dirty && b.commit != unknown {
+		b.commit += "-dirty"
 	}
-	return revision, date
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.version = v
+	}
+	return b
 }

@@ -64,9 +64,12 @@ func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error
 func (OSDisk) Stat(name string) (fs.FileInfo, error)  { return os.Stat(name) }
 func (OSDisk) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
 
+// unfollowed opens a file for reading unless it is a link. A FIFO opens at once, whether or not it has a writer.
+const unfollowed = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
 // ReadFile is os.ReadFile that follows no link and reads nothing from a FIFO: an exchange may bring out either.
 func (OSDisk) ReadFile(name string) ([]byte, error) {
-	f, err := openUnfollowed(name)
+	f, err := os.OpenFile(name, unfollowed, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +82,6 @@ func (OSDisk) ReadFile(name string) ([]byte, error) {
 }
 
 func (OSDisk) Rename(from, to string) error { return os.Rename(from, to) }
-func (OSDisk) Exchange(a, b string) error   { return exchangeNames(a, b) }
 func (OSDisk) Link(from, to string) error   { return os.Link(from, to) }
 func (OSDisk) Remove(name string) error     { return os.Remove(name) }
 
@@ -90,9 +92,4 @@ func (OSDisk) SyncFolder(dir string) error {
 	}
 	defer f.Close()
 	return f.Sync()
-}
-
-// openUnfollowed opens a file for reading unless it is a link. A FIFO opens at once, whether or not it has a writer.
-func openUnfollowed(name string) (*os.File, error) {
-	return os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }

@@ -1,9 +1,6 @@
 package atomicfile
 
-import (
-	"crypto/sha256"
-	"errors"
-)
+import "crypto/sha256"
 
 // holdAs holds a file that has the content with the hash want. ErrChanged: the content differs, or a program is writing
 // it.
@@ -26,17 +23,4 @@ func nobodyWrites(name string) bool {
 		h.Close()
 	}
 	return err == nil
-}
-
-// canAsk returns an *UnfitError if the kernel would not report the writers of target. temp, a file with the same owner,
-// is its new content.
-func canAsk(temp, target string) error {
-	h, err := holdStill(temp)
-	if err == nil {
-		h.Close()
-	}
-	if unfit, is := errors.AsType[*UnfitError](err); is {
-		return unknownWriter(target, unfit.Why)
-	}
-	return nil // only a process that is just being started can have temp open
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,14 +16,14 @@ import (
 // it for writing waits until the hold is closed. Without the lease an editor that writes in place could write the rest
 // of its text into a file that was just exchanged.
 type hold struct {
-	f    *os.File
+	*os.File
 	info os.FileInfo
 }
 
 // holdStill holds a regular file. ErrChanged: it is open for writing, or not a regular file any more. *UnfitError: the
 // kernel cannot tell.
 func holdStill(name string) (*hold, error) {
-	f, err := openUnfollowed(name)
+	f, err := os.OpenFile(name, unfollowed, 0)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, ErrChanged
 	}
@@ -74,15 +75,12 @@ func (h *hold) check(d Disk, name string, want [sha256.Size]byte) error {
 	if err != nil {
 		return Cause(err)
 	}
-	lease, err := unix.FcntlInt(h.f.Fd(), unix.F_GETLEASE, 0)
+	lease, err := unix.FcntlInt(h.Fd(), unix.F_GETLEASE, 0)
 	if err != nil || lease != unix.F_RDLCK || sha256.Sum256(b) != want {
 		return ErrChanged
 	}
 	return nil
 }
-
-// Close lets others write.
-func (h *hold) Close() error { return h.f.Close() }
 
 // keepAttributes gives the file name the extended attributes of the file like, POSIX ACLs included, and removes those
 // inherited from its folder. Attributes that are equal in both, such as a security label, stay. The error names an
@@ -125,7 +123,8 @@ func attributeName(attr string) string {
 // attributes reads the extended attributes of a file that the process may see, except those in which the kernel keeps
 // checksums of the content or of the inode.
 func attributes(name string) (map[string][]byte, error) {
-	names, err := readAttribute(func(buf []byte) (int, error) { return unix.Llistxattr(name, buf) })
+	buf := make([]byte, 64<<10) // the kernel's limit for the list of names and for each value
+	n, err := unix.Llistxattr(name, buf)
 	if errors.Is(err, unix.ENOTSUP) {
 		return nil, nil
 	}
@@ -133,35 +132,18 @@ func attributes(name string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("its extended attributes cannot be listed: %w", err)
 	}
 	all := map[string][]byte{}
-	for attr := range bytes.SplitSeq(names, []byte{0}) {
-		attr := string(attr)
+	for attr := range strings.SplitSeq(string(buf[:n]), "\x00") {
 		if attr == "" || attr == "security.ima" || attr == "security.evm" {
 			continue
 		}
-		value, err := readAttribute(func(buf []byte) (int, error) { return unix.Lgetxattr(name, attr, buf) })
+		n, err := unix.Lgetxattr(name, attr, buf)
 		if errors.Is(err, unix.ENODATA) {
 			continue // removed since, or the kernel's and empty
 		}
 		if err != nil {
 			return nil, fmt.Errorf("its %s cannot be read: %w", attributeName(attr), err)
 		}
-		all[attr] = value
+		all[attr] = bytes.Clone(buf[:n])
 	}
 	return all, nil
-}
-
-// readAttribute asks for the size first; most files have no attributes.
-func readAttribute(read func(buf []byte) (int, error)) ([]byte, error) {
-	for {
-		n, err := read(nil)
-		if err != nil || n == 0 {
-			return nil, err
-		}
-		buf := make([]byte, n)
-		n, err = read(buf)
-		if errors.Is(err, unix.ERANGE) { // it has grown in between
-			continue
-		}
-		return buf[:max(n, 0)], err
-	}
 }

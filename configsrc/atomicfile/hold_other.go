@@ -2,9 +2,12 @@
 
 package atomicfile
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+	"os"
+)
 
-type hold struct{}
+type hold struct{ *os.File }
 
 // holdStill needs a system that reports whether a file is open for writing.
 func holdStill(name string) (*hold, error) {
@@ -12,7 +15,6 @@ func holdStill(name string) (*hold, error) {
 }
 
 func (*hold) check(Disk, string, [sha256.Size]byte) error { return ErrChanged }
-func (*hold) Close() error                                { return nil }
 
 // keepAttributes does nothing: package unix has no portable calls.
 func keepAttributes(name, like string) error { return nil }

@@ -2,15 +2,14 @@ package atomicfile
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -32,12 +31,6 @@ var (
 
 // maxSwapBase is the longest file name that leaves room for the rest of swapTemp in the 255 bytes of a name.
 const maxSwapBase = 255 - len(".fingerpost-4294967295-0123456789abcdef-0123456789abcdef-.tmp")
-
-// swapName returns the second kind of name, for a temp of the first kind.
-func swapName(temp, target string, before, after [sha256.Size]byte) string {
-	n := strings.TrimSuffix(filepath.Base(temp), ".tmp")
-	return filepath.Join(filepath.Dir(temp), fmt.Sprintf("%s-%x-%x-%s.tmp", n, before[:8], after[:8], filepath.Base(target)))
-}
 
 func IsTemp(name string) bool {
 	return plainTemp.MatchString(name) || swapTemp.MatchString(name) || undoTemp.MatchString(name)
@@ -153,7 +146,8 @@ func isIdle(d Disk, temp string) (bool, error) {
 	if err != nil {
 		return false, Cause(err)
 	}
-	holds := hashPrefix(content)
+	sum := sha256.Sum256(content)
+	holds := hex.EncodeToString(sum[:8])
 	return holds == name[2] || holds == name[3], nil
 }
 
@@ -175,12 +169,18 @@ func (f *Folder) restore(temp, after, target string) (restored string, err error
 		if rerr != nil {
 			return "", Cause(rerr)
 		}
-		if hashPrefix(now) != after {
-			return "", f.setAside(temp, place)
+		is := sha256.Sum256(now)
+		if hex.EncodeToString(is[:8]) != after { // it was saved once more since
+			kept, err := keepNextTo(d, temp, place)
+			if err == nil {
+				f.logKept(place, kept)
+			}
+			return "", err
 		}
 		var kept string
-		kept, err = giveBack(d, temp, place, sha256.Sum256(now))
-		f.logKept(place, kept)
+		if kept, err = giveBack(d, temp, place, is); kept != "" {
+			f.logKept(place, kept)
+		}
 	}
 	if err != nil {
 		return "", Cause(err)
@@ -192,26 +192,8 @@ func (f *Folder) restore(temp, after, target string) (restored string, err error
 	return target, Cause(d.SyncFolder(filepath.Dir(temp)))
 }
 
-// setAside keeps a save under another name, for a person to decide: the file was saved once more since.
-func (f *Folder) setAside(temp, place string) error {
-	kept, err := keepNextTo(f.Disk, temp, place)
-	if err != nil {
-		return err
-	}
-	f.logKept(place, kept)
-	return nil
-}
-
-// logKept logs that a save is kept next to its file, if kept names one.
+// logKept logs that a save is kept next to its file.
 func (f *Folder) logKept(place, kept string) {
-	if kept != "" {
-		f.Log.Error("a save came in while a write was under way, and another one right after it: the later one is in the file, the earlier one is kept beside it",
-			"file", place, "kept", kept)
-	}
-}
-
-// hashPrefix returns a content's hash as used in temporary names.
-func hashPrefix(b []byte) string {
-	h := sha256.Sum256(b)
-	return fmt.Sprintf("%x", h[:8])
+	f.Log.Error("a save came in while a write was under way, and another one right after it: the later one is in the file, the earlier one is kept beside it",
+		"file", place, "kept", kept)
 }

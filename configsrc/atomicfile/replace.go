@@ -238,7 +238,8 @@ func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 	if err != nil {
 		return "", nil, err
 	}
-	name = swapName(temp, target, old, sha256.Sum256(content))
+	after := sha256.Sum256(content)
+	name = fmt.Sprintf("%s-%x-%x-%s.tmp", strings.TrimSuffix(temp, ".tmp"), old[:8], after[:8], filepath.Base(target)) // as in swapTemp
 	if err := d.Rename(temp, name); err != nil {
 		_ = d.Remove(temp)
 		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))

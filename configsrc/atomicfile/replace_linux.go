@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchangeNames exchanges two files atomically.
-func exchangeNames(a, b string) error {
+func (OSDisk) Exchange(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
 		return errors.ErrUnsupported

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// exchangeNames would exchange two files atomically; this system cannot.
-func exchangeNames(a, b string) error { return errors.ErrUnsupported }
+// Exchange is impossible on this system.
+func (OSDisk) Exchange(a, b string) error { return errors.ErrUnsupported }
 
 // Lock marks a running write in the folder; it has no effect here.
 func Lock(dir string) (io.Closer, error) { return os.Open(dir) }

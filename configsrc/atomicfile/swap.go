@@ -32,8 +32,9 @@ type Swap struct {
 	Creates bool              // the file does not exist yet
 	Removes bool              // the file is removed
 
-	temp   string // holds the new content, synced; after Put the old content
-	info   fs.FileInfo
+	Info fs.FileInfo // of the staged content, set by Stage
+
+	temp   string            // holds the new content, synced; after Put the old content
 	hash   [sha256.Size]byte // of Content
 	placed bool
 	lock   io.Closer // on the folder, while temp may exist
@@ -43,24 +44,31 @@ type Swap struct {
 func (w *Swap) Stage() (err error) {
 	d := w.Folder.Disk
 	w.hash = sha256.Sum256(w.Content)
-	if w.lock, err = Lock(filepath.Dir(w.Target)); err == nil {
-		if w.Creates {
-			w.temp, w.info, err = writeTemp(d, filepath.Dir(w.Target), w.Content, nil, "")
-		} else {
-			w.temp, w.info, err = writeSwap(d, w.Target, w.Content, w.Like, w.Old)
+	defer func() {
+		if err != nil {
+			w.Discard()
 		}
+	}()
+	if w.lock, err = Lock(filepath.Dir(w.Target)); err != nil {
+		return err
 	}
-	if err == nil && w.Like != nil {
-		err = canAsk(w.temp, w.Target)
+	if w.Creates {
+		w.temp, w.Info, err = writeTemp(d, filepath.Dir(w.Target), w.Content, nil, "")
+	} else {
+		w.temp, w.Info, err = writeSwap(d, w.Target, w.Content, w.Like, w.Old)
 	}
-	if err != nil {
-		w.Discard()
+	if err != nil || w.Like == nil {
+		return err
 	}
-	return err
+	// The kernel must report who writes the file: ask it about the new content, which has the same owner.
+	h, err := holdStill(w.temp)
+	if unfit, is := errors.AsType[*UnfitError](err); is {
+		return unknownWriter(w.Target, unfit.Why)
+	} else if err == nil {
+		h.Close()
+	}
+	return nil // an error says that a process that is just being started has it open
 }
-
-// Info returns the file info of the staged content.
-func (w *Swap) Info() fs.FileInfo { return w.info }
 
 // Put puts the new content in place if the file still has the content with the hash Old and no program is writing it:
 // otherwise ErrChanged, or fs.ErrExist for a file to be created. Any other error is a *Fault. The caller syncs the
@@ -72,7 +80,7 @@ func (w *Swap) Put() (err error) {
 	case w.Removes:
 		err = w.remove()
 	default:
-		err = w.replace()
+		err = w.replace(w.Old, w.hash)
 	}
 	w.placed = err == nil
 	return err
@@ -91,9 +99,12 @@ func (w *Swap) create() error {
 	return nil
 }
 
-func (w *Swap) replace() error {
-	kept, err := exchange(w.Folder.Disk, w.temp, w.Target, w.Old, w.hash)
-	w.Folder.logKept(w.Target, kept)
+// replace exchanges the file, which has the hash want, and temp, which has the hash ours.
+func (w *Swap) replace(want, ours [sha256.Size]byte) error {
+	kept, err := exchange(w.Folder.Disk, w.temp, w.Target, want, ours)
+	if kept != "" {
+		w.Folder.logKept(w.Target, kept)
+	}
 	if err == nil || errors.Is(err, ErrChanged) {
 		return err
 	}
@@ -123,8 +134,9 @@ func (w *Swap) remove() error {
 	backErr := d.Link(w.temp, w.Target)
 	if errors.Is(backErr, fs.ErrExist) { // a newer save is in place
 		var kept string
-		kept, backErr = keepNextTo(d, w.temp, w.Target)
-		w.Folder.logKept(w.Target, kept)
+		if kept, backErr = keepNextTo(d, w.temp, w.Target); backErr == nil {
+			w.Folder.logKept(w.Target, kept)
+		}
 	}
 	if backErr != nil {
 		w.temp = ""
@@ -146,17 +158,13 @@ func (w *Swap) TakeBack() {
 	d := w.Folder.Disk
 	switch {
 	case w.Creates:
-		if info, err := d.Stat(w.Target); err == nil && os.SameFile(info, w.info) {
+		if info, err := d.Stat(w.Target); err == nil && os.SameFile(info, w.Info) {
 			_ = d.Remove(w.Target)
 		}
 	case w.Removes:
 		_ = d.Link(w.temp, w.Target)
 	default:
-		kept, err := exchange(d, w.temp, w.Target, w.hash, w.Old)
-		w.Folder.logKept(w.Target, kept)
-		if errors.Is(err, errStranded) {
-			w.temp = ""
-		}
+		_ = w.replace(w.hash, w.Old)
 	}
 }
 

@@ -19,13 +19,13 @@ func parseBlocks(text string) (*blocks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the new block: %w", ErrVerify, err)
 	}
-	if len(doc.body.Blocks) == 0 || len(doc.body.Attributes) > 0 {
+	if len(doc.Body.Blocks) == 0 || len(doc.Body.Attributes) > 0 {
 		return nil, fmt.Errorf("%w: the new text is no block", ErrVerify)
 	}
 	return &blocks{doc}, nil
 }
 
-func (b *blocks) trimmed() string { return string(b.src) }
+func (b *blocks) trimmed() string { return string(b.Src) }
 
 // stepped returns the text with step in place of each level of two blanks. In a heredoc only the indentation that <<-
 // removes counts as levels.
@@ -36,7 +36,7 @@ func (b *blocks) stepped(step string) string {
 	texts := b.heredocs()
 	var out strings.Builder
 	at := 0
-	for line := range strings.Lines(string(b.src)) {
+	for line := range strings.Lines(string(b.Src)) {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		for _, t := range texts {
 			if at >= t.from && at < t.to {
@@ -63,7 +63,7 @@ func (b *blocks) heredocs() (all []heredocText) {
 		case hclsyntax.TokenCHeredoc:
 			t := &all[len(all)-1]
 			t.to = b.lineStart(tok.Range.Start.Byte)
-			for line := range bytes.Lines(b.src[t.from:t.to]) {
+			for line := range bytes.Lines(b.Src[t.from:t.to]) {
 				rest := bytes.TrimLeft(line, " ")
 				if indent := len(line) - len(rest); len(bytes.TrimSpace(rest)) > 0 && (t.common < 0 || indent < t.common) {
 					t.common = indent

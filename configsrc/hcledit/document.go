@@ -39,9 +39,7 @@ func (p BlockPath) String() string { return strings.Join(p, " ") }
 // A document is a file without errors, with the parts of its layout that edits need.
 type document struct {
 	*hclfile.Source
-	src  []byte
-	body *hclsyntax.Body
-	eol  string // the file's line ending
+	eol string // the file's line ending
 }
 
 func openDocument(src []byte) (*document, error) {
@@ -56,8 +54,8 @@ func openDocument(src []byte) (*document, error) {
 }
 
 func newDocument(s *hclfile.Source) *document {
-	doc := &document{Source: s, src: s.Bytes(), body: s.Body(), eol: "\n"}
-	if at := bytes.IndexByte(doc.src, '\n'); at > 0 && doc.src[at-1] == '\r' {
+	doc := &document{Source: s, eol: "\n"}
+	if at := bytes.IndexByte(doc.Src, '\n'); at > 0 && doc.Src[at-1] == '\r' {
 		doc.eol = "\r\n"
 	}
 	return doc
@@ -65,7 +63,7 @@ func newDocument(s *hclfile.Source) *document {
 
 // find returns the block at the end of a path. It is an error if several blocks match.
 func (doc *document) find(at BlockPath) (*hclsyntax.Block, error) {
-	body, rest := doc.body, []string(at)
+	body, rest := doc.Body, []string(at)
 	for {
 		if len(rest) == 0 {
 			return nil, fmt.Errorf("%w: the path %q is empty or ends too early", ErrNoBlock, at)
@@ -119,7 +117,7 @@ func (doc *document) after(at int) int {
 // nextLine returns the offset of the line after that of src[at], as the lexer counts lines: a line feed inside a
 // comment or heredoc does not end one. ok is false at the end of a file without a final line feed.
 func (doc *document) nextLine(at int) (end int, ok bool) {
-	if end, ok = doc.skipLine(at); ok || end == len(doc.src) {
+	if end, ok = doc.skipLine(at); ok || end == len(doc.Src) {
 		return end, ok
 	}
 	for _, tok := range doc.Tokens()[doc.after(at):] {
@@ -127,14 +125,14 @@ func (doc *document) nextLine(at int) (end int, ok bool) {
 			return tok.Range.End.Byte, true
 		}
 	}
-	return len(doc.src), false
+	return len(doc.Src), false
 }
 
 // skipLine skips blanks and comments from at on, as the lexer does, and the line end behind them. ok is false if it
 // finds anything else, or the end of the file; end is that offset then.
 func (doc *document) skipLine(at int) (end int, ok bool) {
-	for at < len(doc.src) {
-		rest := doc.src[at:]
+	for at < len(doc.Src) {
+		rest := doc.Src[at:]
 		switch {
 		case rest[0] == ' ' || rest[0] == '\t':
 			at++
@@ -145,7 +143,7 @@ func (doc *document) skipLine(at int) (end int, ok bool) {
 		case rest[0] == '#' || bytes.HasPrefix(rest, []byte("//")):
 			n := bytes.IndexByte(rest, '\n')
 			if n < 0 {
-				return len(doc.src), false
+				return len(doc.Src), false
 			}
 			return at + n + 1, true
 		case bytes.HasPrefix(rest, []byte("/*")):
@@ -168,19 +166,19 @@ func (doc *document) oneLine(block *hclsyntax.Block) bool {
 }
 
 // lineStart returns the offset at which the line of src[at] begins.
-func (doc *document) lineStart(at int) int { return 1 + bytes.LastIndexByte(doc.src[:at], '\n') }
+func (doc *document) lineStart(at int) int { return 1 + bytes.LastIndexByte(doc.Src[:at], '\n') }
 
 // indentAt returns the white space at the beginning of the line of src[at].
 func (doc *document) indentAt(at int) string {
 	start := doc.lineStart(at)
-	if start == 0 && bytes.HasPrefix(doc.src, bom) {
+	if start == 0 && bytes.HasPrefix(doc.Src, bom) {
 		start = len(bom)
 	}
 	end := start
-	for end < at && (doc.src[end] == ' ' || doc.src[end] == '\t') {
+	for end < at && (doc.Src[end] == ' ' || doc.Src[end] == '\t') {
 		end++
 	}
-	return string(doc.src[start:end])
+	return string(doc.Src[start:end])
 }
 
 // innerIndent returns the indentation of a block's content: that of its first item, else one step more than the block.
@@ -196,12 +194,12 @@ func (doc *document) innerIndent(block *hclsyntax.Block) string {
 // step returns one level of indentation: taken from the block's content, else from the blocks around it, else from the
 // first block of the file that shows one, else two blanks.
 func (doc *document) step(block *hclsyntax.Block) string {
-	for b := block; b != nil; b = parentOf(doc.body, b) {
+	for b := block; b != nil; b = parentOf(doc.Body, b) {
 		if step := doc.shows(b); step != "" {
 			return step
 		}
 	}
-	for _, b := range doc.body.Blocks {
+	for _, b := range doc.Body.Blocks {
 		if step := doc.shows(b); step != "" {
 			return step
 		}

@@ -30,7 +30,7 @@ type splice struct {
 }
 
 // NewDraft starts a Draft of a file that was decoded without errors. It keeps the Result's source.
-func NewDraft(r *hclfile.Result) *Draft { return newDraft(newDocument(r.Source())) }
+func NewDraft(r *hclfile.Result) *Draft { return newDraft(newDocument(r.Source)) }
 
 func openDraft(src []byte) (*Draft, error) {
 	doc, err := openDocument(src)
@@ -81,7 +81,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 		splices = append(splices, d.table.splices()...)
 	}
 	if len(splices) == 0 && d.tail == nil {
-		return d.src, nil
+		return d.Src, nil
 	}
 	// At the same offset, splices keep the order in which they were noted; removed lines were added last.
 	slices.SortStableFunc(splices, func(a, b splice) int { return a.from - b.from })
@@ -91,10 +91,10 @@ func (d *Draft) Bytes() ([]byte, error) {
 		if s.from < at {
 			return nil, fmt.Errorf("%w: two edits of the same bytes", ErrVerify)
 		}
-		out = append(append(out, d.src[at:s.from]...), s.text...)
+		out = append(append(out, d.Src[at:s.from]...), s.text...)
 		at = s.to
 	}
-	out = d.format(append(out, d.src[at:]...), splices)
+	out = d.format(append(out, d.Src[at:]...), splices)
 	if d.tail != nil {
 		out = append(out, d.lineEnding(d.tailLead()+d.tail.trimmed())...)
 	}
@@ -104,7 +104,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 // made proves the result and returns it.
 func (d *Draft) made() ([]byte, error) {
 	out, err := d.Bytes()
-	if err != nil || bytes.Equal(out, d.src) {
+	if err != nil || bytes.Equal(out, d.Src) {
 		return out, err
 	}
 	if err := d.prove(out); err != nil {
@@ -115,7 +115,7 @@ func (d *Draft) made() ([]byte, error) {
 
 // tailLead returns the text between the file and the appended blocks: the missing line feed, if any, and a blank line.
 func (d *Draft) tailLead() (lead string) {
-	body := bytes.TrimPrefix(d.src, bom)
+	body := bytes.TrimPrefix(d.Src, bom)
 	if len(body) == 0 {
 		return ""
 	}

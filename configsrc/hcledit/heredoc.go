@@ -83,7 +83,7 @@ func (doc *document) heredocAt(at int) heredoc {
 	tokens := doc.Tokens()[doc.after(at):]
 	open := strings.TrimSpace(string(tokens[0].Bytes))
 	h := heredoc{flush: strings.HasPrefix(open, "<<-"), marker: strings.TrimLeft(open, "<-")}
-	end := len(doc.src)
+	end := len(doc.Src)
 	for _, tok := range tokens {
 		if tok.Type == hclsyntax.TokenCHeredoc {
 			end = tok.Range.Start.Byte
@@ -95,7 +95,7 @@ func (doc *document) heredocAt(at int) heredoc {
 		return h
 	}
 	first := true
-	for line := range bytes.Lines(doc.src[tokens[0].Range.End.Byte:end]) {
+	for line := range bytes.Lines(doc.Src[tokens[0].Range.End.Byte:end]) {
 		rest := bytes.TrimLeft(line, " \t")
 		if indent := string(line[:len(line)-len(rest)]); len(bytes.TrimSpace(rest)) > 0 && (first || len(indent) < len(h.indent)) {
 			h.indent, first = indent, false
@@ -106,5 +106,5 @@ func (doc *document) heredocAt(at int) heredoc {
 
 func (doc *document) isHeredoc(e hclsyntax.Expression) bool {
 	t, ok := e.(*hclsyntax.TemplateExpr)
-	return ok && bytes.HasPrefix(doc.src[t.SrcRange.Start.Byte:], []byte("<"))
+	return ok && bytes.HasPrefix(doc.Src[t.SrcRange.Start.Byte:], []byte("<"))
 }

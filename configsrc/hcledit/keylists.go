@@ -13,7 +13,7 @@ import (
 // old. Other elements, comments and line breaks stay. An element on a line of its own is removed with that line. found
 // reports whether a list names old.
 func (d *Draft) ReplaceInKeys(old, now string) (found bool, err error) {
-	for _, block := range d.body.Blocks {
+	for _, block := range d.Body.Blocks {
 		if block.Type != "key" {
 			continue
 		}
@@ -92,17 +92,17 @@ func (d *Draft) takeOut(e hclsyntax.Expression) []splice {
 	if comma.Type != hclsyntax.TokenComma {
 		comma.Range.Start.Byte, comma.Range.End.Byte = to, to // the last element has none
 	}
-	together := len(bytes.TrimSpace(d.src[to:comma.Range.Start.Byte])) == 0 // no comment is between the two
+	together := len(bytes.TrimSpace(d.Src[to:comma.Range.Start.Byte])) == 0 // no comment is between the two
 	end := comma.Range.End.Byte
 	behind, ends := d.skipLine(end)
-	if together && ends && len(bytes.TrimSpace(d.src[d.lineStart(from):from])) == 0 {
+	if together && ends && len(bytes.TrimSpace(d.Src[d.lineStart(from):from])) == 0 {
 		lines := d.lines()
 		for i := lines.of(from); i <= lines.of(behind-1); i++ {
 			lines.gone[i] = true
 		}
 		return nil
 	}
-	for d.src[end] == ' ' || d.src[end] == '\t' {
+	for d.Src[end] == ' ' || d.Src[end] == '\t' {
 		end++
 	}
 	if together {

@@ -32,7 +32,7 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 		return out
 	}
 	srcFrom, srcTo := d.stretch(splices)
-	from, to := srcFrom, srcTo+len(out)-len(d.src)
+	from, to := srcFrom, srcTo+len(out)-len(d.Src)
 	lines := layoutLines(out[:to], from)
 	d.markEdited(out, lines, splices, srcFrom, srcTo)
 	var result []byte
@@ -50,7 +50,7 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 		if last+1 < len(lines) {
 			srcEnd = sourceAt(lines[last+1].from, splices)
 		}
-		before := d.src[sourceAt(lines[first].from, splices):srcEnd]
+		before := d.Src[sourceAt(lines[first].from, splices):srcEnd]
 		result = append(append(result, out[at:lines[first].from]...), layout(out, lines[first:last+1], before)...)
 		at, first = lines[last].to, last
 	}
@@ -105,14 +105,14 @@ func (d *Draft) stretch(splices []splice) (from, to int) {
 	for _, s := range splices {
 		to = max(to, s.to)
 	}
-	all := d.body.Blocks
+	all := d.Body.Blocks
 	begin := func(i int) int { return d.lineStart(all[i].TypeRange.Start.Byte) }
 	end := func(i int) int {
 		end, _ := d.nextLine(all[i].CloseBraceRange.End.Byte)
 		return end
 	}
 	apart := func(i int) bool { // block i is separate from the one before it
-		return end(i-1) <= begin(i) && hasBlankLine(d.src[end(i-1):begin(i)])
+		return end(i-1) <= begin(i) && hasBlankLine(d.Src[end(i-1):begin(i)])
 	}
 	first := sort.Search(len(all), func(i int) bool { return end(i) >= from })
 	for ; first < len(all) && first > 0 && !apart(first); first-- {
@@ -126,7 +126,7 @@ func (d *Draft) stretch(splices []splice) (from, to int) {
 	if last >= 0 {
 		to = max(to, end(last))
 	}
-	if from == 0 && bytes.HasPrefix(d.src, bom) {
+	if from == 0 && bytes.HasPrefix(d.Src, bom) {
 		from = len(bom)
 	}
 	return from, to
@@ -216,7 +216,7 @@ func (d *Draft) markEdited(out []byte, lines []layoutLine, splices []splice, src
 			mark(b.Body)
 		}
 	}
-	mark(d.body)
+	mark(d.Body)
 	grown := 0
 	for _, s := range splices {
 		from := s.from + grown

@@ -25,16 +25,16 @@ type lineTable struct {
 
 func (doc *document) lines() *lineTable {
 	t := &lineTable{starts: []int{0}}
-	if bytes.HasPrefix(doc.src, bom) {
+	if bytes.HasPrefix(doc.Src, bom) {
 		t.starts[0] = len(bom)
 	}
-	for i, c := range doc.src {
+	for i, c := range doc.Src {
 		if c == '\n' {
 			t.starts = append(t.starts, i+1)
 		}
 	}
-	if t.starts[len(t.starts)-1] != len(doc.src) {
-		t.starts = append(t.starts, len(doc.src))
+	if t.starts[len(t.starts)-1] != len(doc.Src) {
+		t.starts = append(t.starts, len(doc.Src))
 	}
 	t.kind, t.gone = make([]int, len(t.starts)-1), make([]bool, len(t.starts)-1)
 	for _, tok := range doc.Tokens() {

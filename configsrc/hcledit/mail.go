@@ -150,7 +150,7 @@ func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template)
 			continue
 		}
 		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: body.now, Pos: at,
-			Where: body.attr + " of template " + hclfile.Quoted(want.Code), Shared: r.d.uses(r.d.body, path) > 1})
+			Where: body.attr + " of template " + hclfile.Quoted(want.Code), Shared: r.d.uses(r.d.Body, path) > 1})
 		*body.was = body.now
 	}
 	if !catalog.SameFields(before.Fields(), want.Fields()) {

@@ -23,7 +23,7 @@ func newModel() *model { return &model{says: map[string]string{}, count: map[str
 
 func (doc *document) model() *model {
 	m := newModel()
-	doc.addBody(m, doc.body, "")
+	doc.addBody(m, doc.Body, "")
 	m.addComments(doc.Tokens())
 	return m
 }

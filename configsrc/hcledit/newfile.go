@@ -146,7 +146,7 @@ func saysProject(got, want *catalog.ProjectConfig, defaults *catalog.Defaults) b
 	}
 	for i, d := range got.Domains {
 		w := &want.Domains[i]
-		if d.ID != w.ID || d.UUID != w.UUID || d.Name != w.Name || d.Primary != w.Primary || d.Active != w.Active {
+		if d.ID != w.ID || d.UUID != w.UUID || d.Name != w.Name || !catalog.SameFields(d.Fields(), w.Fields()) {
 			return false
 		}
 	}

@@ -35,9 +35,13 @@ func (a author) project() *catalog.ProjectConfig {
 		text := a.text()
 		p.Project.Description = &text
 	}
+	p.Project.Labels = a.labels()
 	p.Project.UUID, p.Project.ID = a.identity(catalog.KindProject, catalog.DeriveProjectUUID(p.Project.Slug))
 	for _, name := range []string{"a.example", "*.a.example", "xn--bcher-kva.example"}[:a.IntN(4)] {
 		d := catalog.Domain{Name: name, ProjectID: p.Project.ID, Active: a.flip(), Primary: name == "a.example" && a.flip()}
+		if yes := a.flip(); a.flip() {
+			d.Certificates = &yes
+		}
 		d.UUID, d.ID = a.identity(catalog.KindDomain, catalog.DeriveDomainUUID(p.Project.UUID, name))
 		p.Domains = append(p.Domains, d)
 	}
@@ -55,6 +59,15 @@ func (a author) project() *catalog.ProjectConfig {
 		p.Templates = append(p.Templates, t)
 	}
 	return p
+}
+
+func (a author) labels() (labels []catalog.Label) {
+	for _, name := range []string{"for", "plan", "shard", "true"} {
+		if a.flip() {
+			labels = append(labels, catalog.Label{Name: name, Value: a.pick("", "gold", "${x} %{y}", `"q" \`, strings.Repeat("ü", 100))})
+		}
+	}
+	return labels
 }
 
 func (a author) template(code string, project catalog.UUID) catalog.Template {

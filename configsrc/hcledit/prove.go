@@ -43,10 +43,10 @@ type wantedModel struct {
 
 func (d *Draft) wanted() *wantedModel {
 	w := &wantedModel{model: newModel()}
-	for name, attr := range d.body.Attributes {
+	for name, attr := range d.Body.Attributes {
 		w.says[attributeKey("", name)] = d.Canonical(attr.Expr)
 	}
-	for _, b := range d.body.Blocks {
+	for _, b := range d.Body.Blocks {
 		d.addWanted(w, b, "")
 	}
 	if d.tail != nil {
@@ -98,7 +98,7 @@ func (d *Draft) addWanted(w *wantedModel, b *hclsyntax.Block, path string) {
 
 // addNew adds the content of new blocks.
 func (w *wantedModel) addNew(b *blocks, path string) {
-	for _, block := range b.body.Blocks {
+	for _, block := range b.Body.Blocks {
 		w.fresh = append(w.fresh, blockKey(path, block.Type, block.Labels))
 		b.addBlock(w.model, block, path)
 	}

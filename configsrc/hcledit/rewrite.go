@@ -69,10 +69,13 @@ func (r *rewriter) fields(s *site, old, want []catalog.Field) {
 		if f.Same(old[i]) {
 			continue
 		}
-		if expr, set := fieldText(f.Value); set {
-			r.do(s.set(catalog.Snake(f.Name), expr))
+		name := catalog.Snake(f.Name)
+		if labels, ok := f.Value.(*[]catalog.Label); ok {
+			r.do(s.setLabels(name, *labels))
+		} else if expr, set := fieldText(f.Value); set {
+			r.do(s.set(name, expr))
 		} else {
-			s.unset(catalog.Snake(f.Name))
+			s.unset(name)
 		}
 	}
 }
@@ -156,7 +159,7 @@ func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 			r.do(fmt.Errorf("%w: domain %s", ErrNoBlock, hclfile.Quoted(was.Name)))
 		case now == nil:
 			r.d.remove(block)
-		case now.Name != was.Name || now.Primary != was.Primary || now.Active != was.Active:
+		case now.Name != was.Name || !catalog.SameFields(was.Fields(), now.Fields()):
 			s := r.d.site(block)
 			r.fields(s, was.Fields(), now.Fields())
 			r.rename(s, was.Name, now.Name, now.UUID)
@@ -238,6 +241,13 @@ func fieldText(value any) (expr string, set bool) {
 		return strconv.FormatBool(*v), true
 	case *int:
 		return strconv.Itoa(*v), true
+	case **bool:
+		if *v == nil {
+			return "", false
+		}
+		return strconv.FormatBool(**v), true
+	case *[]catalog.Label:
+		return mapText(*v), len(*v) > 0
 	case *string:
 		return Literal(*v), true
 	case **string:

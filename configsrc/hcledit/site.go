@@ -105,7 +105,7 @@ func (s *site) splices() (all []splice) {
 		}
 		if value != nil {
 			end, _ := s.d.nextLine(attr.Expr.Range().End.Byte)
-			rest := bytes.TrimSpace(s.d.src[attr.Expr.Range().End.Byte:end])
+			rest := bytes.TrimSpace(s.d.Src[attr.Expr.Range().End.Byte:end])
 			all = append(all, s.value(attr, value, s.d.indentAt(attr.NameRange.Start.Byte), len(rest) > 0))
 		}
 	}
@@ -146,7 +146,7 @@ func (s *site) keepsAny() bool {
 // lineSplices returns the edits inside a block on one line. The block is split into lines if it gets more than its one
 // attribute.
 func (s *site) lineSplices() []splice {
-	src := func(from, to int) string { return string(s.d.src[from:to]) }
+	src := func(from, to int) string { return string(s.d.Src[from:to]) }
 	open, shut := s.block.OpenBraceRange.End.Byte, s.block.CloseBraceRange.Start.Byte
 	inner := src(open, shut)
 	opens := len(s.added)+len(s.blocks) > 0
@@ -189,7 +189,7 @@ func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string
 	}
 	// Comments in the parentheses around a value stay.
 	if inner := hclfile.Unparen(attr.Expr).Range(); !strings.Contains(text, "\n") ||
-		mayComment(s.d.src[rng.Start.Byte:inner.Start.Byte]) || mayComment(s.d.src[inner.End.Byte:rng.End.Byte]) {
+		mayComment(s.d.Src[rng.Start.Byte:inner.Start.Byte]) || mayComment(s.d.Src[inner.End.Byte:rng.End.Byte]) {
 		more = more || rng != inner
 		rng = inner
 	}

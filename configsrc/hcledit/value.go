@@ -28,12 +28,12 @@ func parseExpression(name, text string) (*expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the value of %s: %w", ErrVerify, name, err)
 	}
-	attr := doc.body.Attributes["x"]
-	if attr == nil || len(doc.body.Attributes) != 1 || len(doc.body.Blocks) != 0 {
+	attr := doc.Body.Attributes["x"]
+	if attr == nil || len(doc.Body.Attributes) != 1 || len(doc.Body.Blocks) != 0 {
 		return nil, fmt.Errorf("%w: the value of %s is no single expression", ErrVerify, name)
 	}
 	e := &expression{Source: doc.Source, expr: attr.Expr}
-	if !mayComment(doc.src) && !strings.Contains(text, "<<") {
+	if !mayComment(doc.Src) && !strings.Contains(text, "<<") {
 		return e, nil
 	}
 	for i, tok := range doc.Tokens() {

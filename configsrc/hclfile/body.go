@@ -29,7 +29,8 @@ type content struct {
 
 func (c *content) wrote(i int) bool { return i >= 0 && (c.said.Has(i) || c.bad.Has(i)) }
 
-// attributes reads a block's attributes into fields, which go with schema.attrs by index.
+// attributes reads a block's attributes into fields, which go with schema.attrs by index. It reports blocks inside a
+// block that has none.
 func (d *decoder) attributes(block *hclsyntax.Block, s *schema, fields []catalog.Field) *content {
 	c := &content{block: block, schema: s}
 	for _, attr := range InOrder(block.Body.Attributes) {
@@ -43,6 +44,11 @@ func (d *decoder) attributes(block *hclsyntax.Block, s *schema, fields []catalog
 			c.said = c.said.With(i)
 		default:
 			c.bad = c.bad.With(i)
+		}
+	}
+	if s.blocks == nil {
+		for _, b := range block.Body.Blocks {
+			d.unknownBlock(b, s)
 		}
 	}
 	return c
@@ -66,7 +72,11 @@ func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
 	case *string:
 		text, ok := d.stringValue(attr.Name, attr.Expr, wantString)
 		*to = text
-		return ok && d.oneOf(attr, text, f.OneOf)
+		if ok && f.OneOf != nil && !slices.Contains(f.OneOf, text) { // here and not in Validate, because this can make a suggestion
+			d.errorf(attr.Expr.Range(), attr.Name+": must be one of "+strings.Join(f.OneOf, ", "), "%s", didYouMean(text, f.OneOf))
+			return false
+		}
+		return ok
 	case **string:
 		if v, ok := d.literal(attr.Expr); ok && v == (value{}) {
 			*to = nil
@@ -75,14 +85,15 @@ func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
 		text, ok := d.stringValue(attr.Name, attr.Expr, wantString)
 		*to = &text
 		return ok
-	case *bool:
-		v, ok := d.literal(attr.Expr)
-		if !ok || v.boolean == nil {
-			d.mismatch(attr.Name, attr.Expr, wantBool)
-			return false
+	case **bool:
+		if v, ok := d.literal(attr.Expr); ok && v == (value{}) {
+			*to = nil
+			return true
 		}
-		*to = *v.boolean
-		return true
+		*to = new(bool)
+		return d.boolValue(attr, *to)
+	case *bool:
+		return d.boolValue(attr, to)
 	case *int:
 		return d.intValue(attr, to)
 	case *catalog.Secret:
@@ -91,8 +102,20 @@ func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
 		return d.bodyValue(attr, to)
 	case *list:
 		return d.listValue(attr, to)
+	case *[]catalog.Label:
+		return d.labelsValue(attr, to)
 	}
 	panic("hclfile: a Field of a type that no case handles: impossible while Fields and this switch agree")
+}
+
+func (d *decoder) boolValue(attr *hclsyntax.Attribute, to *bool) bool {
+	v, ok := d.literal(attr.Expr)
+	if !ok || v.boolean == nil {
+		d.mismatch(attr.Name, attr.Expr, wantBool)
+		return false
+	}
+	*to = *v.boolean
+	return true
 }
 
 // stringValue reads a literal string, a heredoc, or one in trimsuffix().
@@ -106,15 +129,6 @@ func (d *decoder) stringValue(name string, expr hclsyntax.Expression, want strin
 		return "", false
 	}
 	return *v.text, true
-}
-
-// oneOf checks an enum here and not in Validate, because here it can make a suggestion.
-func (d *decoder) oneOf(attr *hclsyntax.Attribute, text string, allowed []string) bool {
-	if allowed == nil || slices.Contains(allowed, text) {
-		return true
-	}
-	d.errorf(attr.Expr.Range(), attr.Name+": must be one of "+strings.Join(allowed, ", "), "%s", didYouMean(text, allowed))
-	return false
 }
 
 func (d *decoder) intValue(attr *hclsyntax.Attribute, to *int) bool {
@@ -281,11 +295,11 @@ func (d *decoder) inside(e hclsyntax.Expression, p catalog.Problem) (rng hcl.Ran
 		return d.insideHeredoc(t, text, p)
 	}
 	// Escaped text has other bytes in the file: all bytes before must equal the value's, or all bytes after.
-	at, end := t.Range().Start.Byte+1, min(t.Range().End.Byte-1, len(d.src))
+	at, end := t.Range().Start.Byte+1, min(t.Range().End.Byte-1, len(d.Src))
 	switch {
-	case bytes.HasPrefix(d.src[at:], []byte(text[:p.End])):
+	case bytes.HasPrefix(d.Src[at:], []byte(text[:p.End])):
 		return d.rangeAt(at+p.Start, at+p.End), true
-	case at <= end && bytes.HasSuffix(d.src[at:end], []byte(text[p.Start:])):
+	case at <= end && bytes.HasSuffix(d.Src[at:end], []byte(text[p.Start:])):
 		at = end - len(text)
 		return d.rangeAt(at+p.Start, at+p.End), true
 	}
@@ -296,25 +310,25 @@ func (d *decoder) inside(e hclsyntax.Expression, p catalog.Problem) (rng hcl.Ran
 func (d *decoder) insideHeredoc(t *hclsyntax.TemplateExpr, text string, p catalog.Problem) (rng hcl.Range, exact bool) {
 	start := d.lineEnd(t.Range().Start.Byte) + 1
 	for range strings.Count(text[:p.Start], "\n") {
-		if start >= len(d.src) {
+		if start >= len(d.Src) {
 			return t.Range(), false
 		}
 		start = d.lineEnd(start) + 1
 	}
-	if start >= min(t.Range().End.Byte, len(d.src)) {
+	if start >= min(t.Range().End.Byte, len(d.Src)) {
 		return t.Range(), false
 	}
 	end := d.lineEnd(start)
-	if end > start && d.src[end-1] == '\r' {
+	if end > start && d.Src[end-1] == '\r' {
 		end--
 	}
 	from := strings.LastIndexByte(text[:p.Start], '\n') + 1
 	line, _, _ := strings.Cut(text[from:], "\n")
-	if bytes.HasSuffix(d.src[start:end], []byte(line[p.Start-from:])) { // the text before has lost its indentation, and escapes
+	if bytes.HasSuffix(d.Src[start:end], []byte(line[p.Start-from:])) { // the text before has lost its indentation, and escapes
 		start = end - len(line)
 		return d.rangeAt(start+p.Start-from, min(start+p.End-from, end)), true
 	}
-	for start < end && (d.src[start] == ' ' || d.src[start] == '\t') {
+	for start < end && (d.Src[start] == ' ' || d.Src[start] == '\t') {
 		start++
 	}
 	return d.rangeAt(start, end), false

@@ -27,9 +27,10 @@ type Result struct {
 	PlainSecret bool
 	// NewUUIDs are the slugs of the projects with uuid = "new". They have the derived identity until the line is replaced.
 	NewUUIDs []string
+	// Source is the decoded file.
+	Source *Source
 
-	source *Source
-	places map[refKey]place
+	places map[refKey]*hclsyntax.Block // where each object is declared
 }
 
 // A refKey is the part of a Ref that names an object within one file.
@@ -46,59 +47,52 @@ func keyOf(ref catalog.Ref) refKey {
 	return refKey{ref.Kind, ref.Name, ref.ProjectID}
 }
 
-// A place is where an object is declared.
-type place struct {
-	header hcl.Range // type and labels
-	uuid   bool      // there is a uuid line
-}
-
 // Decode reads one config file. The path is for diagnostics only. All problems are diagnostics; Decode never panics,
 // and the Result is never nil. Its time is proportional to the size of src. src must not change afterwards.
 func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
-	s := &Source{path: path, src: src}
+	s := &Source{path: path, Src: src}
+	res := &Result{Declared: &catalog.Declared{}, Source: s, places: map[refKey]*hclsyntax.Block{}}
 	if ds := s.guard(); len(ds) > 0 {
-		return newResult(s), ds.capped()
+		return res, ds
 	}
 	sound, syntax := s.parse()
-	return s.decode(sound, syntax, o)
-}
-
-func newResult(s *Source) *Result {
-	return &Result{Declared: &catalog.Declared{}, source: s, places: map[refKey]place{}}
-}
-
-// decode reads the tree.
-func (s *Source) decode(sound int, syntax Diagnostics, o Options) (*Result, Diagnostics) {
-	res := newResult(s)
 	d := &decoder{Source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
 	d.file()
-	d.diags = slices.Concat(d.diags, syntax, s.guardKeys())
 	slices.Sort(res.Deps)
 	res.Deps = slices.Compact(res.Deps)
-	d.withoutKeys()
-	return res, d.diags.capped()
+	ds := slices.Concat(d.diags, syntax, s.guardKeys())
+	if len(ds) == 0 {
+		return res, nil
+	}
+	return res, ds.withoutKeys().capped()
 }
-
-// Source returns the decoded file.
-func (r *Result) Source() *Source { return r.source }
 
 // Diagnose makes a diagnostic at the definition of ref, found by Kind, Name and (except for projects) ProjectID. An
 // object that this file does not declare is reported on the file as a whole.
 func (r *Result) Diagnose(ref catalog.Ref, severity Severity, summary, detail string) Diagnostic {
-	at, ok := r.places[keyOf(ref)]
-	if !ok {
-		d := FileProblem(r.source.path, summary, detail)
+	block := r.places[keyOf(ref)]
+	if block == nil {
+		d := FileProblem(r.Source.path, summary, detail)
 		d.Severity = severity
 		return d
 	}
-	return r.source.diagnostic(severity, at.header, summary, detail)
+	return r.Source.diagnostic(severity, header(block), summary, detail)
 }
 
 // Position returns where ref's block begins, the zero Pos if this file does not declare it.
-func (r *Result) Position(ref catalog.Ref) Pos { return position(r.places[keyOf(ref)].header.Start) }
+func (r *Result) Position(ref catalog.Ref) Pos {
+	block := r.places[keyOf(ref)]
+	if block == nil {
+		return Pos{}
+	}
+	return position(block.TypeRange.Start)
+}
 
 // HasUUID reports whether the block of ref has a uuid line.
-func (r *Result) HasUUID(ref catalog.Ref) bool { return r.places[keyOf(ref)].uuid }
+func (r *Result) HasUUID(ref catalog.Ref) bool {
+	block := r.places[keyOf(ref)]
+	return block != nil && block.Body.Attributes["uuid"] != nil
+}
 
 // A claim is something that a file may declare once.
 type claim struct{ kind, name string }
@@ -114,16 +108,13 @@ type decoder struct {
 }
 
 func (d *decoder) add(severity Severity, rule string, rng hcl.Range, summary, detail string) {
-	if rng.Start.Byte >= d.sound || d.full() {
+	if rng.Start.Byte >= d.sound || len(d.diags) > maxCollected {
 		return
 	}
 	diag := d.diagnostic(severity, rng, summary, detail)
 	diag.Rule = rule
 	d.diags = append(d.diags, diag)
 }
-
-// full reports whether there are more problems than are shown. It bounds the work for one file.
-func (d *decoder) full() bool { return len(d.diags) > 2*maxDiagnostics }
 
 func (d *decoder) errorf(rng hcl.Range, summary, detail string, args ...any) {
 	d.add(Error, "", rng, summary, fmt.Sprintf(detail, args...))
@@ -145,21 +136,20 @@ func (d *decoder) once(c claim, rng hcl.Range, summary, hint string) {
 // place records where an object is declared; of two the first counts.
 func (d *decoder) place(kind catalog.Kind, name string, project int64, block *hclsyntax.Block) {
 	key := refKey{kind, name, project}
-	if _, taken := d.res.places[key]; !taken {
-		d.res.places[key] = place{header: header(block), uuid: block.Body.Attributes["uuid"] != nil}
+	if d.res.places[key] == nil {
+		d.res.places[key] = block
 	}
 }
 
 // file walks the top level.
 func (d *decoder) file() {
-	for _, attr := range InOrder(d.body.Attributes) {
-		if d.full() {
-			break
+	for _, attr := range InOrder(d.Body.Attributes) {
+		if len(d.diags) <= maxCollected {
+			d.unknownAttribute(attr, fileSchema)
 		}
-		d.unknownAttribute(attr, fileSchema)
 	}
-	for _, block := range d.body.Blocks {
-		if block.Body == nil || d.full() {
+	for _, block := range d.Body.Blocks {
+		if block.Body == nil || len(d.diags) > maxCollected {
 			continue
 		}
 		switch block.Type {
@@ -181,10 +171,9 @@ func (d *decoder) file() {
 }
 
 // withoutKeys redacts full API keys in all texts: a key can be anywhere in a file, also in a label.
-func (d *decoder) withoutKeys() {
-	for i := range d.diags {
-		diag := &d.diags[i]
-		for _, text := range []*string{&diag.Summary, &diag.Detail} {
+func (ds Diagnostics) withoutKeys() Diagnostics {
+	for i := range ds {
+		for _, text := range []*string{&ds[i].Summary, &ds[i].Detail} {
 			for {
 				start, end := catalog.FindKeyText([]byte(*text))
 				if start < 0 {
@@ -194,4 +183,5 @@ func (d *decoder) withoutKeys() {
 			}
 		}
 	}
+	return ds
 }

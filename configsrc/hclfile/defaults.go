@@ -31,11 +31,14 @@ func (d *decoder) defaults(block *hclsyntax.Block) {
 			a := catalog.NewAuthSettings()
 			d.authBlock(b, defaultAuthSchema, &a)
 			out.Auth = &a
+		case "smtp_config":
+			out.SMTP = d.relay(b)
 		default:
 			d.unknownBlock(b, defaultsSchema)
 			continue
 		}
 		seen[b.Type] = header(b)
+		d.place(catalog.Kind(b.Type), "", 0, b)
 	}
 	d.res.Declared.Defaults = &out
 }

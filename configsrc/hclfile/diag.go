@@ -70,6 +70,9 @@ func FileProblem(path, summary, detail string) Diagnostic {
 // maxDiagnostics bounds the problems reported for one file. More would help no reader.
 const maxDiagnostics = 100
 
+// maxCollected bounds the problems that the decoder collects, and so the work for one file.
+const maxCollected = 2 * maxDiagnostics
+
 // capped sorts ds and truncates it to maxDiagnostics and one line with the number of the others.
 func (ds Diagnostics) capped() Diagnostics {
 	ds.Sort()

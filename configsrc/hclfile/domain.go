@@ -29,7 +29,6 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	var written identity
 	c := d.attributes(block, domainSchema, append(dom.Fields(), written.fields()...))
 	dom.UUID, dom.ID = d.identify(c, catalog.KindDomain, written, catalog.DeriveDomainUUID(d.config.Project.UUID, name), "")
-	d.noBlocks(block, domainSchema)
 	d.addDomain(block, &dom, sound)
 }
 

@@ -13,7 +13,7 @@ import (
 // order mark; the line endings stay. A file that does not parse is refused with its problems, whose File is empty; one
 // that parses is formatted, even if Decode finds problems. Values and comments stay exactly the same.
 func Format(src []byte) ([]byte, Diagnostics) {
-	s := &Source{src: src}
+	s := &Source{Src: src}
 	ds := s.guard()
 	if len(ds) == 0 {
 		_, ds = s.parse()

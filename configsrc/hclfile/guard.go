@@ -34,20 +34,22 @@ var bom = []byte("\xef\xbb\xbf")
 
 // guard refuses files that must not reach the parser, or would only give misleading errors. Without diagnostics, parse.
 func (s *Source) guard() Diagnostics {
-	if len(s.src) > MaxFileBytes {
+	if len(s.Src) > MaxFileBytes {
 		return Diagnostics{FileProblem(s.path, "the file is larger than 1 MiB",
 			"split it: any number of files is read; long mail bodies can stand in files of their own, see file()")}
 	}
-	if d, bad := s.guardEncoding(); bad {
-		return Diagnostics{d}
+	if !utf8.Valid(s.Src) || bytes.IndexByte(s.Src, 0) >= 0 {
+		return Diagnostics{s.badEncoding()}
 	}
-	if d, bad := s.guardConflict(); bad {
-		return Diagnostics{d}
+	if bytes.Contains(s.Src, []byte("<<<<<<< ")) {
+		if d, bad := s.guardConflict(); bad {
+			return Diagnostics{d}
+		}
 	}
-	if _, many := tokenStarts(s.src, maxTokens); !many && roughlyFlat(s.src) {
+	if _, many := tokenStarts(s.Src, maxTokens); !many && roughlyFlat(s.Src) {
 		return nil
 	}
-	if len(s.src) > probeBytes { // hostile content mostly shows early, and then costs little
+	if len(s.Src) > probeBytes { // hostile content mostly shows early, and then costs little
 		if d, bad := s.guardTokens(s.probe()); bad {
 			return Diagnostics{d}
 		}
@@ -58,9 +60,6 @@ func (s *Source) guard() Diagnostics {
 	if d, bad := s.guardTokens(s.Tokens()); bad {
 		return Diagnostics{d}
 	}
-	if d, bad := s.guardTokenCount(s.Tokens()); bad {
-		return Diagnostics{d}
-	}
 	return nil
 }
 
@@ -69,51 +68,40 @@ const probeBytes = 64 << 10
 
 // probe returns the tokens of the first lines.
 func (s *Source) probe() hclsyntax.Tokens {
-	end := 1 + bytes.LastIndexByte(s.src[:probeBytes], '\n')
+	end := 1 + bytes.LastIndexByte(s.Src[:probeBytes], '\n')
 	if end == 0 {
 		end = s.runeStart(probeBytes, 0)
 	}
-	tokens, _ := hclsyntax.LexConfig(s.src[:end], s.path, hcl.InitialPos)
+	tokens, _ := hclsyntax.LexConfig(s.Src[:end], s.path, hcl.InitialPos)
 	return tokens
 }
 
-// guardEncoding refuses files that are not UTF-8 text.
-func (s *Source) guardEncoding() (Diagnostic, bool) {
-	problem := func(at int, summary, detail string) (Diagnostic, bool) {
-		s.broken, s.hostile = true, true
-		d := s.diagnostic(Error, s.rangeAt(at, at+1), summary, detail)
-		d.Snippet, d.mark = "", [2]int{} // binary to the eye
-		return d, true
+// badEncoding reports what a file is that is not UTF-8 text.
+func (s *Source) badEncoding() Diagnostic {
+	at, summary, detail := 0, "the file is UTF-16 text", "save it as UTF-8"
+	if !bytes.HasPrefix(s.Src, []byte{0xff, 0xfe}) && !bytes.HasPrefix(s.Src, []byte{0xfe, 0xff}) {
+		at = bytes.IndexByte(s.Src, 0)
+		summary, detail = "the file holds a NUL byte", "it seems to be binary or UTF-16; a config file is UTF-8 text"
 	}
-	if bytes.HasPrefix(s.src, []byte{0xff, 0xfe}) || bytes.HasPrefix(s.src, []byte{0xfe, 0xff}) {
-		return problem(0, "the file is UTF-16 text", "save it as UTF-8")
-	}
-	if at := bytes.IndexByte(s.src, 0); at >= 0 {
-		return problem(at, "the file holds a NUL byte", "it seems to be binary or UTF-16; a config file is UTF-8 text")
-	}
-	if utf8.Valid(s.src) {
-		return Diagnostic{}, false
-	}
-	at := 0
-	for at < len(s.src) {
-		r, n := utf8.DecodeRune(s.src[at:])
-		if r == utf8.RuneError && n == 1 {
-			break
+	if at < 0 {
+		at = 0
+		for r, n := utf8.DecodeRune(s.Src); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(s.Src[at:]) {
+			at += n
 		}
-		at += n
+		summary, detail = "the file is not valid UTF-8", "save it as UTF-8; this byte belongs to another encoding"
 	}
-	return problem(at, "the file is not valid UTF-8", "save it as UTF-8; this byte belongs to another encoding")
+	s.broken, s.hostile = true, true
+	d := s.diagnostic(Error, s.rangeAt(at, at+1), summary, detail)
+	d.Snippet, d.mark = "", [2]int{} // binary to the eye
+	return d
 }
 
 // guardConflict refuses git's conflict markers, also inside heredocs, whose text would be mailed.
 func (s *Source) guardConflict() (Diagnostic, bool) {
-	if !bytes.Contains(s.src, []byte("<<<<<<< ")) {
-		return Diagnostic{}, false
-	}
-	var open, middle int = -1, -1
-	for at := 0; at < len(s.src); {
+	open, middle := -1, -1
+	for at := 0; at < len(s.Src); {
 		end := s.lineEnd(at)
-		line := bytes.TrimSuffix(s.src[at:end], []byte{'\r'})
+		line := bytes.TrimSuffix(s.Src[at:end], []byte{'\r'})
 		switch {
 		case open < 0 && bytes.HasPrefix(line, []byte("<<<<<<< ")):
 			open = at
@@ -132,7 +120,7 @@ func (s *Source) guardConflict() (Diagnostic, bool) {
 // guardKeys reports every full key in the file.
 func (s *Source) guardKeys() (ds Diagnostics) {
 	for from := 0; len(ds) < maxDiagnostics; {
-		start, end := catalog.FindKeyText(s.src[from:])
+		start, end := catalog.FindKeyText(s.Src[from:])
 		if start < 0 {
 			break
 		}
@@ -159,9 +147,11 @@ func roughlyFlat(src []byte) bool {
 		digits = 0
 		switch c {
 		case '{':
-			if n := placeholderLen(src[i:]); n > 0 {
-				i += n - 1
-				continue
+			if i+1 < len(src) && src[i+1] == '{' {
+				if rest := bytes.TrimLeft(src[i+2:], placeholderBytes); bytes.HasPrefix(rest, []byte("}}")) {
+					i = len(src) - len(rest) + 1
+					continue
+				}
 			}
 			brackets++
 		case '[', '(', '!', '*', '?':
@@ -185,22 +175,8 @@ func roughlyFlat(src []byte) bool {
 // plainOperators is how many bytes outside of text may be operators.
 const plainOperators = 4096
 
-// placeholderLen returns the length of a {{name}} at the beginning of src, or 0.
-func placeholderLen(src []byte) int {
-	if len(src) < 5 || src[1] != '{' {
-		return 0
-	}
-	for i := 2; i < len(src); i++ {
-		switch c := src[i]; {
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == ' ':
-		case c == '}' && i+1 < len(src) && src[i+1] == '}':
-			return i + 2
-		default:
-			return 0
-		}
-	}
-	return 0
-}
+// placeholderBytes are the bytes of a name between {{ and }}.
+const placeholderBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_. "
 
 // A census is the running counts of guardTokens.
 type census struct {
@@ -210,7 +186,8 @@ type census struct {
 	quote, unclosed     *hclsyntax.Token // the last opening quote, and the first whose line ended before it was closed
 }
 
-// guardTokens refuses nesting, foreign tokens, numbers and texts beyond the limits. The lexer does not recurse.
+// guardTokens refuses nesting, foreign tokens, numbers and texts beyond the limits, and too many tokens. The lexer does
+// not recurse.
 func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 	s.broken, s.hostile = true, true // for the snippet
 	var c census
@@ -233,6 +210,10 @@ func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 			return s.diagnostic(Error, tok.Range, "the texts up to here have too many lines or escapes",
 				"put long mail bodies into files of their own: body_html = file(\"mail/welcome.html\")"), true
 		}
+	}
+	if len(tokens) > maxTokens+1 { // the last one is the end of the file
+		return s.diagnostic(Error, tokens[maxTokens].Range, "the file has more than 400,000 tokens (names, values, signs and line ends)",
+			"1 MiB of ordinary configuration has half of that. Split the file: any number of files is read"), true
 	}
 	s.broken, s.hostile = false, false
 	return d, false
@@ -265,7 +246,7 @@ func (c *census) count(tok *hclsyntax.Token, afterMinus bool) {
 		if afterMinus {
 			c.foreign++
 		}
-	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenComment, hclsyntax.TokenNewline, hclsyntax.TokenEqual, hclsyntax.TokenComma, hclsyntax.TokenEOF:
+	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenComment, hclsyntax.TokenNewline, hclsyntax.TokenEqual, hclsyntax.TokenColon, hclsyntax.TokenComma, hclsyntax.TokenEOF:
 	default:
 		c.foreign++
 	}

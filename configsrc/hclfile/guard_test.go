@@ -34,8 +34,8 @@ func TestHostileFiles(t *testing.T) {
 				t.Skip("large files are run without the race detector")
 			}
 			if len(src) > 100_000 {
-				if large++; large%hclfile.Campaign(t, 1, 9) != 0 {
-					t.Skip("every ninth of the large files is enough outside of CI")
+				if large++; large%hclfile.Campaign(t, 1, 12) != 0 {
+					t.Skip("every twelfth of the large files is enough outside of CI")
 				}
 			}
 			start := time.Now()

@@ -30,7 +30,6 @@ func (d *decoder) key(block *hclsyntax.Block) {
 	if c.says("id") {
 		d.once(claim{"key id", k.ID}, block.Body.Attributes["id"].Expr.Range(), "two keys have the same id", "the id is part of the key's text, so one of the two can never match")
 	}
-	d.noBlocks(block, keySchema)
 	d.place(catalog.KindKey, name, 0, block)
 	d.res.Declared.Keys = append(d.res.Declared.Keys, k)
 }
@@ -100,8 +99,8 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 
 // DiagnoseKeySlug makes a warning about a slug in a key's list. It points at the list's element, if there is one.
 func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
-	if r.source.body != nil {
-		for _, block := range r.source.body.Blocks {
+	if r.Source.Body != nil {
+		for _, block := range r.Source.Body.Blocks {
 			if block.Type != keySchema.typ || len(block.Labels) != 1 || block.Labels[0] != key || block.Body.Attributes["projects"] == nil {
 				continue
 			}
@@ -110,8 +109,8 @@ func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
 				continue
 			}
 			for _, e := range list.Exprs {
-				if r.source.Canonical(e) == "string "+slug {
-					return r.source.diagnostic(Warning, e.Range(), summary, detail)
+				if r.Source.Canonical(e) == "string "+slug {
+					return r.Source.diagnostic(Warning, e.Range(), summary, detail)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package hclfile
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,35 +41,25 @@ func (s *Source) literal(e hclsyntax.Expression) (v value, ok bool) {
 		text, ok := s.literalText(e)
 		return value{text: &text}, ok
 	case *hclsyntax.LiteralValueExpr:
-		return literalValue(e.Val)
+		switch val := e.Val; {
+		case !val.IsKnown() || val.IsMarked():
+			return value{}, false
+		case val.IsNull():
+			return value{}, true
+		case val.Type() == cty.Number:
+			return value{number: val.AsBigFloat()}, true
+		case val.Type() == cty.Bool:
+			b := val.True()
+			return value{boolean: &b}, true
+		}
 	case *hclsyntax.UnaryOpExpr:
-		if e.Op != hclsyntax.OpNegate {
+		number, isLiteral := e.Val.(*hclsyntax.LiteralValueExpr)
+		if !isLiteral || e.Op != hclsyntax.OpNegate {
 			return value{}, false
 		}
-		operand, isLiteral := e.Val.(*hclsyntax.LiteralValueExpr)
-		if !isLiteral {
-			return value{}, false
+		if v, ok := s.literal(number); ok && v.number != nil {
+			return value{number: new(big.Float).Neg(v.number)}, true
 		}
-		v, ok := literalValue(operand.Val)
-		if !ok || v.number == nil {
-			return value{}, false
-		}
-		return value{number: new(big.Float).Neg(v.number)}, true
-	}
-	return value{}, false
-}
-
-func literalValue(v cty.Value) (value, bool) {
-	switch {
-	case !v.IsKnown() || v.IsMarked():
-		return value{}, false
-	case v.IsNull():
-		return value{}, true
-	case v.Type() == cty.Number:
-		return value{number: v.AsBigFloat()}, true
-	case v.Type() == cty.Bool:
-		b := v.True()
-		return value{boolean: &b}, true
 	}
 	return value{}, false // the parser turns strings into templates
 }
@@ -76,38 +67,25 @@ func literalValue(v cty.Value) (value, bool) {
 // literalText joins a template's parts if all of them are plain text. The lines of a heredoc end like those of the
 // file; they are read as LF, so that a checkout with CRLF has the same value.
 func (s *Source) literalText(e *hclsyntax.TemplateExpr) (string, bool) {
-	part := func(e hclsyntax.Expression) (string, bool) {
-		l, ok := e.(*hclsyntax.LiteralValueExpr)
+	parts := make([]string, len(e.Parts))
+	for i, p := range e.Parts {
+		l, ok := p.(*hclsyntax.LiteralValueExpr)
 		if !ok || !l.Val.IsKnown() || l.Val.IsNull() || l.Val.Type() != cty.String {
 			return "", false // a number or bool from an interpolation
 		}
-		return l.Val.AsString(), true
+		parts[i] = l.Val.AsString()
 	}
-	if len(e.Parts) == 1 {
-		text, ok := part(e.Parts[0])
-		return s.newlines(e, text), ok
+	text := strings.Join(parts, "")
+	if s.isHeredoc(e) {
+		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
-	var b strings.Builder
-	for _, p := range e.Parts {
-		text, ok := part(p)
-		if !ok {
-			return "", false
-		}
-		b.WriteString(text)
-	}
-	return s.newlines(e, b.String()), true
+	return text, true
 }
 
-func (s *Source) newlines(e hclsyntax.Expression, text string) string {
-	if s.isHeredoc(e) && strings.IndexByte(text, '\r') >= 0 {
-		return strings.ReplaceAll(text, "\r\n", "\n")
-	}
-	return text
-}
-
+// isHeredoc reports whether an expression is a heredoc.
 func (s *Source) isHeredoc(e hclsyntax.Expression) bool {
 	t, ok := e.(*hclsyntax.TemplateExpr)
-	return ok && t.SrcRange.Start.Byte < len(s.src) && s.src[t.SrcRange.Start.Byte] == '<'
+	return ok && t.SrcRange.Start.Byte < len(s.Src) && s.Src[t.SrcRange.Start.Byte] == '<'
 }
 
 // sep separates the parts of a list or call in its canonical form. It cannot occur in a file.
@@ -117,6 +95,8 @@ const sep = "\x00"
 func (s *Source) Canonical(e hclsyntax.Expression) string {
 	e = Unparen(e)
 	switch e := e.(type) {
+	case *hclsyntax.ObjectConsExpr:
+		return s.canonicalMap(e)
 	case *hclsyntax.TupleConsExpr:
 		out := "list"
 		for _, item := range e.Exprs {
@@ -144,6 +124,33 @@ func (s *Source) Canonical(e hclsyntax.Expression) string {
 		return "null"
 	}
 	return "text " + strings.ReplaceAll(s.Text(e.Range()), "\r\n", "\n")
+}
+
+// canonicalMap is Canonical for a map of strings: its items in the order of their keys.
+func (s *Source) canonicalMap(e *hclsyntax.ObjectConsExpr) string {
+	items := make([]string, len(e.Items))
+	for i, item := range e.Items {
+		text, ok := s.plainString(item.ValueExpr)
+		if !ok {
+			return "text " + strings.ReplaceAll(s.Text(e.Range()), "\r\n", "\n")
+		}
+		items[i] = sep + strconv.Quote(s.MapKey(item)) + " " + strconv.Quote(text)
+	}
+	slices.Sort(items)
+	return "map" + strings.Join(items, "")
+}
+
+// plainString returns the value of a literal string, a heredoc, or one in trimsuffix().
+func (s *Source) plainString(e hclsyntax.Expression) (string, bool) {
+	e = Unparen(e)
+	if call, ok := e.(*hclsyntax.FunctionCallExpr); ok {
+		return trimmedText(s, call)
+	}
+	v, ok := s.literal(e)
+	if !ok || v.text == nil {
+		return "", false
+	}
+	return *v.text, true
 }
 
 // found names the kind of an expression, for "found …".
@@ -223,6 +230,7 @@ const (
 	wantBool   = "true or false"
 	wantInt    = "a whole number"
 	wantList   = "a list of strings"
+	wantLabels = `a map of strings such as { plan = "gold" }`
 	wantSecret = `env("NAME"), file("path"), sealed("…") or a string`
 )
 

@@ -25,8 +25,14 @@ func (d *decoder) project(block *hclsyntax.Block) {
 	}
 	d.place(catalog.KindProject, slug, 0, block)
 
+	// The settings exist even without a block.
+	service, auth := &config.Service, &config.Auth
+	service.UUID = catalog.DeriveUUID(catalog.KindServiceSettings, p.UUID)
+	service.ID = catalog.DeriveID(catalog.KindServiceSettings, service.UUID)
+	auth.UUID = catalog.DeriveUUID(catalog.KindAuthSettings, p.UUID)
+	auth.ID = catalog.DeriveID(catalog.KindAuthSettings, auth.UUID)
+
 	inner := projectDecoder{decoder: d, config: &config, once1: map[string]hcl.Range{}, codes: map[string]hcl.Range{}}
-	inner.settleIdentities()
 	for _, b := range block.Body.Blocks {
 		if b.Body != nil {
 			inner.block(b)
@@ -42,16 +48,6 @@ type projectDecoder struct {
 	primary hcl.Range            // of the first primary domain's label
 	once1   map[string]hcl.Range // blocks that may occur once
 	codes   map[string]hcl.Range // template codes
-}
-
-// settleIdentities gives the settings, which exist even without a block, their derived identities.
-func (d *projectDecoder) settleIdentities() {
-	project := d.config.Project.UUID
-	s, a := &d.config.Service, &d.config.Auth
-	s.UUID = catalog.DeriveUUID(catalog.KindServiceSettings, project)
-	s.ID = catalog.DeriveID(catalog.KindServiceSettings, s.UUID)
-	a.UUID = catalog.DeriveUUID(catalog.KindAuthSettings, project)
-	a.ID = catalog.DeriveID(catalog.KindAuthSettings, a.UUID)
 }
 
 func (d *projectDecoder) block(b *hclsyntax.Block) {

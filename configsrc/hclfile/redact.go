@@ -40,15 +40,15 @@ func secretName(name string) bool {
 func (s *Source) secretSpans() []span {
 	s.once.Do(func() {
 		var found []span
-		if s.body != nil {
-			found = treeSecrets(s.body, found)
+		if s.Body != nil {
+			found = treeSecrets(s.Body, found)
 		}
-		if (s.broken || s.body == nil) && !s.hostile {
+		if (s.broken || s.Body == nil) && !s.hostile {
 			found = s.tokenSecrets(found)
 		}
 		found = s.lineSecrets(found)
 		for from := 0; ; {
-			start, end := catalog.FindKeyText(s.src[from:])
+			start, end := catalog.FindKeyText(s.Src[from:])
 			if start < 0 {
 				break
 			}
@@ -63,7 +63,7 @@ func (s *Source) secretSpans() []span {
 // Redact returns a file with "(redacted)" in place of everything that snippets hide, to show or log it. Line numbers
 // stay the same.
 func Redact(src []byte) []byte {
-	s := &Source{src: src}
+	s := &Source{Src: src}
 	if ds := s.guard(); len(ds) == 0 {
 		s.parse()
 	}
@@ -153,9 +153,9 @@ var heredocMark = regexp.MustCompile(`<<-?([\pL\pN_-]+)`)
 func (s *Source) lineSecrets(found []span) []span {
 	var until []string // terminators of open heredocs that belong to secrets
 	tail := 0          // lines that still belong to a value with an open quote or bracket
-	for at := 0; at < len(s.src); {
+	for at := 0; at < len(s.Src); {
 		end := s.lineEnd(at)
-		line := s.src[at:end]
+		line := s.Src[at:end]
 		start := s.secretInLine(line)
 		inside := len(until) > 0 || tail > 0
 		if i := slices.Index(until, string(bytes.TrimSpace(line))); i >= 0 {

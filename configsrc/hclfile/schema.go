@@ -36,13 +36,14 @@ var (
 	authSchema     = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields(), "uuid")
 	smtpSchema     = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields(), "uuid")
 	templateSchema = newSchema("template", "its code", `template "WELCOME" {`, new(catalog.Template).Fields(), "uuid", "id")
-	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings")
+	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings", "smtp_config")
 	keySchema      = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
 	sealingSchema  = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 
-	// Settings in the defaults block have no identity.
+	// What is in the defaults block has no identity.
 	defaultServiceSchema = newSchema("service_settings", "", "service_settings {", new(catalog.ServiceSettings).Fields())
 	defaultAuthSchema    = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields())
+	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
 	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema, keySchema, sealingSchema}
 
@@ -59,6 +60,12 @@ func (s *schema) holds(blocks ...string) *schema {
 	return s
 }
 
+// HasLabel reports whether blocks of a type have a label.
+func HasLabel(typ string) bool {
+	s := schemaOf(typ)
+	return s != nil && s.label != ""
+}
+
 // schemaOf returns a block type's schema wherever the type is allowed, nil for an unknown one.
 func schemaOf(typ string) *schema {
 	for _, s := range schemas {
@@ -67,12 +74,6 @@ func schemaOf(typ string) *schema {
 		}
 	}
 	return nil
-}
-
-// HasLabel reports whether blocks of a type have a label.
-func HasLabel(typ string) bool {
-	s := schemaOf(typ)
-	return s != nil && s.label != ""
 }
 
 // parents lists the blocks that may contain a block type, in prose.

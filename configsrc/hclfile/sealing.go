@@ -24,7 +24,6 @@ func (d *decoder) sealing(block *hclsyntax.Block) {
 		}
 	}
 	out.Recipients = recipients.values
-	d.noBlocks(block, sealingSchema)
 	d.place(catalog.KindSealing, "", 0, block)
 	d.res.Declared.Sealing = &out
 }

@@ -33,7 +33,6 @@ func (d *decoder) serviceBlock(block *hclsyntax.Block, schema *schema, s *catalo
 	c := d.attributes(block, schema, append(fields, more...))
 	s.Said = firstOf(c.said, len(fields))
 	d.validated(c, s.Validate(), "")
-	d.noBlocks(block, schema)
 	return c
 }
 
@@ -48,7 +47,6 @@ func (d *decoder) authBlock(block *hclsyntax.Block, schema *schema, a *catalog.A
 		d.warn("", block.Body.Attributes["jwt_secret"].Expr.Range(), "jwt_secret: is shorter than 32 bytes",
 			"whoever has one token can try out short secrets: use 32 random bytes")
 	}
-	d.noBlocks(block, schema)
 	return c
 }
 
@@ -66,13 +64,6 @@ func (d *decoder) followMode(c *content, a *catalog.AuthSettings) {
 	}
 	follow("approval_required", &a.ApprovalRequired, catalog.RegistrationApprovalRequired)
 	follow("invite_only", &a.InviteOnly, catalog.RegistrationInviteOnly)
-}
-
-// noBlocks reports blocks inside a block that must have none.
-func (d *decoder) noBlocks(block *hclsyntax.Block, s *schema) {
-	for _, b := range block.Body.Blocks {
-		d.unknownBlock(b, s)
-	}
 }
 
 // firstOf returns the first n fields of a set: a noun's own, without those that only files have.

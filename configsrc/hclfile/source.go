@@ -14,9 +14,9 @@ import (
 // A Source is one file: its bytes, syntax tree and tokens, and the ranges of its secrets. It is for one goroutine at a
 // time.
 type Source struct {
+	Src  []byte
+	Body *hclsyntax.Body // nil until parsed
 	path string
-	src  []byte
-	body *hclsyntax.Body // nil until parsed
 	// broken says that the tree lacks parts of the file. Secrets are then searched by line and token as well.
 	broken bool
 	// hostile says that the file must not be lexed as a whole.
@@ -29,7 +29,7 @@ type Source struct {
 
 // Parse reads the syntax of a file that is going to be edited. The Source is nil where the file is beyond the limits.
 func Parse(src []byte) (*Source, Diagnostics) {
-	s := &Source{path: "config", src: src}
+	s := &Source{path: "config", Src: src}
 	if ds := s.guard(); len(ds) > 0 {
 		return nil, ds
 	}
@@ -37,16 +37,10 @@ func Parse(src []byte) (*Source, Diagnostics) {
 	return s, ds
 }
 
-// Bytes returns the file.
-func (s *Source) Bytes() []byte { return s.src }
-
-// Body returns the syntax tree.
-func (s *Source) Body() *hclsyntax.Body { return s.body }
-
 // Tokens returns the tokens of the whole file. They are cached, because lexing takes as long as parsing.
 func (s *Source) Tokens() hclsyntax.Tokens {
 	if s.lexed == nil {
-		s.lexed, _ = hclsyntax.LexConfig(s.src, s.path, hcl.InitialPos)
+		s.lexed, _ = hclsyntax.LexConfig(s.Src, s.path, hcl.InitialPos)
 	}
 	return s.lexed
 }
@@ -68,7 +62,7 @@ const maxSnippet = 200
 
 // diagnostic makes a Diagnostic for a range of s.
 func (s *Source) diagnostic(severity Severity, rng hcl.Range, summary, detail string) Diagnostic {
-	if rng.End.Byte < rng.Start.Byte || rng.End.Byte > len(s.src) { // of a node that the parser did not finish
+	if rng.End.Byte < rng.Start.Byte || rng.End.Byte > len(s.Src) { // of a node that the parser did not finish
 		rng.End = rng.Start
 	}
 	d := Diagnostic{
@@ -88,11 +82,11 @@ func (s *Source) at(rng hcl.Range) string {
 
 // Text returns the source text of a range.
 func (s *Source) Text(rng hcl.Range) string {
-	from, to := clamp(rng.Start.Byte, len(s.src)), clamp(rng.End.Byte, len(s.src))
+	from, to := clamp(rng.Start.Byte, len(s.Src)), clamp(rng.End.Byte, len(s.Src))
 	if from >= to {
 		return ""
 	}
-	return string(s.src[from:to])
+	return string(s.Src[from:to])
 }
 
 // rangeAt returns the range of src[from:to], for places without a syntax node.
@@ -106,38 +100,38 @@ func (s *Source) rangeAt(from, to int) hcl.Range {
 }
 
 func (s *Source) posAt(at int) hcl.Pos {
-	at = clamp(at, len(s.src))
+	at = clamp(at, len(s.Src))
 	start := s.lineStart(at)
-	pos := hcl.Pos{Line: 1 + bytes.Count(s.src[:start], []byte{'\n'}), Column: 1, Byte: at}
-	if start == 0 && at >= len(bom) && bytes.HasPrefix(s.src, bom) {
+	pos := hcl.Pos{Line: 1 + bytes.Count(s.Src[:start], []byte{'\n'}), Column: 1, Byte: at}
+	if start == 0 && at >= len(bom) && bytes.HasPrefix(s.Src, bom) {
 		start = len(bom) // the lexer gives the mark no column
 	}
 	// The scanner counts characters as the lexer does.
 	all := func(data []byte, _ bool) (int, []byte, error) { return len(data), data, nil }
-	if scanner := hcl.NewRangeScanner(s.src[start:at], s.path, all); scanner.Scan() {
+	if scanner := hcl.NewRangeScanner(s.Src[start:at], s.path, all); scanner.Scan() {
 		pos.Column = scanner.Range().End.Column
 	}
 	return pos
 }
 
-func (s *Source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.src[:at], '\n') }
+func (s *Source) lineStart(at int) int { return 1 + bytes.LastIndexByte(s.Src[:at], '\n') }
 
 // lineEnd returns the end of the line that at is on, before its line feed.
 func (s *Source) lineEnd(at int) int {
-	if n := bytes.IndexByte(s.src[at:], '\n'); n >= 0 {
+	if n := bytes.IndexByte(s.Src[at:], '\n'); n >= 0 {
 		return at + n
 	}
-	return len(s.src)
+	return len(s.Src)
 }
 
 // snippet returns the line of src[from] and the positions of from and to in it.
 func (s *Source) snippet(from, to int) (string, [2]int) {
-	from = clamp(from, len(s.src))
+	from = clamp(from, len(s.Src))
 	lineStart, lineEnd := s.lineStart(from), s.lineEnd(from)
-	if lineStart == 0 && bytes.HasPrefix(s.src, bom) {
+	if lineStart == 0 && bytes.HasPrefix(s.Src, bom) {
 		lineStart = min(len(bom), lineEnd)
 	}
-	if lineEnd > lineStart && s.src[lineEnd-1] == '\r' {
+	if lineEnd > lineStart && s.Src[lineEnd-1] == '\r' {
 		lineEnd--
 	}
 	from = max(min(from, lineEnd), lineStart)
@@ -172,7 +166,7 @@ func (s *Source) snippet(from, to int) (string, [2]int) {
 			i = secrets[0].to
 			continue
 		}
-		i += appendEscaped(&b, string(s.src[i:min(i+utf8.UTFMax, len(s.src))]))
+		i += appendEscaped(&b, string(s.Src[i:min(i+utf8.UTFMax, len(s.Src))]))
 	}
 	for i := range mark {
 		if mark[i] < 0 {
@@ -187,7 +181,7 @@ func (s *Source) snippet(from, to int) (string, [2]int) {
 
 // runeStart moves at back to the first byte of a character, not before low.
 func (s *Source) runeStart(at, low int) int {
-	for at > low && at < len(s.src) && !utf8.RuneStart(s.src[at]) {
+	for at > low && at < len(s.Src) && !utf8.RuneStart(s.Src[at]) {
 		at--
 	}
 	return at

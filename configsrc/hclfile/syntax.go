@@ -11,19 +11,19 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// parse sets s.body to the tree, as far as the parser got, and returns one diagnostic for each cause. sound is the
+// parse sets s.Body to the tree, as far as the parser got, and returns one diagnostic for each cause. sound is the
 // number of bytes before the first line that the parser could not read. The decoder reports problems in these bytes
 // only.
 func (s *Source) parse() (sound int, ds Diagnostics) {
 	defer func() {
 		if recover() != nil { // a panic of the parser must not end the service
-			s.body, s.broken, sound = &hclsyntax.Body{}, true, 0
+			s.Body, s.broken, sound = &hclsyntax.Body{}, true, 0
 			ds = Diagnostics{FileProblem(s.path, "the parser failed on this file", "it is not valid HCL in a way that the parser did not foresee")}
 		}
 	}()
-	file, found := hclsyntax.ParseConfig(s.src, s.path, hcl.InitialPos)
-	s.body = file.Body.(*hclsyntax.Body)
-	sound = len(s.src) + 1
+	file, found := hclsyntax.ParseConfig(s.Src, s.path, hcl.InitialPos)
+	s.Body = file.Body.(*hclsyntax.Body)
+	sound = len(s.Src) + 1
 	if !found.HasErrors() {
 		return sound, nil
 	}
@@ -51,7 +51,7 @@ func (s *Source) parse() (sound int, ds Diagnostics) {
 			diag = s.syntaxError(d, rng)
 		}
 		ds = append(ds, diag)
-		sound = min(sound, s.lineStart(clamp(diag.Start.Byte, len(s.src))))
+		sound = min(sound, s.lineStart(clamp(diag.Start.Byte, len(s.Src))))
 	}
 	return sound, ds
 }
@@ -145,7 +145,7 @@ func (s *Source) inTemplate(at int) bool {
 // redefined finds the first attribute of the same name in the same block.
 func (s *Source) redefined(rng hcl.Range) Diagnostic {
 	name := s.Text(rng)
-	body := s.body
+	body := s.Body
 next:
 	for {
 		for _, block := range body.Blocks {

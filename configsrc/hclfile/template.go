@@ -40,7 +40,6 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	if code != "" {
 		d.onceTemplate(code, in, block)
 	}
-	d.noBlocks(block, templateSchema)
 	d.place(catalog.KindTemplate, code, t.ProjectID, block)
 	return t
 }

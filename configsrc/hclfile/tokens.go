@@ -1,7 +1,5 @@
 package hclfile
 
-import "github.com/hashicorp/hcl/v2/hclsyntax"
-
 // Reading a file takes about 500 bytes of memory per token. A file of 1 MiB with 450 projects has 200,000 tokens; one
 // of brackets or line ends only has a million, and took 590 MB.
 const (
@@ -13,23 +11,13 @@ const (
 
 // guardTokenStarts refuses a file that must not even be lexed.
 func (s *Source) guardTokenStarts() (Diagnostic, bool) {
-	at, over := tokenStarts(s.src, maxTokenStarts)
+	at, over := tokenStarts(s.Src, maxTokenStarts)
 	if !over {
 		return Diagnostic{}, false
 	}
 	s.broken, s.hostile = true, true // for the snippet
 	return s.diagnostic(Error, s.rangeAt(at, at+1), "the file has more than 700,000 words, signs and line ends up to here",
 		"1 MiB of ordinary configuration has a third of that. Split the file: any number of files is read"), true
-}
-
-// guardTokenCount refuses a file that has too many tokens to parse.
-func (s *Source) guardTokenCount(tokens hclsyntax.Tokens) (Diagnostic, bool) {
-	if len(tokens) <= maxTokens+1 { // the last one is the end of the file
-		return Diagnostic{}, false
-	}
-	s.broken, s.hostile = true, true
-	return s.diagnostic(Error, tokens[maxTokens].Range, "the file has more than 400,000 tokens (names, values, signs and line ends)",
-		"1 MiB of ordinary configuration has half of that. Split the file: any number of files is read"), true
 }
 
 // tokenStarts reports whether a text could have more than limit tokens, and where it exceeds the limit. It counts every

@@ -41,6 +41,10 @@ func seenBy(f *client.Project, ids bool) view {
 // whose uuid or id differ if v does not compare them.
 func compareProject(have *client.Project, want *catalog.ProjectConfig, v view) (changes []Change, renumbered int) {
 	c := comparison{view: v}
+	if v.project != nil && (have == nil || have.Full) {
+		c.view.project = append(slices.Clone(v.project), "labels")
+		c.view.domain = append(slices.Clone(v.domain), "certificates")
+	}
 	switch {
 	case have == nil:
 		c.slug = want.Project.Slug
@@ -145,8 +149,11 @@ func (c *comparison) settingsIdentity(have, want catalog.UUID) []FieldChange {
 }
 
 func (c *comparison) addDomain(d *catalog.Domain) {
-	plain := catalog.Domain{Active: true}
-	c.note(Added, catalog.KindDomain, d.Name, diffFields(plain.Fields(), d.Fields(), c.domain))
+	plain, names := catalog.Domain{Active: true}, c.domain
+	if names != nil { // a server takes certificates, but its lists do not tell them
+		names = append(slices.Clone(names), "certificates")
+	}
+	c.note(Added, catalog.KindDomain, d.Name, diffFields(plain.Fields(), d.Fields(), names))
 }
 
 func (c *comparison) domains(have, want []catalog.Domain) {
@@ -209,6 +216,9 @@ func pairDomains(have, want []catalog.Domain) (pairs []domainPair) {
 }
 
 func (c *comparison) compareSMTP(have, want *catalog.SMTPConfig) {
+	if c.smtp != nil && !want.HasServer() { // APIs have no config without a host
+		want = nil
+	}
 	switch {
 	case have == nil && want == nil:
 	case have == nil:
@@ -257,6 +267,10 @@ func diffFields(have, want []catalog.Field, names []string) (out []FieldChange) 
 		if names != nil && !slices.Contains(names, w.Name) || w.Same(have[i]) {
 			continue
 		}
+		if labels, ok := w.Value.(*[]catalog.Label); ok {
+			out = append(out, diffLabels(*have[i].Value.(*[]catalog.Label), *labels)...)
+			continue
+		}
 		f := FieldChange{Field: catalog.Snake(w.Name)}
 		if _, f.Secret = w.Value.(*catalog.Secret); !f.Secret {
 			f.Old, f.New = plainValue(have[i].Value), plainValue(w.Value)
@@ -266,11 +280,39 @@ func diffFields(have, want []catalog.Field, names []string) (out []FieldChange) 
 	return out
 }
 
-// plainValue returns the value that a Field points to, nil for a null text.
+// diffLabels lists the labels whose values differ, each as a field "labels.<name>", sorted by name.
+func diffLabels(have, want []catalog.Label) (out []FieldChange) {
+	values := map[string]string{}
+	for _, l := range have {
+		values[l.Name] = l.Value
+	}
+	for _, l := range want {
+		old, had := values[l.Name]
+		delete(values, l.Name)
+		switch {
+		case !had:
+			out = append(out, FieldChange{Field: "labels." + l.Name, New: l.Value})
+		case old != l.Value:
+			out = append(out, FieldChange{Field: "labels." + l.Name, Old: old, New: l.Value})
+		}
+	}
+	for name, old := range values {
+		out = append(out, FieldChange{Field: "labels." + name, Old: old})
+	}
+	slices.SortFunc(out, func(a, b FieldChange) int { return strings.Compare(a.Field, b.Field) })
+	return out
+}
+
+// plainValue returns the value that a Field points to, nil for a null one.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case *bool:
 		return *v
+	case **bool:
+		if *v == nil {
+			return nil
+		}
+		return **v
 	case *int:
 		return *v
 	case *string:

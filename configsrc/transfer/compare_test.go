@@ -131,3 +131,46 @@ func TestRenumbered(t *testing.T) {
 		t.Errorf("%+v, %d renumbered", changes, n)
 	}
 }
+
+// TestCompareRelay: the relay of the defaults block is compared field by field, its password as a secret; an API, which
+// has no SMTP config without a host, is not told of a project's sender.
+func TestCompareRelay(t *testing.T) {
+	relay := func(host, password string, active bool) *catalog.Defaults {
+		return &catalog.Defaults{SMTP: &catalog.SMTPConfig{Host: host, Username: "u", Active: active,
+			Password: catalog.Secret{Source: catalog.SecretPlain, Ref: password}}}
+	}
+	show := func(changes []Change) string {
+		var b strings.Builder
+		if err := WriteChanges(&b, changes, false); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	f := func(have, want *catalog.Defaults, text string) {
+		t.Helper()
+		if got := show(compareDefaults(have, want)); got != text {
+			t.Errorf("got\n%swant\n%s", got, text)
+		}
+	}
+	f(relay("a", "sentinel", true), relay("a", "sentinel", true), "")
+	f(relay("a", "sentinel", true), relay("b", "sentinel-two", false), `~ defaults
+    ~ smtp_config.host: "a" → "b"
+    ~ smtp_config.password: changed (secret)
+    ~ smtp_config.active: none → false
+`)
+	f(&catalog.Defaults{}, relay("a", "sentinel", true), `~ defaults
+    ~ smtp_config.host: none → "a"
+    ~ smtp_config.port: none → 587
+    ~ smtp_config.username: none → "u"
+    ~ smtp_config.password: changed (secret)
+`)
+	sender := declared("acme", catalog.DeriveProjectUUID("acme"))
+	sender.SMTP = &catalog.SMTPConfig{UUID: catalog.NewUUID(), FromEmail: "a@b.example", Active: true}
+	have := &client.Project{ProjectConfig: *declared("acme", catalog.DeriveProjectUUID("acme")), Mail: true}
+	if changes, _ := compareProject(have, sender, apiView()); len(changes) > 0 {
+		t.Errorf("over an API: %s", show(changes))
+	}
+	if changes, _ := compareProject(have, sender, everything); len(changes) != 1 || changes[0].Kind != catalog.KindSMTPConfig {
+		t.Errorf("in the store: %s", show(changes))
+	}
+}

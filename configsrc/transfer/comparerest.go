@@ -96,17 +96,29 @@ type settingsPart struct {
 	said   catalog.FieldSet
 }
 
-func partsOf(d *catalog.Defaults) [2]settingsPart {
+func partsOf(d *catalog.Defaults) [3]settingsPart {
 	service, auth := catalog.NewServiceSettings(), catalog.NewAuthSettings()
+	plain := catalog.SMTPConfig{Active: true}
+	smtp, smtpSaid := plain, catalog.FieldSet(0)
+	if d != nil && d.SMTP != nil {
+		smtp = *d.SMTP
+		smtp.Port = smtp.EffectivePort()
+		for i, f := range smtp.Fields() {
+			if !f.Same(plain.Fields()[i]) {
+				smtpSaid = smtpSaid.With(i)
+			}
+		}
+	}
 	if d != nil && d.Service != nil {
 		service = *d.Service
 	}
 	if d != nil && d.Auth != nil {
 		auth = *d.Auth
 	}
-	return [2]settingsPart{
+	return [3]settingsPart{
 		{string(catalog.KindServiceSettings), service.Fields(), service.Said},
 		{string(catalog.KindAuthSettings), auth.Fields(), auth.Said},
+		{string(catalog.KindSMTPConfig), smtp.Fields(), smtpSaid},
 	}
 }
 

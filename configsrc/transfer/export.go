@@ -199,7 +199,7 @@ func (e *Export) unsayable() (out []string) {
 	if d.Sealing != nil {
 		out = append(out, "the sealing block")
 	}
-	var token, service, secrets, more int
+	var token, service, secrets, more, senders int
 	for _, p := range d.Projects {
 		auth, builtin := p.Auth, catalog.NewAuthSettings()
 		if auth.Token.JWTSecret.Source != catalog.SecretNone {
@@ -214,11 +214,15 @@ func (e *Export) unsayable() (out []string) {
 		if p.SMTP != nil && p.SMTP.CAFile != "" {
 			more++
 		}
+		if p.SMTP != nil && !p.SMTP.HasServer() {
+			senders++
+		}
 	}
 	add(secrets, "project", "jwt_secret of %s")
 	add(token, "project", "jwt_*, refresh_token_*, session_timeout or password_* of %s")
 	add(service, "project", "sms_provider or audit_retention_days of %s")
 	add(more, "project", "ca_file of %s")
+	add(senders, "project", "the smtp_config without a host of %s")
 	add(e.mailless, "project", "SMTP config and templates of %s: there is no mail API for them")
 	return out
 }

@@ -149,6 +149,10 @@ func variable(slug, what string) string {
 // normalizeTexts brings the texts into the form in which a file returns them.
 func normalizeTexts(p *catalog.ProjectConfig) {
 	texts := []*string{&p.Project.Name}
+	p.Project.Labels = slices.Clone(p.Project.Labels)
+	for i := range p.Project.Labels {
+		texts = append(texts, &p.Project.Labels[i].Value)
+	}
 	if p.Project.Description != nil {
 		text := *p.Project.Description
 		p.Project.Description = &text

@@ -127,8 +127,11 @@ func (r *sending) updateProject() {
 	r.do(c, func() error { return r.putProject(r.j.found.Project.ID) })
 }
 
+// full reports whether the server's labels and certificates are known.
+func (r *sending) full() bool { return r.j.found != nil && r.j.found.Full }
+
 func (r *sending) putProject(id int64) error {
-	return r.remote.UpdateProject(r.ctx, id, &r.j.want.Project)
+	return r.remote.UpdateProject(r.ctx, id, &r.j.want.Project, r.full())
 }
 
 // complete makes the changes that add or change. Settings come before domains: a project is reachable only when it is
@@ -258,7 +261,7 @@ func (r *sending) domains() {
 			if p.have == nil {
 				return r.remote.CreateDomain(r.ctx, id, p.want)
 			}
-			return r.remote.UpdateDomain(r.ctx, id, p.have.ID, p.want)
+			return r.remote.UpdateDomain(r.ctx, id, p.have.ID, p.want, r.full())
 		})
 	}
 }

@@ -49,10 +49,13 @@ func checkBody(ps *catalog.Problems, path string, body *string) {
 			return
 		}
 	}
-	*body = lineBreaks.Replace(*body)
+	*body = withLF(*body)
 }
 
-var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+// withLF makes each line break one LF. A text without CR is not copied.
+func withLF(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+}
 
 // invalidAt returns the offset of the first byte that is not part of valid UTF-8.
 func invalidAt(s string) int {
@@ -66,7 +69,7 @@ func invalidAt(s string) int {
 
 // position converts an offset into a line and a column in characters, both from 1.
 func position(s string, at int) (line, column int) {
-	before := lineBreaks.Replace(s[:at])
+	before := withLF(s[:at])
 	last := strings.LastIndexByte(before, '\n')
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[last+1:])
 }

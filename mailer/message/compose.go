@@ -117,21 +117,6 @@ func (d *soundDraft) checkComposed() error {
 	return nil
 }
 
-// headerNames lists the headers of the message in order, without those that describe its content.
-func (d *soundDraft) headerNames() []string {
-	names := []string{"From", "To", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Auto-Submitted", "X-Auto-Response-Suppress"}
-	if d.ReplyTo == "" {
-		names = append(names[:2], names[3:]...)
-	}
-	return names
-}
-
-// ourHeaders are the headers that mailyak does not write and that are the same in all mails.
-var ourHeaders = map[string]string{
-	"Auto-Submitted":           "auto-generated", // RFC 3834: keeps answering machines from answering
-	"X-Auto-Response-Suppress": "OOF, AutoReply", // MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which ignores Auto-Submitted
-}
-
 // isMessageID reports whether s is a msg-id of a dot-atom and a host name (RFC 5322 3.6.4). It may be longer than an
 // address, because its host may have the full length of a host name.
 func isMessageID(s string) bool {

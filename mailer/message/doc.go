@@ -5,11 +5,10 @@
 // bytes, so a retry sends what the first attempt sent. What a caller can correct is refused with all its problems at
 // once.
 //
-// mailyak composes. It has defects that the rest of this package repairs: it quotes no names, encodes none in B, folds
-// no subject, writes no Message-ID, dates the message by its own clock, draws random boundaries, and wraps everything
-// into a multipart/mixed. So names and subjects are encoded before mailyak sees them (header.go), and our headers go
-// around the content that mailyak has made (mime.go). Setters of mailyak delete CR and LF instead of refusing them;
-// check.go refuses them before.
+// mailyak encodes the bodies and builds the multipart (mime.go). The headers are our own (header.go): mailyak quotes no
+// names, encodes none in B, folds no subject, writes no Message-ID, and dates the message by its own clock. Its
+// boundaries are random, and it wraps everything into a multipart/mixed; mime.go replaces the one and takes off the
+// other.
 //
 // The finished bytes are read back without the code that has written them (verify.go): a message that does not say what the
 // draft says is an error, and is never sent.

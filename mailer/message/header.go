@@ -7,30 +7,27 @@ import (
 )
 
 const (
-	maxHeaderLine   = 76 // RFC 2047 2 for lines with an encoded word; the others may have 78 (RFC 5322 2.1.1)
-	maxEncodedWord  = 75 // RFC 2047 2
-	wordOpen        = "=?UTF-8?B?"
-	wordClose       = "?="
-	fromHeaderName  = "From"
-	subjectHeader   = "Subject"
-	headerSeparator = ": "
+	maxHeaderLine  = 76 // RFC 2047 2 for lines with an encoded word; the others may have 78 (RFC 5322 2.1.1)
+	maxEncodedWord = 75 // RFC 2047 2
+	wordOpen       = "=?UTF-8?B?"
+	wordClose      = "?="
 )
 
 // encodeSubject returns the subject's value for the header, to be folded at its spaces.
 func encodeSubject(subject string) string {
-	if foldable(subject, len(subjectHeader+headerSeparator)) {
+	if foldable(subject, len("Subject: ")) {
 		return subject
 	}
-	return encodeWords(subject, len(subjectHeader+headerSeparator))
+	return encodeWords(subject, len("Subject: "))
 }
 
 // encodeName returns a name as the phrase before an address (RFC 5322 3.4): a quoted string if ASCII suffices.
 func encodeName(name string) string {
 	quoted := `"` + quote.Replace(name) + `"`
-	if foldable(name, 0) && foldable(quoted, len(fromHeaderName+headerSeparator)) {
+	if foldable(name, 0) && foldable(quoted, len("From: ")) {
 		return quoted
 	}
-	return encodeWords(name, len(fromHeaderName+headerSeparator))
+	return encodeWords(name, len("From: "))
 }
 
 var quote = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

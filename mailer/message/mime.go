@@ -5,140 +5,75 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"mime"
 	"strings"
 	"time"
 
 	"github.com/domodwyer/mailyak/v3"
 )
 
-// An entity is a message or a part of one, split at the empty line between headers and body.
-type entity struct{ head, body []byte }
-
-func cutEntity(b []byte) (e entity, err error) {
-	var found bool
-	if e.head, e.body, found = bytes.Cut(b, []byte("\r\n\r\n")); !found {
-		return e, errors.New("mailyak gives a part without a body")
-	}
-	return e, nil
-}
-
-// value returns a header's value, unfolded, or "".
-func (e entity) value(name string) string {
-	for line, rest := cutLine(e.head); len(line) > 0; line, rest = cutLine(rest) {
-		value, found := strings.CutPrefix(string(line), name+headerSeparator)
-		if !found {
-			continue
-		}
-		for len(rest) > 0 && (rest[0] == '\t' || rest[0] == ' ') {
-			line, rest = cutLine(rest)
-			value += " " + string(line[1:])
-		}
-		return value
-	}
-	return ""
-}
-
-func cutLine(b []byte) (line, rest []byte) {
-	line, rest, _ = bytes.Cut(b, []byte("\r\n"))
-	return line, rest
-}
-
-// parts returns what is between the delimiters of a multipart, and its boundary.
-func (e entity) parts() (between []byte, boundary string, err error) {
-	_, params, err := mime.ParseMediaType(e.value("Content-Type"))
-	if err != nil {
-		return nil, "", err
-	}
-	boundary = params["boundary"]
-	between, opened := bytes.CutPrefix(e.body, []byte("--"+boundary+"\r\n"))
-	between, closed := bytes.CutSuffix(between, []byte("\r\n--"+boundary+"--\r\n"))
-	if boundary == "" || !opened || !closed {
-		return nil, "", errors.New("mailyak gives a multipart that its boundary does not enclose")
-	}
-	return between, boundary, nil
-}
-
-// build lets mailyak compose the message and puts our headers around its content. mailyak writes its own headers in
-// random order and unfolded, without a Message-ID; its boundaries are random.
+// build returns our headers and the content that mailyak encodes.
 func (d *soundDraft) build() ([]byte, error) {
 	if err := d.checkComposed(); err != nil {
 		return nil, err
 	}
-	composed, err := d.mailyak()
+	content, err := d.content()
 	if err != nil {
 		return nil, err
 	}
-	content, err := d.content(composed)
-	if err != nil {
-		return nil, err
+	from := d.FromEmail
+	if d.FromName != "" {
+		from = encodeName(d.FromName) + " <" + d.FromEmail + ">"
 	}
 	message := make([]byte, 0, 1024+len(content))
-	for _, name := range d.headerNames() {
-		value := d.header(name)
-		if value == "" {
-			value = composed.value(name)
+	for _, header := range [][2]string{
+		{"From", from},
+		{"To", d.ToEmail},
+		{"Reply-To", d.ReplyTo},
+		{"Subject", encodeSubject(d.Subject)},
+		{"Date", d.Date.UTC().Format(time.RFC1123Z)},
+		{"Message-ID", d.MessageID},
+		{"MIME-Version", "1.0"},
+		{"Auto-Submitted", "auto-generated"},           // RFC 3834: keeps answering machines from answering
+		{"X-Auto-Response-Suppress", "OOF, AutoReply"}, // MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which ignores Auto-Submitted
+	} {
+		if name, value := header[0], header[1]; value != "" {
+			message = appendHeader(message, name, value)
 		}
-		if value == "" {
-			return nil, fmt.Errorf("mailyak gives no %s", name)
-		}
-		message = appendHeader(message, name, value)
 	}
 	return append(message, content...), nil
 }
 
-// header returns a header that mailyak writes not at all or not as needed; "" if mailyak's header is used.
-func (d *soundDraft) header(name string) string {
-	switch name {
-	case "Date": // mailyak writes the time at which it composes
-		return d.Date.UTC().Format(time.RFC1123Z)
-	case "Message-ID":
-		return d.MessageID
-	}
-	return ourHeaders[name]
-}
-
-// mailyak composes the message with mailyak. Name and subject are encoded before: mailyak quotes no name and folds no
-// long subject.
-func (d *soundDraft) mailyak() (entity, error) {
+// content returns the content and the headers that describe it. mailyak wraps everything into a multipart/mixed, for
+// which some readers show a paper clip, and a single body into a multipart/alternative of one; these are taken off.
+func (d *soundDraft) content() ([]byte, error) {
 	yak := mailyak.New("", nil)
-	yak.From(d.FromEmail)
-	if d.FromName != "" {
-		yak.FromName(encodeName(d.FromName))
-	}
-	yak.To(d.ToEmail)
-	yak.ReplyTo(d.ReplyTo)
-	yak.Subject(encodeSubject(d.Subject))
 	yak.Plain().Set(d.finished(d.Text))
 	yak.HTML().Set(d.finished(d.HTML))
-	raw, err := yak.MimeBuf()
-	if err != nil {
-		return entity{}, err
-	}
-	return cutEntity(raw.Bytes())
-}
-
-// content takes the content's headers and body from what mailyak has composed, without superfluous multiparts: mailyak
-// wraps everything into a multipart/mixed, for which some readers show a paper clip, and a single body into a
-// multipart/alternative of one.
-func (d *soundDraft) content(composed entity) ([]byte, error) {
-	alternative, _, err := composed.parts()
+	mixed, err := yak.MimeBuf()
 	if err != nil {
 		return nil, err
 	}
-	content, err := cutEntity(alternative)
+	alternative, _, err := unwrap(mixed.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	between, random, err := content.parts()
-	if err != nil {
-		return nil, err
-	}
-	if d.single() {
-		return between, nil
+	parts, random, err := unwrap(alternative)
+	if err != nil || d.single() {
+		return parts, err
 	}
 	return bytes.ReplaceAll(alternative, []byte(random), []byte(d.boundary())), nil
+}
+
+// unwrap returns what is between the first and the last delimiter of a multipart with its headers, and the boundary.
+func unwrap(multipart []byte) (parts []byte, boundary string, err error) {
+	_, body, _ := bytes.Cut(multipart, []byte("\r\n\r\n"))
+	first, rest, _ := bytes.Cut(body, []byte("\r\n"))
+	boundary, opened := strings.CutPrefix(string(first), "--")
+	parts, closed := bytes.CutSuffix(rest, []byte("\r\n--"+boundary+"--\r\n"))
+	if boundary == "" || !opened || !closed {
+		return nil, "", errors.New("mailyak gives a multipart that its boundary does not enclose")
+	}
+	return parts, boundary, nil
 }
 
 // boundary replaces mailyak's random one, so that equal drafts give equal messages. It may be guessable, because no

@@ -32,7 +32,7 @@ func composed(t *testing.T, seed uint64, count int) (drafts []message.Draft, mes
 // TestNastyPython lets Python's email package, which shares no code with Go's, read 1,000 messages: it finds the
 // intended content, and no defect.
 func TestNastyPython(t *testing.T) {
-	count := campaign(t, 1000, 200)
+	count := campaign(t, 1000, 50)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		if os.Getenv("CI") != "" {

@@ -22,48 +22,36 @@ const maxChallenges = 4
 // mechanism chooses the login from what EHLO has offered, in upper case: Postfix answers 535 to a mechanism that it
 // does not have, as it does to a wrong password. PLAIN comes first because all servers treat it the same.
 func mechanism(offered []string, server Server) (smtp.Auth, error) {
-	for _, m := range []struct {
-		name string
-		auth smtp.Auth
-	}{
-		{"PLAIN", smtp.PlainAuth("", server.Username, server.Password, server.Host)},
-		{"LOGIN", &loginAuth{username: server.Username, password: server.Password}},
-		{"CRAM-MD5", smtp.CRAMMD5Auth(server.Username, server.Password)},
-	} {
-		if slices.Contains(offered, m.name) {
-			return m.auth, nil
-		}
+	offers := func(name string) bool { return slices.Contains(offered, name) }
+	switch {
+	case offers("PLAIN"):
+		return smtp.PlainAuth("", server.Username, server.Password, server.Host), nil
+	case offers("LOGIN"):
+		return &loginAuth{server.Username, server.Password}, nil
+	case offers("CRAM-MD5"):
+		return smtp.CRAMMD5Auth(server.Username, server.Password), nil
 	}
 	return nil, errNoAuth
 }
 
-// loginAuth is AUTH LOGIN, which net/smtp lacks and which is the only offer of some servers. It answers by the order of
-// the questions, because their texts differ from server to server.
-type loginAuth struct {
-	username, password string
-	asked              int
-}
+// loginAuth is AUTH LOGIN, which net/smtp lacks and which is the only offer of some servers: the answers that are left.
+// It answers by the order of the questions, because their texts differ from server to server.
+type loginAuth []string
 
 func (a *loginAuth) Start(*smtp.ServerInfo) (string, []byte, error) { return "LOGIN", nil, nil }
 
-func (a *loginAuth) Next(_ []byte, more bool) ([]byte, error) {
-	if !more {
-		return nil, nil
+func (a *loginAuth) Next([]byte, bool) (answer []byte, err error) {
+	if len(*a) == 0 {
+		return nil, errNoReply
 	}
-	a.asked++
-	switch a.asked {
-	case 1:
-		return []byte(a.username), nil
-	case 2:
-		return []byte(a.password), nil
-	}
-	return nil, errNoReply
+	answer, *a = []byte((*a)[0]), (*a)[1:]
+	return answer, nil
 }
 
 // login authenticates. It uses neither go-smtp's Auth nor net/smtp's, because both go on talking to the server after a
 // refusal.
 func (s *session) login(server Server) error {
-	if !s.secure && !loopback(s.wire.RemoteAddr()) {
+	if peer, ok := s.wire.RemoteAddr().(*net.TCPAddr); !s.secure && !(ok && peer.IP.IsLoopback()) {
 		return errClearAuth
 	}
 	auth, err := mechanism(s.auth, server)
@@ -75,34 +63,21 @@ func (s *session) login(server Server) error {
 	if err != nil {
 		return err
 	}
-	words := []string{"AUTH ", name}
+	command := "AUTH " + name
 	if first != nil {
-		words = append(words, " ", base64.StdEncoding.EncodeToString(first))
+		command += " " + base64.StdEncoding.EncodeToString(first)
 	}
-	code, err := s.command(words...)
-	for range maxChallenges {
-		if err != nil || code != 334 {
-			break
-		}
+	err = s.command(command, 200, 399)
+	for n := 0; n < maxChallenges && err == nil && s.code == 334; n++ {
 		challenge, bad := base64.StdEncoding.DecodeString(string(s.text))
 		answer, wrong := auth.Next(challenge, true)
 		if bad != nil || wrong != nil {
 			return errNoReply
 		}
-		code, err = s.command(base64.StdEncoding.EncodeToString(answer))
+		err = s.command(base64.StdEncoding.EncodeToString(answer), 200, 399)
 	}
-	switch {
-	case err != nil:
-		return err
-	case code == 235:
-		return nil
-	case code < 400: // also after one challenge too many
+	if err == nil && s.code != 235 { // also after one challenge too many
 		return errNoReply
 	}
-	return s.refusal()
-}
-
-func loopback(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+	return err
 }

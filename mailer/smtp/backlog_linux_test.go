@@ -11,6 +11,10 @@ import (
 
 // TestConnectTimeout is the row of that name.
 func TestConnectTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it waits twice for a limit")
+	}
+	t.Parallel()
 	full := newFullBacklog(t)
 	tr := newTestTransport(t, smtp.TransportOptions{Limits: smtp.Limits{Connect: short}})
 	out := tr.Send(t.Context(), smtp.Server{Host: "127.0.0.1", Port: full}, testEnvelope, testMessage)

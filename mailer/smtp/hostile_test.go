@@ -50,6 +50,9 @@ func hostile() map[string]row {
 // TestHostile: whatever a server does, an attempt allocates at most 8 MiB, including this test's server, ends within
 // its limits, and leaves no goroutine.
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it waits for the limits")
+	}
 	const most = 8 << 20
 	big := bytes.Repeat([]byte("0123456789\r\n"), 1_000_000)
 	for name, r := range hostile() {

@@ -26,6 +26,9 @@ func expect(t *testing.T, tr *smtp.Transport, s smtp.Server, env smtp.Envelope, 
 
 // TestPostfix: STARTTLS and TLS, all ways to log in, and each refusal that it knows, against the real one.
 func TestPostfix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	r := newPostfix(t)
 	for mechanism, port := range r.only {
 		t.Run(mechanism, func(t *testing.T) {
@@ -132,6 +135,9 @@ func TestSink(t *testing.T) {
 
 // TestExim: a second server, with other texts and codes for the same cases.
 func TestExim(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
 	r := newExim(t)
 	tr := newTestTransport(t, smtp.TransportOptions{})
 	for _, port := range []int{r.starttls, r.implicit} {

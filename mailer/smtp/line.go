@@ -2,12 +2,13 @@ package smtp
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/textproto"
-	"strings"
+	"strconv"
 	"time"
 
 	gosmtp "github.com/emersion/go-smtp"
@@ -52,10 +53,11 @@ func newLine(c net.Conn) line { return line{Conn: c, r: bufio.NewReaderSize(c, m
 // and 354, and tries HELO only after 500 and 502.
 func (l *line) Read(p []byte) (int, error) {
 	if len(l.unread) == 0 {
-		code, err := l.reply()
-		switch {
-		case err != nil:
+		if err := l.reply(); err != nil {
 			return 0, err
+		}
+		code := l.code
+		switch {
 		case code/100 == 2:
 			code = 250
 		case code/100 == 3:
@@ -76,30 +78,30 @@ func (l *line) SetDeadline(time.Time) error { return nil }
 // Close does nothing: go-smtp closes a connection whose greeting is a refusal, but that server still gets a QUIT.
 func (l *line) Close() error { return nil }
 
-// command sends a line and reads the reply. The words contain neither CR nor LF.
-func (l *line) command(words ...string) (code int, err error) {
-	if _, err := io.WriteString(l.Conn, strings.Join(words, "")+"\r\n"); err != nil {
-		return 0, err
+// command sends a line and expects a reply. The line contains neither CR nor LF.
+func (l *line) command(line string, least, most int) error {
+	if _, err := io.WriteString(l.Conn, line+"\r\n"); err != nil {
+		return err
 	}
-	return l.reply()
+	return l.expect(least, most)
 }
 
-// want is command for a reply that must be of one class: 2 for 2xx.
-func (l *line) want(class int, words ...string) error {
-	code, err := l.command(words...)
+// expect reads one reply. A code of 400 or more is the refusal, any other outside of least to most is errNoReply.
+func (l *line) expect(least, most int) error {
+	err := l.reply()
 	switch {
 	case err != nil:
 		return err
-	case code >= 400:
+	case l.code >= 400:
 		return l.refusal()
-	case code/100 != class:
+	case l.code < least || l.code > most:
 		return errNoReply
 	}
 	return nil
 }
 
 // reply reads one reply (RFC 5321 4.2) into code and text. A line that is no reply is errNoReply, too much is errFlood.
-func (l *line) reply() (code int, err error) {
+func (l *line) reply() error {
 	if l.beforeReply != nil {
 		l.beforeReply()
 		l.beforeReply = nil
@@ -109,16 +111,14 @@ func (l *line) reply() (code int, err error) {
 		line, err := l.r.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull) || n == maxReplyLines:
-			return 0, errFlood
+			return errFlood
 		case err != nil:
-			return 0, err
+			return err
 		}
-		for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
-			line = line[:len(line)-1]
-		}
+		line = bytes.TrimRight(line, "\r\n")
 		code, more, ok := replyLine(line)
 		if !ok {
-			return 0, errNoReply
+			return errNoReply
 		}
 		if n > 0 {
 			l.text = append(l.text, '\n')
@@ -127,26 +127,18 @@ func (l *line) reply() (code int, err error) {
 		if !more {
 			l.code = code
 			l.replies++
-			return code, nil
+			return nil
 		}
 	}
 }
 
 // replyLine returns a line's code, and whether more lines follow.
 func replyLine(line []byte) (code int, more, ok bool) {
-	if len(line) < 3 || line[0] < '2' || line[0] > '5' {
+	if len(line) < 3 || line[0] < '2' || line[0] > '5' || len(line) > 3 && line[3] != '-' && line[3] != ' ' {
 		return 0, false, false
 	}
-	for _, c := range line[:3] {
-		if c < '0' || c > '9' {
-			return 0, false, false
-		}
-		code = code*10 + int(c-'0')
-	}
-	if len(line) == 3 {
-		return code, false, true
-	}
-	return code, line[3] == '-', line[3] == '-' || line[3] == ' '
+	code, err := strconv.Atoi(string(line[:3]))
+	return code, len(line) > 3 && line[3] == '-', err == nil
 }
 
 // refusal returns the last reply as an error.
@@ -154,9 +146,8 @@ func (l *line) refusal() error { return &textproto.Error{Code: l.code, Msg: stri
 
 // answered translates the client's error: into the server's refusal, with its text, or an error of the connection.
 func (l *line) answered(err error) error {
-	var reply *gosmtp.SMTPError
 	switch {
-	case err == nil, !errors.As(err, &reply):
+	case err == nil || !errors.As(err, new(*gosmtp.SMTPError)):
 		return err
 	case l.code >= 400:
 		return l.refusal()

@@ -1,7 +1,6 @@
 package smtp
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"slices"
@@ -27,10 +26,9 @@ type pool struct {
 
 	mu      sync.Mutex // guards everything below, and the queues
 	queues  map[Server]*serverQueue
-	open    int        // connections, including idle ones and those being opened
-	ending  int        // the part of open that is saying QUIT
-	idle    *list.List // of *parked: all idle sessions, the longest idle first
-	arrived int        // mails that have waited so far
+	open    int // connections, including idle ones and those being opened
+	ending  int // the part of open that is saying QUIT
+	arrived int // mails that have waited so far
 	closed  bool
 	quits   sync.WaitGroup
 }
@@ -38,25 +36,15 @@ type pool struct {
 // A serverQueue holds the connections to one server and the mails that wait for them.
 type serverQueue struct {
 	server  Server
-	open    int             // connections, including idle ones and those being opened
-	idle    []*list.Element // of pool.idle, the latest last
-	waiting []*waiter       // first come, first served
+	open    int        // connections, including idle ones and those being opened
+	idle    []*session // the longest idle first
+	waiting []*waiter  // first come, first served
 }
 
 // A waiter is a mail that waits for a connection.
 type waiter struct {
 	number int           // in the order of arrival
 	got    chan *session // receives a session, or nil and the right to open one; closed with the pool
-}
-
-// A parked session is an idle one.
-type parked struct {
-	*session
-	queue *serverQueue
-}
-
-func newPool(perServer, total int, keep, goodbye time.Duration) *pool {
-	return &pool{perServer: perServer, total: total, keep: keep, goodbye: goodbye, queues: map[Server]*serverQueue{}, idle: list.New()}
 }
 
 // take returns a session with the server, or nil and the right to open one. It waits for either until ctx ends. After a
@@ -73,7 +61,8 @@ func (p *pool) take(ctx context.Context, server Server) (*serverQueue, *session,
 		p.queues[server] = q
 	}
 	if n := len(q.idle); n > 0 {
-		s := p.unpark(q.idle[n-1])
+		s := q.idle[n-1]
+		q.unpark(s)
 		p.mu.Unlock()
 		return q, s, nil
 	}
@@ -132,9 +121,8 @@ func (p *pool) give(q *serverQueue, s *session) {
 		q.next().got <- s
 		return
 	}
-	e := p.idle.PushBack(&parked{s, q})
-	q.idle = append(q.idle, e)
-	s.idle = time.AfterFunc(p.keep, func() { p.expire(e) })
+	q.idle = append(q.idle, s)
+	s.idle, s.timer = time.Now(), time.AfterFunc(p.keep, func() { p.expire(q, s) })
 	p.settle() // another server may need the connection
 }
 
@@ -218,12 +206,18 @@ func (p *pool) settle() {
 
 // evict closes the longest idle session at once, and reports whether there was one.
 func (p *pool) evict() bool {
-	e := p.idle.Front()
-	if e == nil {
+	var q *serverQueue
+	for _, other := range p.queues {
+		if len(other.idle) > 0 && (q == nil || other.idle[0].idle.Before(q.idle[0].idle)) {
+			q = other
+		}
+	}
+	if q == nil {
 		return false
 	}
-	q := e.Value.(*parked).queue
-	p.unpark(e).abandon()
+	s := q.idle[0]
+	q.unpark(s)
+	s.abandon()
 	q.open--
 	p.open--
 	p.forget(q)
@@ -231,25 +225,24 @@ func (p *pool) evict() bool {
 }
 
 // expire ends a session that no mail has used in time.
-func (p *pool) expire(e *list.Element) {
-	it := e.Value.(*parked)
+func (p *pool) expire(q *serverQueue, s *session) {
 	p.mu.Lock()
-	idle := slices.Contains(it.queue.idle, e) // otherwise a mail has taken it
-	if idle {
-		p.unpark(e)
-	}
+	idle := q.unpark(s)
 	p.mu.Unlock()
 	if idle {
-		p.end(it.queue, it.session)
+		p.end(q, s)
 	}
 }
 
-// unpark removes a session from the idle ones.
-func (p *pool) unpark(e *list.Element) *session {
-	it := p.idle.Remove(e).(*parked)
-	it.session.idle.Stop()
-	it.queue.idle = slices.DeleteFunc(it.queue.idle, func(other *list.Element) bool { return other == e })
-	return it.session
+// unpark removes a session from the idle ones. It returns false if a mail has taken it.
+func (q *serverQueue) unpark(s *session) bool {
+	at := slices.Index(q.idle, s)
+	if at < 0 {
+		return false
+	}
+	q.idle = slices.Delete(q.idle, at, at+1)
+	s.timer.Stop()
+	return true
 }
 
 // forget deletes an empty queue.
@@ -263,21 +256,16 @@ func (p *pool) forget(q *serverQueue) {
 // the QUITs.
 func (p *pool) close() {
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		p.quits.Wait()
-		return
-	}
-	for e := p.idle.Front(); e != nil; e = p.idle.Front() {
-		it := e.Value.(*parked)
-		s := p.unpark(e)
-		p.quits.Go(func() {
-			s.quit(p.goodbye)
-			p.drop(it.queue)
-		})
-	}
 	p.closed = true
 	for _, q := range p.queues {
+		for len(q.idle) > 0 {
+			s := q.idle[0]
+			q.unpark(s)
+			p.quits.Go(func() {
+				s.quit(p.goodbye)
+				p.drop(q)
+			})
+		}
 		for len(q.waiting) > 0 {
 			close(q.next().got)
 		}

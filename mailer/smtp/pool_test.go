@@ -103,6 +103,7 @@ func TestPoolEvicts(t *testing.T) {
 
 // TestPoolIdle: an unused connection is ended with QUIT, and one that has carried enough mails is not reused.
 func TestPoolIdle(t *testing.T) {
+	t.Parallel()
 	peer := newScripted(t, nil, script(greet, takes, "QUIT -> 221 bye", hangUp))
 	tr := newTestTransport(t, smtp.TransportOptions{Idle: short})
 	tr.Send(t.Context(), peer.server(), testEnvelope, testMessage)

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,6 +102,7 @@ func start(t testing.TB, cmd *exec.Cmd, ports ...int) {
 	go func() { defer close(done); _ = cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Process.Signal(syscall.SIGTERM) // smtp-sink ignores an interrupt if the tests run in the background of a shell
 		select {
 		case <-done:
 		case <-time.After(5 * time.Second):

@@ -242,10 +242,14 @@ func rowsFromMail() []row {
 // TestRows: each row of the table against a server that behaves so, and that offers PIPELINING or does not. The rows of
 // the look-up, the connection, certificates and credentials in clear have tests of their own.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)
 	for i, r := range append(append(rowsBeforeMail(), rowsFromMail()...), rowsFromMail()...) {
 		pipeline := i >= len(rowsBeforeMail())+len(rowsFromMail())
+		if pipeline && testing.Short() {
+			continue
+		}
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			turns := r.script
@@ -299,6 +303,7 @@ func (r row) judge(t *testing.T, out smtp.Outcome) {
 
 // TestRowsOfConnecting: the rows that end before the server is reached.
 func TestRowsOfConnecting(t *testing.T) {
+	t.Parallel()
 	dns := newTestDNS(t)
 	dns.answer("refusing.example", "127.0.0.1")
 	dns.answer("private.example", "10.1.2.3")

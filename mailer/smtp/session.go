@@ -35,7 +35,8 @@ type session struct {
 
 	used  int         // transactions begun
 	reset bool        // the last one was refused, so RSET comes first
-	idle  *time.Timer // ends it if no mail uses it again; nil before it was idle
+	idle  time.Time   // since when no mail uses it
+	timer *time.Timer // ends it if no mail uses it again; nil before it was idle
 }
 
 // An attempt is one call of Send, and its progress.
@@ -47,43 +48,28 @@ type attempt struct {
 	message []byte
 	alone   bool // the context applies to the end, see SendAlone
 
+	host     string   // see Server.name
 	session  *session // the last one, for classify
 	stage    Stage
-	looked   bool   // the host has an address
-	accepted string // the reply to the final dot
-	steps    []Step
-	mark     time.Time // when the last step ended; zero before the first
+	accepted string    // the reply to the final dot
+	steps    []Step    // those that have ended
+	step     string    // the current one, see Step
+	mark     time.Time // when it began; zero before the first
 }
 
-// step ends a step of the attempt.
-func (a *attempt) step(name string) {
+// begin ends the step that the attempt is in, if any, and begins the next one.
+func (a *attempt) begin(step string) {
 	now := time.Now()
-	a.steps = append(a.steps, Step{name, now.Sub(a.mark)})
-	a.mark = now
-}
-
-// stepName returns the step that a stage belongs to. EHLO belongs to the step before it.
-func (a *attempt) stepName() string {
-	switch a.stage {
-	case StageDial, StageGreeting, StageEHLO:
-		if !a.looked {
-			return "dns"
-		}
-		if a.session != nil && a.session.secure {
-			return "tls"
-		}
-		return "connect"
-	case StageTLS, StageSTARTTLS:
-		return "tls"
-	case StageAuth:
-		return "auth"
+	if a.step != "" {
+		a.steps = append(a.steps, Step{a.step, now.Sub(a.mark)})
 	}
-	return "send"
+	a.step, a.mark = step, now
 }
 
 // open opens a session. On failure the session is nil if there is none to close.
 func (a *attempt) open() (*session, error) {
-	a.stage, a.mark, a.steps, a.session, a.looked = StageDial, time.Now(), nil, nil, false
+	a.stage, a.steps, a.step, a.session = StageDial, nil, "", nil
+	a.begin("dns")
 	conn, err := a.dial()
 	if err != nil {
 		return nil, err
@@ -93,7 +79,7 @@ func (a *attempt) open() (*session, error) {
 	a.session = s
 	defer w.watch(a.ctx)()
 	if a.server.mode() == tlsImplicit {
-		a.step("connect")
+		a.begin("tls")
 		a.stage = StageTLS
 		if err := a.secure(s); err != nil {
 			return s, err
@@ -102,29 +88,28 @@ func (a *attempt) open() (*session, error) {
 	if err := a.greeting(s); err != nil {
 		return s, err
 	}
-	a.step(a.stepName())
 	if a.server.mode() == tlsStart {
+		a.begin("tls")
 		a.stage = StageSTARTTLS
 		if err := a.starttls(s); err != nil {
 			return s, err
 		}
-		a.step("tls")
 	}
 	if a.server.Username != "" {
+		a.begin("auth")
 		a.stage = StageAuth
 		w.within(a.limits.Command)
 		if err := s.login(a.server); err != nil {
 			return s, err
 		}
-		a.step("auth")
 	}
 	return s, nil
 }
 
 // dial connects. The step dns ends when the guard is asked first, or when there is no connection.
 func (a *attempt) dial() (net.Conn, error) {
-	host, err := a.server.name()
-	if err != nil { // validation refuses such a host, and no name server knows it
+	var err error
+	if a.host, err = a.server.name(); err != nil { // validation refuses such a host, and no name server knows it
 		return nil, &net.DNSError{Err: "no such host", Name: a.server.Host, IsNotFound: true}
 	}
 	var looked atomic.Int64 // several addresses are tried concurrently
@@ -133,10 +118,9 @@ func (a *attempt) dial() (net.Conn, error) {
 			looked.CompareAndSwap(0, int64(time.Since(a.mark)))
 			return a.guard.check(address)
 		}}
-	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(a.server.port())))
-	took := time.Duration(looked.Load())
-	if a.looked = took != 0; a.looked { // false: the host has no address
-		a.steps, a.mark = append(a.steps, Step{"dns", took}), a.mark.Add(took)
+	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(a.host, strconv.Itoa(a.server.port())))
+	if took := time.Duration(looked.Load()); took != 0 { // otherwise the host has no address
+		a.steps, a.step, a.mark = append(a.steps, Step{"dns", took}), "connect", a.mark.Add(took)
 	}
 	return conn, err
 }
@@ -144,11 +128,7 @@ func (a *attempt) dial() (net.Conn, error) {
 // secure does the TLS handshake.
 func (a *attempt) secure(s *session) error {
 	s.wire.within(a.limits.TLS)
-	host, err := a.server.name()
-	if err != nil {
-		return err
-	}
-	config := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{ServerName: a.host, MinVersion: tls.VersionTLS12}
 	if a.server.CA != "" {
 		config.RootCAs = x509.NewCertPool()
 		config.RootCAs.AppendCertsFromPEM([]byte(a.server.CA)) // without a valid CA in it, no certificate is accepted
@@ -166,12 +146,10 @@ func (a *attempt) starttls(s *session) error {
 		return errNoSTARTTLS
 	}
 	s.wire.within(a.limits.Command)
-	switch code, err := s.command("STARTTLS"); {
-	case err != nil:
+	if err := s.command("STARTTLS", 220, 220); err != nil {
 		return err
-	case code >= 400:
-		return s.refusal()
-	case code != 220 || s.r.Buffered() > 0: // someone in between may have injected it (RFC 3207 6)
+	}
+	if s.r.Buffered() > 0 { // someone in between may have injected it (RFC 3207 6)
 		return errNoReply
 	}
 	if err := a.secure(s); err != nil {
@@ -184,13 +162,8 @@ func (a *attempt) starttls(s *session) error {
 func (a *attempt) greeting(s *session) error {
 	a.stage = StageGreeting
 	s.wire.within(a.limits.Greeting)
-	switch code, err := s.reply(); {
-	case err != nil:
+	if err := s.expect(220, 220); err != nil {
 		return err
-	case code >= 400:
-		return s.refusal()
-	case code != 220:
-		return errNoReply
 	}
 	a.stage = StageEHLO
 	return a.hello(s)
@@ -230,13 +203,10 @@ func (a *attempt) hello(s *session) error {
 // server sees it (RFC 5321 4.1.3).
 func (t *Transport) helloName(local net.Addr) string {
 	host := t.hello
-	if host == "" {
-		host, _ = os.Hostname()
-		if !strings.Contains(host, ".") {
-			host = ""
-		}
+	if name, _ := os.Hostname(); host == "" && strings.Contains(name, ".") {
+		host = name
 	}
-	if name, err := catalog.ParseHost(host); host != "" && err == nil {
+	if name, err := catalog.ParseHost(host); err == nil {
 		return name
 	}
 	ap, err := netip.ParseAddrPort(local.String())
@@ -274,7 +244,7 @@ func (s *session) reusable(stage Stage, err error) bool {
 // quit says QUIT and closes, within the given time. Its errors do not matter.
 func (s *session) quit(within time.Duration) {
 	s.wire.within(within)
-	_, _ = s.command("QUIT")
+	_ = s.command("QUIT", 200, 299)
 	_ = s.line.Conn.Close()
 	s.abandon()
 }

@@ -9,6 +9,7 @@ const stalePatience = 10 * time.Second
 // transact transmits the mail: MAIL, RCPT, DATA, the message. Once the final dot is out, a.stage is StageEOD, and the
 // context no longer applies, unless the attempt is alone.
 func (a *attempt) transact(s *session) error {
+	a.begin("send")
 	a.session, a.stage = s, StageMail
 	release := s.wire.watch(a.ctx)
 	defer release()
@@ -23,7 +24,7 @@ func (a *attempt) transact(s *session) error {
 	if s.reset {
 		// Not the client's Reset, which says EHLO again.
 		s.wire.within(patience)
-		if err := s.want(2, "RSET"); err != nil {
+		if err := s.command("RSET", 200, 299); err != nil {
 			return err
 		}
 		s.reset = false

@@ -66,9 +66,12 @@ type Transport struct {
 
 // NewTransport returns a Transport. Close it at the end.
 func NewTransport(o TransportOptions) *Transport {
-	limits := o.Limits.orDefault()
-	return &Transport{guard: newGuard(o.Allow), hello: o.HelloName, limits: limits, resolver: o.Resolver,
-		pool: newPool(cmp.Or(o.PerServer, DefaultConnections), cmp.Or(o.Total, 512), cmp.Or(o.Idle, 30*time.Second), limits.Quit)}
+	t := &Transport{guard: newGuard(o.Allow), hello: o.HelloName, limits: o.Limits.orDefault(), resolver: o.Resolver}
+	t.pool = &pool{
+		perServer: cmp.Or(o.PerServer, DefaultConnections), total: cmp.Or(o.Total, 512),
+		keep: cmp.Or(o.Idle, 30*time.Second), goodbye: t.limits.Quit, queues: map[Server]*serverQueue{},
+	}
+	return t
 }
 
 // Format writes only the type's name, because the servers in the value have passwords.
@@ -98,7 +101,6 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 		return a.outcome(err)
 	}
 	if s != nil {
-		a.mark = time.Now()
 		err := a.transact(s)
 		if !a.stale(s, err) {
 			return a.finish(queue, s, err)
@@ -186,8 +188,8 @@ func (a *attempt) finish(q *serverQueue, s *session, err error) Outcome {
 
 // outcome classifies the error and ends the last step.
 func (a *attempt) outcome(err error) Outcome {
-	if !a.mark.IsZero() { // otherwise no step was begun
-		a.step(a.stepName())
+	if a.step != "" {
+		a.begin("")
 	}
 	out := Outcome{Stage: StageEOD, SMTPCode: 250}
 	if err != nil {

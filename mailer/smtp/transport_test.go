@@ -14,6 +14,7 @@ import (
 
 // TestStale: a connection that the server has closed between two mails is replaced within the attempt.
 func TestStale(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string][]turn{
 		"closed":          script(hangUp),
 		"reset":           script(reset),
@@ -162,6 +163,7 @@ func TestContextAfterDot(t *testing.T) {
 
 // TestBodyBreaks: after half a message neither the dot nor QUIT is sent: a server would take the half for the whole.
 func TestBodyBreaks(t *testing.T) {
+	t.Parallel()
 	var rest bytes.Buffer
 	stalled, all := make(chan struct{}), make(chan struct{})
 	drain := func(k *talk) bool { _, _ = rest.ReadFrom(k.r); close(all); return false }
@@ -180,6 +182,7 @@ func TestBodyBreaks(t *testing.T) {
 
 // TestQuit: the answer does not wait for QUIT, which has its own limit.
 func TestQuit(t *testing.T) {
+	t.Parallel()
 	goOn := make(chan struct{})
 	peer := newScripted(t, nil, script(greetLogin, "AUTH -> 535 no", hear("QUIT"), wait(goOn), hangUp))
 	server := peer.server()

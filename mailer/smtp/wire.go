@@ -24,11 +24,9 @@ type wire struct {
 	net.Conn
 	left int // bytes that may still be read
 
-	mu      sync.Mutex
-	watcher *wireWatcher // whose context may end reads and writes; nil for none
+	mu  sync.Mutex      // guards ctx, and the deadline against it
+	ctx context.Context // its end ends reads and writes; nil for none
 }
-
-type wireWatcher struct{ ended bool }
 
 func (w *wire) Read(p []byte) (int, error) {
 	if w.left <= 0 {
@@ -46,23 +44,23 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 func (w *wire) within(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.watcher == nil || !w.watcher.ended {
+	if !w.ended() {
 		_ = w.Conn.SetDeadline(time.Now().Add(d))
 	}
 }
 
+func (w *wire) ended() bool { return w.ctx != nil && w.ctx.Err() != nil }
+
 // watch lets the end of ctx end all reads and writes until release is called, which may be called more than once. A
 // deadline that the context has moved stays until the next call of within.
 func (w *wire) watch(ctx context.Context) (release func()) {
-	me := &wireWatcher{}
 	w.mu.Lock()
-	w.watcher = me
+	w.ctx = ctx
 	w.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.watcher == me { // otherwise it comes late: the wire may serve another mail by now
-			me.ended = true
+		if w.ended() { // otherwise it comes late: the wire may serve another mail by now
 			_ = w.Conn.SetDeadline(past)
 		}
 	})
@@ -70,8 +68,6 @@ func (w *wire) watch(ctx context.Context) (release func()) {
 		stop()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.watcher == me {
-			w.watcher = nil
-		}
+		w.ctx = nil
 	}
 }

@@ -3,7 +3,6 @@ package template
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
 
@@ -342,15 +341,12 @@ func (w *plainWriter) prefix(mark bool) {
 
 func (w *plainWriter) finish() string {
 	w.endLink()
-	s := w.out.String()
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, badInBody) {
-		s = strings.Map(func(r rune) rune {
-			if badInBody(r) {
-				return -1
-			}
-			return r
-		}, s)
-	}
+	s := strings.Map(func(r rune) rune { // makes it valid UTF-8, too
+		if badInBody(r) {
+			return -1
+		}
+		return r
+	}, w.out.String())
 	if s = strings.TrimSpace(s); s == "" {
 		return ""
 	}

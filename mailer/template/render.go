@@ -172,16 +172,12 @@ func (t *Template) check(vars map[string]string) (ps catalog.Problems) {
 		ps.Addf("variables", "there are %d, %d are allowed", given, catalog.MaxVariables)
 		return ps
 	}
-	var large []string
 	for name, value := range vars {
 		if len(value) > MaxValueBytes {
-			large = append(large, name)
+			ps.Addf("variables."+name, "has %d bytes, %d are allowed", len(value), MaxValueBytes)
 		}
 	}
-	slices.Sort(large)
-	for _, name := range large {
-		ps.Addf("variables."+name, "has %d bytes, %d are allowed", len(vars[name]), MaxValueBytes)
-	}
+	slices.SortFunc(ps, func(a, b catalog.Problem) int { return strings.Compare(a.Path, b.Path) })
 	for _, v := range t.variables {
 		if value, there := vars[v.name]; there && len(value) <= MaxValueBytes {
 			v.check(&ps, value)
@@ -234,10 +230,8 @@ func (t *Template) render(vars map[string]string) (Rendered, catalog.Problems) {
 			value = "{{" + v.name + "}}"
 		}
 		// Without & < > " and ' a value can end neither text nor a quoted attribute.
-		plain[i], escaped[i] = value, html.EscapeString(value)
-		if strings.IndexByte(value, '\r') >= 0 {
-			plain[i] = lineFeeds.Replace(value)
-		}
+		escaped[i] = html.EscapeString(value)
+		plain[i] = strings.ReplaceAll(strings.ReplaceAll(value, "\r\n", "\n"), "\r", "\n")
 	}
 	subject, html, text := t.subject.size(plain), t.html.size(escaped), t.text.size(plain)
 	var ps catalog.Problems
@@ -252,8 +246,6 @@ func (t *Template) render(vars map[string]string) (Rendered, catalog.Problems) {
 	}
 	return Rendered{t.subject.fill(plain, subject), t.html.fill(escaped, html), t.text.fill(plain, text)}, nil
 }
-
-var lineFeeds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // size returns how many bytes fill will make, before anything of that size is allocated.
 func (p part) size(values []string) (n int) {

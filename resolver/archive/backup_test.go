@@ -88,9 +88,13 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 		}
 	})
+	backups := 1
+	if os.Getenv("CI") != "" {
+		backups = 3
+	}
 	var archives [][]byte
 	var least []uint64
-	for range 3 {
+	for range backups {
 		least = append(least, s.Generation())
 		archives = append(archives, backup(t, s))
 	}

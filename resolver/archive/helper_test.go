@@ -96,7 +96,7 @@ func bulky(n int) catalog.FileChange {
 
 func apply(t *testing.T, s *service, now time.Time, files ...catalog.FileChange) {
 	t.Helper()
-	if _, err := s.Apply(&catalog.Change{Files: files}, now, func() {}); err != nil {
+	if _, err := s.Apply(&catalog.Change{Files: files}, 1, now, func(*store.Effect) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -65,6 +65,7 @@ type restore struct {
 	staging string      // next to dir, locked; everything in it may be deleted at any time
 	staged  io.Closer   // the lock
 	aside   string
+	audited int64 // newest entry of the audit trail that the store knows of
 }
 
 func newRestore(dir string, o RestoreOptions) (*restore, error) {
@@ -184,7 +185,7 @@ func (r *restore) finish(m *Manifest) error {
 	if r.o.Check {
 		return nil
 	}
-	if err := r.doubtQueue(); err != nil {
+	if err := r.take(m); err != nil {
 		return err
 	}
 	if err := r.likeFormer(); err != nil {
@@ -214,6 +215,9 @@ func (r *restore) verify(m *Manifest) error {
 	err = s.Verify()
 	if err == nil {
 		err = r.settle(s)
+	}
+	if err == nil {
+		r.audited, err = s.AuditID()
 	}
 	// The upgrade has emptied the store of an earlier release, but for the times of its objects.
 	if counts := s.Counts(); err == nil && m.StoreFormat == store.Format &&
@@ -250,8 +254,9 @@ func takeOver(l *ledger.Ledger, s *store.Store, now time.Time) error {
 	return l.TakeOverAll(former, now)
 }
 
-// doubtQueue marks the queued mails of the backup as uncertain: they may have been sent since it was made.
-func (r *restore) doubtQueue() error {
+// take marks the queued mails of the backup as uncertain, because they may have been sent since it was made, and adds
+// the restore to the audit trail.
+func (r *restore) take(m *Manifest) error {
 	l, err := ledger.Open(r.ledger(), ledger.Options{})
 	if err != nil {
 		return err
@@ -259,6 +264,9 @@ func (r *restore) doubtQueue() error {
 	any, err := l.AnyQueued()
 	if err == nil && any {
 		err = l.DoubtQueue()
+	}
+	if err == nil {
+		err = l.NoteRestore(r.o.Now, m.Generation, m.CreatedAt, r.audited)
 	}
 	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
 }

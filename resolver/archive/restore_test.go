@@ -22,7 +22,8 @@ import (
 )
 
 // TestRestoreDamaged truncates an archive at every length and flips a bit of every byte: the restore is refused and
-// leaves nothing, unless the bit has no meaning (the time in gzip's header), and then the restore is complete.
+// leaves nothing, unless the bit has no meaning (the time in gzip's header), and then the restore is complete. Outside
+// of CI it takes every fifth byte.
 func TestRestoreDamaged(t *testing.T) {
 	packed := smallBackup(t)
 	whole, err := archive.Check(bytes.NewReader(packed))
@@ -30,7 +31,11 @@ func TestRestoreDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	content, harmless := unzipped(packed), 0
-	for n := range packed {
+	step := 5
+	if os.Getenv("CI") != "" {
+		step = 1
+	}
+	for n := 0; n < len(packed); n += step {
 		if _, err := archive.Check(bytes.NewReader(packed[:n])); !errors.Is(err, archive.ErrArchive) {
 			t.Fatalf("cut after %d of %d bytes: %v", n, len(packed), err)
 		}
@@ -45,8 +50,8 @@ func TestRestoreDamaged(t *testing.T) {
 			harmless++
 		}
 	}
-	if harmless > len(packed)/10 {
-		t.Errorf("%d flips of %d bytes went by", harmless, len(packed))
+	if harmless > len(packed)/step/10 {
+		t.Errorf("%d flips of %d bytes went by", harmless, len(packed)/step)
 	}
 	dir := newDir(t)
 	for n := 0; n < len(packed); n += 211 {

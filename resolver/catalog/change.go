@@ -22,10 +22,16 @@ func (d *Declared) Clone() *Declared {
 	}
 	for i := range c.Projects {
 		p := &c.Projects[i]
-		p.Project.Description = clone(p.Project.Description)
+		p.Project.Description, p.Project.Labels = clone(p.Project.Description), slices.Clone(p.Project.Labels)
 		p.Domains, p.Templates = slices.Clone(p.Domains), slices.Clone(p.Templates)
 		p.Service.SMSProvider = clone(p.Service.SMSProvider)
 		p.SMTP = clone(p.SMTP)
+	}
+	for i := range c.Projects {
+		for j := range c.Projects[i].Domains {
+			d := &c.Projects[i].Domains[j]
+			d.Certificates = clone(d.Certificates)
+		}
 	}
 	for i := range c.Keys {
 		c.Keys[i].Projects = slices.Clone(c.Keys[i].Projects)
@@ -34,7 +40,7 @@ func (d *Declared) Clone() *Declared {
 		s.Recipients = slices.Clone(s.Recipients)
 	}
 	if f := c.Defaults; f != nil {
-		f.Auth = clone(f.Auth)
+		f.Auth, f.SMTP = clone(f.Auth), clone(f.SMTP)
 		if f.Service = clone(f.Service); f.Service != nil {
 			f.Service.SMSProvider = clone(f.Service.SMSProvider)
 		}
@@ -82,6 +88,12 @@ func (d *Declared) Refs() []Ref {
 
 // EachRef yields what Refs lists.
 func (d *Declared) EachRef(yield func(Ref)) {
+	templates := func(list []Template, project int64) {
+		for i := range list {
+			t := &list[i]
+			yield(Ref{Kind: KindTemplate, Name: t.Code, UUID: t.UUID, ID: t.ID, ProjectID: project})
+		}
+	}
 	for i := range d.Projects {
 		p := &d.Projects[i]
 		yield(Ref{Kind: KindProject, Name: p.Project.Slug, UUID: p.Project.UUID, ID: p.Project.ID})
@@ -89,9 +101,9 @@ func (d *Declared) EachRef(yield func(Ref)) {
 			dom := &p.Domains[j]
 			yield(Ref{Kind: KindDomain, Name: dom.Name, UUID: dom.UUID, ID: dom.ID, ProjectID: p.Project.ID})
 		}
-		eachTemplateRef(p.Templates, p.Project.ID, yield)
+		templates(p.Templates, p.Project.ID)
 	}
-	eachTemplateRef(d.Templates, 0, yield)
+	templates(d.Templates, 0)
 	for i := range d.Keys {
 		yield(Ref{Kind: KindKey, Name: d.Keys[i].Name, KeyID: d.Keys[i].ID})
 	}
@@ -100,13 +112,6 @@ func (d *Declared) EachRef(yield func(Ref)) {
 	}
 	if d.Sealing != nil {
 		yield(Ref{Kind: KindSealing})
-	}
-}
-
-func eachTemplateRef(list []Template, project int64, yield func(Ref)) {
-	for i := range list {
-		t := &list[i]
-		yield(Ref{Kind: KindTemplate, Name: t.Code, UUID: t.UUID, ID: t.ID, ProjectID: project})
 	}
 }
 
@@ -149,6 +154,8 @@ type FileChange struct {
 	// Change declares them.
 	Declared *Declared
 	Bytes    []byte // the accepted content, stored as the file's last good state; set with Declared
+	// By is the client of a write. Nil: somebody has saved or removed the file.
+	By *Author
 }
 
 // A Change is the differences found by one check of the files: one batch.

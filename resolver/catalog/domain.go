@@ -13,9 +13,12 @@ type Domain struct {
 	ProjectID int64
 	Name      string // canonical, see ParseDomain; the API's field "domain"
 	Primary   bool
-	Active    bool      // an inactive domain answers 403 DOMAIN_NOT_VERIFIED
-	CreatedAt time.Time `cbor:"-"`
-	UpdatedAt time.Time `cbor:"-"`
+	Active    bool // an inactive domain answers 403 DOMAIN_NOT_VERIFIED
+	// Certificates says whether gateways may fetch certificates for names that the record covers. Nil: see
+	// MayHaveCertificates.
+	Certificates *bool
+	CreatedAt    time.Time `cbor:"-"`
+	UpdatedAt    time.Time `cbor:"-"`
 }
 
 // Fields lists the attributes of the block. The name is its label.
@@ -23,8 +26,18 @@ func (d *Domain) Fields() []Field {
 	return []Field{
 		{Name: "primary", Value: &d.Primary},
 		{Name: "active", Value: &d.Active},
+		{Name: "certificates", Value: &d.Certificates},
 	}
 }
 
 // Wildcard reports whether d stands for all names below Name[2:].
 func (d *Domain) Wildcard() bool { return strings.HasPrefix(d.Name, "*.") }
+
+// MayHaveCertificates reports whether gateways may fetch certificates for names that the record covers. If the files do
+// not say it, they may for an exact name and may not for a wildcard: anybody can point a name below it at the gateway.
+func (d *Domain) MayHaveCertificates() bool {
+	if d.Certificates != nil {
+		return *d.Certificates
+	}
+	return !d.Wildcard()
+}

@@ -5,7 +5,7 @@ import "slices"
 // A Field is one attribute of a noun, as Fields lists it.
 type Field struct {
 	Name string // the API's name; files use Snake(Name)
-	// Value points into the noun: *bool, *int, *string, **string (nullable) or *Secret.
+	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret or *[]Label.
 	Value any
 	OneOf []string // the allowed values of an enum, for a *string
 }
@@ -15,18 +15,23 @@ func (f Field) Same(g Field) bool {
 	switch v := f.Value.(type) {
 	case *bool:
 		return *v == *g.Value.(*bool)
+	case **bool:
+		return samePointed(*v, *g.Value.(**bool))
 	case *int:
 		return *v == *g.Value.(*int)
 	case *string:
 		return *v == *g.Value.(*string)
 	case **string:
-		w := *g.Value.(**string)
-		return *v == w || *v != nil && w != nil && **v == *w
+		return samePointed(*v, *g.Value.(**string))
 	case *Secret:
 		return *v == *g.Value.(*Secret)
+	case *[]Label:
+		return slices.Equal(*v, *g.Value.(*[]Label))
 	}
 	panic("catalog: a Field of a type that no case handles: impossible while Fields and this switch agree")
 }
+
+func samePointed[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // SameFields reports whether two nouns of one kind have the same values.
 func SameFields(a, b []Field) bool { return slices.EqualFunc(a, b, Field.Same) }

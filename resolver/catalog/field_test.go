@@ -11,13 +11,15 @@ func TestSameFields(t *testing.T) {
 		s      string
 		opt    *string
 		secret Secret
+		maybe  *bool
+		labels []Label
 	}
 	fields := func(v noun) []Field {
-		return []Field{{Value: &v.on}, {Value: &v.n}, {Value: &v.s, OneOf: []string{v.s}}, {Value: &v.opt}, {Value: &v.secret}}
+		return []Field{{Value: &v.on}, {Value: &v.n}, {Value: &v.s, OneOf: []string{v.s}}, {Value: &v.opt}, {Value: &v.secret}, {Value: &v.maybe}, {Value: &v.labels}}
 	}
-	base := noun{true, 1, "a", text("o"), Secret{Source: SecretEnv, Ref: "A"}}
+	base := noun{true, 1, "a", text("o"), Secret{Source: SecretEnv, Ref: "A"}, new(bool), []Label{{Name: "a", Value: "b"}}}
 	same := base
-	same.opt = text("o")
+	same.opt, same.maybe, same.labels = text("o"), new(bool), []Label{{Name: "a", Value: "b"}}
 	if !SameFields(fields(base), fields(same)) || !SameFields(fields(noun{}), fields(noun{})) {
 		t.Error("equal nouns differ")
 	}
@@ -29,6 +31,10 @@ func TestSameFields(t *testing.T) {
 		func(v *noun) { v.opt = text("p") },
 		func(v *noun) { v.secret.Ref = "B" },
 		func(v *noun) { v.secret.Source = SecretFile },
+		func(v *noun) { v.maybe = nil },
+		func(v *noun) { v.maybe = &v.on },
+		func(v *noun) { v.labels = nil },
+		func(v *noun) { v.labels = []Label{{Name: "a", Value: "c"}} },
 	} {
 		other := base
 		change(&other)

@@ -43,8 +43,15 @@ var lookup = idna.Lookup
 // (lower-cased if ASCII), and FinishIDN must turn the result into the canonical name.
 func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
 	whole := raw
-	if raw, err = dropPort(raw); err != nil {
-		return nil, false, hintHost(whole, err)
+	if colon := bytes.IndexByte(raw, ':'); colon >= 0 {
+		port := raw[colon+1:]
+		switch {
+		case bytes.IndexByte(port, ':') >= 0 || raw[0] == '[': // IPv6
+			return nil, false, hintHost(whole, errHostIP)
+		case !isPort(port):
+			return nil, false, hintHost(whole, errHostPort)
+		}
+		raw = raw[:colon]
 	}
 	raw, dotted := bytes.CutSuffix(raw, []byte{'.'})
 	if len(raw) == 0 {
@@ -203,30 +210,19 @@ func NextWildcard(host []byte) (suffix []byte, ok bool) {
 	return host[dot+1:], true
 }
 
-// dropPort removes ":<digits>". More than one colon means an IPv6 address, which the caller refuses.
-func dropPort(raw []byte) ([]byte, error) {
-	colon := bytes.IndexByte(raw, ':')
-	if colon < 0 {
-		return raw, nil
-	}
-	port := raw[colon+1:]
-	if bytes.IndexByte(port, ':') >= 0 || raw[0] == '[' {
-		return nil, errHostIP
-	}
+// isPort reports whether port is a number up to 65535, in at most five digits.
+func isPort(port []byte) bool {
 	if len(port) == 0 || len(port) > 5 {
-		return nil, errHostPort
+		return false
 	}
 	n := 0
 	for _, c := range port {
 		if c < '0' || c > '9' {
-			return nil, errHostPort
+			return false
 		}
 		n = n*10 + int(c-'0')
 	}
-	if n > 65535 {
-		return nil, errHostPort
-	}
-	return raw[:colon], nil
+	return n <= 65535
 }
 
 // checkASCII checks lengths and labels of a lower-cased ASCII name and reports whether it has an "xn--" label.
@@ -251,30 +247,16 @@ func checkASCII(host []byte) (idn bool, err error) {
 			idn = true
 		}
 		if dot < 0 {
-			if numeric(label) {
-				return false, errHostIP
+			// URL parsers take a name for an IPv4 address if its last label is a number.
+			number, hex := bytes.CutPrefix(label, []byte("0x"))
+			for _, c := range number {
+				if !(c >= '0' && c <= '9' || hex && c >= 'a' && c <= 'f') {
+					return idn, nil
+				}
 			}
-			return idn, nil
+			return false, errHostIP
 		}
 	}
-}
-
-// numeric reports whether a last label makes the whole name an IPv4 address to URL parsers (digits, or 0x and hex).
-func numeric(label []byte) bool {
-	if len(label) >= 2 && label[0] == '0' && label[1] == 'x' {
-		for _, c := range label[2:] {
-			if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
-				return false
-			}
-		}
-		return true
-	}
-	for _, c := range label {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }
 
 func isASCII(s string) bool {

@@ -64,36 +64,23 @@ func ParseUUID(s string) (UUID, error) {
 func NewUUID() UUID {
 	var u UUID
 	rand.Read(u[:]) // never fails, see crypto/rand
-	return u.versioned(4)
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return u
 }
 
 // String is the lower-case 8-4-4-4-12 form.
-func (u UUID) String() string { return string(u.Append(nil)) }
-
-// Append appends the text form to dst.
-func (u UUID) Append(dst []byte) []byte {
-	for i, group := range [5][2]int{{0, 4}, {4, 6}, {6, 8}, {8, 10}, {10, 16}} {
-		if i > 0 {
-			dst = append(dst, '-')
-		}
-		dst = hex.AppendEncode(dst, u[group[0]:group[1]])
-	}
-	return dst
+func (u UUID) String() string {
+	digits := hex.EncodeToString(u[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
 // MarshalText encodes a UUID as text, a string in JSON.
-func (u UUID) MarshalText() ([]byte, error) { return u.Append(nil), nil }
+func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.
 func (u *UUID) UnmarshalText(b []byte) (err error) {
 	*u, err = ParseUUID(string(b))
 	return err
-}
-
-func (u UUID) versioned(v byte) UUID {
-	u[6] = u[6]&0x0f | v<<4
-	u[8] = u[8]&0x3f | 0x80
-	return u
 }
 
 // deriveUUID returns the UUIDv5 (RFC 9562, 5.5) of the kind and the natural key, joined by a colon.
@@ -103,9 +90,9 @@ func deriveUUID(kind Kind, key string) UUID {
 	h.Write([]byte(kind))
 	h.Write([]byte{':'})
 	h.Write([]byte(key))
-	var u UUID
-	copy(u[:], h.Sum(nil))
-	return u.versioned(5)
+	u := UUID(h.Sum(nil)[:16])
+	u[6], u[8] = u[6]&0x0f|0x50, u[8]&0x3f|0x80
+	return u
 }
 
 // DeriveProjectUUID returns the identity of a project without a declared one: it follows from the slug.

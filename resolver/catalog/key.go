@@ -24,6 +24,9 @@ const (
 	MaySecrets
 )
 
+// MayAll is every permission.
+const MayAll = MayResolve | MayRead | MayWrite | MayMail | MaySecrets
+
 // Permissions are the words of a key's allow list; the index is the bit.
 var Permissions = []string{"resolve", "read", "write", "mail", "secrets"}
 
@@ -76,6 +79,7 @@ const (
 	minKeyIDLen  = 6
 	maxKeyIDLen  = 16
 	newKeyIDLen  = 8
+	maxKeyName   = 64
 )
 
 // KeyPattern is the pattern for secret scanners; KeyTextID distinguishes a real key from text that only looks like one.
@@ -189,11 +193,19 @@ var (
 	keyID   = regexp.MustCompile(`^[a-z0-9]{6,16}$`)
 )
 
+// CheckKeyName returns what is wrong with the name of a key, "" for nothing.
+func CheckKeyName(name string) string {
+	if keyName.MatchString(name) {
+		return ""
+	}
+	return "a key's name has 1 to 64 of letters, digits, dots, underscores and hyphens"
+}
+
 // Validate checks the values.
 func (k *Key) Validate() Problems {
 	var ps Problems
-	if !keyName.MatchString(k.Name) {
-		ps.Addf("name", "a key's name has 1 to 64 of letters, digits, dots, underscores and hyphens")
+	if msg := CheckKeyName(k.Name); msg != "" {
+		ps.Addf("name", "%s", msg)
 	}
 	if !keyID.MatchString(k.ID) {
 		ps.Addf("id", "must be 6 to 16 lower-case letters and digits: the part of the key between the first two underscores")

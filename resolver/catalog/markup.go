@@ -235,12 +235,15 @@ func (m *markup) value(element, attr string, at, end int) int {
 	return n + 1
 }
 
+// ignoredInURLs removes what URLs ignore (WHATWG URL, 4.4).
+var ignoredInURLs = strings.NewReplacer("\t", "", "\n", "", "\r", "")
+
 // address checks a value that is an address. The text before its first placeholder decides its kind.
 func (m *markup) address(at, end int) {
 	h := &m.holes[m.next]
 	before := html.UnescapeString(m.src[at:h.start])
 	before = strings.TrimLeftFunc(before, func(r rune) bool { return r <= ' ' })
-	before = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(before) // ignored in URLs (WHATWG URL 4.4)
+	before = ignoredInURLs.Replace(before)
 	scheme, rest, _ := strings.Cut(strings.ToLower(before), ":")
 	switch {
 	case before == "":

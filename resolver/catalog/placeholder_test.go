@@ -225,19 +225,20 @@ func TestVariablesOfATemplate(t *testing.T) {
 
 // TestHugeTexts asserts that the time for a text is linear in its length, whatever it contains.
 func TestHugeTexts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("large bodies")
-	}
-	for _, piece := range []string{
+	every := campaign(t, 1, 4) // outside of CI each piece is in one of the four places
+	for i, piece := range []string{
 		"{{", "{{a}}", "{{ {{", "{{{", "<", "<!--", "<!--[if]>", "<!-- {{a}}> -->", "<!--[if]>{{a}}--><", "<a href=\"", "<a b='{{a}}", "<script>", "<script><!--",
 		"<title></title", "<title>{{a}}</", "<textarea>", "</", "-", "--", "<!---", "&", "&amp;", "<a href='&amp;{{a}}", "<a =", "<a/", "\n{{\n", "]>", "<!--[if <![endif]",
 	} {
-		for _, body := range []string{
+		for place, body := range []string{
 			strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)),
 			"{{a}}" + strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)) + "{{a}}",
 			"<!--[if mso]>" + strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)) + "{{a}}-->{{a}}",
 			"<a href='" + strings.Repeat(piece, catalog.MaxBodyBytes/len(piece)) + "{{a}}'>{{a}}",
 		} {
+			if (i+place)%every != 0 {
+				continue
+			}
 			start := time.Now()
 			_, ps := catalog.ParseHTML("p", body)
 			if took := time.Since(start); took > 2*time.Second {

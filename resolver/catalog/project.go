@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -27,6 +28,7 @@ type Project struct {
 	Slug        string
 	Description *string
 	Status      string
+	Labels      []Label   // sorted by name, nil if there are none
 	CreatedAt   time.Time `cbor:"-"`
 	UpdatedAt   time.Time `cbor:"-"`
 }
@@ -37,6 +39,7 @@ func (p *Project) Fields() []Field {
 		{Name: "name", Value: &p.Name},
 		{Name: "description", Value: &p.Description},
 		{Name: "status", Value: &p.Status, OneOf: Statuses},
+		{Name: "labels", Value: &p.Labels},
 	}
 }
 
@@ -68,8 +71,10 @@ func (p *Project) Validate() Problems {
 	if p.Description != nil && utf8.RuneCountInString(*p.Description) > MaxDescriptionLen {
 		ps.Addf("description", "has %d characters, %d are allowed", utf8.RuneCountInString(*p.Description), MaxDescriptionLen)
 	}
-	validateOneOf(&ps, "status", p.Status, Statuses)
-	return ps
+	if !slices.Contains(Statuses, p.Status) {
+		ps.Addf("status", "must be one of %s", strings.Join(Statuses, ", "))
+	}
+	return append(ps, ValidateLabels(p.Labels)...)
 }
 
 // CheckSlug returns what is wrong with a slug, or "".
@@ -105,13 +110,4 @@ func validateName(ps *Problems, name string) {
 	case strings.ContainsFunc(name, BreaksLine):
 		ps.Addf("name", "must not hold control characters or line breaks")
 	}
-}
-
-func validateOneOf(ps *Problems, path, value string, allowed []string) {
-	for _, a := range allowed {
-		if value == a {
-			return
-		}
-	}
-	ps.Addf(path, "must be one of %s", strings.Join(allowed, ", "))
 }

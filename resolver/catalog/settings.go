@@ -1,8 +1,9 @@
 package catalog
 
 import (
-	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // The values of AuthSettings.RegistrationMode.
@@ -155,7 +156,9 @@ var lifetime = regexp.MustCompile(`^[1-9][0-9]{0,5}[smhdw]$`)
 // Validate checks the values.
 func (a *AuthSettings) Validate() Problems {
 	var ps Problems
-	validateOneOf(&ps, "registrationMode", a.RegistrationMode, RegistrationModes)
+	if !slices.Contains(RegistrationModes, a.RegistrationMode) {
+		ps.Addf("registrationMode", "must be one of %s", strings.Join(RegistrationModes, ", "))
+	}
 	for _, f := range []Field{{Name: "jwtExpiresIn", Value: a.Token.JWTExpiresIn}, {Name: "refreshTokenExpiresIn", Value: a.Token.RefreshTokenExpiresIn}} {
 		if !lifetime.MatchString(f.Value.(string)) {
 			ps.Addf(f.Name, `must be a number with a unit of s, m, h, d or w, such as "15m" or "30d"`)
@@ -168,7 +171,7 @@ func (a *AuthSettings) Validate() Problems {
 
 func validateRange(ps *Problems, path string, value, low, high int) {
 	if value < low || value > high {
-		ps.Addf(path, "must be %s", fmt.Sprintf("from %d to %d", low, high))
+		ps.Addf(path, "must be from %d to %d", low, high)
 	}
 }
 
@@ -176,4 +179,5 @@ func validateRange(ps *Problems, path string, value, low, high int) {
 type Defaults struct {
 	Service *ServiceSettings
 	Auth    *AuthSettings
+	SMTP    *SMTPConfig `cbor:",omitempty"` // the relay of projects without a server of their own
 }

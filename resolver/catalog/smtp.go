@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// An SMTPConfig describes how a project's mail is sent (mailer/README.md).
+// An SMTPConfig describes how a project's mail is sent (mailer/README.md). One without a Host is a sender alone, see
+// SMTPInForce. One of the defaults block has no UUID; all others have one.
 type SMTPConfig struct {
 	_          struct{} `cbor:",toarray"`
 	ID         int64
@@ -51,9 +52,18 @@ func (c *SMTPConfig) EffectivePort() int {
 	return 587
 }
 
-// Validate checks the values. A port of 0 means the default.
+// Validate checks the values of a config with a server and a sender. A port of 0 means the default.
 func (c *SMTPConfig) Validate() Problems {
 	var ps Problems
+	c.validateServer(&ps)
+	if c.FromEmail == "" {
+		ps.Addf("fromEmail", "is required: the sender's address")
+	}
+	c.validateRest(&ps)
+	return ps
+}
+
+func (c *SMTPConfig) validateServer(ps *Problems) {
 	if c.Host == "" {
 		ps.Addf("host", "is required: the name or address of the SMTP server")
 	} else if _, err := netip.ParseAddr(c.Host); err != nil {
@@ -62,12 +72,16 @@ func (c *SMTPConfig) Validate() Problems {
 		}
 	}
 	if c.Port != 0 {
-		validateRange(&ps, "port", c.Port, 1, 65535)
+		validateRange(ps, "port", c.Port, 1, 65535)
 	}
-	if c.FromEmail == "" {
-		ps.Addf("fromEmail", "is required: the sender's address")
-	} else if msg := CheckAddress(c.FromEmail); msg != "" {
-		ps.Addf("fromEmail", "%s", msg)
+}
+
+// validateRest checks what may be left out.
+func (c *SMTPConfig) validateRest(ps *Problems) {
+	if c.FromEmail != "" {
+		if msg := CheckAddress(c.FromEmail); msg != "" {
+			ps.Addf("fromEmail", "%s", msg)
+		}
 	}
 	if c.ReplyTo != "" {
 		if msg := CheckAddress(c.ReplyTo); msg != "" {
@@ -85,5 +99,4 @@ func (c *SMTPConfig) Validate() Problems {
 	if c.Password.Source != SecretNone && c.Username == "" {
 		ps.Addf("username", "is required where there is a password")
 	}
-	return ps
 }

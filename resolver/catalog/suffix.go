@@ -11,13 +11,14 @@ import (
 // network, localhost and *.internal are ordinary names.
 func PublicSuffix(name string) (is, listed bool) {
 	base, wildcard := strings.CutPrefix(name, "*.")
-	if is, listed = publicSuffix(base); is || !wildcard {
-		return is, listed
+	names := []string{base}
+	if wildcard {
+		names = append(names, "a."+base) // the list may have the rule *.base
 	}
-	return publicSuffix("a." + base) // the list may have the rule *.base
-}
-
-func publicSuffix(name string) (is, listed bool) {
-	suffix, icann := publicsuffix.PublicSuffix(name)
-	return suffix == name, suffix == name && (icann || strings.Contains(suffix, "."))
+	for _, name := range names {
+		if suffix, icann := publicsuffix.PublicSuffix(name); suffix == name {
+			return true, icann || strings.Contains(suffix, ".")
+		}
+	}
+	return false, false
 }

@@ -1,5 +1,5 @@
-// Package ledger is the durable store: the mail log, the mail queue and the idempotency keys, in a Pebble of their own
-// below the data directory. None of it can be rebuilt from the files.
+// Package ledger is the durable store: the mail log, the mail queue, the idempotency keys, the uses of API keys and the
+// audit trail, in a Pebble of their own below the data directory. None of it can be rebuilt from the files.
 //
 // Every batch is durable before its caller returns; Pebble lets concurrent batches share syncs. When the disk refuses a
 // write, the ledger refuses all writes from then on (package pebblefs); to recover, open a new Ledger.
@@ -22,8 +22,16 @@
 //	X      expiry, project id, key   empty: the same keys by their time               AcceptMail
 //	M                                bound of the mail ids that were given out,       with every one of these
 //	                                 and the number of the last write of mail
+//	U      id of an API key          when it was first seen, and last used            SetKeyUses
 //	G      name of a folder, or      what became of the mail of a database that       NoteGap
 //	       time                      was damaged or is gone
+//	A      entry id                  entry of the audit trail                         AppendAudit
+//	P      project id or 0,          time of the entry                                with A
+//	       entry id
+//	C      project id or 0           end of its chain: hash and id of the last        with A, PruneAudit
+//	                                 entry, hash of the last one that was cut off,
+//	                                 number of entries, days that they are kept
+//	C                                highest id of an entry                           with A
 //
 // Every value except plain ids begins with a version byte. A record of a later release is an ErrNewer for its reader,
 // not damage; a ledger with a newer layout is refused, never touched.
@@ -32,9 +40,17 @@
 // number, and retention deletes ranges. A queued mail exists exactly as long as its entry is not final: both change in
 // one batch.
 //
+// # Audit trail
+//
+// The entries of a project form a chain: each has the SHA-256 of the previous one. Retention cuts off the beginning of a
+// chain. VerifyAudit names the first broken link; that the end of a chain is missing shows only against a hash that
+// someone has kept elsewhere.
+//
 // # Damage
 //
 // Pebble treats a truncated or damaged log as one that ends there. A high-water mark next to it shows what is missing
 // (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable mail into the
-// new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are recorded as a MailGap until the retention period has passed.
+// new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are
+// recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are; where
+// one is lost, its chain has a broken link. The uses of API keys are not copied: they start anew.
 package ledger

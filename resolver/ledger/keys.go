@@ -8,21 +8,26 @@ import (
 
 // The first byte of every key; see the table in doc.go.
 const (
+	prefixAudit       = 'A'
+	prefixAuditChain  = 'C'
 	prefixMessage     = 'E'
 	prefixGap         = 'G'
 	prefixIdempotency = 'I'
 	prefixMailLog     = 'L'
 	prefixMailState   = 'M'
 	prefixMailCount   = 'N'
+	prefixAuditOf     = 'P'
 	prefixQueue       = 'Q'
+	prefixKeyUse      = 'U'
 	prefixExpiry      = 'X'
 )
 
 // Keys that exist once. They are read-only.
 var (
-	keyFormat    = []byte("mformat")
-	keySettled   = []byte("msettled")
-	keyMailState = []byte{prefixMailState}
+	keyFormat     = []byte("mformat")
+	keySettled    = []byte("msettled")
+	keyMailState  = []byte{prefixMailState}
+	keyAuditState = []byte{prefixAuditChain}
 )
 
 func appendID(dst []byte, id int64) []byte { return binary.BigEndian.AppendUint64(dst, uint64(id)) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 
 	"fingerpost/resolver/pebblefs"
 
@@ -53,6 +54,8 @@ type Ledger struct {
 	cache *pebble.Cache
 	log   *slog.Logger
 	mail  mailState
+
+	lastAudit atomic.Int64 // id of the last entry of the audit trail; changed with the turn
 }
 
 // Open opens or creates the ledger in dir; "" makes one in memory. It does not hang when the disk refuses: errors are
@@ -118,7 +121,7 @@ func (l *Ledger) begin() error {
 			return err
 		}
 	}
-	if err := l.loadMailState(); err != nil {
+	if err := errors.Join(l.loadMailState(), l.loadAudit()); err != nil {
 		return err
 	}
 	if !l.fs.ReadOnly {

@@ -16,7 +16,7 @@ import (
 type mailReader struct {
 	project int64
 	counts  mailCounts
-	it      *pebble.Iterator // over the project's entries
+	it      *pebble.Iterator // over the whole ledger, until f sets bounds
 	key     []byte
 }
 
@@ -29,8 +29,6 @@ func (l *Ledger) readMail(project int64, f func(r *mailReader) error) error {
 		}
 		r := mailReader{project: project, it: it}
 		if r.counts, err = readCounts(moment{it}.get, project); err == nil {
-			prefix := appendID([]byte{prefixMailLog}, project)
-			it.SetBounds(prefix, after(prefix))
 			err = f(&r)
 		}
 		return errors.Join(err, it.Close())

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,6 +22,14 @@ type Effect struct {
 	Defaults   bool
 	Keys       bool
 	Sealing    bool
+
+	// Objects is what happened to each object, for the audit trail. It is empty for the parts of a first load.
+	Objects []ObjectChange
+	// Loaded: this change ends the load of a store that was empty.
+	Loaded bool
+	Counts Counts // after the change
+	// AuditID is set by committing: the newest entry of the audit trail, once the trail has everything that the store has.
+	AuditID int64
 }
 
 // The most projects and domains that an Effect names. A consumer of a larger change handles everything as changed; the
@@ -58,7 +67,8 @@ type DomainEffect struct {
 }
 
 // Apply commits a Change as one batch: readers and a restart see all of it or nothing. It is not durable by itself, see
-// the package comment.
+// the package comment. It raises the generation by generations: by 1, or by 0 for all but the last part of a first load
+// and for rows alone.
 //
 // For each file with Declared, and for each removed file, Apply removes the objects in its stored row that no file of
 // the Change declares any more. It writes declared objects that differ. An object with the same id and uuid is the same
@@ -67,20 +77,11 @@ type DomainEffect struct {
 // Change is left alone.
 //
 // Apply calls committing when everything that can fail for reasons of its own is done, right before readers may see the
-// change; it does not call it where nothing changes.
+// change. If it fails before that, it does not call committing. If committing fails, nothing is done.
 //
 // After ErrUnavailable or ErrDamaged nothing more can be written and the change may or may not be visible; any other
 // error means that nothing was done.
-func (s *Store) Apply(c *catalog.Change, now time.Time, committing func()) (*Effect, error) {
-	return s.apply(c, now, 1, committing)
-}
-
-// Fill is Apply without a new generation: for all but the last part of a first load, and for rows alone.
-func (s *Store) Fill(c *catalog.Change, now time.Time, committing func()) (*Effect, error) {
-	return s.apply(c, now, 0, committing)
-}
-
-func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, committing func()) (*Effect, error) {
+func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (effect *Effect, err error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.fs.Err(); err != nil {
@@ -91,58 +92,70 @@ func (s *Store) apply(c *catalog.Change, now time.Time, generations uint64, comm
 			return nil, fmt.Errorf("apply a change: %s declares objects but has no row", f.Path)
 		}
 	}
-	var effect *Effect
-	err := s.read(func() error {
-		b, err := s.output(c)
-		if err != nil {
-			return err
+	var refused error
+	err = s.read(func() (err error) {
+		effect, err = s.apply(c, generations, now, func(e *Effect) error {
+			refused = committing(e)
+			return refused
+		})
+		if refused != nil {
+			return nil // it is no error of the store
 		}
-		w := &writer{s: s, b: b, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: new(Effect)}
-		if err := w.change(c); err != nil {
-			return errors.Join(err, w.b.Close())
-		}
-		w.effect.Generation = s.generation.Load() + generations
-		if generations > 0 {
-			w.set(keyGeneration, binary.AppendUvarint(nil, w.effect.Generation))
-		}
-		w.set(keyCounts, encode(&w.counts))
-		if w.err != nil {
-			return errors.Join(w.err, w.b.Close())
-		}
-		// From here on only the disk can fail.
-		if err := s.commitOutput(b, committing); err != nil {
-			return err
-		}
-		s.generation.Store(w.effect.Generation)
-		s.counts.Store(&w.counts)
-		effect = w.effect
-		return nil
+		return err
 	})
-	if err != nil {
+	if err = cmp.Or(refused, err); err != nil {
 		return nil, fmt.Errorf("apply a change: %w", err)
 	}
 	return effect, nil
 }
 
-// output returns where a change is written: a batch or a bulk.
-func (s *Store) output(c *catalog.Change) (output, error) {
-	size := batchBytes(c)
-	if size < bulkBytes || s.dir == "" { // in memory, tables would only be another copy
-		return s.db.NewBatchWithSize(size), nil
-	}
-	return s.newBulk()
-}
-
-func (s *Store) commitOutput(o output, committing func()) error {
-	var err error
-	if b, ok := o.(*bulk); ok {
-		err = s.commitBulk(b, committing)
+// apply writes the batch and commits it.
+func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (*Effect, error) {
+	effect := &Effect{Generation: s.generation.Load() + generations, Loaded: s.filling && generations > 0}
+	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect, untold: s.filling}
+	if size := batchBytes(c); size < bulkBytes || s.dir == "" { // in memory, tables would only be another copy
+		w.b = s.db.NewBatchWithSize(size)
 	} else {
-		b := o.(*pebble.Batch)
-		committing()
-		err = s.commit(b)
+		b, err := s.newBulk()
+		if err != nil {
+			return nil, err
+		}
+		w.b = b
 	}
-	return err
+	err := w.change(c)
+	if generations > 0 {
+		w.set(keyGeneration, binary.AppendUvarint(nil, effect.Generation))
+	}
+	w.set(keyCounts, encode(&w.counts))
+	if err = cmp.Or(err, w.err); err != nil {
+		return nil, errors.Join(err, w.b.Close())
+	}
+	effect.Counts = w.counts
+	// From here on only the disk can fail.
+	switch b := w.b.(type) {
+	case *bulk:
+		err = s.commitBulk(b, func() error { return committing(effect) })
+		if err == nil && effect.AuditID > 0 { // one that is too low does no harm
+			audit := s.db.NewBatch()
+			err = errors.Join(audit.Set(keyAudit, auditValue(effect.AuditID), nil), s.commit(audit))
+		}
+	case *pebble.Batch:
+		if err = committing(effect); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		if effect.AuditID > 0 {
+			err = b.Set(keyAudit, auditValue(effect.AuditID), nil)
+		}
+		err = errors.Join(err, s.commit(b))
+	}
+	if err != nil {
+		return nil, err
+	}
+	counts := w.counts // not &w.counts, which would keep the writer in memory
+	s.generation.Store(effect.Generation)
+	s.counts.Store(&counts)
+	s.filling = s.filling && !effect.Loaded
+	return effect, nil
 }
 
 // A writer turns a Change into what is written.
@@ -155,16 +168,19 @@ type writer struct {
 	err    error // from building the batch, sticky
 
 	// before holds what the changed files declared so far; kept is set for an object that is declared again.
-	before map[objectID]*formerRef
+	before  map[objectID]*formerRef
+	by      *catalog.Author   // of the file at hand; nil: somebody saved it
+	untold  bool              // the store is being filled: the audit trail tells of no single object
+	inForce *catalog.Defaults // see defaults
+
 	// released holds index keys that an object has given up; a key that another object of the Change takes is not deleted.
 	released map[string]struct{}
-
-	key, index, old []byte // scratch
 }
 
 type formerRef struct {
 	catalog.Ref
 	kept bool
+	by   *catalog.Author
 }
 
 func (w *writer) set(key, value []byte) {
@@ -191,74 +207,51 @@ func (w *writer) release(key []byte) {
 	w.released[string(key)] = struct{}{}
 }
 
-// load returns a stored value, or nil. The value is read-only and may alias w.old.
-func (w *writer) load(key []byte) ([]byte, error) {
-	w.old = w.old[:0]
-	value, closer, err := w.s.db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	w.old = append(w.old, value...)
-	return w.old, closer.Close()
-}
-
 func (w *writer) change(c *catalog.Change) error {
 	if err := w.gather(c); err != nil {
 		return err
 	}
 	for i := range c.Files {
+		if d := c.Files[i].Declared; d != nil && d.Defaults != nil {
+			w.inForce = d.Defaults
+		}
+	}
+	for i := range c.Files {
+		w.by = c.Files[i].By
 		if err := w.file(&c.Files[i]); err != nil {
 			return fmt.Errorf("%s: %w", c.Files[i].Path, err)
 		}
 	}
-	for _, former := range w.before {
-		if !former.kept {
-			if err := w.remove(&former.Ref); err != nil {
-				return err
-			}
+	for _, former := range w.gone() {
+		w.by = former.by
+		if err := w.remove(&former.Ref); err != nil {
+			return err
 		}
 	}
-	return w.dropReleased(c)
+	if len(w.released) > 0 {
+		return w.dropReleased(c)
+	}
+	return nil
 }
 
+// file writes a file's row and bytes, and what it declares.
 func (w *writer) file(f *catalog.FileChange) error {
+	row, content := textKey(prefixFile, f.Path), textKey(prefixBytes, f.Path)
 	switch {
-	case f.Row == nil:
-		w.delete(w.fileKey(prefixFile, f))
-		w.delete(w.fileKey(prefixBytes, f))
+	case f.Row == nil: // the file is gone
+		w.delete(row)
+		w.delete(content)
 		return nil
-	case f.Declared == nil:
-		return w.touch(f)
+	case f.Declared == nil: // it was touched: the objects stay
+		refs, err := w.refs(f.Path)
+		if err == nil {
+			w.set(row, encodeRow(f.Row, refs))
+		}
+		return err
 	}
-	w.set(w.fileKey(prefixFile, f), encodeRow(f.Row, f.Declared.Refs()))
-	w.set(w.fileKey(prefixBytes, f), f.Bytes)
+	w.set(row, encodeRow(f.Row, f.Declared.Refs()))
+	w.set(content, f.Bytes)
 	return w.declare(f.Declared)
-}
-
-func (w *writer) fileKey(prefix byte, f *catalog.FileChange) []byte {
-	w.key = appendTextKey(w.key[:0], prefix, f.Path)
-	return w.key
-}
-
-// touch writes a new row for a file whose content is unchanged: it copies the refs of the old row.
-func (w *writer) touch(f *catalog.FileChange) error {
-	refs, err := w.refs(f.Path)
-	if err == nil {
-		w.set(w.fileKey(prefixFile, f), encodeRow(f.Row, refs))
-	}
-	return err
-}
-
-// later returns the updatedAt of an object whose previous one was old. It always advances, even when the clock has
-// stood still or gone back.
-func (w *writer) later(old time.Time) time.Time {
-	if least := old.Add(time.Microsecond); w.now.Before(least) {
-		return least
-	}
-	return w.now
 }
 
 // inherit sets the times of rec, a declared object's record, from those of old, the stored record or nil. It reports
@@ -271,7 +264,10 @@ func (w *writer) inherit(rec, old, own []byte) (changed bool, err error) {
 	}
 	created, updated := recordTimes(old)
 	if !bytes.HasPrefix(old[headerLen:], own) {
-		updated = w.later(updated)
+		updated = updated.Add(time.Microsecond) // it advances even when the clock has stood still or gone back
+		if w.now.After(updated) {
+			updated = w.now
+		}
 	}
 	setRecordTimes(rec, created, updated)
 	return !bytes.Equal(old[headerLen:], rec[headerLen:]), nil
@@ -279,15 +275,15 @@ func (w *writer) inherit(rec, old, own []byte) (changed bool, err error) {
 
 // formerTimes returns the times of a new object: now, or those that it had in a store of an older layout, see upgrade.
 func (w *writer) formerTimes(rec []byte) (created, updated time.Time, err error) {
-	w.index = appendTimesKey(w.index[:0], rec)
-	former, err := w.load(w.index)
+	key := timesKey(rec)
+	former, err := w.s.load(key)
 	if err != nil || former == nil {
 		return w.now, w.now, err
 	}
-	if !sound(former) {
+	if !sameObject(former, rec) {
 		return w.now, w.now, errRecord
 	}
-	w.delete(w.index)
+	w.delete(key)
 	created, updated = recordTimes(former)
 	return created, updated, nil
 }

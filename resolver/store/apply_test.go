@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -202,7 +203,7 @@ func TestMovedBlockIsUntouched(t *testing.T) {
 		if len(e.Projects)+len(e.Domains) != 0 {
 			t.Errorf("a move had an effect: %+v", e)
 		}
-		if after := getProject(t, s, "a"); after == nil || after.Project != before {
+		if after := getProject(t, s, "a"); after == nil || !reflect.DeepEqual(after.Project, before) {
 			t.Errorf("after a move: %+v, want %+v", after, before)
 		}
 		for _, name := range []string{"a.example", "*.a.example", "b.example"} {
@@ -335,7 +336,7 @@ func TestPinnedDomainMovesBetweenProjects(t *testing.T) {
 func TestFillTakesNoGeneration(t *testing.T) {
 	s := open(t, "", store.Options{})
 	c := change(file("a.hcl", declare(block("a", "a.example"))))
-	e, err := s.Fill(c, noon, func() {})
+	e, err := s.Apply(c, 0, noon, func(*store.Effect) error { return nil })
 	if err != nil || e.Generation != 0 || s.Generation() != 0 {
 		t.Errorf("fill: %+v, %v", e, err)
 	}
@@ -348,7 +349,7 @@ func TestDeclaredWithoutRowIsRefused(t *testing.T) {
 	s := open(t, "", store.Options{})
 	f := file("a.hcl", declare(block("a", "a.example")))
 	f.Row = nil
-	if _, err := s.Apply(change(f), noon, func() {}); err == nil {
+	if _, err := s.Apply(change(f), 1, noon, func(*store.Effect) error { return nil }); err == nil {
 		t.Fatal("accepted")
 	}
 	if getProject(t, s, "a") != nil || s.Generation() != 0 || s.Err() != nil {

@@ -2,55 +2,61 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"fingerpost/resolver/catalog"
 )
 
-// project writes a project's record and its slug, and returns the record. Its effect is valid until the next call, and
-// nil when nothing changed or the Effect is full.
-func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, _ *ProjectEffect, err error) {
-	w.key = appendProjectKey(w.key[:0], p.Project.ID)
-	old, err := w.load(w.key)
+// project writes a project's record and its slug, and returns the record.
+func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
+	id, slug := p.Project.ID, p.Project.Slug
+	key := idKey(prefixProject, id)
+	old, err := w.s.load(key)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var was catalog.Project
+	var settings []byte
 	if old == nil {
 		w.counts.Projects++
-	} else if _, err := decodeProjectOnly(&was, old); err != nil {
-		return nil, nil, err
+	} else if settings, err = decodeProjectOnly(&was, old); err != nil {
+		return nil, err
 	}
 	rec = encodeProject(p)
-	changed, err := w.inherit(rec, old, appendCBOR(nil, &p.Project))
+	own := marshal(&p.Project)
+	changed, err := w.inherit(rec, old, own)
 	if err != nil || !changed {
-		return rec, nil, err
+		return rec, err
 	}
-	w.set(w.key, rec)
-	if was.Slug != "" && was.Slug != p.Project.Slug {
-		w.release(w.indexed(appendTextKey(w.index[:0], prefixSlug, was.Slug)))
+	if err := w.tellProject(&was, settings, p, rec[headerLen+len(own):]); err != nil {
+		return nil, err
 	}
-	w.set(w.indexed(appendTextKey(w.index[:0], prefixSlug, p.Project.Slug)), appendID(nil, p.Project.ID))
-	return rec, w.touchProject(ProjectEffect{ID: p.Project.ID, Slug: p.Project.Slug, Was: was.Slug}), nil
-}
-
-// indexed keeps the buffer of an index key for the next one.
-func (w *writer) indexed(key []byte) []byte {
-	w.index = key
-	return key
+	w.set(key, rec)
+	if was.Slug != slug {
+		if was.Slug != "" {
+			w.release(textKey(prefixSlug, was.Slug))
+		}
+		w.set(textKey(prefixSlug, slug), binary.BigEndian.AppendUint64(nil, uint64(id)))
+	}
+	names := make([]string, len(p.Domains))
+	for i := range p.Domains {
+		names[i] = p.Domains[i].Name
+	}
+	w.touchProject(ProjectEffect{ID: id, Slug: slug, Was: was.Slug, Domains: names})
+	return rec, nil
 }
 
 // touchProject adds an effect, if there is room for it.
-func (w *writer) touchProject(p ProjectEffect) *ProjectEffect {
-	if !w.effect.touch(len(w.effect.Projects), maxProjectEffects) {
-		return nil
+func (w *writer) touchProject(p ProjectEffect) {
+	if w.effect.touch(len(w.effect.Projects), maxProjectEffects) {
+		w.effect.Projects = append(w.effect.Projects, p)
 	}
-	w.effect.Projects = append(w.effect.Projects, p)
-	return &w.effect.Projects[len(w.effect.Projects)-1]
 }
 
 // domain writes a domain's record with the copy of its project's, and the project's index of it.
 func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
-	old, was, holder, err := w.loadDomain(d.Name)
+	key := appendDomainKey(nil, d.Name)
+	old, was, holder, err := w.loadDomain(key)
 	if err != nil {
 		return err
 	}
@@ -58,7 +64,7 @@ func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
 		w.countDomain(d.Name, 1)
 	} else if holder.ID != d.ID || holder.ProjectID != d.ProjectID {
 		// Another object, in another project, had the name. Its entry there goes.
-		w.release(w.indexed(appendHostKey(w.index[:0], holder.ProjectID, holder.ID)))
+		w.release(idKey(prefixProjectHost, holder.ProjectID, holder.ID))
 		if holder.ProjectID != d.ProjectID {
 			w.touchDomain(DomainEffect{Name: d.Name, Project: holder.ProjectID, Gone: true})
 		}
@@ -70,7 +76,7 @@ func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
 	if former := w.before[objectID{kind: catalog.KindDomain, id: d.ID}]; former != nil {
 		isNew = true
 		if former.ProjectID != d.ProjectID {
-			w.release(w.indexed(appendHostKey(w.index[:0], former.ProjectID, former.ID)))
+			w.release(idKey(prefixProjectHost, former.ProjectID, former.ID))
 		}
 		if former.Name != d.Name {
 			if old, err = w.renamedDomain(&former.Ref); err != nil {
@@ -78,25 +84,28 @@ func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
 			}
 		}
 	}
-	rec := encodeDomain(d)
+	rec := newRecord(d.UUID, d)
 	sameCopy := bytes.Equal(was, projectCopy)
 	changed, err := w.inherit(rec, old, rec[headerLen:])
 	if err != nil || !changed && sameCopy {
 		return err
 	}
-	w.key = appendDomainKey(w.key[:0], d.Name)
-	w.set(w.key, append(rec, projectCopy...))
 	if changed {
-		w.set(w.indexed(appendHostKey(w.index[:0], d.ProjectID, d.ID)), []byte(d.Name))
+		if err := w.tellDomain(old, d); err != nil {
+			return err
+		}
+	}
+	w.set(key, append(rec, projectCopy...))
+	if changed {
+		w.set(idKey(prefixProjectHost, d.ProjectID, d.ID), []byte(d.Name))
 		w.touchDomain(DomainEffect{Name: d.Name, Project: d.ProjectID, New: isNew})
 	}
 	return nil
 }
 
-// loadDomain reads the domain that has a name, its record and its copy of the project's; nil if there is none, see load.
-func (w *writer) loadDomain(name string) (rec, projectCopy []byte, d catalog.Domain, err error) {
-	w.key = appendDomainKey(w.key[:0], name)
-	value, err := w.load(w.key)
+// loadDomain reads the domain that has a key, its record and its copy of the project's; nil if there is none.
+func (w *writer) loadDomain(key []byte) (rec, projectCopy []byte, d catalog.Domain, err error) {
+	value, err := w.s.load(key)
 	if err == nil && value != nil {
 		projectCopy, err = decodeDomain(&d, value)
 	}
@@ -105,11 +114,12 @@ func (w *writer) loadDomain(name string) (rec, projectCopy []byte, d catalog.Dom
 
 // renamedDomain gives up the former name and returns the record under it; nil when another object has that name now.
 func (w *writer) renamedDomain(former *catalog.Ref) ([]byte, error) {
-	old, _, d, err := w.loadDomain(former.Name)
+	key := appendDomainKey(nil, former.Name)
+	old, _, d, err := w.loadDomain(key)
 	if err != nil || old == nil || d.ID != former.ID {
 		return nil, err
 	}
-	w.release(w.key)
+	w.release(key)
 	w.touchDomain(DomainEffect{Name: former.Name, Project: former.ProjectID, Gone: true})
 	return old, nil
 }
@@ -132,31 +142,34 @@ func (w *writer) countDomain(name string, n int) {
 
 // template writes one template and its code.
 func (w *writer) template(t *catalog.Template) error {
-	w.key = appendTemplateKey(w.key[:0], t.ProjectID, t.ID)
-	old, err := w.load(w.key)
+	key := idKey(prefixTemplate, t.ProjectID, t.ID)
+	old, err := w.s.load(key)
 	if err != nil {
 		return err
 	}
 	if former := w.before[objectID{kind: catalog.KindTemplate, id: t.ID}]; former != nil {
 		if former.ProjectID != t.ProjectID {
 			// The template moved between projects, or between a project and the defaults.
-			movedFrom := appendTemplateKey(nil, former.ProjectID, former.ID)
-			if old, err = w.load(movedFrom); err != nil {
+			movedFrom := idKey(prefixTemplate, former.ProjectID, former.ID)
+			if old, err = w.s.load(movedFrom); err != nil {
 				return err
 			}
 			w.delete(movedFrom)
 		}
 		if former.ProjectID != t.ProjectID || former.Name != t.Code {
-			w.release(appendTemplateCodeKey(nil, former.ProjectID, former.Name))
+			w.release(templateCodeKey(former.ProjectID, former.Name))
 		}
 	}
-	rec := encodeTemplate(t)
+	rec := newRecord(t.UUID, t)
 	changed, err := w.inherit(rec, old, rec[headerLen:])
 	if err != nil || !changed {
 		return err
 	}
-	w.set(w.key, rec)
-	w.set(w.indexed(appendTemplateCodeKey(w.index[:0], t.ProjectID, t.Code)), appendID(nil, t.ID))
+	if err := w.tellTemplate(old, t); err != nil {
+		return err
+	}
+	w.set(key, rec)
+	w.set(templateCodeKey(t.ProjectID, t.Code), binary.BigEndian.AppendUint64(nil, uint64(t.ID)))
 	return nil
 }
 
@@ -166,51 +179,58 @@ func (w *writer) remove(ref *catalog.Ref) error {
 	case catalog.KindProject:
 		return w.removeProject(ref)
 	case catalog.KindDomain:
-		_, err := w.renamedDomain(ref)
-		w.release(appendHostKey(nil, ref.ProjectID, ref.ID))
-		return err
+		old, err := w.renamedDomain(ref)
+		w.release(idKey(prefixProjectHost, ref.ProjectID, ref.ID))
+		if err != nil || old == nil {
+			return err
+		}
+		return w.tellDomain(old, nil)
 	case catalog.KindTemplate:
-		w.delete(appendTemplateKey(nil, ref.ProjectID, ref.ID))
-		w.release(appendTemplateCodeKey(nil, ref.ProjectID, ref.Name))
+		key := idKey(prefixTemplate, ref.ProjectID, ref.ID)
+		old, err := w.s.load(key)
+		w.delete(key)
+		w.release(templateCodeKey(ref.ProjectID, ref.Name))
+		if err != nil || old == nil {
+			return err
+		}
+		return w.tellTemplate(old, nil)
 	case catalog.KindKey:
-		w.delete(appendTextKey(nil, prefixKey, ref.Name))
-		w.effect.Keys = true
+		return w.removePlain(textKey(prefixKey, ref.Name), &w.effect.Keys, func(old []byte) error { return w.tellKey(old, nil) })
 	case catalog.KindDefaults:
-		w.delete(keyDefaults)
-		w.effect.Defaults = true
+		return w.removePlain(keyDefaults, &w.effect.Defaults, func(old []byte) error { return w.tellDefaults(old, nil) })
 	case catalog.KindSealing:
-		w.delete(keySealing)
-		w.effect.Sealing = true
+		return w.removePlain(keySealing, &w.effect.Sealing, func(old []byte) error { return w.tellSealing(old, nil) })
 	}
 	return nil
 }
 
 func (w *writer) removeProject(ref *catalog.Ref) error {
-	key := appendProjectKey(nil, ref.ID)
-	old, err := w.load(key)
+	key := idKey(prefixProject, ref.ID)
+	old, err := w.s.load(key)
 	if err != nil || old == nil {
 		return err
 	}
 	var was catalog.Project
-	if _, err := decodeProjectOnly(&was, old); err != nil {
+	settings, err := decodeProjectOnly(&was, old)
+	if err == nil {
+		err = w.tellProject(&was, settings, nil, nil)
+	}
+	if err != nil {
 		return err
 	}
 	w.delete(key)
 	w.counts.Projects--
-	w.release(appendTextKey(nil, prefixSlug, was.Slug))
+	w.release(textKey(prefixSlug, was.Slug))
 	w.touchProject(ProjectEffect{ID: ref.ID, Gone: true, Slug: was.Slug, Was: was.Slug})
 	return nil
 }
 
 // dropReleased deletes the index keys that were given up and that no other object took.
 func (w *writer) dropReleased(c *catalog.Change) error {
-	if len(w.released) == 0 {
-		return nil
-	}
 	eachRef(c, w.claim)
 	for key := range w.released {
 		if key[0] == prefixDomain {
-			old, err := w.load([]byte(key))
+			old, err := w.s.load([]byte(key))
 			if err != nil {
 				return err
 			}
@@ -228,11 +248,11 @@ func (w *writer) dropReleased(c *catalog.Change) error {
 func (w *writer) claim(r catalog.Ref) {
 	switch r.Kind {
 	case catalog.KindProject:
-		delete(w.released, string(w.indexed(appendTextKey(w.index[:0], prefixSlug, r.Name))))
+		delete(w.released, string(prefixSlug)+r.Name)
 	case catalog.KindDomain:
-		delete(w.released, string(w.indexed(appendDomainKey(w.index[:0], r.Name))))
-		delete(w.released, string(w.indexed(appendHostKey(w.index[:0], r.ProjectID, r.ID))))
+		delete(w.released, string(appendDomainKey(nil, r.Name)))
+		delete(w.released, string(idKey(prefixProjectHost, r.ProjectID, r.ID)))
 	case catalog.KindTemplate:
-		delete(w.released, string(w.indexed(appendTemplateCodeKey(w.index[:0], r.ProjectID, r.Name))))
+		delete(w.released, string(templateCodeKey(r.ProjectID, r.Name)))
 	}
 }

@@ -45,7 +45,7 @@ func TestMergeFallsBehind(t *testing.T) {
 		c := &catalog.Change{Files: []catalog.FileChange{{
 			Path: "acme.hcl", Declared: &catalog.Declared{Projects: []catalog.ProjectConfig{p}}, Row: &catalog.FileRow{}, Bytes: []byte("x"),
 		}}}
-		if _, err := s.Apply(c, time.Now(), func() {}); err != nil {
+		if _, err := s.Apply(c, 1, time.Now(), func(*Effect) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.db.Flush(); err != nil {

@@ -137,7 +137,7 @@ func TestFailingDisk(t *testing.T) {
 
 			at := disk.changes.Load()
 			within(t, "Apply", func() {
-				if _, err := s.Apply(change(file("b.hcl", declare(block("b", "b.example")))), noon, func() {}); !errors.Is(err, store.ErrUnavailable) {
+				if _, err := s.Apply(change(file("b.hcl", declare(block("b", "b.example")))), 1, noon, func(*store.Effect) error { return nil }); !errors.Is(err, store.ErrUnavailable) {
 					t.Errorf("Apply: %v, want ErrUnavailable", err)
 				}
 			})
@@ -163,7 +163,7 @@ func fill(t *testing.T, s *store.Store) {
 	t.Helper()
 	within(t, "filling the store", func() {
 		for n := range 200 {
-			if _, err := s.Apply(change(bulky(n)), noon, func() {}); err != nil {
+			if _, err := s.Apply(change(bulky(n)), 1, noon, func(*store.Effect) error { return nil }); err != nil {
 				if !errors.Is(err, store.ErrUnavailable) {
 					t.Errorf("Apply: %v", err)
 				}

@@ -25,21 +25,19 @@ func batchBytes(c *catalog.Change) int {
 			continue
 		}
 		for j := range f.Declared.Projects {
-			p := &f.Declared.Projects[j]
-			n += perObject * (3 + 2*len(p.Domains))
-			n += templateBytes(p.Templates)
+			n += perObject * (3 + 2*len(f.Declared.Projects[j].Domains))
 		}
-		n += templateBytes(f.Declared.Templates) + perObject*len(f.Declared.Keys)
+		// Templates are stored a second time, with texts from the file itself or from others.
+		n += len(f.Bytes)
+		for _, dep := range f.Row.Deps {
+			n += int(dep.Stamp.Size)
+		}
 	}
 	return min(n, maxBatchBytes)
 }
 
-func templateBytes(ts []catalog.Template) (n int) {
-	for i := range ts {
-		n += 500 + len(ts[i].BodyHTML) + len(ts[i].BodyText)
-	}
-	return n
-}
+// syncAfter bounds how long a commit may exist only in the memory of this process.
+const syncAfter = time.Second
 
 // commit writes a batch, or returns as soon as the write barrier trips. Pebble owns the batch from then on.
 func (s *Store) commit(b *pebble.Batch) error {
@@ -50,23 +48,22 @@ func (s *Store) commit(b *pebble.Batch) error {
 		}
 		return errors.Join(err, s.readers.outdate())
 	})
-	if s.fs.Err() == nil {
-		s.syncSoon()
+	// One write and flush of the log is scheduled for all commits until then. Without further writes, Pebble keeps up to
+	// 32 KiB of unsynced log in memory, so a kill would lose createdAt and updatedAt of objects that changed hours ago.
+	if s.dir != "" && s.fs.Err() == nil && s.syncing.CompareAndSwap(false, true) {
+		time.AfterFunc(syncAfter, func() {
+			s.syncing.Store(false)
+			s.fs.UseInBackground(func() { _ = s.db.LogData(nil, pebble.Sync) })
+		})
 	}
 	return err
 }
 
-// syncAfter bounds how long a commit may exist only in the memory of this process.
-const syncAfter = time.Second
-
-// syncSoon schedules one write and flush of the log for all commits until then. Without further writes, Pebble keeps up
-// to 32 KiB of unsynced log in memory, so a kill would lose createdAt and updatedAt of objects that changed hours ago.
-func (s *Store) syncSoon() {
-	if s.dir == "" || !s.syncing.CompareAndSwap(false, true) {
-		return
+// commitSynced writes a batch that no Reader shows; with everything committed before, it is durable when this returns.
+func (s *Store) commitSynced(b *pebble.Batch) error {
+	sync := pebble.Sync
+	if s.dir == "" {
+		sync = pebble.NoSync // a store in memory has no log
 	}
-	time.AfterFunc(syncAfter, func() {
-		s.syncing.Store(false)
-		s.fs.UseInBackground(func() { _ = s.db.LogData(nil, pebble.Sync) })
-	})
+	return s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) })
 }

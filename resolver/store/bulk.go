@@ -286,12 +286,14 @@ func (m *bulkMerge) Pop() any {
 
 // commitBulk is commit for a bulk, which is durable when it returns. Earlier commits must be in the synced log first,
 // because the ingested tables survive a power cut that the end of the log does not.
-func (s *Store) commitBulk(b *bulk, committing func()) error {
+func (s *Store) commitBulk(b *bulk, committing func() error) error {
 	err := s.fs.Run(func() error { return errors.Join(b.tables(), s.db.LogData(nil, pebble.Sync)) })
+	if err == nil {
+		err = committing()
+	}
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	committing()
 	err = s.fs.Run(func() error {
 		return errors.Join(s.db.Ingest(context.Background(), b.paths), s.readers.outdate())
 	})

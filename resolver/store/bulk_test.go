@@ -95,7 +95,10 @@ func TestBulkPowerCut(t *testing.T) {
 	s := open(t, "store", store.Options{FS: mem})
 	apply(t, s, noon, file("first.hcl", declare(block("first", "first.example"))))
 	var during *vfs.MemFS
-	_, err := s.Apply(change(manyFiles(0)...), noon, func() { during = mem.CrashClone(vfs.CrashCloneCfg{}) })
+	_, err := s.Apply(change(manyFiles(0)...), 1, noon, func(*store.Effect) error {
+		during = mem.CrashClone(vfs.CrashCloneCfg{})
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +130,7 @@ func TestBulkOnFullDisk(t *testing.T) {
 		}
 		apply(t, s, noon, file("first.hcl", declare(block("first", "first.example"))))
 		disk.broken.Store(true)
-		if _, err := s.Apply(change(manyFiles(0)...), noon, func() {}); !errors.Is(err, store.ErrUnavailable) {
+		if _, err := s.Apply(change(manyFiles(0)...), 1, noon, func(*store.Effect) error { return nil }); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%v: %v, want %v", kind, err, store.ErrUnavailable)
 		}
 		if getProject(t, s, "first") == nil {

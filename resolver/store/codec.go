@@ -2,12 +2,13 @@ package store
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 )
 
 // recordVersion is the first byte of every encoded value. It changes with formatVersion.
-const recordVersion = 2
+const recordVersion = 3
 
 // errRecord is returned for every value that cannot be decoded: the store is damaged, or not ours.
 var errRecord = errors.New("a record cannot be decoded")
@@ -34,43 +35,21 @@ func mode[T any](m T, err error) T {
 	return m
 }
 
-// appendCBOR appends the encoded values to dst.
-func appendCBOR(dst []byte, values ...any) []byte {
-	for _, v := range values {
-		b, err := encoding.Marshal(v)
-		if err != nil {
-			panic("store: a noun that cannot be encoded: " + err.Error()) // impossible: all fields have plain types
-		}
-		dst = append(dst, b...)
+func marshal(value any) []byte {
+	b, err := encoding.Marshal(value)
+	if err != nil {
+		panic("store: a noun that cannot be encoded: " + err.Error()) // impossible: all fields have plain types
 	}
-	return dst
-}
-
-// decodeCBOR decodes the first values in b into what the pointers point to, which must be zero, and returns the rest.
-func decodeCBOR(b []byte, values ...any) (rest []byte, err error) {
-	for _, v := range values {
-		if b, err = decoding.UnmarshalFirst(b, v); err != nil {
-			return nil, errRecord
-		}
-	}
-	return b, nil
+	return b
 }
 
 // encode encodes a value without times.
-func encode(value any) []byte { return appendCBOR([]byte{recordVersion}, value) }
+func encode(value any) []byte { return slices.Concat([]byte{recordVersion}, marshal(value)) }
 
-// decode decodes what encode encoded.
+// decode decodes what encode encoded into what value points to, which must be zero.
 func decode(rec []byte, value any) error {
-	if len(rec) == 0 || rec[0] != recordVersion {
+	if len(rec) == 0 || rec[0] != recordVersion || decoding.Unmarshal(rec[1:], value) != nil {
 		return errRecord
 	}
-	return whole(decodeCBOR(rec[1:], value))
-}
-
-// whole reports bytes that are left over.
-func whole(rest []byte, err error) error {
-	if err == nil && len(rest) > 0 {
-		err = errRecord
-	}
-	return err
+	return nil
 }

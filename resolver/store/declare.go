@@ -18,40 +18,36 @@ func (w *writer) declare(d *catalog.Declared) error {
 	}
 	for i := range d.Keys {
 		k := &d.Keys[i]
-		if err := w.plain(appendTextKey(nil, prefixKey, k.Name), encodeKey(k), &w.effect.Keys); err != nil {
+		err := w.plain(textKey(prefixKey, k.Name), encodeKey(k), &w.effect.Keys, func(old []byte) error { return w.tellKey(old, k) })
+		if err != nil {
 			return err
 		}
 	}
 	if d.Defaults != nil {
-		if err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults); err != nil {
+		err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults, func(old []byte) error { return w.tellDefaults(old, d.Defaults) })
+		if err != nil {
 			return err
 		}
 	}
 	if d.Sealing != nil {
-		return w.plain(keySealing, encode(d.Sealing), &w.effect.Sealing)
+		return w.plain(keySealing, encode(d.Sealing), &w.effect.Sealing, func(old []byte) error { return w.tellSealing(old, d.Sealing) })
 	}
 	return nil
 }
 
 func (w *writer) declareProject(p *catalog.ProjectConfig) error {
-	rec, effect, err := w.project(p)
+	rec, err := w.project(p)
 	if err != nil {
 		return err
 	}
 	if len(p.Domains) > maxCopies {
 		rec = nil
 	}
-	if effect != nil {
-		effect.Domains = make([]string, 0, len(p.Domains))
-	}
 	for i := range p.Domains {
 		d := p.Domains[i]
 		d.ProjectID = p.Project.ID // the enclosing block decides
 		if err := w.domain(&d, rec); err != nil {
 			return err
-		}
-		if effect != nil {
-			effect.Domains = append(effect.Domains, d.Name)
 		}
 	}
 	return w.templates(p.Templates, p.Project.ID)
@@ -68,12 +64,27 @@ func (w *writer) templates(list []catalog.Template, project int64) error {
 	return nil
 }
 
-// plain writes a record without times where it differs, and then sets changed.
-func (w *writer) plain(key, rec []byte, changed *bool) error {
-	old, err := w.load(key)
+// plain writes a record without times where it differs, and then sets changed and calls tell with the former one.
+func (w *writer) plain(key, rec []byte, changed *bool, tell func(old []byte) error) error {
+	old, err := w.s.load(key)
 	if err == nil && !bytes.Equal(old, rec) {
 		w.set(key, rec)
 		*changed = true
+		err = tell(old)
 	}
 	return err
+}
+
+// removePlain deletes a record without times, sets changed, and calls tell with it.
+func (w *writer) removePlain(key []byte, changed *bool, tell func(old []byte) error) error {
+	old, err := w.s.load(key)
+	if err != nil {
+		return err
+	}
+	w.delete(key)
+	*changed = true
+	if old == nil {
+		return nil
+	}
+	return tell(old)
 }

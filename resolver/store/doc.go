@@ -16,6 +16,7 @@
 //	m      "counts"                  projects, domains, wildcards                     Apply, Import
 //	m      "importing"               empty; present while an Import runs               Import
 //	m      "removals"                note about imminent removals                     NoteRemovals
+//	m      "audit"                   id of the newest entry of the audit trail        Apply, Import
 //	p      project id                project with settings and SMTP config            Apply
 //	s      slug                      project id                                       Apply
 //	h      canonical domain name,    domain, and a copy of its project's value             Apply, Import

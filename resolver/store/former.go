@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 
 	"fingerpost/resolver/catalog"
@@ -11,19 +12,55 @@ import (
 func (w *writer) gather(c *catalog.Change) error {
 	w.before = make(map[objectID]*formerRef)
 	for i := range c.Files {
-		if err := w.gatherFile(&c.Files[i]); err != nil {
+		f := &c.Files[i]
+		if f.Row != nil && f.Declared == nil {
+			continue
+		}
+		old, err := w.refs(f.Path)
+		if err != nil {
 			return err
 		}
-	}
-	if len(w.before) == 0 {
-		return nil
-	}
-	eachRef(c, func(r catalog.Ref) {
-		if former := w.before[identify(&r)]; former != nil {
-			former.kept = true
+		if len(old) == 0 {
+			continue
 		}
-	})
+		var present []catalog.Ref
+		if f.Declared != nil {
+			present = f.Declared.Refs()
+		}
+		if slices.Equal(old, present) {
+			continue
+		}
+		same := make(map[catalog.Ref]struct{})
+		for _, ref := range present {
+			same[ref] = struct{}{}
+		}
+		for _, ref := range old {
+			if _, ok := same[ref]; !ok {
+				w.before[identify(&ref)] = &formerRef{Ref: ref, by: f.By}
+			}
+		}
+	}
+	if len(w.before) > 0 {
+		eachRef(c, func(r catalog.Ref) {
+			if former := w.before[identify(&r)]; former != nil {
+				former.kept = true
+			}
+		})
+	}
 	return nil
+}
+
+// gone lists what no file of the change declares any more, in an order that depends on the objects alone.
+func (w *writer) gone() (gone []*formerRef) {
+	for _, former := range w.before {
+		if !former.kept {
+			gone = append(gone, former)
+		}
+	}
+	slices.SortFunc(gone, func(a, b *formerRef) int {
+		return cmp.Or(cmp.Compare(a.ProjectID, b.ProjectID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return gone
 }
 
 // eachRef calls f with all objects that the files of a change declare.
@@ -35,41 +72,13 @@ func eachRef(c *catalog.Change, f func(catalog.Ref)) {
 	}
 }
 
-func (w *writer) gatherFile(f *catalog.FileChange) error {
-	if f.Row != nil && f.Declared == nil {
-		return nil
-	}
-	old, err := w.refs(f.Path)
-	if err != nil || len(old) == 0 {
-		return err
-	}
-	same := make(map[catalog.Ref]struct{})
-	if f.Declared != nil {
-		present := f.Declared.Refs()
-		if slices.Equal(old, present) {
-			return nil
-		}
-		for _, ref := range present {
-			same[ref] = struct{}{}
-		}
-	}
-	for _, ref := range old {
-		if _, ok := same[ref]; !ok {
-			w.before[identify(&ref)] = &formerRef{Ref: ref}
-		}
-	}
-	return nil
-}
-
 // refs returns what the stored row of a file says that it declares.
 func (w *writer) refs(path string) ([]catalog.Ref, error) {
-	rec, err := w.load(appendTextKey(nil, prefixFile, path))
+	rec, err := w.s.load(textKey(prefixFile, path))
 	if err != nil || rec == nil {
 		return nil, err
 	}
-	row, err := decodeRow(rec)
-	if err != nil {
-		return nil, err
-	}
-	return row.Refs, nil
+	var row fileRecord
+	err = decode(rec, &row)
+	return row.Refs, err
 }

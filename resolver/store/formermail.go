@@ -3,8 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // mailPrefixes are the first bytes of the keys under which earlier releases kept mail in the store. The ledger has it
@@ -44,12 +42,12 @@ func (m FormerMail) Each(prefix byte, f func(key, value []byte) error) error {
 
 // Get calls f with the value of a key, if there is one.
 func (m FormerMail) Get(key []byte, f func(value []byte) error) (found bool, err error) {
-	var failed error
-	err = m.s.read(func() error {
-		found, err = now{m.s.db}.get(key, func(value []byte) error { failed = f(value); return nil })
-		return err
-	})
-	return found, errors.Join(err, failed)
+	var value []byte
+	err = m.s.read(func() error { value, err = m.s.load(key); return err })
+	if err != nil || value == nil {
+		return false, err
+	}
+	return true, f(value)
 }
 
 // Drop deletes the records; the deletion is durable when it returns. The ledger must have them before.
@@ -63,11 +61,7 @@ func (m FormerMail) Drop() error {
 		for _, prefix := range mailPrefixes {
 			err = errors.Join(err, b.DeleteRange([]byte{prefix}, []byte{prefix + 1}, nil))
 		}
-		sync := pebble.Sync
-		if s.dir == "" {
-			sync = pebble.NoSync // a store in memory has no log
-		}
-		return errors.Join(err, s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
+		return errors.Join(err, s.commitSynced(b))
 	})
 	if err != nil {
 		return fmt.Errorf("drop the mail that is in the ledger: %w", err)

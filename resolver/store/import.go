@@ -33,10 +33,14 @@ func (s *Store) Import(from *Store) error {
 	if err != nil {
 		return fmt.Errorf("import from another store: %w", err)
 	}
+	audit, err := from.AuditID()
+	if err != nil {
+		return fmt.Errorf("import from another store: %w", err)
+	}
 	var own error // errors of one store must not fail the other
 	source := from.View(func(v *View) (source error) {
 		own = s.read(func() (own error) {
-			source, own = s.importView(v, max(s.generation.Load(), from.generation.Load()), revision)
+			source, own = s.importView(v, max(s.generation.Load(), from.generation.Load()), revision, audit)
 			return own
 		})
 		return source
@@ -47,14 +51,14 @@ func (s *Store) Import(from *Store) error {
 	return nil
 }
 
-func (s *Store) importView(v *View, generation, revision uint64) (source, own error) {
+func (s *Store) importView(v *View, generation, revision uint64, audit int64) (source, own error) {
 	b := s.db.NewBatch()
 	if err := errors.Join(b.Set(keyImporting, nil, nil), s.commit(b)); err != nil {
 		return nil, err
 	}
 	for _, prefix := range catalogPrefixes {
 		m := merge{to: s, prefix: prefix, b: s.db.NewBatch()}
-		source = v.scan(prefix, m.next)
+		source = v.scan([]byte{prefix}, m.next)
 		if err := m.finish(source == nil); err != nil || source != nil {
 			return source, err
 		}
@@ -63,14 +67,15 @@ func (s *Store) importView(v *View, generation, revision uint64) (source, own er
 	if source != nil {
 		return source, nil
 	}
-	return nil, s.finishImport(generation, revision, counts)
+	return nil, s.finishImport(generation, revision, audit, counts)
 }
 
-func (s *Store) finishImport(generation, revision uint64, counts Counts) error {
+func (s *Store) finishImport(generation, revision uint64, audit int64, counts Counts) error {
 	b := s.db.NewBatch()
 	err := errors.Join(
 		b.Set(keyGeneration, binary.AppendUvarint(nil, generation), nil),
 		b.Set(keyDecoder, binary.AppendUvarint(nil, revision), nil),
+		b.Set(keyAudit, auditValue(audit), nil),
 		b.Set(keyCounts, encode(&counts), nil),
 		b.Delete(keyImporting, nil),
 	)
@@ -83,7 +88,7 @@ func (s *Store) finishImport(generation, revision uint64, counts Counts) error {
 	}
 	s.generation.Store(generation)
 	s.counts.Store(&counts)
-	return nil
+	return s.loadFilling()
 }
 
 // wipe deletes the catalog and the mark of an interrupted import; the files fill it again.
@@ -94,7 +99,7 @@ func (s *Store) wipe() error {
 			return err
 		}
 	}
-	return errors.Join(b.Delete(keyCounts, nil), b.Delete(keyImporting, nil), s.commit(b))
+	return errors.Join(b.Delete(keyCounts, nil), b.Delete(keyAudit, nil), b.Delete(keyImporting, nil), s.commit(b))
 }
 
 // A merge walks one prefix of two stores in parallel.
@@ -142,10 +147,11 @@ func (m *merge) step(key, value []byte, copied bool, project int64) error {
 	value = m.reconcile(value, have)
 	if copied {
 		// All projects have been merged before.
-		_, err := now{m.to.db}.get(appendProjectKey(nil, project), func(p []byte) error { value = slices.Concat(value, p); return nil })
+		p, err := m.to.load(idKey(prefixProject, project))
 		if err != nil {
 			return err
 		}
+		value = slices.Concat(value, p)
 	}
 	if have != nil && bytes.Equal(value, have) {
 		return nil

@@ -115,7 +115,7 @@ func TestImportBesideAChange(t *testing.T) {
 			p := block(fmt.Sprintf("a%d", i), fmt.Sprintf("a%d.example", i))
 			p.Project.Name = fmt.Sprint("A", n)
 			p.Templates = []catalog.Template{template(&p, "WELCOME")}
-			if _, err := from.Apply(&catalog.Change{Files: []catalog.FileChange{file(fmt.Sprintf("a%d.hcl", i), declare(p))}}, noon, func() {}); err != nil {
+			if _, err := from.Apply(&catalog.Change{Files: []catalog.FileChange{file(fmt.Sprintf("a%d.hcl", i), declare(p))}}, 1, noon, func(*store.Effect) error { return nil }); err != nil {
 				t.Error(err)
 			}
 			select {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"fingerpost/resolver/catalog"
 )
@@ -32,20 +33,30 @@ var (
 	keyCounts     = []byte("mcounts")
 	keyImporting  = []byte("mimporting")
 	keyRemovals   = []byte("mremovals")
+	keyAudit      = []byte("maudit")
 	keyDefaults   = []byte{prefixDefaults}
 	keySealing    = []byte{prefixSealing}
 )
 
-func appendID(dst []byte, id int64) []byte { return binary.BigEndian.AppendUint64(dst, uint64(id)) }
+// idKey returns the key of what ids identify, see the table in doc.go.
+func idKey(prefix byte, ids ...int64) []byte {
+	key := make([]byte, 1, 1+8*len(ids))
+	key[0] = prefix
+	for _, id := range ids {
+		key = binary.BigEndian.AppendUint64(key, uint64(id))
+	}
+	return key
+}
 
-func appendTextKey[T string | []byte](dst []byte, prefix byte, text T) []byte {
-	return append(append(dst, prefix), text...)
+// textKey returns the key of what text identifies.
+func textKey(prefix byte, text string) []byte {
+	return append(append(make([]byte, 0, 1+len(text)), prefix), text...)
 }
 
 // appendDomainKey appends the key of a domain: its name, last byte first, so that all names below a suffix are
 // adjacent.
 func appendDomainKey[T string | []byte](dst []byte, name T) []byte {
-	dst = append(dst, prefixDomain)
+	dst = append(slices.Grow(dst, 1+len(name)), prefixDomain)
 	for i := len(name) - 1; i >= 0; i-- {
 		dst = append(dst, name[i])
 	}
@@ -55,24 +66,13 @@ func appendDomainKey[T string | []byte](dst []byte, name T) []byte {
 // nameIn returns the name in a domain's key.
 func nameIn(key []byte) []byte { return appendDomainKey(nil, key[1:])[1:] }
 
-func appendProjectKey(dst []byte, id int64) []byte { return appendID(append(dst, prefixProject), id) }
-
-func appendHostKey(dst []byte, project, domain int64) []byte {
-	return appendID(appendID(append(dst, prefixProjectHost), project), domain)
+// templateCodeKey returns the key of a template's code; project is 0 for a default template.
+func templateCodeKey(project int64, code string) []byte {
+	return append(idKey(prefixTemplateCode, project), code...)
 }
 
-func appendTemplateKey(dst []byte, project, id int64) []byte {
-	return appendID(appendID(append(dst, prefixTemplate), project), id)
-}
-
-func appendTemplateCodeKey(dst []byte, project int64, code string) []byte {
-	return append(appendID(append(dst, prefixTemplateCode), project), code...)
-}
-
-// appendTimesKey appends the key of the former times of the object that a record is of.
-func appendTimesKey(dst, rec []byte) []byte {
-	return append(append(dst, prefixTimes), rec[offsetUUID:headerLen]...)
-}
+// timesKey returns the key of the former times of the object that a record is of.
+func timesKey(rec []byte) []byte { return textKey(prefixTimes, string(rec[offsetUUID:headerLen])) }
 
 // after returns the first key behind all keys with the prefix. An id may end in 0xff, so the carry propagates; it ends
 // at the letter that begins a prefix.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +14,8 @@ import (
 func manyDomains(name string, domains int) *catalog.Change {
 	u := catalog.DeriveProjectUUID("crowd")
 	p := catalog.ProjectConfig{
-		Project: catalog.Project{ID: catalog.DeriveID(catalog.KindProject, u), UUID: u, Name: name, Slug: "crowd", Status: catalog.StatusActive},
+		Project: catalog.Project{ID: catalog.DeriveID(catalog.KindProject, u), UUID: u, Name: name, Slug: "crowd", Status: catalog.StatusActive,
+			Labels: []catalog.Label{{Name: "name", Value: name}}},
 		Service: catalog.NewServiceSettings(),
 		Auth:    catalog.NewAuthSettings(),
 	}
@@ -46,10 +48,12 @@ func look(t *testing.T, s *Store, host string) (name string, copied bool) {
 		if found, err = r.Project(&p, d.ProjectID); err != nil || !found {
 			t.Fatalf("project of %s: %v, %v", host, found, err)
 		}
-		if found, err = readProject(now{s.db}, &single, d.ProjectID); err != nil || !found || single.Project != p.Project {
+		if found, err = readProject(s, &single, d.ProjectID); err != nil || !found || !reflect.DeepEqual(single.Project, p.Project) {
 			t.Errorf("beside %s stands %+v, alone %+v", host, p.Project, single.Project)
 		}
-		name = string(append([]byte(nil), p.Project.Name...))
+		if name = p.Project.Name; !slices.Equal(p.Project.Labels, []catalog.Label{{Name: "name", Value: name}}) {
+			t.Errorf("next to %s are the labels %v", host, p.Project.Labels)
+		}
 		return nil
 	})
 	if err != nil {
@@ -69,7 +73,7 @@ func TestProjectBesideItsDomains(t *testing.T) {
 		copied  bool
 	}{{3, true}, {3, true}, {maxCopies, true}, {maxCopies + 1, false}, {maxCopies + 1, false}, {maxCopies, true}, {1, true}} {
 		want := fmt.Sprint("name ", i)
-		if _, err := s.Apply(manyDomains(want, step.domains), midnight.Add(time.Duration(i)*time.Hour), func() {}); err != nil {
+		if _, err := s.Apply(manyDomains(want, step.domains), 1, midnight.Add(time.Duration(i)*time.Hour), func(*Effect) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []int{0, step.domains - 1} {
@@ -95,7 +99,7 @@ func TestDomainsBelow(t *testing.T) {
 	}
 	_, err = s.Apply(&catalog.Change{Files: []catalog.FileChange{{
 		Path: "p.hcl", Row: new(catalog.FileRow), Declared: &catalog.Declared{Projects: []catalog.ProjectConfig{p}},
-	}}}, midnight, func() {})
+	}}}, 1, midnight, func(*Effect) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,4 +121,53 @@ func TestDomainsBelow(t *testing.T) {
 	f("example", "b.example", "*.b.example", "a.b.example", "*.a.b.example", "x.a.b.example", "a-b.example", "ab.example")
 	f("le")
 	f("none.example")
+}
+
+// TestLabelsAndCertificates: both are stored, alone they move updatedAt of their own object only, and a copy of the
+// project next to a domain has the labels.
+func TestLabelsAndCertificates(t *testing.T) {
+	s, err := Open("", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	yes := true
+	for i, change := range []func(p *catalog.ProjectConfig){
+		func(p *catalog.ProjectConfig) { p.Project.Labels = nil },
+		func(p *catalog.ProjectConfig) { p.Project.Labels = []catalog.Label{{Name: "plan", Value: "gold"}} },
+		func(p *catalog.ProjectConfig) { p.Domains[1].Certificates = &yes },
+	} {
+		c := manyDomains("p", 2)
+		declared := c.Files[0].Declared
+		declared.Projects[0].Project.Labels = []catalog.Label{{Name: "plan", Value: "gold"}}
+		change(&declared.Projects[0])
+		if _, err := s.Apply(c, 1, midnight.Add(time.Duration(i)*time.Hour), func(*Effect) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Borrow(func(r *Reader) error {
+			var d catalog.Domain
+			var p catalog.ProjectConfig
+			if found, err := r.Domain(&d, []byte("n1.example")); !found || err != nil {
+				return fmt.Errorf("%v, %w", found, err)
+			}
+			want := &declared.Projects[0]
+			if found, err := r.Project(&p, d.ProjectID); !found || err != nil || !slices.Equal(p.Project.Labels, want.Project.Labels) {
+				t.Errorf("step %d: labels %v, %v", i, p.Project.Labels, err)
+			}
+			if !reflect.DeepEqual(d.Certificates, want.Domains[1].Certificates) {
+				t.Errorf("step %d: certificates %v", i, d.Certificates)
+			}
+			project, domain := midnight.Add(time.Duration(min(i, 1))*time.Hour), midnight
+			if i == 2 {
+				domain = midnight.Add(2 * time.Hour)
+			}
+			if !p.Project.UpdatedAt.Equal(project) || !d.UpdatedAt.Equal(domain) {
+				t.Errorf("step %d: updated at %v and %v", i, p.Project.UpdatedAt, d.UpdatedAt)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -24,39 +24,27 @@ func (s *Store) read(f func() error) (err error) {
 	return errors.Join(err, large)
 }
 
-// A getter finds one key. It passes the value to use; the value is valid until use returns.
+// A getter finds the value of a key. It returns nil if there is none; the value is valid until the next load.
 type getter interface {
-	get(key []byte, use func(value []byte) error) (found bool, err error)
+	load(key []byte) ([]byte, error)
 }
 
-// now reads the newest state in each get.
-type now struct{ db *pebble.DB }
-
-func (n now) get(key []byte, use func([]byte) error) (bool, error) {
-	v, closer, err := n.db.Get(key)
+// load reads the newest state and returns a copy. The caller is within read.
+func (s *Store) load(key []byte) ([]byte, error) {
+	value, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	err = use(v)
-	return true, errors.Join(err, closer.Close())
+	return append([]byte{}, value...), closer.Close()
 }
 
 // A View reads the state of one moment. It is valid within the call of View that passed it, on one goroutine.
 type View struct{ it *pebble.Iterator }
 
-func (v *View) get(key []byte, use func([]byte) error) (bool, error) {
-	if !v.it.SeekPrefixGE(key) {
-		return false, v.it.Error()
-	}
-	value, err := v.it.ValueAndErr()
-	if err != nil {
-		return false, err
-	}
-	return true, use(value)
-}
+func (v *View) load(key []byte) ([]byte, error) { return seek(v.it, key) }
 
 // View calls f with a consistent view: an Apply in between does not show. f's errors must be those of the view. It uses
 // an iterator, not a snapshot of Pebble, because a snapshot needs a lock that a failed instance may hold for ever.
@@ -125,7 +113,7 @@ func (v *View) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
 
 // Defaults returns the defaults block, nil when there is none.
 func (s *Store) Defaults() (d *catalog.Defaults, err error) {
-	err = s.read(func() error { d, err = readDefaults(now{s.db}); return err })
+	err = s.read(func() error { d, err = readDefaults(s); return err })
 	return d, err
 }
 
@@ -134,105 +122,112 @@ func (v *View) Defaults() (*catalog.Defaults, error) { return readDefaults(v) }
 
 // ProjectID returns the id of the project that has the slug, 0 for none.
 func (v *View) ProjectID(slug string) (int64, error) {
-	id, found, err := readID(v, appendTextKey(nil, prefixSlug, slug))
-	if !found {
-		id = 0
-	}
-	return id, err
+	return v.id(textKey(prefixSlug, slug))
 }
 
 // ProjectBySlug is Project by present slug.
 func (v *View) ProjectBySlug(dst *catalog.ProjectConfig, slug string) (bool, error) {
-	id, found, err := readID(v, appendTextKey(nil, prefixSlug, slug))
-	if err != nil || !found {
+	id, err := v.ProjectID(slug)
+	if err != nil || id == 0 {
 		return false, err
 	}
-	return readProject(v, dst, id)
+	return v.Project(dst, id)
 }
 
 // DomainByID reads a domain of a project; false for a domain of another project.
 func (v *View) DomainByID(dst *catalog.Domain, project, id int64) (bool, error) {
-	var name []byte
-	found, err := v.get(appendHostKey(nil, project, id), func(value []byte) error {
-		name = append(name, value...)
-		return nil
-	})
-	if err != nil || !found {
+	name, err := v.load(idKey(prefixProjectHost, project, id))
+	if err != nil || name == nil {
 		return false, err
 	}
-	return readDomain(v, dst, name)
+	return v.Domain(dst, name)
 }
 
 // Template reads one template; project is 0 for a default one.
 func (v *View) Template(dst *catalog.Template, project, id int64) (bool, error) {
-	return v.get(appendTemplateKey(nil, project, id), func(value []byte) error { return decodeTemplate(dst, value) })
+	value, err := v.load(idKey(prefixTemplate, project, id))
+	if err != nil || value == nil {
+		return false, err
+	}
+	return true, decodeTemplate(dst, value)
 }
 
 // TemplateByCode is Template by the code.
 func (v *View) TemplateByCode(dst *catalog.Template, project int64, code string) (bool, error) {
-	id, found, err := readID(v, appendTemplateCodeKey(nil, project, code))
-	if err != nil || !found {
+	id, err := v.id(templateCodeKey(project, code))
+	if err != nil || id == 0 {
 		return false, err
 	}
 	return v.Template(dst, project, id)
 }
 
+// id reads a key whose value is an id; 0 if there is none.
+func (v *View) id(key []byte) (int64, error) {
+	value, err := v.load(key)
+	if err != nil || value == nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, errRecord
+	}
+	return int64(binary.BigEndian.Uint64(value)), nil
+}
+
 // Project is View.Project in the newest state; it is cheaper than making a View.
 func (s *Store) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
-	err = s.read(func() error { found, err = readProject(now{s.db}, dst, id); return err })
+	err = s.read(func() error { found, err = readProject(s, dst, id); return err })
 	return found, err
 }
 
 // Sealing returns the sealing block, nil when there is none.
 func (s *Store) Sealing() (x *catalog.Sealing, err error) {
 	err = s.read(func() error {
-		_, err := now{s.db}.get(keySealing, func(value []byte) error { x = new(catalog.Sealing); return decode(value, x) })
-		return err
+		value, err := s.load(keySealing)
+		if err != nil || value == nil {
+			return err
+		}
+		x = new(catalog.Sealing)
+		return decode(value, x)
 	})
 	return x, err
 }
 
 // LastGood returns the last accepted bytes of a file, nil when there are none.
 func (s *Store) LastGood(path string) (b []byte, err error) {
-	err = s.read(func() error {
-		_, err := now{s.db}.get(appendTextKey(nil, prefixBytes, path), func(value []byte) error {
-			b = append([]byte{}, value...)
-			return nil
-		})
-		return err
-	})
+	err = s.read(func() error { b, err = s.load(textKey(prefixBytes, path)); return err })
 	return b, err
 }
 
-// maxDomainKey is the length of the longest key of a domain; the key of a project is shorter.
-const maxDomainKey = 1 + catalog.MaxHostLen + 2
-
 func readDomain(g getter, dst *catalog.Domain, name []byte) (bool, error) {
-	var buf [maxDomainKey]byte
-	return g.get(appendDomainKey(buf[:0], name), func(value []byte) error { _, err := decodeDomain(dst, value); return err })
+	value, err := g.load(appendDomainKey(nil, name))
+	if err != nil || value == nil {
+		return false, err
+	}
+	_, err = decodeDomain(dst, value)
+	return true, err
 }
 
 func readProject(g getter, dst *catalog.ProjectConfig, id int64) (bool, error) {
-	return g.get(appendProjectKey(nil, id), func(value []byte) error { return decodeProject(dst, value) })
+	value, err := g.load(idKey(prefixProject, id))
+	if err != nil || value == nil {
+		return false, err
+	}
+	return true, decodeProject(dst, value)
 }
 
-func readDefaults(g getter) (d *catalog.Defaults, err error) {
-	_, err = g.get(keyDefaults, func(value []byte) error { d = new(catalog.Defaults); return decode(value, d) })
-	return d, err
-}
-
-func readID(g getter, key []byte) (id int64, found bool, err error) {
-	found, err = g.get(key, func(value []byte) error {
-		if len(value) != 8 {
-			return errRecord
-		}
-		id = int64(binary.BigEndian.Uint64(value))
-		return nil
-	})
-	return id, found, err
+func readDefaults(g getter) (*catalog.Defaults, error) {
+	value, err := g.load(keyDefaults)
+	if err != nil || value == nil {
+		return nil, err
+	}
+	d := new(catalog.Defaults)
+	return d, decode(value, d)
 }
 
 func readCounts(g getter) (c Counts, err error) {
-	_, err = g.get(keyCounts, func(value []byte) error { return decode(value, &c) })
+	value, err := g.load(keyCounts)
+	if err == nil && value != nil {
+		err = decode(value, &c)
+	}
 	return c, err
 }

@@ -21,7 +21,7 @@ type Reader struct {
 
 	version uint64
 	made    time.Time
-	key     [maxDomainKey]byte // scratch
+	key     [1 + catalog.MaxHostLen + 2]byte // scratch for a domain's key
 }
 
 // Borrow calls f with a Reader. It sees every change whose Apply has returned, and every change whose stamps the caller
@@ -55,7 +55,7 @@ func (r *Reader) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
 	value := r.projectCopy
 	if len(value) == 0 || id != r.owner {
 		var err error
-		if value, err = seek(r.projects, appendProjectKey(r.key[:0], id)); err != nil || value == nil {
+		if value, err = seek(r.projects, idKey(prefixProject, id)); err != nil || value == nil {
 			return false, err
 		}
 	}
@@ -141,7 +141,11 @@ func (p *readers) outdate() error {
 	old := p.idle
 	p.idle = nil
 	p.mu.Unlock()
-	return closeAll(old)
+	var err error
+	for _, r := range old {
+		err = errors.Join(err, r.close())
+	}
+	return err
 }
 
 // close is called when no Reader is in use or will be.
@@ -150,12 +154,4 @@ func (p *readers) close() error {
 	p.closed = true
 	p.mu.Unlock()
 	return p.outdate()
-}
-
-func closeAll(rs []*Reader) error {
-	var errs []error
-	for _, r := range rs {
-		errs = append(errs, r.close())
-	}
-	return errors.Join(errs...)
 }

@@ -18,22 +18,36 @@ const (
 )
 
 // newRecord returns the record of an object without times.
-func newRecord(u catalog.UUID, values ...any) []byte {
+func newRecord(u catalog.UUID, content ...any) []byte {
 	rec := make([]byte, headerLen, 512)
 	rec[0] = recordVersion
 	copy(rec[offsetUUID:], u[:])
-	return appendCBOR(rec, values...)
+	for _, v := range content {
+		rec = append(rec, marshal(v)...)
+	}
+	return rec
 }
 
-// sound reports whether rec is long enough and of this version.
-func sound(rec []byte) bool { return len(rec) >= headerLen && rec[0] == recordVersion }
+// decodeRecord decodes the first part of a record's content into dst, which must be zero, and the front of the record
+// into u, created and updated, which are fields of dst. It returns what follows.
+func decodeRecord(rec []byte, dst any, u *catalog.UUID, created, updated *time.Time) (rest []byte, err error) {
+	if len(rec) < headerLen || rec[0] != recordVersion {
+		return nil, errRecord
+	}
+	if rest, err = decoding.UnmarshalFirst(rec[headerLen:], dst); err != nil {
+		return nil, errRecord
+	}
+	*u = catalog.UUID(rec[offsetUUID:headerLen])
+	*created, *updated = recordTimes(rec)
+	return rest, nil
+}
 
-// sameObject reports whether two records are sound and have the same uuid.
+// sameObject reports whether two records have the same version and uuid.
 func sameObject(a, b []byte) bool {
-	return sound(a) && sound(b) && bytes.Equal(a[offsetUUID:headerLen], b[offsetUUID:headerLen])
+	return len(a) >= headerLen && len(b) >= headerLen && a[0] == b[0] && bytes.Equal(a[offsetUUID:headerLen], b[offsetUUID:headerLen])
 }
 
-// recordTimes returns the times in a sound record.
+// recordTimes returns the times in a record of at least headerLen bytes.
 func recordTimes(rec []byte) (created, updated time.Time) {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(rec[offsetCreated:]))).UTC(),
 		time.UnixMicro(int64(binary.BigEndian.Uint64(rec[offsetUpdated:]))).UTC()
@@ -63,27 +77,29 @@ func decodeProject(dst *catalog.ProjectConfig, rec []byte) error {
 	if smtp != nil {
 		*smtp = catalog.SMTPConfig{}
 	}
-	*dst = catalog.ProjectConfig{}
-	settings := projectSettings{Service: &dst.Service, Auth: &dst.Auth, SMTP: smtp}
+	*dst = catalog.ProjectConfig{SMTP: smtp}
 	rest, err := decodeProjectOnly(&dst.Project, rec)
 	if err == nil {
-		err = whole(decodeCBOR(rest, &settings))
+		err = decodeSettings(dst, rest)
+	}
+	return err
+}
+
+// decodeSettings decodes what decodeProjectOnly returns into dst, whose settings must be zero.
+func decodeSettings(dst *catalog.ProjectConfig, rest []byte) error {
+	settings := projectSettings{Service: &dst.Service, Auth: &dst.Auth, SMTP: dst.SMTP}
+	if decoding.Unmarshal(rest, &settings) != nil {
+		return errRecord
 	}
 	dst.SMTP = settings.SMTP
-	return err
+	return nil
 }
 
 // decodeProjectOnly skips the settings, which lists of projects do not need, and returns them.
 func decodeProjectOnly(dst *catalog.Project, rec []byte) (settings []byte, err error) {
-	if !sound(rec) {
-		return nil, errRecord
-	}
-	*dst = catalog.Project{UUID: catalog.UUID(rec[offsetUUID:headerLen])}
-	dst.CreatedAt, dst.UpdatedAt = recordTimes(rec)
-	return decodeCBOR(rec[headerLen:], dst)
+	*dst = catalog.Project{}
+	return decodeRecord(rec, dst, &dst.UUID, &dst.CreatedAt, &dst.UpdatedAt)
 }
-
-func encodeDomain(d *catalog.Domain) []byte { return newRecord(d.UUID, d) }
 
 // decodeDomain returns what follows the domain's record: the copy of its project's, or nothing.
 //
@@ -91,26 +107,20 @@ func encodeDomain(d *catalog.Domain) []byte { return newRecord(d.UUID, d) }
 // 1.15 times the CPU in a store of 1,000 projects. A project with many domains has no copies, or each change of the
 // project would write thousands.
 func decodeDomain(dst *catalog.Domain, value []byte) (projectCopy []byte, err error) {
-	if !sound(value) {
-		return nil, errRecord
-	}
-	*dst = catalog.Domain{UUID: catalog.UUID(value[offsetUUID:headerLen])}
-	dst.CreatedAt, dst.UpdatedAt = recordTimes(value)
-	return decodeCBOR(value[headerLen:], dst)
+	*dst = catalog.Domain{}
+	return decodeRecord(value, dst, &dst.UUID, &dst.CreatedAt, &dst.UpdatedAt)
 }
 
 // maxCopies is the number of domains up to which a project is copied to each of them.
 const maxCopies = 64
 
-func encodeTemplate(t *catalog.Template) []byte { return newRecord(t.UUID, t) }
-
 func decodeTemplate(dst *catalog.Template, rec []byte) error {
-	if !sound(rec) {
-		return errRecord
+	*dst = catalog.Template{}
+	rest, err := decodeRecord(rec, dst, &dst.UUID, &dst.CreatedAt, &dst.UpdatedAt)
+	if len(rest) > 0 {
+		err = errRecord
 	}
-	*dst = catalog.Template{UUID: catalog.UUID(rec[offsetUUID:headerLen])}
-	dst.CreatedAt, dst.UpdatedAt = recordTimes(rec)
-	return whole(decodeCBOR(rec[headerLen:], dst))
+	return err
 }
 
 // A keyRecord is a key. ExpiresAt is apart, because CBOR's own times end with the year 9999.

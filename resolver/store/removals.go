@@ -3,8 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // NoteRemovals replaces the note about imminent removals; an empty note deletes it. When it returns nil, the note and
@@ -21,11 +19,7 @@ func (s *Store) NoteRemovals(note []byte) error {
 		} else {
 			err = b.Delete(keyRemovals, nil)
 		}
-		sync := pebble.Sync
-		if s.dir == "" {
-			sync = pebble.NoSync // a store in memory has no log
-		}
-		return errors.Join(err, s.fs.Run(func() error { return errors.Join(b.Commit(sync), b.Close()) }))
+		return errors.Join(err, s.commitSynced(b))
 	})
 	if err == nil {
 		err = s.Check() // writes into a deleted directory are lost
@@ -38,16 +32,6 @@ func (s *Store) NoteRemovals(note []byte) error {
 
 // Removals returns the note, nil when there is none.
 func (s *Store) Removals() (note []byte, err error) {
-	err = s.read(func() error {
-		value, closer, err := s.db.Get(keyRemovals)
-		if errors.Is(err, pebble.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		note = append(note, value...)
-		return closer.Close()
-	})
+	err = s.read(func() error { note, err = s.load(keyRemovals); return err })
 	return note, err
 }

@@ -1,41 +1,25 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
 	"fingerpost/resolver/catalog"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // errStop ends a scan when yield returns false.
 var errStop = errors.New("stop")
 
-// scan calls f with all keys that begin with prefix, in order, as of one moment. Key and value are valid within the
-// call. An open iterator pins its state in Pebble, so f should be quick.
+// scan is View.scan as of one moment. An open iterator pins its state in Pebble, so f should be quick.
 func (s *Store) scan(prefix []byte, f func(key, value []byte) error) error {
-	return s.read(func() error {
-		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-		if err != nil {
-			return err
-		}
-		for ok := it.First(); ok && err == nil; ok = it.Next() {
-			var value []byte
-			if value, err = it.ValueAndErr(); err == nil {
-				err = f(it.Key(), value)
-			}
-		}
-		if errors.Is(err, errStop) {
-			err = nil
-		}
-		return errors.Join(err, it.Error(), it.Close())
-	})
+	return s.View(func(v *View) error { return v.scan(prefix, f) })
 }
 
-// scan is Store.scan over one prefix of the layout. The view has one iterator: f must not read from the view.
-func (v *View) scan(prefix byte, f func(key, value []byte) error) (err error) {
-	v.it.SetBounds([]byte{prefix}, []byte{prefix + 1})
+// scan calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid within
+// the call. The view has one iterator: f must not read from the view.
+func (v *View) scan(prefix []byte, f func(key, value []byte) error) (err error) {
+	v.it.SetBounds(prefix, after(prefix))
 	defer v.it.SetBounds(nil, nil)
 	for ok := v.it.First(); ok && err == nil; ok = v.it.Next() {
 		var value []byte
@@ -77,21 +61,25 @@ func (s *Store) EachProjectID(yield func(id int64) bool) error {
 	})
 }
 
-// Domains yields a project's domains by ascending id.
-func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
-	prefix := appendID([]byte{prefixProjectHost}, project)
-	// Collect the names first: the view has one iterator, which reading the records moves.
-	var names [][]byte
-	v.it.SetBounds(prefix, after(prefix))
-	for ok := v.it.First(); ok; ok = v.it.Next() {
-		value, err := v.it.ValueAndErr()
-		if err != nil {
+// EachDomain yields the domains of all projects by name. The value is valid within the call.
+func (s *Store) EachDomain(yield func(*catalog.Domain) bool) error {
+	var d catalog.Domain
+	return s.scan([]byte{prefixDomain}, func(_, value []byte) error {
+		if _, err := decodeDomain(&d, value); err != nil {
 			return err
 		}
-		names = append(names, append([]byte(nil), value...))
-	}
-	err := v.it.Error()
-	v.it.SetBounds(nil, nil)
+		return stopUnless(yield(&d))
+	})
+}
+
+// Domains yields a project's domains by ascending id.
+func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
+	// Collect the names first: reading the records moves the view's iterator.
+	var names [][]byte
+	err := v.scan(idKey(prefixProjectHost, project), func(_, name []byte) error {
+		names = append(names, bytes.Clone(name))
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -113,34 +101,18 @@ func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
 
 // Templates yields the templates of a project by ascending id; project 0 means the default ones.
 func (v *View) Templates(project int64, yield func(*catalog.Template) bool) error {
-	prefix := appendID([]byte{prefixTemplate}, project)
-	v.it.SetBounds(prefix, after(prefix))
-	defer v.it.SetBounds(nil, nil)
-	for ok := v.it.First(); ok; ok = v.it.Next() {
-		value, err := v.it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		t := new(catalog.Template)
-		if err := decodeTemplate(t, value); err != nil {
-			return err
-		}
-		if !yield(t) {
-			break
-		}
-	}
-	return v.it.Error()
-}
-
-// Templates is View.Templates with a view of its own.
-func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) error {
-	return s.scan(appendID([]byte{prefixTemplate}, project), func(_, value []byte) error {
+	return v.scan(idKey(prefixTemplate, project), func(_, value []byte) error {
 		t := new(catalog.Template)
 		if err := decodeTemplate(t, value); err != nil {
 			return err
 		}
 		return stopUnless(yield(t))
 	})
+}
+
+// Templates is View.Templates with a view of its own.
+func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) error {
+	return s.View(func(v *View) error { return v.Templates(project, yield) })
 }
 
 // DomainsBelow yields the domains whose names lie below suffix, wildcards included, except *.suffix itself. The value
@@ -161,7 +133,7 @@ func (s *Store) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) er
 
 // Domain is View.Domain in the newest state.
 func (s *Store) Domain(dst *catalog.Domain, name string) (found bool, err error) {
-	err = s.read(func() error { found, err = readDomain(now{s.db}, dst, []byte(name)); return err })
+	err = s.read(func() error { found, err = readDomain(s, dst, []byte(name)); return err })
 	return found, err
 }
 

@@ -47,9 +47,7 @@ func (s *Store) Snapshot(f func(dir string, copied *Store) error) error {
 // Formats returns the layout format and the Pebble format of the store's directory.
 func (s *Store) Formats() (layout, ofPebble uint64, err error) {
 	err = s.read(func() error {
-		if layout, err = s.uint(keyFormat); errors.Is(err, pebble.ErrNotFound) { // an empty store
-			err = nil
-		}
+		layout, _, err = s.uint(keyFormat) // 0 for an empty store
 		ofPebble = uint64(s.db.FormatMajorVersion())
 		return err
 	})
@@ -74,8 +72,8 @@ func (s *Store) Verify() error {
 			_, err = it.ValueAndErr()
 		}
 		err = errors.Join(err, it.Error(), it.Close())
-		_, importing := s.uint(keyImporting) // nil: an import was interrupted, and Open wipes it
-		if want := s.Counts(); err == nil && importing != nil && (have.Projects != want.Projects || have.Domains != want.Domains) {
+		_, importing, _ := s.uint(keyImporting) // an import was interrupted, and Open wipes it
+		if want := s.Counts(); err == nil && !importing && (have.Projects != want.Projects || have.Domains != want.Domains) {
 			err = fmt.Errorf("%w: it holds %d projects and %d domains, and has counted %d and %d",
 				ErrDamaged, have.Projects, have.Domains, want.Projects, want.Domains)
 		}

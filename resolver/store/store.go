@@ -15,7 +15,7 @@ import (
 )
 
 // formatVersion is the version of the key layout in doc.go.
-const formatVersion = 4
+const formatVersion = 5
 
 // DefaultCacheBytes is the default of Options.CacheBytes: room for the records of 100,000 projects with 300,000 domains
 // and for the memtables, which Pebble counts against it. Memory is taken as needed.
@@ -48,6 +48,7 @@ type Store struct {
 	bulks   sync.WaitGroup // bulks being cleared away
 
 	write      sync.Mutex // held by Apply, Import and every other writer of what the files declare
+	filling    bool       // guarded by write: the store was empty, and its first load has not ended
 	generation atomic.Uint64
 	counts     atomic.Pointer[Counts]
 }
@@ -114,15 +115,17 @@ func (s *Store) begin() error {
 	if err := s.checkFormat(); err != nil {
 		return err
 	}
-	if _, err := s.uint(keyImporting); err == nil {
+	_, importing, err := s.uint(keyImporting)
+	if err != nil {
+		return err
+	}
+	if importing {
 		if s.fs.ReadOnly {
 			return fmt.Errorf("%w: its first load was cut short; the next start fills it anew", ErrDamaged)
 		}
 		if err := s.wipe(); err != nil {
 			return err
 		}
-	} else if err != nil && !errors.Is(err, pebble.ErrNotFound) {
-		return err
 	}
 	if err := s.loadCounters(); err != nil {
 		return err
@@ -135,21 +138,19 @@ func (s *Store) begin() error {
 }
 
 func (s *Store) checkFormat() error {
-	v, err := s.uint(keyFormat)
-	if err == nil {
-		if v > formatVersion {
-			return pebblefs.Newer(s.dir, "store format", v, formatVersion)
-		}
-		if v < formatVersion {
-			if s.fs.ReadOnly {
-				return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
-			}
-			return s.upgrade()
-		}
-		return nil
-	}
-	if !errors.Is(err, pebble.ErrNotFound) {
+	v, found, err := s.uint(keyFormat)
+	switch {
+	case err != nil:
 		return err
+	case v > formatVersion:
+		return pebblefs.Newer(s.dir, "store format", v, formatVersion)
+	case found && v < formatVersion:
+		if s.fs.ReadOnly {
+			return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
+		}
+		return s.upgrade()
+	case found:
+		return nil
 	}
 	it, err := s.db.NewIter(nil)
 	if err != nil {
@@ -169,34 +170,39 @@ func (s *Store) checkFormat() error {
 }
 
 func (s *Store) loadCounters() error {
-	generation, err := s.uint(keyGeneration)
-	if err != nil && !errors.Is(err, pebble.ErrNotFound) {
+	generation, _, err := s.uint(keyGeneration)
+	if err != nil {
 		return err
 	}
 	s.generation.Store(generation)
-	counts, err := readCounts(now{s.db})
+	counts, err := readCounts(s)
 	if err != nil {
 		return err
 	}
 	s.counts.Store(&counts)
-	return nil
+	return s.loadFilling()
 }
 
-// uint reads a number; a missing key is pebble.ErrNotFound, an empty value is 0.
-func (s *Store) uint(key []byte) (uint64, error) {
-	v, closer, err := s.db.Get(key)
+// loadFilling finds out whether a first load has to fill the store, or to go on filling it.
+func (s *Store) loadFilling() error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixFile}, UpperBound: []byte{prefixFile + 1}})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer closer.Close()
-	if len(v) == 0 {
-		return 0, nil
+	s.filling = !it.First() || s.generation.Load() == 0
+	return errors.Join(it.Error(), it.Close())
+}
+
+// uint reads a number; a missing key and an empty value are 0.
+func (s *Store) uint(key []byte) (n uint64, found bool, err error) {
+	v, err := s.load(key)
+	if len(v) > 0 {
+		size := 0
+		if n, size = binary.Uvarint(v); size <= 0 {
+			err = errRecord
+		}
 	}
-	n, size := binary.Uvarint(v)
-	if size <= 0 {
-		return 0, errRecord
-	}
-	return n, nil
+	return n, v != nil, err
 }
 
 // Generation returns the number of applied changes; 0 in a new store.
@@ -206,14 +212,8 @@ func (s *Store) Generation() uint64 { return s.generation.Load() }
 func (s *Store) Counts() Counts { return *s.counts.Load() }
 
 // DecoderRevision returns the value that SetDecoderRevision stored, initially 0.
-func (s *Store) DecoderRevision() (uint64, error) {
-	var v uint64
-	err := s.read(func() (err error) {
-		if v, err = s.uint(keyDecoder); errors.Is(err, pebble.ErrNotFound) {
-			return nil
-		}
-		return err
-	})
+func (s *Store) DecoderRevision() (v uint64, err error) {
+	err = s.read(func() error { v, _, err = s.uint(keyDecoder); return err })
 	return v, err
 }
 

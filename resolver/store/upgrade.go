@@ -8,10 +8,11 @@ import (
 
 // upgrade empties a store of an older layout, which the files then fill again. It keeps what they cannot give back:
 // their last accepted bytes and, for the objects that will be declared again, createdAt and updatedAt. All layouts have
-// the times and the uuid at the same place in a record. An interrupted upgrade starts again.
+// the times and the uuid at the same place in a record. An interrupted upgrade starts again. Times that an earlier upgrade
+// kept, and that no object has taken yet, get the present version.
 func (s *Store) upgrade() error {
 	var err error
-	for _, prefix := range []byte{prefixProject, prefixDomain, prefixDomainFormat2, prefixTemplate} {
+	for _, prefix := range []byte{prefixTimes, prefixProject, prefixDomain, prefixDomainFormat2, prefixTemplate} {
 		err = errors.Join(err, s.keepTimes(prefix))
 	}
 	b := s.db.NewBatch()
@@ -38,7 +39,7 @@ func (s *Store) keepTimes(prefix byte) error {
 			return errRecord
 		}
 		front := append([]byte{recordVersion}, rec[offsetCreated:headerLen]...)
-		if err := b.Set(appendTimesKey(nil, front), front, nil); err != nil || b.Len() < importChunkBytes {
+		if err := b.Set(timesKey(front), front, nil); err != nil || b.Len() < importChunkBytes {
 			return err
 		}
 		full := b

@@ -14,10 +14,18 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
+// formerRecordVersion returns the first byte of records in an older format.
+func formerRecordVersion(format uint64) byte {
+	if format < 4 {
+		return 1
+	}
+	return 2
+}
+
 // TestUpgrade opens stores of older formats, some with an interrupted upgrade: what the files declare is gone, and has
 // its times again once the files declare it.
 func TestUpgrade(t *testing.T) {
-	for _, format := range []uint64{2, 3} {
+	for _, format := range []uint64{2, 3, 4} {
 		dir := filepath.Join(t.TempDir(), "data")
 		reopen := func(s *Store) *Store {
 			t.Helper()
@@ -35,18 +43,22 @@ func TestUpgrade(t *testing.T) {
 		s := reopen(nil)
 		change := manyDomains("old", 5)
 		change.Files[0].Bytes = []byte("good")
-		if _, err := s.Apply(change, midnight, func() {}); err != nil {
+		if _, err := s.Apply(change, 1, midnight, func(*Effect) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		b := s.db.NewBatch()
 		err := s.scan([]byte{prefixDomain}, func(key, value []byte) error {
 			value = bytes.Clone(value)
-			value[0] = 1 // as in these formats
+			value[0] = formerRecordVersion(format)
 			if format == 2 {
 				return errors.Join(b.Delete(key, nil), b.Set(append([]byte{prefixDomainFormat2}, nameIn(key)...), value, nil))
 			}
 			return b.Set(key, value, nil)
 		})
+		early := newRecord(catalog.DeriveDomainUUID(catalog.DeriveProjectUUID("crowd"), "n6.example")) // kept by an earlier upgrade
+		early[0] = formerRecordVersion(format)
+		setRecordTimes(early, midnight, midnight)
+		err = errors.Join(err, b.Set(timesKey(early), early, nil))
 		if err := errors.Join(err, b.Set(keyFormat, binary.AppendUvarint(nil, format), nil), b.Commit(pebble.Sync)); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +66,7 @@ func TestUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = reopen(reopen(s))
-		if v, err := s.uint(keyFormat); err != nil || v != formatVersion || s.Counts() != (Counts{}) || s.Generation() != 1 {
+		if v, _, err := s.uint(keyFormat); err != nil || v != formatVersion || s.Counts() != (Counts{}) || s.Generation() != 1 {
 			t.Errorf("format %d, %v; %+v, generation %d", v, err, s.Counts(), s.Generation())
 		}
 		if row, err := s.File("crowd.hcl"); row != nil || err != nil {
@@ -66,11 +78,11 @@ func TestUpgrade(t *testing.T) {
 		if err := s.Verify(); err != nil {
 			t.Error(err)
 		}
-		change = manyDomains("new", 6)
-		if _, err := s.Apply(change, midnight.Add(time.Hour), func() {}); err != nil {
+		change = manyDomains("new", 7)
+		if _, err := s.Apply(change, 1, midnight.Add(time.Hour), func(*Effect) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		for i := range 6 {
+		for i := range 7 {
 			var d catalog.Domain
 			want := midnight
 			if i == 5 {

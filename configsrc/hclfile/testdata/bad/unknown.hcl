@@ -1,7 +1,7 @@
 version = 1                       # ERROR: a file holds blocks only: project, template, defaults, key, sealing
 proyect "a" {}                    # ERROR: did you mean `project`?
 domain "a.example" {}             # ERROR: it stands inside a project block
-smtp_config {}                    # ERROR: it stands inside a project block
+smtp_config {}                    # ERROR: it stands inside a project block or inside a defaults block
 whatever {}                       # ERROR: a file may hold the blocks
 
 project "acme" {
@@ -9,7 +9,7 @@ project "acme" {
   descripton = "x"                # ERROR: did you mean `description`?
   Status    = "ACTIVE"            # ERROR: did you mean `status`?
   host      = "x"                 # ERROR: it belongs into smtp_config
-  foobar    = 1                   # ERROR: a project block has name, description, status, uuid, id
+  foobar    = 1                   # ERROR: a project block has name, description, status, labels, uuid, id
   service_settings = {            # ERROR: "service_settings" is a block
   }
   domains "a.example" {}          # ERROR: did you mean `domain`?
@@ -29,7 +29,7 @@ project "acme" {
 
 defaults {
   name = "x"                      # ERROR: it belongs into project or template
-  smtp_config {}                  # ERROR: it stands inside a project block
+  domain "d.example" {}           # ERROR: it stands inside a project block
   auth_settings {
     uuid = "11111111-2222-4333-8444-555555555555"  # ERROR: unknown attribute "uuid"
   }

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"bytes"
+	"net/mail"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// auditFields are the fields that sort the audit trail. Both give the same order.
+var auditFields = []string{"id", "time"}
+
+// listAudit answers GET /api/platform/audit: always paginated, and latest first by default. A key that is bound to
+// projects sees their entries only.
+func (s *Server) listAudit(r *request) error {
+	raw := r.ctx.URI().QueryString()
+	query, problems := parseAuditQuery(raw)
+	page, err := parsePaging(raw, auditFields, problems)
+	if err != nil {
+		return err
+	}
+	if err := r.permit(); err != nil {
+		return err
+	}
+	if !r.key.EveryProject() {
+		if query.Covers = r.key.Covers; query.ProjectID != 0 && !r.key.Covers(query.ProjectID) {
+			return refuseProject
+		}
+	}
+	page.paged = true
+	query.Page, query.Limit, query.Ascending = page.page, page.limit, page.order == "asc"
+	found, err := s.resolver.Audit(query)
+	if err != nil {
+		return err
+	}
+	rows := make([]*catalog.AuditEntry, len(found.Entries))
+	for i := range found.Entries {
+		rows[i] = &found.Entries[i]
+	}
+	s.succeedPage(r.ctx, "audit trail found", appendRows(rows, resolver.AppendAudit), page, int(found.Total))
+	return nil
+}
+
+// parseAuditQuery reads the filters of the audit trail and reports every problem.
+func parseAuditQuery(raw []byte) (f catalog.AuditQuery, _ catalog.Problems) {
+	q := parseQuery(raw, "projectId", "actor", "action", "from", "to", "requestId")
+	if text, given := q.values["projectId"]; given {
+		n, err := strconv.ParseUint(text, 10, idBits)
+		if f.ProjectID = int64(n); err != nil || n == 0 {
+			q.problems.Addf("projectId", "must be a positive decimal integer")
+		}
+	}
+	q.text("actor", &f.Actor)
+	q.text("action", &f.Action)
+	q.text("requestId", &f.RequestID)
+	q.moment("from", &f.From)
+	q.moment("to", &f.To)
+	return f, q.problems
+}
+
+const (
+	headerActor = "X-Actor"
+	maxActorLen = 256 // bytes
+)
+
+// readActor reads who a write is made for. It is the request's own word, which the audit trail keeps next to the key.
+func (r *request) readActor() error {
+	values := r.ctx.Request.Header.PeekAll(headerActor)
+	switch len(values) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return invalidField(headerActor, "must be given once")
+	}
+	value := bytes.Trim(values[0], " \t")
+	text := string(value)
+	switch _, err := mail.ParseAddress(text); {
+	case len(value) > maxActorLen:
+		return invalidField(headerActor, "has more than 256 bytes")
+	case !utf8.Valid(value) || strings.ContainsFunc(text, catalog.BreaksLine):
+		return invalidField(headerActor, "must be UTF-8 without control characters")
+	case err != nil:
+		return invalidField(headerActor, "must be a name and an address, such as Ada Lovelace <ada@example.com>")
+	}
+	r.actor = text
+	return nil
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// Explainer knows where the files declare a project's values; *configsrc.Source implements it. Explain gives its result
+// away.
+type Explainer interface {
+	Explain(project catalog.UUID) (*catalog.Explained, error)
+}
+
+var refuseView = &refusal{Code: catalog.CodeUnavailable, Message: "this server has no config folder, which says where values come from"}
+
+// getProject answers GET /projects/{id}, and with view=full the project with everything in it.
+func (s *Server) getProject(r *request) error {
+	q := parseQuery(r.ctx.URI().QueryString(), "view")
+	view, given := q.values["view"]
+	if given && view != "full" && len(q.problems) == 0 {
+		q.problems.Addf("view", `must be "full", or left out for the project alone`)
+	}
+	project, err := s.projectOf(r, "id", q.problems...)
+	switch {
+	case err != nil:
+		return err
+	case given:
+		return s.explain(r, project)
+	}
+	s.succeedProject(r, project)
+	return nil
+}
+
+// explain answers with a project in full. The values and their origins are those of the files; the times are the
+// store's.
+func (s *Server) explain(r *request, project *catalog.Project) error {
+	if s.explainer == nil {
+		return refuseView
+	}
+	x, err := s.explainer.Explain(project.UUID)
+	if err != nil {
+		return err
+	}
+	rows, _, err := s.resolver.Domains(project.ID, resolver.Query{})
+	if err != nil {
+		return err
+	}
+	known := make(map[string]*catalog.Domain, len(rows))
+	for _, d := range rows {
+		known[d.Name] = d
+	}
+	x.Config.Project.CreatedAt, x.Config.Project.UpdatedAt = project.CreatedAt, project.UpdatedAt
+	for i := range x.Config.Domains {
+		d := &x.Config.Domains[i]
+		d.CreatedAt, d.UpdatedAt = project.UpdatedAt, project.UpdatedAt // of one that was declared a moment ago
+		if row := known[d.Name]; row != nil {
+			d.CreatedAt, d.UpdatedAt = row.CreatedAt, row.UpdatedAt
+		}
+	}
+	text := resolver.AppendExplained(nil, x)
+	s.succeedTagged(r.ctx, "project found", text, resolver.ExplainedETag(text))
+	return nil
+}

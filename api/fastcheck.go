@@ -1,0 +1,52 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+	"time"
+
+	"fingerpost/api/gate"
+	"fingerpost/resolver"
+)
+
+// answerCheck is AnswerPlain for a gateway listener: it answers the checks of requests that may pass, as Server.check
+// does. Tokens and denials are for the handler.
+func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
+	if c.outside || bytes.IndexByte(q.Check.Query, '#') >= 0 {
+		return nil
+	}
+	now := time.Now()
+	p := readGateParams(q.Check.Query)
+	query, err := p.query(http.StatusForbidden, nil)
+	if err != nil || query.rule == tokenRequired || query.rule == tokenOptional && q.Check.Authorized {
+		return nil
+	}
+	domain, ok := query.host(q.Check.Original, firstHost(q.Check.Forwarded), q.Check.Host)
+	if !ok {
+		return nil
+	}
+	answer, err := s.resolver.Resolve(domain, resolver.Gateway)
+	if err != nil {
+		return nil
+	}
+	if answer.Code != "" || !s.fast() {
+		c.asked = asked{answer, now}
+		return nil
+	}
+	response = append(append(c.body[:0], "HTTP/1.1 200 OK\r\nDate: "...), s.clock.at(now).date[:]...)
+	response = append(response, "\r\nContent-Length: 0\r\nX-Request-Id: "...)
+	response = s.ids.append(response, q.ID, c)
+	response = append(append(append(response, "\r\nVary: "...), varyCheck...), "\r\n"...)
+	response = append(response, answer.Data...)
+	if query.rule == tokenOptional {
+		response = append(response, "X-User-Id: \r\nX-User-Email: \r\nCache-Control: no-store\r\n\r\n"...)
+	} else {
+		response = append(append(append(response, "ETag: "...), answer.ETag...), "\r\nCache-Control: "...)
+		response = append(append(response, s.cacheControl...), "\r\n\r\n"...)
+	}
+	if cap(response) <= keptBody {
+		c.body = response
+	}
+	s.metrics.checked[c.shard].observe(time.Since(now))
+	return response
+}

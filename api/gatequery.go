@@ -1,0 +1,187 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/gate"
+	"fingerpost/resolver/catalog"
+)
+
+const headerOriginalURL = "X-Original-URL"
+
+// A gateQuery is what a gateway asks.
+type gateQuery struct {
+	domain []byte // nil: the headers have it
+	prefix bool   // the target is the client's own behind a prefix, so that only Host has the domain
+	denied int    // the status for a domain that gets no
+	rule   tokenRule
+}
+
+// A tokenRule says what check does with the bearer token of a request.
+type tokenRule uint8
+
+const (
+	tokenIgnored tokenRule = iota
+	tokenOptional
+	tokenRequired
+)
+
+// A gateParam is one parameter as it was given.
+type gateParam struct {
+	value []byte
+	times int
+	bad   bool // badly escaped
+}
+
+func (p *gateParam) add(raw []byte) {
+	value, ok := unescape(raw)
+	p.value, p.times, p.bad = value, p.times+1, p.bad || !ok
+}
+
+// problem reports what is wrong with how the parameter was given.
+func (p *gateParam) problem(ps *catalog.Problems, name string) {
+	switch {
+	case p.times > 1:
+		ps.Addf(name, "must be given once")
+	case p.bad:
+		ps.Addf(name, "has a %% that two hexadecimal digits do not follow")
+	}
+}
+
+// gateParams are the parameters of a question. All others are problems: a typo in "auth" must not let everybody in, and
+// a gateway that passes on the query of its client must not be found out by an attacker first.
+type gateParams struct {
+	domain, deny, auth, other gateParam
+}
+
+func readGateParams(raw []byte) (p gateParams) {
+	eachParam(raw, func(name, value []byte) {
+		switch string(name) {
+		case "domain":
+			p.domain.add(value)
+		case "deny":
+			p.deny.add(value)
+		case "auth":
+			p.auth.add(value)
+		default:
+			p.other = gateParam{value: name, times: 1}
+		}
+	})
+	return p
+}
+
+// checkQuery reads the parameters of check.
+func checkQuery(ctx *fasthttp.RequestCtx) (gateQuery, error) {
+	p := readGateParams(ctx.URI().QueryString())
+	return p.query(http.StatusForbidden, targetProblems(ctx))
+}
+
+// targetProblems reports a "#" in the target, which the library takes for the end of the query.
+func targetProblems(ctx *fasthttp.RequestCtx) (ps catalog.Problems) {
+	if bytes.IndexByte(ctx.RequestURI(), '#') >= 0 {
+		ps.Addf("target", "has a #, and what follows would be lost")
+	}
+	return ps
+}
+
+// askQuery reads the parameters of ask.
+func askQuery(ctx *fasthttp.RequestCtx) (gateQuery, error) {
+	p := readGateParams(ctx.URI().QueryString())
+	problems := targetProblems(ctx)
+	if p.domain.times == 0 {
+		problems.Addf("domain", "is required: the host name that the certificate is for")
+	}
+	if p.auth.times > 0 {
+		p.other = gateParam{value: []byte("auth"), times: 1}
+		p.auth = gateParam{}
+	}
+	return p.query(http.StatusNotFound, problems)
+}
+
+// query returns what the parameters say, or all their problems, behind the given ones.
+func (p *gateParams) query(denied int, problems catalog.Problems) (q gateQuery, err error) {
+	q.denied = denied
+	if p.domain.times > 0 {
+		if q.domain = p.domain.value; q.domain == nil {
+			q.domain = []byte{} // "?domain" has an empty one
+		}
+	}
+	p.domain.problem(&problems, "domain")
+	p.deny.problem(&problems, "deny")
+	p.auth.problem(&problems, "auth")
+	switch string(p.deny.value) {
+	case "403":
+		q.denied = http.StatusForbidden
+	case "404":
+		q.denied = http.StatusNotFound
+	default:
+		if p.deny.times == 1 {
+			problems.Addf("deny", "must be 403 or 404")
+		}
+	}
+	switch string(p.auth.value) {
+	case "optional":
+		q.rule = tokenOptional
+	case "required":
+		q.rule = tokenRequired
+	default:
+		if p.auth.times == 1 {
+			problems.Addf("auth", "must be required or optional, or left out")
+		}
+	}
+	if p.other.times > 0 {
+		problems.Addf(shortened(string(p.other.value), maxDetailField), "is no parameter of this call; the query of the gateway's client must not be passed on")
+	}
+	if len(problems) > 0 {
+		return q, invalid(problems...)
+	}
+	return q, nil
+}
+
+// headerHost returns the domain that a gateway asks about, see host.
+func (q *gateQuery) headerHost(ctx *fasthttp.RequestCtx) (domain []byte, denied *catalog.Error) {
+	if q.domain != nil || q.prefix {
+		domain, _ = q.host(nil, nil, ctx.Host())
+		return domain, nil
+	}
+	var original []byte
+	switch originals := ctx.Request.Header.PeekAll(headerOriginalURL); len(originals) {
+	case 0:
+	case 1:
+		original = originals[0]
+	default:
+		return nil, invalidField(headerOriginalURL, "must be given once")
+	}
+	domain, ok := q.host(original, forwardedHost(&ctx.Request.Header), ctx.Host())
+	if !ok {
+		return nil, invalidField(headerOriginalURL, "must be an absolute URL without user information")
+	}
+	return domain, nil
+}
+
+// host returns the domain of the query, or else the host of X-Original-URL, or else X-Forwarded-Host, or else Host; false
+// if X-Original-URL counts and has none.
+func (q *gateQuery) host(original, forwarded, host []byte) (domain []byte, ok bool) {
+	switch {
+	case q.domain != nil:
+		return q.domain, true
+	case len(original) > 0:
+		return urlHost(original)
+	case len(forwarded) > 0:
+		return forwarded, true
+	}
+	return host, true
+}
+
+// urlHost returns host and port of an absolute URL. It refuses user information: "http://shop.example\@bank.example" has
+// one host or the other, depending on who reads it.
+func urlHost(url []byte) (host []byte, ok bool) {
+	scheme, rest, ok := bytes.Cut(url, []byte("://"))
+	if end := bytes.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest, ok && gate.Word(scheme) && len(rest) > 0 && bytes.IndexByte(rest, '@') < 0
+}

@@ -1,0 +1,175 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// Gateways ask before they route a request (check), or before they fetch a certificate (ask): api/README.md, Gateways.
+// The calls are the same on a gateway listener (gatelistener.go) and, with a key, on the main listener.
+
+const (
+	gatePath  = "/api/gate/"
+	checkPath = gatePath + "check"
+	askPath   = gatePath + "ask"
+)
+
+var (
+	headerGateReason = []byte("X-Gate-Reason")
+	varyCheck        = []byte("X-Original-URL, X-Forwarded-Host")
+	varyKeyCheck     = []byte(headerVaryPlatform + ", X-Original-URL, X-Forwarded-Host")
+
+	refuseCertificate = &refusal{Code: catalog.CodeForbidden, Message: "only a wildcard covers the name, or its record has certificates = false: set certificates = true for the domain"}
+)
+
+// gateCheck answers GET /api/gate/check.
+func (s *Server) gateCheck(r *request) error {
+	q, err := checkQuery(r.ctx)
+	if err == nil {
+		err = r.permit()
+	}
+	if err != nil {
+		return err
+	}
+	r.ctx.Response.Header.SetCanonical(headerVary, varyKeyCheck)
+	return s.check(r.ctx, r.key, q)
+}
+
+// gateAsk answers GET /api/gate/ask.
+func (s *Server) gateAsk(r *request) error {
+	q, err := askQuery(r.ctx)
+	if err == nil {
+		err = r.permit()
+	}
+	if err != nil {
+		return err
+	}
+	return s.askCertificate(r.ctx, r.key, q)
+}
+
+// check answers whether a request for the domain may pass, with the headers that the gateway adds to it. A nil key
+// covers every project.
+func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery) error {
+	var token string
+	if q.rule != tokenIgnored {
+		var err error
+		if token, err = s.gateToken(&ctx.Request.Header, q.rule); err != nil {
+			return err
+		}
+	}
+	answer, denied, err := s.gateAnswer(ctx, key, &q)
+	if err != nil || denied != nil {
+		if malformed := s.beforeDomain(token, nil); malformed != nil {
+			return malformed
+		}
+		return s.deny(ctx, &q, denied, err)
+	}
+	var user *identity
+	if token != "" {
+		if user, err = s.identify(ctx, answer, token); err != nil {
+			return err
+		}
+	}
+	h := &ctx.Response.Header
+	h.SetNoDefaultContentType(true)
+	eachLine(answer.Data, h.SetCanonical)
+	if q.rule != tokenIgnored {
+		setUser(h, user)
+		h.SetCanonical(headerCacheControl, cacheNever)
+		return nil
+	}
+	var tag [64]byte
+	h.SetCanonical(headerETag, append(tag[:0], answer.ETag...))
+	h.SetCanonical(headerCacheControl, s.cacheControl)
+	return nil
+}
+
+// askCertificate answers whether a gateway may fetch a certificate for the domain.
+func (s *Server) askCertificate(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery) error {
+	answer, denied, err := s.gateAnswer(ctx, key, &q)
+	if denied == nil && err == nil && !answer.MayHaveCertificate(s.gateWildcards) {
+		denied = refuseCertificate
+	}
+	if err != nil || denied != nil {
+		return s.deny(ctx, &q, denied, err)
+	}
+	ctx.Response.Header.SetNoDefaultContentType(true)
+	ctx.Response.Header.SetCanonical(headerCacheControl, cacheNever)
+	return nil
+}
+
+// gateAnswer resolves the domain of a question. denied says why the domain gets no: it is no host name, unknown,
+// inactive or suspended.
+func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gateQuery) (a *resolver.Answer, denied *catalog.Error, err error) {
+	domain, denied := q.headerHost(ctx)
+	if denied != nil {
+		return nil, denied, nil
+	}
+	if a = connOf(ctx).asked.answer; a == nil { // on a gateway listener the fast path asks for nothing else
+		a, err = s.resolver.Resolve(domain, resolver.Gateway)
+	}
+	if err != nil {
+		if errors.As(err, &denied) && denied.Code == catalog.CodeValidation {
+			return nil, denied, nil
+		}
+		return nil, nil, err
+	}
+	if key != nil && a.ProjectID != 0 && !key.Covers(a.ProjectID) {
+		return nil, nil, refuseProject
+	}
+	if a.Code != "" {
+		return nil, refusedCode(a.Code), nil
+	}
+	return a, nil, nil
+}
+
+// deny answers with the status that the question wants for denied domains, or returns err.
+func (s *Server) deny(ctx *fasthttp.RequestCtx, q *gateQuery, denied *catalog.Error, err error) error {
+	if err == nil {
+		s.failWith(ctx, checkPath, q.denied, denied, nil)
+	}
+	return err
+}
+
+// eachLine calls set with the name and the value of each header line.
+func eachLine(lines []byte, set func(name, value []byte)) {
+	for len(lines) > 0 {
+		var line []byte
+		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
+		name, value, _ := bytes.Cut(line, []byte(": "))
+		set(name, value)
+	}
+}
+
+// isGatePath reports whether answers on the path have no body (api/README.md, Gateways).
+func isGatePath(path string) bool { return strings.HasPrefix(path, gatePath) }
+
+// forGateway reports whether a request belongs to a gateway. path is its own or that of its route.
+func forGateway(ctx *fasthttp.RequestCtx, path string) bool {
+	return connOf(ctx).services == Gateway || isGatePath(path)
+}
+
+// failGateway finishes an error's answer: it has no body, and a header has the reason.
+func failGateway(ctx *fasthttp.RequestCtx, e *catalog.Error) {
+	ctx.Response.ResetBody()
+	ctx.Response.Header.SetNoDefaultContentType(true)
+	ctx.Response.Header.SetCanonical(headerGateReason, catalog.AppendHeaderText(nil, shortened(gateReason(e), maxDetailMessage)))
+}
+
+func gateReason(e *catalog.Error) string {
+	text := e.Message
+	if len(e.Problems) > 0 {
+		all := make([]string, len(e.Problems))
+		for i, p := range e.Problems {
+			all[i] = p.Path + " " + p.Message
+		}
+		text = strings.Join(all, "; ")
+	}
+	return string(e.Code) + ": " + text
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// The rules of keys over the API (api/README.md, Keys over the API).
+
+var (
+	refuseKeys    = &refusal{Code: catalog.CodeForbidden, Message: "keys are managed with a key that has write and secrets on every project"}
+	refuseLastKey = conflictName("the last key with every permission on every project cannot be revoked here",
+		"is the last such key: create another one first, or remove this one from the files")
+)
+
+// conflictName returns a CONFLICT on the name of a key.
+func conflictName(message, detail string) *catalog.Error {
+	return &catalog.Error{Code: catalog.CodeConflict, Message: message, Problems: catalog.Problems{{Path: "name", Message: detail}}}
+}
+
+// managesKeys reports whether a key may call the routes of keys at all.
+func managesKeys(k *resolver.Key) bool {
+	const both = catalog.MayWrite | catalog.MaySecrets
+	return k.Allow&both == both && k.EveryProject()
+}
+
+// beyond returns what k has beyond the key that gives it: 403, one entry in details per field; nil if there is nothing.
+// expiry is the name of the request's field for the end of k.
+func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
+	var problems catalog.Problems
+	if lacks := k.Allow &^ giver.Allow; lacks != 0 {
+		problems.Addf("allow", "this key has no %s itself", strings.Join(lacks.Words(), ", "))
+	}
+	if !giver.EveryProject() {
+		if k.Projects == nil {
+			problems.Addf("projects", "this key is not for every project itself")
+		}
+		for _, slug := range k.Projects {
+			if !giver.Names(slug) {
+				problems.Addf("projects", "this key is not for the project %q itself", slug)
+			}
+		}
+	}
+	if end := giver.ExpiresAt; !end.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(end)) {
+		problems.Addf(expiry, "this key ends at %s UTC itself", end.UTC().Format("2006-01-02T15:04:05"))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &catalog.Error{Code: catalog.CodeForbidden, Message: "a key cannot give, rotate or prolong more than it has itself", Problems: problems}
+}
+
+// isLast reports whether a key is the last one with every permission on every project.
+func (g *gatekeeper) isLast(set *resolver.KeySet, name string, now time.Time) bool {
+	full := func(k *resolver.Key) bool {
+		return k.Allow&catalog.MayAll == catalog.MayAll && k.EveryProject() && !k.Expired(now) && !g.blocked[k.ID]
+	}
+	is := false
+	for _, k := range set.All() {
+		switch {
+		case !full(k):
+		case k.Name != name:
+			return false
+		default:
+			is = true
+		}
+	}
+	return is
+}
+
+// permitted is what a change of keys checks directly before the files change: the request's key as it is by then, and
+// what then says of it.
+func (s *Server) permitted(r *request, then func(key *resolver.Key, set *resolver.KeySet) error) func() error {
+	was := r.key
+	return func() error {
+		set := s.resolver.Keys()
+		key := set.Lookup([]byte(was.ID))
+		switch {
+		case key == nil || key.Hash != was.Hash || key.Expired(time.Now()):
+			return refuseKey
+		case !managesKeys(key):
+			return refuseKeys
+		}
+		return then(key, set)
+	}
+}

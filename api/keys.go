@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	keysPath      = "/api/platform/keys"
+	keyPath       = keysPath + "/{name}"
+	rotateKeyPath = keyPath + "/rotate"
+)
+
+// keyFields are the fields that sort the list of keys.
+var keyFields = []string{"name", "id", "expiresAt", "createdAt", "lastUsedAt"}
+
+// permitKeys returns an error if the request's key may not manage keys.
+func (r *request) permitKeys() error {
+	if err := r.permit(); err != nil {
+		return err
+	}
+	if !managesKeys(r.key) {
+		return refuseKeys
+	}
+	return nil
+}
+
+// listKeys answers GET /keys.
+func (s *Server) listKeys(r *request) error {
+	page, err := parsePaging(r.ctx.URI().QueryString(), keyFields, nil)
+	if err != nil {
+		return err
+	}
+	if err := r.permitKeys(); err != nil {
+		return err
+	}
+	q := page.query(nil)
+	if q.Sort == "" {
+		q.Sort = "name"
+	}
+	keys := s.resolver.Keys().All()
+	rows, err := resolver.ArrangeKeys(s.keys.uses.rows(s.resolver, keys, r.ctx.Time()), q)
+	if err != nil {
+		return err
+	}
+	s.succeedPage(r.ctx, "keys found", appendRows(rows, resolver.AppendKey), page, len(keys))
+	return nil
+}
+
+// createKey answers POST /keys. See write.go for the steps.
+func (s *Server) createKey(r *request) error {
+	if err := r.permitKeys(); err != nil {
+		return err
+	}
+	f, err := s.readForm(r, append(keyNames, "lastUsedAt")...)
+	if err != nil {
+		return err
+	}
+	k, expiry, err := s.readKey(f, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := beyond(r.key, k, expiry); err != nil {
+		return err
+	}
+	text := k.Renew()
+	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, k, expiry) })
+	if err := s.write(r, func(ctx context.Context, files Files) error { return files.CreateKey(ctx, k, permit) }); err != nil {
+		return err
+	}
+	s.succeedCreated(r.ctx, "key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
+	return nil
+}
+
+// newKeyRow is the answer with the text of a new key, which is shown once. replaced may be nil.
+func (s *Server) newKeyRow(k *catalog.Key, text string, replaced *catalog.Key) []byte {
+	row := s.keys.uses.rows(s.resolver, []*resolver.Key{{Key: *k}}, time.Now())[0]
+	row.Text, row.Replaced = text, replaced
+	return resolver.AppendKey(nil, row)
+}
+
+// keyOf checks the name in the path and the key's permission, and returns the key with that name.
+func (s *Server) keyOf(r *request) (*resolver.Key, error) {
+	name, _ := r.ctx.UserValue("name").(string) // not unescaped: a name has nothing to escape
+	if msg := catalog.CheckKeyName(name); msg != "" {
+		return nil, invalidField("name", msg)
+	}
+	if err := r.permitKeys(); err != nil {
+		return nil, err
+	}
+	k := s.resolver.Keys().Named(name)
+	if k == nil {
+		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such key"}
+	}
+	return k, nil
+}
+
+// rotateKey answers POST /keys/{name}/rotate. A key may rotate itself.
+func (s *Server) rotateKey(r *request) error {
+	k, err := s.keyOf(r)
+	if err != nil {
+		return err
+	}
+	if err := beyond(r.key, &k.Key, "expiresAt"); err != nil {
+		return err
+	}
+	overlap, err := s.readOverlap(r)
+	if err != nil {
+		return err
+	}
+	var made *catalog.Rotation
+	rotate := func(k catalog.Key) (*catalog.Rotation, error) {
+		rotation, err := k.Rotate(time.Now(), overlap)
+		if err != nil {
+			return nil, conflictName("this key cannot be rotated", err.Error())
+		}
+		made = &rotation
+		return made, nil
+	}
+	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, &made.New, "expiresAt") })
+	err = s.write(r, func(ctx context.Context, files Files) error { return files.RotateKey(ctx, k.Name, rotate, permit) })
+	if err != nil {
+		return err
+	}
+	s.succeed(r.ctx, "key rotated", s.newKeyRow(&made.New, made.Text, &made.Old))
+	return nil
+}
+
+// revokeKey answers DELETE /keys/{name}.
+func (s *Server) revokeKey(r *request) error {
+	k, err := s.keyOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.matches(""); err != nil { // a key has no ETag: only * names it
+		return err
+	}
+	permit := s.permitted(r, func(_ *resolver.Key, set *resolver.KeySet) error {
+		if s.keys.isLast(set, k.Name, time.Now()) {
+			return refuseLastKey
+		}
+		return nil
+	})
+	if err := s.write(r, func(ctx context.Context, files Files) error { return files.RevokeKey(ctx, k.Name, permit) }); err != nil {
+		return err
+	}
+	s.succeed(r.ctx, "key revoked", []byte("null"))
+	return nil
+}

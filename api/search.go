@@ -1,0 +1,158 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// maxSearchText is the longest q, in characters.
+const maxSearchText = 256
+
+// labelParam begins the names of the parameters that filter by a label.
+const labelParam = "label."
+
+// A filter is what a list of projects or domains is searched for.
+type filter struct {
+	resolver.Search
+	given bool // the request has a filter
+}
+
+// parseProjectFilter reads q, status and label.<name>.
+func parseProjectFilter(raw []byte) (f filter, problems catalog.Problems) {
+	labels := labelParams(raw)
+	if len(labels) > catalog.MaxLabels {
+		problems.Addf("label", "no project has more than %d labels", catalog.MaxLabels)
+		labels = nil
+	}
+	q := parseQuery(raw, append(labels, "q", "status")...)
+	f.readText(q, &problems)
+	if status, given := q.values["status"]; given {
+		if f.Status, f.given = status, true; !slices.Contains(catalog.Statuses, status) {
+			problems.Addf("status", "must be one of %s", strings.Join(catalog.Statuses, ", "))
+		}
+	}
+	for _, name := range labels {
+		if value, given := q.values[name]; given {
+			f.given = true
+			f.readLabel(name, value, &problems)
+		}
+	}
+	return f, append(problems, q.problems...)
+}
+
+// parseDomainFilter reads q.
+func parseDomainFilter(raw []byte) (f filter, problems catalog.Problems) {
+	q := parseQuery(raw, "q")
+	f.readText(q, &problems)
+	return f, append(problems, q.problems...)
+}
+
+// labelParams lists the parameters that filter by a label, each once.
+func labelParams(raw []byte) (names []string) {
+	eachParam(raw, func(rawName, _ []byte) {
+		name, ok := unescape(rawName)
+		if !ok || !strings.HasPrefix(string(name), labelParam) || len(names) > catalog.MaxLabels {
+			return
+		}
+		if !slices.Contains(names, string(name)) {
+			names = append(names, string(name))
+		}
+	})
+	return names
+}
+
+func (f *filter) readText(q *query, problems *catalog.Problems) {
+	text, given := q.values["q"]
+	if !given {
+		return
+	}
+	f.Text, f.given = text, true
+	switch n := utf8.RuneCountInString(text); {
+	case text == "":
+		problems.Addf("q", "must not be empty: leave it out to list everything")
+	case !utf8.ValidString(text):
+		problems.Addf("q", "must be valid UTF-8")
+	case n > maxSearchText:
+		problems.Addf("q", "has %d characters, %d are allowed", n, maxSearchText)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		problems.Addf("q", "must not hold control characters")
+	}
+}
+
+// readLabel reads the parameter label.<name>: the value must be equal.
+func (f *filter) readLabel(param, value string, problems *catalog.Problems) {
+	name := strings.TrimPrefix(param, labelParam)
+	f.Labels = append(f.Labels, catalog.Label{Name: name, Value: value})
+	if !utf8.ValidString(param + value) {
+		problems.Addf(strings.ToValidUTF8(param, "\uFFFD"), "must be valid UTF-8")
+		return
+	}
+	for _, message := range []string{catalog.CheckLabelName(name), catalog.CheckLabelValue(value)} {
+		if message != "" {
+			problems.Addf(param, "%s", message)
+		}
+	}
+}
+
+// search returns the resolver's form of the paging of a search. An order without a field is that of the ids, as in
+// other lists; with neither, the best rows come first.
+func (p paging) search(projects []int64) resolver.Query {
+	q := p.query(projects)
+	if q.Sort == "" && p.order != "" {
+		q.Sort = "id"
+	}
+	return q
+}
+
+// streamed reports whether all rows of a search are asked for, in its own order.
+func (p paging) streamed() bool { return !p.paged && p.sort == "" && p.order == "" }
+
+// findProjects answers GET /projects with a filter.
+func (s *Server) findProjects(r *request, by resolver.Search, page paging) error {
+	const message = "projects found"
+	if page.streamed() {
+		rows, err := s.resolver.FoundProjects(by, r.key.ProjectIDs())
+		if err != nil {
+			return err
+		}
+		return s.stream(r, message, rows, appendProject)
+	}
+	rows, total, err := s.resolver.FindProjects(by, page.search(r.key.ProjectIDs()))
+	if err != nil {
+		return err
+	}
+	s.succeedPage(r.ctx, message, appendRows(rows, resolver.AppendProject), page, total)
+	return nil
+}
+
+// listAllDomains answers GET /domains: those of all projects that the key covers.
+func (s *Server) listAllDomains(r *request) error {
+	raw := r.ctx.URI().QueryString()
+	f, problems := parseDomainFilter(raw)
+	page, err := parsePaging(raw, domainFields, problems)
+	if err != nil {
+		return err
+	}
+	if err := r.permit(); err != nil {
+		return err
+	}
+	const message = "domains found"
+	if page.streamed() {
+		rows, err := s.resolver.FoundDomains(f.Search, r.key.ProjectIDs())
+		if err != nil {
+			return err
+		}
+		return s.stream(r, message, rows, appendDomain)
+	}
+	rows, total, err := s.resolver.FindDomains(f.Search, page.search(r.key.ProjectIDs()))
+	if err != nil {
+		return err
+	}
+	s.succeedPage(r.ctx, message, appendRows(rows, resolver.AppendDomain), page, total)
+	return nil
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// tokenSecret signs the tokens of every project of a corpus.
+const tokenSecret = "a secret of the bench, of 32 bytes or more"
+
+// checked asks a gateway listener whether requests for known names may pass. It is both the asker and the protocol of
+// one load, which alternates between choosing and sending a question.
+type checked struct {
+	scheduled
+	tokens [][]byte // the Authorization line of each project; nil: the requests have no token
+	name   uint32   // the last one asked for
+}
+
+func (k *checked) ask(q *question, dst []byte) []byte {
+	dst = k.scheduled.ask(q, dst)
+	k.name = q.name
+	return dst
+}
+
+func (k *checked) appendRequest(dst, domain []byte) []byte {
+	if k.tokens == nil {
+		dst = append(append(dst, "GET /check HTTP/1.1\r\nHost: "...), domain...)
+		return append(dst, "\r\n\r\n"...)
+	}
+	dst = append(append(dst, "GET /check?auth=required HTTP/1.1\r\nHost: "...), domain...)
+	dst = append(dst, "\r\n"...)
+	dst = append(dst, k.tokens[k.project(&question{name: k.name})]...)
+	return append(dst, "\r\n"...)
+}
+
+func (*checked) parse(b []byte) (answer, bool, error) { return parseAnswer(b) }
+
+func (k *checked) judge(q *question, a answer) fault {
+	switch {
+	case a.status != 200:
+		return faultStatus
+	case len(a.body) > 0 || !bytes.Contains(a.head, []byte("\r\nX-Project-Slug: "+k.corpus.slugs[k.project(q)]+"\r\n")),
+		k.tokens != nil && !bytes.Contains(a.head, []byte("\r\nX-User-Id: user\r\n")):
+		return faultContent
+	}
+	return faultNone
+}
+
+// tokensOf returns an Authorization line for each project.
+func tokensOf(c *corpus) [][]byte {
+	lines := make([][]byte, len(c.slugs))
+	for i, slug := range c.slugs {
+		id := catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(slug))
+		lines[i] = fmt.Appendf(nil, "Authorization: Bearer %s\r\n", token(id))
+	}
+	return lines
+}
+
+// token returns a JSON Web Token (RFC 7519) for a user of a project, signed with HS256.
+func token(project int64) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(fmt.Appendf(nil,
+		`{"iss":"auth-service","sub":"user","email":"user@customer.example","projectId":%d,"exp":%d}`,
+		project, time.Now().Add(24*time.Hour).Unix()))
+	mac := hmac.New(sha256.New, []byte(tokenSecret))
+	mac.Write([]byte(signed))
+	return signed + "." + encode(mac.Sum(nil))
+}
+
+// runGate compares the checks of a gateway with resolve hits of the same names, and with the floor.
+func runGate(ctx context.Context, b *bench) (*report, error) {
+	c, err := b.openCorpus("corpus-", b.corpus)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.fingerpost(ctx, c.String(), c.config, "--gate-listen", addr)
+	if err != nil {
+		return nil, err
+	}
+	schedule := zipfSchedule(c.Domains, b.zipf, c.Seed)
+	size, err := answerSize(s, c, schedule[:200])
+	if err != nil {
+		return nil, err
+	}
+	floor, err := b.baseline(ctx, kindFloor, c, size)
+	if err != nil {
+		return nil, err
+	}
+	gate := *s
+	gate.addr = addr
+	check := func(tokens [][]byte) target {
+		k := &checked{scheduled: scheduled{corpus: c, schedule: schedule}, tokens: tokens}
+		return target{server: &gate, corpus: c, asker: k, protocol: k}
+	}
+	var turns []*turn
+	for _, t := range []struct {
+		name string
+		of   target
+	}{
+		{"resolve hits", known(s, c, schedule)}, {kindFloor, known(floor, c, schedule)},
+		{"checks", check(nil)}, {"checks with a token", check(tokensOf(c))},
+	} {
+		if err := b.warm(ctx, t.of, b.warmUp); err != nil {
+			return nil, err
+		}
+		turns = append(turns, b.fullSpeed(t.name, t.of))
+	}
+	if err := b.alternate(ctx, turns...); err != nil {
+		return nil, err
+	}
+	hits, base, checks, tokens := turns[0], turns[1], turns[2], turns[3]
+	var beyond []float64
+	for i, v := range tokens.figures[cpuEach] {
+		beyond = append(beyond, v-checks.figures[cpuEach][i])
+	}
+	rep := &report{Parameters: b.parameters(c, nil)}
+	rep.add(
+		checks.against(hits, cpuEach, "server CPU of a check", "µs/request").ratioAtMost(1.15),
+		checks.against(hits, perSecond, "checks", "requests/s"),
+		checks.against(base, cpuEach, "server CPU of a check, against the floor", "µs/request"),
+		checks.against(base, perSecond, "checks, against the floor", "requests/s"),
+		row{Name: "CPU of a token beyond a check", Unit: "µs", Figure: spreadOf(beyond)}.atMost(25),
+		tokens.against(checks, perSecond, "checks with a token", "requests/s"),
+	)
+	rep.note("Every check was 200 with the headers of the right project, and with a token also of its user. " +
+		"An answer of a check has no body; those of a resolve hit and of the floor have one.")
+	return rep, nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	auditEvery = time.Hour
+	maxHeads   = 100 // that are logged at once: those with the newest entries
+)
+
+// keepAudit deletes the entries whose retention has ended, and logs the heads of the chains that have grown, once an
+// hour until ctx ends.
+func keepAudit(ctx context.Context, r *resolver.Resolver, log *slog.Logger) {
+	last := int64(0)
+	tick := time.NewTicker(auditEvery)
+	defer tick.Stop()
+	for {
+		if err := r.PruneAudit(ctx, time.Now()); err != nil {
+			log.Debug("entries of the audit trail stay for now", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			last = logHeads(r, log, last)
+		}
+	}
+}
+
+// logHeads logs the heads of the chains with entries after last, and returns the newest entry's id.
+func logHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
+	var heads []resolver.AuditChain
+	newest, err := r.AuditHeads(last, func(c *resolver.AuditChain) { heads = append(heads, *c) })
+	if err != nil {
+		log.Debug("the audit trail cannot be read", "error", err)
+		return last
+	}
+	slices.SortFunc(heads, func(a, b resolver.AuditChain) int { return int(b.Last - a.Last) })
+	for i := range heads {
+		if i == maxHeads {
+			log.Info("audit heads left out", "chains", len(heads)-maxHeads)
+			break
+		}
+		c := &heads[i]
+		log.Info("audit head", "project", c.Project, "entry", c.Last, "hash", hex.EncodeToString(c.Head[:]))
+	}
+	return newest
+}
+
+// noteConfirm adds to the audit trail that removals were let through which the brake would have held back.
+func noteConfirm(r *resolver.Resolver, h configsrc.Held) {
+	r.Note(catalog.AuditConfirm, catalog.Author{Door: catalog.DoorCLI},
+		catalog.FieldChange{Field: "reason", After: h.Reason},
+		catalog.FieldChange{Field: "projects", After: int64(h.Projects)},
+		catalog.FieldChange{Field: "domains", After: int64(h.Domains)})
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/resolver"
+)
+
+// verifyFlags are the flags of audit verify.
+type verifyFlags struct {
+	data, head string
+	json       bool
+}
+
+func newAuditVerify(t terminal) *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check the hash chains of the audit trail",
+		Long: "Reads the audit trail of a server that does not run, and changes nothing. Each entry has the hash of the previous one of\n" +
+			"its project: the first link that does not hold is named. That the end of a chain was cut off shows only against a head\n" +
+			"from before, which the server logs once an hour (\"audit head\").\n\n" +
+			"Exit codes: 0 all links hold; 1 one does not, or the head is not found; 3 the trail cannot be read.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return auditVerify(t, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.data, "data", ".fingerpost", "the store's folder; the server must not run")
+	fl.StringVar(&f.head, "head", "", "a hash that was the head of a chain, 64 hexadecimal digits")
+	fl.BoolVar(&f.json, "json", false, "JSON on stdout")
+	return cmd
+}
+
+// A verdict is what audit verify prints with --json.
+type verdict struct {
+	Valid   bool    `json:"valid"`
+	Chains  int64   `json:"chains"`
+	Entries int64   `json:"entries"`
+	Head    *bool   `json:"head"` // found; null if none was given
+	Broken  *broken `json:"broken"`
+}
+
+type broken struct {
+	Project int64  `json:"projectId"`
+	Entry   int64  `json:"entry"`
+	Reason  string `json:"reason"`
+}
+
+func auditVerify(t terminal, f verifyFlags) error {
+	var head [32]byte
+	if b, err := hex.DecodeString(f.head); err != nil || f.head != "" && len(b) != len(head) {
+		return usage("--head must be 64 hexadecimal digits, as the log has them")
+	} else {
+		copy(head[:], b)
+	}
+	check, err := resolver.VerifyAuditDir(f.data, head)
+	if pid, held := resolver.HeldBy(err); held {
+		return fmt.Errorf("process %d has %s open: stop the server first, or restore a backup into another folder and verify that", pid, f.data)
+	}
+	if err != nil {
+		return fmt.Errorf("read the audit trail in %s: %w", f.data, err)
+	}
+	v := verdict{Valid: check.Broken == nil, Chains: check.Chains, Entries: check.Entries}
+	if f.head != "" {
+		v.Head = &check.HeadFound
+		v.Valid = v.Valid && check.HeadFound
+	}
+	if b := check.Broken; b != nil {
+		v.Broken = &broken{b.Project, b.Entry, b.Reason}
+	}
+	if f.json {
+		err = printJSON(t.out, v)
+	} else if v.Valid {
+		_, err = fmt.Fprintf(t.out, "all links hold (entries: %d, chains: %d)\n", v.Entries, v.Chains)
+	}
+	return errors.Join(err, v.failure())
+}
+
+func (v *verdict) failure() error {
+	switch {
+	case v.Broken != nil && v.Broken.Entry == 0:
+		return no("the trail of project %d is broken: %s", v.Broken.Project, v.Broken.Reason)
+	case v.Broken != nil:
+		return no("the trail of project %d is broken at entry %d: %s", v.Broken.Project, v.Broken.Entry, v.Broken.Reason)
+	case !v.Valid:
+		return no("no entry has the head's hash: the end of its chain was cut off, or its retention has ended")
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/api/client"
+)
+
+// trailFlags are the flags of the commands that read what has happened, the mail log and the audit trail.
+type trailFlags struct {
+	projects     []string
+	since        string
+	ago          time.Duration // since
+	limit        int
+	follow, json bool
+	every        time.Duration
+}
+
+// add adds the flags, and makes the address of a local server the default of c. what is what --since selects; all is
+// what the command reads without --project.
+func (f *trailFlags) add(cmd *cobra.Command, c *connectFlags, what, all string) {
+	fl := cmd.Flags()
+	c.url = "http://127.0.0.1:8080"
+	fl.Lookup("url").DefValue = c.url
+	fl.StringSliceVar(&f.projects, "project", nil, "slugs of the projects, or the ids of deleted ones (default "+all+" that the key reaches)")
+	fl.StringVar(&f.since, "since", "", "only "+what+" of the last while: 90d, 12h, 30m")
+	fl.IntVar(&f.limit, "limit", 50, "at most so many entries, before --follow goes on")
+	fl.BoolVar(&f.follow, "follow", false, "go on with what comes")
+	fl.DurationVar(&f.every, "every", time.Second, "how often --follow asks")
+	fl.BoolVar(&f.json, "json", false, "JSON on stdout")
+	completeFlag(cmd, "project", projectSlugs)
+}
+
+// maxTrailRows bounds --limit.
+const maxTrailRows = 10_000
+
+// check parses the flags that are not plain, and adds their problems to those of the command's own flags. The error
+// has all of them.
+func (f *trailFlags) check(bad []string) error {
+	if f.limit < 0 || f.limit > maxTrailRows {
+		bad = append(bad, fmt.Sprintf("--limit must be from 0 to %d", maxTrailRows))
+	}
+	if f.every < 10*time.Millisecond {
+		bad = append(bad, "--every must be at least 10ms")
+	}
+	if f.since != "" {
+		var err error
+		if f.ago, err = parseLifetime(f.since); err != nil {
+			bad = append(bad, fmt.Sprintf("--since: %v", err))
+		}
+	}
+	if namesNothing(f.projects) {
+		bad = append(bad, "--project must name a project")
+	}
+	return usageAll(bad)
+}
+
+// from returns the time of --since, zero without it.
+func (f *trailFlags) from() time.Time {
+	if f.since == "" {
+		return time.Time{}
+	}
+	return time.Now().Add(-f.ago)
+}
+
+var digits = regexp.MustCompile(`^[1-9][0-9]{0,15}$`)
+
+// find calls add for each project of --project. The id of a project that is gone is taken as it is.
+func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(id int64, slug string)) error {
+	var unknown []string
+	for _, slug := range f.projects {
+		p, err := server.ProjectBySlug(ctx, slug)
+		switch {
+		case err == nil:
+			add(p.ID, slug)
+		case !client.Status(err, http.StatusNotFound):
+			return err
+		case digits.MatchString(slug):
+			id, _ := strconv.ParseInt(slug, 10, 64)
+			add(id, slug)
+		default:
+			unknown = append(unknown, strconv.Quote(slug))
+		}
+	}
+	if unknown != nil {
+		return no("no such project: %s", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// pollTrail calls read and print every f.every, until ctx ends. It says once that the server fails, until it works again.
+// print gets what read returns, also with an error.
+func pollTrail[Entry any](ctx context.Context, f *trailFlags, errs io.Writer, read func() ([]Entry, error), print func([]Entry) error) error {
+	failing := false
+	tick := time.NewTicker(f.every)
+	defer tick.Stop()
+	for {
+		news, err := read()
+		switch {
+		case err == nil:
+			failing = false
+		case ctx.Err() != nil:
+		case !passing(err):
+			return err
+		case !failing:
+			failing = true
+			fmt.Fprintf(errs, "fingerpost: %s; asking on\n", err)
+		}
+		if err := print(news); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

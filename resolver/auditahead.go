@@ -1,0 +1,170 @@
+package resolver
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+)
+
+// auditAhead is what the trail says of objects whose last change the store may not have: it lost its last commits in a
+// crash, or a commit failed. A change of such an object is told from what the trail says, not from what the store has:
+// then a change that the trail has already gives no second entry.
+type auditAhead map[auditKey]*audited
+
+// An auditKey identifies an object of the trail.
+type auditKey struct {
+	noun    string // the first part of the action
+	project int64
+	object  string // "" where a project has one
+}
+
+// An audited is what the trail says of one object.
+type audited struct {
+	object string // of the last entry
+	exists bool
+	whole  bool           // fields has all fields with a value
+	fields map[string]any // the last values
+}
+
+// aSecret is the value of a secret in audited: it is not known.
+type aSecret struct{}
+
+func keyOf(e *catalog.AuditEntry) auditKey {
+	noun, _, _ := strings.Cut(e.Action, ".")
+	key := auditKey{noun: noun, project: e.ProjectID}
+	switch noun {
+	case "domain", "template", "default-template", "key":
+		key.object = e.Object
+	}
+	return key
+}
+
+func (k auditKey) compare(o auditKey) int {
+	return cmp.Or(cmp.Compare(k.project, o.project), cmp.Compare(k.noun, o.noun), cmp.Compare(k.object, o.object))
+}
+
+func (a auditAhead) keys() []auditKey {
+	return slices.SortedFunc(maps.Keys(a), auditKey.compare)
+}
+
+// single reports whether there is one such block, which is always updated.
+func single(noun string) bool { return noun == "defaults" || noun == "sealing" }
+
+// add takes in an entry that follows those before.
+func (a *auditAhead) add(e *catalog.AuditEntry) {
+	key := keyOf(e)
+	_, verb, _ := strings.Cut(e.Action, ".")
+	if verb != "create" && verb != "update" && verb != "rotate" && verb != "delete" {
+		return
+	}
+	if *a == nil {
+		*a = auditAhead{}
+	}
+	known := (*a)[key]
+	switch {
+	case verb == "create":
+		known = &audited{exists: true, whole: true, fields: map[string]any{}}
+	case verb == "delete":
+		known = &audited{}
+	default:
+		for _, c := range e.Changes {
+			if was, is := c.Before.(string); is && (c.Field == "domain" || c.Field == "code") && key.object != "" {
+				old := key
+				old.object = was
+				known = (*a)[old]
+				delete(*a, old)
+			}
+		}
+		if known == nil || !known.exists {
+			known = &audited{exists: true, fields: map[string]any{}}
+		}
+	}
+	for _, c := range e.Changes {
+		switch {
+		case verb == "delete":
+		case c.Secret:
+			known.fields[c.Field] = aSecret{}
+		default:
+			known.fields[c.Field] = c.After
+		}
+	}
+	known.object = e.Object
+	(*a)[key] = known
+}
+
+// rebase makes an entry, which tells of a change from what the store has, one that tells of the change from what the
+// trail says. It returns false if nothing is left to tell. after has the object's fields now, nil if it is gone.
+func (s *audited) rebase(e *catalog.AuditEntry, after func() []catalog.Field) bool {
+	var is []catalog.FieldChange
+	if after != nil {
+		is = catalog.FieldChanges(nil, after())
+	}
+	noun, verb, _ := strings.Cut(e.Action, ".")
+	switch gone := after == nil; {
+	case single(noun):
+	case !s.exists && gone:
+		return false
+	case !s.exists:
+		verb = "create"
+	case gone:
+		verb = "delete"
+	case verb != "rotate":
+		verb = "update"
+	}
+	e.Changes = s.changes(e.Changes, is)
+	e.Action = noun + "." + verb
+	return len(e.Changes) > 0 || verb != "update" && verb != "rotate"
+}
+
+// changes lists the fields whose values differ between what the trail says and is, the values now. told has the changes
+// from what the store has.
+func (s *audited) changes(told, is []catalog.FieldChange) (changes []catalog.FieldChange) {
+	was := map[string]catalog.FieldChange{} // by field: Before and Secret count
+	if s.exists && !s.whole {
+		for _, c := range is {
+			was[c.Field] = catalog.FieldChange{Before: c.After, Secret: c.Secret}
+		}
+		for _, c := range told {
+			was[c.Field] = c
+		}
+	}
+	secretsTold := map[string]bool{}
+	for field, v := range s.fields {
+		if _, secret := v.(aSecret); secret {
+			secretsTold[field] = true
+			continue
+		}
+		was[field] = catalog.FieldChange{Before: v}
+	}
+	tells := func(field string) *catalog.FieldChange {
+		i := slices.IndexFunc(told, func(c catalog.FieldChange) bool { return c.Field == field })
+		if i < 0 {
+			return nil
+		}
+		return &told[i]
+	}
+	add := func(field string, after any, secret bool) {
+		before := was[field]
+		delete(was, field)
+		switch c := tells(field); {
+		case secretsTold[field]: // that it has changed is all that an entry could tell
+		case secret || before.Secret:
+			if c != nil || s.whole {
+				changes = append(changes, catalog.FieldChange{Field: field, Secret: true})
+			}
+		case !reflect.DeepEqual(before.Before, after):
+			changes = append(changes, catalog.FieldChange{Field: field, Before: before.Before, After: after})
+		}
+	}
+	for _, c := range is {
+		add(c.Field, c.After, c.Secret)
+	}
+	for _, field := range slices.Sorted(maps.Keys(was)) {
+		add(field, nil, false)
+	}
+	return changes
+}

@@ -1,0 +1,78 @@
+package catalog
+
+import "time"
+
+// A Door is the way by which a change came in.
+type Door string
+
+// The doors.
+const (
+	DoorAPI     Door = "api"
+	DoorFile    Door = "file"
+	DoorGit     Door = "git"
+	DoorCluster Door = "cluster"
+	DoorCLI     Door = "cli"
+)
+
+// The actions that are no change of an object.
+const (
+	AuditLoad    = "store.load"     // all files, into an empty store
+	AuditConfirm = "brake.confirm"  // removals that were held back
+	AuditRestore = "backup.restore" // of the whole store
+)
+
+// An Author says who makes a change, and by which door.
+type Author struct {
+	Door      Door
+	Actor     string // see AuditEntry
+	Key       string
+	RequestID string
+	Commit    string
+}
+
+// ErrUnaudited refuses the write of a client that the audit trail cannot take: nothing has changed.
+var ErrUnaudited = &Error{Code: CodeUnavailable, Message: "the audit trail cannot be written at the moment; nothing was changed"}
+
+// An AuditEntry is one entry of the audit trail: what happened to one object.
+type AuditEntry struct {
+	ID         int64     // counts up over the whole trail
+	Time       time.Time // UTC, in whole microseconds
+	Generation uint64
+	Action     string // project.create, domain.update, key.rotate, …
+	ProjectID  int64  // 0: the entry belongs to no project
+	Object     string // slug, domain, template code or key name; "" where the action says it all
+	Changes    []FieldChange
+	Door       Door
+	Actor      string // X-Actor, else the key's name; "" if unknown
+	Key        string // name of the API key, "" if none
+	RequestID  string
+	Commit     string
+	Hash, Prev [32]byte // of this entry and of the previous one in its chain; Prev is zero in the first entry of a chain
+}
+
+// A FieldChange is the change of one field. Before and After are nil, bool, int64, string, []string or
+// map[string]string; both are nil for a secret.
+type FieldChange struct {
+	Field         string
+	Secret        bool
+	Before, After any
+}
+
+// An AuditQuery selects entries, the latest first.
+type AuditQuery struct {
+	ProjectID int64                    // 0: all
+	Actor     string                   // "": all; else the actor or the key's name
+	Action    string                   // "": all
+	RequestID string                   // "": all
+	From, To  time.Time                // From <= Time < To; zero: open
+	Covers    func(project int64) bool // nil: all; else entries of the projects for which it is true, and none without a project
+	Ascending bool                     // the oldest first
+	Page      int                      // from 1
+	Limit     int
+}
+
+// An AuditPage is a page of entries, with the number of all that the query selects.
+type AuditPage struct {
+	Entries []AuditEntry
+	Total   int64
+}

@@ -1,0 +1,206 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// The tables below say which fields of a noun the audit trail has, by their names in the API: the noun's Fields, its
+// name, and what is no attribute of the block.
+
+// AuditFields lists the project's own fields for the audit trail.
+func (p *Project) AuditFields() []Field {
+	return withFields(Field{Name: "slug", Value: &p.Slug}, p.Fields(), Field{Name: "labels", Value: &p.Labels})
+}
+
+// AuditFields lists the fields of a domain for the audit trail.
+func (d *Domain) AuditFields() []Field {
+	return withFields(Field{Name: "domain", Value: &d.Name}, d.Fields(), Field{Name: "certificates", Value: &d.Certificates})
+}
+
+// AuditFields lists the fields of a template for the audit trail.
+func (t *Template) AuditFields() []Field {
+	return withFields(Field{Name: "code", Value: &t.Code}, t.Fields())
+}
+
+// AuditFields lists the fields of a key for the audit trail. Its hash counts as a secret.
+func (k *Key) AuditFields() []Field {
+	return []Field{
+		{Name: "name", Value: &k.Name},
+		{Name: "id", Value: &k.ID},
+		{Name: "key", Value: &Secret{Source: SecretSealed, Ref: string(k.Hash[:])}},
+		{Name: "allow", Value: k.Allow.Words()},
+		{Name: "projects", Value: k.Projects},
+		{Name: "expiresAt", Value: k.ExpiresAt},
+	}
+}
+
+// AuditFields lists the values that the defaults block sets, under the names of their blocks.
+func (d *Defaults) AuditFields() (fields []Field) {
+	add := func(block string, list []Field, said FieldSet) {
+		for i, f := range list {
+			if said.Has(i) {
+				f.Name = block + "." + f.Name
+				fields = append(fields, f)
+			}
+		}
+	}
+	if d.Service != nil {
+		add("serviceSettings", d.Service.Fields(), d.Service.Said)
+	}
+	if d.Auth != nil {
+		add("authSettings", d.Auth.Fields(), d.Auth.Said)
+	}
+	if d.SMTP != nil {
+		add("smtpConfig", d.SMTP.Fields(), ^FieldSet(0))
+	}
+	return fields
+}
+
+// AuditFields lists the fields of the sealing block.
+func (s *Sealing) AuditFields() []Field {
+	return []Field{{Name: "recipients", Value: s.Recipients}, {Name: "require", Value: &s.Require}}
+}
+
+// withFields puts first before and more behind a noun's Fields, which may have some of them already.
+func withFields(first Field, fields []Field, more ...Field) []Field {
+	all := append(append(make([]Field, 0, 1+len(fields)+len(more)), first), fields...)
+	for _, f := range more {
+		if fieldNamed(all, f.Name) == nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func fieldNamed(fields []Field, name string) *Field {
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &fields[i]
+}
+
+// FieldChanges lists the fields that differ between two states of one noun, in the order of its table. A nil list
+// stands for a noun that does not exist: then all fields with a value are listed.
+func FieldChanges(before, after []Field) (changes []FieldChange) {
+	add := func(was, is *Field) {
+		if was != nil && is != nil && sameAudited(was, is) {
+			return
+		}
+		name, c := "", FieldChange{}
+		var a, b any
+		if was != nil {
+			name, a = was.Name, auditValue(was.Value)
+		}
+		if is != nil {
+			name, b = is.Name, auditValue(is.Value)
+		}
+		if reflect.DeepEqual(a, b) {
+			return
+		}
+		c.Field = name
+		if c.Secret = hides(a) || hides(b); !c.Secret {
+			c.Before, c.After = shown(a), shown(b)
+		}
+		changes = append(changes, c)
+	}
+	for i := range after {
+		add(fieldNamed(before, after[i].Name), &after[i])
+	}
+	for i := range before {
+		if fieldNamed(after, before[i].Name) == nil {
+			add(&before[i], nil)
+		}
+	}
+	return changes
+}
+
+// sameAudited compares the usual kinds of fields without an allocation: most are equal.
+func sameAudited(a, b *Field) bool {
+	switch a.Value.(type) {
+	case *bool, *int, *string, **string, *Secret:
+		return a.Same(*b)
+	}
+	return reflect.DeepEqual(auditValue(a.Value), auditValue(b.Value))
+}
+
+// auditValue returns a field's value in the form of FieldChange, but a Secret as it is. What has no value is nil.
+func auditValue(value any) any {
+	switch v := value.(type) {
+	case *bool:
+		return *v
+	case **bool:
+		if *v != nil {
+			return **v
+		}
+	case *int:
+		return int64(*v)
+	case *string:
+		if *v != "" {
+			return *v
+		}
+	case **string:
+		if *v != nil {
+			return **v
+		}
+	case *Secret:
+		if v.Source != SecretNone {
+			return *v
+		}
+	case *[]Label:
+		if len(*v) > 0 {
+			labels := make(map[string]string, len(*v))
+			for _, l := range *v {
+				labels[l.Name] = l.Value
+			}
+			return labels
+		}
+	case []string:
+		if v != nil {
+			return v
+		}
+	case time.Time:
+		if !v.IsZero() {
+			return v.UTC().Format("2006-01-02T15:04:05.000000")
+		}
+	default:
+		panic(fmt.Sprintf("catalog: an audited field of type %T: impossible while the tables and this switch agree", value))
+	}
+	return nil
+}
+
+// hides reports whether v is a secret that must not be shown: one in clear text, or sealed. The text of an expression,
+// such as env("X"), is no secret.
+func hides(v any) bool {
+	s, is := v.(Secret)
+	return is && s.Source != SecretEnv && s.Source != SecretFile
+}
+
+// MaxAuditText is the longest text in a FieldChange, in bytes. Of a longer one it has the beginning, the length and the
+// SHA-256.
+const MaxAuditText = 1024
+
+func shown(v any) any {
+	switch v := v.(type) {
+	case Secret:
+		if v.Source == SecretEnv {
+			return `env("` + v.Ref + `")`
+		}
+		return `file("` + v.Ref + `")`
+	case string:
+		if len(v) <= MaxAuditText {
+			return v
+		}
+		end := MaxAuditText
+		for !utf8.RuneStart(v[end]) {
+			end--
+		}
+		return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", v[:end], len(v), sha256.Sum256([]byte(v)))
+	}
+	return v
+}

@@ -1,0 +1,74 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// KeyTime is the layout of a key's times in files, in UTC. A fraction of a second is written only if there is one.
+const KeyTime = "2006-01-02T15:04:05.999999999"
+
+// Renew gives k a new id and hash, and returns the new text, which exists nowhere else.
+func (k *Key) Renew() (text string) {
+	text, k.ID = NewKeyText()
+	k.Hash = sha256.Sum256([]byte(text))
+	return text
+}
+
+// HashText is the form of k.Hash in files, as HashKeyText returns it.
+func (k *Key) HashText() string { return "sha256:" + hex.EncodeToString(k.Hash[:]) }
+
+// Expired reports whether the key has ended by now.
+func (k *Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
+
+// A Rotation is the two keys that take the place of one: New has its name and rights and another text; Old has its
+// text, the name NAME-<id>, and an end.
+type Rotation struct {
+	Old, New Key
+	Text     string // of New
+}
+
+// Rotate replaces k by a new key. The old one stays good for the overlap, in whole seconds, but no longer than before.
+func (k *Key) Rotate(now time.Time, overlap time.Duration) (r Rotation, err error) {
+	if k.Expired(now) {
+		return r, fmt.Errorf("key %q has expired, and the new one would have with it: revoke it and create another", k.Name)
+	}
+	r.Old, r.New = *k, *k
+	if r.Old.Name = k.replacedName(); r.Old.Name == k.Name {
+		return r, fmt.Errorf("key %q is the old one of a rotation: rotate the key that has replaced it, or revoke this one", k.Name)
+	}
+	if end := now.Add(overlap).UTC().Truncate(time.Second); k.ExpiresAt.IsZero() || end.Before(k.ExpiresAt) {
+		r.Old.ExpiresAt = end
+	}
+	r.Text = r.New.Renew()
+	return r, nil
+}
+
+// replacedName is the name of a key after its rotation. A long name is cut, so that the id fits behind it.
+func (k *Key) replacedName() string {
+	suffix := "-" + k.ID
+	if n := len(k.Name) - len(suffix); n > 0 && k.Name[n:] == suffix {
+		return k.Name
+	}
+	return k.Name[:min(len(k.Name), maxKeyName-len(suffix))] + suffix
+}
+
+// ParseSpan parses a length of time that is not negative: 90d, 2w, or what time.ParseDuration accepts.
+func ParseSpan(s string) (time.Duration, error) {
+	units := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	if n := len(s); n > 1 && units[s[n-1]] > 0 {
+		days, err := strconv.ParseUint(s[:n-1], 10, 16)
+		if err != nil || days == 0 || days > 36500 {
+			return 0, fmt.Errorf("%q is no number of days or weeks", s)
+		}
+		return time.Duration(days) * units[s[n-1]], nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q must be a length of time such as 90d, 2w, 12h or 30m", s)
+	}
+	return d, nil
+}

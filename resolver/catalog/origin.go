@@ -1,0 +1,22 @@
+package catalog
+
+// An Origin says where a value in force comes from. The zero Origin is the built-in value.
+type Origin struct {
+	File     string // as messages name it; "" for a built-in value
+	Line     int
+	Defaults bool // the line is in the defaults block
+}
+
+// Origins are the origins of a noun's values, by the API's field name.
+type Origins map[string]Origin
+
+// An Explained is a project with the origin of each of its values.
+type Explained struct {
+	// Config has the settings and the SMTP config in force. The times are zero: files do not declare them.
+	Config  ProjectConfig
+	Project Origins   // id, uuid and slug too
+	Domains []Origins // in the order of Config.Domains; id and domain too
+	Service Origins
+	Auth    Origins
+	SMTP    Origins // nil if there is no config in force
+}

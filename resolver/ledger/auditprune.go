@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// DefaultAuditDays is how long entries are kept that belong to no project.
+const DefaultAuditDays = 90
+
+// PruneAudit cuts off the beginning of each chain: the entries that are older than the days of their project. days
+// returns 0 for a project that is gone: its entries stay as long as they would have; and -1 to leave a chain alone.
+// Other writes can interleave.
+// It ends early with ctx.
+func (l *Ledger) PruneAudit(ctx context.Context, now time.Time, days func(project int64) int) error {
+	for project := int64(0); ctx.Err() == nil; project++ {
+		found, err := l.nextChain(&project)
+		if err != nil || !found {
+			return err
+		}
+		keep := days(project)
+		for more := keep >= 0; more; {
+			if more, err = l.steps(func(t *mailTurn) (bool, error) { return t.cut(project, keep, now) }); err != nil {
+				return fmt.Errorf("prune the audit trail: %w", err)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// nextChain advances project to the next one that has a chain.
+func (l *Ledger) nextChain(project *int64) (found bool, err error) {
+	err = l.read(func() error {
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixAuditChain}, UpperBound: []byte{prefixAuditChain + 1}})
+		if err != nil {
+			return err
+		}
+		if found = it.SeekGE(appendChainKey(nil, *project)); found {
+			*project, err = lastID(it.Key())
+		}
+		return errors.Join(err, it.Error(), it.Close())
+	})
+	return found, err
+}
+
+// cut removes entries from the beginning of a chain, and the whole chain of a project that is gone with its last one.
+func (t *mailTurn) cut(project int64, days int, now time.Time) (more bool, err error) {
+	c, err := t.l.chain(project)
+	if err != nil {
+		return false, err
+	}
+	gone, was := days == 0, *c
+	if !gone {
+		c.Days = days
+	} else if days = c.Days; days == 0 {
+		days = DefaultAuditDays
+	}
+	more, err = t.cutBefore(c, now.AddDate(0, 0, -days))
+	switch {
+	case err != nil:
+		return false, err
+	case gone && c.Entries == 0:
+		return false, t.b.Delete(appendChainKey(nil, project), nil)
+	case *c == was:
+		t.idle = true
+		return false, nil
+	}
+	t.unsynced = c.Entries == was.Entries // the next time finds the days again
+	return more, t.b.Set(appendChainKey(nil, project), appendChain(nil, c), nil)
+}
+
+// cutBefore removes the entries before the first one that is not older than edge.
+func (t *mailTurn) cutBefore(c *AuditChain, edge time.Time) (more bool, err error) {
+	prefix := appendID([]byte{prefixAuditOf}, c.Project)
+	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		var at time.Time
+		if at, err = timeOf(it.Value()); err != nil || !at.Before(edge) {
+			break
+		}
+		if n++; n > entriesPerTurn {
+			more = true
+			break
+		}
+		err = t.cutFirst(c, bytes.Clone(it.Key()))
+	}
+	return more, errors.Join(err, it.Error(), it.Close())
+}
+
+// cutFirst removes the first entry of a chain. key is its key in the projects' index.
+func (t *mailTurn) cutFirst(c *AuditChain, key []byte) error {
+	entry := appendAuditKey(nil, auditID(key))
+	_, err := now{t.l.db}.get(entry, func(rec []byte) error {
+		if len(rec) < auditHeadLen {
+			return errRecord
+		}
+		c.Cut = auditHash(rec)
+		return nil
+	})
+	c.Entries--
+	return errors.Join(err, t.b.Delete(entry, nil), t.b.Delete(key, nil))
+}
