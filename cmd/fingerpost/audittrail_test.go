@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -114,10 +113,10 @@ func (w *auditReplay) replay(e *client.AuditEntry) error {
 	return nil
 }
 
-// chainsHold checks the hashes of the trail, once the server does not run.
-func (s *siege) chainsHold() {
+// chainsHold checks the hashes of the trail in a data folder, once the server does not run.
+func (s *siege) chainsHold(data string) {
 	s.t.Helper()
-	if printed, code := s.run("audit", "verify", "--data", filepath.Join(s.dir, ".fingerpost")); code != exitOK || !strings.Contains(printed, "all links hold") {
+	if printed, code := s.run("audit", "verify", "--data", data); code != exitOK || !strings.Contains(printed, "all links hold") {
 		s.t.Errorf("audit verify exits with %d: %s", code, printed)
 	}
 	s.t.Logf("%d entries in the audit trail", s.trail.replayed)
