@@ -59,9 +59,9 @@ func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, 
 
 // applyTo keeps the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint64) (*store.Effect, error) {
-	began, read, trail := false, st == r.reads.Load(), r.catchUp(st)
+	began, read, l := false, st == r.reads.Load(), r.trail.CatchUp(st, r.auditLedger())
 	effect, err := st.Apply(c, generations, r.options.Now(), func(e *store.Effect) error {
-		if err := r.record(trail, c, e); err != nil {
+		if err := r.trail.Record(l, c, e); err != nil {
 			return err
 		}
 		began = true
@@ -91,7 +91,7 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 		_ = m.Close() // a reader of this moment reports errors itself
 	}
 	if effect != nil {
-		r.audit.committed(effect)
+		r.trail.Committed(effect)
 		r.dropChangedSecrets(effect)
 		r.finder.note(effect)
 	}
@@ -213,7 +213,7 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 	defer r.applying.Unlock()
 	for {
 		st := r.writes.Load()
-		err := r.settleAudit(st)
+		err := r.trail.Settle(st, r.trail.CatchUp(st, r.auditLedger()))
 		if err == nil {
 			err = st.SetDecoderRevision(v)
 		}

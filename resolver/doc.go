@@ -41,6 +41,5 @@
 //
 // # Audit trail
 //
-// Apply writes an entry for each object that a change touches, before the store commits (audit.go). After a crash the
-// store may be behind the trail; then changes are told from what the trail says (auditahead.go).
+// Apply writes an entry for each object that a change touches, before the store commits (package trail).
 package resolver

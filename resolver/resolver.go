@@ -12,6 +12,7 @@ import (
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
+	"fingerpost/resolver/trail"
 
 	"github.com/dgraph-io/ristretto/v2"
 	"golang.org/x/sync/singleflight"
@@ -71,7 +72,7 @@ type Resolver struct {
 	senders   senders
 	backups   archive.Source
 	mail      mailKeeping
-	audit     auditKeeping
+	trail     *trail.Keeper // guarded by applying
 }
 
 type answerCache = ristretto.Cache[uint64, *Answer]
@@ -88,7 +89,7 @@ func Open(o Options) (*Resolver, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed(), secrets: secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
+	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed(), trail: trail.New(o.Logger, o.Now), secrets: secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
 	st, failure, err := r.firstStore()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package resolver
+package trail
 
 import (
 	"cmp"
@@ -10,13 +10,13 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// auditAhead is what the trail says of objects whose last change the store may not have: it lost its last commits in a
+// ahead is what the trail says of objects whose last change the store may not have: it lost its last commits in a
 // crash, or a commit failed. A change of such an object is told from what the trail says, not from what the store has:
 // then a change that the trail has already gives no second entry.
-type auditAhead map[auditKey]*audited
+type ahead map[key]*audited
 
-// An auditKey identifies an object of the trail.
-type auditKey struct {
+// A key identifies an object of the trail.
+type key struct {
 	noun    string // the first part of the action
 	project int64
 	object  string // "" where a project has one
@@ -33,38 +33,38 @@ type audited struct {
 // aSecret is the value of a secret in audited: it is not known.
 type aSecret struct{}
 
-func keyOf(e *catalog.AuditEntry) auditKey {
+func keyOf(e *catalog.AuditEntry) key {
 	noun, _, _ := strings.Cut(e.Action, ".")
-	key := auditKey{noun: noun, project: e.ProjectID}
+	of := key{noun: noun, project: e.ProjectID}
 	switch noun {
 	case "domain", "template", "default-template", "key":
-		key.object = e.Object
+		of.object = e.Object
 	}
-	return key
+	return of
 }
 
-func (k auditKey) compare(o auditKey) int {
+func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(k.project, o.project), cmp.Compare(k.noun, o.noun), cmp.Compare(k.object, o.object))
 }
 
-func (a auditAhead) keys() []auditKey {
-	return slices.SortedFunc(maps.Keys(a), auditKey.compare)
+func (a ahead) keys() []key {
+	return slices.SortedFunc(maps.Keys(a), key.compare)
 }
 
 // single reports whether there is one such block, which is always updated.
 func single(noun string) bool { return noun == "defaults" || noun == "sealing" }
 
 // add takes in an entry that follows those before.
-func (a *auditAhead) add(e *catalog.AuditEntry) {
-	key := keyOf(e)
+func (a *ahead) add(e *catalog.AuditEntry) {
+	of := keyOf(e)
 	_, verb, _ := strings.Cut(e.Action, ".")
 	if verb != "create" && verb != "update" && verb != "rotate" && verb != "delete" {
 		return
 	}
 	if *a == nil {
-		*a = auditAhead{}
+		*a = ahead{}
 	}
-	known := (*a)[key]
+	known := (*a)[of]
 	switch {
 	case verb == "create":
 		known = &audited{exists: true, whole: true, fields: map[string]any{}}
@@ -72,8 +72,8 @@ func (a *auditAhead) add(e *catalog.AuditEntry) {
 		known = &audited{}
 	default:
 		for _, c := range e.Changes {
-			if was, is := c.Before.(string); is && (c.Field == "domain" || c.Field == "code") && key.object != "" {
-				old := key
+			if was, is := c.Before.(string); is && (c.Field == "domain" || c.Field == "code") && of.object != "" {
+				old := of
 				old.object = was
 				known = (*a)[old]
 				delete(*a, old)
@@ -93,7 +93,7 @@ func (a *auditAhead) add(e *catalog.AuditEntry) {
 		}
 	}
 	known.object = e.Object
-	(*a)[key] = known
+	(*a)[of] = known
 }
 
 // rebase makes an entry, which tells of a change from what the store has, one that tells of the change from what the
