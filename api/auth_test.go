@@ -183,6 +183,7 @@ func TestRevocation(t *testing.T) {
 
 // A key expires by the clock, without a reload.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	d := &catalog.Declared{}
 	key := h.newKey(d, "soon", catalog.MayResolve)

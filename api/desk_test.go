@@ -69,6 +69,7 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
+		hangUp(h.server)
 		h.server.Shutdown(ctx)
 		if t.Failed() {
 			t.Log(h.log.String())

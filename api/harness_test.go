@@ -74,6 +74,7 @@ func start(t testing.TB, change ...func(*api.Options)) *house {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
+		hangUp(h.server)
 		h.server.Shutdown(ctx)
 		if m, ok := o.Mail.(*mailer.Mailer); ok {
 			_ = m.Drain(ctx)
@@ -81,6 +82,15 @@ func start(t testing.TB, change ...func(*api.Options)) *house {
 		h.resolver.Close()
 	})
 	return h
+}
+
+// hangUp closes the clients' idle connections and gives the server a moment to notice: with a connection open, Shutdown
+// of the HTTP library looks again only after 100 ms.
+func hangUp(s *api.Server) {
+	http.DefaultClient.CloseIdleConnections()
+	for until := time.Now().Add(20 * time.Millisecond); s.Connections() > 0 && time.Now().Before(until); {
+		<-time.After(time.Millisecond)
+	}
 }
 
 // in reports to a subtest.

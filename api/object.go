@@ -82,7 +82,9 @@ func decodeBody(text []byte) (*object, error) {
 		return nil, badBody(invalidUTF8(text), "is not valid UTF-8")
 	}
 	// Check the syntax of the whole body first: a token reader sees only as far as it has read.
-	if syntax := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) {
+	if !json.Valid(text) {
+		syntax := new(json.SyntaxError)
+		errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax)
 		return nil, badBody(int(syntax.Offset), "is malformed JSON: "+syntax.Error())
 	}
 	if at := loneSurrogate(text); at >= 0 {

@@ -184,6 +184,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			ctx.Response.SetConnectionClose()
 			c.Linger() // the rest of the body is not read
 		}
+		if s.gate.Stopping() { // the library learns it a moment later
+			ctx.Response.SetConnectionClose()
+		}
 	}()
 	switch path := ctx.URI().PathOriginal(); {
 	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:

@@ -256,6 +256,7 @@ func TestShutdownAnswersWaiting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for timeouts")
 	}
+	t.Parallel()
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = time.Minute })
 	waiting := p.later("POST", "/send/template", p.poster, hello)

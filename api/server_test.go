@@ -109,6 +109,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 		}
 		return err != nil
 	})
+	eventually(t, "the server to stop", h.server.Stopping)
 	w.send(`{"domains":["globex.example"]}`)
 	a := w.answer("POST")
 	a.check(t, 200, "")

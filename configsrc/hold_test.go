@@ -27,6 +27,7 @@ func (n *node) looked(save func()) {
 // files parses; no project may disappear.
 func TestCutFile(t *testing.T) {
 	slow(t)
+	t.Parallel()
 	dir := t.TempDir()
 	whole := project("one", "one.example") + project("two", "two.example")
 	file := write(t, filepath.Join(dir, "a.hcl"), whole)
@@ -111,6 +112,7 @@ func TestBrake(t *testing.T) {
 // TestBlockMoves: whichever file is saved first, the project never disappears, and it keeps its record.
 func TestBlockMoves(t *testing.T) {
 	slow(t)
+	t.Parallel()
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.hcl"), filepath.Join(dir, "b.hcl")
 	block, rest := project("acme", "acme.example"), project("rest", "rest.example")

@@ -78,6 +78,7 @@ func TestWriteIsAppliedOnce(t *testing.T) {
 // confirmation.
 func TestRecheckWaits(t *testing.T) {
 	slow(t)
+	t.Parallel()
 	dir, r := manyProjects(t, 12), memoryResolver(t)
 	n, _ := countingNode(t, dir, r)
 	n.stop()

@@ -359,11 +359,14 @@ func (u *update) takeBack() {
 	}
 }
 
-// sideBySide runs f(0) … f(n-1) concurrently: they mostly wait for the disk.
+// sideBySide runs f(0) … f(n-1) concurrently, because they mostly wait for the disk.
 func sideBySide(n int, f func(i int)) {
 	var wg sync.WaitGroup
-	for i := range n {
+	for i := 1; i < n; i++ {
 		wg.Go(func() { f(i) })
+	}
+	if n > 0 {
+		f(0)
 	}
 	wg.Wait()
 }

@@ -84,6 +84,7 @@ printf '%s|%s|%s\n' "$(printf %s "$FINGERPOST_PATHS" | tr '\n' ,)" "$FINGERPOST_
 // TestAfterWriteGathers: writes during a run go into one run after it, each word once; pending writes still run at the
 // end.
 func TestAfterWriteGathers(t *testing.T) {
+	t.Parallel()
 	r := newAfterRig(t, record+`while [ ! -e go ]; do sleep 0.01; done; rmdir alone`, time.Minute)
 	r.add(wrote("a.hcl", "ci", "1"))
 	r.until("the first run", func() bool { return r.file("runs") != "" })
@@ -181,6 +182,7 @@ func TestAfterWriteIsCut(t *testing.T) {
 
 // TestAfterWriteVariables: text that callers choose is not in the command, and too much for one run is split.
 func TestAfterWriteVariables(t *testing.T) {
+	t.Parallel()
 	r := newAfterRig(t, `printf '%s\n' "$FINGERPOST_PATHS" >>paths; printf %s "$FINGERPOST_REQUEST_IDS" | wc -c >>sizes; pwd >where; echo "$FINGERPOST_CONFIG" >>where`, time.Minute)
 	evil := "$(touch evil)`touch evil`; touch evil #'\".hcl"
 	var all []configsrc.Written

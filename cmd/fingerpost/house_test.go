@@ -95,6 +95,7 @@ type goPackage struct {
 }
 
 func TestImportPlan(t *testing.T) {
+	t.Parallel()
 	packages := listPackages(t)
 	std := map[string]bool{}
 	for _, p := range packages {
@@ -138,6 +139,7 @@ func TestTopLevel(t *testing.T) {
 // TestCommentsCite: a document that a comment names exists, in the repository's top folder or next to the file, and has
 // the section named after the comma. A sentence that continues after the comma begins in lower case.
 func TestCommentsCite(t *testing.T) {
+	t.Parallel()
 	reference := regexp.MustCompile(`([\w./-]*\w\.md)\b(?:, ([A-Z][\w-]*))?`)
 	for _, file := range tracked(t) {
 		if path.Ext(file) != ".go" {

@@ -123,12 +123,12 @@ func attributeName(attr string) string {
 // attributes reads the extended attributes of a file that the process may see, except those in which the kernel keeps
 // checksums of the content or of the inode.
 func attributes(name string) (map[string][]byte, error) {
-	buf := make([]byte, 64<<10) // the kernel's limit for the list of names and for each value
-	n, err := unix.Llistxattr(name, buf)
-	if errors.Is(err, unix.ENOTSUP) {
+	n, err := unix.Llistxattr(name, nil)
+	if n == 0 && err == nil || errors.Is(err, unix.ENOTSUP) {
 		return nil, nil
 	}
-	if err != nil {
+	buf := make([]byte, 64<<10) // the kernel's limit for the list of names and for each value
+	if n, err = unix.Llistxattr(name, buf); err != nil {
 		return nil, fmt.Errorf("its extended attributes cannot be listed: %w", err)
 	}
 	all := map[string][]byte{}

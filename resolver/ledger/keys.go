@@ -56,7 +56,6 @@ func posOf(created time.Time, id int64) (p mailPos) {
 func (p mailPos) created() time.Time    { return microsOf(p[:8]) }
 func (p mailPos) id() int64             { return int64(binary.BigEndian.Uint64(p[8:])) }
 func (p mailPos) compare(q mailPos) int { return bytes.Compare(p[:], q[:]) }
-func (p mailPos) before(q mailPos) bool { return p.compare(q) < 0 }
 
 func appendMailKey(dst []byte, project int64, p mailPos) []byte {
 	return append(appendID(append(dst, prefixMailLog), project), p[:]...)

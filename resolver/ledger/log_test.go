@@ -110,11 +110,11 @@ func TestMailKeysSortByTime(t *testing.T) {
 	times := []time.Time{{}, time.UnixMicro(-1), time.UnixMicro(0), mailEpoch, mailEpoch.Add(time.Microsecond)}
 	for i := 1; i < len(times); i++ {
 		a, b := posOf(times[i-1], 9), posOf(times[i], 1)
-		if !a.before(b) || b.before(a) || !a.created().Equal(times[i-1]) || a.id() != 9 {
+		if a.compare(b) >= 0 || !a.created().Equal(times[i-1]) || a.id() != 9 {
 			t.Errorf("%v, %v", a.created(), b.created())
 		}
 	}
-	if a, b := posOf(mailEpoch, 1), posOf(mailEpoch, 1<<52); !a.before(b) {
+	if a, b := posOf(mailEpoch, 1), posOf(mailEpoch, 1<<52); a.compare(b) >= 0 {
 		t.Error("ids do not decide")
 	}
 }
