@@ -28,7 +28,8 @@ type conn struct {
 // asked is the resolver's answer that the fast path found for the current message before it left the message to the
 // handler. The handler uses it instead of asking again.
 type asked struct {
-	answer *resolver.Answer // nil: the fast path did not ask
+	answer *resolver.Answer    // nil: the fast path did not ask
+	shown  *resolver.Published // the position before the question
 	at     time.Time
 }
 

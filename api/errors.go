@@ -34,6 +34,7 @@ var statuses = map[catalog.Code]int{
 	catalog.CodeFileChanged: http.StatusConflict, catalog.CodeReadOnly: http.StatusConflict,
 	catalog.CodeExpression: http.StatusConflict, catalog.CodeSecretsMissing: http.StatusConflict,
 	catalog.CodeSMTPNotConfigured: http.StatusConflict, catalog.CodeTemplateInactive: http.StatusConflict,
+	catalog.CodePositionUnknown: http.StatusConflict,
 
 	catalog.CodePrecondition:        http.StatusPreconditionFailed,
 	codeTooLarge:                    http.StatusRequestEntityTooLarge,

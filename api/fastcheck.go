@@ -30,7 +30,7 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 		return nil
 	}
 	if answer.Code != "" || !s.fast() {
-		c.asked = asked{answer, now}
+		c.asked = asked{answer: answer, at: now}
 		return nil
 	}
 	response = append(append(c.body[:0], "HTTP/1.1 200 OK\r\nDate: "...), s.clock.at(now).date[:]...)

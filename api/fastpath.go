@@ -46,20 +46,21 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 	if failure != keyGood || key.Allow&resolvePermissions == 0 {
 		return nil
 	}
+	shown := s.resolver.Published()
 	answer, err := s.resolver.Resolve(q.Domain, resolver.Nested)
 	if err != nil {
 		return nil
 	}
 	if refusedAnswer(key, answer) != nil || !s.fast() {
-		c.asked = asked{answer, now}
+		c.asked = asked{answer, shown, now}
 		return nil
 	}
 	counts := &s.metrics.resolved[c.shard]
 	if q.ETags != nil && matchesETag(q.ETags, answer.ETag) {
-		response = s.appendPlainHead(c.body[:0], c, q, answer, http.StatusNotModified, now)
+		response = s.appendPlainHead(c.body[:0], c, q, answer, shown, http.StatusNotModified, now)
 		counts.notModified.observe(time.Since(now))
 	} else {
-		response = s.appendPlainHead(c.body[:0], c, q, answer, http.StatusOK, now)
+		response = s.appendPlainHead(c.body[:0], c, q, answer, shown, http.StatusOK, now)
 		response = append(append(response, resolveBegin...), answer.Data...)
 		response = s.endEnvelope(response, now)
 		counts.ok.observe(time.Since(now))
@@ -71,7 +72,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 }
 
 // appendPlainHead appends the head of a 200 or 304, with the fields in the library's order.
-func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *resolver.Answer, status int, now time.Time) []byte {
+func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *resolver.Answer, shown *resolver.Published, status int, now time.Time) []byte {
 	date := s.clock.at(now).date[:]
 	if status == http.StatusOK {
 		dst = append(append(dst, "HTTP/1.1 200 OK\r\nDate: "...), date...)
@@ -86,7 +87,6 @@ func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *
 	dst = append(dst, answer.ETag...)
 	dst = append(dst, "\r\nCache-Control: "...)
 	dst = append(dst, s.cacheControl...)
-	dst = append(dst, "\r\nX-Config-Generation: "...)
-	dst = strconv.AppendUint(dst, s.resolver.Generation(), 10)
+	dst = s.appendPosition(dst, shown)
 	return append(dst, "\r\n\r\n"...)
 }

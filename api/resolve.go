@@ -16,7 +16,6 @@ const resolvePath = gate.ResolvePath
 
 var (
 	headerCacheControl = []byte("Cache-Control")
-	headerGeneration   = []byte("X-Config-Generation")
 
 	resolveBegin = []byte(envelopeBegin + "domain resolved" + envelopeData)
 )
@@ -30,8 +29,12 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 	if err != nil {
 		return nil, err
 	}
-	answer := c.asked.answer
+	answer, shown := c.asked.answer, c.asked.shown
 	if answer == nil {
+		if err := s.awaitPosition(ctx); err != nil {
+			return key, err
+		}
+		shown = s.resolver.Published()
 		if answer, err = s.ask(ctx.URI().QueryString(), key); err != nil {
 			return key, err
 		}
@@ -42,7 +45,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 	if refused := refusedAnswer(key, answer); refused != nil {
 		return key, refused
 	}
-	s.writeAnswer(ctx, c, answer, now)
+	s.writeAnswer(ctx, c, answer, shown, now)
 	return key, nil
 }
 
@@ -98,12 +101,12 @@ func refusedCode(code catalog.Code) *catalog.Error {
 }
 
 // writeAnswer answers 200, or 304 if the client has the answer already.
-func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver.Answer, now time.Time) {
+func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver.Answer, shown *resolver.Published, now time.Time) {
 	h := &ctx.Response.Header
 	var buf [64]byte
 	h.SetCanonical(headerETag, append(buf[:0], answer.ETag...))
 	h.SetCanonical(headerCacheControl, s.cacheControl)
-	h.SetCanonical(headerGeneration, strconv.AppendUint(buf[:0], s.resolver.Generation(), 10))
+	s.showPosition(ctx, shown)
 	if notModified(&ctx.Request.Header, answer.ETag) {
 		writeNotModified(ctx)
 		return

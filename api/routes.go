@@ -197,6 +197,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		key, err := s.resolve(ctx, c, now)
 		if err != nil {
 			s.fail(ctx, resolvePath, s.shown(ctx, err))
+			s.showPosition(ctx, s.resolver.Published())
 		}
 		s.metrics.observeResolve(ctx, c, time.Since(now))
 		if s.accessLogResolve {
@@ -233,8 +234,18 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		if err == nil && rt.allow == catalog.MayWrite {
 			err = r.readActor()
 		}
+		if err == nil && rt.service == Platform && rt.allow != 0 {
+			err = s.awaitPosition(ctx)
+		}
+		shows := rt.service == Platform && !forGateway(ctx, rt.path)
+		if shows {
+			s.showPosition(ctx, s.resolver.Published())
+		}
 		if err == nil {
 			err = rt.run(s, r)
+		}
+		if shows && rt.method != fasthttp.MethodGet {
+			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed
 		}
 		s.finish(ctx, rt.path, r.key, err)
 	}

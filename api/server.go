@@ -61,6 +61,8 @@ type Options struct {
 	// GateWildcards lets gateways fetch certificates for names that only a wildcard covers, unless its record says
 	// certificates = false.
 	GateWildcards bool
+	// ConfigAge is set on an edge.
+	ConfigAge ConfigAge
 	// Limits bound what peers can use. Zero fields take their defaults.
 	Limits Limits
 }
@@ -131,6 +133,7 @@ type Server struct {
 	authIssuer       string
 	gateAllow        []netip.Prefix
 	gateWildcards    bool
+	configAge        ConfigAge // nil: not an edge
 
 	mu        sync.Mutex // guards listeners and stopping
 	listeners []*gate.Listener
@@ -161,6 +164,7 @@ func New(o Options) (*Server, error) {
 		authIssuer:       cmp.Or(o.AuthIssuer, DefaultAuthIssuer),
 		gateAllow:        o.GateAllow,
 		gateWildcards:    o.GateWildcards,
+		configAge:        o.ConfigAge,
 	}
 	s.gate = gate.New(gate.Limits{
 		HeaderBytes: s.limits.HeaderBytes, BodyBytes: s.limits.BodyBytes,

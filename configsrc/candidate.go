@@ -20,11 +20,13 @@ type candidate struct {
 	touched  bool // same content; only the stamp differs, or was racy
 	stamp    catalog.Stamp
 	bytes    []byte
-	bodies   map[string][]byte // replace the files on disk that file() names; nil: none
-	declared *catalog.Declared // nil when it does not decode
-	refs     []catalog.Ref     // of the objects decoded here
-	counts   counts            // projects and domains among them
-	claims   []claim           // in the order of claimsOf
+	bodies   map[string][]byte    // replace the files on disk that file() names; nil: none
+	texts    map[string][]byte    // of the files that it names, as they were decoded
+	times    []catalog.ObjectTime // of its objects, as the authority of an edge has them; nil: the Sink's
+	declared *catalog.Declared    // nil when it does not decode
+	refs     []catalog.Ref        // of the objects decoded here
+	counts   counts               // projects and domains among them
+	claims   []claim              // in the order of claimsOf
 	deps     []catalog.Dep
 	diags    hclfile.Diagnostics // of the file itself
 	fault    error               // a disk error in reading a file that file() names: the reason for diags
@@ -39,13 +41,25 @@ type candidate struct {
 // out reports whether the candidate's new state is not accepted, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.suspect }
 
+// A namedReader reads the files that config files name: a tree, or what an edge has received.
+type namedReader interface {
+	readNamed(path string, limit int64) ([]byte, catalog.Stamp, error)
+}
+
 // decode decodes the bytes and fills in the results. The Result is for callers that edit the bytes or point into them;
 // it is too large to keep for every file.
-func (c *candidate) decode(display string, t *tree) *hclfile.Result {
+func (c *candidate) decode(display string, t namedReader) *hclfile.Result {
 	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
+	named := func(p string, b []byte) {
+		if c.texts == nil {
+			c.texts = map[string][]byte{}
+		}
+		c.texts[p] = b
+	}
 	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: func(p string) ([]byte, error) {
 		asked[p] = true
 		if b, ok := c.bodies[p]; ok {
+			named(p, b)
 			return b, nil
 		}
 		b, stamp, err := t.readNamed(p, maxBodyFileBytes)
@@ -54,6 +68,7 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 			return nil, linkOrCause(err)
 		}
 		stamps[p] = stamp
+		named(p, b)
 		return b, nil
 	}})
 	c.diags = diags
@@ -61,10 +76,13 @@ func (c *candidate) decode(display string, t *tree) *hclfile.Result {
 	for _, p := range r.Deps {
 		stamp, ok := stamps[p]
 		if !ok && !asked[p] { // a ca_file, which was not read yet
+			var b []byte
 			var err error
-			if _, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
+			if b, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
 				c.failed(err)
 				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
+			} else {
+				named(p, b)
 			}
 		}
 		c.deps = append(c.deps, catalog.Dep{Path: p, Stamp: stamp})

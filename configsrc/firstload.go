@@ -75,6 +75,9 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 		return err
 	}
 	s.setGeneration(gen)
+	if s.o.OnCommit != nil {
+		s.o.OnCommit(catalog.TreeChange{Position: s.o.Sink.Position()})
+	}
 	s.report(start, "loaded")
 	return nil
 }
@@ -102,5 +105,5 @@ func (s *Source) refusePlain(t *tree, plain []entry) error {
 			gone = append(gone, &candidate{path: c.path, gone: true})
 		}
 	}
-	return s.commit(gone, judged, true)
+	return s.commit(catalog.Change{Texts: s.texts(gone)}, gone, judged, true)
 }

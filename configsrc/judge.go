@@ -207,10 +207,12 @@ func (j *judge) conflictText(what string, ref catalog.Ref, path string) string {
 
 func conflictText(what string, ref catalog.Ref, place string) string {
 	switch what {
-	case "slug", "domain", "default template", "key":
+	case "slug", "domain", "default template", "key", "edge":
 		return fmt.Sprintf("%s %q is declared in %s already", what, ref.Name, place)
 	case "key id":
 		return fmt.Sprintf("key id %q is used in %s already", ref.KeyID, place)
+	case "edge key":
+		return fmt.Sprintf("the public key of edge %q is that of another edge, too, in %s", ref.Name, place)
 	case derivedID:
 		return fmt.Sprintf("the id %d of %s %q is by chance that of another object, too, in %s", ref.ID, ref.Kind, ref.Name, place)
 	case "uuid", "id":
@@ -232,6 +234,8 @@ func (j *judge) conflictHint(what string, ref catalog.Ref) string {
 		return "a copied block needs an identity of its own: remove its " + what + " line"
 	case "key", "key id":
 		return "names and ids of keys are unique over all files"
+	case "edge", "edge key":
+		return "names and keys of edges are unique over all files: make one of its own with \"fingerpost edges keygen\""
 	}
 	return "there can be one only, over all files"
 }

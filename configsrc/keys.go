@@ -19,6 +19,9 @@ import (
 // KeysFile is the file of the first key. Every other key goes to the first file, by path, that declares one.
 const KeysFile = "keys.hcl"
 
+// EdgesFile is the file of the first edge. Every other edge goes to the last file, by path, that declares one.
+const EdgesFile = "edges.hcl"
+
 // The writes below change keys and have the promises of the writes in write.go. permit decides whether the change is
 // allowed. It runs directly before the files change, on the goroutine that looks, while no other key changes; its error
 // is returned as it is.

@@ -292,13 +292,12 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 			accepted = append(accepted, c)
 		}
 	}
-	return s.commit(accepted, found.candidates, partial || len(accepted) == len(found.touched))
+	return s.commit(catalog.Change{Texts: s.texts(accepted)}, accepted, found.candidates, partial || len(accepted) == len(found.touched))
 }
 
-// commit applies accepted candidates to the Sink, updates the table, and records the problems of all that were judged.
-// fill: no answer changes, because a first load is under way, or only stamps differ.
-func (s *Source) commit(accepted, judged []*candidate, fill bool) (err error) {
-	var change catalog.Change
+// commit adds accepted candidates to a change and applies it to the Sink, updates the table, and records the problems of
+// all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
+func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fill bool) (err error) {
 	for _, c := range accepted {
 		f := catalog.FileChange{Path: c.path}
 		switch {
@@ -308,14 +307,14 @@ func (s *Source) commit(accepted, judged []*candidate, fill bool) (err error) {
 		default:
 			warned := len(c.diags)+len(c.cross)+s.overlapping[c.path] > 0
 			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}
-			f.Declared, f.Bytes = c.declared, c.bytes
+			f.Declared, f.Bytes, f.Times = c.declared, c.bytes, c.times
 		}
 		f.By = c.by
 		change.Files = append(change.Files, f)
 	}
 	gone := s.goneNames(accepted)
 	switch {
-	case len(accepted) == 0:
+	case len(accepted) == 0 && change.Position == nil:
 	case fill:
 		err = s.o.Sink.Fill(&change)
 	default:
@@ -333,6 +332,9 @@ func (s *Source) commit(accepted, judged []*candidate, fill bool) (err error) {
 		return err
 	}
 	// ---- From here on nothing can fail. ----
+	if s.o.OnCommit != nil && !fill {
+		s.o.OnCommit(s.committed(&change))
+	}
 	now := time.Now()
 	s.known.Lock()
 	for i, c := range accepted {

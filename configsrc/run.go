@@ -14,11 +14,18 @@ type ask struct {
 
 // Watch starts collecting events. Call it before Load: a save made while Load runs is then handled as soon as Run
 // starts. Run must follow, which ends the watch.
-func (s *Source) Watch() { s.rewatch() }
+func (s *Source) Watch() {
+	if !s.o.Follow {
+		s.rewatch()
+	}
+}
 
 // Run looks until ctx is done: at paths named by events, at suspects, and by the timer at everything. Call it once,
 // after Load.
 func (s *Source) Run(ctx context.Context) error {
+	if s.o.Follow {
+		return s.runFollowed(ctx)
+	}
 	if s.watch == nil {
 		s.rewatch()
 	}
@@ -149,13 +156,21 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 // Reload looks at everything, including contents, a second time if something is suspect, and returns nil, ErrHeld or
 // the error. Quarantined files are no error, see Status. Run must be running.
 func (s *Source) Reload(ctx context.Context) error {
-	return s.ask(ctx, func(ctx context.Context) error { return s.lookTwice(ctx, scope{all: true, hash: true}) })
+	return s.ask(ctx, func(ctx context.Context) error {
+		if s.o.Follow {
+			return s.retryRefused(ctx)
+		}
+		return s.lookTwice(ctx, scope{all: true, hash: true})
+	})
 }
 
-// Confirm lets a held reload through, once.
+// Confirm lets a held reload through, once. On an edge that is the next ApplyTree.
 func (s *Source) Confirm(ctx context.Context) error {
 	return s.ask(ctx, func(ctx context.Context) error {
 		s.confirmed = true
+		if s.o.Follow {
+			return nil
+		}
 		return s.lookTwice(ctx, scope{all: true})
 	})
 }

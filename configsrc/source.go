@@ -16,7 +16,7 @@ import (
 )
 
 // decoderRevision is raised when the same bytes decode differently than before: then every file is decoded again.
-const decoderRevision = 3
+const decoderRevision = 4
 
 // A Sink receives what a Source accepts; *resolver.Resolver implements it. Its methods are called by one goroutine at a
 // time.
@@ -53,11 +53,21 @@ type Sink interface {
 	NoteRemovals(note []byte) error
 	// Removals returns the note, empty if there is none.
 	Removals() ([]byte, error)
+	// Position is that of the newest Apply.
+	Position() catalog.Position
+	// TreeFile returns an accepted file, with the times of its objects; a NOT_FOUND *catalog.Error if there is none.
+	TreeFile(path string) (catalog.TreeFile, error)
+	// Text returns the accepted bytes of a file that config files name, nil if there is none.
+	Text(path string) ([]byte, error)
+	// Refused yields the files of catalog.Change.Refused. yield may keep content.
+	Refused(yield func(path string, content []byte) bool) error
 }
 
-// Options configure a Source. Dir, Sink and Logger are required.
+// Options configure a Source. Sink, Logger and either Dir or Follow are required.
 type Options struct {
-	Dir    string
+	Dir string
+	// Follow makes the Source one of an edge: it has no folder, and takes its files from ApplyTree.
+	Follow bool
 	Sink   Sink
 	Logger *slog.Logger
 	// MaxDelete is the share (0 to 1) of the projects or of the domains that one look may remove, with 10 projects or
@@ -78,6 +88,10 @@ type Options struct {
 	// OnConfirm, if set, is called with what the brake would have held back, once a look that someone has confirmed is
 	// committed. It is called like OnWrite.
 	OnConfirm func(Held)
+	// OnCommit, if set, is called with each change of what is accepted, in order, before anybody is told that it is made. A
+	// change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
+	// at once.
+	OnCommit func(catalog.TreeChange)
 	// OnWrite, if set, is called with the files that API writes have committed, before the writes return. It is called by
 	// the goroutine that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
@@ -155,6 +169,9 @@ func (s *Source) display(path string) string {
 func (s *Source) Load(ctx context.Context) error {
 	if err := s.loadTable(); err != nil {
 		return err
+	}
+	if s.o.Follow {
+		return s.loadFollowed(ctx)
 	}
 	return s.settle(ctx)
 }

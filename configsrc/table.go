@@ -60,6 +60,10 @@ func eachClaim(r catalog.Ref, yield func(what string, c claim)) {
 		yield("key", claimOf("key", r.Name))
 		yield("key id", claimOf("key id", r.KeyID))
 		return
+	case catalog.KindEdge:
+		yield("edge", claimOf("edge", r.Name))
+		yield("edge key", claimOf("edge key", r.KeyID))
+		return
 	default: // defaults, sealing: one in all files
 		yield(string(r.Kind)+" block", claimOf(string(r.Kind), ""))
 		return

@@ -61,8 +61,10 @@ func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, 
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint64) (*store.Effect, error) {
 	began, read, l := false, st == r.reads.Load(), r.trail.CatchUp(st, r.auditLedger())
 	effect, err := st.Apply(c, generations, r.options.Now(), func(e *store.Effect) error {
-		if err := r.trail.Record(l, c, e); err != nil {
-			return err
+		if c.Position == nil { // otherwise the authority records it
+			if err := r.trail.Record(l, c, e); err != nil {
+				return err
+			}
 		}
 		began = true
 		if read {
@@ -80,13 +82,16 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// Nothing reads a store that is being filled, and it does not have all keys yet. Answers from the old store stay fresh
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
-		if effect.Keys || effect.Sealing || effect.Defaults || r.unsettled || r.settled.Load().keys.rebinds(effect) {
+		if effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.unsettled || r.settled.Load().keys.rebinds(effect) {
 			err = r.settle(st)
 			r.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
 		r.stamps.raise(effect, r.hashName)
 	}
 	r.stamps.end()
+	if effect != nil {
+		r.publishPosition()
+	}
 	if m := r.before.Swap(nil); m != nil {
 		_ = m.Close() // a reader of this moment reports errors itself
 	}
@@ -108,6 +113,7 @@ func (r *Resolver) Pace(on bool) {
 // exchange replaces the store that is read. The caller holds applying.
 func (r *Resolver) exchange(st *store.Store) error {
 	r.stamps.begin()
+	defer r.publishPosition()
 	defer r.stamps.end()
 	if err := r.settle(st); err != nil {
 		return err
@@ -132,6 +138,7 @@ func (r *Resolver) exchangeContent(st *store.Store) error {
 // settled holds the small parts of the configuration, decoded.
 type settled struct {
 	keys     *KeySet
+	edges    []catalog.Edge
 	sealing  *catalog.Sealing
 	defaults *catalog.Defaults
 }
@@ -162,6 +169,9 @@ func readSettled(st *store.Store) (*settled, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err = st.Edges(func(e *catalog.Edge) bool { s.edges = append(s.edges, *e); return true }); err != nil {
+		return nil, err
+	}
 	if s.sealing, err = st.Sealing(); err != nil {
 		return nil, err
 	}
@@ -185,10 +195,14 @@ func (r *Resolver) Files(yield func(path string, row *catalog.FileRow) bool) err
 // LastGood returns the last accepted bytes of a file, nil when there are none. While a new store is being filled, it
 // also asks the old one: the last declaration of a broken file must not be lost with the disk.
 func (r *Resolver) LastGood(path string) ([]byte, error) {
+	return r.fromEither(func(st *store.Store) ([]byte, error) { return st.LastGood(path) })
+}
+
+func (r *Resolver) fromEither(read func(*store.Store) ([]byte, error)) ([]byte, error) {
 	writes, reads := r.writes.Load(), r.reads.Load()
-	b, err := writes.LastGood(path)
+	b, err := read(writes)
 	if err == nil && b == nil && reads != writes {
-		b, err = reads.LastGood(path)
+		b, err = read(reads)
 	}
 	if err != nil {
 		return nil, readError(err)
@@ -252,6 +266,9 @@ func (r *Resolver) Defaults() *catalog.Defaults { return r.settled.Load().defaul
 
 // Keys returns the present API keys. It costs one atomic load.
 func (r *Resolver) Keys() *KeySet { return r.settled.Load().keys }
+
+// Edges lists the declared edges by name. The list is shared: do not change it.
+func (r *Resolver) Edges() []catalog.Edge { return r.settled.Load().edges }
 
 // Counts returns the numbers of projects and domains.
 func (r *Resolver) Counts() store.Counts { return r.reads.Load().Counts() }

@@ -198,7 +198,7 @@ func (r *Resolver) startRebuild(old *store.Store) (rebuild bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	mem.RaiseGeneration(old.Generation())
+	mem.Continue(old)
 	if r.options.Rebuild == nil {
 		return false, r.exchangeContent(mem)
 	}

@@ -64,6 +64,7 @@ type Resolver struct {
 	// being filled from the files.
 	reads, writes atomic.Pointer[store.Store]
 	settled       atomic.Pointer[settled]
+	position      atomic.Pointer[Published]
 	before        atomic.Pointer[store.Moment] // the state before the change under way
 	// applying is held while the store is changed or replaced, around all of begun … epoch (see stamps).
 	applying  sync.Mutex
@@ -104,6 +105,7 @@ func Open(o Options) (*Resolver, error) {
 	// Epoch 0 means that an answer was never confirmed.
 	r.stamps.begin()
 	r.stamps.end()
+	r.publishPosition()
 	if err := r.settle(st); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}

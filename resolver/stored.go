@@ -80,6 +80,15 @@ func (s *Stored) Keys() (rows []catalog.Key, err error) {
 	return rows, err
 }
 
+// Edges lists the edges by name.
+func (s *Stored) Edges() (rows []catalog.Edge, err error) {
+	err = s.store.Edges(func(e *catalog.Edge) bool {
+		rows = append(rows, *e)
+		return true
+	})
+	return rows, err
+}
+
 // Defaults returns the defaults block, nil when there is none.
 func (s *Stored) Defaults() (*catalog.Defaults, error) { return s.store.Defaults() }
 

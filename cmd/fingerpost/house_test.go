@@ -39,6 +39,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "filippo.io/age"},
 	// x/sys: renameat2, leases
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
+	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nkeys"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"github.com/fsnotify/fsnotify"},
@@ -60,7 +61,7 @@ var plan = map[string][]string{
 		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
-		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/cluster", "fingerpost/configsrc/transfer",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for the floor, and the stores of the bare programs; x/sys: as above

@@ -162,6 +162,8 @@ func (d *decoder) file() {
 			d.defaults(block)
 		case "key":
 			d.key(block)
+		case "edge":
+			d.edge(block)
 		case "sealing":
 			d.sealing(block)
 		default:

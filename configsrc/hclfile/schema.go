@@ -27,7 +27,7 @@ func newSchema(typ, label, sample string, fields []catalog.Field, more ...string
 
 // The blocks of the language. They are immutable.
 var (
-	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "sealing"}}
+	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "edge", "sealing"}}
 
 	projectSchema = newSchema("project", "its slug", `project "acme" {`, new(catalog.Project).Fields(), "uuid", "id").
 			holds("domain", "service_settings", "auth_settings", "smtp_config", "template")
@@ -38,6 +38,7 @@ var (
 	templateSchema = newSchema("template", "its code", `template "WELCOME" {`, new(catalog.Template).Fields(), "uuid", "id")
 	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings", "smtp_config")
 	keySchema      = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
+	edgeSchema     = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
 	sealingSchema  = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 
 	// What is in the defaults block has no identity.
@@ -45,7 +46,7 @@ var (
 	defaultAuthSchema    = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields())
 	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
-	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema, keySchema, sealingSchema}
+	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema, keySchema, edgeSchema, sealingSchema}
 
 	allAttributes = func() (all []string) {
 		for _, s := range schemas {

@@ -50,6 +50,32 @@ func keyFields(have, want *catalog.Key) (fields []FieldChange) {
 	return fields
 }
 
+// compareEdges returns the changes that turn the edges of a store into those of the files.
+func compareEdges(have, want []catalog.Edge) []Change {
+	var c comparison
+	byName := map[string]*catalog.Edge{}
+	for i := range have {
+		byName[have[i].Name] = &have[i]
+	}
+	for i := range want {
+		w := &want[i]
+		h := byName[w.Name]
+		delete(byName, w.Name)
+		switch {
+		case h == nil:
+			c.note(Added, catalog.KindEdge, w.Name, []FieldChange{{Field: "public_key", Old: "", New: w.PublicKey}})
+		case h.PublicKey != w.PublicKey:
+			c.note(Changed, catalog.KindEdge, w.Name, []FieldChange{{Field: "public_key", Old: h.PublicKey, New: w.PublicKey}})
+		}
+	}
+	for i := range have {
+		if byName[have[i].Name] != nil {
+			c.note(Removed, catalog.KindEdge, have[i].Name, nil)
+		}
+	}
+	return c.changes
+}
+
 // slugList returns nil for every project.
 func slugList(slugs []string) any {
 	if slugs == nil {

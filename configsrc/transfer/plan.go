@@ -79,6 +79,7 @@ type Store interface {
 	Project(id int64) (*catalog.ProjectConfig, error)
 	Templates(project int64) ([]catalog.Template, error)
 	Keys() ([]catalog.Key, error)
+	Edges() ([]catalog.Edge, error)
 	Defaults() (*catalog.Defaults, error)
 	Sealing() (*catalog.Sealing, error)
 }
@@ -115,14 +116,15 @@ func PlanStore(ctx context.Context, s Store, want *Tree) (Plan, error) {
 func (p *Plan) compareRest(s Store, want *Tree) error {
 	templates, err1 := s.Templates(0)
 	keys, err2 := s.Keys()
-	defaults, err3 := s.Defaults()
-	sealing, err4 := s.Sealing()
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	edges, err3 := s.Edges()
+	defaults, err4 := s.Defaults()
+	sealing, err5 := s.Sealing()
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	c := comparison{view: everything}
 	c.templates(templates, want.Templates, nil)
 	p.Changes = slices.Concat(p.Changes, c.changes, compareDefaults(defaults, want.Defaults), compareKeys(keys, want.Keys),
-		compareSealing(sealing, want.Sealing))
+		compareEdges(edges, want.Edges), compareSealing(sealing, want.Sealing))
 	return nil
 }

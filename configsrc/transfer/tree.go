@@ -12,6 +12,7 @@ type Tree struct {
 	Projects  []*catalog.ProjectConfig // by slug
 	Templates []catalog.Template       // default ones
 	Keys      []catalog.Key
+	Edges     []catalog.Edge
 	Defaults  *catalog.Defaults
 	Sealing   *catalog.Sealing
 }
@@ -22,6 +23,7 @@ func NewTree(files []*catalog.Declared) *Tree {
 	for _, f := range files {
 		d.Templates = append(d.Templates, f.Templates...)
 		d.Keys = append(d.Keys, f.Keys...)
+		d.Edges = append(d.Edges, f.Edges...)
 		if f.Defaults != nil {
 			d.Defaults = f.Defaults
 		}

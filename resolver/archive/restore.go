@@ -204,8 +204,9 @@ func (r *restore) finish(m *Manifest) error {
 }
 
 func (r *restore) verify(m *Manifest) error {
-	// Upgrade the store of an earlier release now, while nothing uses it.
-	s, err := store.Open(r.built(), store.Options{CacheBytes: store.InspectCacheBytes})
+	// Upgrade the store of an earlier release now, while nothing uses it. The generations after the backup will be others
+	// than those that edges and clients have seen, so they are of another epoch.
+	s, err := store.Open(r.built(), store.Options{CacheBytes: store.InspectCacheBytes, NewEpoch: true})
 	if errors.Is(err, store.ErrUnavailable) {
 		return err // an error of the disk
 	}

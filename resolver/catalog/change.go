@@ -10,6 +10,7 @@ type Declared struct {
 	Projects  []ProjectConfig
 	Templates []Template // default templates
 	Keys      []Key
+	Edges     []Edge
 	Defaults  *Defaults
 	Sealing   *Sealing
 }
@@ -17,7 +18,7 @@ type Declared struct {
 // Clone returns a copy of d that shares no mutable memory with it.
 func (d *Declared) Clone() *Declared {
 	c := &Declared{
-		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys),
+		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys), Edges: slices.Clone(d.Edges),
 		Defaults: clone(d.Defaults), Sealing: clone(d.Sealing),
 	}
 	for i := range c.Projects {
@@ -67,11 +68,11 @@ type Sealing struct {
 type Ref struct {
 	_         struct{} `cbor:",toarray"`
 	Kind      Kind
-	Name      string // slug, canonical domain, template code or key name; empty for defaults and sealing
-	UUID      UUID   // zero for keys, defaults, sealing
+	Name      string // slug, canonical domain, template code, name of a key or edge; empty for defaults and sealing
+	UUID      UUID   // zero for keys, edges, defaults, sealing
 	ID        int64
 	ProjectID int64  // of a domain or template; 0 for a default template
-	KeyID     string // a key's public id
+	KeyID     string // a key's public id, an edge's public key
 }
 
 // Refs lists the objects of d that are stored separately.
@@ -106,6 +107,9 @@ func (d *Declared) EachRef(yield func(Ref)) {
 	templates(d.Templates, 0)
 	for i := range d.Keys {
 		yield(Ref{Kind: KindKey, Name: d.Keys[i].Name, KeyID: d.Keys[i].ID})
+	}
+	for i := range d.Edges {
+		yield(Ref{Kind: KindEdge, Name: d.Edges[i].Name, KeyID: d.Edges[i].PublicKey})
 	}
 	if d.Defaults != nil {
 		yield(Ref{Kind: KindDefaults})
@@ -156,7 +160,26 @@ type FileChange struct {
 	Bytes    []byte // the accepted content, stored as the file's last good state; set with Declared
 	// By is the client of a write. Nil: somebody has saved or removed the file.
 	By *Author
+	// Times, if there are any, are those of the objects in Declared: an edge takes them from its authority.
+	Times []ObjectTime
 }
 
 // A Change is the differences found by one check of the files: one batch.
-type Change struct{ Files []FileChange }
+type Change struct {
+	Files []FileChange
+	// Texts are files that config files name, with the content that was accepted with them.
+	Texts []TextChange
+	// Refused is the content of files that an edge has received and does not accept. A file that is accepted, or gone, is
+	// not refused any more.
+	Refused []TextChange
+	// Position, on an edge, is the authority's after the change, and becomes the edge's in the same batch. Nil: the next
+	// generation of this node.
+	Position *Position
+}
+
+// A TextChange is the new content of a file that is kept as bytes only.
+type TextChange struct {
+	Path  string
+	Bytes []byte
+	Gone  bool // there is no such content any more
+}

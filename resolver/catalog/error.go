@@ -14,6 +14,7 @@ const (
 	CodeAuthDisabled      Code = "AUTH_DISABLED"
 	CodeNotFound          Code = "NOT_FOUND"
 	CodeConflict          Code = "CONFLICT"
+	CodePositionUnknown   Code = "POSITION_UNKNOWN"
 	CodeFileInvalid       Code = "CONFIG_FILE_INVALID"
 	CodeFileChanged       Code = "CONFIG_CHANGED_ON_DISK"
 	CodeReadOnly          Code = "CONFIG_READ_ONLY"

@@ -21,6 +21,7 @@ const (
 	KindSMTPConfig      Kind = "smtp_config"
 	KindTemplate        Kind = "template"
 	KindKey             Kind = "key"
+	KindEdge            Kind = "edge"
 	KindDefaults        Kind = "defaults"
 	KindSealing         Kind = "sealing"
 )
@@ -28,7 +29,7 @@ const (
 // KnownKind returns the constant equal to k, or k if there is none, so that all equal kinds share one string.
 func KnownKind(k Kind) Kind {
 	for _, known := range [...]Kind{
-		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindDefaults, KindSealing,
+		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindEdge, KindDefaults, KindSealing,
 	} {
 		if k == known {
 			return known

@@ -21,6 +21,7 @@ type Effect struct {
 	Many       bool // more were touched than an Effect names: Projects and Domains are empty
 	Defaults   bool
 	Keys       bool
+	Edges      bool
 	Sealing    bool
 
 	// Objects is what happened to each object, for the audit trail. It is empty for the parts of a first load.
@@ -76,6 +77,8 @@ type DomainEffect struct {
 // differs; for a project these are its own fields without the settings. A block that moved between two files of the
 // Change is left alone.
 //
+// A Change with a Position gets that position, also where generations is 0, and its objects get the times that it gives.
+//
 // Apply calls committing when everything that can fail for reasons of its own is done, right before readers may see the
 // change. If it fails before that, it does not call committing. If committing fails, nothing is done.
 //
@@ -112,7 +115,12 @@ func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time, comm
 // apply writes the batch and commits it.
 func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (*Effect, error) {
 	effect := &Effect{Generation: s.generation.Load() + generations, Loaded: s.filling && generations > 0}
-	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect, untold: s.filling}
+	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect, untold: s.filling || c.Position != nil}
+	if c.Position == nil {
+		if err := s.reserveFor(effect.Generation); err != nil {
+			return nil, err
+		}
+	}
 	if size := batchBytes(c); size < bulkBytes || s.dir == "" { // in memory, tables would only be another copy
 		w.b = s.db.NewBatchWithSize(size)
 	} else {
@@ -123,6 +131,9 @@ func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, comm
 		w.b = b
 	}
 	err := w.change(c)
+	if c.Position != nil {
+		w.take(c.Position)
+	}
 	if generations > 0 {
 		w.set(keyGeneration, binary.AppendUvarint(nil, effect.Generation))
 	}
@@ -152,6 +163,10 @@ func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, comm
 		return nil, err
 	}
 	counts := w.counts // not &w.counts, which would keep the writer in memory
+	if c.Position != nil {
+		s.epoch.Store(&c.Position.Epoch)
+		s.reserved = effect.Generation
+	}
 	s.generation.Store(effect.Generation)
 	s.counts.Store(&counts)
 	s.filling = s.filling && !effect.Loaded
@@ -169,9 +184,10 @@ type writer struct {
 
 	// before holds what the changed files declared so far; kept is set for an object that is declared again.
 	before  map[objectID]*formerRef
-	by      *catalog.Author   // of the file at hand; nil: somebody saved it
-	untold  bool              // the store is being filled: the audit trail tells of no single object
-	inForce *catalog.Defaults // see defaults
+	by      *catalog.Author                    // of the file at hand; nil: somebody saved it
+	untold  bool                               // the audit trail tells of no single object: the store is being filled, or an edge's
+	times   map[timedObject]catalog.ObjectTime // of the file at hand, from the authority
+	inForce *catalog.Defaults                  // see defaults
 
 	// released holds index keys that an object has given up; a key that another object of the Change takes is not deleted.
 	released map[string]struct{}
@@ -216,8 +232,11 @@ func (w *writer) change(c *catalog.Change) error {
 			w.inForce = d.Defaults
 		}
 	}
+	w.textChanges(prefixText, c.Texts)
+	w.textChanges(prefixRefused, c.Refused)
 	for i := range c.Files {
 		w.by = c.Files[i].By
+		w.times = timesByObject(c.Files[i].Times)
 		if err := w.file(&c.Files[i]); err != nil {
 			return fmt.Errorf("%s: %w", c.Files[i].Path, err)
 		}
@@ -255,8 +274,12 @@ func (w *writer) file(f *catalog.FileChange) error {
 }
 
 // inherit sets the times of rec, a declared object's record, from those of old, the stored record or nil. It reports
-// whether the content differs. updatedAt moves only if own, the front of the content, differs.
-func (w *writer) inherit(rec, old, own []byte) (changed bool, err error) {
+// whether the content differs. updatedAt moves only if own, the front of the content, differs. Times that the change gives are taken as they are.
+func (w *writer) inherit(kind catalog.Kind, rec, old, own []byte) (changed bool, err error) {
+	if given, ok := w.times[timedObject{kind, catalog.UUID(rec[offsetUUID:headerLen])}]; ok {
+		setRecordTimes(rec, given.CreatedAt, given.UpdatedAt)
+		return !bytes.Equal(old, rec), nil
+	}
 	if !sameObject(old, rec) {
 		created, updated, err := w.formerTimes(rec)
 		setRecordTimes(rec, created, updated)

@@ -24,7 +24,7 @@ func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
 	}
 	rec = encodeProject(p)
 	own := marshal(&p.Project)
-	changed, err := w.inherit(rec, old, own)
+	changed, err := w.inherit(catalog.KindProject, rec, old, own)
 	if err != nil || !changed {
 		return rec, err
 	}
@@ -86,7 +86,7 @@ func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
 	}
 	rec := newRecord(d.UUID, d)
 	sameCopy := bytes.Equal(was, projectCopy)
-	changed, err := w.inherit(rec, old, rec[headerLen:])
+	changed, err := w.inherit(catalog.KindDomain, rec, old, rec[headerLen:])
 	if err != nil || !changed && sameCopy {
 		return err
 	}
@@ -161,7 +161,7 @@ func (w *writer) template(t *catalog.Template) error {
 		}
 	}
 	rec := newRecord(t.UUID, t)
-	changed, err := w.inherit(rec, old, rec[headerLen:])
+	changed, err := w.inherit(catalog.KindTemplate, rec, old, rec[headerLen:])
 	if err != nil || !changed {
 		return err
 	}
@@ -196,6 +196,8 @@ func (w *writer) remove(ref *catalog.Ref) error {
 		return w.tellTemplate(old, nil)
 	case catalog.KindKey:
 		return w.removePlain(textKey(prefixKey, ref.Name), &w.effect.Keys, func(old []byte) error { return w.tellKey(old, nil) })
+	case catalog.KindEdge:
+		return w.removePlain(textKey(prefixEdge, ref.Name), &w.effect.Edges, func(old []byte) error { return w.tellEdge(old, nil) })
 	case catalog.KindDefaults:
 		return w.removePlain(keyDefaults, &w.effect.Defaults, func(old []byte) error { return w.tellDefaults(old, nil) })
 	case catalog.KindSealing:

@@ -28,6 +28,7 @@ const (
 	auditTemplate        = "template"
 	auditDefaultTemplate = "default-template"
 	auditKey             = "key"
+	auditEdge            = "edge"
 	auditDefaults        = "defaults"
 	auditSealing         = "sealing"
 )
@@ -202,6 +203,27 @@ func templateNoun(t *catalog.Template) string {
 		return auditDefaultTemplate
 	}
 	return auditTemplate
+}
+
+// tellEdge tells of an edge that is new, changed, or with e nil removed.
+func (w *writer) tellEdge(old []byte, e *catalog.Edge) error {
+	if w.untold {
+		return nil
+	}
+	var before, after fieldsOf
+	name := ""
+	if old != nil {
+		was := new(catalog.Edge)
+		if err := decode(old, was); err != nil {
+			return err
+		}
+		name, before = was.Name, was.AuditFields
+	}
+	if e != nil {
+		name, after = e.Name, e.AuditFields
+	}
+	w.tell(auditEdge, 0, name, before, after)
+	return nil
 }
 
 // tellKey tells of a key that is new, changed, or with k nil removed.

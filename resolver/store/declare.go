@@ -23,6 +23,12 @@ func (w *writer) declare(d *catalog.Declared) error {
 			return err
 		}
 	}
+	for i := range d.Edges {
+		e := &d.Edges[i]
+		if err := w.plain(textKey(prefixEdge, e.Name), encode(e), &w.effect.Edges, func(old []byte) error { return w.tellEdge(old, e) }); err != nil {
+			return err
+		}
+	}
 	if d.Defaults != nil {
 		err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults, func(old []byte) error { return w.tellDefaults(old, d.Defaults) })
 		if err != nil {

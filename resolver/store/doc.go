@@ -12,6 +12,8 @@
 //	prefix key                       value                                            written by
 //	m      "format"                  version of this layout, uvarint                  Open
 //	m      "generation"              uvarint                                          Apply, Import
+//	m      "epoch"                   the epoch of the generations                     Open, Apply, Import
+//	m      "reserved"                the generation up to which none is reused        Apply, Import, Close
 //	m      "decoder"                 uvarint, see SetDecoderRevision                  SetDecoderRevision, Import
 //	m      "counts"                  projects, domains, wildcards                     Apply, Import
 //	m      "importing"               empty; present while an Import runs               Import
@@ -26,9 +28,12 @@
 //	c      project id or 0, code     template id                                      Apply
 //	k      key name                  API key (its SHA-256, never its text)            Apply
 //	x                                defaults block                                   Apply
+//	e      name                      edge                                             Apply
 //	z                                sealing block                                    Apply
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply
+//	y      file path                 accepted bytes of a file that config files name  Apply
+//	q      file path                 bytes that an edge has received and refuses       Apply
 //	u      uuid                      times of an object before the last upgrade       upgrade
 //
 // Every value begins with a version byte, except plain ids, names, counters and bytes. The rest is CBOR (RFC 8949) in
@@ -64,6 +69,10 @@
 // Removals are the exception. If the store is older than the files, the next start sees a mass removal and holds it
 // back. So configsrc calls NoteRemovals before a removal and after the change that made it: the first call says what
 // the next start may remove without asking, the second makes the change durable.
+//
+// A crash may lose the newest generations, although clients have seen their numbers. Such a number must never stand for
+// another state: "reserved" is durable before a number above it is used, and a start after a crash continues above it.
+// On an edge, the position comes from the authority, in the batch with the content, and goes back with it.
 //
 // A change of more than some thousand files is a set of tables, sorted and written in pieces, that Pebble ingests at
 // once (bulk.go): durable immediately, never in memory as a whole, and as fast to read as before.

@@ -18,12 +18,12 @@ const importChunkBytes = 4 << 20
 // catalogPrefixes are the parts of the layout that Apply writes.
 var catalogPrefixes = []byte{
 	prefixProject, prefixSlug, prefixDomain, prefixProjectHost, prefixTemplate, prefixTemplateCode,
-	prefixKey, prefixDefaults, prefixSealing, prefixBytes, prefixFile, prefixTimes,
+	prefixKey, prefixEdge, prefixDefaults, prefixSealing, prefixBytes, prefixFile, prefixTimes, prefixText, prefixRefused,
 }
 
 // Import makes s declare exactly what from does, and writes only differences. The store in memory uses it when it takes
 // over from a failed disk, and the new disk store on the way back. An object in both keeps the older createdAt, and for
-// equal content the older updatedAt. The generation becomes the higher of the two. from may have failed, as long as it
+// equal content the older updatedAt. The epoch becomes from's, the generation the higher of the two. from may have failed, as long as it
 // can be read. A change that is being applied to it at the same time is imported whole or not at all: a failed Apply
 // returns while Pebble may still be working on it. Open wipes a store whose Import was interrupted.
 func (s *Store) Import(from *Store) error {
@@ -40,7 +40,7 @@ func (s *Store) Import(from *Store) error {
 	var own error // errors of one store must not fail the other
 	source := from.View(func(v *View) (source error) {
 		own = s.read(func() (own error) {
-			source, own = s.importView(v, max(s.generation.Load(), from.generation.Load()), revision, audit)
+			source, own = s.importView(v, from.Epoch(), max(s.generation.Load(), from.generation.Load()), revision, audit)
 			return own
 		})
 		return source
@@ -51,7 +51,7 @@ func (s *Store) Import(from *Store) error {
 	return nil
 }
 
-func (s *Store) importView(v *View, generation, revision uint64, audit int64) (source, own error) {
+func (s *Store) importView(v *View, epoch string, generation, revision uint64, audit int64) (source, own error) {
 	b := s.db.NewBatch()
 	if err := errors.Join(b.Set(keyImporting, nil, nil), s.commit(b)); err != nil {
 		return nil, err
@@ -67,12 +67,13 @@ func (s *Store) importView(v *View, generation, revision uint64, audit int64) (s
 	if source != nil {
 		return source, nil
 	}
-	return nil, s.finishImport(generation, revision, audit, counts)
+	return nil, s.finishImport(epoch, generation, revision, audit, counts)
 }
 
-func (s *Store) finishImport(generation, revision uint64, audit int64, counts Counts) error {
+func (s *Store) finishImport(epoch string, generation, revision uint64, audit int64, counts Counts) error {
 	b := s.db.NewBatch()
 	err := errors.Join(
+		b.Set(keyEpoch, []byte(epoch), nil),
 		b.Set(keyGeneration, binary.AppendUvarint(nil, generation), nil),
 		b.Set(keyDecoder, binary.AppendUvarint(nil, revision), nil),
 		b.Set(keyAudit, auditValue(audit), nil),
@@ -86,6 +87,7 @@ func (s *Store) finishImport(generation, revision uint64, audit int64, counts Co
 	if err = s.NoteRemovals(nil); err != nil {
 		return err
 	}
+	s.epoch.Store(&epoch)
 	s.generation.Store(generation)
 	s.counts.Store(&counts)
 	return s.loadFilling()

@@ -22,6 +22,9 @@ const (
 	prefixFile          = 'f'
 	prefixBytes         = 'b'
 	prefixTimes         = 'u'
+	prefixEdge          = 'e'
+	prefixText          = 'y'
+	prefixRefused       = 'q'
 	prefixDomainFormat2 = 'd' // key is the plain name; until format 3
 )
 
@@ -34,6 +37,8 @@ var (
 	keyImporting  = []byte("mimporting")
 	keyRemovals   = []byte("mremovals")
 	keyAudit      = []byte("maudit")
+	keyEpoch      = []byte("mepoch")
+	keyReserved   = []byte("mreserved")
 	keyDefaults   = []byte{prefixDefaults}
 	keySealing    = []byte{prefixSealing}
 )

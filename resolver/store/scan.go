@@ -148,6 +148,17 @@ func (s *Store) Keys(yield func(*catalog.Key) bool) error {
 	})
 }
 
+// Edges yields all edges by name.
+func (s *Store) Edges(yield func(*catalog.Edge) bool) error {
+	return s.scan([]byte{prefixEdge}, func(_, value []byte) error {
+		e := new(catalog.Edge)
+		if err := decode(value, e); err != nil {
+			return err
+		}
+		return stopUnless(yield(e))
+	})
+}
+
 // Files yields the file table by path. yield may keep the row.
 func (s *Store) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	return s.scan([]byte{prefixFile}, func(key, value []byte) error {

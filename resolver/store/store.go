@@ -30,6 +30,8 @@ type Options struct {
 	// ReadOnly opens an existing store, locks out other processes, and changes nothing in it. The error for a missing
 	// store is an ErrNoStore. Only reads may be called.
 	ReadOnly bool
+	// NewEpoch starts a new epoch, for a store that goes back to an earlier state.
+	NewEpoch bool
 }
 
 // A Store is an open store. Its methods are safe for concurrent use; Apply, Import and SetDecoderRevision exclude each
@@ -49,6 +51,8 @@ type Store struct {
 
 	write      sync.Mutex // held by Apply, Import and every other writer of what the files declare
 	filling    bool       // guarded by write: the store was empty, and its first load has not ended
+	reserved   uint64     // guarded by write, see position.go
+	epoch      atomic.Pointer[string]
 	generation atomic.Uint64
 	counts     atomic.Pointer[Counts]
 }
@@ -101,7 +105,7 @@ func (s *Store) open(o Options) error {
 	}
 	s.db = db
 	s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
-	if err = s.begin(); err != nil {
+	if err = s.begin(o.NewEpoch); err != nil {
 		s.fs.EndStart()
 		_ = db.Close() // begin's error is the one to return
 	}
@@ -111,7 +115,7 @@ func (s *Store) open(o Options) error {
 func (s *Store) dirName() string { return s.fs.Name() }
 
 // begin checks the version of the layout, cleans up after an interrupted Import, and loads what is kept in memory.
-func (s *Store) begin() error {
+func (s *Store) begin(newEpoch bool) error {
 	if err := s.checkFormat(); err != nil {
 		return err
 	}
@@ -128,6 +132,9 @@ func (s *Store) begin() error {
 		}
 	}
 	if err := s.loadCounters(); err != nil {
+		return err
+	}
+	if err := s.loadPosition(newEpoch); err != nil {
 		return err
 	}
 	if !s.fs.ReadOnly {
@@ -250,13 +257,6 @@ func (s *Store) Close() error {
 	}
 	return s.fs.Close(func() error {
 		s.bulks.Wait()
-		return errors.Join(s.readers.close(), s.db.Close())
+		return errors.Join(s.freeReserved(), s.readers.close(), s.db.Close())
 	})
-}
-
-// RaiseGeneration makes the next generation follow least, for a store that replaces another.
-func (s *Store) RaiseGeneration(least uint64) {
-	s.write.Lock()
-	defer s.write.Unlock()
-	s.generation.Store(max(s.generation.Load(), least))
 }

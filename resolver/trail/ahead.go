@@ -37,7 +37,7 @@ func keyOf(e *catalog.AuditEntry) key {
 	noun, _, _ := strings.Cut(e.Action, ".")
 	of := key{noun: noun, project: e.ProjectID}
 	switch noun {
-	case "domain", "template", "default-template", "key":
+	case "domain", "template", "default-template", "key", "edge":
 		of.object = e.Object
 	}
 	return of

@@ -1,0 +1,75 @@
+package configsrc
+
+import (
+	"slices"
+
+	"fingerpost/resolver/catalog"
+)
+
+// The accepted tree is what the Sink keeps as bytes: the last good content of each config file, and the files that these
+// name, as they were decoded with them. A cluster carries it to edges.
+
+// texts lists the files that accepted candidates name with other content than before, and those that nothing names any
+// more once the candidates are in the table.
+func (s *Source) texts(accepted []*candidate) (changes []catalog.TextChange) {
+	var named []string // before
+	now := map[string]bool{}
+	isAccepted := make(map[string]bool, len(accepted))
+	for _, c := range accepted {
+		isAccepted[c.path] = true
+		for _, d := range c.deps {
+			if c.gone || c.touched {
+				break
+			}
+			b, read := c.texts[d.Path]
+			if read && !now[d.Path] && (s.redecode || !s.hasDep(c.prev, d)) {
+				changes = append(changes, catalog.TextChange{Path: d.Path, Bytes: b})
+			}
+			now[d.Path] = true
+		}
+		if c.prev != nil && !c.touched {
+			for _, d := range c.prev.deps {
+				named = append(named, d.Path)
+			}
+		}
+	}
+	slices.Sort(named)
+	for _, path := range slices.Compact(named) {
+		used := now[path]
+		for f := range s.table.users[path] {
+			used = used || !isAccepted[f.path]
+		}
+		if !used {
+			changes = append(changes, catalog.TextChange{Path: path, Gone: true})
+		}
+	}
+	return changes
+}
+
+// hasDep reports whether an accepted file names a file with this content.
+func (s *Source) hasDep(f *file, d catalog.Dep) bool {
+	return f != nil && slices.ContainsFunc(f.deps, func(old catalog.Dep) bool { return old.Path == d.Path && old.Stamp.Hash == d.Stamp.Hash })
+}
+
+// committed returns what a change that the Sink has taken says of the accepted tree.
+func (s *Source) committed(change *catalog.Change) (c catalog.TreeChange) {
+	c.Position = s.o.Sink.Position()
+	for i := range change.Files {
+		switch f := &change.Files[i]; {
+		case f.Row == nil:
+			c.Removed = append(c.Removed, f.Path)
+		case f.Declared != nil:
+			if file, err := s.o.Sink.TreeFile(f.Path); err == nil { // otherwise the store has failed; its replacement is compared
+				c.Put = append(c.Put, file)
+			}
+		}
+	}
+	for _, t := range change.Texts {
+		if t.Gone {
+			c.Removed = append(c.Removed, t.Path)
+		} else {
+			c.Put = append(c.Put, catalog.TreeFile{Path: t.Path, Bytes: t.Bytes})
+		}
+	}
+	return c
+}

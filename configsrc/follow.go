@@ -1,0 +1,286 @@
+package configsrc
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// A Source with Options.Follow is that of an edge. It has no folder: ApplyTree brings it whole generations of the files
+// that its authority has accepted, and takes them the way that a look takes the files of a folder, through the same
+// decoder, judge, brake and commit. The Sink keeps the bytes in the batch with what they declare, so a restart needs
+// nothing else.
+//
+// A file that this release refuses, such as one with a block of a newer one, keeps its last good state. Its bytes are
+// kept as well and tried again with the next change, with Reload, and by another release. Two rules of a folder do not
+// hold: nothing waits for a second look, because no file is half-written; and a project that goes while another one
+// comes is not held as a possible rename, because the authority has decided that.
+
+// received is the content that one ApplyTree works on.
+type received struct {
+	s     *Source
+	texts map[string][]byte // replaced; nil: removed
+}
+
+// readNamed reads a file that config files name: as it was received, or as the Sink has it.
+func (r *received) readNamed(name string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
+	b, replaced := r.texts[name]
+	if !replaced {
+		b, err = r.s.o.Sink.Text(name)
+	}
+	switch {
+	case err != nil:
+		return nil, stamp, err
+	case b == nil:
+		return nil, stamp, fs.ErrNotExist
+	case int64(len(b)) > limit:
+		return nil, stamp, fmt.Errorf("is %d bytes long; at most %d are allowed", len(b), limit)
+	}
+	return b, stampOf(b), nil
+}
+
+// stampOf returns the stamp of content that is no file: its size and hash.
+func stampOf(b []byte) catalog.Stamp {
+	return catalog.Stamp{Size: int64(len(b)), Hash: sha256.Sum256(b)}
+}
+
+// ApplyTree takes one change of the authority's files: as a whole, or it returns an error and nothing has changed. The
+// Source's position is then that of the change. Files that are refused are no error, see Status. The error is ErrHeld if
+// the brake holds the change: give it again, with what has come since, until Confirm lets it through. Run must be
+// running; c must not be changed any more.
+func (s *Source) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
+	return s.ask(ctx, func(ctx context.Context) error { return s.applyTree(ctx, c) })
+}
+
+func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
+	start := time.Now()
+	in := &received{s: s, texts: map[string][]byte{}}
+	change := catalog.Change{Position: &c.Position}
+	candidates := map[string]*candidate{}
+	for i := range c.Put {
+		switch f := &c.Put[i]; {
+		case isConfigName(path.Base(f.Path)):
+			candidates[f.Path] = &candidate{path: f.Path, bytes: f.Bytes, stamp: stampOf(f.Bytes), times: f.Times}
+		default:
+			in.texts[f.Path] = f.Bytes
+			change.Texts = append(change.Texts, catalog.TextChange{Path: f.Path, Bytes: f.Bytes})
+		}
+	}
+	for _, name := range c.Removed {
+		switch {
+		case isConfigName(path.Base(name)):
+			candidates[name] = &candidate{path: name, gone: true}
+		default:
+			in.texts[name] = nil
+			change.Texts = append(change.Texts, catalog.TextChange{Path: name, Gone: true})
+		}
+	}
+	if err := s.addAffected(in, candidates, false); err != nil {
+		return err
+	}
+	if len(s.table.files) == 0 && len(candidates) > chunk {
+		return s.firstTree(ctx, in, change, candidates, start)
+	}
+	return s.take(ctx, in, change, sortedCandidates(candidates), start)
+}
+
+// addAffected adds the files that name a changed text, and the refused ones: the change may repair them.
+func (s *Source) addAffected(in *received, candidates map[string]*candidate, all bool) error {
+	var err error
+	again := func(name string, b []byte) {
+		if candidates[name] == nil && b != nil {
+			candidates[name] = &candidate{path: name, bytes: b, stamp: stampOf(b)}
+		}
+	}
+	if all || len(s.quarantine) > 0 && len(s.quarantine) <= manyQuarantined {
+		err = s.o.Sink.Refused(func(name string, content []byte) bool {
+			again(name, content)
+			return true
+		})
+	}
+	for text := range in.texts {
+		for f := range s.table.users[text] {
+			b, ferr := s.o.Sink.LastGood(f.path)
+			err = errors.Join(err, ferr)
+			again(f.path, b)
+		}
+	}
+	return err
+}
+
+func sortedCandidates(by map[string]*candidate) (all []*candidate) {
+	for _, c := range by {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	return all
+}
+
+// take is one look at received files, from top to bottom.
+func (s *Source) take(ctx context.Context, in *received, change catalog.Change, candidates []*candidate, start time.Time) error {
+	if err := s.decodeReceived(ctx, in, candidates); err != nil {
+		return err
+	}
+	j := s.judgeReceived(candidates)
+	j.run()
+	loss, _ := j.loss()
+	found := &finding{candidates: candidates}
+	confirmed := ""
+	if s.confirmed {
+		confirmed, _ = s.tooMuch(found, loss)
+	} else if held, err := s.brake(found, loss, start); held {
+		return err
+	}
+	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
+	// changed either. ----
+	if err := s.commitReceived(change, candidates, false); err != nil {
+		return err
+	}
+	if confirmed != "" && s.o.OnConfirm != nil {
+		s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains})
+	}
+	s.settled(true)
+	s.report(start, "followed")
+	return nil
+}
+
+// firstTree is take for an edge that has nothing yet. It applies the files in chunks, and the position with the last: up
+// to then nothing is served, and a crash begins anew.
+func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Change, candidates map[string]*candidate, start time.Time) error {
+	if err := s.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
+		return fmt.Errorf("store the change: %w", err)
+	}
+	all := sortedCandidates(candidates)
+	for part := range slices.Chunk(all, chunk) {
+		if err := s.decodeReceived(ctx, in, part); err != nil {
+			return err
+		}
+		s.judgeReceived(part).run()
+		if err := s.commitReceived(catalog.Change{}, part, true); err != nil {
+			return err
+		}
+		for _, c := range part {
+			c.declared, c.texts = nil, nil // as large as the files
+		}
+	}
+	generation, err := s.o.Sink.Apply(&catalog.Change{Position: change.Position})
+	if err != nil {
+		return fmt.Errorf("store the change: %w", err)
+	}
+	s.setGeneration(generation)
+	s.report(start, "followed")
+	return nil
+}
+
+// decodeReceived decodes candidates on all cores.
+func (s *Source) decodeReceived(ctx context.Context, in *received, candidates []*candidate) error {
+	s.parallel(len(candidates), func(i int) {
+		c := candidates[i]
+		c.prev = s.table.files[c.path]
+		switch {
+		case ctx.Err() != nil || c.gone:
+		case int64(len(c.bytes)) > MaxFileBytes:
+			c.diags = hclfile.Diagnostics{hclfile.FileProblem(c.path, fmt.Sprintf("the file is %d bytes long; a config file has at most 1 MiB (%d bytes)", len(c.bytes), MaxFileBytes), "")}
+		default:
+			c.decode(c.path, in)
+		}
+	})
+	return ctx.Err()
+}
+
+func (s *Source) judgeReceived(candidates []*candidate) *judge {
+	return &judge{
+		table: s.table, candidates: candidates, require: s.sealed,
+		row:     s.o.Sink.File,
+		display: func(path string) string { return path },
+		locate:  s.lastDecoded,
+		meant:   func(catalog.UUID) bool { return true },
+	}
+}
+
+// commitReceived commits the accepted candidates, and keeps the bytes of the others.
+func (s *Source) commitReceived(change catalog.Change, candidates []*candidate, fill bool) error {
+	var accepted []*candidate
+	for _, c := range candidates {
+		refused := s.quarantine[c.path] != nil
+		switch {
+		case c.rejected && c.gone:
+		case c.rejected:
+			change.Refused = append(change.Refused, catalog.TextChange{Path: c.path, Bytes: c.bytes})
+		default:
+			if refused {
+				change.Refused = append(change.Refused, catalog.TextChange{Path: c.path, Gone: true})
+			}
+			if !c.gone || c.prev != nil {
+				accepted = append(accepted, c)
+			}
+		}
+	}
+	err := s.commit(change, accepted, candidates, fill)
+	if err == nil && fill && len(accepted) == 0 && len(change.Refused) > 0 {
+		err = s.o.Sink.Fill(&catalog.Change{Refused: change.Refused})
+	}
+	return err
+}
+
+// retryRefused tries the refused files again, finds the warnings of accepted ones, and decodes every file anew after a
+// change of the decoder. The position stays.
+func (s *Source) retryRefused(ctx context.Context) error {
+	in := &received{s: s}
+	candidates := map[string]*candidate{}
+	if err := s.addAffected(in, candidates, true); err != nil {
+		return err
+	}
+	for name, f := range s.table.files {
+		if s.redecode || f.warned { // warnings are only in memory
+			b, err := s.o.Sink.LastGood(name)
+			if err != nil {
+				return err
+			}
+			if candidates[name] == nil && b != nil {
+				candidates[name] = &candidate{path: name, bytes: b, stamp: stampOf(b)}
+			}
+		}
+	}
+	if len(candidates) == 0 {
+		return nil
+	}
+	at := s.o.Sink.Position()
+	return s.take(ctx, in, catalog.Change{Position: &at}, sortedCandidates(candidates), time.Now())
+}
+
+// loadFollowed is Load for an edge: what the Sink has is served at once.
+func (s *Source) loadFollowed(ctx context.Context) error {
+	err := s.retryRefused(ctx)
+	s.setLive(true)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return nil
+	case err != nil:
+		return err
+	}
+	s.redecode = false
+	s.report(time.Now(), "loaded")
+	return s.o.Sink.SetDecoderRevision(decoderRevision)
+}
+
+// runFollowed is Run for an edge.
+func (s *Source) runFollowed(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-s.asks:
+			a.done <- a.do(ctx)
+		}
+	}
+}

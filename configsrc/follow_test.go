@@ -1,0 +1,295 @@
+package configsrc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// An edge is a Source that follows, with a real resolver.
+type edge struct {
+	*node
+	failed func() error // of what the authority has told
+}
+
+// newEdge starts an edge on a data folder; "" is in memory.
+func newEdge(t *testing.T, data string) *edge {
+	t.Helper()
+	r := openResolver(t, data)
+	n := &node{T: t, resolver: r}
+	n.source = configsrc.New(configsrc.Options{Follow: true, Sink: r, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxDelete: 0.3})
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.source.Watch()
+	n.load()
+	n.running.Go(func() { _ = n.source.Run(n.ctx) })
+	n.stop = sync.OnceFunc(func() {
+		n.cancel()
+		n.running.Wait()
+		if err := r.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	t.Cleanup(n.stop)
+	return &edge{node: n}
+}
+
+func (e *edge) apply(c catalog.TreeChange) error { return e.source.ApplyTree(e.ctx, c) }
+
+// An authority is a node that keeps what it tells of its tree.
+type authority struct {
+	*node
+	mu   sync.Mutex // guards told
+	told []catalog.TreeChange
+}
+
+func newAuthority(t *testing.T, dir, data string) *authority {
+	t.Helper()
+	a := &authority{}
+	r := openResolver(t, data)
+	a.node = &node{T: t, dir: dir, resolver: r}
+	a.source = configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: slog.New(slog.DiscardHandler), MaxDelete: 1, OnCommit: func(c catalog.TreeChange) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.told = append(a.told, c)
+	}})
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.load()
+	a.run()
+	a.stop = sync.OnceFunc(func() {
+		a.cancel()
+		a.running.Wait()
+		if err := r.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	t.Cleanup(a.stop)
+	return a
+}
+
+// take returns what was told since the last call.
+func (a *authority) take() []catalog.TreeChange {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	told := a.told
+	a.told = nil
+	return told
+}
+
+// whole returns the accepted tree as one change.
+func (a *authority) whole() catalog.TreeChange {
+	a.Helper()
+	c := catalog.TreeChange{Position: a.resolver.Position()}
+	for path := range acceptedTree(a.node) {
+		f, err := a.resolver.TreeFile(path)
+		if err != nil {
+			a.Fatal(err)
+		}
+		c.Put = append(c.Put, f)
+	}
+	return c
+}
+
+// acceptedTree returns the accepted tree of a node.
+func acceptedTree(n *node) map[string]string {
+	n.Helper()
+	all := map[string]string{}
+	if err := n.resolver.Tree(func(path string, content []byte) bool {
+		all[path] = string(content)
+		return true
+	}); err != nil {
+		n.Fatal(err)
+	}
+	return all
+}
+
+// same fails if an edge does not have the authority's tree, position and answers.
+func same(a *authority, e *edge, domains ...string) {
+	a.Helper()
+	if x, y := acceptedTree(a.node), acceptedTree(e.node); !maps.Equal(x, y) {
+		a.Errorf("the edge has\n%v\nand the authority\n%v", y, x)
+	}
+	if x, y := a.resolver.Position(), e.resolver.Position(); x != y {
+		a.Errorf("the edge is at %v, the authority at %v", y, x)
+	}
+	for _, domain := range domains {
+		x, xerr := a.resolver.Resolve([]byte(domain), resolver.Nested)
+		y, yerr := e.resolver.Resolve([]byte(domain), resolver.Nested)
+		if xerr != nil || yerr != nil || string(x.Data) != string(y.Data) || x.Code != y.Code {
+			a.Errorf("%s: the edge answers %s %s (%v), the authority %s %s (%v)", domain, y.Code, y.Data, yerr, x.Code, x.Data, xerr)
+		}
+	}
+}
+
+const withBody = `project "acme" {
+  name = "Acme"
+  domain "acme.example" {}
+  template "HI" {
+    name             = "Hi"
+    subject_template = "Hi"
+    body_text        = file("mail/hi.txt")
+  }
+}
+`
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "acme.hcl"), withBody)
+	write(t, filepath.Join(dir, "mail/hi.txt"), "hello\n")
+	write(t, filepath.Join(dir, "other.hcl"), "project \"other\" {\n  name = \"Other\"\n  domain \"other.example\" {}\n}\n")
+	a := newAuthority(t, dir, "")
+	data := t.TempDir()
+	e := newEdge(t, data)
+	if told := a.take(); len(told) != 1 || len(told[0].Put) != 0 || told[0].Position != a.resolver.Position() {
+		t.Fatalf("after the first load: %+v", told)
+	}
+	if err := e.apply(a.whole()); err != nil {
+		t.Fatal(err)
+	}
+	same(a, e, "acme.example", "other.example", "nowhere.example")
+
+	// Whatever happens to the files reaches the edge as told, with the times of the objects.
+	step := func(what string, done func() bool) {
+		t.Helper()
+		a.until(what, done)
+		for _, c := range a.take() {
+			if err := e.apply(c); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		same(a, e, "acme.example", "other.example", "new.example", "www.acme.example")
+	}
+	write(t, filepath.Join(dir, "mail/hi.txt"), "good day\n")
+	step("a body changes", func() bool { return acceptedTree(a.node)["mail/hi.txt"] == "good day\n" })
+	write(t, filepath.Join(dir, "new.hcl"), "project \"new\" {\n  name = \"New\"\n  domain \"new.example\" {}\n}\n")
+	step("a file comes", func() bool { return a.name("new.example") == "New" })
+	write(t, filepath.Join(dir, "other.hcl"), "project \"other\" {\n  broken\n")
+	a.until("a file is broken", func() bool { return a.source.Status().Quarantined == 1 })
+	same(a, e, "other.example")
+	write(t, filepath.Join(dir, "other.hcl"), "project \"other\" {\n  name = \"Other 2\"\n  domain \"other.example\" {}\n}\n")
+	step("it is repaired", func() bool { return a.name("other.example") == "Other 2" })
+	write(t, filepath.Join(dir, "acme.hcl"), "project \"acme\" {\n  name = \"Acme\"\n  domain \"acme.example\" {}\n}\n")
+	step("a body is used no more", func() bool { _, has := acceptedTree(a.node)["mail/hi.txt"]; return !has })
+
+	// An edge restarts from its own store.
+	before := acceptedTree(e.node)
+	e.stop()
+	e = newEdge(t, data)
+	if now := acceptedTree(e.node); !maps.Equal(now, before) {
+		t.Errorf("after a restart: %v, want %v", now, before)
+	}
+	same(a, e, "acme.example", "other.example", "new.example")
+	if st := e.source.Status(); st.State != configsrc.StateOK || st.Projects != 3 {
+		t.Errorf("after a restart: %+v", st)
+	}
+	var refused *catalog.Error
+	if err := e.source.CreateProject(e.ctx, &catalog.Project{Slug: "x", Name: "X", UUID: catalog.NewUUID()}); !errors.As(err, &refused) || refused.Code != catalog.CodeReadOnly {
+		t.Errorf("a write at an edge: %v", err)
+	}
+}
+
+// TestFollowRefused: a file that the edge does not understand keeps its last good state, over a restart too, and counts
+// as received.
+func TestFollowRefused(t *testing.T) {
+	t.Parallel()
+	good := "project \"acme\" {\n  name = \"Acme\"\n  domain \"acme.example\" {}\n}\n"
+	newer := strings.Replace(good, "\n}\n", "\n  quota { requests = 5 }\n}\n", 1)
+	epoch := catalog.NewEpoch()
+	at := func(n uint64) catalog.Position { return catalog.Position{Epoch: epoch, Generation: n} }
+	data := t.TempDir()
+	e := newEdge(t, data)
+	must(t, e.apply(catalog.TreeChange{Position: at(7), Put: []catalog.TreeFile{{Path: "acme.hcl", Bytes: []byte(good)}}}))
+	must(t, e.apply(catalog.TreeChange{Position: at(9), Put: []catalog.TreeFile{{Path: "acme.hcl", Bytes: []byte(newer)}}}))
+	check := func() {
+		t.Helper()
+		if got := e.name("acme.example"); got != "Acme" {
+			t.Errorf("acme.example is %q", got)
+		}
+		if got := acceptedTree(e.node)["acme.hcl"]; got != newer {
+			t.Errorf("received is %q", got)
+		}
+		if st := e.source.Status(); st.Quarantined != 1 || st.Generation != 9 || e.resolver.Position() != at(9) {
+			t.Errorf("%+v at %v", st, e.resolver.Position())
+		}
+	}
+	check()
+	e.stop()
+	e = newEdge(t, data)
+	check()
+	must(t, e.apply(catalog.TreeChange{Position: at(10), Put: []catalog.TreeFile{{Path: "acme.hcl", Bytes: []byte(strings.Replace(good, "Acme\"", "Acme 2\"", 1))}}}))
+	if got := e.name("acme.example"); got != "Acme 2" {
+		t.Errorf("acme.example is %q", got)
+	}
+	if st := e.source.Status(); st.Quarantined != 0 || st.State != configsrc.StateOK {
+		t.Errorf("%+v", st)
+	}
+	must(t, e.apply(catalog.TreeChange{Position: at(11), Removed: []string{"acme.hcl"}, Put: []catalog.TreeFile{{Path: "b.hcl", Bytes: []byte("project \"b\" {\n  name = \"B\"\n}\n")}}}))
+	if got := e.name("acme.example"); got != "NOT_FOUND" {
+		t.Errorf("acme.example is %q", got)
+	}
+}
+
+// TestFollowBrake: the brake holds on an edge, and the same change passes once somebody has confirmed it.
+func TestFollowBrake(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, "")
+	epoch := catalog.NewEpoch()
+	first := catalog.TreeChange{Position: catalog.Position{Epoch: epoch, Generation: 1}}
+	for i := range 20 {
+		first.Put = append(first.Put, catalog.TreeFile{Path: fmt.Sprintf("p%02d.hcl", i), Bytes: fmt.Appendf(nil, "project \"p%02d\" {\n  name = \"P\"\n  domain \"p%02d.example\" {}\n}\n", i, i)})
+	}
+	must(t, e.apply(first))
+	less := catalog.TreeChange{Position: catalog.Position{Epoch: epoch, Generation: 2}}
+	for i := range 15 {
+		less.Removed = append(less.Removed, fmt.Sprintf("p%02d.hcl", i))
+	}
+	if err := e.apply(less); !errors.Is(err, configsrc.ErrHeld) {
+		t.Fatalf("%v, want it held", err)
+	}
+	if st := e.source.Status(); st.State != configsrc.StateHeld || st.Projects != 20 || e.name("p03.example") != "P" || e.resolver.Position() != first.Position {
+		t.Errorf("%+v", st)
+	}
+	must(t, e.source.Confirm(e.ctx))
+	must(t, e.apply(less))
+	if st := e.source.Status(); st.State != configsrc.StateOK || st.Projects != 5 || st.Held != nil || e.resolver.Position() != less.Position {
+		t.Errorf("%+v", st)
+	}
+	if err := e.apply(catalog.TreeChange{Position: catalog.Position{Epoch: epoch, Generation: 3}, Removed: slices.Collect(maps.Keys(acceptedTree(e.node)))}); !errors.Is(err, configsrc.ErrHeld) {
+		t.Errorf("%v: an empty tree is held, confirmed or not before", err)
+	}
+}
+
+// TestFollowMany: the first tree of an edge is larger than one chunk, and two claims of one name are settled as on the
+// authority.
+func TestFollowMany(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, t.TempDir())
+	c := catalog.TreeChange{Position: catalog.Position{Epoch: catalog.NewEpoch(), Generation: 5}}
+	const n = 2500
+	for i := range n {
+		c.Put = append(c.Put, catalog.TreeFile{Path: fmt.Sprintf("d%d/p%04d.hcl", i%7, i), Bytes: fmt.Appendf(nil, "project \"p%d\" {\n  name = \"P%d\"\n  domain \"p%d.example\" {}\n}\n", i, i, i)})
+	}
+	c.Put = append(c.Put, catalog.TreeFile{Path: "z.hcl", Bytes: []byte("project \"z\" {\n  name = \"Z\"\n  domain \"p9.example\" {}\n}\n")})
+	must(t, e.apply(c))
+	if st := e.source.Status(); st.Projects != n || st.Quarantined != 1 || e.resolver.Position() != c.Position {
+		t.Errorf("%+v at %v", st, e.resolver.Position())
+	}
+	if got := e.name("p9.example"); got != "P9" {
+		t.Errorf("p9.example is %q", got)
+	}
+	if got := len(acceptedTree(e.node)); got != n+1 {
+		t.Errorf("%d files are received, want %d", got, n+1)
+	}
+}
