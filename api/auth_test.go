@@ -187,7 +187,7 @@ func TestExpiry(t *testing.T) {
 	h := start(t)
 	d := &catalog.Declared{}
 	key := h.newKey(d, "soon", catalog.MayResolve)
-	d.Keys[0].ExpiresAt = time.Now().Add(500 * time.Millisecond)
+	d.Keys[0].ExpiresAt = time.Now().Add(2 * time.Second)
 	h.apply("keys.hcl", d)
 	url := resolveURL + "?domain=globex.example"
 	h.ask("GET", url, key).check(t, 200, "")
