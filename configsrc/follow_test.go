@@ -19,10 +19,7 @@ import (
 )
 
 // An edge is a Source that follows, with a real resolver.
-type edge struct {
-	*node
-	failed func() error // of what the authority has told
-}
+type edge struct{ *node }
 
 // newEdge starts an edge on a data folder; "" is in memory.
 func newEdge(t *testing.T, data string) *edge {
