@@ -43,6 +43,7 @@ var statuses = map[catalog.Code]int{
 	catalog.CodeRateLimited:         http.StatusTooManyRequests,
 	codeHeadersTooLarge:             http.StatusRequestHeaderFieldsTooLarge,
 	catalog.CodeUnavailable:         http.StatusServiceUnavailable,
+	catalog.CodeOutcomeUnknown:      http.StatusGatewayTimeout,
 }
 
 // statusOf returns the HTTP status of a code. An unknown code is a bug, hence 500.
@@ -64,6 +65,7 @@ type refusal = catalog.Error
 
 var (
 	refuseLoading   = &refusal{Code: catalog.CodeUnavailable, Message: "the service is loading its configuration"}
+	refuseStale     = &refusal{Code: catalog.CodeUnavailable, Message: "this node has not heard the authority of its cluster for too long"}
 	refusePath      = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
 	refuseMethod    = &refusal{Code: codeMethodNotAllowed, Message: "the method is not allowed for this path; see the Allow header"}
 	refuseKey       = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}

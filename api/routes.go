@@ -50,7 +50,8 @@ func routes() []route {
 		{"POST", keysPath, Platform, write, (*Server).createKey},
 		{"POST", rotateKeyPath, Platform, write, (*Server).rotateKey},
 		{"DELETE", keyPath, Platform, write, (*Server).revokeKey},
-		{"GET", "/api/platform/audit", Platform, read, (*Server).listAudit},
+		{"GET", auditPath, Platform, read, (*Server).listAudit},
+		{"GET", edgesPath, Platform, read, (*Server).listEdges},
 		{"GET", eventsPath, Platform, resolvePermissions, (*Server).streamEvents},
 		{"GET", authMePath, Platform, 0, (*Server).authMe},
 		{"GET", checkPath, Platform, resolvePermissions, (*Server).gateCheck},
@@ -70,8 +71,8 @@ func routes() []route {
 		{"POST", "/api/mail/send/test-template", Mail, mail, (*Server).sendTestTemplate},
 		{"POST", "/api/mail/projects/smtp-config/test", Mail, mail, (*Server).testSMTP},
 		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, onProject("projectId", (*Server).previewTemplate)},
-		{"GET", "/api/mail/projects/{projectId}/logs", Mail, read, (*Server).listMailLogs},
-		{"GET", "/api/mail/projects/{projectId}/logs/{logId}", Mail, read, (*Server).getMailLog},
+		{"GET", mailLogsPath, Mail, read, (*Server).listMailLogs},
+		{"GET", mailLogPath, Mail, read, (*Server).getMailLog},
 	}
 }
 
@@ -191,6 +192,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	switch path := ctx.URI().PathOriginal(); {
 	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
 		s.finish(ctx, "", nil, refuseLoading)
+	case s.stale.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
+		s.finish(ctx, "", nil, refuseStale)
 	case c.services == Gateway:
 		s.answerGateway(ctx, c, now)
 	case string(path) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && c.services&Platform != 0:
@@ -241,7 +244,11 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		if shows {
 			s.showPosition(ctx, s.resolver.Published())
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case s.forwarder != nil && rt.forwarded():
+			err = s.forward(r)
+		default:
 			err = rt.run(s, r)
 		}
 		if shows && rt.method != fasthttp.MethodGet {

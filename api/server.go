@@ -61,6 +61,11 @@ type Options struct {
 	// GateWildcards lets gateways fetch certificates for names that only a wildcard covers, unless its record says
 	// certificates = false.
 	GateWildcards bool
+	// Forwarder makes the Server that of an edge: the authority takes its writes and sends, and the reads that only the
+	// authority can answer. Nil: this node answers everything.
+	Forwarder Forwarder
+	// Edges returns what GET /edges lists, as JSON. Nil: the node belongs to no cluster.
+	Edges func() ([]byte, error)
 	// ConfigAge is set on an edge.
 	ConfigAge ConfigAge
 	// Limits bound what peers can use. Zero fields take their defaults.
@@ -107,6 +112,8 @@ type Server struct {
 	files     Files
 	mail      Mailer    // nil: none
 	explainer Explainer // nil: none
+	forwarder Forwarder // nil: this is no edge
+	edges     func() ([]byte, error)
 	log       *slog.Logger
 	tls       *tls.Config
 
@@ -126,7 +133,7 @@ type Server struct {
 
 	anonymous logLimit // of the access log
 
-	loading          atomic.Bool // see SetLoading
+	loading, stale   atomic.Bool // see SetLoading and SetStale
 	cacheControl     []byte
 	accessLogResolve bool
 	noFastPath       bool
@@ -153,6 +160,8 @@ func New(o Options) (*Server, error) {
 		files:            o.Files,
 		mail:             o.Mail,
 		explainer:        o.Explainer,
+		forwarder:        o.Forwarder,
+		edges:            o.Edges,
 		log:              o.Logger,
 		tls:              o.TLS,
 		limits:           o.Limits.withDefaults(),
@@ -209,6 +218,9 @@ func (silence) Printf(string, ...any) {}
 // SetLoading makes every call except the health checks answer 503 while the first load runs: keys and domains that are
 // not loaded yet must not look unknown. A new Server is not loading.
 func (s *Server) SetLoading(on bool) { s.loading.Store(on) }
+
+// SetStale makes the same calls answer 503 while an edge has not heard its authority for too long.
+func (s *Server) SetStale(on bool) { s.stale.Store(on) }
 
 // Serve serves the given services on ln, which it owns. It returns nil after Shutdown, and an error if ln fails for
 // good. Accepting pauses while a cap is reached or descriptors run out, and resumes by itself.

@@ -65,6 +65,9 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 	if o.Mail != nil {
 		all = append(all, o.mailMetrics(gauge)...)
 	}
+	if o.Cluster != nil {
+		all = append(all, clusterMetrics{o.Cluster})
+	}
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
 			return nil, err

@@ -66,6 +66,8 @@ type Options struct {
 	AfterWrite func() AfterWriteStatus
 	// Mail reports on the mail service. Nil: there is none.
 	Mail Mail
+	// Cluster reports on the cluster. Nil: the node belongs to none.
+	Cluster Cluster
 }
 
 // An AfterWriteStatus is the state of the command of --after-write.
@@ -175,6 +177,7 @@ type statusDocument struct {
 	Config        configsrc.Status  `json:"config"`
 	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
 	Mail          *mailStatus       `json:"mail,omitempty"`
+	Cluster       any               `json:"cluster,omitempty"`
 	Secrets       []secretStatus    `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
 }
 
@@ -210,6 +213,9 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	if o.Mail != nil {
 		status.Mail = o.mailStatus()
+	}
+	if o.Cluster != nil {
+		status.Cluster = o.Cluster.Status()
 	}
 	status.Secrets = o.secretStatus()
 	writeJSON(w, http.StatusOK, status)

@@ -66,8 +66,12 @@ func (s *service) announce() {
 	out := new(bytes.Buffer)
 	defer func() { _, _ = s.t.out.Write(out.Bytes()) }() // stdout may be closed
 	st := s.source.Status()
-	fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
-		count(st.Files, "file"), filepath.Clean(s.f.config))
+	if s.cluster.isEdge() {
+		fmt.Fprintf(out, "edge %s of cluster %s: %s and %s so far\n", s.f.edgeName, s.f.clusterName, count(st.Projects, "project"), count(st.Domains, "domain"))
+	} else {
+		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
+			count(st.Files, "file"), filepath.Clean(s.f.config))
+	}
 	if st.Held != nil {
 		fmt.Fprintf(out, "held back: %s\n", st.Held.Reason)
 	}
@@ -85,6 +89,12 @@ func (s *service) announce() {
 		}
 	}
 	fmt.Fprintf(out, "ops on http://%s\n", s.opsListener.Addr())
+	if s.cluster.isEdge() {
+		return // keys are made where the files are
+	}
+	if addr := s.cluster.edgesAddr(); addr != "" {
+		fmt.Fprintf(out, "edges follow nats://%s\n", addr)
+	}
 	k := s.resolver.Keys().Lookup([]byte(demoKeyID()))
 	demo := k != nil && k.Hash == sha256.Sum256([]byte(demoKey))
 	if demo && s.blockedKeys() != nil {

@@ -39,10 +39,12 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "filippo.io/age"},
 	// x/sys: renameat2, leases
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
-	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nkeys"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"github.com/fsnotify/fsnotify"},
+	// zstd packs the files, nkeys reads the seeds of keys
+	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go",
+		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
 	"fingerpost/configsrc/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
@@ -61,7 +63,7 @@ var plan = map[string][]string{
 		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
-		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/cluster", "fingerpost/configsrc/transfer",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer", "fingerpost/configsrc/cluster",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for the floor, and the stores of the bare programs; x/sys: as above
@@ -85,6 +87,9 @@ var sole = map[string][]string{
 	"github.com/golang-jwt/jwt/v5":        {"fingerpost/api"},
 	"github.com/prometheus/client_golang": {"fingerpost/api/ops"},
 	"gonum.org/v1/plot":                   {"fingerpost/bench/chart"},
+	"github.com/nats-io/nats-server/v2":   {"fingerpost/configsrc/cluster"},
+	"github.com/nats-io/nats.go":          {"fingerpost/configsrc/cluster"},
+	"github.com/nats-io/nkeys":            {"fingerpost/configsrc/cluster"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp"},
 	"golang.org/x/net/html":               {"fingerpost/mailer/template"},
 }

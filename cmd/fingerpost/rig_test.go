@@ -156,6 +156,19 @@ func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
 
 func (r *rig) start() {
 	r.t.Helper()
+	ready := r.launch()
+	select {
+	case <-ready:
+	case <-r.exited:
+		r.t.Fatalf("it did not start: %v\n%s", r.err, r.logged())
+	case <-time.After(patience):
+		r.t.Fatalf("it is not ready:\n%s", r.logged())
+	}
+}
+
+// launch is start without the wait: ready is closed once it is ready.
+func (r *rig) launch() (ready chan struct{}) {
+	r.t.Helper()
 	r.server = &server{exited: make(chan struct{})}
 	// A cache of the default size takes 50 ms of CPU time to close.
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cache-size", "8MiB"}
@@ -169,15 +182,9 @@ func (r *rig) start() {
 		r.t.Fatal(err)
 	}
 	r.pid = r.cmd.Process.Pid
-	ready := make(chan struct{})
+	ready = make(chan struct{})
 	go r.server.read(out, ready)
-	select {
-	case <-ready:
-	case <-r.exited:
-		r.t.Fatalf("it did not start: %v\n%s", r.err, r.logged())
-	case <-time.After(patience):
-		r.t.Fatalf("it is not ready:\n%s", r.logged())
-	}
+	return ready
 }
 
 // halt ends it as an operator would.

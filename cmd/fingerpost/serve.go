@@ -33,6 +33,9 @@ func newServe(t terminal) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.config = configDir(cmd)
+			if err := f.clusterFlags.check(cmd, &f); err != nil {
+				return err
+			}
 			return serve(cmd.Context(), t, f)
 		},
 	}
@@ -62,6 +65,7 @@ func newServe(t terminal) *cobra.Command {
 	fl.DurationVar(&f.drainDelay, "drain-delay", 0, "how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer time to look")
 	f.gateFlags.add(fl)
 	f.mailFlags.add(fl)
+	f.clusterFlags.add(fl)
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -80,6 +84,7 @@ type service struct {
 	after       *afterWrite // nil: none
 	resolver    *resolver.Resolver
 	mail        *mailService // nil until the store is open
+	cluster     *clusterNode // nil: none
 	api         *api.Server
 	ops         *ops.Server
 	listeners   []boundListener
@@ -100,7 +105,7 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	if err := s.parse(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(f.config); err != nil {
+	if _, err := os.Stat(f.config); err != nil && !f.isEdge() {
 		return fmt.Errorf("open config folder %s: %w (\"fingerpost init\" writes an example)", f.config, errors.Unwrap(err))
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -115,24 +120,34 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
+	if err := s.cluster.claim(ctx); err != nil {
+		return err
+	}
 	s.start()
 	if done, err := s.load(ctx); done || err != nil {
 		return err
 	}
 	// Only now: before, the store held the former content of the files, and the queue's mail would have gone to a server
 	// that was replaced while nothing ran, or from a project that was suspended.
-	s.mail.mailer.Release()
+	if !s.cluster.isEdge() { // its authority sends
+		s.mail.mailer.Release()
+	}
 	running := s.run(func() error { return s.source.Run(ctx) })
 	auditing := s.run(func() error { keepAudit(ctx, s.resolver, s.log); return nil })
-	s.api.SetLoading(false)
+	if s.cluster.isEdge() {
+		s.run(func() error { s.keepFresh(ctx); return nil })
+	} else {
+		s.becomeWhole()
+	}
 	keeping := s.run(func() error { s.api.KeepKeyUses(ctx); return nil })
-	s.ops.SetReady(true)
+	clustered := s.run(func() error { return s.cluster.run(ctx) })
 	s.announce()
 	err := s.wait(ctx)
 	stop()
 	<-running
 	<-auditing
 	<-keeping
+	<-clustered
 	return err
 }
 
@@ -172,6 +187,9 @@ func (s *service) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.cluster, err = openNode(ctx, s); err != nil {
+		return err
+	}
 	disk, _ := ctx.Value(diskKey{}).(atomicfile.Disk)
 	sourceOptions := configsrc.Options{
 		Dir: s.f.config, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
@@ -187,21 +205,33 @@ func (s *service) open(ctx context.Context) error {
 	if s.after, err = newAfterWrite(s.f.afterWrite, s.f.config, s.f.afterLimit, s.log); err != nil {
 		return err
 	}
+	switch {
+	case s.cluster.isAuthority():
+		sourceOptions.OnCommit = s.cluster.committed
+	case s.cluster.isEdge():
+		sourceOptions.Dir, sourceOptions.Follow = "", true
+	}
 	if s.after != nil {
 		sourceOptions.OnWrite, opsOptions.AfterWrite = s.after.add, s.after.Status
 	}
 	s.source = configsrc.New(sourceOptions)
 	close(made)
+	if s.cluster.isEdge() {
+		if err := s.cluster.follow(s); err != nil {
+			return err
+		}
+	}
 	if s.mail, err = openMail(s.f.mailFlags, s.f.data, s.resolver, secrets.Open, s.log); err != nil {
 		return err
 	}
-	s.api, err = api.New(api.Options{
+	apiOptions := api.Options{
 		Resolver: s.resolver, Files: s.source, Explainer: s.source, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		GateAllow: s.gateAllow, GateWildcards: s.f.gateWildcards, AuthIssuer: s.f.authIssuer,
 		AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
 		Limits: api.Limits{Conns: maxConns()},
-	})
-	if err != nil {
+	}
+	s.cluster.addTo(&apiOptions, &opsOptions)
+	if s.api, err = api.New(apiOptions); err != nil {
 		return err
 	}
 	opsOptions.Resolver, opsOptions.Figures, opsOptions.Streams = s.resolver, s.api, s.api.EventStreams()
@@ -229,6 +259,9 @@ func (s *service) start() {
 	s.run(func() error { return s.ops.Serve(s.opsListener) })
 	for _, l := range s.listeners {
 		s.run(func() error { return s.api.Serve(l.Listener, l.services) })
+	}
+	if s.cluster.isAuthority() {
+		s.run(func() error { return s.api.Serve(s.cluster.requests, api.Platform|api.Mail) })
 	}
 }
 
@@ -364,6 +397,7 @@ func (s *service) close() {
 	for _, l := range s.listeners {
 		l.Close()
 	}
+	s.cluster.close()
 	if s.resolver == nil || s.abandoned || s.mail.close(ctx) != nil {
 		return // the store may still be in use; it stays consistent without being closed
 	}

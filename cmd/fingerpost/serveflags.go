@@ -31,6 +31,7 @@ type serveFlags struct {
 	drainDelay             time.Duration
 	gateFlags
 	mailFlags
+	clusterFlags
 }
 
 // parse parses the flags that are not plain.

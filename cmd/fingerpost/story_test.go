@@ -214,9 +214,6 @@ func (s *server) read(out io.Reader, ready chan<- struct{}) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := out.Read(buf) // the announcement is one write
-		s.mu.Lock()
-		s.announced.Write(buf[:n])
-		s.mu.Unlock()
 		for line := range strings.Lines(string(buf[:n])) {
 			if u, ok := strings.CutPrefix(line, "listening on "); ok {
 				s.url = strings.TrimSpace(u)
@@ -230,6 +227,9 @@ func (s *server) read(out io.Reader, ready chan<- struct{}) {
 				}()
 			}
 		}
+		s.mu.Lock()
+		s.announced.Write(buf[:n]) // after the addresses are there
+		s.mu.Unlock()
 		if err != nil {
 			break
 		}

@@ -23,6 +23,7 @@ const (
 	CodeSecretsMissing    Code = "SECRETS_NOT_CONFIGURED"
 	CodeInternal          Code = "INTERNAL_ERROR"
 	CodeUnavailable       Code = "UNAVAILABLE"
+	CodeOutcomeUnknown    Code = "OUTCOME_UNKNOWN"
 	CodeRateLimited       Code = "RATE_LIMITED"
 )
 

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/gate"
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	auditPath    = "/api/platform/audit"
+	edgesPath    = "/api/platform/edges"
+	mailLogsPath = "/api/mail/projects/{projectId}/logs"
+	mailLogPath  = "/api/mail/projects/{projectId}/logs/{logId}"
+)
+
+// A Forwarder carries requests from an edge to the authority of its cluster.
+type Forwarder interface {
+	// Forward sends a request in its wire form once, and returns the answer in its wire form. Its errors are for clients:
+	// UNAVAILABLE if the authority has not got the request, OUTCOME_UNKNOWN if nobody knows what came of it. The answer to
+	// a write comes once this node has applied it.
+	Forward(ctx context.Context, request []byte) (answer []byte, err error)
+}
+
+// Reads that only the authority can answer: it has the mail log, the audit trail, the last use of keys and the
+// heartbeats of edges.
+var forwardedReads = map[string]bool{
+	auditPath: true, keysPath: true, edgesPath: true, mailLogsPath: true, mailLogPath: true,
+}
+
+// forwarded reports whether an edge sends a call to the authority: writes, sends, and forwardedReads.
+func (rt *route) forwarded() bool {
+	return rt.allow == catalog.MayWrite || rt.allow == catalog.MayMail || forwardedReads[rt.path]
+}
+
+// forward has the authority answer a request whose key is good here. The authority checks everything again.
+func (s *Server) forward(r *request) error {
+	request, err := s.wireForm(r)
+	if err != nil {
+		return err
+	}
+	answer, err := s.forwarder.Forward(context.Background(), request)
+	if err != nil {
+		return err
+	}
+	response, id := &r.ctx.Response, requestID(r.ctx)
+	response.Reset()
+	response.SkipBody = r.ctx.IsHead()
+	if err := response.Read(bufio.NewReader(bytes.NewReader(answer))); err != nil {
+		response.Reset()
+		response.Header.SetCanonical(headerRequestID, []byte(id))
+		return fmt.Errorf("read the authority's answer: %w", err)
+	}
+	response.Header.ResetConnectionClose()
+	response.Header.Del(fasthttp.HeaderConnection)
+	return nil
+}
+
+// hopByHop are header fields of one connection. The body's length is known by now.
+var hopByHop = []string{
+	fasthttp.HeaderConnection, "Keep-Alive", fasthttp.HeaderTransferEncoding, fasthttp.HeaderTE, fasthttp.HeaderTrailer, fasthttp.HeaderUpgrade,
+	fasthttp.HeaderExpect, fasthttp.HeaderContentLength, "Proxy-Connection", "X-Min-Position",
+}
+
+// wireForm is the request as it goes to the authority, with this node's request id.
+func (s *Server) wireForm(r *request) ([]byte, error) {
+	var body []byte
+	if !r.ctx.IsGet() && !r.ctx.IsHead() {
+		var err error
+		body, err = r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, r.key.ID, n) })
+		if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
+			return nil, refusedByGate(refused)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var to fasthttp.Request
+	r.ctx.Request.Header.CopyTo(&to.Header)
+	for _, name := range hopByHop {
+		to.Header.Del(name)
+	}
+	to.Header.SetCanonical(headerRequestID, []byte(requestID(r.ctx)))
+	to.SetBodyRaw(body)
+	to.SetConnectionClose()
+	var b bytes.Buffer
+	w := bufio.NewWriter(&b)
+	if err := to.Write(w); err != nil {
+		return nil, fmt.Errorf("write the request for the authority: %w", err)
+	}
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+var refuseNoCluster = &refusal{Code: catalog.CodeNotFound, Message: "this service belongs to no cluster"}
+
+// listEdges answers GET /edges. The names of edges are no project's, so the key has to read every project.
+func (s *Server) listEdges(r *request) error {
+	if err := r.permit(); err != nil {
+		return err
+	}
+	switch {
+	case !r.key.EveryProject():
+		return refuseAllow
+	case s.edges == nil:
+		return refuseNoCluster
+	}
+	data, err := s.edges()
+	if err != nil {
+		return err
+	}
+	s.succeed(r.ctx, "edges found", data)
+	return nil
+}

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"fingerpost/configsrc/cluster"
+)
+
+// A clusterRig is an authority with the built-in NATS server and edges, each the real binary on a folder of its own.
+type clusterRig struct {
+	*rig  // the authority
+	seeds map[string]string
+	addr  string // of the NATS server
+}
+
+// newCluster starts an authority that declares edges.
+func newCluster(t *testing.T, edges ...string) *clusterRig {
+	t.Helper()
+	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}}
+	publics := map[string]string{}
+	for _, name := range edges {
+		c.seeds[name], publics[name] = newEdgeKey(t, c.dir)
+	}
+	c.declare(publics)
+	c.flags = []string{"--cluster-listen", "127.0.0.1:0"}
+	c.begin()
+	return c
+}
+
+func newEdgeKey(t *testing.T, dir string) (file, public string) {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if public, err = pair.PublicKey(); err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(dir, public+".nk")
+	if err := os.WriteFile(file, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, public
+}
+
+// declare writes the edges into the authority's files.
+func (c *clusterRig) declare(publics map[string]string) {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(publics)) {
+		fmt.Fprintf(&b, "edge %q {\n  public_key = %q\n}\n", name, publics[name])
+	}
+	c.put("edges.hcl", b.String())
+}
+
+var followAt = regexp.MustCompile(`edges follow nats://(\S+)`)
+
+// begin starts the authority, on the address that it had before.
+func (c *clusterRig) begin() {
+	c.t.Helper()
+	c.start()
+	m := followAt.FindStringSubmatch(c.announcement())
+	if m == nil {
+		c.t.Fatalf("it does not say where edges follow:\n%s", c.announcement())
+	}
+	c.addr = m[1]
+	c.flags[1] = c.addr
+}
+
+// edge starts an edge with the keys of the authority. dir is its folder; "" makes one.
+func (c *clusterRig) edge(name, dir string) *rig {
+	c.t.Helper()
+	e := c.idleEdge(name, dir)
+	e.start()
+	return e
+}
+
+func (c *clusterRig) idleEdge(name, dir string) *rig {
+	c.t.Helper()
+	if dir == "" {
+		dir = c.t.TempDir()
+	}
+	e := idleRig(c.t, dir, nil)
+	if err := os.RemoveAll(e.path(".")); err != nil { // an edge has no config folder
+		c.t.Fatal(err)
+	}
+	e.keys = c.keys
+	e.flags = []string{"--follow", "nats://" + c.addr, "--edge-name", name, "--edge-key", c.seeds[name]}
+	return e
+}
+
+// until waits until a request is answered as is says.
+func (r *rig) until(what, target string, is func(reply) bool) reply {
+	r.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		got := r.get(target)
+		if is(got) {
+			return got
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("it is not so that %s: %d %.300s\n%s", what, got.status, got.body, cutMiddle(r.logged(), 3000))
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (r *rig) resolves(domain string) {
+	r.t.Helper()
+	r.until(domain+" resolves", resolvePath+domain, func(got reply) bool { return got.status == http.StatusOK })
+}
+
+func (r *rig) writes(method, target, body string) reply {
+	r.t.Helper()
+	return r.ask(method, target, r.keys["write"], body, "Content-Type: application/json")
+}
+
+// clusterStatus is the part of /status about the cluster.
+func (r *rig) clusterStatus() (s cluster.Status) {
+	r.t.Helper()
+	res, err := r.client.Get(r.ops + "/status")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var document struct{ Cluster cluster.Status }
+	if err := json.NewDecoder(res.Body).Decode(&document); err != nil {
+		r.t.Fatal(err)
+	}
+	return document.Cluster
+}
+
+func (r *rig) untilStatus(what string, is func(cluster.Status) bool) {
+	r.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		s := r.clusterStatus()
+		if is(s) {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("it is not so that %s: %+v", what, s)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestClusterStory(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fra1", "ams1")
+	fra, ams := c.edge("fra1", ""), c.edge("ams1", "")
+	fra.resolves("shop.acme.example")
+	ams.resolves("shop.acme.example")
+
+	// Bodies are the same bytes on every node, times included.
+	for _, target := range []string{"/api/platform/projects", resolvePath + "x.acme.example", "/api/platform/projects/by-slug/other"} {
+		want := c.get(target)
+		for _, e := range []*rig{fra, ams} {
+			got := e.get(target)
+			if stampOf.ReplaceAllString(got.body, "") != stampOf.ReplaceAllString(want.body, "") || got.header.Get("ETag") != want.header.Get("ETag") {
+				t.Errorf("%s on an edge is\n%s\nand on the authority\n%s", target, got.body, want.body)
+			}
+		}
+	}
+
+	// A saved file and a write at the authority reach both edges.
+	c.put("new.hcl", "project \"fresh\" {\n  name = \"Fresh\"\n  domain \"fresh.example\" {}\n}\n")
+	fra.resolves("fresh.example")
+	ams.resolves("fresh.example")
+
+	// A write at an edge is the authority's, and there to read at that edge when it is answered.
+	got := fra.writes(http.MethodPost, "/api/platform/projects", `{"name":"From Frankfurt"}`)
+	if got.status != http.StatusCreated {
+		t.Fatalf("a write at an edge: %d %s", got.status, got.body)
+	}
+	if back := fra.get("/api/platform/projects/by-slug/from-frankfurt"); back.status != http.StatusOK {
+		t.Errorf("right after the write the edge answers %d %s", back.status, back.body)
+	}
+	if text, err := os.ReadFile(c.path("from-frankfurt.hcl")); err != nil || !strings.Contains(string(text), "From Frankfurt") {
+		t.Errorf("the authority's file: %v\n%s", err, text)
+	}
+	refused(t, "a bad write at an edge", fra.writes(http.MethodPost, "/api/platform/projects", `{}`), 400, "VALIDATION_ERROR", "name")
+	refused(t, "a write with a key that may not", fra.ask(http.MethodPost, "/api/platform/projects", c.keys["read"], "{}"), 403, "FORBIDDEN")
+	granted(t, "the audit trail at an edge", fra.get("/api/platform/audit"))
+
+	generation := c.get(resolvePath + "shop.acme.example").header.Get("X-Config-Generation")
+	out, code := c.run("edges", "--key", c.keys["all"], "--url", fra.url, "--wait", generation, "--timeout", "30s")
+	if code != 0 || !strings.Contains(out, "fra1") || !strings.Contains(out, "ams1") {
+		t.Errorf("edges ended with %d:\n%s", code, out)
+	}
+	if out, code = c.run("edges", "--key", c.keys["all"], "--url", c.url, "--wait", "99999", "--timeout", "300ms"); code != exitNot {
+		t.Errorf("edges --wait for what does not come ended with %d:\n%s", code, out)
+	}
+
+	// The authority dies: edges answer, and refuse writes. One is started again with NATS away.
+	_ = c.cmd.Process.Kill()
+	<-c.exited
+	fra.resolves("fresh.example")
+	fra.untilStatus("the edge knows that it is cut off", func(s cluster.Status) bool { return !s.Connected })
+	refused(t, "a write without an authority", fra.writes(http.MethodPost, "/api/platform/projects", `{"name":"Lost"}`), 503, "UNAVAILABLE")
+	ams.halt()
+	ams.start()
+	if got := ams.get(resolvePath + "fresh.example"); got.status != http.StatusOK {
+		t.Errorf("an edge that started without its authority answers %d %s", got.status, got.body)
+	}
+
+	// It comes back, with a file that was saved meanwhile.
+	c.put("later.hcl", "project \"later\" {\n  name = \"Later\"\n  domain \"later.example\" {}\n}\n")
+	c.begin()
+	fra.resolves("later.example")
+	ams.resolves("later.example")
+}
+
+func TestBucketAndServerHeal(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fra1")
+	fra := c.edge("fra1", "")
+	fra.resolves("shop.acme.example")
+	if err := os.RemoveAll(filepath.Join(c.dir, ".fingerpost", "cluster", "jetstream")); err != nil {
+		t.Fatal(err)
+	}
+	c.put("new.hcl", "project \"fresh\" {\n  name = \"Fresh\"\n  domain \"fresh.example\" {}\n}\n")
+	for end := time.Now().Add(patience); fra.get(resolvePath+"fresh.example").status != http.StatusOK; {
+		if got := fra.get(resolvePath + "shop.acme.example"); got.status != http.StatusOK {
+			t.Fatalf("meanwhile the edge answers %d %s", got.status, got.body)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the new file does not arrive: %+v\n%+v\n%s", fra.clusterStatus(), c.clusterStatus(), c.logged())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestSecondAuthorityIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	second := idleRig(t, t.TempDir(), nil)
+	out, code := second.run("serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cluster-listen", c.addr)
+	if code != exitFailed || !strings.Contains(out, "address is in use") {
+		t.Errorf("a second authority on the same address ended with %d:\n%s", code, out)
+	}
+}
+
+func TestRevokedEdge(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fra1")
+	fra := c.edge("fra1", "")
+	fra.resolves("shop.acme.example")
+	c.declare(nil)
+	fra.untilStatus("the edge has lost its connection", func(s cluster.Status) bool {
+		return !s.Connected && strings.Contains(s.Problem, "refuses the key")
+	})
+	c.put("new.hcl", "project \"fresh\" {\n  name = \"Fresh\"\n  domain \"fresh.example\" {}\n}\n")
+	c.resolves("fresh.example")
+	if got := fra.get(resolvePath + "fresh.example"); got.status != http.StatusNotFound {
+		t.Errorf("a revoked edge answers %d %s", got.status, got.body)
+	}
+	fra.resolves("shop.acme.example")
+}
+
+func TestEdgeWithAnotherKey(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fra1")
+	c.seeds["fra1"], _ = newEdgeKey(t, c.dir)
+	fra := c.idleEdge("fra1", "")
+	fra.launch()
+	if err := poll(patience, func() error {
+		if !strings.Contains(fra.announcement(), "ops on") {
+			return errors.New("it does not listen")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	fra.untilStatus("the edge says that its key is refused", func(s cluster.Status) bool { return strings.Contains(s.Problem, "refuses the key") })
+	if got := fra.get(resolvePath + "shop.acme.example"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("an edge without a tree answers %d %s", got.status, got.body)
+	}
+	res, err := fra.client.Get(fra.ops + "/readyz")
+	if err != nil || res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("it is ready: %v, %v", res, err)
+	}
+}
+
+func TestMaxStale(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fra1")
+	dir := t.TempDir()
+	fra := c.edge("fra1", dir)
+	fra.resolves("shop.acme.example")
+	fra.halt()
+	fra.flags = append(fra.flags, "--stale-after", "1s", "--max-stale", "4s")
+	fra.start()
+	fra.resolves("shop.acme.example")
+	_ = c.cmd.Process.Kill()
+	<-c.exited
+	fra.until("it refuses to answer", resolvePath+"shop.acme.example", func(got reply) bool { return got.status == http.StatusServiceUnavailable })
+	c.begin()
+	fra.resolves("shop.acme.example")
+}
+
+func TestClusterFlags(t *testing.T) {
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	seed, _ := newEdgeKey(t, r.dir)
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"--cluster-listen 127.0.0.1:0 --cluster nats://a:4222 --follow nats://b:4222 --config projects.d",
+			[]string{"--cluster-listen runs a NATS server of its own", "--follow makes this node an edge", "--follow and --config contradict", "needs --edge-name", "needs --edge-key"}},
+		{"--cluster-listen 0.0.0.0:4222", []string{"without TLS"}},
+		{"--edge-name x --max-stale 5s", []string{"--edge-name is for an edge", "--max-stale is for an edge"}},
+		{"--take-over --cluster-creds x", []string{"--take-over needs", "--cluster-creds needs"}},
+		{"--follow http://a --edge-name A.B --edge-key " + seed, []string{"--follow \"http://a\" must be a URL", "--edge-name \"A.B\""}},
+		{"--follow nats://u:p@a:1 --edge-name a --edge-key " + seed, []string{"without a password"}},
+		{"--follow nats://a:1 --edge-name a --edge-key nowhere.nk", []string{"nowhere.nk"}},
+		{"--follow nats://a:1 --edge-name a --edge-key projects.d/acme.hcl", []string{"must hold the seed"}},
+		{"--follow nats://a:1 --edge-name a --cluster-ca projects.d/acme.hcl --edge-key " + seed, []string{"no certificate in PEM form"}},
+		{"--cluster nats://a:1 --cluster-name a.b", []string{"--cluster-name \"a.b\""}},
+		{"--follow nats://a:1 --edge-name a --stale-after 10s --max-stale 1s --edge-key " + seed, []string{"must not be less than --stale-after"}},
+	} {
+		out, code := r.run(append([]string{"serve"}, strings.Fields(c.args)...)...)
+		if code != exitUsage {
+			t.Errorf("%s ended with %d:\n%s", c.args, code, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s does not say %q:\n%s", c.args, want, out)
+			}
+		}
+	}
+}

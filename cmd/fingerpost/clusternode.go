@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"fingerpost/api"
+	"fingerpost/api/ops"
+	"fingerpost/configsrc/cluster"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// A clusterNode is this node's part in a cluster: the authority's, or an edge's.
+type clusterNode struct {
+	f        clusterFlags
+	log      *slog.Logger
+	resolver *resolver.Resolver
+
+	// Of an authority.
+	supervisor *cluster.Supervisor // nil: the NATS server is another's
+	ended      func() error        // waits for the supervised process
+	authority  *cluster.Authority
+	requests   *pipeListener // of edges
+	edgesMoved chan struct{} // the edge blocks may have changed
+
+	follower *cluster.Follower // of an edge; made once there is a source
+
+	serverCtx  context.Context // of the built-in server, which is needed until the lease is given back
+	stopServer context.CancelFunc
+	parts      sync.WaitGroup
+}
+
+// openNode makes the node's part, and starts the built-in server, whose address may be in use. It returns nil without a
+// cluster.
+func openNode(ctx context.Context, s *service) (*clusterNode, error) {
+	if !s.f.isAuthority() && !s.f.isEdge() {
+		return nil, nil
+	}
+	n := &clusterNode{f: s.f.clusterFlags, log: s.log, resolver: s.resolver, edgesMoved: make(chan struct{}, 1)}
+	n.serverCtx, n.stopServer = context.WithCancel(context.Background())
+	if n.f.isEdge() {
+		return n, nil
+	}
+	connection := n.f.connection(&s.f)
+	if n.f.clusterListen != "" {
+		if err := n.startServer(ctx, s); err != nil {
+			return nil, err
+		}
+		connection = n.supervisor.Connection()
+	}
+	n.requests = newPipeListener()
+	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
+		Cluster: n.f.clusterName, Connection: connection, Tree: s.resolver, Logger: s.log, Version: builtAs().version,
+		Holder: holderName(s.f.data), OwnServer: n.supervisor != nil, TakeOver: n.f.takeOver, Answer: n.requests.answer,
+	})
+	return n, nil
+}
+
+// follow makes the follower of an edge.
+func (n *clusterNode) follow(s *service) error {
+	n.follower = cluster.NewFollower(cluster.FollowerOptions{
+		Cluster: n.f.clusterName, Edge: n.f.edgeName, Connection: n.f.connection(&s.f), Logger: s.log, Version: builtAs().version,
+		Replica: replica{s.resolver, s.source}, OnWhole: s.becomeWhole,
+	})
+	return n.follower.Open()
+}
+
+// holderName names this node for people, and tells it from others: the lock of the data folder lets one process have it.
+func holderName(data string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	if dir, err := filepath.Abs(data); err == nil {
+		data = dir
+	}
+	return host + ":" + data
+}
+
+// serverMemory is what the built-in server's heap is held to, in the form of GOMEMLIMIT.
+const serverMemory = "512MiB"
+
+func (n *clusterNode) startServer(ctx context.Context, s *service) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	config := cluster.ServerConfig{Listen: n.f.clusterListen, Dir: filepath.Join(s.f.data, "cluster"), Cluster: n.f.clusterName,
+		Edges: n.edges(), Cert: s.f.tlsCert, Key: s.f.tlsKey, ClientCA: n.f.clusterCA}
+	n.supervisor, err = cluster.NewSupervisor(config, func() *exec.Cmd {
+		cmd := exec.Command(program, clusterServer)
+		for _, v := range os.Environ() {
+			if !strings.HasPrefix(v, envPrefix) {
+				cmd.Env = append(cmd.Env, v)
+			}
+		}
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT="+serverMemory)
+		return cmd
+	}, s.log)
+	if err != nil {
+		return err
+	}
+	if n.ended, err = n.supervisor.Start(ctx); err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) || strings.Contains(err.Error(), "address already in use") {
+			return fmt.Errorf("--cluster-listen %s: the address is in use; end that process, or give another address with --cluster-listen", n.f.clusterListen)
+		}
+		return fmt.Errorf("--cluster-listen %s: %w", n.f.clusterListen, err)
+	}
+	n.parts.Go(func() { n.supervisor.Run(n.serverCtx, n.ended) })
+	return nil
+}
+
+// edges are the declared edges: public keys by name.
+func (n *clusterNode) edges() map[string]string {
+	edges := map[string]string{}
+	for _, e := range n.resolver.Edges() {
+		edges[e.Name] = e.PublicKey
+	}
+	return edges
+}
+
+// edgesAddr returns where edges reach the built-in server, "" if there is none.
+func (n *clusterNode) edgesAddr() string {
+	if n == nil || n.supervisor == nil {
+		return ""
+	}
+	return n.supervisor.Addr()
+}
+
+// committed takes a change of the tree. It returns at once.
+func (n *clusterNode) committed(c catalog.TreeChange) {
+	n.authority.Committed(c)
+	select {
+	case n.edgesMoved <- struct{}{}:
+	default:
+	}
+}
+
+func (n *clusterNode) isAuthority() bool { return n != nil && n.authority != nil }
+func (n *clusterNode) isEdge() bool      { return n != nil && n.f.isEdge() }
+
+// claim takes the lease, before this node answers anybody.
+func (n *clusterNode) claim(ctx context.Context) error {
+	if !n.isAuthority() {
+		return nil
+	}
+	return n.authority.Claim(ctx)
+}
+
+// addTo tells the servers of this node's part. Nil: there is none.
+func (n *clusterNode) addTo(server *api.Options, o *ops.Options) {
+	if n == nil {
+		return
+	}
+	o.Cluster, server.Edges = n, n.listEdges
+	if n.follower != nil {
+		server.Forwarder = forwarder{n.follower, n.resolver}
+		server.ConfigAge = func() (age time.Duration, shown bool) {
+			age = n.follower.Age()
+			return age, age > n.f.staleAfter
+		}
+	} else {
+		server.Files = gatedFiles{server.Files, n.authority.MayWrite}
+	}
+}
+
+// run publishes, or follows, until ctx ends.
+func (n *clusterNode) run(ctx context.Context) error {
+	if n == nil {
+		return nil
+	}
+	if n.follower != nil {
+		return n.follower.Run(ctx)
+	}
+	if n.supervisor != nil {
+		n.parts.Go(func() {
+			for {
+				if err := n.supervisor.SetEdges(n.edges()); err != nil {
+					n.log.Error("the NATS server does not get the edges", "error", err)
+				}
+				select {
+				case <-n.edgesMoved:
+				case <-n.serverCtx.Done():
+					return
+				}
+			}
+		})
+	}
+	return n.authority.Run(ctx)
+}
+
+// close ends the built-in server. Call it when run has ended.
+func (n *clusterNode) close() {
+	if n != nil {
+		n.stopServer()
+		n.parts.Wait()
+	}
+}
+
+// status is the node's part of /status.
+func (n *clusterNode) status() cluster.Status {
+	if n.follower != nil {
+		return n.follower.Status()
+	}
+	var declared []string
+	for _, e := range n.resolver.Edges() {
+		declared = append(declared, e.Name)
+	}
+	return n.authority.Status(declared)
+}
+
+// listEdges is what GET /edges lists.
+func (n *clusterNode) listEdges() ([]byte, error) {
+	return json.Marshal(append([]cluster.EdgeStatus{}, n.status().Edges...))
+}
+
+// Status implements ops.Cluster.
+func (n *clusterNode) Status() any { return n.status() }
+
+// Figures implements ops.Cluster.
+func (n *clusterNode) Figures() ops.ClusterFigures {
+	st := n.status()
+	f := ops.ClusterFigures{Connected: st.Connected, Problem: st.Problem != "" || len(st.Refused) > 0}
+	if n.follower != nil {
+		stats := n.follower.Stats()
+		f.Edge, f.Generations, f.Forwarded, f.Listings, f.Repairs = true, stats.Generations, stats.Forwarded, stats.Listings, stats.Repairs
+		f.LagSeconds, f.Refused = st.AgeSeconds, len(st.Refused)
+		return f
+	}
+	stats := n.authority.Stats()
+	f.Generations, f.Forwarded, f.Files, f.Compared, f.Lost = stats.Generations, stats.Forwarded, stats.Files, stats.Compared, st.Lost
+	if n.supervisor != nil {
+		f.ServerStarts = uint64(n.supervisor.Starts())
+	}
+	for _, e := range st.Edges {
+		f.Edges = append(f.Edges, ops.EdgeFigures{Name: e.Name, LagSeconds: e.LagMS / 1000, Ready: e.Ready})
+	}
+	return f
+}
+
+// gatedFiles refuses writes while this node is not known to be the authority.
+type gatedFiles struct {
+	api.Files
+	mayWrite func() error
+}
+
+// CreateProject implements api.Files.
+func (g gatedFiles) CreateProject(ctx context.Context, p *catalog.Project) error {
+	return g.then(func() error { return g.Files.CreateProject(ctx, p) })
+}
+
+// UpdateProject implements api.Files.
+func (g gatedFiles) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
+	return g.then(func() error { return g.Files.UpdateProject(ctx, uuid, change) })
+}
+
+// DeleteProject implements api.Files.
+func (g gatedFiles) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
+	return g.then(func() error { return g.Files.DeleteProject(ctx, uuid, check) })
+}
+
+// CreateKey implements api.Files.
+func (g gatedFiles) CreateKey(ctx context.Context, k *catalog.Key, permit func() error) error {
+	return g.then(func() error { return g.Files.CreateKey(ctx, k, permit) })
+}
+
+// RotateKey implements api.Files.
+func (g gatedFiles) RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error), permit func() error) error {
+	return g.then(func() error { return g.Files.RotateKey(ctx, name, rotate, permit) })
+}
+
+// RevokeKey implements api.Files.
+func (g gatedFiles) RevokeKey(ctx context.Context, name string, permit func() error) error {
+	return g.then(func() error { return g.Files.RevokeKey(ctx, name, permit) })
+}
+
+func (g gatedFiles) then(write func() error) error {
+	if err := g.mayWrite(); err != nil {
+		return err
+	}
+	return write()
+}

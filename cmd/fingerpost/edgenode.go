@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// A replica is the tree of an edge: the store keeps it, and the Source takes what comes.
+type replica struct {
+	*resolver.Resolver
+	source *configsrc.Source
+}
+
+// ApplyTree implements cluster.Replica.
+func (r replica) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
+	return r.source.ApplyTree(ctx, c)
+}
+
+// staleEvery is how often an edge with --max-stale looks at its age.
+const staleEvery = 250 * time.Millisecond
+
+// becomeWhole opens an edge to requests, once it has a whole tree. Before, a domain that exists would be answered 404.
+func (s *service) becomeWhole() {
+	s.api.SetLoading(false)
+	s.ops.SetReady(true)
+}
+
+// keepFresh refuses requests, and readiness, while an edge has had no word of the authority for --max-stale.
+func (s *service) keepFresh(ctx context.Context) {
+	if s.f.maxStale == 0 {
+		return
+	}
+	tick := time.NewTicker(staleEvery)
+	defer tick.Stop()
+	was := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		stale := s.cluster.follower.Age() > s.f.maxStale
+		if stale == was || !s.cluster.follower.Whole() {
+			continue
+		}
+		was = stale
+		s.api.SetStale(stale)
+		s.ops.SetReady(!stale)
+		if stale {
+			s.log.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale", s.f.maxStale.String())
+		} else {
+			s.log.Info("the authority is heard again: requests are answered")
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package cluster
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Times of the heartbeats of edges.
+const (
+	beatEvery  = 2 * time.Second
+	beatAtMost = 100 * time.Millisecond // between two, when generations follow each other
+	silentFor  = 10 * time.Second       // then an edge counts as away
+	forgotten  = 24 * time.Hour
+)
+
+// A beat is what an edge says of itself.
+type beat struct {
+	Instance string `json:"instance"` // random, of the process
+	Version  string `json:"version"`
+	Position string `json:"position"`
+	Ready    bool   `json:"ready"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// An EdgeStatus is what the authority knows of an edge.
+type EdgeStatus struct {
+	Name       string  `json:"name"`
+	Version    string  `json:"version"`
+	Position   string  `json:"position"`
+	Generation uint64  `json:"generation"`
+	Current    bool    `json:"current"` // it has the newest generation
+	LagMS      float64 `json:"lagMs"`   // since the commit of the oldest generation that it has not confirmed; 0 if it is current
+	BeatAgeMS  float64 `json:"beatAgeMs"`
+	Ready      bool    `json:"ready"`   // it has a whole tree, and a heartbeat of the last seconds says so
+	Problem    string  `json:"problem"` // in its own words, or that two processes use its name
+}
+
+// edges are the edges that have been heard. Safe for concurrent use.
+type edges struct {
+	now func() time.Time
+
+	mu      sync.Mutex // guards the fields below
+	known   map[string]*heardEdge
+	current catalog.Position
+	commits []commit // the newest ones, in order
+}
+
+type commit struct {
+	generation uint64
+	at         time.Time
+}
+
+type heardEdge struct {
+	beat
+	position catalog.Position
+	at       time.Time
+	rival    string    // another process that uses the name
+	rivalAt  time.Time // when it was heard
+}
+
+const keptCommits = 1024
+
+// committed notes when a generation was made, for the lag of edges.
+func (e *edges) committed(p catalog.Position) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.Epoch != e.current.Epoch {
+		e.commits = e.commits[:0]
+	}
+	e.current = p
+	if len(e.commits) >= 2*keptCommits {
+		e.commits = append(e.commits[:0], e.commits[keptCommits:]...)
+	}
+	e.commits = append(e.commits, commit{p.Generation, e.now()})
+}
+
+// hear takes a heartbeat. What cannot be read is dropped.
+func (e *edges) hear(name string, data []byte) {
+	var b beat
+	if json.Unmarshal(data, &b) != nil {
+		return
+	}
+	position, _ := catalog.ParsePosition(b.Position) // an edge without a tree has none
+	now := e.now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.known == nil {
+		e.known = map[string]*heardEdge{}
+	}
+	for other, h := range e.known {
+		if now.Sub(h.at) > forgotten {
+			delete(e.known, other)
+		}
+	}
+	old := e.known[name]
+	h := &heardEdge{beat: b, position: position, at: now}
+	if old != nil {
+		if h.rival, h.rivalAt = old.rival, old.rivalAt; old.Instance != b.Instance {
+			h.rival, h.rivalAt = old.Instance, old.at
+		}
+	}
+	e.known[name] = h
+}
+
+// status lists the edges that were heard, and those of declared that were not, by name. newest is the authority's
+// position.
+func (e *edges) status(declared []string, newest catalog.Position) (list []EdgeStatus) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	for name, h := range e.known {
+		s := EdgeStatus{
+			Name: name, Version: h.Version, Position: h.Position, Generation: h.position.Generation,
+			Current: h.position == newest, BeatAgeMS: ms(now.Sub(h.at)), Problem: h.Problem,
+			Ready: h.Ready && now.Sub(h.at) < silentFor,
+		}
+		if !s.Current {
+			s.LagMS = ms(now.Sub(e.after(h.position, now)))
+		}
+		if h.rival != "" && now.Sub(h.rivalAt) < 2*beatEvery {
+			s.Problem = "two processes use the key of this edge: give each its own, with \"fingerpost edges keygen\""
+		}
+		list = append(list, s)
+	}
+	for _, name := range declared {
+		if e.known[name] == nil {
+			list = append(list, EdgeStatus{Name: name, Problem: "it has not been heard since this authority started"})
+		}
+	}
+	slices.SortFunc(list, func(a, b EdgeStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// after returns when the first generation after p was committed, as far as that is known. The caller holds mu.
+func (e *edges) after(p catalog.Position, now time.Time) time.Time {
+	for _, c := range e.commits {
+		if p.Epoch != e.current.Epoch || c.generation > p.Generation {
+			return c.at
+		}
+	}
+	return now
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// listen hears heartbeats and takes forwarded requests.
+func (a *Authority) listen() error {
+	prefix := beatSubject(a.o.Cluster, "")
+	if _, err := a.nc.Subscribe(prefix+"*", func(m *nats.Msg) {
+		a.edges.hear(strings.TrimPrefix(m.Subject, prefix), m.Data)
+	}); err != nil {
+		return err
+	}
+	if a.o.Answer == nil {
+		return nil
+	}
+	_, err := a.nc.Subscribe(forwardSubject(a.o.Cluster, "*"), a.takeRequest)
+	return err
+}

@@ -1,0 +1,225 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fingerpost/resolver/catalog"
+)
+
+// format is the format of the bucket. A node refuses a bucket of a later one.
+const format = 1
+
+// metadataFormat is the key of the bucket's metadata that has the format.
+const metadataFormat = "fingerpost.format"
+
+// Bucket returns the name of a cluster's bucket.
+func Bucket(cluster string) string { return "fingerpost_" + cluster }
+
+// stream is the stream that NATS keeps the bucket in.
+func stream(cluster string) string { return "KV_" + Bucket(cluster) }
+
+func newsSubject(cluster string) string          { return "fingerpost." + cluster + ".news" }
+func beatSubject(cluster, edge string) string    { return "fingerpost." + cluster + ".beat." + edge }
+func forwardSubject(cluster, edge string) string { return "fingerpost." + cluster + ".forward." + edge }
+
+// A marker ends a generation.
+type marker struct {
+	Position string `json:"position"`
+	Files    int    `json:"files"`
+	Root     string `json:"root"`
+
+	position catalog.Position // of Position
+	seq      uint64
+}
+
+func parseMarker(value []byte) (m marker, err error) {
+	if err := json.Unmarshal(value, &m); err != nil {
+		return m, fmt.Errorf("the marker cannot be read: %w", err)
+	}
+	if m.position, err = catalog.ParsePosition(m.Position); err != nil {
+		return m, fmt.Errorf("the marker cannot be read: %w", err)
+	}
+	return m, nil
+}
+
+// Errors that an operator has to solve.
+var (
+	errNoBucket = errors.New("there is no such bucket: has the authority been started, and is --cluster-name its name?")
+	errForeign  = errors.New("the bucket was not made by fingerpost: give the cluster another --cluster-name, or delete the bucket")
+)
+
+// A bucket is a cluster's bucket on a NATS server.
+type bucket struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	cluster string
+	prefix  string // of subjects
+}
+
+func newBucket(nc *nats.Conn, cluster string) (*bucket, error) {
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*maxBatch), jetstream.WithPublishAsyncTimeout(answerTime))
+	return &bucket{nc: nc, js: js, cluster: cluster, prefix: "$KV." + Bucket(cluster) + "."}, err
+}
+
+// answerTime is how long the server may take to answer.
+const answerTime = 5 * time.Second
+
+// A bucketState says which bucket it is and where its stream ends.
+type bucketState struct {
+	created time.Time // another one: the bucket was made anew
+	last    uint64    // sequence
+}
+
+// state checks that the bucket is one of ours.
+func (b *bucket) state(ctx context.Context) (st bucketState, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	s, err := b.js.Stream(ctx, stream(b.cluster)) // asks for the state, too
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return st, fmt.Errorf("bucket %s: %w", Bucket(b.cluster), errNoBucket)
+	case err != nil:
+		return st, fmt.Errorf("ask for bucket %s: %w", Bucket(b.cluster), err)
+	}
+	info := s.CachedInfo()
+	text, found := info.Config.Metadata[metadataFormat]
+	number, err := strconv.Atoi(text)
+	switch {
+	case !found || err != nil || info.Config.MaxMsgsPerSubject != 1:
+		return st, fmt.Errorf("bucket %s: %w", Bucket(b.cluster), errForeign)
+	case number > format:
+		return st, fmt.Errorf("bucket %s has format %d, of a newer release; this release reads format %d: update this node", Bucket(b.cluster), number, format)
+	}
+	return bucketState{created: info.Created, last: info.State.LastSeq}, nil
+}
+
+// make makes the bucket, with one replica. An operator who wants more makes it, or changes it.
+func (b *bucket) make(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if _, err := b.js.CreateKeyValue(ctx, kvConfig(b.cluster)); err != nil {
+		return fmt.Errorf("make bucket %s: %w", Bucket(b.cluster), err)
+	}
+	return nil
+}
+
+func kvConfig(cluster string) jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: Bucket(cluster), Description: "accepted files of fingerpost", History: 1,
+		Metadata: map[string]string{metadataFormat: strconv.Itoa(format)},
+	}
+}
+
+// A record is a message of the bucket's stream.
+type record struct {
+	key   string
+	seq   uint64
+	value []byte
+	gone  bool // the key was removed
+}
+
+// Sizes of one direct get.
+const (
+	readMessages = 2048
+	readBytes    = 2 << 20
+)
+
+type directGet struct {
+	Seq      uint64 `json:"seq,omitempty"`
+	NextFor  string `json:"next_by_subj,omitempty"`
+	LastFor  string `json:"last_by_subj,omitempty"`
+	Batch    int    `json:"batch,omitempty"`
+	MaxBytes int    `json:"max_bytes,omitempty"`
+}
+
+// read yields the bucket's messages from sequence from on, in order, and returns the sequence to go on from. It stops
+// where the stream ends.
+func (b *bucket) read(ctx context.Context, from uint64, yield func(record) error) (next uint64, err error) {
+	for next = from; ; {
+		n, pending, err := b.get(ctx, directGet{Seq: next, NextFor: b.prefix + ">", Batch: readMessages, MaxBytes: readBytes}, func(r record) error {
+			next = r.seq + 1
+			return yield(r)
+		})
+		if err != nil || n == 0 || pending == 0 {
+			return next, err
+		}
+	}
+}
+
+// last returns the newest message of a key; found is false if there is none.
+func (b *bucket) last(ctx context.Context, key string) (r record, found bool, err error) {
+	n, _, err := b.get(ctx, directGet{LastFor: b.prefix + key}, func(got record) error {
+		r = got
+		return nil
+	})
+	return r, n == 1 && !r.gone, err
+}
+
+// get asks once. pending is the number of messages that are left, if it is a batch.
+func (b *bucket) get(ctx context.Context, ask directGet, yield func(record) error) (n int, pending uint64, err error) {
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("read bucket %s: %w", Bucket(b.cluster), err)
+		}
+	}()
+	request, err := json.Marshal(ask)
+	if err != nil {
+		return 0, 0, err
+	}
+	inbox := b.nc.NewInbox()
+	sub, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer sub.Unsubscribe()
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return 0, 0, err
+	}
+	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream(b.cluster), inbox, request); err != nil {
+		return 0, 0, err
+	}
+	for {
+		wait, cancel := context.WithTimeout(ctx, answerTime)
+		m, err := sub.NextMsgWithContext(wait)
+		cancel()
+		if err != nil {
+			return n, 0, err
+		}
+		if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 && m.Header.Get("Nats-Sequence") == "" {
+			switch status {
+			case "204":
+				pending, _ = strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+				return n, pending, nil
+			case "404":
+				return n, 0, nil
+			case "503":
+				return n, 0, errNoBucket
+			}
+			return n, 0, fmt.Errorf("the server answered %s %s", status, m.Header.Get("Description"))
+		}
+		r := record{value: m.Data}
+		key, ours := strings.CutPrefix(m.Header.Get("Nats-Subject"), b.prefix)
+		if r.seq, err = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64); err != nil || !ours {
+			return n, 0, errors.New("the server answered without a subject and a sequence")
+		}
+		r.key = key
+		op := m.Header.Get("KV-Operation")
+		r.gone = op == "DEL" || op == "PURGE"
+		n++
+		if err := yield(r); err != nil {
+			return n, 0, err
+		}
+		if ask.Batch == 0 {
+			return n, 0, nil
+		}
+	}
+}

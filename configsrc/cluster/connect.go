@@ -1,0 +1,210 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// MinServer is the oldest version of nats-server that the tests run against. Older ones are refused.
+const MinServer = "2.15.2"
+
+// Connection says how to reach NATS.
+type Connection struct {
+	URLs    []string
+	Creds   string // file of credentials; "": none
+	KeyFile string // file with the seed of an nkey; "": none
+	CA      string // PEM file of a private CA that servers are trusted from; "": the system's
+	Cert    string // PEM file of a client certificate; "": none
+	Key     string // its private key
+
+	seed   []byte              // in the place of KeyFile, for the supervised server
+	dialer nats.CustomDialer   // for tests
+	inbox  string              // prefix of reply subjects
+	name   string              // as the server's operator sees it
+	failed func(problem error) // called when the connection fails or is refused; it must return at once
+	up     func()              // called when it is established, again too
+}
+
+// Check reads the files and returns everything that is wrong with them.
+func (c *Connection) Check() (problems []string) {
+	if c.KeyFile != "" {
+		if _, err := nats.NkeyOptionFromSeed(c.KeyFile); err != nil {
+			problems = append(problems, fmt.Sprintf("key file %s: %v; it must hold the seed that \"fingerpost edges keygen\" has printed, which begins with SU", c.KeyFile, err))
+		}
+	}
+	for _, file := range []string{c.Creds, c.CA} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.ReadFile(file); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	if c.CA != "" && len(problems) == 0 {
+		if _, err := c.tls(); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	if c.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(c.Cert, c.Key); err != nil {
+			problems = append(problems, fmt.Sprintf("certificate %s: %v", c.Cert, err))
+		}
+	}
+	return problems
+}
+
+// tls returns nil where the URLs decide.
+func (c *Connection) tls() (*tls.Config, error) {
+	if c.CA == "" && c.Cert == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		pem, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, err
+		}
+		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate in PEM form", c.CA)
+		}
+	}
+	if c.Cert != "" {
+		// Read at every handshake, so that a renewed certificate is used without a restart.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+			return &pair, err
+		}
+	}
+	return config, nil
+}
+
+// errKeyRefused explains the answer of a server that does not let a node in.
+var errKeyRefused = errors.New("the NATS server refuses the key (authorization violation): do the files declare this edge, with the public half of this key?")
+
+// connect connects, and keeps trying for ever. Publishes fail at once while there is no connection: nothing is queued.
+func (c *Connection) connect() (*nats.Conn, error) {
+	fail := func(err error) {
+		if err == nil || c.failed == nil {
+			return
+		}
+		if errors.Is(err, nats.ErrAuthorization) || strings.Contains(strings.ToLower(err.Error()), "authorization violation") {
+			err = errKeyRefused
+		}
+		c.failed(err)
+	}
+	var failures atomic.Int32 // since the last connection; the library counts anew after a refused key
+	options := []nats.Option{
+		nats.Name(c.name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
+		nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, 500*time.Millisecond),
+		nats.Timeout(answerTime), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.IgnoreAuthErrorAbort(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err == nil {
+				err = errors.New("the connection to NATS is closed")
+			}
+			fail(err)
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { fail(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { fail(err) }),
+	}
+	up := func(*nats.Conn) {
+		failures.Store(0)
+		if c.up != nil {
+			c.up()
+		}
+	}
+	options = append(options, nats.ConnectHandler(up), nats.ReconnectHandler(up))
+	if c.inbox != "" {
+		options = append(options, nats.CustomInboxPrefix(c.inbox))
+	}
+	if c.dialer != nil {
+		options = append(options, nats.SetCustomDialer(c.dialer))
+	}
+	switch {
+	case c.seed != nil:
+		public, sign, err := seedOption(c.seed)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nats.Nkey(public, sign))
+	case c.KeyFile != "":
+		option, err := nats.NkeyOptionFromSeed(c.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read key file %s: %w", c.KeyFile, err)
+		}
+		options = append(options, option)
+	}
+	if c.Creds != "" {
+		options = append(options, nats.UserCredentials(c.Creds))
+	}
+	config, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	if config != nil {
+		options = append(options, nats.Secure(config))
+	}
+	nc, err := nats.Connect(strings.Join(c.URLs, ","), options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS: %w", err)
+	}
+	return nc, nil
+}
+
+// reconnectDelay grows to 5 s, with jitter: many edges must not all come back at the same moment.
+func reconnectDelay(failures int) time.Duration {
+	d := 100 * time.Millisecond << min(failures, 6)
+	return min(d, 5*time.Second)/2 + rand.N(d/2)
+}
+
+// checkVersion refuses a server that is older than MinServer.
+func checkVersion(nc *nats.Conn) error {
+	have := nc.ConnectedServerVersion()
+	if have == "" {
+		return nats.ErrConnectionReconnecting
+	}
+	if older(have, MinServer) {
+		return fmt.Errorf("NATS server %s has version %s, older than %s, the oldest that fingerpost is tested with: update it", nc.ConnectedServerName(), have, MinServer)
+	}
+	return nil
+}
+
+func older(have, min string) bool {
+	a, b := versionOf(have), versionOf(min)
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+func versionOf(text string) (v [3]int) {
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-")
+	for i, part := range strings.SplitN(text, ".", 3) {
+		v[i], _ = strconv.Atoi(part)
+	}
+	return v
+}
+
+// seedOption returns the public key of a seed, and how it signs.
+func seedOption(seed []byte) (public string, sign nats.SignatureHandler, err error) {
+	pair, err := nkeys.FromSeed(seed)
+	if err != nil {
+		return "", nil, err
+	}
+	if public, err = pair.PublicKey(); err != nil {
+		return "", nil, err
+	}
+	return public, pair.Sign, nil
+}

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"fingerpost/resolver/catalog"
+)
+
+// An Answer answers a request of an edge, which is an HTTP request in its wire form, as is the answer. It may be called
+// by many goroutines. Its error is answered in no other way than by silence, so it is for requests that may have had an
+// effect.
+type Answer func(ctx context.Context, request []byte) (answer []byte, err error)
+
+var (
+	// ErrAway says that the authority cannot be reached. It has not got the request.
+	ErrAway = errors.New("the authority of the cluster cannot be reached")
+	// ErrNoAnswer says that the authority has got the request, or may have, and has not answered: nobody knows what came of it.
+	ErrNoAnswer = errors.New("the authority of the cluster has not answered: it may have done what was asked")
+	// ErrTooLarge says that the request is larger than the NATS server's largest message.
+	ErrTooLarge = errors.New("the request is larger than the largest message of the NATS server (max_payload)")
+)
+
+// ForwardTime is how long the authority may take to answer a forwarded request.
+const ForwardTime = 20 * time.Second
+
+// Headers of the messages of an answer.
+const (
+	headerMore     = "Fingerpost-More"     // there are more messages
+	headerPosition = "Fingerpost-Position" // of the authority once it had answered; in the last message
+)
+
+// forwards is how many forwarded requests an authority answers at a time.
+const forwards = 128
+
+// Forward sends a request to the authority once, and returns its answer. An edge that has reached the position at has
+// what the request has changed. Errors are ErrAway, ErrNoAnswer and ErrTooLarge.
+func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, at catalog.Position, err error) {
+	if !f.nc.IsConnected() {
+		return nil, at, ErrAway
+	}
+	subject := forwardSubject(f.o.Cluster, f.o.Edge)
+	if len(request) > int(f.nc.MaxPayload())-len(subject)-256 {
+		return nil, at, ErrTooLarge
+	}
+	inbox := f.nc.NewInbox()
+	sub, err := f.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, at, ErrAway
+	}
+	defer sub.Unsubscribe()
+	if err := f.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox, Data: request, Header: nats.Header{}}); err != nil {
+		return nil, at, ErrAway
+	}
+	f.mu.Lock()
+	f.stats.Forwarded++
+	f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, ForwardTime)
+	defer cancel()
+	// A connection that ends loses the answer, and the next one does not bring it.
+	lost := f.nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	defer f.nc.RemoveStatusListener(lost)
+	go func() {
+		select {
+		case <-lost:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, at, ErrNoAnswer
+		}
+		if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+			return nil, at, ErrAway // nobody listens, so nobody has got it
+		}
+		if answer = append(answer, m.Data...); m.Header.Get(headerMore) == "" {
+			at, _ = catalog.ParsePosition(m.Header.Get(headerPosition)) // one that cannot be read is not waited for
+			return answer, at, nil
+		}
+	}
+}
+
+// takeRequest answers a request of an edge.
+func (a *Authority) takeRequest(m *nats.Msg) {
+	if m.Reply == "" {
+		return
+	}
+	got := time.Now()
+	select {
+	case a.answering <- struct{}{}:
+	default: // as with an authority that is away: the edge says 503
+		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": []string{"503"}}})
+		return
+	}
+	a.mu.Lock()
+	a.stats.Forwarded++
+	a.mu.Unlock()
+	go func() {
+		defer func() { <-a.answering }()
+		ctx, cancel := context.WithDeadline(context.Background(), got.Add(ForwardTime))
+		defer cancel()
+		answer, err := a.o.Answer(ctx, m.Data)
+		if err != nil {
+			a.o.Logger.Warn("a request of an edge is left without an answer", "subject", m.Subject, "error", err)
+			return
+		}
+		if err := respond(m, answer, a.o.Tree.Position(), int(a.nc.MaxPayload())-512); err != nil {
+			a.o.Logger.Warn("the answer does not reach the edge", "subject", m.Subject, "error", err)
+		}
+	}()
+}
+
+// respond sends an answer in messages of at most limit bytes.
+func respond(m *nats.Msg, answer []byte, at catalog.Position, limit int) error {
+	for {
+		part := &nats.Msg{Header: nats.Header{}, Data: answer[:min(limit, len(answer))]}
+		answer = answer[len(part.Data):]
+		if len(answer) > 0 {
+			part.Header.Set(headerMore, "1")
+		} else {
+			part.Header.Set(headerPosition, at.String())
+		}
+		if err := m.RespondMsg(part); err != nil {
+			return fmt.Errorf("respond: %w", err)
+		}
+		if len(answer) == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+)
+
+func TestForwarding(t *testing.T) {
+	r := newRig(t, "fra1")
+	r.stop()
+	release := make(chan struct{})
+	large := bytes.Repeat([]byte("answer "), 3<<20)
+	r.startAuthority(AuthorityOptions{Answer: func(ctx context.Context, request []byte) ([]byte, error) {
+		switch string(request) {
+		case "large":
+			return large, nil
+		case "never":
+			<-release
+			return nil, errors.New("no answer")
+		}
+		return append([]byte("got "), request...), nil
+	}})
+	defer close(release)
+	r.tree.commit(map[string]string{"acme.hcl": "one"})
+	e := r.edge("fra1")
+	r.reaches(e)
+	got, at, err := e.Forward(t.Context(), []byte("hello"))
+	if err != nil || at != r.tree.Position() || string(got) != "got hello" {
+		t.Errorf("the answer is %q, %v", got, err)
+	}
+	if got, _, err = e.Forward(t.Context(), []byte("large")); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("the large answer has %d bytes, %v", len(got), err)
+	}
+	if _, _, err := e.Forward(t.Context(), make([]byte, maxPayload)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a request of %d bytes: %v", maxPayload, err)
+	}
+
+	none := make(chan error, 1)
+	go func() {
+		_, _, err := e.Forward(t.Context(), []byte("never"))
+		none <- err
+	}()
+	eventually(t, "the request has arrived", func() bool { return r.authority.Stats().Forwarded == 3 })
+	p := r.supervisor.PID()
+	kill(t, p)
+	if err := <-none; !errors.Is(err, ErrNoAnswer) {
+		t.Errorf("a request without an answer: %v", err)
+	}
+	r.reaches(e)
+	r.stop()
+	if _, _, err := e.Forward(t.Context(), []byte("hello")); !errors.Is(err, ErrAway) {
+		t.Errorf("without an authority: %v", err)
+	}
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A lease says which authority may write. It is one key of the bucket, renewed by compare-and-set. Nobody reads a clock
+// of another machine: the lease has run out for an observer once its revision has not moved for the time to live.
+type lease struct {
+	Holder   string `json:"holder"`   // machine and data folder; "": it was given back
+	Instance string `json:"instance"` // random, of the process
+	Version  string `json:"version"`  // of fingerpost
+	TTL      string `json:"ttl"`      // a Go duration
+	Position string `json:"position"` // of the authority, for the edges' lag
+
+	seq uint64
+}
+
+// Times of the lease.
+const (
+	DefaultTTL = 10 * time.Second
+	renewals   = 5 // within the time to live
+	// A third of the time to live before the end of its lease, an authority stops writing: a write that has begun must
+	// have ended when a successor starts.
+	marginOf = 3
+)
+
+func parseLease(r record) (l lease, err error) {
+	if err := json.Unmarshal(r.value, &l); err != nil {
+		return l, fmt.Errorf("the lease cannot be read: %w", err)
+	}
+	l.seq = r.seq
+	return l, nil
+}
+
+// ttl is the time to live that the holder promised, or the own one where it is longer.
+func (l *lease) ttl(own time.Duration) time.Duration {
+	d, _ := time.ParseDuration(l.TTL)
+	return max(d, own)
+}
+
+// A HeldError says that another authority holds the lease.
+type HeldError struct {
+	Cluster, Holder, Version string
+	Lost                     bool // this authority had it
+}
+
+// Error names the holder and what would be right.
+func (e *HeldError) Error() string {
+	if e.Lost {
+		return fmt.Sprintf("cluster %s has another authority now, %s (version %s): this one writes no more; end one of the two", e.Cluster, e.Holder, e.Version)
+	}
+	return fmt.Sprintf("cluster %s has an authority already, %s (version %s): end it, or start this one with --take-over, which waits until that one has been silent for its lease", e.Cluster, e.Holder, e.Version)
+}
+
+// errFenced says that somebody else has published into the bucket.
+var errFenced = errors.New("somebody else has written into the bucket")
+
+// A watchedLease is a lease with when its revision was first seen, by the clock of this process.
+type watchedLease struct {
+	lease
+	since time.Time
+}
+
+// see takes a lease that was read now.
+func (w *watchedLease) see(l lease, now time.Time) {
+	if w.since.IsZero() || l.seq != w.seq {
+		w.since = now
+	}
+	w.lease = l
+}
+
+// free reports whether an authority may take the lease: it was given back, it is its own, or an earlier process on the
+// same data folder held it, which the lock of that folder shows to be gone.
+func (w *watchedLease) free(now time.Time, holder, instance string, ttl time.Duration) bool {
+	return w.seq == 0 || w.Holder == "" || w.Instance == instance || w.Holder == holder || now.Sub(w.since) > w.ttl(ttl)
+}
+
+// MayWrite returns nil while this node may write: an UNAVAILABLE *catalog.Error once it has lost its lease, or cannot
+// know whether it has it.
+func (a *Authority) MayWrite() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var held *HeldError
+	switch {
+	case errors.As(a.problem, &held):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "another node is the authority of this cluster now; writes go there"}
+	case !a.o.OwnServer && !a.now().Before(a.leaseEnds):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the lease of this cluster's authority cannot be renewed: writes are refused until NATS can be reached"}
+	}
+	return nil
+}

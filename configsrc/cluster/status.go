@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Status is what a node of a cluster says of itself. It is safe to show.
+type Status struct {
+	Role      string    `json:"role"` // "authority" or "edge"
+	Cluster   string    `json:"cluster"`
+	Connected bool      `json:"connected"`
+	Server    string    `json:"server,omitempty"` // URL and version
+	Position  string    `json:"position"`
+	Problem   string    `json:"problem,omitempty"` // why the cluster is not up to date
+	Refused   []Refused `json:"refused,omitempty"` // messages that cannot be read; at most maxRefused
+
+	// Of an authority.
+	Edges     []EdgeStatus `json:"edges,omitempty"`
+	Published string       `json:"published,omitempty"` // the position that the bucket has
+	Lost      bool         `json:"lost,omitempty"`      // another authority has the lease
+
+	// Of an edge.
+	Edge       string    `json:"edge,omitempty"`
+	Newest     string    `json:"newest,omitempty"` // the authority's position, as far as it is known
+	LastWord   time.Time `json:"lastWord,omitzero"`
+	AgeSeconds float64   `json:"ageSeconds"` // since LastWord
+	Whole      bool      `json:"whole"`      // it has a whole tree
+}
+
+// A Refused is a message that an edge refuses.
+type Refused struct {
+	Key     string `json:"key"`
+	Problem string `json:"problem"`
+}
+
+const maxRefused = 100
+
+// Status returns the state of the authority. declared are the names of edges in the files.
+func (a *Authority) Status(declared []string) Status {
+	position := a.o.Tree.Position()
+	s := Status{Role: "authority", Cluster: a.o.Cluster, Position: position.String(), Whole: true, Edges: a.edges.status(declared, position)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.Connected, s.Server = a.server()
+	if a.problem != nil {
+		var held *HeldError
+		s.Problem, s.Lost = a.problem.Error(), errors.As(a.problem, &held)
+	}
+	if a.published.Epoch != "" {
+		s.Published = a.published.String()
+	}
+	return s
+}
+
+// server says where the node is connected to. The caller holds mu.
+func (a *Authority) server() (connected bool, server string) {
+	if a.nc == nil || !a.nc.IsConnected() {
+		return false, ""
+	}
+	return true, strings.TrimSpace(a.nc.ConnectedUrlRedacted() + " " + a.nc.ConnectedServerVersion())
+}
+
+// Stats returns the counts since the start.
+func (a *Authority) Stats() AuthorityStats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stats
+}
+
+// Status returns the state of the edge.
+func (f *Follower) Status() Status {
+	s := Status{Role: "edge", Cluster: f.o.Cluster, Edge: f.o.Edge, Position: f.o.Replica.Position().String(), AgeSeconds: f.Age().Seconds()}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.nc != nil && f.nc.IsConnected() {
+		s.Connected, s.Server = true, strings.TrimSpace(f.nc.ConnectedUrlRedacted()+" "+f.nc.ConnectedServerVersion())
+	}
+	if f.problem != nil {
+		s.Problem = f.problem.Error()
+	}
+	for key, problem := range f.refused {
+		s.Refused = append(s.Refused, Refused{key, problem})
+	}
+	slices.SortFunc(s.Refused, func(a, b Refused) int { return strings.Compare(a.Key, b.Key) })
+	s.Refused = s.Refused[:min(len(s.Refused), maxRefused)]
+	if f.newest.Epoch != "" {
+		s.Newest = f.newest.String()
+	}
+	s.LastWord, s.Whole = f.heardAt, f.whole
+	return s
+}
+
+// Age returns the time since the last word of the authority, or since the start if there was none yet. It takes no lock.
+func (f *Follower) Age() time.Duration {
+	return max(0, f.now().Sub(f.started)-time.Duration(f.word.Load()))
+}
+
+// Whole reports whether the edge has a whole tree.
+func (f *Follower) Whole() bool { return f.isWhole() }
+
+// Stats returns the counts since the start.
+func (f *Follower) Stats() FollowerStats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
