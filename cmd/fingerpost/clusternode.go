@@ -76,6 +76,17 @@ func (n *clusterNode) follow(s *service) error {
 	return n.follower.Open()
 }
 
+// refillWithin is how long one try to read the tree again may take. The store of before answers meanwhile, as far as it
+// can be read.
+const refillWithin = time.Minute
+
+// refill gives an edge whose store has lost its content the whole tree again.
+func (n *clusterNode) refill(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, refillWithin)
+	defer cancel()
+	return n.follower.Refill(ctx)
+}
+
 // holderName names this node for people, and tells it from others: the lock of the data folder lets one process have it.
 func holderName(data string) string {
 	host, err := os.Hostname()

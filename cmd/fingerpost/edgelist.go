@@ -43,6 +43,7 @@ func newEdges(t terminal) *cobra.Command {
 	fl.DurationVar(&f.every, "every", 200*time.Millisecond, "how often --wait asks")
 	fl.BoolVar(&f.json, "json", false, "one JSON document on stdout")
 	fl.Lookup("timeout").Usage = "how long one request may take, and with --wait, how long to wait"
+	cmd.AddCommand(newEdgesKeygen(t))
 	return cmd
 }
 

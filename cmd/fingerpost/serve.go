@@ -176,12 +176,15 @@ func (s *service) open(ctx context.Context) error {
 	if err := s.bind(); err != nil {
 		return err
 	}
-	made := make(chan struct{}) // closed when the source exists; a store that fails early has to wait for it
+	made := make(chan struct{}) // closed when the source and the node's part in a cluster exist; a store that fails early has to wait for it
 	s.resolver, err = resolver.Open(resolver.Options{
 		DataDir: s.f.data, CacheBytes: s.cacheSize, StoreCacheBytes: s.storeCache, Logger: s.log, OpenSecret: secrets.Open,
 		Rebuild: func(ctx context.Context) error {
 			<-made
-			return s.source.Rebuild(ctx)
+			if err := s.source.Rebuild(ctx); err != nil || !s.cluster.isEdge() {
+				return err
+			}
+			return s.cluster.refill(ctx)
 		},
 	})
 	if err != nil {
@@ -215,12 +218,12 @@ func (s *service) open(ctx context.Context) error {
 		sourceOptions.OnWrite, opsOptions.AfterWrite = s.after.add, s.after.Status
 	}
 	s.source = configsrc.New(sourceOptions)
-	close(made)
 	if s.cluster.isEdge() {
 		if err := s.cluster.follow(s); err != nil {
 			return err
 		}
 	}
+	close(made)
 	if s.mail, err = openMail(s.f.mailFlags, s.f.data, s.resolver, secrets.Open, s.log); err != nil {
 		return err
 	}

@@ -83,6 +83,7 @@ type Follower struct {
 	refused  map[string]string // as bad
 	stats    FollowerStats
 	whole    bool
+	refilled chan struct{} // set by Refill, closed when the whole tree was applied
 }
 
 // A listing says how much of the bucket view was read from.
@@ -165,6 +166,34 @@ func (f *Follower) Open() error {
 		wake(f.news)
 	})
 	return err
+}
+
+// Refill reads the whole bucket into a replica that has lost its content, and returns once that has a whole tree again.
+// Run must be running. Without a server it waits until ctx ends.
+func (f *Follower) Refill(ctx context.Context) error {
+	refilled := make(chan struct{})
+	f.mu.Lock()
+	f.refilled = refilled
+	f.mu.Unlock()
+	wake(f.news)
+	select {
+	case <-refilled:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("read the tree from the cluster again: %w", ctx.Err())
+	}
+}
+
+// mustRefill reports whether Refill waits, and begins anew for it.
+func (f *Follower) mustRefill() error {
+	f.mu.Lock()
+	wanted := f.refilled != nil
+	f.mu.Unlock()
+	if !wanted {
+		return nil
+	}
+	f.made = time.Time{}
+	return f.loadOwn()
 }
 
 // inboxOf is the prefix of an edge's reply subjects: it may hear no other edge's.
@@ -282,6 +311,9 @@ func (f *Follower) becomeWhole() {
 // step reads what is new.
 func (f *Follower) step(ctx context.Context) error {
 	if err := checkVersion(f.nc); err != nil {
+		return err
+	}
+	if err := f.mustRefill(); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -596,6 +628,12 @@ func (f *Follower) mark(ctx context.Context) error {
 	}
 	f.owing = false
 	f.becomeWhole()
+	f.mu.Lock()
+	if f.refilled != nil {
+		close(f.refilled)
+		f.refilled = nil
+	}
+	f.mu.Unlock()
 	wake(f.beats)
 	return nil
 }
