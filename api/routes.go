@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -83,6 +84,7 @@ type request struct {
 	route *route
 	key   *resolver.Key // nil if the route needs none
 	actor string        // of a write: the X-Actor header field, or ""
+	dry   bool          // of a write: it only shows what it would change
 }
 
 // permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.
@@ -237,6 +239,9 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		if err == nil && rt.allow == catalog.MayWrite {
 			err = r.readActor()
 		}
+		if err == nil && rt.method != fasthttp.MethodGet {
+			err = r.readDryRun()
+		}
 		if err == nil && rt.service == Platform && rt.allow != 0 {
 			err = s.awaitPosition(ctx)
 		}
@@ -250,6 +255,9 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			err = s.forward(r)
 		default:
 			err = rt.run(s, r)
+		}
+		if dry, is := errors.AsType[*dryRun](err); is {
+			err = s.succeedDry(ctx, dry)
 		}
 		if shows && rt.method != fasthttp.MethodGet {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed

@@ -40,6 +40,8 @@ type Options struct {
 	Files Files
 	// Explainer tells where values come from. Nil: view=full is answered 503.
 	Explainer Explainer
+	// Plan makes the plan of a dry run. Nil: the answer has none.
+	Plan Planner
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
 	Mail Mailer
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
@@ -114,6 +116,7 @@ type Server struct {
 	explainer Explainer // nil: none
 	forwarder Forwarder // nil: this is no edge
 	edges     func() ([]byte, error)
+	plan      Planner // nil: none
 	log       *slog.Logger
 	tls       *tls.Config
 
@@ -162,6 +165,7 @@ func New(o Options) (*Server, error) {
 		explainer:        o.Explainer,
 		forwarder:        o.Forwarder,
 		edges:            o.Edges,
+		plan:             o.Plan,
 		log:              o.Logger,
 		tls:              o.TLS,
 		limits:           o.Limits.withDefaults(),

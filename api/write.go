@@ -45,7 +45,8 @@ var (
 	refuseDegraded  = &refusal{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
 )
 
-// write runs f, which changes the files, with the request's key as author.
+// write runs f, which changes the files, with the request's key as author. A dry run that succeeds returns a *dryRun,
+// with which the handler ends.
 func (s *Server) write(r *request, f func(ctx context.Context, files Files) error) error {
 	switch {
 	case s.files == nil:
@@ -61,7 +62,15 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
-	return f(configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor}, covers), s.files)
+	ctx = configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor}, covers)
+	if !r.dry {
+		return f(ctx, s.files)
+	}
+	ctx, preview := configsrc.WithPreview(ctx)
+	if err := f(ctx, s.files); err != nil {
+		return err
+	}
+	return &dryRun{preview}
 }
 
 // update changes a project's block: change gets what the file says now. It may run more than once.

@@ -29,6 +29,7 @@ type update struct {
 	moves   *slugMove    // nil: the project's slug stays
 	permit  func() error // of a change of keys, see keys.go; nil: it changes no key
 	by      writer
+	dry     *Preview // of a dry run, see WithPreview; nil: a write
 	done    chan error
 
 	// set by submit
@@ -55,7 +56,7 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 			f.Discard()
 		}
 	}()
-	u.by = writerOf(ctx)
+	u.by, u.dry = writerOf(ctx), previewOf(ctx)
 	by := u.by.author.audited()
 	u.changed, u.had = []*candidate{u.c}, setOf(u.was.claims)
 	for _, ref := range u.c.refs {
@@ -110,6 +111,17 @@ func (s *Source) write(first *update) {
 		answer(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 		return
 	}
+	waiting = slices.DeleteFunc(waiting, func(u *update) bool {
+		switch {
+		case u.dry == nil:
+			return false
+		case s.gitNow().working():
+			u.done <- errGitBusy
+		default:
+			u.done <- s.preview(u)
+		}
+		return true
+	})
 	for len(waiting) > 0 {
 		waiting = s.writeRound(waiting, start)
 	}

@@ -41,7 +41,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
-		"github.com/fsnotify/fsnotify"},
+		"github.com/fsnotify/fsnotify", "github.com/rogpeppe/go-internal/diff"},
 	// zstd packs the files, nkeys reads the seeds of keys
 	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},

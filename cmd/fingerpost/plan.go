@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // planFlags are the flags of plan.
@@ -63,18 +63,11 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 	return cmd
 }
 
-// planned is what plan --json prints.
-type planned struct {
-	Valid   bool           `json:"valid"`
-	Changed bool           `json:"changed"`
-	Against string         `json:"against"`
-	Summary transfer.Tally `json:"summary"`
-	transfer.Plan
-	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
-}
+// planned is what plan prints.
+type planned struct{ transfer.Document }
 
 func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
-	p := planned{Against: f.data, Plan: transfer.NewPlan(), Diagnostics: hclfile.Diagnostics{}}
+	p := planned{transfer.NewDocument(f.data)}
 	if f.url != "" {
 		p.Against = f.url
 	}
@@ -82,7 +75,6 @@ func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	p.Valid = true
 	if f.url != "" {
 		p.Plan, err = planServer(ctx, t, f, want)
 	} else {
@@ -91,7 +83,7 @@ func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	p.Summary, p.Changed = transfer.TallyOf(p.Changes), len(p.Changes) > 0
+	p.Complete()
 	return p.print(t, f)
 }
 
@@ -139,4 +131,9 @@ func (p *planned) print(t terminal, f planFlags) error {
 		return errNot
 	}
 	return nil
+}
+
+// planFiles is the plan of a dry run.
+func planFiles(was, is []*catalog.Declared, defaults *catalog.Defaults) any {
+	return transfer.PlanFiles(was, is, defaults)
 }

@@ -228,7 +228,7 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	apiOptions := api.Options{
-		Resolver: s.resolver, Files: s.source, Explainer: s.source, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
+		Resolver: s.resolver, Files: s.source, Explainer: s.source, Plan: planFiles, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		GateAllow: s.gateAllow, GateWildcards: s.f.gateWildcards, AuthIssuer: s.f.authIssuer,
 		AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
 		Limits: api.Limits{Conns: maxConns()},

@@ -77,6 +77,34 @@ func Redact(src []byte) []byte {
 	return append(out, src[at:]...)
 }
 
+// Masked is Redact for a diff: a sealed value is shown as sealed("…"), and an env() or file() call as it is, because it
+// names a secret's place and is none.
+func Masked(src []byte) []byte {
+	s := &Source{Src: src}
+	if ds := s.guard(); len(ds) == 0 {
+		s.parse()
+	}
+	var out []byte
+	at := 0
+	for _, x := range s.secretSpans() {
+		out = append(out, src[at:x.from]...)
+		value := src[x.from:x.to]
+		if at = x.to; placeCall.Match(value) {
+			out = append(out, value...)
+			continue
+		}
+		shown := redacted
+		if bytes.HasPrefix(value, []byte("sealed(")) {
+			shown = `sealed("…")`
+		}
+		out = append(append(out, shown...), bytes.Repeat([]byte{'\n'}, bytes.Count(value, []byte{'\n'}))...)
+	}
+	return append(out, src[at:]...)
+}
+
+// placeCall is a call that names where a secret is, and nothing else.
+var placeCall = regexp.MustCompile(`^(?:env|file)\("[^"$%\\\n]*"\)\s*$`)
+
 // hidden reports whether a range touches a secret.
 func (s *Source) hidden(rng hcl.Range) bool {
 	return slices.ContainsFunc(s.secretSpans(), func(x span) bool {

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// A Planner compares the declarations of the files that a dry run would change, before and after, and returns a value
+// whose JSON is that of "fingerpost plan --json". It owns the declarations. defaults are those in force.
+type Planner func(was, is []*catalog.Declared, defaults *catalog.Defaults) any
+
+// dryRunParam is the query parameter that makes a write a dry run (api/README.md, Dry run).
+const dryRunParam = "dryRun"
+
+// readDryRun reads the parameter. A call that changes no file has no dry run: somebody who asks for one must not get
+// the real thing, such as a mail that is sent.
+func (r *request) readDryRun() error {
+	q := parseQuery(r.ctx.URI().QueryString(), dryRunParam)
+	value, given := q.values[dryRunParam]
+	switch {
+	case len(q.problems) > 0:
+		return invalid(q.problems...)
+	case given && r.route.allow != catalog.MayWrite:
+		return invalidField(dryRunParam, "is not for this call: it changes no file")
+	case given && value != "1" && value != "0":
+		return invalidField(dryRunParam, "must be 1 (check and show the change) or 0 (make it)")
+	}
+	r.dry = value == "1"
+	return nil
+}
+
+// A dryRun ends a handler at the point where a write would have been made. The caller of the handler answers with it.
+type dryRun struct{ preview *configsrc.Preview }
+
+func (*dryRun) Error() string { return "dry run: nothing was changed" }
+
+// dryRunAnswer is the data of the answer to a dry run.
+type dryRunAnswer struct {
+	Valid    bool                `json:"valid"`
+	Diff     string              `json:"diff"`
+	Plan     any                 `json:"plan"` // null if the server has no Planner
+	Problems hclfile.Diagnostics `json:"problems"`
+}
+
+// succeedDry answers a dry run.
+func (s *Server) succeedDry(ctx *fasthttp.RequestCtx, d *dryRun) error {
+	a := dryRunAnswer{Valid: true, Diff: d.preview.Diff(), Problems: d.preview.Problems}
+	if a.Problems == nil {
+		a.Problems = hclfile.Diagnostics{}
+	}
+	if s.plan != nil {
+		a.Plan = s.plan(d.preview.Was, d.preview.Is, s.resolver.Defaults())
+	}
+	data, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	ctx.Response.ResetBody()
+	ctx.Response.SetStatusCode(http.StatusOK)
+	s.succeed(ctx, d.Error(), data)
+	return nil
+}
