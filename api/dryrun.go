@@ -7,7 +7,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/configsrc"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -42,18 +41,15 @@ func (*dryRun) Error() string { return "dry run: nothing was changed" }
 
 // dryRunAnswer is the data of the answer to a dry run.
 type dryRunAnswer struct {
-	Valid    bool                `json:"valid"`
-	Diff     string              `json:"diff"`
-	Plan     any                 `json:"plan"` // null if the server has no Planner
-	Problems hclfile.Diagnostics `json:"problems"`
+	Valid    bool   `json:"valid"`
+	Diff     string `json:"diff"`
+	Plan     any    `json:"plan"` // null if the server has no Planner
+	Problems any    `json:"problems"`
 }
 
 // succeedDry answers a dry run.
 func (s *Server) succeedDry(ctx *fasthttp.RequestCtx, d *dryRun) error {
 	a := dryRunAnswer{Valid: true, Diff: d.preview.Diff(), Problems: d.preview.Problems}
-	if a.Problems == nil {
-		a.Problems = hclfile.Diagnostics{}
-	}
 	if s.plan != nil {
 		a.Plan = s.plan(d.preview.Was, d.preview.Is, s.resolver.Defaults())
 	}

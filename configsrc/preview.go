@@ -23,9 +23,9 @@ import (
 type Preview struct {
 	Files []PreviewedFile // in the order in which the write would put them in place; empty: nothing changes
 	// Was and Is are the declarations of the config files concerned, before and after. A key that is limited to projects
-	// does not get the keys among them.
+	// does not get the keys and edges among them.
 	Was, Is  []*catalog.Declared
-	Problems hclfile.Diagnostics // the warnings that the change would bring, with paths relative to the config folder
+	Problems hclfile.Diagnostics // not nil: the warnings that the change would bring, with paths relative to the config folder
 }
 
 // A PreviewedFile is a file that a write would create, replace or remove.
@@ -42,7 +42,7 @@ type previewKey struct{}
 // WithPreview makes the writes under the context dry runs: they do everything that a write does before the first file
 // is exchanged, with the same errors, change nothing, and fill in the Preview. It holds the last write's result.
 func WithPreview(ctx context.Context) (context.Context, *Preview) {
-	p := new(Preview)
+	p := &Preview{Problems: hclfile.Diagnostics{}}
 	return context.WithValue(ctx, previewKey{}, p), p
 }
 
@@ -87,7 +87,7 @@ func (s *Source) preview(u *update) error {
 	p.add(u.was.declared, u.c.declared)
 	if u.by.covers != nil {
 		for _, d := range slices.Concat(p.Was, p.Is) {
-			d.Keys = nil
+			d.Keys, d.Edges = nil, nil
 		}
 	}
 	known := map[string]bool{}
@@ -118,7 +118,7 @@ func (p *Preview) add(was, is *catalog.Declared) {
 
 // declaresMore reports whether a file declares anything next to one project.
 func declaresMore(d *catalog.Declared) bool {
-	return d != nil && len(d.Projects)+len(d.Templates)+len(d.Keys) > 1 || d != nil && (d.Defaults != nil || d.Sealing != nil)
+	return d != nil && len(d.Projects)+len(d.Templates)+len(d.Keys)+len(d.Edges) > 1 || d != nil && (d.Defaults != nil || d.Sealing != nil)
 }
 
 // foreseeOverlaps adds the warnings about wildcards and names of different projects that the new domains would bring.
