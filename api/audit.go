@@ -90,3 +90,29 @@ func (r *request) readActor() error {
 	r.actor = text
 	return nil
 }
+
+const (
+	headerMessage = "X-Change-Message"
+	maxMessageLen = 72 // characters: it is the first line of a commit
+)
+
+// readMessage reads what a write says about itself, for the git history.
+func (r *request) readMessage() error {
+	values := r.ctx.Request.Header.PeekAll(headerMessage)
+	if len(values) == 0 {
+		return nil
+	}
+	text := string(bytes.Trim(values[0], " \t"))
+	switch {
+	case len(values) > 1:
+		return invalidField(headerMessage, "must be given once")
+	case text == "":
+		return invalidField(headerMessage, "must not be empty")
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, catalog.BreaksLine):
+		return invalidField(headerMessage, "must be UTF-8 without control characters")
+	case utf8.RuneCountInString(text) > maxMessageLen:
+		return invalidField(headerMessage, "has more than 72 characters")
+	}
+	r.message = text
+	return nil
+}

@@ -30,6 +30,7 @@ var statuses = map[catalog.Code]int{
 	codeMethodNotAllowed: http.StatusMethodNotAllowed,
 	codeTimeout:          http.StatusRequestTimeout,
 
+	catalog.CodeOverruled: http.StatusConflict, catalog.CodeGitOff: http.StatusConflict,
 	catalog.CodeConflict: http.StatusConflict, catalog.CodeFileInvalid: http.StatusConflict,
 	catalog.CodeFileChanged: http.StatusConflict, catalog.CodeReadOnly: http.StatusConflict,
 	catalog.CodeExpression: http.StatusConflict, catalog.CodeSecretsMissing: http.StatusConflict,

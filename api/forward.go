@@ -31,7 +31,8 @@ type Forwarder interface {
 // Reads that only the authority can answer: it has the mail log, the audit trail, the last use of keys and the
 // heartbeats of edges.
 var forwardedReads = map[string]bool{
-	auditPath: true, keysPath: true, edgesPath: true, mailLogsPath: true, mailLogPath: true,
+	proposalsPath: true,
+	auditPath:     true, keysPath: true, edgesPath: true, mailLogsPath: true, mailLogPath: true,
 }
 
 // forwarded reports whether an edge sends a call to the authority: writes, sends, and forwardedReads.

@@ -31,7 +31,11 @@ func managesKeys(k *resolver.Key) bool {
 // expiry is the name of the request's field for the end of k.
 func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 	var problems catalog.Problems
-	if lacks := k.Allow &^ giver.Allow; lacks != 0 {
+	has := giver.Allow
+	if has&catalog.MayWrite != 0 {
+		has |= catalog.MayPropose
+	}
+	if lacks := k.Allow &^ has; lacks != 0 {
 		problems.Addf("allow", "this key has no %s itself", strings.Join(lacks.Words(), ", "))
 	}
 	if !giver.EveryProject() {

@@ -53,6 +53,10 @@ func routes() []route {
 		{"DELETE", keyPath, Platform, write, (*Server).revokeKey},
 		{"GET", auditPath, Platform, read, (*Server).listAudit},
 		{"GET", edgesPath, Platform, read, (*Server).listEdges},
+		{"GET", proposalsPath, Platform, read, (*Server).listProposals},
+		{"POST", applyPath, Platform, write, (*Server).applyProposal},
+		{"DELETE", proposalPath, Platform, write, (*Server).dropProposal},
+		{"POST", gitHookPath, Platform, 0, (*Server).gitHook},
 		{"GET", eventsPath, Platform, resolvePermissions, (*Server).streamEvents},
 		{"GET", authMePath, Platform, 0, (*Server).authMe},
 		{"GET", checkPath, Platform, resolvePermissions, (*Server).gateCheck},
@@ -79,17 +83,19 @@ func routes() []route {
 
 // A request is what a handler works on. It is valid until the handler returns.
 type request struct {
-	ctx   *fasthttp.RequestCtx
-	conn  *conn
-	route *route
-	key   *resolver.Key // nil if the route needs none
-	actor string        // of a write: the X-Actor header field, or ""
-	dry   bool          // of a write: it only shows what it would change
+	ctx     *fasthttp.RequestCtx
+	conn    *conn
+	route   *route
+	key     *resolver.Key // nil if the route needs none
+	actor   string        // of a write: the X-Actor header field, or ""
+	message string        // of a write: the X-Change-Message header field, or ""
+	propose string        // of a write: the X-Propose header field, or ""
+	dry     bool          // of a write: it only shows what it would change
 }
 
 // permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.
 func (r *request) permit() error {
-	if r.key.Allow&r.route.allow == 0 {
+	if r.key.Allow&r.route.allow == 0 && (r.propose == "" || r.key.Allow&catalog.MayPropose == 0) {
 		return refuseAllow
 	}
 	return nil
@@ -237,10 +243,14 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			r.key, err = s.authorize(ctx, r.conn, rt.service, ctx.Time())
 		}
 		if err == nil && rt.allow == catalog.MayWrite {
-			err = r.readActor()
+			if err = r.readActor(); err == nil {
+				err = r.readMessage()
+			}
 		}
 		if err == nil && rt.method != fasthttp.MethodGet {
-			err = r.readDryRun()
+			if err = r.readDryRun(); err == nil {
+				err = r.readPropose()
+			}
 		}
 		if err == nil && rt.service == Platform && rt.allow != 0 {
 			err = s.awaitPosition(ctx)
@@ -258,6 +268,8 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		}
 		if dry, is := errors.AsType[*dryRun](err); is {
 			err = s.succeedDry(ctx, dry)
+		} else if offered, is := errors.AsType[*proposed](err); is {
+			err = s.succeedProposed(ctx, offered)
 		}
 		if shows && rt.method != fasthttp.MethodGet {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed

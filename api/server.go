@@ -40,6 +40,13 @@ type Options struct {
 	Files Files
 	// Explainer tells where values come from. Nil: view=full is answered 503.
 	Explainer Explainer
+	// Git tells the commits of writes. Nil: nothing is committed.
+	Git Git
+	// Proposals takes the writes that are proposed. Nil: they are answered 409 GIT_NOT_ENABLED.
+	Proposals Proposals
+	// OnGitHook is called for a POST /hooks/git that has the secret GitHookSecret. Nil: there is no such path.
+	OnGitHook     func()
+	GitHookSecret string
 	// Plan makes the plan of a dry run. Nil: the answer has none.
 	Plan Planner
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
@@ -110,15 +117,19 @@ func (l Limits) withDefaults() Limits {
 
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
 type Server struct {
-	resolver  *resolver.Resolver
-	files     Files
-	mail      Mailer    // nil: none
-	explainer Explainer // nil: none
-	forwarder Forwarder // nil: this is no edge
-	edges     func() ([]byte, error)
-	plan      Planner // nil: none
-	log       *slog.Logger
-	tls       *tls.Config
+	resolver      *resolver.Resolver
+	files         Files
+	git           Git       // nil: nothing is committed
+	proposals     Proposals // nil: none
+	onGitHook     func()    // nil: none
+	gitHookSecret string
+	mail          Mailer    // nil: none
+	explainer     Explainer // nil: none
+	forwarder     Forwarder // nil: this is no edge
+	edges         func() ([]byte, error)
+	plan          Planner // nil: none
+	log           *slog.Logger
+	tls           *tls.Config
 
 	http     *fasthttp.Server
 	router   *router.Router
@@ -161,6 +172,10 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		resolver:         o.Resolver,
 		files:            o.Files,
+		git:              o.Git,
+		proposals:        o.Proposals,
+		onGitHook:        o.OnGitHook,
+		gitHookSecret:    o.GitHookSecret,
 		mail:             o.Mail,
 		explainer:        o.Explainer,
 		forwarder:        o.Forwarder,

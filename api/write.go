@@ -62,15 +62,56 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
-	ctx = configsrc.WithAuthor(ctx, configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor}, covers)
-	if !r.dry {
-		return f(ctx, s.files)
+	var noted int64
+	by := configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor, Message: r.message, Noted: func(id int64) { noted = id }}
+	ctx = configsrc.WithAuthor(ctx, by, covers)
+	if r.propose != "" && s.proposals == nil {
+		return refuseNoGit
 	}
-	ctx, preview := configsrc.WithPreview(ctx)
-	if err := f(ctx, s.files); err != nil {
+	if r.dry || r.propose != "" {
+		ctx, preview := configsrc.WithPreview(ctx)
+		if err := f(ctx, s.files); err != nil {
+			return err
+		}
+		if r.dry {
+			return &dryRun{preview}
+		}
+		return s.offer(ctx, r, by, preview)
+	}
+	if err := f(ctx, s.files); err != nil || s.git == nil || noted == 0 {
 		return err
 	}
-	return &dryRun{preview}
+	return s.tellCommit(r, noted)
+}
+
+// A Git tells what has become of a write in the git history; *gitrepo.Repo is behind it.
+type Git interface {
+	// Committed waits as long as the operator has asked for. commit is "" if it is not known by then. pushed reports
+	// whether the remote has it, and overruled is the branch that keeps a write which a person's commit has set aside.
+	Committed(write int64) (commit string, pushed bool, overruled string)
+	// AwaitsPush reports whether Committed waits for the remote.
+	AwaitsPush() bool
+}
+
+const (
+	headerCommit    = "X-Commit"
+	headerGitPushed = "X-Git-Pushed"
+)
+
+// tellCommit adds to the answer what is known of the commit of a write.
+func (s *Server) tellCommit(r *request, write int64) error {
+	commit, pushed, overruled := s.git.Committed(write)
+	h := &r.ctx.Response.Header
+	if commit != "" {
+		h.Set(headerCommit, commit)
+	}
+	if s.git.AwaitsPush() {
+		h.Set(headerGitPushed, strconv.FormatBool(pushed))
+	}
+	if overruled != "" {
+		return &catalog.Error{Code: catalog.CodeOverruled, Message: "a person's commit has changed the same at the same time, and wins; the branch " + overruled + " keeps this write"}
+	}
+	return nil
 }
 
 // update changes a project's block: change gets what the file says now. It may run more than once.

@@ -13,6 +13,10 @@ type Author struct {
 	Key       string // the API key's name
 	RequestID string
 	Actor     string // who the client says it acts for (X-Actor); "": the key
+	Message   string // what the client says about the change (X-Change-Message); "": nothing
+	// Noted, if set, gets the id of the write in the Journal, once the write is in its files. It is not called if there is
+	// no Journal.
+	Noted func(id int64)
 }
 
 // audited returns the author for the audit trail.
@@ -50,6 +54,13 @@ func writerOf(ctx context.Context) writer {
 
 // tell reports committed writes to OnWrite. It does so even if the Sink refused them: the files are changed.
 func (s *Source) tell(round []*update) {
+	if s.o.Journal != nil {
+		for _, u := range round {
+			u.note.Generation = s.o.Sink.Generation()
+			u.noted = true
+			s.o.Journal.End(u.note, true)
+		}
+	}
 	if s.o.OnWrite == nil || len(round) == 0 {
 		return
 	}

@@ -85,7 +85,9 @@ func (s *Source) gitNow() (now gitState) {
 	_, err := os.Lstat(filepath.Join(git, "index.lock"))
 	now.locked = err == nil
 	if folder, err := os.Lstat(git); err == nil {
-		now.touched = folder.ModTime().UnixNano()
+		if now.touched = folder.ModTime().UnixNano(); now.touched == s.ownGit.Load() {
+			now.touched = 0 // the trace of our own work
+		}
 	}
 	for _, m := range gitMarks {
 		if _, err := os.Lstat(filepath.Join(git, m.name)); err == nil {

@@ -121,7 +121,7 @@ func TestOnWrite(t *testing.T) {
 	cancel()
 	running.Wait()
 	must(t, r.Close())
-	want := "[{.deep/a.hcl {ci 1 }} {new.hcl {desk 3 }} {new.hcl {desk 4 }}]"
+	want := "[{.deep/a.hcl {ci 1   <nil>}} {new.hcl {desk 3   <nil>}} {new.hcl {desk 4   <nil>}}]"
 	if got := fmt.Sprint(told); got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}

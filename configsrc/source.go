@@ -95,6 +95,10 @@ type Options struct {
 	// OnWrite, if set, is called with the files that API writes have committed, before the writes return. It is called by
 	// the goroutine that looks, without any lock held, and must return at once.
 	OnWrite func([]Written)
+	// Fanout puts the file of a new project into a folder named after the first two characters of its slug.
+	Fanout bool
+	// Journal, if set, keeps each API write until it is in a git commit.
+	Journal Journal
 	// OpenSecret opens a secret, to recognise a password that is saved again unchanged. Nil: no secret can be opened. See
 	// Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
@@ -110,6 +114,8 @@ type Source struct {
 
 	updates chan *update // see write.go
 	writers writers
+	gitTurn sync.Mutex        // held while a round of writes is put in place, and during GitTurn
+	ownGit  atomic.Int64      // mtime of git's folder after the last GitTurn, in nanoseconds
 	folder  atomicfile.Folder // config files and the files next to them
 
 	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that looks

@@ -33,24 +33,27 @@ type update struct {
 	done    chan error
 
 	// set by submit
-	changed []*candidate   // the config files of the update, in path order
-	had     map[claim]bool // claims of the replaced content
-	domains []string       // the domains that the replaced content does not declare
-	note    string         // of a running write to several files, see atomicfile.Note
+	changed []*candidate       // the config files of the update, in path order
+	had     map[claim]bool     // claims of the replaced content
+	domains []string           // the domains that the replaced content does not declare
+	undo    string             // of a running write to several files, see atomicfile.Note
+	note    *catalog.FileWrite // for the Journal; nil: there is none
+	noted   bool               // the Journal knows that the write was made
 }
 
 // A fileSwap is new content for one file of an update.
 type fileSwap struct {
 	atomicfile.Swap
 	c     *candidate // what a config file then declares; nil for text that a template takes by file()
+	had   []byte     // the replaced content; nil for a new file
 	stamp catalog.Stamp
 }
 
 // submit stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	defer func() { // removes what was staged, or what put has replaced
-		if u.note != "" {
-			_ = s.o.Disk.Remove(u.note)
+		if u.undo != "" {
+			_ = s.o.Disk.Remove(u.undo)
 		}
 		for _, f := range u.files {
 			f.Discard()
@@ -64,6 +67,8 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 			u.domains = append(u.domains, ref.Name)
 		}
 	}
+	kept := s.keep(u)
+	defer s.release(u, kept)
 	for _, f := range u.files {
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
 			return busy(err.Error())
@@ -80,6 +85,9 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 		c.by = by
 	}
 	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	if err := <-kept; err != nil {
+		return err
+	}
 	select {
 	case s.updates <- u:
 		return <-u.done // even if ctx is done: the update may be committed already, and only the result tells
@@ -136,6 +144,8 @@ func answer(updates []*update, err error) {
 
 // writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
+	s.gitTurn.Lock()
+	defer s.gitTurn.Unlock()
 	git := s.gitNow()
 	if git.working() {
 		answer(updates, errGitBusy)
@@ -326,7 +336,7 @@ func (s *Source) put(u *update) (err error) {
 		swaps[i] = &f.Swap
 	}
 	if last > 0 {
-		if u.note, err = atomicfile.Note(d, swaps); err != nil {
+		if u.undo, err = atomicfile.Note(d, swaps); err != nil {
 			return writeFault("write "+u.c.path, err)
 		}
 	}

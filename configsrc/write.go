@@ -78,6 +78,14 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d.hcl", p.Slug, n)
 		}
+		if s.o.Fanout {
+			dir := p.Slug[:min(2, len(p.Slug))]
+			if err := s.makeFolder(dir); err != nil {
+				return err
+			}
+			defer os.Remove(filepath.Join(s.o.Dir, dir)) // which fails if a file was created: a refused write and a dry run leave nothing
+			name = dir + "/" + name
+		}
 		if err = s.patient(ctx, func() error { return s.create(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -250,7 +258,7 @@ func (s *Source) openSwap(t *tree, path string) (f *fileSwap, src []byte, err er
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
 	}
-	return &fileSwap{stamp: stamp, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Like: info, Old: stamp.Hash}}, src, nil
+	return &fileSwap{stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Like: info, Old: stamp.Hash}}, src, nil
 }
 
 // proves reports whether got is the file's present content with the intended edit and no other change.
@@ -330,6 +338,17 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	file := &fileSwap{c: c, Swap: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
 	u := &update{c: c, was: new(candidate), file: file, files: []*fileSwap{file}, done: make(chan error, 1)}
 	return s.submit(ctx, u)
+}
+
+// makeFolder makes a folder for new files, durably.
+func (s *Source) makeFolder(name string) error {
+	switch err := os.Mkdir(filepath.Join(s.o.Dir, name), 0o777); {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return writeFault("make the folder "+name, err)
+	}
+	return atomicfile.SyncFolder(s.o.Disk, s.o.Dir)
 }
 
 // fileOf returns the file that declares the object of the claim.

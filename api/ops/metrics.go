@@ -62,6 +62,9 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 		}, gauge("fingerpost_after_write_pending", "Writes that the command after writes has yet to be run for.",
 			func() float64 { return float64(o.AfterWrite().Pending) }))
 	}
+	if o.Git != nil {
+		all = append(all, o.gitMetrics(gauge)...)
+	}
 	if o.Mail != nil {
 		all = append(all, o.mailMetrics(gauge)...)
 	}

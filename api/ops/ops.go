@@ -64,6 +64,9 @@ type Options struct {
 	Allow    []netip.Prefix // networks that may send commands and take profiles; this machine always may
 	// AfterWrite returns the state of the command after writes. Nil: there is none.
 	AfterWrite func() AfterWriteStatus
+	// Git returns the state of the git repository, and SyncGit lets the next fetch and push begin. Nil: there is none.
+	Git     func() GitStatus
+	SyncGit func()
 	// Mail reports on the mail service. Nil: there is none.
 	Mail Mail
 	// Cluster reports on the cluster. Nil: the node belongs to none.
@@ -117,6 +120,7 @@ func New(o Options) (*Server, error) {
 		"POST /reload":         ops.command(reload),
 		"POST /reload/confirm": ops.command(o.Config.Confirm),
 		"POST /backup":         ops.backup,
+		"POST /hooks/git":      ops.gitHook,
 		"/debug/pprof/":        pprof.Index,
 		"/debug/pprof/cmdline": pprof.Cmdline,
 		"/debug/pprof/profile": pprof.Profile,
@@ -176,6 +180,7 @@ type statusDocument struct {
 	Store         storeStatus       `json:"store"`
 	Config        configsrc.Status  `json:"config"`
 	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
+	Git           *GitStatus        `json:"git,omitempty"`
 	Mail          *mailStatus       `json:"mail,omitempty"`
 	Cluster       any               `json:"cluster,omitempty"`
 	Secrets       []secretStatus    `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
@@ -210,6 +215,10 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 	if o.AfterWrite != nil {
 		after := o.AfterWrite()
 		status.AfterWrite = &after
+	}
+	if o.Git != nil {
+		git := o.Git()
+		status.Git = &git
 	}
 	if o.Mail != nil {
 		status.Mail = o.mailStatus()

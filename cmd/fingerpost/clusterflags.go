@@ -61,7 +61,7 @@ func (f *clusterFlags) check(cmd *cobra.Command, serve *serveFlags) error {
 	say(f.clusterListen != "" && len(f.clusterURLs) > 0, "--cluster-listen runs a NATS server of its own, --cluster uses an existing one: give one of them")
 	say(f.isEdge() && f.isAuthority(), "--follow makes this node an edge, --cluster and --cluster-listen make it the authority: give one of them")
 	if f.isEdge() {
-		for _, name := range []string{"config", "after-write", "read-only", "take-over"} {
+		for _, name := range []string{"config", "after-write", "read-only", "take-over", "git"} {
 			say(set(name), "--follow and --%s contradict each other: an edge has no config folder, its files come from the authority", name)
 		}
 		say(f.edgeName == "", "--follow needs --edge-name NAME, as an edge block in the files has it")

@@ -20,6 +20,7 @@ import (
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 )
@@ -51,7 +52,7 @@ func newServe(t terminal) *cobra.Command {
 	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "the iss claim that bearer tokens must have")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
 	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
-	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes, such as a git commit; see cmd/fingerpost/README.md")
+	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes; see cmd/fingerpost/README.md")
 	fl.DurationVar(&f.afterLimit, "after-write-timeout", time.Minute, "how long one run of it may take")
 	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
 	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB", "budget for the store's block cache, which is for answers that are not cached; taken as it is needed")
@@ -64,6 +65,7 @@ func newServe(t terminal) *cobra.Command {
 	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests and mails in flight may take to finish")
 	fl.DurationVar(&f.drainDelay, "drain-delay", 0, "how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer time to look")
 	f.gateFlags.add(fl)
+	f.gitFlags.add(fl)
 	f.mailFlags.add(fl)
 	f.clusterFlags.add(fl)
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
@@ -81,7 +83,8 @@ type service struct {
 	cacheSize   int64
 	storeCache  int64
 	source      *configsrc.Source
-	after       *afterWrite // nil: none
+	after       *afterWrite   // nil: none
+	repo        *gitrepo.Repo // nil: none
 	resolver    *resolver.Resolver
 	mail        *mailService // nil until the store is open
 	cluster     *clusterNode // nil: none
@@ -132,7 +135,11 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	if !s.cluster.isEdge() { // its authority sends
 		s.mail.mailer.Release()
 	}
+	if s.repo != nil {
+		s.repo.Recover(ctx, s.source)
+	}
 	running := s.run(func() error { return s.source.Run(ctx) })
+	committing := s.runGit()
 	auditing := s.run(func() error { keepAudit(ctx, s.resolver, s.log); return nil })
 	if s.cluster.isEdge() {
 		s.run(func() error { s.keepFresh(ctx); return nil })
@@ -143,6 +150,7 @@ func serve(ctx context.Context, t terminal, f serveFlags) error {
 	clustered := s.run(func() error { return s.cluster.run(ctx) })
 	s.announce()
 	err := s.wait(ctx)
+	committing()
 	stop()
 	<-running
 	<-auditing
@@ -217,6 +225,16 @@ func (s *service) open(ctx context.Context) error {
 	if s.after != nil {
 		sourceOptions.OnWrite, opsOptions.AfterWrite = s.after.add, s.after.Status
 	}
+	if err := s.openGit(ctx); err != nil {
+		return err
+	}
+	if s.repo != nil {
+		sourceOptions.Journal, sourceOptions.Fanout = s.repo, s.f.gitFanout
+		opsOptions.Git = s.gitStatus
+		if s.f.gitPull > 0 || s.f.gitPush {
+			opsOptions.SyncGit = s.repo.Sync
+		}
+	}
 	s.source = configsrc.New(sourceOptions)
 	if s.cluster.isEdge() {
 		if err := s.cluster.follow(s); err != nil {
@@ -227,8 +245,18 @@ func (s *service) open(ctx context.Context) error {
 	if s.mail, err = openMail(s.f.mailFlags, s.f.data, s.resolver, secrets.Open, s.log); err != nil {
 		return err
 	}
+	var git api.Git
+	var offers api.Proposals
+	if s.repo != nil {
+		offers = proposals{s.repo, s.f.gitWeb}
+		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush)}
+	}
+	onHook, hookSecret, err := s.gitHook()
+	if err != nil {
+		return err
+	}
 	apiOptions := api.Options{
-		Resolver: s.resolver, Files: s.source, Explainer: s.source, Plan: planFiles, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
+		Resolver: s.resolver, Git: git, Proposals: offers, OnGitHook: onHook, GitHookSecret: hookSecret, Files: s.source, Explainer: s.source, Plan: planFiles, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		GateAllow: s.gateAllow, GateWildcards: s.f.gateWildcards, AuthIssuer: s.f.authIssuer,
 		AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
 		Limits: api.Limits{Conns: maxConns()},
@@ -338,6 +366,9 @@ func (s *service) wait(ctx context.Context) error {
 			s.log.Info("draining", "signal", sig.String(), "grace", s.f.grace.String())
 			return s.drain()
 		case <-s.hup:
+			if s.repo != nil {
+				s.repo.Sync()
+			}
 			go func() {
 				s.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
 				s.resolver.ForgetSecrets()

@@ -30,6 +30,7 @@ type serveFlags struct {
 	maxAge, grace          time.Duration
 	drainDelay             time.Duration
 	gateFlags
+	gitFlags
 	mailFlags
 	clusterFlags
 }
@@ -59,6 +60,9 @@ func (s *service) parse() (err error) {
 		return err
 	}
 	if err := s.f.mailFlags.parse(); err != nil {
+		return err
+	}
+	if err := s.f.gitFlags.parse(&s.f); err != nil {
 		return err
 	}
 	if s.f.afterLimit <= 0 {

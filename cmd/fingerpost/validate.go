@@ -18,7 +18,7 @@ import (
 )
 
 func newValidate(t terminal) *cobra.Command {
-	asJSON, data := false, ""
+	asJSON, data, format := false, "", ""
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
 		Short: "Check the files as serve would, and print every problem",
@@ -28,6 +28,17 @@ func newValidate(t terminal) *cobra.Command {
 			"with that store as serve would on it: a project that lost its identity by a new slug is found. A running server has\n" +
 			"its store to itself and tells such a project in its log and /status.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch format {
+			case "text", "json", "github", "sarif":
+			default:
+				return usage("--format must be text, json, github or sarif")
+			}
+			if asJSON {
+				if cmd.Flags().Changed("format") && format != "json" {
+					return usage("--json and --format %s: give one of them", format)
+				}
+				format = "json"
+			}
 			known, err := knownFiles(t, cmd, data)
 			if err != nil {
 				return err
@@ -35,10 +46,11 @@ func newValidate(t terminal) *cobra.Command {
 			if known != nil {
 				defer known.Close()
 			}
-			return validate(t, configDir(cmd), known, args, asJSON)
+			return validate(t, configDir(cmd), known, args, format)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout; as --format json")
+	cmd.Flags().StringVar(&format, "format", "text", "text, json, github (annotations of a pull request) or sarif (code scanning)")
 	cmd.Flags().StringVar(&data, "data", ".fingerpost", "the store's folder of a server that does not run, to compare with")
 	return cmd
 }
@@ -67,7 +79,7 @@ type validation struct {
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
-func validate(t terminal, dir string, known *resolver.Stored, paths []string, asJSON bool) error {
+func validate(t terminal, dir string, known *resolver.Stored, paths []string, format string) error {
 	v := validation{Diagnostics: hclfile.Diagnostics{}}
 	roots, err := configRoots(dir, paths)
 	if err != nil {
@@ -97,12 +109,20 @@ func validate(t terminal, dir string, known *resolver.Stored, paths []string, as
 		}
 	}
 	v.Valid = v.Errors == 0
-	if asJSON {
-		if err := printJSON(t.out, v); err != nil {
-			return err
-		}
-	} else {
-		v.Diagnostics.WriteText(t.out, colour(t.out))
+	switch format {
+	case "json":
+		err = printJSON(t.out, v)
+	case "sarif":
+		err = writeSARIF(t.out, v.Diagnostics)
+	case "github":
+		err = writeGitHub(t.out, v.Diagnostics)
+	default:
+		err = v.Diagnostics.WriteText(t.out, colour(t.out))
+	}
+	if err != nil {
+		return err
+	}
+	if format == "text" || format == "github" {
 		fmt.Fprintf(t.err, "%s good, %s, %s\n", count(v.Files, "file"), count(v.Errors, "error"), count(v.Warnings, "warning"))
 	}
 	if !v.Valid {

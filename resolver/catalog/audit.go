@@ -16,9 +16,12 @@ const (
 
 // The actions that are no change of an object.
 const (
-	AuditLoad    = "store.load"     // all files, into an empty store
-	AuditConfirm = "brake.confirm"  // removals that were held back
-	AuditRestore = "backup.restore" // of the whole store
+	AuditLoad      = "store.load"     // all files, into an empty store
+	AuditConfirm   = "brake.confirm"  // removals that were held back
+	AuditRestore   = "backup.restore" // of the whole store
+	AuditApply     = "proposal.apply"
+	AuditDrop      = "proposal.drop"
+	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
 )
 
 // An Author says who makes a change, and by which door.

@@ -13,6 +13,8 @@ const (
 	CodeProjectSuspended  Code = "PROJECT_SUSPENDED"
 	CodeAuthDisabled      Code = "AUTH_DISABLED"
 	CodeNotFound          Code = "NOT_FOUND"
+	CodeGitOff            Code = "GIT_NOT_ENABLED"
+	CodeOverruled         Code = "OVERRULED"
 	CodeConflict          Code = "CONFLICT"
 	CodePositionUnknown   Code = "POSITION_UNKNOWN"
 	CodeFileInvalid       Code = "CONFIG_FILE_INVALID"

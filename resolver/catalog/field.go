@@ -33,6 +33,9 @@ func (f Field) Same(g Field) bool {
 
 func samePointed[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
+// Set gives f the value of g, a field of the same kind.
+func (f Field) Set(g Field) { copyMissing([]Field{f}, 0, []Field{g}, 1) }
+
 // SameFields reports whether two nouns of one kind have the same values.
 func SameFields(a, b []Field) bool { return slices.EqualFunc(a, b, Field.Same) }
 
@@ -55,6 +58,10 @@ func copyMissing(dst []Field, said FieldSet, src []Field, srcSaid FieldSet) {
 		switch d := dst[i].Value.(type) {
 		case *bool:
 			*d = *src[i].Value.(*bool)
+		case **bool:
+			*d = *src[i].Value.(**bool)
+		case *[]Label:
+			*d = *src[i].Value.(*[]Label)
 		case *int:
 			*d = *src[i].Value.(*int)
 		case *string:

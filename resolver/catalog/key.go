@@ -22,13 +22,14 @@ const (
 	MayWrite
 	MayMail
 	MaySecrets
+	MayPropose // changes that somebody else applies; write includes it
 )
 
-// MayAll is every permission.
+// MayAll is every permission, also by inclusion.
 const MayAll = MayResolve | MayRead | MayWrite | MayMail | MaySecrets
 
 // Permissions are the words of a key's allow list; the index is the bit.
-var Permissions = []string{"resolve", "read", "write", "mail", "secrets"}
+var Permissions = []string{"resolve", "read", "write", "mail", "secrets", "propose"}
 
 // ParsePermissions turns words into a set; unknown words are returned.
 func ParsePermissions(words []string) (p Permission, unknown []string) {

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"fingerpost/api/gate"
+)
+
+const gitHookPath = "/hooks/git"
+
+// gitHook answers POST /hooks/git: the next fetch of the git repository begins at once. The signature is the credential;
+// the body is read for it alone, since the fetch asks the remote what is new.
+func (s *Server) gitHook(r *request) error {
+	if s.onGitHook == nil {
+		return refusePath
+	}
+	body, err := r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, gitHookPath, n) })
+	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
+		return refusedByGate(refused)
+	}
+	if err != nil {
+		return err
+	}
+	if !signed(func(name string) string { return string(r.ctx.Request.Header.Peek(name)) }, body, s.gitHookSecret) {
+		return refuseKey
+	}
+	s.onGitHook()
+	s.succeed(r.ctx, "fetching", []byte("null"))
+	return nil
+}
+
+// signed reports whether a webhook has the secret: as the HMAC of its body (GitHub, Gitea), or as it is (GitLab).
+func signed(header func(name string) string, body []byte, secret string) bool {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	want := hex.EncodeToString(mac.Sum(nil))
+	same := func(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+	if hub, ok := strings.CutPrefix(header("X-Hub-Signature-256"), "sha256="); ok && same(hub, want) {
+		return true
+	}
+	return same(header("X-Gitea-Signature"), want) || same(header("X-Gitlab-Token"), secret)
+}

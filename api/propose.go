@@ -1,0 +1,263 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	headerPropose = "X-Propose"
+	proposalsPath = "/api/platform/proposals"
+	proposalPath  = "/api/platform/proposals/{name}"
+	applyPath     = "/api/platform/proposals/{name}/apply"
+)
+
+var (
+	proposalName   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	refuseNoGit    = &refusal{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
+	refuseProposal = &refusal{Code: catalog.CodeForbidden, Message: "the proposal changes more than the key's projects"}
+)
+
+// A Proposal is a branch of changes that are not live.
+type Proposal struct {
+	Name, Branch, Commit string
+	Key, Author          string // of its first commit
+	Created              time.Time
+	Mergeable            bool
+	Files                []catalog.FileEdit
+}
+
+// Proposals are the proposals in the git repository; *gitrepo.Repo is behind it. The errors for the client are
+// *catalog.Error.
+type Proposals interface {
+	// Propose adds a write, which was not made, to the proposal of a name.
+	Propose(ctx context.Context, name string, w *catalog.FileWrite) (*Proposal, error)
+	Proposals(ctx context.Context) ([]*Proposal, error)
+	// ApplyProposal makes a proposal live and removes it, DropProposal removes it. check decides.
+	ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(*Proposal) error) (commit string, err error)
+	DropProposal(ctx context.Context, name string, check func(*Proposal) error) error
+	// CompareURL returns the page that shows a branch, "" if there is none.
+	CompareURL(branch string) string
+}
+
+// readPropose reads the name of the proposal that a write is for.
+func (r *request) readPropose() error {
+	values := r.ctx.Request.Header.PeekAll(headerPropose)
+	switch {
+	case len(values) == 0:
+		return nil
+	case len(values) > 1:
+		return invalidField(headerPropose, "must be given once")
+	case r.route.allow != catalog.MayWrite:
+		return invalidField(headerPropose, "is not for this call: it changes no file")
+	case strings.HasPrefix(r.route.path, proposalsPath), strings.HasPrefix(r.route.path, keysPath):
+		return invalidField(headerPropose, "is not for this call")
+	}
+	name := string(values[0])
+	if !proposalName.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".") {
+		return invalidField(headerPropose, "must be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, and be no name that git refuses")
+	}
+	r.propose = name
+	return nil
+}
+
+// A proposed ends a handler whose write was proposed instead of made. The caller of the handler answers with it.
+type proposed struct{ p *Proposal }
+
+func (*proposed) Error() string { return "proposed: nothing is live yet" }
+
+// offer proposes what a preview says a write would change.
+func (s *Server) offer(ctx context.Context, r *request, by configsrc.Author, preview *configsrc.Preview) error {
+	w := &catalog.FileWrite{Message: by.Message, Subject: preview.Subject(),
+		Author: catalog.Author{Door: catalog.DoorAPI, Actor: by.Actor, Key: by.Key, RequestID: by.RequestID}}
+	for _, f := range preview.Files {
+		w.Files = append(w.Files, catalog.FileEdit{Path: f.Path, Before: f.Before, After: f.After})
+	}
+	p, err := s.proposals.Propose(ctx, r.propose, w)
+	if err != nil {
+		return err
+	}
+	return &proposed{p}
+}
+
+// A proposalAnswer is a proposal as clients see it.
+type proposalAnswer struct {
+	Name       string  `json:"name"`
+	Branch     string  `json:"branch"`
+	Commit     string  `json:"commit"`
+	Author     string  `json:"author"`
+	Plan       any     `json:"plan"` // null if its files cannot be read
+	Mergeable  bool    `json:"mergeable"`
+	CreatedAt  string  `json:"createdAt"`
+	CompareURL *string `json:"compareUrl"`
+}
+
+func (s *Server) answerOf(p *Proposal) *proposalAnswer {
+	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Author: p.Author, Mergeable: p.Mergeable,
+		CreatedAt: p.Created.UTC().Format("2006-01-02T15:04:05.000000")}
+	if was, is, err := declarationsOf(p); err == nil && s.plan != nil {
+		a.Plan = s.plan(was, is, s.resolver.Defaults())
+	}
+	if url := s.proposals.CompareURL(p.Branch); url != "" {
+		a.CompareURL = &url
+	}
+	return a
+}
+
+// declarationsOf decodes the files of a proposal, before and after.
+func declarationsOf(p *Proposal) (was, is []*catalog.Declared, err error) {
+	for _, f := range p.Files {
+		b, a, err := configsrc.DecodeEdit(&f)
+		if err != nil {
+			return nil, nil, err
+		}
+		was, is = append(was, b), append(is, a)
+	}
+	return was, is, nil
+}
+
+func (s *Server) succeedProposed(ctx *fasthttp.RequestCtx, p *proposed) error {
+	data, err := json.Marshal(s.answerOf(p.p))
+	if err != nil {
+		return err
+	}
+	ctx.Response.ResetBody()
+	s.succeed(ctx, p.Error(), data)
+	ctx.Response.SetStatusCode(http.StatusAccepted)
+	return nil
+}
+
+// reaches reports whether a key may see or apply a proposal: one that is limited to projects needs all projects in its
+// files, and none of what belongs to no project.
+func reaches(k *resolver.Key, p *Proposal) bool {
+	if k.EveryProject() {
+		return true
+	}
+	was, is, err := declarationsOf(p)
+	if err != nil {
+		return false
+	}
+	for _, d := range append(was, is...) {
+		if len(d.Keys)+len(d.Templates) > 0 || d.Defaults != nil || d.Sealing != nil {
+			return false
+		}
+		for i := range d.Projects {
+			if !k.Covers(d.Projects[i].Project.ID) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// listProposals answers GET /api/platform/proposals.
+func (s *Server) listProposals(r *request) error {
+	if err := r.permit(); err != nil {
+		return err
+	}
+	if s.proposals == nil {
+		return refuseNoGit
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+	defer cancel()
+	list, err := s.proposals.Proposals(ctx)
+	if err != nil {
+		return err
+	}
+	answers := []*proposalAnswer{}
+	for _, p := range list {
+		if reaches(r.key, p) {
+			answers = append(answers, s.answerOf(p))
+		}
+	}
+	data, err := json.Marshal(answers)
+	if err == nil {
+		s.succeed(r.ctx, "proposals found", data)
+	}
+	return err
+}
+
+// onProposal checks what calls on one proposal have in common.
+func (s *Server) onProposal(r *request) (name string, ctx context.Context, cancel func(), err error) {
+	name, _ = r.ctx.UserValue("name").(string)
+	if !proposalName.MatchString(name) {
+		return "", nil, nil, invalidField("name", "is no name of a proposal")
+	}
+	if r.dry {
+		return "", nil, nil, invalidField(dryRunParam, "is not for this call: the proposal's plan shows what it changes")
+	}
+	if s.proposals == nil {
+		return "", nil, nil, refuseNoGit
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), 3*writeTime)
+	return name, ctx, cancel, nil
+}
+
+// applyProposal answers POST /api/platform/proposals/{name}/apply.
+func (s *Server) applyProposal(r *request) error {
+	name, ctx, cancel, err := s.onProposal(r)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := r.permit(); err != nil {
+		return err
+	}
+	by := catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name, RequestID: requestID(r.ctx)}
+	commit, err := s.proposals.ApplyProposal(ctx, name, by, func(p *Proposal) error {
+		if !reaches(r.key, p) {
+			return refuseProposal
+		}
+		if _, _, err := declarationsOf(p); err != nil {
+			return &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the proposal would break a file: " + err.Error()}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	by.Commit = commit
+	s.resolver.Note(catalog.AuditApply, by, catalog.FieldChange{Field: "proposal", After: name})
+	r.ctx.Response.Header.Set(headerCommit, commit)
+	data, err := json.Marshal(map[string]string{"name": name, "commit": commit})
+	if err == nil {
+		s.succeed(r.ctx, "proposal applied", data)
+	}
+	return err
+}
+
+// dropProposal answers DELETE /api/platform/proposals/{name}: for a key with write on all projects concerned, and for
+// the key that made it.
+func (s *Server) dropProposal(r *request) error {
+	name, ctx, cancel, err := s.onProposal(r)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if r.key.Allow&(catalog.MayWrite|catalog.MayPropose) == 0 {
+		return refuseAllow
+	}
+	err = s.proposals.DropProposal(ctx, name, func(p *Proposal) error {
+		if p.Key == r.key.Name || r.key.Allow&catalog.MayWrite != 0 && reaches(r.key, p) {
+			return nil
+		}
+		return refuseProposal
+	})
+	if err != nil {
+		return err
+	}
+	s.resolver.Note(catalog.AuditDrop, catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name, RequestID: requestID(r.ctx)},
+		catalog.FieldChange{Field: "proposal", After: name})
+	s.succeed(r.ctx, "proposal dropped", []byte("null"))
+	return nil
+}

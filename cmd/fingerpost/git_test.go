@@ -1,0 +1,300 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"fingerpost/api/ops"
+)
+
+func needGit(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("needs git: ", err)
+	}
+}
+
+// TestGit commits the writes of several clients, while a person has other changes in the works: no write fails, the
+// history has all of them, and the tree is clean.
+func TestGit(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	r := newRig(t, nil)
+	r.halt()
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := r.command(t.Context(), args...)
+		cmd.Path, cmd.Args[0] = lookPath(t, "git"), "git"
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	me := []string{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "start"}
+	if err := os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("/.fingerpost/\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q")
+	git("add", "-A")
+	git(me...)
+	// A person's staged changes elsewhere stay theirs.
+	if err := os.WriteFile(filepath.Join(r.dir, "notes.txt"), []byte("in the works\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git("add", "notes.txt")
+	r.flags = []string{"--git", "--git-domain", "svc.example"}
+	r.start()
+
+	const clients, each = 4, 6
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			for n := range each {
+				body := fmt.Sprintf(`{"name":"Client %d %d","slug":"c%d-%d"}`, c, n, c, n)
+				got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], body, fmt.Sprintf("X-Request-Id: story-%d-%d", c, n))
+				if got.status != http.StatusCreated {
+					t.Errorf("%s: %d %s", body, got.status, got.body)
+				}
+			}
+			// Here and gone, perhaps within one run.
+			got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], fmt.Sprintf(`{"name":"Brief %d"}`, c))
+			if got.status == http.StatusCreated {
+				got = r.ask(http.MethodDelete, "/api/platform/projects/"+idOf(got), r.keys["write"], "")
+			}
+			if got.status != http.StatusOK {
+				t.Errorf("brief: %d %s", got.status, got.body)
+			}
+		})
+	}
+	all.Wait()
+	id := idOf(r.get("/api/platform/projects/by-slug/other"))
+	if got := r.ask(http.MethodDelete, "/api/platform/projects/"+id, r.keys["write"], ""); got.status != http.StatusOK {
+		t.Errorf("delete: %d %s", got.status, got.body)
+	}
+	r.halt() // runs what is pending
+	if dirty := git("status", "--porcelain"); dirty != "A  notes.txt\n" {
+		t.Errorf("the tree is not clean: %s\n%s", dirty, r.logged())
+	}
+	history := git("log", "--stat=200", "--format=%an: %B")
+	for c := range clients {
+		for n := range each {
+			for _, want := range []string{fmt.Sprintf("c%d-%d.hcl", c, n), fmt.Sprintf("story-%d-%d", c, n)} {
+				if !strings.Contains(history, want) {
+					t.Errorf("the history lacks %s:\n%s", want, history)
+				}
+			}
+			if content := git("show", fmt.Sprintf("HEAD:projects.d/c%d-%d.hcl", c, n)); !strings.Contains(content, fmt.Sprintf("Client %d %d", c, n)) {
+				t.Errorf("committed: %s", content)
+			}
+		}
+	}
+	if !strings.Contains(history, "write: ") || !strings.Contains(history, "+ project c0-0") || strings.Contains(history, "notes.txt") {
+		t.Errorf("history:\n%s", history)
+	}
+
+	// The commit is known when the answer waits for it, and an author and a message come from the caller.
+	r.flags = []string{"--git", "--git-ack", "commit", "--git-domain", "svc.example"}
+	r.start()
+	got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Asked"}`, "X-Actor: Ada <ada@example.com>", "X-Change-Message: Try it")
+	if want := git("log", "-1", "--format=%H Ada <ada@example.com> Try it"); got.header.Get("X-Commit") == "" || want != git("log", "-1", "--format=%H %an <%ae> %s") ||
+		!strings.HasPrefix(want, got.header.Get("X-Commit")) {
+		t.Errorf("%d %q, %s", got.status, got.header.Get("X-Commit"), git("log", "-1"))
+	}
+	got = r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Too long"}`, "X-Change-Message: "+strings.Repeat("x", 73))
+	if got.status != http.StatusBadRequest || !strings.Contains(got.body, "72 characters") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	res, err := http.Get(r.ops + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var st struct{ Git ops.GitStatus }
+	if err := json.NewDecoder(res.Body).Decode(&st); err != nil || st.Git.Head != strings.TrimSpace(git("rev-parse", "HEAD")) || st.Git.Commits == 0 {
+		t.Errorf("%+v, %v", st.Git, err)
+	}
+}
+
+// TestPropose: a key that may only propose changes nothing that is live; another key applies what it has proposed.
+func TestPropose(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	r := newRig(t, nil)
+	project := "/api/platform/projects/" + idOf(r.get("/api/platform/projects/by-slug/other"))
+	if got := r.ask(http.MethodPut, project, r.keys["write"], `{"name":"Later"}`, "X-Propose: later"); got.status != http.StatusConflict || !strings.Contains(got.body, "GIT_NOT_ENABLED") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	r.halt()
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = r.dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("/.fingerpost/\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q", "-b", "main")
+	git("add", "-A")
+	git("-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "start")
+	made, err := r.command(t.Context(), "keys", "create", "suggest", "--allow", "propose").Output()
+	suggest := strings.TrimSpace(string(made))
+	if err != nil || !strings.HasPrefix(suggest, "fpk_") {
+		t.Fatalf("%v %s", err, made)
+	}
+	git("add", "-A")
+	git("-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "key")
+	r.flags = []string{"--git", "--git-ack", "commit", "--git-web", "https://git.example/config"}
+	r.start()
+	type proposal struct {
+		Name, Branch, Commit, CompareURL string
+		Mergeable                        bool
+		Plan                             struct{ Changed bool }
+	}
+	list := func() (all []proposal) {
+		t.Helper()
+		var answer struct{ Data []proposal }
+		if err := json.Unmarshal([]byte(r.get("/api/platform/proposals").body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		return answer.Data
+	}
+	propose := func(name, body string) {
+		t.Helper()
+		got := r.ask(http.MethodPut, project, r.keys["write"], body, "X-Propose: "+name, "X-Actor: Ada <ada@example.com>")
+		var answer struct{ Data proposal }
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.status != http.StatusAccepted || answer.Data.Branch != "propose/"+name ||
+			answer.Data.Commit != git("rev-parse", "propose/"+name) || !answer.Data.Plan.Changed || answer.Data.CompareURL != "https://git.example/config/compare/main...propose%2F"+name {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	propose("later", `{"name":"Later"}`)
+	propose("later", `{"description":"soon"}`)
+	if got := r.ask(http.MethodPut, project, suggest, `{"name":"Mine"}`); got.status != http.StatusForbidden {
+		t.Errorf("a key that may only propose: %d %s", got.status, got.body)
+	}
+	if got := r.ask(http.MethodPut, project, suggest, `{"name":"Mine"}`, "X-Propose: mine"); got.status != http.StatusAccepted {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := r.ask(http.MethodDelete, "/api/platform/proposals/later", suggest, ""); got.status != http.StatusForbidden {
+		t.Errorf("it drops another key's proposal: %d %s", got.status, got.body)
+	}
+	if got := r.ask(http.MethodDelete, "/api/platform/proposals/mine", suggest, ""); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	propose("never", `{"name":"Never"}`)
+	if got := r.get(project); !strings.Contains(got.body, `"name":"Other"`) {
+		t.Errorf("a proposal is live: %s", got.body)
+	}
+	if got := git("log", "--format=%an %s", "main..propose/later"); got != "Ada other: description\nAda other: name" {
+		t.Error(got)
+	}
+	if all := list(); len(all) != 2 || all[0].Name != "later" || !all[0].Mergeable {
+		t.Errorf("%+v", all)
+	}
+	cli := func(want string, args ...string) {
+		t.Helper()
+		key := r.keys["write"]
+		if args[1] == "list" || args[1] == "show" {
+			key = r.keys["all"]
+		}
+		out, err := r.command(t.Context(), append(args, "--url", r.url, "--key", key)...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	cli("description: none → \"soon\"", "propose", "show", "later")
+	propose("brief", `{"name":"Brief"}`)
+	cli("", "propose", "drop", "brief")
+	if got := r.ask(http.MethodPut, project, r.keys["write"], `{"status":"ACTIVE"}`); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	cli("later", "propose", "list")
+	cli("", "propose", "apply", "later")
+	if got := r.get(project); !strings.Contains(got.body, `"name":"Later"`) || !strings.Contains(got.body, `"soon"`) || !strings.Contains(got.body, "ACTIVE") {
+		t.Errorf("applied: %s", got.body)
+	}
+	// The other one has become a conflict.
+	if all := list(); len(all) != 1 || all[0].Mergeable {
+		t.Errorf("%+v", all)
+	}
+	if got := r.ask(http.MethodPost, "/api/platform/proposals/never/apply", r.keys["write"], ""); got.status != http.StatusConflict {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := r.ask(http.MethodDelete, "/api/platform/proposals/never", r.keys["write"], ""); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := r.ask(http.MethodDelete, "/api/platform/proposals/never", r.keys["write"], ""); got.status != http.StatusNotFound {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := git("status", "--porcelain"); got != "" {
+		t.Errorf("git status: %s", got)
+	}
+}
+
+// Set-ups that cannot work end the start, with all that is wrong.
+func TestGitFlags(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	r := newRig(t, nil)
+	r.halt()
+	refused := func(code int, flags []string, want ...string) {
+		t.Helper()
+		cmd := r.command(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, flags...)...)
+		out, _ := cmd.CombinedOutput()
+		for _, w := range want {
+			if !strings.Contains(string(out), w) {
+				t.Errorf("%q: no %q in\n%s", flags, w, out)
+			}
+		}
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Errorf("%q: exit code %d", flags, got)
+		}
+	}
+	refused(2, []string{"--git-push", "--git-pull", "10ms"}, "--git-push needs --git", "--git-pull needs --git", "at least 1s")
+	refused(2, []string{"--git", "--git-ack", "soon", "--git-domain", "a b"}, "file, commit or push", "must be a domain")
+	refused(2, []string{"--git", "--git-ack", "push"}, "needs --git-push")
+	refused(3, []string{"--git"}, "is not in a git repository")
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = r.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	git("config", "core.sparseCheckout", "true")
+	if err := os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("*.hcl\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused(3, []string{"--git", "--git-sign-key", "nowhere", "--git-push"}, "sparse", "ignores", "nowhere", "no upstream")
+}
+
+func idOf(r reply) string { return regexp.MustCompile(`"id":(\d+)`).FindStringSubmatch(r.body)[1] }
+
+func lookPath(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,397 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	gather = 100 * time.Millisecond // writes of one author that come in this time share a commit
+	// The pause after a commit that could not be made doubles from the first value to the second.
+	retryFirst, retryMost = 50 * time.Millisecond, 2 * time.Second
+	flushAtMost           = 5 * time.Second // for the last commits of a process
+	maxRaces              = 10              // lost races for a ref, before a pause
+	maxGroup              = 500             // writes in a commit
+)
+
+var (
+	errDetached = errors.New("HEAD is detached, so that no branch could take commits; the writes are committed once HEAD names a branch")
+	errRace     = errors.New("somebody else has committed at the same time")
+)
+
+// commitLoop commits writes until ctx ends.
+func (r *Repo) commitLoop(ctx context.Context) {
+	pause := time.Duration(0)
+	for {
+		var again <-chan time.Time
+		if pause > 0 {
+			again = time.After(pause)
+		}
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushAtMost)
+			defer cancel()
+			for r.commitPending(last) != nil && last.Err() == nil {
+				time.Sleep(retryFirst)
+			}
+			return
+		case <-r.wakeCommit:
+			if r.o.Ack == AckFile {
+				select {
+				case <-time.After(gather):
+				case <-ctx.Done():
+				}
+			}
+		case <-again:
+		}
+		if err := r.commitPending(ctx); err != nil {
+			pause = min(max(2*pause, retryFirst), retryMost)
+			continue
+		}
+		pause = 0
+	}
+}
+
+// commitPending commits all that is pending. An error means that some of it stays.
+func (r *Repo) commitPending(ctx context.Context) error {
+	r.work.Lock()
+	defer r.work.Unlock()
+	r.mu.Lock()
+	groups := group(r.pending)
+	r.mu.Unlock()
+	var failed error
+	for _, g := range groups {
+		err := r.commitGroup(ctx, g)
+		failed = errors.Join(failed, err)
+		if err != nil && !errors.As(err, new(*waits)) {
+			break // the next group would fail, too
+		}
+	}
+	told := false
+	r.change(func(s *Status) {
+		was := s.CommitError
+		s.CommitError = ""
+		if failed != nil {
+			s.CommitError = failed.Error()
+			s.Failures++
+		}
+		told = was == s.CommitError
+	})
+	if failed != nil && !told && !errors.Is(failed, errLocked) {
+		r.o.Logger.Warn("git: writes are not committed yet; it is tried again", "error", failed)
+	}
+	return failed
+}
+
+// group divides writes into those of one author each. A write goes into the last group of its author, unless a later
+// group changes one of its files: the order of changes to a file stays.
+func group(writes []*pendingWrite) (groups [][]*pendingWrite) {
+next:
+	for _, w := range writes {
+		for i, g := range slices.Backward(groups) {
+			if sameAuthor(g[0], w) && len(g) < maxGroup {
+				groups[i] = append(g, w)
+				continue next
+			}
+			if slices.ContainsFunc(g, func(x *pendingWrite) bool { return sharesFile(x, w) }) {
+				break
+			}
+		}
+		groups = append(groups, []*pendingWrite{w})
+	}
+	return groups
+}
+
+func sameAuthor(a, b *pendingWrite) bool {
+	return a.Author.Actor == b.Author.Actor && a.Author.Key == b.Author.Key
+}
+
+func sharesFile(a, b *pendingWrite) bool {
+	for _, f := range a.Files {
+		for _, g := range b.Files {
+			if f.Path == g.Path {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// waits is the error for a write that has to wait for a person's commit.
+type waits struct {
+	path string
+	err  error
+}
+
+func (e *waits) Error() string {
+	return fmt.Sprintf("%s: the write is in the file, but its commit waits until the file's earlier edits are committed: %v", e.path, e.err)
+}
+
+// A head is what HEAD names.
+type head struct {
+	branch string // full ref
+	commit string // "" before the first commit
+	tree   string
+}
+
+// head reads HEAD; errDetached if it names no branch. The caller holds work.
+func (r *Repo) head(ctx context.Context) (h head, err error) {
+	text, err := os.ReadFile(filepath.Join(r.gitDir, "HEAD"))
+	if err != nil {
+		return h, err
+	}
+	branch, isRef := strings.CutPrefix(strings.TrimSpace(string(text)), "ref: ")
+	if isRef && branch == "refs/heads/.invalid" { // another ref storage than files
+		if branch, err = r.git.run(ctx, "symbolic-ref", "-q", "HEAD"); err != nil {
+			isRef = false
+		}
+	}
+	if !isRef || !strings.HasPrefix(branch, "refs/heads/") {
+		r.change(func(s *Status) { s.Branch = "" })
+		return h, errDetached
+	}
+	h.branch = branch
+	switch id, _, _, err := r.object(branch); {
+	case errors.Is(err, errMissing):
+	case err != nil:
+		return h, err
+	default:
+		c, err := r.commit(id)
+		if err != nil {
+			return h, err
+		}
+		h.commit, h.tree = c.id, c.tree
+	}
+	r.change(func(s *Status) { s.Branch, s.Head = strings.TrimPrefix(branch, "refs/heads/"), h.commit })
+	return h, nil
+}
+
+// commitGroup makes one commit of the writes of one author. A *waits error means that some of them stay pending.
+func (r *Repo) commitGroup(ctx context.Context, writes []*pendingWrite) error {
+	for range maxRaces {
+		err := r.commitOnce(ctx, writes)
+		if !errors.Is(err, errRace) {
+			return err
+		}
+	}
+	return errRace
+}
+
+func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
+	h, err := r.head(ctx)
+	if err != nil {
+		return err
+	}
+	s := newScratch(r, h.tree)
+	var done []*pendingWrite
+	var waiting error
+	for _, w := range writes {
+		var late *waits
+		if err := s.apply(w, true); errors.As(err, &late) {
+			waiting = errors.Join(waiting, err)
+			continue
+		} else if err != nil {
+			return err
+		}
+		done = append(done, w)
+	}
+	if len(done) == 0 {
+		return waiting
+	}
+	changes, err := s.changes(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(done))
+	for i, w := range done {
+		ids[i] = w.ID
+	}
+	made := h.commit
+	if len(changes) > 0 { // otherwise people have committed our edits together with theirs
+		tree, err := r.newTree(ctx, h.tree, changes)
+		if err != nil {
+			return err
+		}
+		var parents []string
+		if h.commit != "" {
+			parents = []string{h.commit}
+		}
+		now := time.Now()
+		made, err = r.commitTree(ctx, tree, parents, r.authorOf(done[0], now), message(done))
+		if err != nil {
+			return err
+		}
+		note, err := json.Marshal(intent{Commit: made, Writes: ids})
+		if err != nil {
+			return err
+		}
+		if err := r.o.Notes.ChangePending(map[int64][]byte{intentID: note}); err != nil {
+			return err
+		}
+		// ---- Up to here only unused objects were added. ----
+		err = r.files.GitTurn(func() error {
+			return r.underLock(func() error {
+				if err := r.moveRef(ctx, h.branch, made, h.commit, "fingerpost: "+done[0].Subject); err != nil {
+					return err
+				}
+				if err := r.align(ctx, s.old, changes); err != nil {
+					r.o.Logger.Warn("git: the commit is made, but the index was not brought up to date", "error", err)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		r.change(func(s *Status) { s.Head, s.LastCommit, s.Commits = made, now.UTC(), s.Commits+1 })
+	}
+	if err := r.o.Notes.ChangePending(nil, append(ids, intentID)...); err != nil {
+		r.o.Logger.Warn("git: the notes of committed writes stay", "error", err) // a start finds their commit
+	}
+	r.settled(done, made)
+	if r.o.Hooks && len(changes) > 0 {
+		if _, err := r.git.run(ctx, "hook", "run", "--ignore-missing", "post-commit"); err != nil {
+			r.o.Logger.Warn("git: the hook post-commit has failed", "error", err)
+		}
+	}
+	if r.o.Push {
+		wake(r.wakeSync)
+	}
+	return waiting
+}
+
+// newTree is writeTree for a commit, where a tree may be empty.
+func (r *Repo) newTree(ctx context.Context, tree string, changes map[string]entry) (string, error) {
+	id, err := r.writeTree(tree, changes)
+	if err == nil && id == "" {
+		var out []byte
+		out, err = r.git.call(ctx, localLimit, nil, nil, "mktree")
+		id = strings.TrimSpace(string(out))
+	}
+	return id, err
+}
+
+// commitTree makes a commit object.
+func (r *Repo) commitTree(ctx context.Context, tree string, parents []string, author []string, message string) (string, error) {
+	args := []string{}
+	if r.o.SignKey != "" {
+		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+r.o.SignKey)
+	}
+	args = append(args, "commit-tree")
+	if r.o.SignKey != "" {
+		args = append(args, "-S")
+	}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	out, err := r.git.call(ctx, localLimit, append(author, r.committer()...), []byte(message), append(args, tree)...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// moveRef sets a ref if it still has the old value, "" for none; errRace if it has not.
+func (r *Repo) moveRef(ctx context.Context, ref, to, from, why string) error {
+	_, err := r.git.call(ctx, localLimit, r.committer(), nil, "update-ref", "--no-deref", "-m", oneLine(why, 200), ref, to, from)
+	if err != nil && strings.Contains(err.Error(), "cannot lock ref") && strings.Contains(err.Error(), "but expected") ||
+		err != nil && strings.Contains(err.Error(), "reference already exists") {
+		return errRace
+	}
+	return err
+}
+
+// A scratch is a commit in the making: the content of the files that change, on top of a tree.
+type scratch struct {
+	r    *Repo
+	tree string
+	old  map[string]entry  // of the tree, by path in the repository
+	was  map[string][]byte // its content
+	now  map[string][]byte
+}
+
+func newScratch(r *Repo, tree string) *scratch {
+	return &scratch{r: r, tree: tree, old: map[string]entry{}, was: map[string][]byte{}, now: map[string][]byte{}}
+}
+
+// load reads a file of the tree, unless it is known.
+func (s *scratch) load(path string) error {
+	if _, known := s.old[path]; known {
+		return nil
+	}
+	e, err := entry{}, error(nil)
+	if s.tree != "" {
+		if e, err = s.r.find(s.tree, path); err != nil {
+			return err
+		}
+	}
+	b, err := s.r.blob(e)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	s.old[path], s.was[path], s.now[path] = e, b, b
+	return nil
+}
+
+// apply makes the edit of a write, all of its files or none. A *waits error means that the edit does not fit.
+func (s *scratch) apply(w *pendingWrite, force bool) error {
+	next := map[string][]byte{}
+	for _, f := range w.Files {
+		path := s.r.prefix + f.Path
+		if err := s.load(path); err != nil {
+			return err
+		}
+		before, after := f.Before, f.After
+		if theirs := s.now[path]; theirs != nil && !bytes.Contains(theirs, crlf) { // git keeps line ends as LF
+			before, after = unixLines(before), unixLines(after)
+		}
+		merged, err := s.r.o.Merge(f.Path, before, after, s.now[path], force)
+		if err != nil {
+			return &waits{f.Path, err}
+		}
+		next[path] = merged
+	}
+	for path, content := range next {
+		s.now[path] = content
+	}
+	return nil
+}
+
+var crlf = []byte("\r\n")
+
+func unixLines(b []byte) []byte {
+	if !bytes.Contains(b, crlf) {
+		return b
+	}
+	return bytes.ReplaceAll(b, crlf, crlf[1:])
+}
+
+// changes stores the new contents and returns their entries.
+func (s *scratch) changes(ctx context.Context) (map[string]entry, error) {
+	changes := map[string]entry{}
+	for path, content := range s.now {
+		old := s.old[path]
+		switch {
+		case content == nil && old.id == "":
+		case content == nil:
+			changes[path] = entry{}
+		case old.id != "" && bytes.Equal(content, s.was[path]):
+		default:
+			id, err := s.r.writeBlob(ctx, path, content)
+			if err != nil {
+				return nil, err
+			}
+			if e := (entry{modeFile, id}); old.mode == "100755" {
+				changes[path] = entry{old.mode, id}
+			} else if e != old {
+				changes[path] = e
+			}
+		}
+	}
+	return changes, nil
+}

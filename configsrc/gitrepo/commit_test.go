@@ -1,0 +1,196 @@
+package gitrepo_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/gitrepo"
+	"fingerpost/resolver/catalog"
+)
+
+func TestCommit(t *testing.T) {
+	t.Parallel()
+	r := start(t, newClone(t), nil)
+	by := key("ci", "req-1")
+	by.Actor = "Ada Lovelace <ada@example.com>"
+	got, err := r.write(by, "acme", func(p *catalog.ProjectConfig) {
+		p.Project.Name = "Acme Shop"
+		p.Domains = append(p.Domains, catalog.Domain{Name: "new.acme.example", Active: true, UUID: catalog.DeriveDomainUUID(p.Project.UUID, "new.acme.example")})
+	})
+	if err != nil || got.Commit != git(t, r.clone, "rev-parse", "HEAD") {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	want := `Ada Lovelace <ada@example.com>
+fingerpost <fingerpost@svc.example>
+acme: name, + domain new.acme.example
+
+Fingerpost-Key: ci
+Fingerpost-Request: req-1
+Fingerpost-Generation: 2
+`
+	if msg := git(t, r.clone, "log", "-1", "--format=%an <%ae>%n%cn <%ce>%n%B"); msg+"\n" != want {
+		t.Errorf("got\n%s\nwant\n%s", msg, want)
+	}
+	if files := git(t, r.clone, "show", "--format=", "--name-only"); files != "projects.d/acme.hcl" {
+		t.Errorf("changed: %s", files)
+	}
+	r.clean()
+
+	// A client that is nobody's has the key's address; its message is the subject.
+	by = key("deploy", "req-2")
+	by.Message = "Rename the shop"
+	r.mustWrite(by, "other", "Others")
+	if got := git(t, r.clone, "log", "-1", "--format=%an <%ae> %s"); got != "deploy <deploy@svc.example> Rename the shop" {
+		t.Error(got)
+	}
+	// A project comes and goes, with its file.
+	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
+	if err := r.source.CreateProject(configsrc.WithAuthor(t.Context(), key("ci", "req-3"), nil), p); err != nil {
+		t.Fatal(err)
+	}
+	subject := func(want string) {
+		t.Helper()
+		until(t, want, func() bool { return git(t, r.clone, "log", "-1", "--format=%s") == want })
+		until(t, "nothing pending", func() bool { return r.repo.Status().Pending == 0 })
+		r.clean()
+	}
+	subject("+ project new")
+	if err := r.source.DeleteProject(configsrc.WithAuthor(t.Context(), key("ci", "req-4"), nil), p.UUID, func(*catalog.ProjectConfig) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	subject("- project new")
+	if files := git(t, r.clone, "show", "--format=", "--name-status"); files != "D\tprojects.d/new.hcl" {
+		t.Errorf("changed: %s", files)
+	}
+	if left, err := r.resolver.PendingWrites(); err != nil || len(left) > 0 {
+		t.Errorf("%d notes are left, %v", len(left), err)
+	}
+}
+
+// What people have staged, edited or not added stays theirs.
+func TestCommitNextToPeople(t *testing.T) {
+	t.Parallel()
+	r := start(t, newClone(t), nil)
+	save(t, r.clone, "projects.d/acme.hcl", strings.Replace(acme, "# The shop.", "# The shop. Ask Pat.", 1))
+	save(t, r.clone, "README", "staged\n")
+	save(t, r.clone, "notes.txt", "untracked\n")
+	git(t, r.clone, "add", "README")
+	save(t, r.clone, "README", "staged, and edited again\n")
+	r.mustWrite(key("ci", "r1"), "acme", "Acme Shop")
+	if got := git(t, r.clone, "show", "HEAD:projects.d/acme.hcl") + "\n"; got != strings.Replace(acme, `"Acme"`, `"Acme Shop"`, 1) {
+		t.Errorf("the commit has\n%s", got)
+	}
+	want := strings.NewReplacer(`"Acme"`, `"Acme Shop"`, "# The shop.", "# The shop. Ask Pat.").Replace(acme)
+	if got := read(t, filepath.Join(r.dir, "acme.hcl")); got != want {
+		t.Errorf("the file has\n%s", got)
+	}
+	if got := git(t, r.clone, "status", "--porcelain"); got != "MM README\n M projects.d/acme.hcl\n?? notes.txt" {
+		t.Errorf("git status:\n%s", got)
+	}
+	// A staged edit of the same file stays as it was staged.
+	git(t, r.clone, "add", "projects.d/acme.hcl")
+	staged := git(t, r.clone, "show", ":projects.d/acme.hcl")
+	r.mustWrite(key("ci", "r2"), "acme", "Acme Market")
+	if got := git(t, r.clone, "show", ":projects.d/acme.hcl"); got != staged {
+		t.Errorf("the index has\n%s", got)
+	}
+	// A write to a project that is not committed at all waits for its person.
+	save(t, r.clone, "projects.d/mine.hcl", strings.ReplaceAll(acme, "cme", "ine"))
+	until(t, "the new project is served", func() bool { _, err := r.resolver.ProjectBySlug("aine"); return err == nil })
+	waiting := make(chan gitrepo.Result)
+	go func() {
+		got, err := r.write(key("ci", "r3"), "aine", func(p *catalog.ProjectConfig) { p.Project.Name = "Mine now" })
+		if err != nil {
+			t.Error(err)
+		}
+		waiting <- got
+	}()
+	until(t, "the status tells", func() bool { return strings.Contains(r.repo.Status().CommitError, "mine.hcl") })
+	r.mustWrite(key("ci", "r4"), "other", "goes on")
+	patientGit(t, r.clone, "add", "projects.d/mine.hcl")
+	patientGit(t, r.clone, "commit", "-q", "-m", "mine")
+	if got := <-waiting; got.Commit == "" || !strings.Contains(git(t, r.clone, "show", "HEAD:projects.d/mine.hcl"), "Mine now") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCommitsOfManyClients(t *testing.T) {
+	t.Parallel()
+	r := start(t, newClone(t), func(o *gitrepo.Options) { o.Ack = gitrepo.AckFile })
+	const each = 10
+	var clients sync.WaitGroup
+	for _, c := range []struct{ key, slug string }{{"a", "acme"}, {"b", "other"}, {"c", "acme"}} {
+		clients.Go(func() {
+			for i := range each {
+				if _, err := r.write(key(c.key, c.key+numbered(i)), c.slug, func(p *catalog.ProjectConfig) { p.Project.Name = c.key + numbered(i) }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	until(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
+	r.clean()
+	log := git(t, r.clone, "log", "--format=%an%n%(trailers:key=Fingerpost-Request,valueonly)%(trailers:key=Fingerpost-Key,valueonly)")
+	for _, k := range []string{"a", "b", "c"} {
+		for i := range each {
+			if n := strings.Count(log+"\n", "\n"+k+numbered(i)+"\n"); n != 1 {
+				t.Errorf("write %s is %d times in the history", k+numbered(i), n)
+			}
+		}
+	}
+	if n := r.repo.Status().Commits; n >= 3*each {
+		t.Errorf("%d commits of %d writes: nothing was gathered", n, 3*each)
+	}
+}
+
+func TestUnbornDetachedAndSwitched(t *testing.T) {
+	t.Parallel()
+	clone := filepath.Join(t.TempDir(), "clone")
+	git(t, filepath.Dir(clone), "init", "-q", "-b", "trunk", clone)
+	save(t, clone, "projects.d/acme.hcl", acme)
+	r := start(t, clone, nil)
+	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
+	if err := r.source.CreateProject(configsrc.WithAuthor(t.Context(), key("ci", "r1"), nil), p); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the first commit is ours", func() bool { out, err := tryGit(clone, "log", "--format=%an"); return err == nil && out == "ci\n" })
+	if got := git(t, clone, "ls-tree", "-r", "--name-only", "HEAD"); got != "projects.d/new.hcl" {
+		t.Errorf("the first commit has %s", got)
+	}
+	patientGit(t, clone, "add", ".")
+	patientGit(t, clone, "commit", "-q", "-m", "mine")
+	patientGit(t, clone, "checkout", "-q", "--detach")
+	before := git(t, clone, "rev-parse", "HEAD")
+	done := make(chan gitrepo.Result)
+	go func() { done <- r.mustWrite(key("ci", "r2"), "acme", "Detached") }()
+	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().CommitError, "detached") })
+	if got := git(t, clone, "rev-parse", "HEAD"); got != before {
+		t.Error("a detached HEAD has moved")
+	}
+	patientGit(t, clone, "checkout", "-q", "-b", "feature")
+	if got := <-done; got.Commit != git(t, clone, "rev-parse", "feature") || before != git(t, clone, "rev-parse", "trunk") {
+		t.Errorf("%+v", got)
+	}
+	r.clean()
+}
+
+// A lock that a killed process of ours has left is removed at the next start; that of another git is not ours to remove.
+func TestLocksLeftBehind(t *testing.T) {
+	t.Parallel()
+	clone := newClone(t)
+	lock := filepath.Join(clone, ".git", "index.lock")
+	save(t, clone, ".git/index.lock", "fingerpost\n")
+	r := start(t, clone, nil)
+	r.mustWrite(key("ci", "r1"), "acme", "One")
+	r.end()
+	save(t, clone, ".git/index.lock", "")
+	r = start(t, clone, nil)
+	if _, err := os.Stat(lock); err != nil {
+		t.Error(err)
+	}
+}

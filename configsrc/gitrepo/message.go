@@ -1,0 +1,102 @@
+package gitrepo
+
+import (
+	"cmp"
+	"fmt"
+	"net/mail"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxSubject is the length of a commit's first line, in characters.
+const maxSubject = 72
+
+// committer returns the variables of the committer: the service.
+func (r *Repo) committer() []string {
+	return []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + r.o.Domain}
+}
+
+// authorOf returns the variables of the author of a write: whom the client acts for, else its key.
+func (r *Repo) authorOf(w *pendingWrite, at time.Time) []string {
+	key := cmp.Or(w.Author.Key, "fingerpost")
+	name, address := key, key+"@"+r.o.Domain
+	if a, err := mail.ParseAddress(w.Author.Actor); err == nil {
+		name, address = cmp.Or(a.Name, a.Address), a.Address
+	}
+	return identity("AUTHOR", name, address, fmt.Sprintf("%d +0000", at.Unix()))
+}
+
+func identity(who, name, address, date string) []string {
+	return []string{"GIT_" + who + "_NAME=" + nameOnly(name), "GIT_" + who + "_EMAIL=" + nameOnly(address), "GIT_" + who + "_DATE=@" + date}
+}
+
+// nameOnly takes out what git gives a meaning to in the line of an author.
+func nameOnly(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '<' || r == '>' || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if strings.Trim(s, " .,:;\"'\\") == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// message makes the message of a commit with the writes.
+func message(writes []*pendingWrite) string {
+	var lines []string
+	seen := map[string]bool{}
+	for _, w := range writes {
+		line := oneLine(cmp.Or(w.Message, w.Subject), 500)
+		if !seen[line] {
+			seen[line] = true
+			lines = append(lines, line)
+		}
+	}
+	var b strings.Builder
+	if len(lines) == 1 {
+		b.WriteString(oneLine(lines[0], maxSubject) + "\n")
+	} else {
+		more := fmt.Sprintf(" (and %d more)", len(lines)-1)
+		b.WriteString(oneLine(lines[0], maxSubject-len(more)) + more + "\n")
+	}
+	if len(lines) > 1 || oneLine(lines[0], maxSubject) != lines[0] {
+		b.WriteString("\n")
+		for _, line := range lines {
+			b.WriteString("- " + line + "\n")
+		}
+	}
+	b.WriteString("\n")
+	generation := uint64(0)
+	for _, w := range writes {
+		generation = max(generation, w.Generation)
+	}
+	trailer := func(name, value string) {
+		if value != "" {
+			b.WriteString(name + ": " + oneLine(value, 300) + "\n")
+		}
+	}
+	trailer("Fingerpost-Key", writes[0].Author.Key)
+	for _, w := range writes {
+		trailer("Fingerpost-Request", w.Author.RequestID)
+	}
+	if generation > 0 {
+		trailer("Fingerpost-Generation", fmt.Sprint(generation))
+	}
+	return b.String()
+}
+
+// oneLine makes one line of printable text, of at most n characters.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+	if s == "" {
+		s = "change"
+	}
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return s
+}

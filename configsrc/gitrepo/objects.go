@@ -1,0 +1,281 @@
+package gitrepo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// errMissing: the repository has no such object or ref.
+var errMissing = errors.New("no such object")
+
+// A helper is a git process that lives long and answers one request after the other, not concurrently.
+type helper struct {
+	git  *command
+	args []string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+}
+
+// ask sends a request and reads its answer. After an error the next request starts a new process.
+func (h *helper) ask(request []byte, answer func(out *bufio.Reader) error) (err error) {
+	if h.cmd == nil {
+		cmd := h.git.make(context.Background(), nil, h.args...)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return err
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return fmt.Errorf("git %s: %w", h.args[0], err)
+		}
+		h.cmd, h.in, h.out = cmd, in, bufio.NewReaderSize(out, 64<<10)
+	}
+	if _, err = h.in.Write(request); err == nil {
+		err = answer(h.out)
+	}
+	if err != nil && !errors.Is(err, errMissing) {
+		h.close()
+		return fmt.Errorf("git %s: %w", h.args[0], err)
+	}
+	return err
+}
+
+func (h *helper) close() {
+	if h.cmd == nil {
+		return
+	}
+	h.in.Close()
+	_ = syscall.Kill(-h.cmd.Process.Pid, syscall.SIGTERM)
+	_ = h.cmd.Wait()
+	h.cmd = nil
+}
+
+// object reads an object by its id or by the full name of a ref.
+func (r *Repo) object(name string) (id, kind string, content []byte, err error) {
+	err = r.reader.ask([]byte(name+"\n"), func(out *bufio.Reader) error {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		words := strings.Fields(line)
+		if len(words) != 3 {
+			return errMissing
+		}
+		size, err := strconv.Atoi(words[2])
+		if err != nil {
+			return fmt.Errorf("unexpected answer %q", line)
+		}
+		id, kind, content = words[0], words[1], make([]byte, size+1)
+		_, err = io.ReadFull(out, content)
+		content = content[:size]
+		return err
+	})
+	return id, kind, content, err
+}
+
+// An entry is one entry of a tree. The zero entry stands for none.
+type entry struct{ mode, id string }
+
+const (
+	modeFile    = "100644"
+	modeFolder  = "40000"
+	modeLink    = "120000"
+	modeSubproj = "160000"
+)
+
+// A treeEntry is an entry with its name.
+type treeEntry struct {
+	name string
+	entry
+}
+
+// tree reads a tree; "" is the empty one.
+func (r *Repo) tree(id string) (list []treeEntry, err error) {
+	if id == "" {
+		return nil, nil
+	}
+	_, kind, b, err := r.object(id)
+	if err == nil && kind != "tree" {
+		err = fmt.Errorf("%s is a %s", id, kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read tree %s: %w", id, err)
+	}
+	raw := len(id) / 2
+	for len(b) > 0 {
+		space, zero := bytes.IndexByte(b, ' '), bytes.IndexByte(b, 0)
+		if space < 0 || zero < space || len(b) < zero+1+raw {
+			return nil, fmt.Errorf("read tree %s: malformed", id)
+		}
+		list = append(list, treeEntry{string(b[space+1 : zero]), entry{string(b[:space]), fmt.Sprintf("%x", b[zero+1:zero+1+raw])}})
+		b = b[zero+1+raw:]
+	}
+	return list, nil
+}
+
+// find returns the entry of a path in a tree.
+func (r *Repo) find(tree, path string) (entry, error) {
+	at := entry{modeFolder, tree}
+	for name := range strings.SplitSeq(path, "/") {
+		if at.mode != modeFolder {
+			return entry{}, nil
+		}
+		list, err := r.tree(at.id)
+		if err != nil {
+			return entry{}, err
+		}
+		at = entry{}
+		for _, e := range list {
+			if e.name == name {
+				at = e.entry
+			}
+		}
+		if at.id == "" {
+			return entry{}, nil
+		}
+	}
+	return at, nil
+}
+
+// blob reads the content of a file's entry, nil for none.
+func (r *Repo) blob(e entry) ([]byte, error) {
+	if e.id == "" {
+		return nil, nil
+	}
+	if e.mode == modeFolder || e.mode == modeLink || e.mode == modeSubproj {
+		return nil, fmt.Errorf("it is no file in the commit, but mode %s", e.mode)
+	}
+	_, _, b, err := r.object(e.id)
+	return b, err
+}
+
+// writeTree makes the tree that has changes, by path, in the place of entries of tree. An entry without id removes. It
+// returns "" for an empty tree.
+func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) {
+	list, err := r.tree(tree)
+	if err != nil {
+		return "", err
+	}
+	below := map[string]map[string]entry{}
+	for path, e := range changes {
+		name, rest, _ := strings.Cut(path, "/")
+		if below[name] == nil {
+			below[name] = map[string]entry{}
+		}
+		below[name][rest] = e
+	}
+	var out bytes.Buffer
+	n := 0
+	add := func(name string, e entry) {
+		kind := "blob"
+		if e.mode == modeFolder {
+			kind = "tree"
+		} else if e.mode == modeSubproj {
+			kind = "commit"
+		}
+		fmt.Fprintf(&out, "%s %s %s\t%s\x00", e.mode, kind, e.id, name)
+		n++
+	}
+	change := func(name string, was entry, inside map[string]entry) error {
+		if e, leaf := inside[""]; leaf {
+			if e.id != "" {
+				add(name, e)
+			}
+			return nil
+		}
+		if was.mode != modeFolder && was.id != "" {
+			return fmt.Errorf("%s is no folder in the commit, but mode %s", name, was.mode)
+		}
+		id, err := r.writeTree(was.id, inside)
+		if err == nil && id != "" {
+			add(name, entry{modeFolder, id})
+		}
+		return err
+	}
+	for _, e := range list {
+		inside, changed := below[e.name]
+		delete(below, e.name)
+		if !changed {
+			add(e.name, e.entry)
+		} else if err := change(e.name, e.entry, inside); err != nil {
+			return "", err
+		}
+	}
+	for name, inside := range below {
+		if err := change(name, entry{}, inside); err != nil {
+			return "", err
+		}
+	}
+	if n == 0 {
+		return "", nil
+	}
+	out.WriteByte(0)
+	var id string
+	err = r.trees.ask(out.Bytes(), func(in *bufio.Reader) (err error) {
+		id, err = in.ReadString('\n')
+		id = strings.TrimSpace(id)
+		return err
+	})
+	return id, err
+}
+
+// writeBlob stores a file's content, with the conversions that git makes for the path.
+func (r *Repo) writeBlob(ctx context.Context, path string, content []byte) (id string, err error) {
+	out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "-w", "--stdin", "--path="+path)
+	return strings.TrimSpace(string(out)), err
+}
+
+// A commit is a commit object.
+type commit struct {
+	id, tree, message string
+	parents           []string
+	author, committer string // the lines, with the times
+}
+
+func (r *Repo) commit(id string) (*commit, error) {
+	got, kind, b, err := r.object(id)
+	if err == nil && kind != "commit" {
+		err = fmt.Errorf("%s is a %s", id, kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", id, err)
+	}
+	c := &commit{id: got}
+	head, message, _ := strings.Cut(string(b), "\n\n")
+	c.message = message
+	for line := range strings.SplitSeq(head, "\n") {
+		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "tree":
+			c.tree = rest
+		case "parent":
+			c.parents = append(c.parents, rest)
+		case "author":
+			c.author = rest
+		case "committer":
+			c.committer = rest
+		}
+	}
+	return c, nil
+}
+
+// trailers returns the values of a trailer in the message.
+func (c *commit) trailers(name string) (values []string) {
+	for line := range strings.SplitSeq(c.message, "\n") {
+		if value, found := strings.CutPrefix(line, name+": "); found {
+			values = append(values, value)
+		}
+	}
+	return values
+}

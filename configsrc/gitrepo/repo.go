@@ -1,0 +1,250 @@
+package gitrepo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Files is the config folder; *configsrc.Source is one.
+type Files interface {
+	// GitTurn runs f, which changes refs or the index under git's lock, while no write replaces a file. It does not run f
+	// while another git is at work.
+	GitTurn(f func() error) error
+	// Reload looks at all files.
+	Reload(ctx context.Context) error
+}
+
+// Notes keep records durably; *resolver.Resolver is one.
+type Notes interface {
+	ChangePending(put map[int64][]byte, drop ...int64) error
+	PendingWrites() (map[int64][]byte, error)
+}
+
+// An Ack is the moment at which a write is answered.
+type Ack string
+
+// The moments: once the file is safe, once the commit is made, once the remote has it.
+const (
+	AckFile   Ack = "file"
+	AckCommit Ack = "commit"
+	AckPush   Ack = "push"
+)
+
+// Options configure a Repo. Dir, Notes, Merge and Logger are required.
+type Options struct {
+	Dir    string // the config folder
+	Notes  Notes
+	Logger *slog.Logger
+	// Merge makes the edit from before to after on the content theirs; nil stands for no file. With force, after wins where
+	// theirs differs; otherwise that is an error.
+	Merge func(path string, before, after, theirs []byte, force bool) ([]byte, error)
+	// Answered reports whether the client of a write may have been told that it was made. It is asked after a crash, for a
+	// write whose file was changed since. Nil: no.
+	Answered func(w *catalog.FileWrite) bool
+	// OnOverruled, if set, is called with each write that was set aside.
+	OnOverruled func(Overruled)
+
+	Ack     Ack           // "": AckFile
+	Domain  string        // of the addresses of keys and of the service
+	SignKey string        // ssh key that signs commits; "": none
+	Hooks   bool          // run the repository's hooks
+	Push    bool          // push commits to the upstream
+	Pull    time.Duration // how often to fetch; 0: never
+}
+
+// An Overruled is a write that a person's commit has set aside.
+type Overruled struct {
+	Author  catalog.Author
+	Commit  string // of the write
+	Branch  string // that keeps it
+	By      string // author of the remote's last commit
+	Reason  string
+	Subject string
+}
+
+// A Result is what became of a write.
+type Result struct {
+	Commit    string // "" if it is not known
+	Pushed    bool   // the remote has it
+	Overruled string // the branch that keeps it, if a person's commit has set it aside
+}
+
+// A Status is the state of a Repo.
+type Status struct {
+	Branch      string    `json:"branch"` // "" while HEAD is detached
+	Head        string    `json:"head"`   // "" before the first commit
+	Upstream    string    `json:"upstream,omitempty"`
+	Ahead       int       `json:"ahead"`
+	Behind      int       `json:"behind"`
+	Pending     int       `json:"pending"` // writes without a commit
+	Commits     uint64    `json:"commits"` // made by this process
+	Pushes      uint64    `json:"pushes"`
+	Pulls       uint64    `json:"pulls"` // that brought commits
+	Failures    uint64    `json:"failures"`
+	LastCommit  time.Time `json:"lastCommit,omitzero"`
+	LastFetch   time.Time `json:"lastFetch,omitzero"`
+	LastPush    time.Time `json:"lastPush,omitzero"`
+	CommitError string    `json:"commitError,omitempty"` // why the last commit was not made
+	SyncError   string    `json:"syncError,omitempty"`   // why the last fetch, merge or push failed
+	// Conflict says what a person has to do before anything is pulled or pushed again.
+	Conflict  string   `json:"conflict,omitempty"`
+	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
+}
+
+// closeAtMost is how long Open waits for git processes that have outlived an earlier service.
+const closeAtMost = 30 * time.Second
+
+// lockClone makes this process the only service on the clone.
+func (r *Repo) lockClone(ctx context.Context) error {
+	f, err := os.OpenFile(filepath.Join(r.gitDir, "fingerpost.lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return fmt.Errorf("--git: %w", err)
+	}
+	for end := time.Now().Add(closeAtMost); ; {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			r.git.held = f
+			return nil
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			f.Close()
+			return fmt.Errorf("--git: another service, or a git that it has started, uses the clone of %s (%s is locked)", r.o.Dir, f.Name())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A Repo is the git repository of a config folder.
+type Repo struct {
+	o      Options
+	git    *command
+	gitDir string
+	prefix string // of the config folder in the repository: "" or ends in a slash
+	files  Files
+
+	earlier map[int64][]byte // notes of earlier processes, until recover
+
+	wakeCommit, wakeSync chan struct{} // of capacity 1
+
+	// work is held by a commit and by a merge.
+	work   sync.Mutex
+	reader helper // cat-file --batch
+	trees  helper // mktree --batch
+
+	mu      sync.Mutex // guards what follows
+	lastID  int64
+	pending []*pendingWrite // made, without a commit, the oldest first
+	results map[int64]*pendingWrite
+	order   []int64 // of results
+	status  Status
+
+	unpushed []*pendingWrite // with a commit that the remote may lack, the oldest first
+	fetchNow bool            // the next round is to fetch
+	outgoing []string        // refspecs of proposals for the next push
+
+	asidePushed int // of Status.Overruled; used by the sync loop only
+}
+
+// A pendingWrite is a write on its way into a commit.
+type pendingWrite struct {
+	catalog.FileWrite
+	commit  string        // "" until it is made
+	made    chan struct{} // closed with commit
+	pushed  chan struct{} // closed once the remote has it, or it was set aside
+	overrul string        // branch of a write that was set aside
+}
+
+// Open checks the repository of the config folder. All that is wrong with the set-up is one error.
+func Open(ctx context.Context, o Options) (*Repo, error) {
+	if o.Ack == "" {
+		o.Ack = AckFile
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Repo{o: o, git: &command{dir: dir, env: environment(), config: settings(o.Hooks)},
+		wakeCommit: make(chan struct{}, 1), wakeSync: make(chan struct{}, 1), results: map[int64]*pendingWrite{}}
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.reader = helper{git: r.git, args: []string{"cat-file", "--batch"}}
+	r.trees = helper{git: r.git, args: []string{"mktree", "--batch", "--missing", "-z"}}
+	if err := r.lockClone(ctx); err != nil {
+		return nil, err
+	}
+	// Read before the first Begin: from then on there are notes of this process.
+	if r.earlier, err = o.Notes.PendingWrites(); err != nil {
+		o.Logger.Error("git: the notes of earlier writes cannot be read; such writes stay uncommitted", "error", err)
+	}
+	r.lastID = time.Now().UnixMicro()
+	for id := range r.earlier {
+		r.lastID = max(r.lastID, id)
+	}
+	return r, nil
+}
+
+// Status returns the current state.
+func (r *Repo) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.status
+	s.Pending, s.Overruled = len(r.pending), slices.Clone(s.Overruled)
+	return s
+}
+
+func (r *Repo) change(f func(s *Status)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.status)
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Sync lets the next fetch and push begin at once.
+func (r *Repo) Sync() {
+	r.mu.Lock()
+	r.fetchNow = true
+	r.mu.Unlock()
+	wake(r.wakeSync)
+}
+
+// Close ends git's helpers. Call it after Run.
+func (r *Repo) Close() {
+	if r == nil {
+		return
+	}
+	r.work.Lock()
+	defer r.work.Unlock()
+	r.reader.close()
+	r.trees.close()
+	r.git.held.Close()
+}
+
+// Run commits, fetches and pushes until ctx ends; then it makes the commits that are due. Call it once, after Recover.
+func (r *Repo) Run(ctx context.Context) error {
+	var syncing sync.WaitGroup
+	if r.o.Push || r.o.Pull > 0 {
+		syncing.Go(func() { r.syncLoop(ctx) })
+	}
+	r.commitLoop(ctx)
+	syncing.Wait()
+	return nil
+}

@@ -1,0 +1,231 @@
+package gitrepo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/gitrepo"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger"
+)
+
+// patience is how long a test waits for a condition: long, because machines may be slow.
+const patience = 60 * time.Second
+
+// A rig is a clone with a config folder, a resolver, a source and a repo, as serve puts them together.
+type rig struct {
+	t        testing.TB
+	clone    string // top of the work tree
+	dir      string // the config folder
+	resolver *resolver.Resolver
+	source   *configsrc.Source
+	repo     *gitrepo.Repo
+	end      func()
+	mu       sync.Mutex
+	set      []gitrepo.Overruled // guarded by mu
+}
+
+// git runs the git command in a folder, as a person with the name would.
+func git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	out, err := tryGit(dir, args...)
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimRight(out, "\n")
+}
+
+func tryGit(dir string, args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Pat", "GIT_AUTHOR_EMAIL=pat@people.example",
+		"GIT_COMMITTER_NAME=Pat", "GIT_COMMITTER_EMAIL=pat@people.example", "LC_ALL=C", "GIT_EDITOR=true")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// patientGit repeats a person's command that met git's lock, as a person does.
+func patientGit(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		out, err := tryGit(dir, args...)
+		if err == nil {
+			return strings.TrimRight(out, "\n")
+		}
+		if !strings.Contains(out, ".lock") || time.Now().After(until) {
+			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+const acme = `# The shop.
+project "acme" {
+  name   = "Acme"
+  status = "ACTIVE"
+
+  domain "acme.example" {}
+}
+`
+
+func save(t testing.TB, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newClone makes a repository with a first commit.
+func newClone(t testing.TB) string {
+	t.Helper()
+	clone := filepath.Join(t.TempDir(), "clone")
+	git(t, filepath.Dir(clone), "init", "-q", "-b", "main", clone)
+	save(t, clone, "projects.d/acme.hcl", acme)
+	save(t, clone, "projects.d/teams/other.hcl", strings.NewReplacer("acme", "other", "Acme", "Other").Replace(acme))
+	save(t, clone, "README", "about\n")
+	git(t, clone, "add", ".")
+	git(t, clone, "commit", "-q", "-m", "first")
+	return clone
+}
+
+// start runs a service on a clone. end, or the end of the test, ends it.
+func start(t testing.TB, clone string, change func(o *gitrepo.Options)) *rig {
+	t.Helper()
+	r := &rig{t: t, clone: clone, dir: filepath.Join(clone, "projects.d")}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	var err error
+	// A process that was killed while it started another one leaves its lock for a moment.
+	until(t, "the store opens", func() bool {
+		r.resolver, err = resolver.Open(resolver.Options{DataDir: clone + ".data", CacheBytes: 1 << 20, Logger: log})
+		return !errors.Is(err, ledger.ErrLocked)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := gitrepo.Options{Dir: r.dir, Notes: r.resolver, Logger: log, Merge: configsrc.MergeEdit, Domain: "svc.example", Ack: gitrepo.AckCommit,
+		OnOverruled: func(o gitrepo.Overruled) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.set = append(r.set, o)
+		}}
+	if change != nil {
+		change(&o)
+	}
+	if r.repo, err = gitrepo.Open(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	r.source = configsrc.New(configsrc.Options{Dir: r.dir, Sink: r.resolver, Logger: log, MaxDelete: 1, Journal: r.repo})
+	r.source.Watch()
+	ctx, stop := context.WithCancel(context.Background())
+	if err := r.source.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = r.source.Run(ctx) })
+	gitCtx, stopGit := context.WithCancel(context.Background())
+	var committing sync.WaitGroup
+	r.repo.Recover(ctx, r.source)
+	committing.Go(func() { _ = r.repo.Run(gitCtx) })
+	r.end = sync.OnceFunc(func() {
+		stopGit()
+		committing.Wait()
+		r.repo.Close()
+		stop()
+		running.Wait()
+		if err := r.resolver.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.end)
+	return r
+}
+
+// write changes a project by slug and returns what became of it.
+func (r *rig) write(by configsrc.Author, slug string, change func(p *catalog.ProjectConfig)) (gitrepo.Result, error) {
+	p, err := r.resolver.ProjectBySlug(slug)
+	if err != nil {
+		return gitrepo.Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var id int64
+	by.Noted = func(n int64) { id = n }
+	for {
+		err = r.source.UpdateProject(configsrc.WithAuthor(ctx, by, nil), p.UUID, func(p *catalog.ProjectConfig) error { change(p); return nil })
+		var e *catalog.Error
+		if !errors.As(err, &e) || e.Code != catalog.CodeUnavailable || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return gitrepo.Result{}, err
+	}
+	return r.repo.Wait(ctx, id), nil
+}
+
+// mustWrite is write for a change of the name.
+func (r *rig) mustWrite(by configsrc.Author, slug, name string) gitrepo.Result {
+	r.t.Helper()
+	got, err := r.write(by, slug, func(p *catalog.ProjectConfig) { p.Project.Name = name })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return got
+}
+
+func key(name, request string) configsrc.Author {
+	return configsrc.Author{Key: name, RequestID: request}
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// clean fails unless git finds nothing to commit and nothing broken.
+func (r *rig) clean() {
+	r.t.Helper()
+	if out := git(r.t, r.clone, "status", "--porcelain"); out != "" {
+		r.t.Errorf("git status:\n%s", out)
+	}
+	if out, err := tryGit(r.clone, "fsck", "--strict", "--no-dangling"); err != nil {
+		r.t.Errorf("git fsck: %v\n%s", err, out)
+	}
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func numbered(i int) string { return fmt.Sprintf("name %d", i) }

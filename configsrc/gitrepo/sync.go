@@ -1,0 +1,331 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// The pause after a fetch or push that has failed doubles from the first value to the second.
+	syncFirst, syncMost = time.Second, 5 * time.Minute
+	// quietBefore is how long nothing must have been committed before maintenance runs, and maintainEvery how often.
+	quietBefore, maintainEvery = 10 * time.Minute, 24 * time.Hour
+	maxRejected                = 5 // rejected pushes, before a pause
+)
+
+var errRejected = errors.New("the remote has commits that are not here")
+
+// A conflict is what a person has to solve.
+type conflict struct{ text string }
+
+func (e *conflict) Error() string { return e.text }
+
+// syncLoop fetches, merges and pushes until ctx ends; then it pushes a last time.
+func (r *Repo) syncLoop(ctx context.Context) {
+	var tick <-chan time.Time
+	if r.o.Pull > 0 {
+		t := time.NewTicker(r.o.Pull)
+		defer t.Stop()
+		tick = t.C
+	}
+	pause := time.Duration(0)
+	fetch := r.o.Pull > 0
+	maintained := time.Now()
+	for {
+		err := r.sync(ctx, fetch)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			pause = min(max(2*pause, syncFirst), syncMost)
+		} else {
+			pause = 0
+		}
+		if st := r.Status(); time.Since(st.LastCommit) > quietBefore && time.Since(maintained) > maintainEvery {
+			maintained = time.Now()
+			if _, err := r.git.call(ctx, time.Hour, nil, nil, "maintenance", "run", "--quiet", "--auto"); err != nil {
+				r.o.Logger.Warn("git: maintenance has failed", "error", err)
+			}
+		}
+		var again <-chan time.Time
+		if pause > 0 {
+			again = time.After(pause)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+			fetch = true
+		case <-r.wakeSync:
+			r.mu.Lock()
+			fetch = r.fetchNow || pause > 0
+			r.fetchNow = false
+			r.mu.Unlock()
+		case <-again:
+			fetch = true
+		}
+	}
+}
+
+// sync is one round. It fetches if it is asked to, or if the remote rejects a push.
+func (r *Repo) sync(ctx context.Context, fetch bool) error {
+	err := r.syncOnce(ctx, fetch && r.o.Pull > 0)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	told := false
+	r.change(func(s *Status) {
+		was := s.SyncError + s.Conflict
+		s.SyncError, s.Conflict = "", ""
+		var c *conflict
+		switch {
+		case errors.As(err, &c):
+			s.Conflict = c.text
+		case err != nil:
+			s.SyncError = err.Error()
+		}
+		if err != nil {
+			s.Failures++
+		}
+		told = was == s.SyncError+s.Conflict
+	})
+	if err != nil && !told {
+		r.o.Logger.Warn("git: not in step with the remote", "error", err)
+	}
+	return err
+}
+
+func (r *Repo) syncOnce(ctx context.Context, fetch bool) error {
+	for range maxRejected {
+		h, u, err := r.headAndUpstream(ctx)
+		if err != nil {
+			return err
+		}
+		if fetch {
+			if err := r.fetch(ctx, u); err != nil {
+				return err
+			}
+			_ = r.commitPending(ctx) // a write without a commit looks like a person's edit
+			if err := r.integrate(ctx, h.branch, u); err != nil {
+				r.count(ctx, h.branch, u)
+				return err
+			}
+		}
+		err = nil
+		if r.o.Push {
+			err = r.push(ctx, u)
+		}
+		r.count(ctx, h.branch, u)
+		if !errors.Is(err, errRejected) || r.o.Pull == 0 {
+			return err
+		}
+		fetch = true
+	}
+	return errRejected
+}
+
+func (r *Repo) headAndUpstream(ctx context.Context) (head, *upstream, error) {
+	r.work.Lock()
+	defer r.work.Unlock()
+	h, err := r.head(ctx)
+	if err != nil {
+		return h, nil, err
+	}
+	u, err := r.upstream(ctx, h.branch)
+	return h, u, err
+}
+
+func (r *Repo) fetch(ctx context.Context, u *upstream) error {
+	_, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+		u.remote, "+"+u.ref+":"+u.track)...)
+	if err != nil && strings.Contains(err.Error(), "couldn't find remote ref") {
+		return nil // nothing has been pushed yet
+	}
+	if err == nil {
+		r.change(func(s *Status) { s.LastFetch = time.Now().UTC() })
+	}
+	return err
+}
+
+// push sends the branch to its upstream, and the branches of writes that were set aside.
+func (r *Repo) push(ctx context.Context, u *upstream) error {
+	r.work.Lock()
+	h, err := r.head(ctx)
+	var there string
+	if err == nil {
+		there, err = r.ref(u.track)
+	}
+	r.mu.Lock()
+	writes, more := r.unpushed, r.outgoing
+	r.unpushed, r.outgoing = nil, nil
+	r.mu.Unlock()
+	r.work.Unlock()
+	back := func() {
+		r.mu.Lock()
+		r.unpushed, r.outgoing = append(writes, r.unpushed...), append(more, r.outgoing...)
+		r.mu.Unlock()
+	}
+	if err != nil || h.commit == "" {
+		back()
+		return err
+	}
+	aside := r.Status().Overruled
+	if there != h.commit || len(aside) > r.asidePushed || len(more) > 0 {
+		args := u.allowed("push", "--porcelain", "--quiet", u.remote, h.commit+":"+u.ref)
+		for _, branch := range aside {
+			args = append(args, "refs/heads/"+branch+":refs/heads/"+branch)
+		}
+		slices.Sort(more)
+		for _, refspec := range slices.Compact(more) {
+			from, gone, _ := strings.Cut(refspec, ":")
+			if from != "" && r.exists(ctx, from) {
+				args = append(args, refspec)
+			}
+			if from != "" || r.exists(ctx, gone) {
+				continue
+			}
+			// By itself: a branch that the remote has not, because it was dropped before the push, would fail all others.
+			if _, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("push", "--quiet", u.remote, refspec)...); err != nil && !strings.Contains(err.Error(), "does not exist") {
+				back()
+				return err
+			}
+		}
+		out, err := r.git.call(ctx, remoteLimit, nil, nil, args...)
+		if err != nil {
+			back()
+			if text := string(out) + err.Error(); strings.Contains(text, "(fetch first)") || strings.Contains(text, "(non-fast-forward)") {
+				return fmt.Errorf("git push: %w (--git-pull would take them)", errRejected)
+			}
+			return fmt.Errorf("%w %s", err, clean(string(out)))
+		}
+		r.asidePushed = len(aside)
+		r.change(func(s *Status) { s.LastPush, s.Pushes = time.Now().UTC(), s.Pushes+1 })
+		if err := r.setBase(ctx, h.branch, h.commit); err != nil {
+			return err
+		}
+	}
+	for _, w := range writes {
+		close(w.pushed)
+	}
+	return nil
+}
+
+// count updates how far the branch is from its upstream.
+func (r *Repo) count(ctx context.Context, branch string, u *upstream) {
+	out, err := r.git.run(ctx, "rev-list", "--left-right", "--count", branch+"..."+u.track)
+	if f := strings.Fields(out); err == nil && len(f) == 2 {
+		ahead, _ := strconv.Atoi(f[0])
+		behind, _ := strconv.Atoi(f[1])
+		r.change(func(s *Status) {
+			s.Upstream, s.Ahead, s.Behind = strings.TrimPrefix(u.track, "refs/remotes/"), ahead, behind
+		})
+	}
+}
+
+func (r *Repo) exists(ctx context.Context, ref string) bool {
+	_, err := r.git.run(ctx, "show-ref", "--verify", "--quiet", ref)
+	return err == nil
+}
+
+// ref returns the commit of a ref, "" if there is none. The caller holds work.
+func (r *Repo) ref(name string) (string, error) {
+	id, _, _, err := r.object(name)
+	if errors.Is(err, errMissing) {
+		return "", nil
+	}
+	return id, err
+}
+
+// baseRef keeps the commit of the upstream on which a branch is built. It tells a rewritten upstream from one that is
+// ahead.
+func baseRef(branch string) string {
+	return "refs/fingerpost/base/" + strings.TrimPrefix(branch, "refs/heads/")
+}
+
+func (r *Repo) setBase(ctx context.Context, branch, commit string) error {
+	_, err := r.git.call(ctx, localLimit, r.committer(), nil, "update-ref", "--no-deref", baseRef(branch), commit)
+	return err
+}
+
+func (r *Repo) isAncestor(ctx context.Context, a, b string) (bool, error) {
+	_, err := r.git.run(ctx, "merge-base", "--is-ancestor", a, b)
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// integrate brings the commits of the upstream into the branch.
+func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error {
+	r.work.Lock()
+	defer r.work.Unlock()
+	h, err := r.head(ctx)
+	if err != nil || h.branch != branch {
+		return err
+	}
+	remote, err := r.ref(u.track)
+	if err != nil || remote == "" {
+		return err
+	}
+	if h.commit == "" {
+		return r.moveTo(ctx, h, remote, remote)
+	}
+	behind, err := r.isAncestor(ctx, remote, h.commit)
+	if err != nil {
+		return err
+	}
+	if behind {
+		return r.setBase(ctx, branch, remote)
+	}
+	ahead, err := r.isAncestor(ctx, h.commit, remote)
+	if err != nil {
+		return err
+	}
+	if ahead {
+		return r.moveTo(ctx, h, remote, remote)
+	}
+	base, err := r.ref(baseRef(branch))
+	if err != nil {
+		return err
+	}
+	if base != "" {
+		kept, err := r.isAncestor(ctx, base, remote)
+		if err != nil {
+			return err
+		}
+		own, err := r.isAncestor(ctx, h.commit, base)
+		switch {
+		case err != nil:
+			return err
+		case !kept && own: // nothing of our own was lost
+			return r.moveTo(ctx, h, remote, remote)
+		case !kept:
+			return &conflict{fmt.Sprintf("%s was rewritten, and %s has commits of its own: bring them onto it by \"git rebase --onto %s %.12s\", "+
+				"or drop them by \"git reset --keep %s\"", u.track, branch, u.track, base, u.track)}
+		}
+	}
+	since, err := r.git.run(ctx, "merge-base", h.commit, remote)
+	if exitCode(err) == 1 {
+		return &conflict{fmt.Sprintf("%s and %s have no commit in common; push to another branch, or make a new clone", branch, u.track)}
+	}
+	if err != nil {
+		return err
+	}
+	m, err := r.rebase(ctx, h, remote, since)
+	if err != nil {
+		return err
+	}
+	if err := m.keepAside(ctx); err != nil {
+		return err
+	}
+	if err := r.moveTo(ctx, h, m.tip, remote); err != nil {
+		return err
+	}
+	m.tell()
+	return nil
+}

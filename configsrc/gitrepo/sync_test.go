@@ -1,0 +1,197 @@
+package gitrepo_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc/gitrepo"
+	"fingerpost/resolver/catalog"
+)
+
+// withRemote makes a bare remote, the service's clone of it, and a person's.
+func withRemote(t testing.TB) (clone, person string) {
+	t.Helper()
+	clone = newClone(t)
+	bare, person := filepath.Join(filepath.Dir(clone), "bare.git"), filepath.Join(filepath.Dir(clone), "person")
+	git(t, clone, "clone", "-q", "--bare", clone, bare)
+	git(t, clone, "remote", "add", "origin", bare)
+	git(t, clone, "fetch", "-q", "origin")
+	git(t, clone, "branch", "-q", "--set-upstream-to=origin/main", "main")
+	git(t, clone, "clone", "-q", bare, person)
+	return clone, person
+}
+
+func syncing(o *gitrepo.Options) {
+	o.Push, o.Pull, o.Ack = true, time.Hour, gitrepo.AckPush
+}
+
+// edit lets a person edit a file, commit, and push.
+func edit(t testing.TB, person, file, old, new, message string) {
+	t.Helper()
+	path := filepath.Join(person, file)
+	was := read(t, path)
+	if !strings.Contains(was, old) {
+		t.Fatalf("%s has no %q:\n%s", file, old, was)
+	}
+	save(t, person, file, strings.Replace(was, old, new, 1))
+	git(t, person, "commit", "-q", "-a", "-m", message)
+}
+
+func (r *rig) named(slug string) string {
+	p, err := r.resolver.ProjectBySlug(slug)
+	if err != nil {
+		return err.Error()
+	}
+	return p.Name
+}
+
+func TestPushAndPull(t *testing.T) {
+	t.Parallel()
+	clone, person := withRemote(t)
+	r := start(t, clone, syncing)
+	got := r.mustWrite(key("ci", "r1"), "acme", "Acme Shop")
+	if !got.Pushed || got.Commit != git(t, person, "ls-remote", "origin", "refs/heads/main")[:40] {
+		t.Fatalf("%+v", got)
+	}
+	// A person's push is live, as one generation.
+	git(t, person, "pull", "-q")
+	edit(t, person, "projects.d/acme.hcl", `"Acme Shop"`, `"Acme of Pat"`, "rename")
+	edit(t, person, "projects.d/teams/other.hcl", `"Other"`, `"Other of Pat"`, "rename")
+	git(t, person, "push", "-q")
+	generation := r.resolver.Generation()
+	r.repo.Sync()
+	until(t, "the push is live", func() bool { return r.named("acme") == "Acme of Pat" && r.named("other") == "Other of Pat" })
+	if now := r.resolver.Generation(); now != generation+1 {
+		t.Errorf("generation %d after %d", now, generation)
+	}
+	until(t, "the status", func() bool {
+		st := r.repo.Status()
+		return st.Head == git(t, person, "rev-parse", "HEAD") && st.Ahead == 0
+	})
+	r.clean()
+
+	// Both sides have commits to one file: the write is made again on the person's.
+	edit(t, person, "projects.d/acme.hcl", "# The shop.", "# The shop of Pat.", "comment")
+	edit(t, person, "projects.d/acme.hcl", `"ACTIVE"`, `"SUSPENDED"`, "suspend")
+	git(t, person, "push", "-q")
+	by := key("ci", "r2")
+	by.Actor = "Ada <ada@example.com>"
+	if got, err := r.write(by, "acme", func(p *catalog.ProjectConfig) { p.Project.Name = "Both" }); err != nil || !got.Pushed {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	git(t, person, "pull", "-q")
+	want := strings.NewReplacer(`"Acme"`, `"Both"`, "# The shop.", "# The shop of Pat.", "ACTIVE", "SUSPENDED").Replace(acme)
+	if got := read(t, filepath.Join(person, "projects.d/acme.hcl")); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if log := git(t, person, "log", "-2", "--format=%an %s"); log != "Ada acme: name\nPat suspend" {
+		t.Error(log)
+	}
+	r.clean()
+
+	// The same field: the person wins, and the write is kept on a branch.
+	edit(t, person, "projects.d/acme.hcl", `"Both"`, `"Pat wins"`, "mine")
+	git(t, person, "push", "-q")
+	got = r.mustWrite(key("ci", "r3"), "acme", "Ci loses")
+	if got.Pushed || got.Overruled != "fingerpost/overruled/r3" {
+		t.Fatalf("%+v", got)
+	}
+	if r.mu.Lock(); len(r.set) != 1 || r.set[0].Author.RequestID != "r3" || r.set[0].By != "Pat <pat@people.example>" {
+		t.Errorf("%+v", r.set)
+	}
+	r.mu.Unlock()
+	until(t, "the person's name is live", func() bool { return r.named("acme") == "Pat wins" })
+	until(t, "the branch is pushed", func() bool {
+		git(t, person, "fetch", "-q")
+		out, err := tryGit(person, "show", "origin/fingerpost/overruled/r3:projects.d/acme.hcl")
+		return err == nil && strings.Contains(out, "Ci loses")
+	})
+	r.clean()
+}
+
+func TestPullNextToPeople(t *testing.T) {
+	t.Parallel()
+	clone, person := withRemote(t)
+	r := start(t, clone, syncing)
+	until(t, "the first round", func() bool { return r.repo.Status().Upstream != "" })
+	// An edit that is not committed is not overwritten: the pull waits.
+	save(t, clone, "projects.d/acme.hcl", strings.Replace(acme, "# The shop.", "# Not committed.", 1))
+	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Pulled"`, "rename")
+	git(t, person, "push", "-q")
+	r.repo.Sync()
+	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().SyncError, "projects.d/acme.hcl") })
+	if got := read(t, filepath.Join(r.dir, "acme.hcl")); !strings.Contains(got, "Not committed") {
+		t.Errorf("overwritten: %s", got)
+	}
+	// Once it is committed, that commit is rebased.
+	patientGit(t, clone, "commit", "-q", "-a", "-m", "comment")
+	r.repo.Sync()
+	until(t, "the pull is live", func() bool { return r.named("acme") == "Pulled" })
+	until(t, "the commit is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
+	git(t, person, "pull", "-q")
+	if log := git(t, person, "log", "-2", "--format=%an %s"); log != "Pat comment\nPat rename" {
+		t.Error(log)
+	}
+	r.clean()
+
+	// Two people in conflict: nothing is touched, and the status says what to do.
+	edit(t, clone, "README", "about", "about here", "here")
+	edit(t, person, "README", "about", "about there", "there")
+	git(t, person, "push", "-q")
+	before := git(t, clone, "rev-parse", "HEAD")
+	r.repo.Sync()
+	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "README") })
+	if got := git(t, clone, "rev-parse", "HEAD"); got != before {
+		t.Error("the branch has moved")
+	}
+	r.clean()
+	if out, err := tryGit(clone, "pull", "-q", "--rebase", "-X", "theirs"); err != nil {
+		t.Fatal(out)
+	}
+	r.repo.Sync()
+	until(t, "the conflict is solved", func() bool { st := r.repo.Status(); return st.Conflict == "" && st.Ahead == 0 && st.Behind == 0 })
+}
+
+func TestRewrittenUpstream(t *testing.T) {
+	t.Parallel()
+	clone, person := withRemote(t)
+	r := start(t, clone, syncing)
+	r.mustWrite(key("ci", "r1"), "acme", "One")
+	// With nothing of our own, a force-push is followed.
+	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Forced"`, "forced")
+	git(t, person, "push", "-q", "--force")
+	r.repo.Sync()
+	until(t, "the rewritten branch is followed", func() bool { return r.named("acme") == "Forced" })
+	r.clean()
+	// With commits of our own, it is a conflict.
+	r.end()
+	r = start(t, clone, func(o *gitrepo.Options) { o.Ack = gitrepo.AckCommit })
+	r.mustWrite(key("ci", "r2"), "other", "Ours")
+	r.end()
+	git(t, person, "commit", "-q", "--amend", "-m", "again")
+	git(t, person, "push", "-q", "--force")
+	r = start(t, clone, syncing)
+	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "was rewritten") })
+	if r.named("other") != "Ours" {
+		t.Error("the write is gone")
+	}
+	r.clean()
+}
+
+// A remote that refuses or is away stops nothing, and is tried again.
+func TestRemoteAway(t *testing.T) {
+	t.Parallel()
+	clone, person := withRemote(t)
+	bare := git(t, clone, "remote", "get-url", "origin")
+	git(t, clone, "remote", "set-url", "origin", bare+".away")
+	r := start(t, clone, func(o *gitrepo.Options) { syncing(o); o.Ack = gitrepo.AckCommit })
+	if got := r.mustWrite(key("ci", "r1"), "acme", "Away"); got.Commit == "" || got.Pushed {
+		t.Errorf("%+v", got)
+	}
+	until(t, "the status says so", func() bool { return r.repo.Status().SyncError != "" })
+	git(t, clone, "remote", "set-url", "origin", bare)
+	until(t, "it is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
+	until(t, "the error goes", func() bool { return r.repo.Status().SyncError == "" })
+}

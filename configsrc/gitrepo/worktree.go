@@ -1,0 +1,170 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// movingRef names the commit to which the work tree is being brought. After a crash in between, some files are those of
+// this commit already.
+const movingRef = "refs/fingerpost/moving"
+
+// moveTo brings work tree, index and branch from the head to another commit. It refuses, and changes nothing, if a file
+// that would change has edits that are not committed. base is the commit of the upstream in it, "" if that is unchanged.
+// The caller holds work.
+func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
+	c, err := r.commit(to)
+	if err != nil {
+		return err
+	}
+	from := h.tree
+	if from == "" {
+		if from, err = r.newTree(ctx, "", nil); err != nil {
+			return err
+		}
+	}
+	_, changes, err := r.diff(ctx, from, c.tree)
+	if err != nil {
+		return err
+	}
+	for path, e := range changes {
+		if inside := strings.HasPrefix(path, r.prefix); inside && (e.mode == modeLink || e.mode == modeSubproj) {
+			return &conflict{fmt.Sprintf("%s is a link or a submodule in the remote's commit; only files are taken below the config folder", path)}
+		}
+	}
+	err = r.files.GitTurn(func() error {
+		return r.underLock(func() error { return r.moveUnderLock(ctx, h, from, c, base) })
+	})
+	if err != nil {
+		return err
+	}
+	r.change(func(s *Status) { s.Head, s.Pulls = to, s.Pulls+1 })
+	if err := r.files.Reload(ctx); err != nil && ctx.Err() == nil {
+		r.o.Logger.Warn("git: the pulled files", "error", err)
+	}
+	return nil
+}
+
+func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit, base string) (err error) {
+	moving := false
+	err = r.withOwnIndex(func(env []string) error {
+		// The entries that we have brought up to date have no times in the index.
+		if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
+			return err
+		}
+		if err := r.setRef(ctx, movingRef, c.id); err != nil {
+			return err
+		}
+		moving = true
+		if _, err := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", from, c.tree); err != nil {
+			return fmt.Errorf("the pull waits for edits that are not committed: %w", err)
+		}
+		if err := r.moveRef(ctx, h.branch, c.id, h.commit, "fingerpost: pull"); err != nil {
+			if _, undo := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", c.tree, from); undo != nil {
+				err = errors.Join(err, undo)
+			}
+			return err
+		}
+		return nil // the branch has moved
+	})
+	if err == nil && base != "" {
+		err = r.setBase(ctx, h.branch, base)
+	}
+	if moving { // only now, when the index has its place
+		err = errors.Join(err, r.setRef(ctx, movingRef, ""))
+	}
+	return err
+}
+
+// setRef sets a ref of our own, or removes it.
+func (r *Repo) setRef(ctx context.Context, name, to string) (err error) {
+	if to == "" {
+		_, err = r.git.run(ctx, "update-ref", "--no-deref", "-d", name)
+	} else {
+		_, err = r.git.call(ctx, localLimit, r.committer(), nil, "update-ref", "--no-deref", name, to)
+	}
+	return err
+}
+
+// withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after an
+// error. The caller holds git's lock.
+func (r *Repo) withOwnIndex(f func(env []string) error) error {
+	index, own := filepath.Join(r.gitDir, "index"), filepath.Join(r.gitDir, ownIndex)
+	_ = os.Remove(own)
+	_ = os.Remove(own + ".lock")
+	if err := os.Link(index, own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	defer os.Remove(own)
+	err := f([]string{"GIT_INDEX_FILE=" + own})
+	if _, missing := os.Lstat(own); missing == nil {
+		err = errors.Join(err, os.Rename(own, index))
+	}
+	return err
+}
+
+// finishMove takes up a moveTo that a crash has cut off: the files that are those of its commit already get their entry
+// in the index, so that they do not look like edits of a person. The next merge does the rest. The caller holds work.
+func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) error {
+	to, err := r.ref(movingRef)
+	if err != nil || to == "" {
+		return err
+	}
+	h, err := r.head(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := r.commit(to)
+	if err != nil {
+		return err
+	}
+	if h.commit == to { // the branch has moved, the new index perhaps not
+		err := locked(func() error {
+			own := filepath.Join(r.gitDir, ownIndex)
+			if _, missing := os.Lstat(own); missing != nil {
+				return nil
+			}
+			return os.Rename(own, filepath.Join(r.gitDir, "index"))
+		})
+		if err != nil {
+			return err
+		}
+		return r.setRef(ctx, movingRef, "")
+	}
+	_, changes, err := r.diff(ctx, h.tree, c.tree)
+	if err != nil {
+		return err
+	}
+	var in bytes.Buffer
+	for path, e := range changes {
+		content, err := os.ReadFile(filepath.Join(r.git.dir, filepath.FromSlash(path)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && e.id == "":
+			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(to)), path)
+		case err != nil || e.id == "":
+		default:
+			out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "--stdin", "--path="+path)
+			if err == nil && strings.TrimSpace(string(out)) == e.id {
+				fmt.Fprintf(&in, "%s %s\t%s\x00", e.mode, e.id, path)
+			}
+		}
+	}
+	if in.Len() > 0 {
+		err = locked(func() error {
+			return r.withOwnIndex(func(env []string) error {
+				_, err := r.git.call(ctx, localLimit, env, in.Bytes(), "update-index", "-z", "--index-info")
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return r.setRef(ctx, movingRef, "")
+}

@@ -1,0 +1,97 @@
+package configsrc
+
+import (
+	"fmt"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Subject says in one line what differs between two states of a file, as the plan does: "acme: name, + domain
+// new.acme.example". It is empty if nothing does.
+func Subject(was, is *catalog.Declared) string {
+	var parts []string
+	projects := map[catalog.UUID]*catalog.ProjectConfig{}
+	for i := range was.Projects {
+		projects[was.Projects[i].Project.UUID] = &was.Projects[i]
+	}
+	for i := range is.Projects {
+		p := &is.Projects[i]
+		had := projects[p.Project.UUID]
+		delete(projects, p.Project.UUID)
+		if had == nil {
+			parts = append(parts, "+ project "+p.Project.Slug)
+		} else if words := projectWords(had, p); len(words) > 0 {
+			parts = append(parts, had.Project.Slug+": "+strings.Join(words, ", "))
+		}
+	}
+	for i := range was.Projects {
+		if p := &was.Projects[i]; projects[p.Project.UUID] != nil {
+			parts = append(parts, "- project "+p.Project.Slug)
+		}
+	}
+	parts = append(parts, differing("key", was.Keys, is.Keys, func(k *catalog.Key) (string, []catalog.Field) { return k.Name, k.AuditFields() })...)
+	return strings.Join(parts, "; ")
+}
+
+// Subject says in one line what the write of a preview would change.
+func (p *Preview) Subject() string {
+	var was, is catalog.Declared
+	for _, d := range p.Was {
+		was.Projects, was.Keys = append(was.Projects, d.Projects...), append(was.Keys, d.Keys...)
+	}
+	for _, d := range p.Is {
+		is.Projects, is.Keys = append(is.Projects, d.Projects...), append(is.Keys, d.Keys...)
+	}
+	return Subject(&was, &is)
+}
+
+// projectWords lists what differs between two states of a project.
+func projectWords(had, p *catalog.ProjectConfig) (words []string) {
+	for _, c := range catalog.FieldChanges(had.Project.AuditFields(), p.Project.AuditFields()) {
+		words = append(words, catalog.Snake(c.Field))
+	}
+	words = append(words, differing("domain", had.Domains, p.Domains, func(d *catalog.Domain) (string, []catalog.Field) { return d.Name, d.AuditFields() })...)
+	if !had.Service.Same(&p.Service) {
+		words = append(words, "service_settings")
+	}
+	if !had.Auth.Same(&p.Auth) {
+		words = append(words, "auth_settings")
+	}
+	switch {
+	case had.SMTP == nil && p.SMTP != nil:
+		words = append(words, "+ smtp_config")
+	case had.SMTP != nil && p.SMTP == nil:
+		words = append(words, "- smtp_config")
+	case had.SMTP != nil && *had.SMTP != *p.SMTP:
+		words = append(words, "smtp_config")
+	}
+	return append(words, differing("template", had.Templates, p.Templates,
+		func(t *catalog.Template) (string, []catalog.Field) { return t.Code, t.AuditFields() })...)
+}
+
+// differing lists the nouns of a kind that were added, changed or removed. of returns a noun's name and fields.
+func differing[T any](kind string, was, is []T, of func(*T) (string, []catalog.Field)) (words []string) {
+	before := map[string][]catalog.Field{}
+	for i := range was {
+		name, fields := of(&was[i])
+		before[name] = fields
+	}
+	for i := range is {
+		name, fields := of(&is[i])
+		had, known := before[name]
+		delete(before, name)
+		switch {
+		case !known:
+			words = append(words, fmt.Sprintf("+ %s %s", kind, name))
+		case len(catalog.FieldChanges(had, fields)) > 0:
+			words = append(words, fmt.Sprintf("~ %s %s", kind, name))
+		}
+	}
+	for i := range was {
+		if name, _ := of(&was[i]); before[name] != nil {
+			words = append(words, fmt.Sprintf("- %s %s", kind, name))
+		}
+	}
+	return words
+}

@@ -1,0 +1,18 @@
+package resolver
+
+import "fingerpost/resolver/ledger"
+
+// ChangePending stores and deletes records of API writes that wait for git, see ledger.Ledger; UNAVAILABLE while the
+// ledger cannot be used.
+func (r *Resolver) ChangePending(put map[int64][]byte, drop ...int64) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.ChangePending(put, drop...) })
+}
+
+// PendingWrites returns the records of the API writes that wait for git, by id.
+func (r *Resolver) PendingWrites() (all map[int64][]byte, err error) {
+	err = r.withMail(func(l *ledger.Ledger) (err error) {
+		all, err = l.Pending()
+		return err
+	})
+	return all, err
+}
