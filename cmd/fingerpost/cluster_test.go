@@ -345,3 +345,19 @@ func TestClusterFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestKeygenLetsAnEdgeIn: the seed that keygen prints is all that an edge needs.
+func TestKeygenLetsAnEdgeIn(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	out, code := c.run("edges", "keygen", "lon1", "--json")
+	var made struct{ Seed string }
+	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Seed == "" {
+		t.Fatalf("keygen ended with %d, %v:\n%s", code, err, out)
+	}
+	c.seeds["lon1"] = filepath.Join(c.dir, "lon1.nk")
+	if err := os.WriteFile(c.seeds["lon1"], []byte(made.Seed+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.edge("lon1", "").resolves("shop.acme.example")
+}

@@ -42,6 +42,7 @@ func newEdges(t terminal) *cobra.Command {
 	fl.StringVar(&f.wait, "wait", "", "wait until every ready edge has this generation, or position EPOCH.GENERATION")
 	fl.DurationVar(&f.every, "every", 200*time.Millisecond, "how often --wait asks")
 	fl.BoolVar(&f.json, "json", false, "one JSON document on stdout")
+	cmd.AddCommand(newEdgesKeygen(t))
 	fl.Lookup("timeout").Usage = "how long one request may take, and with --wait, how long to wait"
 	cmd.AddCommand(newEdgesKeygen(t))
 	return cmd

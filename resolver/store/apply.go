@@ -157,7 +157,13 @@ func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, comm
 		if effect.AuditID > 0 {
 			err = b.Set(keyAudit, auditValue(effect.AuditID), nil)
 		}
-		err = errors.Join(err, s.commit(b))
+		if c.Position != nil {
+			// An edge must not answer from an older generation after a crash than before it, and its authority may be gone then.
+			// Readers get it only then.
+			err = errors.Join(err, s.commitSynced(b), s.fs.Run(s.readers.outdate))
+		} else {
+			err = errors.Join(err, s.commit(b))
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// existing starts a NATS server of somebody else, without keys.
+func existing(t *testing.T, change func(*server.Options)) (url string, stop func()) {
+	t.Helper()
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	change(o)
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server does not start")
+	}
+	t.Cleanup(s.Shutdown)
+	return s.ClientURL(), s.Shutdown
+}
+
+// TestExistingServer: files above the server's message limit come in parts, which go with the file; and without the
+// server an authority stops writing before its lease ends, since another may take it.
+func TestExistingServer(t *testing.T) {
+	t.Parallel()
+	url, stop := existing(t, func(o *server.Options) { o.MaxPayload = 64 << 10 })
+	connection := Connection{URLs: []string{url}}
+	r := &rig{t: t, dir: t.TempDir(), tree: newTree()}
+	noise := func(n int) string {
+		b := make([]byte, n)
+		rand.Read(b)
+		return string(b)
+	}
+	r.tree.commit(map[string]string{"acme.hcl": "one", "mail/large.html": noise(300 << 10)})
+	r.startAuthority(AuthorityOptions{Connection: connection, TTL: 2 * time.Second})
+	e := startEdge(t, FollowerOptions{Edge: "fra1", Connection: connection}, newTree())
+	r.reaches(e)
+	r.tree.commit(map[string]string{"mail/large.html": noise(100 << 10)}) // fewer parts
+	r.reaches(e)
+	r.tree.commit(map[string]string{"mail/large.html": "", "b.hcl": "b"})
+	r.reaches(e)
+	fresh := startEdge(t, FollowerOptions{Edge: "fra1", Connection: connection}, newTree())
+	r.reaches(fresh)
+	if err := r.authority.MayWrite(); err != nil {
+		t.Error(err)
+	}
+	stop()
+	eventually(t, "the authority refuses to write", func() bool { return r.authority.MayWrite() != nil })
+	if _, err := e.tree.TreeFile("b.hcl"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOldServersAreRefused(t *testing.T) {
+	for _, v := range []string{"2.15.1", "2.9.99", "1.99.0", "2.15.1-RC.3"} {
+		if !older(v, MinServer) {
+			t.Errorf("%s counts as new enough", v)
+		}
+	}
+	for _, v := range []string{MinServer, "2.15.10", "2.16.0-preview.1", "3.0.0"} {
+		if older(v, MinServer) {
+			t.Errorf("%s counts as too old", v)
+		}
+	}
+	if !strings.HasPrefix(server.VERSION, MinServer) {
+		t.Errorf("the tests run against %s, not %s", server.VERSION, MinServer)
+	}
+}
