@@ -189,7 +189,7 @@ func TestLocksLeftBehind(t *testing.T) {
 	r.mustWrite(key("ci", "r1"), "acme", "One")
 	r.end()
 	save(t, clone, ".git/index.lock", "")
-	r = start(t, clone, nil)
+	start(t, clone, nil)
 	if _, err := os.Stat(lock); err != nil {
 		t.Error(err)
 	}
