@@ -93,7 +93,11 @@ func (s *service) announce() {
 		return // keys are made where the files are
 	}
 	if addr := s.cluster.edgesAddr(); addr != "" {
-		fmt.Fprintf(out, "edges follow nats://%s\n", addr)
+		scheme := "nats"
+		if s.f.tlsCert != "" {
+			scheme = "tls"
+		}
+		fmt.Fprintf(out, "edges follow %s://%s\n", scheme, addr)
 	}
 	k := s.resolver.Keys().Lookup([]byte(demoKeyID()))
 	demo := k != nil && k.Hash == sha256.Sum256([]byte(demoKey))

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -69,7 +68,7 @@ func (c *clusterRig) declare(publics map[string]string) {
 	c.put("edges.hcl", b.String())
 }
 
-var followAt = regexp.MustCompile(`edges follow nats://(\S+)`)
+var followAt = regexp.MustCompile(`edges follow (?:nats|tls)://(\S+)`)
 
 // begin starts the authority, on the address that it had before.
 func (c *clusterRig) begin() {
@@ -108,16 +107,16 @@ func (c *clusterRig) idleEdge(name, dir string) *rig {
 // until waits until a request is answered as is says.
 func (r *rig) until(what, target string, is func(reply) bool) reply {
 	r.t.Helper()
-	for end := time.Now().Add(patience); ; {
-		got := r.get(target)
-		if is(got) {
-			return got
+	var got reply
+	if err := poll(patience, func() error {
+		if got = r.get(target); !is(got) {
+			return fmt.Errorf("it is not so that %s: %d %.300s\n%s", what, got.status, got.body, cutMiddle(r.logged(), 3000))
 		}
-		if time.Now().After(end) {
-			r.t.Fatalf("it is not so that %s: %d %.300s\n%s", what, got.status, got.body, cutMiddle(r.logged(), 3000))
-		}
-		time.Sleep(5 * time.Millisecond)
+		return nil
+	}); err != nil {
+		r.t.Fatal(err)
 	}
+	return got
 }
 
 func (r *rig) resolves(domain string) {
@@ -147,15 +146,13 @@ func (r *rig) clusterStatus() (s cluster.Status) {
 
 func (r *rig) untilStatus(what string, is func(cluster.Status) bool) {
 	r.t.Helper()
-	for end := time.Now().Add(patience); ; {
-		s := r.clusterStatus()
-		if is(s) {
-			return
+	if err := poll(patience, func() error {
+		if s := r.clusterStatus(); !is(s) {
+			return fmt.Errorf("it is not so that %s: %+v", what, s)
 		}
-		if time.Now().After(end) {
-			r.t.Fatalf("it is not so that %s: %+v", what, s)
-		}
-		time.Sleep(5 * time.Millisecond)
+		return nil
+	}); err != nil {
+		r.t.Fatal(err)
 	}
 }
 
@@ -234,14 +231,16 @@ func TestBucketAndServerHeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.put("new.hcl", "project \"fresh\" {\n  name = \"Fresh\"\n  domain \"fresh.example\" {}\n}\n")
-	for end := time.Now().Add(patience); fra.get(resolvePath+"fresh.example").status != http.StatusOK; {
+	if err := poll(patience, func() error {
 		if got := fra.get(resolvePath + "shop.acme.example"); got.status != http.StatusOK {
 			t.Fatalf("meanwhile the edge answers %d %s", got.status, got.body)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the new file does not arrive: %+v\n%+v\n%s", fra.clusterStatus(), c.clusterStatus(), c.logged())
+		if got := fra.get(resolvePath + "fresh.example"); got.status != http.StatusOK {
+			return fmt.Errorf("the new file does not arrive: %+v\n%+v\n%s", fra.clusterStatus(), c.clusterStatus(), c.logged())
 		}
-		time.Sleep(5 * time.Millisecond)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -5,11 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -101,9 +99,11 @@ func (c *Connection) connect() (*nats.Conn, error) {
 		if errors.Is(err, nats.ErrAuthorization) || strings.Contains(strings.ToLower(err.Error()), "authorization violation") {
 			err = errKeyRefused
 		}
+		if strings.Contains(err.Error(), "remote error: tls:") || strings.Contains(err.Error(), "after TLS handshake") {
+			err = fmt.Errorf("the NATS server refuses the certificate of this node, or wants one (--tls-cert): %w", err)
+		}
 		c.failed(err)
 	}
-	var failures atomic.Int32 // since the last connection; the library counts anew after a refused key
 	options := []nats.Option{
 		nats.Name(c.name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
 		nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, 500*time.Millisecond),
@@ -118,7 +118,6 @@ func (c *Connection) connect() (*nats.Conn, error) {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { fail(err) }),
 	}
 	up := func(*nats.Conn) {
-		failures.Store(0)
 		if c.up != nil {
 			c.up()
 		}
@@ -159,12 +158,6 @@ func (c *Connection) connect() (*nats.Conn, error) {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	return nc, nil
-}
-
-// reconnectDelay grows to 5 s, with jitter: many edges must not all come back at the same moment.
-func reconnectDelay(failures int) time.Duration {
-	d := 100 * time.Millisecond << min(failures, 6)
-	return min(d, 5*time.Second)/2 + rand.N(d/2)
 }
 
 // checkVersion refuses a server that is older than MinServer.
