@@ -30,7 +30,8 @@ type options struct {
 	writeRate               float64
 	logEntries, waiting     int
 	switched                int
-	sweep, sizes, clients   intList
+	sweep, sizes            intList
+	clients, edges          intList
 }
 
 // intList is a flag of comma-separated numbers: positive, distinct, in ascending order.
@@ -66,7 +67,7 @@ func defaultOptions(command string) options {
 		connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen,
 		saves: 200, unknown: 1_000_000, streams: 1000, changeEvery: 200 * time.Millisecond, writeRate: 50,
 		logEntries: 100_000, waiting: 10_000, switched: 10_000,
-		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16},
+		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16}, edges: intList{1, 5, 10, 20},
 	}
 	switch command {
 	case "mail":
@@ -75,6 +76,7 @@ func defaultOptions(command string) options {
 		o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 		o.rounds, o.round = 5, time.Second
 		o.saves, o.unknown, o.logEntries, o.waiting, o.switched = 100, 200_000, 20_000, 2000, 1000
+		o.edges = intList{1, 5, 20}
 		o.sweep, o.sizes = intList{1, 16, 256}, intList{1000, 10_000, 100_000}
 	}
 	return o
@@ -90,6 +92,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Var(&o.sweep, "sweep", "resolve: numbers of connections that are compared")
 	f.Var(&o.sizes, "sizes", "scale: numbers of domains that are compared, each a multiple of 10")
 	f.Var(&o.clients, "clients", "write: numbers of clients, in addition to -connections")
+	f.Var(&o.edges, "edges", "cluster: numbers of edges that are compared")
 	f.BoolVar(&o.fresh, "fresh", o.fresh, "delete the stores of earlier runs first")
 	f.IntVar(&o.corpus.Projects, "projects", o.corpus.Projects, "projects, one file each")
 	f.IntVar(&o.corpus.Domains, "domains", o.corpus.Domains, "domains in all projects; a multiple of -projects")
@@ -101,7 +104,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Float64Var(&o.zipf, "zipf", o.zipf, "exponent of the Zipf distribution of hits, above 1")
 	f.IntVar(&o.warmUp, "warm-up", o.warmUp, "questions before anything is measured")
 	f.StringVar(&o.cacheSize, "cache-size", o.cacheSize, "the server's --cache-size (default: the server's own)")
-	f.IntVar(&o.saves, "saves", o.saves, "reload: saves that are timed, in each way of saving")
+	f.IntVar(&o.saves, "saves", o.saves, "reload: saves that are timed, in each way of saving; cluster: writes that are timed in a round")
 	f.IntVar(&o.streams, "streams", o.streams, "feed: subscribers of the change feed")
 	f.DurationVar(&o.changeEvery, "change-every", o.changeEvery, "feed: time between two saves of a file")
 	f.Float64Var(&o.writeRate, "write-rate", o.writeRate, "write: writes a second while resolve is asked")

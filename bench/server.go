@@ -122,6 +122,11 @@ func (b *bench) buildBinary(ctx context.Context) error {
 
 // fingerpost starts the program on a config folder. name distinguishes the stores and logs of several servers.
 func (b *bench) fingerpost(ctx context.Context, name, config string, flags ...string) (*server, error) {
+	return b.node(ctx, name, config, append([]string{"--config", config}, flags...)...)
+}
+
+// node starts the program with flags that say where its files come from. what is for the person at the terminal.
+func (b *bench) node(ctx context.Context, name, what string, flags ...string) (*server, error) {
 	if err := b.buildBinary(ctx); err != nil {
 		return nil, err
 	}
@@ -135,12 +140,12 @@ func (b *bench) fingerpost(ctx context.Context, name, config string, flags ...st
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	args := append([]string{"serve", "--config", config, "--data", b.dataDir(name), "--listen", addr, "--ops-listen", ops,
+	args := append([]string{"serve", "--data", b.dataDir(name), "--listen", addr, "--ops-listen", ops,
 		"--log-format", "json"}, flags...)
 	if b.cacheSize != "" {
 		args = append([]string{args[0], "--cache-size", b.cacheSize}, args[1:]...) // flags may set another
 	}
-	b.say("starting fingerpost on %s", config)
+	b.say("starting fingerpost on %s", what)
 	s := &server{name: name, addr: addr, ops: ops}
 	cmd := exec.Command(b.binary, args...)
 	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword, "BENCH_JWT_SECRET="+tokenSecret)

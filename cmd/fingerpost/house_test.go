@@ -69,7 +69,7 @@ var plan = map[string][]string{
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for the floor, and the stores of the bare programs; x/sys: as above
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart",
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/cockroachdb/pebble/v2", "github.com/prometheus/procfs",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/cockroachdb/pebble/v2", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go", "github.com/prometheus/procfs",
 		"github.com/valyala/fasthttp", "golang.org/x/sys/unix"},
 	"fingerpost/bench/chart": {"gonum.org/v1/plot"},
 }
