@@ -67,12 +67,17 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	change := catalog.Change{Position: &c.Position}
 	candidates := map[string]*candidate{}
 	for i := range c.Put {
-		switch f := &c.Put[i]; {
+		f := &c.Put[i]
+		content := f.Bytes
+		if content == nil { // an empty file, not a removed one
+			content = []byte{}
+		}
+		switch {
 		case isConfigName(path.Base(f.Path)):
-			candidates[f.Path] = &candidate{path: f.Path, bytes: f.Bytes, stamp: stampOf(f.Bytes), times: f.Times}
+			candidates[f.Path] = &candidate{path: f.Path, bytes: content, stamp: stampOf(content), times: f.Times}
 		default:
-			in.texts[f.Path] = f.Bytes
-			change.Texts = append(change.Texts, catalog.TextChange{Path: f.Path, Bytes: f.Bytes})
+			in.texts[f.Path] = content
+			change.Texts = append(change.Texts, catalog.TextChange{Path: f.Path, Bytes: content})
 		}
 	}
 	for _, name := range c.Removed {

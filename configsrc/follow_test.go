@@ -238,6 +238,29 @@ func TestFollowRefused(t *testing.T) {
 	}
 }
 
+// TestFollowEmptyFiles: an empty body and an empty config file are files.
+func TestFollowEmptyFiles(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	e := newEdge(t, data)
+	acme := strings.Replace(withBody, "body_text        = file(\"mail/hi.txt\")", "body_html = \"hi\"\n    body_text = file(\"mail/hi.txt\")", 1)
+	must(t, e.apply(catalog.TreeChange{Position: catalog.Position{Epoch: catalog.NewEpoch(), Generation: 3},
+		Put: []catalog.TreeFile{{Path: "acme.hcl", Bytes: []byte(acme)}, {Path: "empty.hcl"}, {Path: "mail/hi.txt"}}}))
+	check := func() {
+		t.Helper()
+		if st := e.source.Status(); st.State != configsrc.StateOK || st.Projects != 1 {
+			t.Errorf("%+v", st)
+		}
+		if got := slices.Sorted(maps.Keys(acceptedTree(e.node))); !slices.Equal(got, []string{"acme.hcl", "empty.hcl", "mail/hi.txt"}) {
+			t.Errorf("the edge has %q", got)
+		}
+	}
+	check()
+	e.stop()
+	e = newEdge(t, data)
+	check()
+}
+
 // TestFollowBrake: the brake holds on an edge, and the same change passes once somebody has confirmed it.
 func TestFollowBrake(t *testing.T) {
 	t.Parallel()
