@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"fingerpost/api"
@@ -13,14 +15,32 @@ import (
 
 // A standIn is the authority of an edge.
 type standIn struct {
-	got    []string
 	answer string
-	err    error
+
+	mu  sync.Mutex // guards the fields below
+	got []string
+	err error
 }
 
 func (a *standIn) Forward(_ context.Context, request []byte) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.got = append(a.got, string(request))
 	return []byte(a.answer), a.err
+}
+
+// requests returns what it was asked so far.
+func (a *standIn) requests() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.got)
+}
+
+// fail makes it answer with an error.
+func (a *standIn) fail(code catalog.Code, message string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = &catalog.Error{Code: code, Message: message}
 }
 
 // TestEdgeForwards: an edge sends to the authority what only that can do, with the caller's key and this node's request
@@ -34,18 +54,18 @@ func TestEdgeForwards(t *testing.T) {
 	if got := post(h.all); got.status != 201 || got.header.Get("Location") != "/api/platform/projects/7" || got.body != "{}" {
 		t.Errorf("the answer is %d %v %q", got.status, got.header, got.body)
 	}
-	if len(a.got) != 1 || !strings.HasPrefix(a.got[0], "POST /api/platform/projects HTTP/1.1\r\n") || !strings.HasSuffix(a.got[0], "\r\n\r\n{\"name\":\"x\"}") ||
-		!strings.Contains(a.got[0], h.all) || !strings.Contains(a.got[0], "X-Request-Id: mine-1") || !strings.Contains(a.got[0], "Content-Length: 12") {
-		t.Errorf("the authority gets %q", a.got)
+	if got := a.requests(); len(got) != 1 || !strings.HasPrefix(got[0], "POST /api/platform/projects HTTP/1.1\r\n") || !strings.HasSuffix(got[0], "\r\n\r\n{\"name\":\"x\"}") ||
+		!strings.Contains(got[0], h.all) || !strings.Contains(got[0], "X-Request-Id: mine-1") || !strings.Contains(got[0], "Content-Length: 12") {
+		t.Errorf("the authority gets %q", got)
 	}
-	if got := post(h.revoked); got.status != 401 || len(a.got) != 1 {
-		t.Errorf("a revoked key: %d, and the authority gets %d requests", got.status, len(a.got))
+	if got := post(h.revoked); got.status != 401 || len(a.requests()) != 1 {
+		t.Errorf("a revoked key: %d, and the authority gets %d requests", got.status, len(a.requests()))
 	}
-	a.err = &catalog.Error{Code: catalog.CodeOutcomeUnknown, Message: "no answer"}
+	a.fail(catalog.CodeOutcomeUnknown, "no answer")
 	if got := post(h.all); got.status != 504 || !strings.Contains(got.body, "OUTCOME_UNKNOWN") || got.header.Get("X-Request-Id") != "mine-1" {
 		t.Errorf("without an answer: %d %q", got.status, got.body)
 	}
-	a.err = &catalog.Error{Code: catalog.CodeUnavailable, Message: "away"}
+	a.fail(catalog.CodeUnavailable, "away")
 	if got := post(h.all); got.status != 503 || got.header.Get("Retry-After") == "" {
 		t.Errorf("without an authority: %d %v", got.status, got.header)
 	}

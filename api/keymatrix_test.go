@@ -67,11 +67,12 @@ type matrix struct {
 func newMatrix(t *testing.T) *matrix {
 	m := &matrix{rights: everyRights()}
 	files := map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"}
+	now := time.Now().Truncate(time.Second) // one for all: keys with the same life end at the same time
 	for i, r := range m.rights {
 		k := catalog.Key{Name: fmt.Sprintf("k%d", i), Projects: r.projects}
 		k.Allow, _ = catalog.ParsePermissions(r.allow)
 		if r.life != 0 {
-			k.ExpiresAt = time.Now().Add(r.life).Truncate(time.Second)
+			k.ExpiresAt = now.Add(r.life)
 		}
 		m.texts = append(m.texts, k.Renew())
 		files["keys/"+k.Name+".hcl"] = hcledit.KeyBlock(&k) // small files: a write takes less time

@@ -15,18 +15,21 @@ import (
 // planFlags are the flags of plan.
 type planFlags struct {
 	remoteFlags
-	data        string
+	data, base  string
 	ids, asJSON bool
 }
 
 func newPlan(t terminal) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use:   "plan [--url URL --key KEY | --data DIR]",
+		Use:   "plan [--url URL --key KEY | --data DIR | --base REV]",
 		Short: "Show what would change if these files replaced what a server has",
 		Long: `Compares the files with a running server (--url), over its API, or with the store of one that does not run (--data), and
 changes nothing on either side. It prints what would be added (+), changed (~) and removed (-); a secret that differs is
 shown as changed, never with a value.
+
+With --base REV the files are compared with a revision in git, without a server: what a pull request would change. They are
+checked as by a server that runs on that revision, so a renamed slug that would become a new project is found.
 
 Over the API only what it tells can be compared; what it does not tell is listed on stderr. uuid and id are compared with
 --ids: leave it out for a server that gave out its own. The key needs the permission read (and mail's calls read, too).
@@ -43,10 +46,17 @@ Exit codes: 0 no changes; 1 changes, or files with errors ("valid": false in JSO
 kind is the block's name in the files; old and new are text, numbers, true, false or null; "renumbered" counts objects
 whose uuid or id differ but were not compared; "diagnostics" are those of "validate --json".`,
 		Example: `  FINGERPOST_KEY=fpk_… fingerpost plan --url https://config.example
+  fingerpost plan --base origin/main          # in CI of a pull request
   fingerpost plan --data .fingerpost          # the server must not run
   fingerpost plan --url https://config.example --json | jq '.changes[] | select(.action == "remove")'`,
 		Args: cobra.NoArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
+			if given(cmd, "base") {
+				if given(cmd, "data") || given(cmd, "url") || given(cmd, "ids") {
+					return usage("--base compares with a revision in git: leave out --url, --data and --ids")
+				}
+				return planBase(cmd.Context(), t, configDir(cmd), f)
+			}
 			if given(cmd, "data") {
 				if given(cmd, "url") {
 					return usage("give --url or --data, not both")
@@ -58,6 +68,7 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 	}
 	f.add(cmd, "read")
 	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder of a server that does not run; taken where there is no --url")
+	cmd.Flags().StringVar(&f.base, "base", "", "a branch, tag or commit whose files are compared, such as origin/main")
 	cmd.Flags().BoolVar(&f.ids, "ids", false, "with --url: count differing uuids and ids as changes")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "one JSON document on stdout")
 	return cmd

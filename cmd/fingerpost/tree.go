@@ -13,12 +13,21 @@ import (
 // loadTree reads the config folder. If the files have errors it prints them, and the exit code is 1. With asJSON it
 // prints document, after it has put them into diagnostics, which is a part of document.
 func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree, error) {
-	checked, err := t.check(dir, nil)
+	checked, err := checkTree(t, dir, nil, asJSON, document, diagnostics)
+	if err != nil {
+		return nil, err
+	}
+	return treeOf(checked), nil
+}
+
+// checkTree is loadTree for the files one by one, checked as by a server that knows others; nil: none.
+func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*configsrc.Checked, error) {
+	checked, err := t.check(dir, known)
 	switch {
 	case err != nil:
 		return nil, err
 	case !checked.Problems.HasErrors():
-		return treeOf(checked), nil
+		return checked, nil
 	case asJSON:
 		*diagnostics = checked.Problems
 		err = printJSON(t.out, document)

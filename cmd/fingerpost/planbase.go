@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/transfer"
+	"fingerpost/resolver/catalog"
+)
+
+// planBase compares the files with a revision of them, and checks them as a server would that runs on that revision.
+func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("open config folder %s: %w", dir, errors.Unwrap(err))
+	}
+	tmp, err := os.MkdirTemp("", "fingerpost-base-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	commit, err := gitrepo.Extract(ctx, dir, f.base, tmp)
+	if errors.Is(err, gitrepo.ErrRevision) {
+		return usage("--base: %v", err)
+	} else if err != nil {
+		return err
+	}
+	was, err := configsrc.Check(tmp)
+	if err != nil {
+		return err
+	}
+	p := planned{transfer.NewDocument(f.base)}
+	checked, err := checkTree(t, dir, revisionRows{was}, f.asJSON, &p, &p.Diagnostics)
+	if err != nil {
+		return err
+	}
+	p.Document = transfer.PlanFiles(declarationsOf(was), declarationsOf(checked), nil)
+	p.Against = fmt.Sprintf("%s (%.12s)", f.base, commit)
+	if broken := brokenFiles(was.Problems, tmp); len(broken) > 0 {
+		p.NotCompared = append(p.NotCompared, fmt.Sprintf("files that have errors in %s: %s", f.base, strings.Join(broken, ", ")))
+	}
+	return p.print(t, f)
+}
+
+func declarationsOf(c *configsrc.Checked) (all []*catalog.Declared) {
+	for i := range c.Files {
+		all = append(all, c.Files[i].Declared)
+	}
+	return all
+}
+
+// brokenFiles lists the files with errors, relative to the folder.
+func brokenFiles(problems hclfile.Diagnostics, dir string) (names []string) {
+	seen := map[string]bool{}
+	for _, d := range problems {
+		name := strings.TrimPrefix(strings.TrimPrefix(d.File, dir), string(os.PathSeparator))
+		if d.Severity == hclfile.Error && !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// revisionRows is the file table of a server that runs on a revision.
+type revisionRows struct{ of *configsrc.Checked }
+
+// Files implements configsrc.Known.
+func (r revisionRows) Files(yield func(path string, row *catalog.FileRow) bool) error {
+	for i := range r.of.Files {
+		f := &r.of.Files[i]
+		if !yield(f.Path, &catalog.FileRow{Refs: f.Declared.Refs()}) {
+			break
+		}
+	}
+	return nil
+}
+
+// File implements configsrc.Known.
+func (r revisionRows) File(path string) (*catalog.FileRow, error) {
+	for i := range r.of.Files {
+		if f := &r.of.Files[i]; f.Path == path {
+			return &catalog.FileRow{Refs: f.Declared.Refs()}, nil
+		}
+	}
+	return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such file"}
+}
