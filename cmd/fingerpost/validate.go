@@ -18,12 +18,14 @@ import (
 )
 
 func newValidate(t terminal) *cobra.Command {
-	asJSON, data, format := false, "", ""
+	asJSON, data, format, stdinName := false, "", "", ""
 	cmd := &cobra.Command{
-		Use:   "validate [PATH…]",
+		Use:   "validate [PATH… | -]",
 		Short: "Check the files as serve would, and print every problem",
 		Long: "Checks the config folder, or the folders and files given, with the loader and the rules of serve.\n" +
 			"Needs no running server and no secrets. Exit code 1 when there are errors; warnings alone are 0.\n\n" +
+			"A single - reads one file from standard input and checks it among the others of the config folder, in the place of\n" +
+			"the file that --stdin-name names: what an editor has not saved yet, or what git has staged.\n\n" +
 			"With --data, and where neither --config nor --data is given and the default store is there, the files are compared\n" +
 			"with that store as serve would on it: a project that lost its identity by a new slug is found. A running server has\n" +
 			"its store to itself and tells such a project in its log and /status.",
@@ -39,6 +41,15 @@ func newValidate(t terminal) *cobra.Command {
 				}
 				format = "json"
 			}
+			if slices.Contains(args, "-") {
+				if len(args) > 1 || given(cmd, "data") {
+					return usage("- stands alone: it is one file, from standard input, and is compared with no store")
+				}
+				return validateInput(t, configDir(cmd), stdinName, format)
+			}
+			if given(cmd, "stdin-name") {
+				return usage("--stdin-name is for a file from standard input: give - as the path")
+			}
 			known, err := knownFiles(t, cmd, data)
 			if err != nil {
 				return err
@@ -51,6 +62,7 @@ func newValidate(t terminal) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout; as --format json")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json, github (annotations of a pull request) or sarif (code scanning)")
+	cmd.Flags().StringVar(&stdinName, "stdin-name", "stdin.hcl", "with -, the file that standard input stands for, below the config folder")
 	cmd.Flags().StringVar(&data, "data", ".fingerpost", "the store's folder of a server that does not run, to compare with")
 	return cmd
 }
@@ -101,6 +113,47 @@ func validate(t terminal, dir string, known *resolver.Stored, paths []string, fo
 		v.Files += len(checked.Files)
 		v.Diagnostics = append(v.Diagnostics, ds...)
 	}
+	return v.print(t, format)
+}
+
+// validateInput checks one file from standard input, in the place of the named one.
+func validateInput(t terminal, dir, name, format string) error {
+	display := name
+	if !below(dir, name) { // relative to the config folder
+		display = filepath.Join(dir, name)
+	}
+	path, err := filepath.Rel(dir, display)
+	if err != nil || !below(dir, display) || filepath.Ext(path) != ".hcl" {
+		return usage("--stdin-name %q must be a .hcl file below %s", name, dir)
+	}
+	content, err := io.ReadAll(io.LimitReader(t.in, configsrc.MaxFileBytes+1)) // one byte too many is a problem of the file
+	if err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	checked, err := configsrc.CheckWith(dir, map[string][]byte{filepath.ToSlash(path): content})
+	if err != nil {
+		return err
+	}
+	v := validation{Diagnostics: hclfile.Diagnostics{}, Files: len(checked.Files)}
+	present, err := configsrc.Check(dir)
+	if err != nil {
+		return err
+	}
+	// Of other files only what the new content brings, such as a domain that it takes from them.
+	known := map[string]bool{}
+	for _, d := range present.Problems {
+		known[d.File+"\x00"+d.Summary] = true
+	}
+	for _, d := range checked.Problems {
+		if filepath.Clean(d.File) == filepath.Clean(display) || !known[d.File+"\x00"+d.Summary] {
+			v.Diagnostics = append(v.Diagnostics, d)
+		}
+	}
+	return v.print(t, format)
+}
+
+// print counts and prints the problems.
+func (v *validation) print(t terminal, format string) (err error) {
 	for _, d := range v.Diagnostics {
 		if d.Severity == hclfile.Error {
 			v.Errors++
