@@ -160,12 +160,14 @@ func TestFollow(t *testing.T) {
 	// Whatever happens to the files reaches the edge as told, with the times of the objects.
 	step := func(what string, done func() bool) {
 		t.Helper()
-		a.until(what, done)
-		for _, c := range a.take() {
-			if err := e.apply(c); err != nil {
-				t.Fatalf("%s: %v", what, err)
+		a.until(what+", and the edge has it", func() bool { // the store has a change a moment before it is told
+			for _, c := range a.take() {
+				if err := e.apply(c); err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
 			}
-		}
+			return done() && maps.Equal(acceptedTree(a.node), acceptedTree(e.node)) && a.resolver.Position() == e.resolver.Position()
+		})
 		same(a, e, "acme.example", "other.example", "new.example", "www.acme.example")
 	}
 	write(t, filepath.Join(dir, "mail/hi.txt"), "good day\n")

@@ -69,7 +69,8 @@ func TestKeysRevokedAtOnce(t *testing.T) {
 		for _, name := range names {
 			write(t, filepath.Join(dir, name+".hcl"), hcledit.KeyBlock(newKey(name)))
 		}
-		n.until("both keys are served", func() bool { return n.resolver.Keys().Len() == 2 })
+		// The resolver serves a key a moment before the Source knows its file.
+		n.until("both keys are served", func() bool { return n.resolver.Keys().Len() == 2 && n.source.Status().Files == 2 })
 		errs := make([]error, 2)
 		var wg sync.WaitGroup
 		for i, name := range names {

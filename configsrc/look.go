@@ -309,7 +309,9 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}
 			f.Declared, f.Bytes, f.Times = c.declared, c.bytes, c.times
 		}
-		f.By = c.by
+		if f.By = c.by; f.By == nil && !c.touched {
+			f.By = s.broughtBy(c)
+		}
 		change.Files = append(change.Files, f)
 	}
 	gone := s.goneNames(accepted)

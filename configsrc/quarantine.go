@@ -2,6 +2,8 @@ package configsrc
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"strings"
 	"time"
 
 	"fingerpost/configsrc/hclfile"
@@ -13,8 +15,17 @@ import (
 func (s *Source) noteQuarantined(c *candidate) {
 	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
 	diags.Sort()
+	by := s.broughtBy(c)
+	if c.refused != nil { // it was not read again
+		by = c.refused.by
+	}
+	if by != nil {
+		for i := range diags {
+			diags[i].Detail = strings.TrimPrefix(fmt.Sprintf("%s; it came with commit %.12s of %s", diags[i].Detail, by.Commit, by.Actor), "; ")
+		}
+	}
 	old := s.quarantine[c.path]
-	now := &quarantined{sign: c.sign(), diags: diags}
+	now := &quarantined{sign: c.sign(), diags: diags, by: by}
 	switch {
 	case c.refused != nil:
 		now.broken, now.stamp, now.deps = c.refused.broken, c.refused.stamp, c.refused.deps

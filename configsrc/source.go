@@ -88,6 +88,9 @@ type Options struct {
 	// OnConfirm, if set, is called with what the brake would have held back, once a look that someone has confirmed is
 	// committed. It is called like OnWrite.
 	OnConfirm func(Held)
+	// AuthorOf, if set, says who has brought a file's content, nil content for its absence; nil means that somebody has
+	// saved it here. It is called by the goroutine that looks, and must return at once.
+	AuthorOf func(path string, content []byte) *catalog.Author
 	// OnCommit, if set, is called with each change of what is accepted, in order, before anybody is told that it is made. A
 	// change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
 	// at once.

@@ -114,6 +114,7 @@ func (s *Source) noteSuspects(found *finding, now time.Time) (waiting bool) {
 type quarantined struct {
 	sign  string // of the refused state
 	diags hclfile.Diagnostics
+	by    *catalog.Author // who has brought it; nil: somebody has saved it here
 	// broken are the problems of the file by itself: as long as its stamp and those of its dependencies are unchanged, it
 	// need not be parsed again. Empty if the problem is with other files, or a stamp cannot show a change.
 	broken hclfile.Diagnostics

@@ -229,7 +229,7 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	if s.repo != nil {
-		sourceOptions.Journal, sourceOptions.Fanout = s.repo, s.f.gitFanout
+		sourceOptions.Journal, sourceOptions.Fanout, sourceOptions.AuthorOf = s.repo, s.f.gitFanout, s.repo.AuthorOf
 		opsOptions.Git = s.gitStatus
 		if s.f.gitPull > 0 || s.f.gitPush {
 			opsOptions.SyncGit = s.repo.Sync

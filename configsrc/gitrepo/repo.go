@@ -147,9 +147,10 @@ type Repo struct {
 	order   []int64 // of results
 	status  Status
 
-	unpushed []*pendingWrite // with a commit that the remote may lack, the oldest first
-	fetchNow bool            // the next round is to fetch
-	outgoing []string        // refspecs of proposals for the next push
+	unpushed []*pendingWrite       // with a commit that the remote may lack, the oldest first
+	pulled   map[string]pulledFile // by path below the config folder; of the last pull
+	fetchNow bool                  // the next round is to fetch
+	outgoing []string              // refspecs of proposals for the next push
 
 	asidePushed int // of Status.Overruled; used by the sync loop only
 }

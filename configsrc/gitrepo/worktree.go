@@ -38,6 +38,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 			return &conflict{fmt.Sprintf("%s is a link or a submodule in the remote's commit; only files are taken below the config folder", path)}
 		}
 	}
+	r.notePulled(ctx, h.commit, to, changes)
 	err = r.files.GitTurn(func() error {
 		return r.underLock(func() error { return r.moveUnderLock(ctx, h, from, c, base) })
 	})

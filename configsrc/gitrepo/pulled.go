@@ -1,0 +1,79 @@
+package gitrepo
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A pulledFile is what the last pull has made of a file.
+type pulledFile struct {
+	id     string // of its blob; "" if the file is gone
+	author catalog.Author
+}
+
+// notePulled remembers who has changed which file of the config folder between two commits. Call it before the files
+// change: they are looked at as soon as they do.
+func (r *Repo) notePulled(ctx context.Context, from, to string, changes map[string]entry) {
+	pulled := map[string]pulledFile{}
+	for path, e := range changes {
+		if below, inside := strings.CutPrefix(path, r.prefix); inside {
+			pulled[below] = pulledFile{e.id, catalog.Author{Door: catalog.DoorGit, Commit: to}}
+		}
+	}
+	what := to
+	if from != "" {
+		what = from + ".." + to
+	}
+	// The newest commit comes first. Without its answer the entries name the commit that the branch came to.
+	out, err := r.git.run(ctx, "log", "--no-renames", "--name-only", "--format=%x01%H %an <%ae>", what, "--")
+	if err == nil {
+		var by catalog.Author
+		named := map[string]bool{}
+		for line := range strings.SplitSeq(out, "\n") {
+			if head, is := strings.CutPrefix(line, "\x01"); is {
+				id, who, _ := strings.Cut(head, " ")
+				by = catalog.Author{Door: catalog.DoorGit, Commit: id, Actor: clean(who)}
+				continue
+			}
+			below, inside := strings.CutPrefix(line, r.prefix)
+			if p, is := pulled[below]; inside && is && !named[below] {
+				p.author, named[below] = by, true
+				pulled[below] = p
+			}
+		}
+	}
+	r.mu.Lock()
+	r.pulled = pulled
+	r.mu.Unlock()
+}
+
+// AuthorOf returns who has brought this content of a file below the config folder with the last pull, nil if nobody has:
+// then a person has saved it. nil content stands for a file that is gone. It may be called from any goroutine.
+func (r *Repo) AuthorOf(path string, content []byte) *catalog.Author {
+	r.mu.Lock()
+	p, found := r.pulled[path]
+	r.mu.Unlock()
+	if !found || (content == nil) != (p.id == "") || content != nil && blobID(content, len(p.id)) != p.id {
+		return nil
+	}
+	by := p.author
+	return &by
+}
+
+// blobID returns git's name for a content, in a repository whose names have so many digits.
+func blobID(content []byte, digits int) string {
+	var h hash.Hash = sha1.New()
+	if digits == hex.EncodedLen(sha256.Size) {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(content))
+	h.Write(content)
+	return hex.EncodeToString(h.Sum(nil))
+}
