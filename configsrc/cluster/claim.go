@@ -1,0 +1,153 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Claim takes the lease. Another authority that is alive is a *HeldError at once, or, with TakeOver, something to wait
+// for. A server that cannot be reached is no error: Run goes on trying, and until then MayWrite says no.
+func (a *Authority) Claim(ctx context.Context) error {
+	if err := a.open(); err != nil {
+		return err
+	}
+	// A live holder renews its lease several times within its time to live, so its life shows well before the end.
+	tried := a.now()
+	var first uint64
+	for {
+		err := a.know(ctx)
+		var held *HeldError
+		switch {
+		case err == nil:
+			a.note(nil)
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &held):
+			if first == 0 {
+				first = a.lease.seq
+				a.o.Logger.Info("another authority may be alive: watching its lease", "holder", held.Holder, "cluster", a.o.Cluster)
+			}
+			if a.lease.seq != first && !a.o.TakeOver {
+				return held
+			}
+		case isForGood(err):
+			return err
+		case first == 0 && a.now().Sub(tried) > time.Second:
+			a.note(err)
+			return nil // serve without NATS
+		}
+		a.note(err)
+		a.fresh = true
+		if err := pause(ctx, a.o.TTL/(4*renewals)); err != nil {
+			return err
+		}
+	}
+}
+
+// isForGood reports whether only an operator can solve a problem.
+func isForGood(err error) bool {
+	return errors.Is(err, errForeign) || strings.Contains(err.Error(), "of a newer release")
+}
+
+// know reads the bucket, which it makes if there is none, and takes the lease.
+func (a *Authority) know(ctx context.Context) error {
+	if err := checkVersion(a.nc); err != nil {
+		return err
+	}
+	st, err := a.bucket.state(ctx)
+	if errors.Is(err, errNoBucket) {
+		if err = a.bucket.make(ctx); err == nil {
+			st, err = a.bucket.state(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	a.sent, a.root, a.strays, a.marked, a.seq = map[string]sentFile{}, Root{}, nil, marker{}, st.last
+	var held watchedLease
+	if _, err := a.bucket.read(ctx, 1, func(r record) error {
+		a.seq = max(a.seq, r.seq)
+		if r.gone {
+			return nil
+		}
+		a.meet(r, &held)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if held.seq != 0 {
+		had := a.lease.Instance == a.instance && a.lease.seq != 0
+		a.lease.see(held.lease, a.now())
+		if !a.lease.free(a.now(), a.o.Holder, a.instance, a.o.TTL) || had && held.Instance != a.instance && held.Holder != "" {
+			return &HeldError{Cluster: a.o.Cluster, Holder: held.Holder, Version: held.Version, Lost: had}
+		}
+	}
+	if err := a.renew(ctx); err != nil {
+		return err
+	}
+	a.fresh, a.compareAt = false, time.Time{}
+	return nil
+}
+
+// meet takes a message of the bucket.
+func (a *Authority) meet(r record, held *watchedLease) {
+	switch {
+	case r.key == keyLease:
+		if l, err := parseLease(r); err == nil {
+			held.lease = l
+		}
+	case r.key == keyMarker:
+		a.marked, _ = parseMarker(r.value) // one that cannot be read is replaced
+		a.marked.seq = r.seq
+	case strings.HasPrefix(r.key, prefixFile):
+		e, err := parseEntry(r.key, r.value)
+		if err == nil && e.parts == 0 {
+			var f catalog.TreeFile
+			if f, err = e.unpack(e.packed); err == nil {
+				a.sent[f.Path] = sentFile{e.sum, 0}
+				a.root.Add(e.sum)
+				return
+			}
+		}
+		a.strays = append(a.strays, r.key) // in parts or damaged: it is put again, or removed
+	default:
+		a.strays = append(a.strays, r.key)
+	}
+}
+
+// renew renews the lease, or takes it.
+func (a *Authority) renew(ctx context.Context) error {
+	began := a.now()
+	value, err := json.Marshal(lease{Holder: a.o.Holder, Instance: a.instance, Version: a.o.Version, TTL: a.o.TTL.String(), Position: a.o.Tree.Position().String()})
+	if err != nil {
+		return err
+	}
+	if err := a.put(ctx, []message{{keyLease, value}}); err != nil {
+		return err
+	}
+	a.lease.see(lease{Holder: a.o.Holder, Instance: a.instance, seq: a.seq}, began)
+	a.mu.Lock()
+	a.leaseEnds = began.Add(a.o.TTL - a.o.TTL/marginOf)
+	a.mu.Unlock()
+	return a.tell()
+}
+
+// giveBack ends the lease, so that another authority can start at once.
+func (a *Authority) giveBack() {
+	a.mu.Lock()
+	a.leaseEnds = time.Time{}
+	a.mu.Unlock()
+	if a.fresh || !a.nc.IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	value, _ := json.Marshal(lease{Instance: a.instance, Version: a.o.Version})
+	_ = a.put(ctx, []message{{keyLease, value}}) // otherwise it runs out
+}

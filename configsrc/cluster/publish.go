@@ -1,0 +1,289 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fingerpost/resolver/catalog"
+)
+
+// work publishes what is pending, and renews the lease. An error means that the bucket has to be read again.
+func (a *Authority) work(ctx context.Context) error {
+	if a.fresh {
+		if err := a.know(ctx); err != nil {
+			return err
+		}
+	}
+	if a.compareAt.IsZero() {
+		if err := a.compare(ctx); err != nil {
+			return err
+		}
+		a.note(nil)
+	}
+	renew := time.NewTimer(a.o.TTL / renewals)
+	defer renew.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-renew.C:
+		if st, err := a.bucket.state(ctx); err != nil || st.last != a.seq {
+			return cmpErr(err, errFenced)
+		}
+		if a.now().After(a.compareAt) {
+			return a.compare(ctx)
+		}
+		return a.renew(ctx)
+	case <-a.woken:
+	}
+	p := a.take()
+	if !p.any {
+		return nil
+	}
+	if p.overflow {
+		return a.compare(ctx)
+	}
+	if err := a.publish(ctx, p.files); err != nil {
+		return err
+	}
+	return a.mark(ctx, p.position)
+}
+
+func cmpErr(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// compareEvery is how often an authority compares the bucket with its tree, and an edge its store with the bucket.
+const compareEvery = time.Hour
+
+// compare publishes what differs between the tree and the bucket.
+func (a *Authority) compare(ctx context.Context) error {
+	a.take() // the tree has it
+	before := a.o.Tree.Position()
+	anew := a.marked.Position != "" && a.marked.position.Epoch != before.Epoch // the times of all objects may have changed
+	gone := maps.Clone(a.sent)
+	var differ []string
+	if err := a.o.Tree.Tree(func(path string, content []byte) bool {
+		delete(gone, path)
+		if s, found := a.sent[path]; !found || anew || s.sum != SumOf(path, content) {
+			differ = append(differ, path)
+		}
+		return true
+	}); err != nil {
+		return fmt.Errorf("read the accepted tree: %w", err)
+	}
+	slices.Sort(differ)
+	for files := range slices.Chunk(differ, maxBatch) {
+		if err := a.publish(ctx, a.load(files)); err != nil {
+			return err
+		}
+		if a.now().Sub(a.lease.since) > a.o.TTL/renewals {
+			if err := a.renew(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	removed := map[string]*catalog.TreeFile{}
+	for path := range gone {
+		removed[path] = nil
+	}
+	if err := a.publish(ctx, removed); err != nil {
+		return err
+	}
+	if err := a.sweep(ctx); err != nil {
+		return err
+	}
+	// Commits since then are in the files already, or pending: what was read must not be marked before the rest of its
+	// generation.
+	after := a.o.Tree.Position()
+	for start := a.now(); after != before && a.newest() != after; {
+		if a.now().Sub(start) > answerTime {
+			return errors.New("the tree has changed without a word to the cluster")
+		}
+		if err := pause(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+	p := a.take()
+	if p.overflow {
+		return a.compare(ctx)
+	}
+	if p.any {
+		if err := a.publish(ctx, p.files); err != nil {
+			return err
+		}
+		after = p.position
+	}
+	a.compareAt = a.now().Add(compareEvery)
+	a.mu.Lock()
+	a.stats.Compared++
+	a.mu.Unlock()
+	if a.marked.position == after && a.marked.Root == a.root.String() && len(differ)+len(gone) == 0 {
+		a.mu.Lock()
+		a.published = after
+		a.mu.Unlock()
+		return nil
+	}
+	return a.mark(ctx, after)
+}
+
+func (a *Authority) newest() catalog.Position {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.committed
+}
+
+// load reads files from the tree. One that is gone by now is left out: its removal is pending.
+func (a *Authority) load(paths []string) map[string]*catalog.TreeFile {
+	files := map[string]*catalog.TreeFile{}
+	for _, path := range paths {
+		if f, err := a.o.Tree.TreeFile(path); err == nil {
+			files[path] = &f
+		}
+	}
+	return files
+}
+
+// sweep removes keys that are no file's: remains of parts, and what somebody else has put there.
+func (a *Authority) sweep(ctx context.Context) error {
+	keep := map[string]bool{}
+	for path, s := range a.sent {
+		encoded := encodePath(path)
+		keep[prefixFile+encoded] = true
+		for i := range s.parts {
+			keep[partKey(encoded, i)] = true
+		}
+	}
+	var messages []message
+	for _, key := range a.strays {
+		if !keep[key] {
+			messages = append(messages, message{key: key})
+		}
+	}
+	a.strays = nil
+	return a.put(ctx, messages)
+}
+
+// publish puts or removes files.
+func (a *Authority) publish(ctx context.Context, files map[string]*catalog.TreeFile) error {
+	limit := min(int(a.nc.MaxPayload()), maxValue) - 1024 // for the subject and the headers
+	var messages []message
+	size := 0
+	flush := func() error {
+		err := a.put(ctx, messages)
+		messages, size = messages[:0], 0
+		return err
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		f, encoded := files[path], encodePath(path)
+		old, had := a.sent[path]
+		parts := 0
+		if f == nil {
+			if !had {
+				continue
+			}
+			messages = append(messages, message{key: prefixFile + encoded})
+			a.root.Remove(old.sum)
+			delete(a.sent, path)
+		} else {
+			packed, sum, n := pack(f, limit)
+			for _, m := range packed {
+				size += len(m.value)
+			}
+			messages = append(messages, packed...)
+			if had {
+				a.root.Remove(old.sum)
+			}
+			a.root.Add(sum)
+			a.sent[path], parts = sentFile{sum, n}, n
+		}
+		for i := parts; i < old.parts; i++ {
+			messages = append(messages, message{key: partKey(encoded, i)})
+		}
+		if len(messages) >= maxBatch || size > maxBatchBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	a.mu.Lock()
+	a.stats.Files += uint64(len(files))
+	a.mu.Unlock()
+	return flush()
+}
+
+// mark ends a generation, and tells the edges.
+func (a *Authority) mark(ctx context.Context, p catalog.Position) error {
+	a.marked = marker{Position: p.String(), Files: len(a.sent), Root: a.root.String(), position: p}
+	value, err := json.Marshal(a.marked)
+	if err != nil {
+		return err
+	}
+	if err := a.put(ctx, []message{{keyMarker, value}}); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.stats.Generations++
+	a.published = p
+	a.mu.Unlock()
+	return a.tell()
+}
+
+// What goes out before the acknowledgements are awaited.
+const (
+	maxBatch      = 256
+	maxBatchBytes = 4 << 20
+)
+
+// put publishes messages in order, each on the condition that nobody else has published since.
+func (a *Authority) put(ctx context.Context, messages []message) error {
+	acks := make([]jetstream.PubAckFuture, 0, len(messages))
+	for _, m := range messages {
+		msg := nats.NewMsg(a.bucket.prefix + m.key)
+		if msg.Data = m.value; m.value == nil {
+			msg.Header.Set("KV-Operation", "DEL")
+		}
+		ack, err := a.bucket.js.PublishMsgAsync(msg, jetstream.WithExpectLastSequence(a.seq+uint64(len(acks))))
+		if err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		acks = append(acks, ack)
+	}
+	for _, ack := range acks {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * answerTime):
+			return errors.New("publish: the server does not answer")
+		case got := <-ack.Ok():
+			a.seq = got.Sequence
+		case err := <-ack.Err():
+			var api *jetstream.APIError
+			if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+				return errFenced
+			}
+			return fmt.Errorf("publish: %w", err)
+		}
+	}
+	return nil
+}
+
+// pause waits for d, or for the end of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
