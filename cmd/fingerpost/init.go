@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,25 +20,38 @@ import (
 var example embed.FS
 
 func newInit(t terminal) *cobra.Command {
-	ci := false
+	var ci []string
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented example folder",
-		Long: "Writes an example config folder (projects.d when DIR is left out), .gitattributes and .gitignore. What exists is left alone.\n" +
-			"With --ci also a pre-commit hook, and jobs for GitHub and GitLab that check each pull request.",
-		Args: cobra.MaximumNArgs(1),
+		Long: "Writes an example config folder (projects.d when DIR is left out), .gitattributes and .gitignore. What exists is left alone.\n\n" +
+			"With --ci it also writes what checks the files in git, at the top of the repository: a pre-commit hook, and jobs for pull\n" +
+			"requests on GitHub and GitLab. A folder that has config files already gets these alone.",
+		Example: "  fingerpost init\n  fingerpost init --ci github,hook",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := configDir(cmd)
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			if err := initDir(t, dir); err != nil || !ci {
-				return err
+			for _, word := range ci {
+				if !slices.Contains(ciWords(), word) {
+					return usage("--ci %q: it takes %s", word, strings.Join(ciWords(), ", "))
+				}
 			}
-			return initCI(t, dir)
+			if given(cmd, "ci") && len(ci) == 0 {
+				return usage("--ci takes one or more of %s", strings.Join(ciWords(), ", "))
+			}
+			if len(ci) == 0 || !hasConfig(dir) {
+				if err := initDir(t, dir); err != nil {
+					return err
+				}
+			}
+			return initCI(t, dir, ci)
 		},
 	}
-	cmd.Flags().BoolVar(&ci, "ci", false, "also write a pre-commit hook and CI jobs for GitHub and GitLab")
+	cmd.Flags().StringSliceVar(&ci, "ci", nil, "also write what checks the files in git: "+strings.Join(ciWords(), ", "))
+	completeFlag(cmd, "ci", fixed(ciWords()...))
 	return cmd
 }
 
@@ -47,67 +61,15 @@ var gitFiles = []struct{ name, content string }{
 	{".gitignore", "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n"},
 }
 
-// ciFiles are written next to the config folder with --ci. %s is the folder's name.
-var ciFiles = []struct {
-	name, content string
-	runs          bool // is a program
-}{
-	{".githooks/pre-commit", `#!/bin/sh
-# Refuses a commit of files that serve would refuse. Switch it on: git config core.hooksPath .githooks
-set -e
-fingerpost fmt --check --config %[1]s
-fingerpost validate --config %[1]s
-`, true},
-	{".github/workflows/fingerpost.yml", `# Checks the config files of each pull request, and shows problems at their lines.
-name: fingerpost
-on:
-  pull_request:
-    paths: ["%[1]s/**"]
-jobs:
-  validate:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-      # Install the fingerpost binary here.
-      - run: fingerpost fmt --check --config %[1]s
-      - run: fingerpost validate --format github --config %[1]s
-`, false},
-	{".gitlab-ci.fingerpost.yml", `# Include it in .gitlab-ci.yml: include: { local: .gitlab-ci.fingerpost.yml }
-fingerpost:
-  # Use an image with the fingerpost binary.
-  script:
-    - fingerpost fmt --check --config %[1]s
-    - fingerpost validate --config %[1]s
-  rules:
-    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
-      changes: ["%[1]s/**/*"]
-`, false},
-}
-
-func initCI(t terminal, dir string) error {
-	top, name := filepath.Split(filepath.Clean(dir))
-	for _, f := range ciFiles {
-		path := filepath.Join(top, f.name)
-		_, err := os.Lstat(path)
-		if err := writeNew(t, filepath.Dir(path), filepath.Base(path), fmt.Appendf(nil, f.content, name)); err != nil {
-			return err
-		}
-		if f.runs && os.IsNotExist(err) {
-			if err := os.Chmod(path, 0o755); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// hasConfig reports whether a folder has config files.
+func hasConfig(dir string) bool {
+	files, err := filepath.Glob(filepath.Join(dir, "*.hcl"))
+	return err == nil && len(files) > 0
 }
 
 func initDir(t terminal, dir string) error {
-	if entries, err := os.ReadDir(dir); err == nil {
-		for _, e := range entries {
-			if filepath.Ext(e.Name()) == ".hcl" {
-				return no("%s has config files already (%s): nothing was written", dir, e.Name())
-			}
-		}
+	if hasConfig(dir) {
+		return no("%s has config files already: nothing was written", dir)
 	}
 	err := fs.WalkDir(example, "example", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -127,7 +89,7 @@ func initDir(t terminal, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.err, "next: fingerpost keys create my-service --allow resolve --config %s, then fingerpost serve --config %s\n", dir, dir)
+	fmt.Fprintf(t.err, "next: fingerpost keys create my-service --allow resolve --config %s, then fingerpost serve --config %s\n", shellWord(dir), shellWord(dir))
 	return nil
 }
 

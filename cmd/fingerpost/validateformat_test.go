@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"fingerpost/configsrc/hclfile"
@@ -35,26 +33,5 @@ func TestValidateFormats(t *testing.T) {
 	first, second := log.Runs[0].Results[0], log.Runs[0].Results[1]
 	if first.Level != "error" || first.Locations[0].Physical.Region.StartLine != 3 || second.Level != "warning" || second.Locations[0].Physical.Region != nil {
 		t.Errorf("%s", out.String())
-	}
-}
-
-// What init --ci writes names the folder, and the hook can be run.
-func TestInitCI(t *testing.T) {
-	t.Parallel()
-	var out, errs bytes.Buffer
-	dir := filepath.Join(t.TempDir(), "files.d")
-	if err := initCI(terminal{out: &out, err: &errs}, dir); err != nil {
-		t.Fatal(err)
-	}
-	hook := filepath.Join(filepath.Dir(dir), ".githooks/pre-commit")
-	info, err := os.Stat(hook)
-	if err != nil || info.Mode().Perm() != 0o755 {
-		t.Errorf("%v, %v", info, err)
-	}
-	for _, f := range ciFiles {
-		b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), f.name))
-		if err != nil || !bytes.Contains(b, []byte("--config files.d\n")) || bytes.Contains(b, []byte("%!")) {
-			t.Errorf("%s: %v\n%s", f.name, err, b)
-		}
 	}
 }

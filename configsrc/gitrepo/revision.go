@@ -28,8 +28,10 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 		return "", fmt.Errorf("%w: %q is no name of one; a branch, a tag or a commit is, such as origin/main", ErrRevision, revision)
 	}
 	git := &command{dir: dir, env: environment(), config: settings(false)}
-	if inside, err := git.run(ctx, "rev-parse", "--is-inside-work-tree"); err != nil || inside != "true" {
-		return "", fmt.Errorf("%w: %s is in no work tree of git", ErrRevision, dir)
+	if inside, err := git.run(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
+		return "", fmt.Errorf("%w: %s is in no work tree that git reads: %w", ErrRevision, dir, err)
+	} else if inside != "true" {
+		return "", fmt.Errorf("%w: %s is in a bare repository, which has no work tree to compare", ErrRevision, dir)
 	}
 	prefix, err := git.run(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
