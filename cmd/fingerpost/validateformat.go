@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fingerpost/configsrc/hclfile"
@@ -41,19 +44,25 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
-		Results []sarifResult `json:"results"`
+		Tool       sarifTool     `json:"tool"`
+		ColumnKind string        `json:"columnKind"`
+		Results    []sarifResult `json:"results"`
 	}
 	sarifTool struct {
 		Driver struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
+			Name    string      `json:"name"`
+			Version string      `json:"version"`
+			Rules   []sarifRule `json:"rules"`
 		} `json:"driver"`
+	}
+	sarifRule struct {
+		ID string `json:"id"`
 	}
 	sarifText struct {
 		Text string `json:"text"`
 	}
 	sarifResult struct {
+		RuleID    string          `json:"ruleId"`
 		Level     string          `json:"level"`
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations"`
@@ -69,15 +78,18 @@ type (
 	sarifRegion struct {
 		StartLine   int `json:"startLine"`
 		StartColumn int `json:"startColumn,omitempty"`
+		EndLine     int `json:"endLine,omitempty"`
+		EndColumn   int `json:"endColumn,omitempty"` // exclusive
 	}
 )
 
 // writeSARIF prints diagnostics as a SARIF log, which code scanning reads.
 func writeSARIF(w io.Writer, ds hclfile.Diagnostics) error {
-	run := sarifRun{Results: []sarifResult{}}
+	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
+	run.Tool.Driver.Rules = []sarifRule{}
 	run.Tool.Driver.Name, run.Tool.Driver.Version = "fingerpost", builtAs().version
 	for _, d := range ds {
-		result := sarifResult{Level: "error", Message: sarifText{d.Summary}, Locations: make([]sarifLocation, 1)}
+		result := sarifResult{RuleID: cmp.Or(d.Rule, "config"), Level: "error", Message: sarifText{d.Summary}, Locations: make([]sarifLocation, 1)}
 		if d.Severity != hclfile.Error {
 			result.Level = "warning"
 		}
@@ -85,9 +97,15 @@ func writeSARIF(w io.Writer, ds hclfile.Diagnostics) error {
 			result.Message.Text += "\n" + d.Detail
 		}
 		at := &result.Locations[0].Physical
-		at.Artifact.URI = filepath.ToSlash(d.File)
+		at.Artifact.URI = (&url.URL{Path: filepath.ToSlash(d.File)}).EscapedPath()
 		if d.Start.Line > 0 {
-			at.Region = &sarifRegion{d.Start.Line, d.Start.Column}
+			at.Region = &sarifRegion{StartLine: d.Start.Line, StartColumn: d.Start.Column}
+			if d.End.Line > 0 {
+				at.Region.EndLine, at.Region.EndColumn = d.End.Line, d.End.Column
+			}
+		}
+		if rule := (sarifRule{result.RuleID}); !slices.Contains(run.Tool.Driver.Rules, rule) {
+			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
 		}
 		run.Results = append(run.Results, result)
 	}
