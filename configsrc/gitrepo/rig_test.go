@@ -203,7 +203,7 @@ func until(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("gave up waiting: %s", what)
 		}
 	}
 }
