@@ -1,6 +1,9 @@
 package api
 
 import (
+	"encoding/json"
+
+	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -9,6 +12,7 @@ import (
 // away.
 type Explainer interface {
 	Explain(project catalog.UUID) (*catalog.Explained, error)
+	Block(project catalog.UUID) (*configsrc.Block, error)
 }
 
 var refuseView = &refusal{Code: catalog.CodeUnavailable, Message: "this server has no config folder, which says where values come from"}
@@ -59,5 +63,24 @@ func (s *Server) explain(r *request, project *catalog.Project) error {
 	}
 	text := resolver.AppendExplained(nil, x)
 	s.succeedTagged(r.ctx, "project found", text, resolver.ExplainedETag(text))
+	return nil
+}
+
+const blockPath = "/api/platform/projects/{id}/block"
+
+// getBlock answers GET /projects/{id}/block: the project's block as it stands in the file, without its secrets.
+func (s *Server) getBlock(r *request, project *catalog.Project) error {
+	if s.explainer == nil {
+		return refuseView
+	}
+	block, err := s.explainer.Block(project.UUID)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(block)
+	if err != nil {
+		return err
+	}
+	s.succeed(r.ctx, "block found", data)
 	return nil
 }

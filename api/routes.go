@@ -31,6 +31,7 @@ func routes() []route {
 		{"GET", openAPIPath, Platform, 0, (*Server).describe},
 		{"GET", "/api/platform/projects", Platform, read, (*Server).listProjects},
 		{"GET", "/api/platform/projects/{id}", Platform, read, (*Server).getProject},
+		{"GET", blockPath, Platform, read, onProject("id", (*Server).getBlock)},
 		{"GET", "/api/platform/projects/by-slug/{slug}", Platform, read, (*Server).getProjectBySlug},
 		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before it asks the router
 		{"POST", resolvePath, Platform, resolvePermissions, (*Server).resolveBatch},
@@ -198,6 +199,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		}
 	}()
 	switch path := ctx.URI().PathOriginal(); {
+	case c.services&Console != 0 && s.toConsole(c, path): // before what follows: it tells people why they have to wait
+		s.answerConsole(ctx, c)
 	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
 		s.finish(ctx, "", nil, refuseLoading)
 	case s.stale.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:

@@ -17,6 +17,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/console"
 	"fingerpost/api/events"
 	"fingerpost/api/gate"
 	"fingerpost/resolver"
@@ -25,12 +26,13 @@ import (
 // Services are the APIs that a listener offers, as a set of bits.
 type Services uint8
 
-// The two services, the platform API and the mail API (api/README.md), and what gateways ask without a key. Gateway
-// stands alone.
+// The two services, the platform API and the mail API (api/README.md), what gateways ask without a key, and the web
+// console. Gateway stands alone.
 const (
 	Platform Services = 1 << iota
 	Mail
 	Gateway
+	Console
 )
 
 // Options say what a Server serves and how. Only Resolver is required.
@@ -77,6 +79,9 @@ type Options struct {
 	Edges func() ([]byte, error)
 	// ConfigAge is set on an edge.
 	ConfigAge ConfigAge
+	// Console makes the web console, which is served where a listener offers it. Only what the Server does not know itself
+	// is read. Nil: there is none.
+	Console *console.Options
 	// Limits bound what peers can use. Zero fields take their defaults.
 	Limits Limits
 }
@@ -154,7 +159,9 @@ type Server struct {
 	authIssuer       string
 	gateAllow        []netip.Prefix
 	gateWildcards    bool
-	configAge        ConfigAge // nil: not an edge
+	configAge        ConfigAge     // nil: not an edge
+	console          *consoleMount // nil: none
+	serveConsole     sync.Once     // begins to serve its Pipe
 
 	mu        sync.Mutex // guards listeners and stopping
 	listeners []*gate.Listener
@@ -209,6 +216,12 @@ func New(o Options) (*Server, error) {
 	maxAge := max(0, int64(cmp.Or(o.ResolveMaxAge, 5*time.Second)/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
 	s.router = s.newRouter()
+	if o.Console != nil {
+		var err error
+		if s.console, err = s.newConsole(*o.Console); err != nil {
+			return nil, err
+		}
+	}
 	s.http = &fasthttp.Server{
 		Handler:        s.handle,
 		ErrorHandler:   s.readFailed,
@@ -244,6 +257,9 @@ func (s *Server) SetStale(on bool) { s.stale.Store(on) }
 // Serve serves the given services on ln, which it owns. It returns nil after Shutdown, and an error if ln fails for
 // good. Accepting pauses while a cap is reached or descriptors run out, and resumes by itself.
 func (s *Server) Serve(ln net.Listener, services Services) error {
+	if services&Console != 0 && s.console != nil {
+		s.serveConsole.Do(func() { go s.Serve(s.console.pipe, Platform|Mail) }) // ends with Shutdown
+	}
 	options := gate.ListenerOptions{Attach: s.attach(services)}
 	if ln.Addr().Network() != "unix" && services != Gateway {
 		options.TLS = s.tls
@@ -289,6 +305,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Unlock()
 	s.gate.Stop()
 	s.streams.Stop()
+	if s.console != nil {
+		s.console.Close()
+	}
 	defer s.waiting.endBefore(ctx)()
 	err := s.http.ShutdownWithContext(ctx)
 	if err == nil {

@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"slices"
+	"strings"
 
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -31,6 +32,39 @@ func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
 		e.defaultsPath, e.defaults = path, e.defaultsLines.Declared.Defaults
 	}
 	return e.explain(), nil
+}
+
+// A Block is a block of a config file as it stands there, without its secrets.
+type Block struct {
+	File string `json:"file"` // below the config folder
+	Line int    `json:"line"` // of its first line
+	Text string `json:"text"` // whole lines
+}
+
+// Block returns a project's block out of the last good bytes of its file. A sealed secret is shown as sealed("…"), any
+// other as (redacted).
+func (s *Source) Block(project catalog.UUID) (*Block, error) {
+	path, found := s.fileOf(projectClaim(project))
+	if !found {
+		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
+	}
+	file, err := s.lastDecoded(path)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(file.Declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == project })
+	if i < 0 {
+		return nil, busy("the files have just changed")
+	}
+	at := file.Lines(catalog.Ref{Kind: catalog.KindProject, Name: file.Declared.Projects[i].Project.Slug})
+	var text strings.Builder
+	line := 0
+	for l := range strings.Lines(string(hclfile.Masked(file.Source.Src))) {
+		if line++; line >= at.Block && line <= at.End {
+			text.WriteString(l)
+		}
+	}
+	return &Block{File: path, Line: at.Block, Text: text.String()}, nil
 }
 
 // lastDecoded decodes the last good bytes of a file.

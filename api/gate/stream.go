@@ -1,12 +1,19 @@
 package gate
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"time"
 )
 
 // Peer returns the network of the peer's address, invalid for a Unix socket.
 func (c *Conn) Peer() netip.Addr { return c.peer }
+
+// Secure reports whether the peer speaks TLS.
+func (c *Conn) Secure() bool {
+	_, secure := c.Conn.(*tls.Conn)
+	return secure
+}
 
 // Head returns the current message's head as far as it arrived. It is valid until the next Read.
 func (c *Conn) Head() []byte { return c.head }

@@ -52,6 +52,12 @@ func (s *service) blockedKeys() map[string]bool {
 	return nil
 }
 
+// demoDeclared reports whether the files declare the demo key.
+func (s *service) demoDeclared() bool {
+	k := s.resolver.Keys().Lookup([]byte(demoKeyID()))
+	return k != nil && k.Hash == sha256.Sum256([]byte(demoKey))
+}
+
 // loopback reports whether only this machine can reach an address.
 func loopback(a net.Addr) bool {
 	if a.Network() == "unix" {
@@ -84,10 +90,12 @@ func (s *service) announce() {
 			fmt.Fprintf(out, "mail API on %s\n", s.baseURL(l.Addr()))
 		case api.Gateway:
 			fmt.Fprintf(out, "gateways ask on %s\n", clearURL(l.Addr()))
+		case api.Console:
 		default:
 			fmt.Fprintf(out, "listening on %s\n", s.baseURL(l.Addr()))
 		}
 	}
+	s.consoleLine(out)
 	fmt.Fprintf(out, "ops on http://%s\n", s.opsListener.Addr())
 	if s.cluster.isEdge() {
 		return // keys are made where the files are
@@ -99,8 +107,7 @@ func (s *service) announce() {
 		}
 		fmt.Fprintf(out, "edges follow %s://%s\n", scheme, addr)
 	}
-	k := s.resolver.Keys().Lookup([]byte(demoKeyID()))
-	demo := k != nil && k.Hash == sha256.Sum256([]byte(demoKey))
+	demo := s.demoDeclared()
 	if demo && s.blockedKeys() != nil {
 		s.log.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from the files", "key", demoKeyID())
 		return

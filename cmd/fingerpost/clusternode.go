@@ -31,7 +31,7 @@ type clusterNode struct {
 	supervisor *cluster.Supervisor // nil: the NATS server is another's
 	ended      func() error        // waits for the supervised process
 	authority  *cluster.Authority
-	requests   *pipeListener // of edges
+	requests   *api.Pipe     // of edges
 	edgesMoved chan struct{} // the edge blocks may have changed
 
 	follower *cluster.Follower // of an edge; made once there is a source
@@ -59,10 +59,10 @@ func openNode(ctx context.Context, s *service) (*clusterNode, error) {
 		}
 		connection = n.supervisor.Connection()
 	}
-	n.requests = newPipeListener()
+	n.requests = api.NewPipe("cluster")
 	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
 		Cluster: n.f.clusterName, Connection: connection, Tree: s.resolver, Logger: s.log, Version: builtAs().version,
-		Holder: holderName(s.f.data), OwnServer: n.supervisor != nil, TakeOver: n.f.takeOver, Answer: n.requests.answer,
+		Holder: holderName(s.f.data), OwnServer: n.supervisor != nil, TakeOver: n.f.takeOver, Answer: answerOver(n.requests),
 	})
 	return n, nil
 }

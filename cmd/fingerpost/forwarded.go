@@ -6,65 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"sync"
 	"time"
 
+	"fingerpost/api"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
-// A pipeListener takes the requests of edges into the API's server like those of a Unix socket: it has no address that
-// other programs could reach, so nothing but the key in the request counts.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipeListener() *pipeListener {
-	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-// Accept implements net.Listener.
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *pipeListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "cluster", Net: "unix"} }
-
-// answer gives a request in its wire form to the API, and returns the answer. Its last header asks to close the
+// answerOver gives a request in its wire form to the API, and returns the answer. Its last header asks to close the
 // connection, so the answer ends where the connection does.
-func (l *pipeListener) answer(ctx context.Context, request []byte) ([]byte, error) {
-	ours, theirs := net.Pipe()
-	defer ours.Close()
-	select {
-	case l.conns <- theirs:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
+func answerOver(p *api.Pipe) func(ctx context.Context, request []byte) ([]byte, error) {
+	return func(ctx context.Context, request []byte) ([]byte, error) {
+		ours, err := p.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer ours.Close()
+		defer context.AfterFunc(ctx, func() { ours.Close() })()
+		go func() { _, _ = ours.Write(request) }() // an answer may come before the body is read
+		answer, err := io.ReadAll(ours)
+		if err == nil && len(answer) == 0 {
+			err = errors.New("the connection ended without an answer")
+		}
+		return answer, err
 	}
-	defer context.AfterFunc(ctx, func() { ours.Close() })()
-	go func() { _, _ = ours.Write(request) }() // an answer may come before the body is read
-	answer, err := io.ReadAll(ours)
-	if err == nil && len(answer) == 0 {
-		err = errors.New("the connection ended without an answer")
-	}
-	return answer, err
 }
 
 // A forwarder carries an edge's requests to the authority, with errors for clients.

@@ -59,13 +59,15 @@ var plan = map[string][]string{
 	"fingerpost/api/ops": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
 	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
+	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files
+	"fingerpost/api/console": {"fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna"},
 	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
-		"fingerpost/mailer", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops",
+		"fingerpost/mailer", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo",
-		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api",
+		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api/console", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for the floor, and the stores of the bare programs; x/sys: as above
 	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart",

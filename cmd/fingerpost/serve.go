@@ -68,6 +68,7 @@ func newServe(t terminal) *cobra.Command {
 	f.gitFlags.add(fl)
 	f.mailFlags.add(fl)
 	f.clusterFlags.add(fl)
+	f.consoleFlags.add(fl)
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -259,7 +260,7 @@ func (s *service) open(ctx context.Context) error {
 		Resolver: s.resolver, Git: git, Proposals: offers, OnGitHook: onHook, GitHookSecret: hookSecret, Files: s.source, Explainer: s.source, Plan: planFiles, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		GateAllow: s.gateAllow, GateWildcards: s.f.gateWildcards, AuthIssuer: s.f.authIssuer,
 		AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
-		Limits: api.Limits{Conns: maxConns()},
+		Limits: api.Limits{Conns: maxConns()}, Console: s.consoleOptions(),
 	}
 	s.cluster.addTo(&apiOptions, &opsOptions)
 	if s.api, err = api.New(apiOptions); err != nil {
@@ -330,6 +331,14 @@ func (s *service) bind() (err error) {
 		if err := add("mail-listen", s.f.mail, api.Mail); err != nil {
 			return err
 		}
+	}
+	switch {
+	case s.f.consoleListen != "":
+		if err := add("console-listen", s.f.consoleListen, api.Console); err != nil {
+			return err
+		}
+	case s.f.console:
+		services |= api.Console
 	}
 	return add("listen", s.f.listen, services)
 }

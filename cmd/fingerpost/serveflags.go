@@ -33,6 +33,7 @@ type serveFlags struct {
 	gitFlags
 	mailFlags
 	clusterFlags
+	consoleFlags
 }
 
 // parse parses the flags that are not plain.
@@ -63,6 +64,9 @@ func (s *service) parse() (err error) {
 		return err
 	}
 	if err := s.f.gitFlags.parse(&s.f); err != nil {
+		return err
+	}
+	if err := s.f.consoleFlags.check(); err != nil {
 		return err
 	}
 	if s.f.afterLimit <= 0 {

@@ -5,6 +5,7 @@ import "fingerpost/resolver/catalog"
 // Lines are the lines of an object's block.
 type Lines struct {
 	Block int            // of the header
+	End   int            // of the closing brace
 	Attrs map[string]int // by the attribute's name
 }
 
@@ -15,7 +16,7 @@ func (r *Result) Lines(ref catalog.Ref) Lines {
 	if block == nil {
 		return Lines{}
 	}
-	l := Lines{Block: block.TypeRange.Start.Line, Attrs: make(map[string]int, len(block.Body.Attributes))}
+	l := Lines{Block: block.TypeRange.Start.Line, End: block.CloseBraceRange.Start.Line, Attrs: make(map[string]int, len(block.Body.Attributes))}
 	for name, attr := range block.Body.Attributes {
 		l.Attrs[name] = attr.NameRange.Start.Line
 	}

@@ -1,0 +1,260 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
+)
+
+// Prefix is the path below which all pages stand.
+const Prefix = "/console/"
+
+// A Key is what the console knows of a key that is good at this moment.
+type Key struct {
+	ID, Name   string
+	Allow      catalog.Permission
+	Everything bool // it covers every project
+}
+
+// May reports whether the key has one of the permissions.
+func (k Key) May(p catalog.Permission) bool { return k.Allow&p != 0 }
+
+// Keys checks keys.
+type Keys interface {
+	// Check returns the key with the text, if it is good.
+	Check(text string) (Key, bool)
+	// Fail counts a bad key of a peer. It returns how long the peer has to wait, 0 if it need not.
+	Fail(peer netip.Addr) (wait time.Duration)
+}
+
+// Config is the state of the config files; *configsrc.Source has it.
+type Config interface {
+	Status() configsrc.Status
+	Confirm(ctx context.Context) error
+}
+
+// Mail is the state of the mail queue; *mailer.Mailer has it.
+type Mail interface {
+	Counts() mailer.Counts
+	Stopped() []mailer.Stopped
+}
+
+// Figures are counts since the start of this node, and its present state.
+type Figures struct {
+	Resolves, Hits, Misses uint64
+	Durations              []Duration // of resolve, ascending; cumulative
+	Connections            int
+	CacheBytes, CacheLimit int64
+	Generation             uint64
+	Degraded               string // why the store on disk is not in use; "" if it is
+}
+
+// A Duration is how many calls of resolve took at most so long.
+type Duration struct {
+	Most  time.Duration
+	Count uint64
+}
+
+// Options say what a Console shows. API and Keys are required.
+type Options struct {
+	// API reaches the HTTP API of this process.
+	API  http.RoundTripper
+	Keys Keys
+	// Config, Mail and Figures may be nil: their parts are left out.
+	Config  Config
+	Mail    Mail
+	Figures func() Figures
+	// Cached reports whether the answer for a domain is in the cache. Nil: not shown.
+	Cached func(domain string) bool
+	// Git says that changes can be proposed.
+	Git bool
+	// Edge says that this node follows an authority.
+	Edge bool
+	// DemoKey signs in with one click from this machine. "": there is no such button.
+	DemoKey func() string
+	Version string
+	Logger  *slog.Logger // nil: slog.Default()
+}
+
+// A Console answers everything below Prefix. Safe for concurrent use.
+type Console struct {
+	o        Options
+	client   *http.Client
+	mux      *http.ServeMux
+	guard    http.Handler // mux behind the check against requests of other sites
+	pages    map[string]*template.Template
+	files    map[string]*asset
+	sessions sessions
+	streams  atomic.Int64
+	stop     context.CancelFunc // ends the streams
+	stopped  context.Context
+}
+
+// New makes a Console.
+func New(o Options) (*Console, error) {
+	if o.API == nil || o.Keys == nil {
+		return nil, errors.New("console: Options.API or Keys is missing")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	c := &Console{o: o, client: &http.Client{Transport: o.API, Timeout: callTime}, mux: http.NewServeMux()}
+	c.stopped, c.stop = context.WithCancel(context.Background())
+	c.sessions.all = map[string]*session{}
+	var err error
+	if c.files, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if c.pages, err = c.parsePages(); err != nil {
+		return nil, err
+	}
+	c.routes()
+	cross := http.NewCrossOriginProtection()
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.failed(w, r, nil, &failure{Status: http.StatusForbidden, Message: "This form was sent by another site. Nothing was done."})
+	}))
+	c.guard = cross.Handler(c.mux)
+	return c, nil
+}
+
+// Close ends the live streams. Pages are answered as before.
+func (c *Console) Close() { c.stop() }
+
+// MaxForm is the largest form of a session in bytes, MaxSignIn that of somebody who has none. The server that the
+// console is mounted in keeps larger ones away.
+const (
+	MaxForm   = 1 << 20
+	MaxSignIn = 4 << 10
+)
+
+// MayPost reports how large a form of the request's sender may be.
+func (c *Console) MayPost(cookie string) int {
+	if c.sessions.find(cookie) == nil {
+		return MaxSignIn
+	}
+	return MaxForm
+}
+
+// A handler answers a request of a session.
+type handler func(w http.ResponseWriter, r *http.Request, s *session)
+
+func (c *Console) routes() {
+	c.mux.HandleFunc("GET /console/assets/{name}", c.serveAsset)
+	c.mux.HandleFunc("GET /console/sign-in", c.signInPage)
+	c.mux.HandleFunc("POST /console/sign-in", c.signIn)
+	c.mux.HandleFunc("POST /console/sign-out", c.signOut)
+	for pattern, h := range map[string]handler{
+		"GET /console/{$}":                 c.lookUp,
+		"GET /console/projects":            c.listProjects,
+		"GET /console/projects/{id}":       c.showProject,
+		"GET /console/edit":                c.editPage,
+		"POST /console/edit":               c.edit,
+		"GET /console/drafts/{id}":         c.showDraft,
+		"POST /console/drafts/{id}":        c.saveDraft,
+		"GET /console/problems":            c.problems,
+		"POST /console/confirm":            c.confirm,
+		"GET /console/mail":                c.mail,
+		"GET /console/mail/{project}/{id}": c.mailEntry,
+		"GET /console/smtp-test":           c.smtpTestPage,
+		"POST /console/smtp-test":          c.smtpTest,
+		"GET /console/template":            c.templatePage,
+		"POST /console/template":           c.templatePage,
+		"POST /console/preview":            c.preview,
+		"GET /console/frames/{id}":         c.frame,
+		"POST /console/send-test":          c.sendTest,
+		"GET /console/changes":             c.changes,
+		"POST /console/proposals/{name}":   c.proposal,
+		"GET /console/live":                c.live,
+		"GET /console/live/stream":         c.stream,
+		"GET /console/keys":                c.keys,
+		"POST /console/keys/{name}":        c.keyAction,
+		"GET /console/sessions":            c.listSessions,
+		"POST /console/sessions/{id}":      c.endSession,
+	} {
+		c.mux.Handle(pattern, c.signedIn(h))
+	}
+	c.mux.Handle("/", c.signedIn(func(w http.ResponseWriter, r *http.Request, s *session) {
+		c.failed(w, r, s, &failure{Status: http.StatusNotFound, Message: "There is no such page."})
+	}))
+}
+
+// policy is the Content-Security-Policy of all pages but the frames of mail previews.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Cookie, HX-Request")
+	defer func() {
+		if cause := recover(); cause != nil {
+			c.o.Logger.Error("console page panicked", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+			c.failed(w, r, nil, &failure{Status: http.StatusInternalServerError, Message: "This page has a defect; the log says more."})
+		}
+	}()
+	if r.URL.Path+"/" == Prefix {
+		http.Redirect(w, r, Prefix, http.StatusMovedPermanently)
+		return
+	}
+	c.guard.ServeHTTP(w, r)
+}
+
+// isFragment reports whether htmx asks for the changed part of a page only.
+func isFragment(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
+
+// signedIn wraps the handlers of pages that need a session. A form must carry the session's token.
+func (c *Console) signedIn(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, why := c.session(r)
+		if s == nil {
+			to := Prefix + "sign-in"
+			if r.Method == http.MethodGet {
+				to += "?" + query("to", r.URL.RequestURI(), "why", why)
+			} else if why == "" {
+				to += "?why=ended"
+			}
+			if isFragment(r) {
+				w.Header().Set("HX-Redirect", to)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			http.Redirect(w, r, to, http.StatusSeeOther)
+			return
+		}
+		if r.Method == http.MethodPost {
+			if err := r.ParseMultipartForm(MaxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+				c.failed(w, r, s, &failure{Status: http.StatusBadRequest, Message: "The form cannot be read: " + err.Error() + "."})
+				return
+			}
+			if !s.hasToken(r.PostFormValue("token")) {
+				c.failed(w, r, s, &failure{Status: http.StatusForbidden, Message: "This form is not of your session: nothing was done. Open the page again, and send it from there."})
+				return
+			}
+		}
+		h(w, r, s)
+	})
+}
+
+// project reads the id of a project out of text, 0 if there is none.
+func projectID(text string) string {
+	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,193 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// A draft is a change that a person has seen the diff of and not saved yet. It lives in the session, so that no password
+// travels back into a page, and is used once.
+type draft struct {
+	ID, Title, Back string
+	Diff            string
+	Problems        []object
+	Error           *failure
+
+	kind, project, id string
+	sent              url.Values
+	etag              string
+	call              call
+	saving            bool
+}
+
+// Proposed reports whether the change would be a proposal's.
+func (d *draft) EditLink() string {
+	return link(Prefix+"edit", "kind", d.kind, "project", d.project, "id", d.id, "draft", d.ID)
+}
+
+// Anew reports whether the save makes values of its own: those of a dry run are not those of the save.
+func (d *draft) Anew() bool {
+	return d.kind == "key" || strings.Contains(d.Diff, `sealed("`)
+}
+
+// Deletes reports whether the change deletes something.
+func (d *draft) Deletes() bool { return d.call.method == http.MethodDelete }
+
+func (s *session) keepDraft(d *draft) {
+	d.ID = random()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.drafts) >= maxDrafts {
+		s.drafts = s.drafts[1:]
+	}
+	s.drafts = append(s.drafts, d)
+}
+
+func (s *session) draft(id string) *draft {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.drafts {
+		if id != "" && d.ID == id {
+			return d
+		}
+	}
+	return nil
+}
+
+// take lets one request save a draft.
+func (s *session) take(d *draft) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.saving {
+		return false
+	}
+	d.saving = true
+	return true
+}
+
+// drop forgets a draft that is done; keep lets it be saved again.
+func (s *session) drop(d *draft) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.drafts {
+		if s.drafts[i] == d {
+			s.drafts = append(s.drafts[:i:i], s.drafts[i+1:]...)
+			return
+		}
+	}
+}
+
+func (s *session) keep(d *draft) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.saving = false
+}
+
+var goneDraft = &failure{Status: http.StatusNotFound, Message: "This change is not waiting any more: it was saved, dropped, or forgotten after newer ones. Look at the project, and begin again if it is missing there."}
+
+func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) {
+	d := s.draft(r.PathValue("id"))
+	if d == nil {
+		c.failed(w, r, s, goneDraft)
+		return
+	}
+	c.render(w, r, s, http.StatusOK, "draft", d.Title, d)
+}
+
+var proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+// saveDraft saves a change, proposes it, or drops it.
+func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) {
+	d := s.draft(r.PathValue("id"))
+	if d == nil {
+		c.failed(w, r, s, goneDraft)
+		return
+	}
+	switch r.PostFormValue("do") {
+	case "drop":
+		s.drop(d)
+		s.say("The change was dropped.")
+		http.Redirect(w, r, d.Back, http.StatusSeeOther)
+		return
+	case "save", "propose":
+	default:
+		c.failed(w, r, s, &failure{Status: http.StatusBadRequest, Message: "The form does not say what to do."})
+		return
+	}
+	save := d.call
+	save.header = d.call.header.Clone()
+	if m := strings.TrimSpace(r.PostFormValue("message")); m != "" {
+		save.header.Set("X-Change-Message", m)
+	}
+	if r.PostFormValue("do") == "propose" {
+		name := strings.TrimSpace(r.PostFormValue("proposal"))
+		if !proposalName.MatchString(name) {
+			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."})
+			return
+		}
+		save.header.Set("X-Propose", name)
+	}
+	if !s.take(d) {
+		c.failed(w, r, s, goneDraft)
+		return
+	}
+	a, err := c.ask(r.Context(), s, save)
+	if fail, is := errors.AsType[*failure](err); is {
+		s.keep(d)
+		if fail.Status == http.StatusPreconditionFailed || fail.Code == "CONFIG_CHANGED_ON_DISK" {
+			f, err := c.formOf(r, s, d.kind, d.project, d.id)
+			if err == nil && !d.Deletes() {
+				f.fill(d.sent)
+				s.drop(d)
+				c.conflict(w, r, s, f)
+				return
+			}
+		}
+		c.showRefused(w, r, s, d, fail)
+		return
+	}
+	if err != nil {
+		s.keep(d)
+		c.failed(w, r, s, err)
+		return
+	}
+	s.drop(d)
+	c.saved(s, d, a, r.PostFormValue("do") == "propose")
+	to := d.Back
+	if d.kind == "project" && d.Deletes() {
+		to = Prefix + "projects"
+	} else if d.kind == "project" && d.project == "" && a.Status == http.StatusCreated {
+		to = Prefix + "projects/" + text(a.Object()["id"])
+	} else if r.PostFormValue("do") == "propose" {
+		to = Prefix + "changes"
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// saved tells the person what has become of the change.
+func (c *Console) saved(s *session, d *draft, a *answer, proposed bool) {
+	switch commit := a.Header.Get("X-Commit"); {
+	case proposed:
+		s.say("Proposed on the branch " + text(a.Object()["branch"]) + ". Nothing is live before somebody applies it.")
+	case commit != "":
+		s.say("Saved as commit " + commit[:min(len(commit), 10)] + ", and live.")
+	case c.o.Git:
+		s.say("Saved, and live. The commit follows within a second.")
+	default:
+		s.say("Saved into the file, and live.")
+	}
+	if key := text(a.Object()["key"]); d.kind == "key" && key != "" {
+		s.mu.Lock()
+		s.secretNotice = key
+		s.mu.Unlock()
+	}
+}
+
+// showRefused shows the diff again with the reason why it was not saved.
+func (c *Console) showRefused(w http.ResponseWriter, r *http.Request, s *session, d *draft, f *failure) {
+	again := draft{ID: d.ID, Title: d.Title, Back: d.Back, Diff: d.Diff, Problems: d.Problems, Error: f, kind: d.kind, project: d.project, id: d.id, call: d.call}
+	c.render(w, r, s, f.Status, "draft", d.Title, &again)
+}

@@ -1,0 +1,365 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"fingerpost/mailer"
+)
+
+// A mailView is the mail of a project, and the state of the queue.
+type mailView struct {
+	Project              object // nil: none is chosen
+	ID                   string
+	Projects             []object // to choose from
+	Query                string
+	Status, To, Template string
+	From, Until          string
+	Rows                 []object
+	Total, Page, Pages   int
+	Link                 string
+	Queue                *mailer.Counts
+	Stopped              []stoppedRow
+	Statuses             []string
+	Templates            []object
+	Problem              string
+}
+
+// A stoppedRow is a project whose mail has stopped.
+type stoppedRow struct {
+	mailer.Stopped
+	Name, Field string
+}
+
+// mailFields name the setting that a person changes to mend a failure (the contract's table of SMTP failures).
+var mailFields = map[string]string{
+	"SMTP_AUTH_FAILED": "username, password", "SMTP_AUTH_REQUIRED": "username, password", "SMTP_HOST_NOT_FOUND": "host", "SMTP_CONNECTION_REFUSED": "host, port",
+	"SMTP_CONNECTION_FAILED": "host, port", "SMTP_TIMEOUT": "host, port", "SMTP_TLS_NOT_OFFERED": "tlsEnabled", "SMTP_TLS_FAILED": "tlsEnabled, sslEnabled, port",
+	"SMTP_CERTIFICATE_INVALID": "host", "SMTP_SENDER_REFUSED": "fromEmail", "SMTP_ADDRESS_NOT_ALLOWED": "host", "SMTP_NOT_CONFIGURED": "the SMTP config",
+}
+
+func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
+	q := r.URL.Query()
+	v := mailView{ID: projectID(q.Get("project")), Query: q.Get("q"), Status: q.Get("status"), To: strings.TrimSpace(q.Get("to")), Template: strings.TrimSpace(q.Get("template")),
+		From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1), Statuses: []string{"PENDING", "SENDING", "SENT", "RETRYING", "FAILED", "EXPIRED"}}
+	if v.ID == "" {
+		a, err := c.ask(r.Context(), s, get(projectsPath, "q", v.Query, "page", "1", "limit", itoa(pageRows)))
+		if err != nil {
+			c.failed(w, r, s, err)
+			return
+		}
+		v.Projects, v.Total = a.List(), a.Total
+		c.queue(r, s, &v)
+		c.render(w, r, s, http.StatusOK, "mail", "Mail", v)
+		return
+	}
+	a, err := c.ask(r.Context(), s, get(projectsPath+"/"+v.ID))
+	if err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	v.Project = a.Object()
+	filters := []string{"status", v.Status, "toEmail", v.To, "templateCode", v.Template, "from", v.From, "to", v.Until}
+	a, err = c.ask(r.Context(), s, get(mailPath(v.ID, "/logs"), append(filters, "page", itoa(v.Page), "limit", itoa(pageRows))...))
+	if f, is := errors.AsType[*failure](err); is {
+		v.Problem = f.Message
+		for _, d := range f.Details {
+			v.Problem += "; " + d.Field + " " + d.Message
+		}
+	} else if err != nil {
+		c.failed(w, r, s, err)
+		return
+	} else {
+		v.Rows, v.Total, v.Pages = a.List(), a.Total, a.Pages
+	}
+	if a, err := c.ask(r.Context(), s, get(mailPath(v.ID, "/templates"))); err == nil {
+		v.Templates = a.List()
+	}
+	v.Link = link(Prefix+"mail", "project", v.ID, "status", v.Status, "to", v.To, "template", v.Template, "from", v.From, "until", v.Until) + "&page="
+	c.queue(r, s, &v)
+	c.render(w, r, s, http.StatusOK, "mail", "Mail of "+text(v.Project["name"]), v)
+}
+
+// queue adds the state of the queue: all of it for a key that covers every project, else the projects that it covers.
+func (c *Console) queue(r *http.Request, s *session, v *mailView) {
+	if c.o.Mail == nil || c.o.Edge { // the authority sends
+		return
+	}
+	if s.Key().Everything {
+		counts := c.o.Mail.Counts()
+		v.Queue = &counts
+	}
+	for _, x := range c.o.Mail.Stopped() {
+		id := text(x.ProjectID)
+		if v.ID != "" && v.ID != id || len(v.Stopped) >= pageRows {
+			continue
+		}
+		a, err := c.ask(r.Context(), s, get(projectsPath+"/"+id))
+		if err != nil {
+			continue // not a project of this key
+		}
+		v.Stopped = append(v.Stopped, stoppedRow{x, text(a.Object()["name"]), mailFields[string(x.Code)]})
+	}
+}
+
+// An entryView is a mail of the log.
+type entryView struct {
+	Project, Mail object
+	Field         string
+}
+
+func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) {
+	id := projectID(r.PathValue("project"))
+	a, err := c.ask(r.Context(), s, get(mailPath(id, "/logs/"+r.PathValue("id"))))
+	if err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	v := entryView{Mail: a.Object(), Field: mailFields[text(a.Object()["errorCode"])]}
+	if a, err := c.ask(r.Context(), s, get(projectsPath+"/"+id)); err == nil {
+		v.Project = a.Object()
+	}
+	c.render(w, r, s, http.StatusOK, "entry", "Mail to "+visible(v.Mail["toEmail"]), v)
+}
+
+// A smtpTestView is a test of SMTP settings.
+type smtpTestView struct {
+	Form   *form
+	To     string
+	Steps  []object
+	Passed bool
+	Failed *failure
+}
+
+// smtpForm is the form of the SMTP config of a project, or an empty one.
+func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
+	if projectID(project) == "" {
+		return &form{Kind: "smtp-config", Fields: slices.Clone(editable["smtp-config"].fields)}, nil
+	}
+	return c.formOf(r, s, "smtp-config", project, "")
+}
+
+func (c *Console) smtpTestPage(w http.ResponseWriter, r *http.Request, s *session) {
+	f, err := c.smtpForm(r, s, r.FormValue("project"))
+	if err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", smtpTestView{Form: f})
+}
+
+func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
+	f, err := c.smtpForm(r, s, r.PostFormValue("project"))
+	if err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	f.now = nil // nothing stored is used
+	f.fill(r.PostForm)
+	v := smtpTestView{Form: f, To: strings.TrimSpace(r.PostFormValue("toEmail"))}
+	body, ok := f.body()
+	delete(body, "active")
+	body["toEmail"] = v.To
+	if ok {
+		a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: body})
+		if fail, is := errors.AsType[*failure](err); is {
+			v.Failed = fail
+			for _, d := range fail.Details {
+				for i := range f.Fields {
+					if f.Fields[i].Name == d.Field {
+						f.Fields[i].Error = d.Message
+					}
+				}
+			}
+		} else if err != nil {
+			c.failed(w, r, s, err)
+			return
+		} else {
+			v.Passed = true
+			v.Steps = stepsOf(a.Object()["steps"])
+		}
+	}
+	c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", v)
+}
+
+// stepsOf lists the steps of a test in their order. The API has them as an object.
+func stepsOf(v any) (steps []object) {
+	if list := asList(v); list != nil {
+		return list
+	}
+	of := asObject(v)
+	for _, name := range []string{"dns", "connect", "tls", "auth", "send"} {
+		if ms, has := of[name]; has {
+			steps = append(steps, object{"name": name, "ms": ms})
+		}
+	}
+	return steps
+}
+
+// A templateView is a template with its preview.
+type templateView struct {
+	Project   object
+	ID, TID   string
+	Template  object
+	Variables []variable
+	Preview   *previewView
+	To        string
+	Sent      string
+	Failed    *failure
+}
+
+type variable struct{ Name, Value string }
+
+// A previewView is what a template renders to.
+type previewView struct {
+	Subject, Text, HTML string
+	Frame               string // its id
+	Missing, Unused     string
+	Failed              *failure
+}
+
+// templatePage shows a template rendered with the variables of the form.
+func (c *Console) templatePage(w http.ResponseWriter, r *http.Request, s *session) {
+	v, err := c.templateOf(r, s)
+	if err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	c.render(w, r, s, http.StatusOK, "template", "Template "+text(v.Template["code"]), v)
+}
+
+func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error) {
+	v := &templateView{ID: projectID(r.FormValue("project")), TID: projectID(r.FormValue("id"))}
+	a, err := c.ask(r.Context(), s, get(mailPath(v.ID, "/templates/"+v.TID)))
+	if err != nil {
+		return nil, err
+	}
+	v.Template = a.Object()
+	if a, err := c.ask(r.Context(), s, get(projectsPath+"/"+v.ID)); err == nil {
+		v.Project = a.Object()
+	}
+	values := object{}
+	for name, value := range r.Form {
+		if name, is := strings.CutPrefix(name, "var."); is && value[0] != "" {
+			values[name] = value[0]
+		}
+	}
+	v.Preview = c.rendered(r, s, v.ID, object{"subjectTemplate": v.Template["subjectTemplate"], "bodyHtml": v.Template["bodyHtml"], "bodyText": v.Template["bodyText"]}, values)
+	names := strings.Split(v.Preview.Missing, ", ")
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if name != "" {
+			v.Variables = append(v.Variables, variable{name, text(values[name])})
+		}
+	}
+	return v, nil
+}
+
+// rendered asks the API for a preview, and keeps its HTML for the frame.
+func (c *Console) rendered(r *http.Request, s *session, project string, parts, values object) *previewView {
+	for name, value := range parts {
+		if text(value) == "" {
+			delete(parts, name)
+		}
+	}
+	parts["variables"] = values
+	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: mailPath(project, "/templates/preview"), body: parts})
+	if fail, is := errors.AsType[*failure](err); is {
+		return &previewView{Failed: fail}
+	}
+	if err != nil {
+		return &previewView{Failed: &failure{Message: err.Error()}}
+	}
+	o := a.Object()
+	p := &previewView{Subject: text(o["subject"]), Text: text(o["bodyText"]), HTML: text(o["bodyHtml"]), Missing: text(o["missing"]), Unused: text(o["unused"])}
+	p.Frame = s.keepFrame(p.HTML)
+	return p
+}
+
+// preview renders what stands in the form of a template, saved or not.
+func (c *Console) preview(w http.ResponseWriter, r *http.Request, s *session) {
+	parts := object{}
+	for _, name := range []string{"subjectTemplate", "bodyHtml", "bodyText"} {
+		parts[name] = strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n")
+	}
+	p := c.rendered(r, s, projectID(r.PostFormValue("project")), parts, object{})
+	c.render(w, r, s, http.StatusOK, "preview", "Preview", p)
+}
+
+// maxFrames bounds the previews that a session keeps: there may be one in each of several tabs.
+const maxFrames = 8
+
+// A frame is the HTML of a preview.
+type frame struct{ id, html string }
+
+func (s *session) keepFrame(html string) (id string) {
+	if html == "" {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.frames) >= maxFrames {
+		s.frames = s.frames[1:]
+	}
+	id = random()
+	s.frames = append(s.frames, frame{id, html})
+	return id
+}
+
+// framePolicy lets a mail show itself, and nothing else: no script, no network, no form, no cookie, no way out of the
+// frame. Mail has its styles in its elements.
+const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+
+func (c *Console) frame(w http.ResponseWriter, r *http.Request, s *session) {
+	s.mu.Lock()
+	html := ""
+	for _, f := range s.frames {
+		if f.id == r.PathValue("id") {
+			html = f.html
+		}
+	}
+	s.mu.Unlock()
+	w.Header().Set("Content-Security-Policy", framePolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if html == "" {
+		w.WriteHeader(http.StatusNotFound)
+		html = "<!DOCTYPE html><title>Gone</title><p>This preview has been forgotten. Render it again."
+	}
+	_, _ = w.Write([]byte(html))
+}
+
+// sendTest sends a mail of a template to one address.
+func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) {
+	v, err := c.templateOf(r, s)
+	if err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	values := object{}
+	for _, x := range v.Variables {
+		if x.Value != "" {
+			values[x.Name] = x.Value
+		}
+	}
+	v.To = strings.TrimSpace(r.PostFormValue("toEmail"))
+	began := time.Now()
+	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: "/api/mail/send/test-template",
+		body: object{"projectId": numberOf(v.ID), "toEmail": v.To, "templateCode": v.Template["code"], "variables": values}})
+	if fail, is := errors.AsType[*failure](err); is {
+		v.Failed = fail
+	} else if err != nil {
+		c.failed(w, r, s, err)
+		return
+	} else if a.Object()["sent"] == true {
+		v.Sent = "The server took the mail after " + time.Since(began).Round(time.Millisecond).String() + "."
+	} else {
+		v.Sent = "The mail is queued, and is tried again."
+	}
+	c.render(w, r, s, http.StatusOK, "template", "Template "+text(v.Template["code"]), v)
+}

@@ -1,0 +1,319 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+const (
+	sessionTime = 8 * time.Hour
+	maxSessions = 1000
+	// maxDrafts bounds the unsaved changes of a session; the oldest is forgotten.
+	maxDrafts  = 8
+	cookieName = "fingerpost"
+	// personCookie keeps the name and the address of the person, so that they are asked once.
+	personCookie = "fingerpost-person"
+)
+
+// A session is a person who has signed in with a key. Its fields do not change, but for those after mu.
+type session struct {
+	id      string // public: names it in the list
+	secret  string // the cookie's value
+	token   string // that every form carries
+	text    string // of the key
+	actor   string // "Name <address>", or ""
+	peer    netip.Addr
+	began   time.Time
+	expires time.Time
+
+	mu           sync.Mutex
+	key          Key // as it was at the last request
+	seen         time.Time
+	notice       string // shown on the next page
+	secretNotice string // a new key, shown once
+	drafts       []*draft
+	frames       []frame
+}
+
+func (s *session) hasToken(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// Key returns the key as it was at the last request.
+func (s *session) Key() Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.key
+}
+
+// say keeps a notice for the next page.
+func (s *session) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notice = text
+}
+
+// sessions are all sessions by their secret. Safe for concurrent use.
+type sessions struct {
+	mu  sync.Mutex
+	all map[string]*session
+}
+
+// find returns the session that a Cookie header names, nil if there is none.
+func (x *sessions) find(cookies string) *session {
+	parsed, err := http.ParseCookie(cookies)
+	if err != nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range parsed {
+		if strings.TrimPrefix(c.Name, "__Host-") != cookieName {
+			continue
+		}
+		if s := x.all[c.Value]; s != nil && time.Now().Before(s.expires) {
+			return s
+		}
+	}
+	return nil
+}
+
+// add forgets sessions that have ended. It reports false if there are too many.
+func (x *sessions) add(s *session) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	for secret, old := range x.all {
+		if now.After(old.expires) {
+			delete(x.all, secret)
+		}
+	}
+	if len(x.all) >= maxSessions {
+		return false
+	}
+	x.all[s.secret] = s
+	return true
+}
+
+func (x *sessions) end(s *session) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.all, s.secret)
+}
+
+// list returns the sessions of a key, or all, the latest first.
+func (x *sessions) list(key string) (list []*session) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.all {
+		if key == "" || s.Key().ID == key {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *session) int { return b.began.Compare(a.began) })
+	return list
+}
+
+// session returns the session of a request, if its key is still good; else why there is none.
+func (c *Console) session(r *http.Request) (s *session, why string) {
+	if s = c.sessions.find(strings.Join(r.Header.Values("Cookie"), "; ")); s == nil {
+		return nil, ""
+	}
+	key, good := c.o.Keys.Check(s.text)
+	if !good || !key.May(catalog.MayRead) {
+		c.sessions.end(s)
+		return nil, "revoked"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.key, s.seen = key, time.Now()
+	return s, ""
+}
+
+type signInView struct {
+	To, Why     string
+	Name, Email string
+	Demo        bool
+	KeyError    string
+	PersonError string
+}
+
+func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
+	v := signInView{To: ownPath(r.FormValue("to")), Why: r.FormValue("why"), Demo: c.demo(r) != ""}
+	if cookie, err := r.Cookie(personCookie); err == nil {
+		if text, err := url.QueryUnescape(cookie.Value); err == nil {
+			v.Name, v.Email, _ = strings.Cut(text, "\n")
+		}
+	}
+	c.render(w, r, nil, http.StatusOK, "signin", "Sign in", v)
+}
+
+// demo returns the demo key if the request comes from this machine, by a name that only this machine has: a web page
+// that rebinds a name of its own does not get in.
+func (c *Console) demo(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if c.o.DemoKey == nil || !peerOf(r).IsLoopback() || host != "localhost" && (err != nil || !addr.IsLoopback()) {
+		return ""
+	}
+	return c.o.DemoKey()
+}
+
+func peerOf(r *http.Request) netip.Addr {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return peer.Addr().Unmap()
+}
+
+// ownPath returns a path of the console, so that nobody is sent to another site after signing in.
+func ownPath(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, Prefix) || strings.Contains(path, `\`) || strings.Contains(u.Path, "//") {
+		return Prefix
+	}
+	return u.RequestURI()
+}
+
+// signIn exchanges a key for a session.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	v := signInView{To: ownPath(r.PostFormValue("to")), Name: strings.TrimSpace(r.PostFormValue("name")), Email: strings.TrimSpace(r.PostFormValue("email")), Demo: c.demo(r) != ""}
+	text := strings.TrimSpace(r.PostFormValue("key"))
+	if r.PostFormValue("demo") != "" {
+		text = c.demo(r)
+	}
+	refuse := func(status int, message string) {
+		v.KeyError = message
+		c.render(w, r, nil, status, "signin", "Sign in", v)
+	}
+	actor, bad := actorOf(v.Name, v.Email)
+	if v.PersonError = bad; bad != "" {
+		refuse(http.StatusBadRequest, "")
+		return
+	}
+	key, good := c.o.Keys.Check(text)
+	if !good {
+		if wait := c.o.Keys.Fail(peerOf(r)); wait > 0 {
+			refuse(http.StatusTooManyRequests, "Too many wrong keys came from your address. Try again in "+wait.Round(time.Second).String()+".")
+			return
+		}
+		refuse(http.StatusUnauthorized, "This key is not known here, or has expired.")
+		return
+	}
+	if !key.May(catalog.MayRead) {
+		refuse(http.StatusForbidden, `This key may not read, and the console only shows what its key may see. Use one with "read" in its allow list.`)
+		return
+	}
+	now := time.Now()
+	s := &session{id: random()[:12], secret: random(), token: random(), text: text, actor: actor, peer: peerOf(r), began: now, seen: now, expires: now.Add(sessionTime), key: key}
+	if !c.sessions.add(s) {
+		refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
+		return
+	}
+	http.SetCookie(w, cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))
+	http.SetCookie(w, cookie(r, personCookie, url.QueryEscape(v.Name+"\n"+v.Email), Prefix, 365*24*60*60))
+	c.o.Logger.Info("console session began", "key", key.ID, "actor", actor, "peer", s.peer.String())
+	http.Redirect(w, r, v.To, http.StatusSeeOther)
+}
+
+// cookie makes a cookie that no script reads and no other site sends. Under TLS its name has the prefix that keeps other
+// hosts of the domain from setting it, which asks for the path "/".
+func cookie(r *http.Request, name, value, path string, age int) *http.Cookie {
+	k := &http.Cookie{Name: name, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if r.TLS != nil && name == cookieName {
+		k.Name, k.Secure, k.Path = "__Host-"+name, true, "/"
+	} else if r.TLS != nil {
+		k.Secure = true
+	}
+	return k
+}
+
+// actorOf returns the X-Actor of a person, "" without a name. bad says what is wrong with it.
+func actorOf(name, email string) (actor, bad string) {
+	if name == "" && email == "" {
+		return "", ""
+	}
+	if name == "" || email == "" {
+		return "", "Give both your name and your mail address, or neither."
+	}
+	a := mail.Address{Name: name, Address: email}
+	actor = name + " <" + email + ">"
+	if strings.ContainsAny(name, `"(),:;<>@[\]`) || strings.ContainsFunc(name, func(r rune) bool { return r > 0x7e }) {
+		actor = a.String()
+	}
+	if parsed, err := mail.ParseAddress(actor); err != nil || parsed.Address != email {
+		return "", "The mail address must look like ada@example.com."
+	}
+	if len(actor) > 256 || strings.ContainsFunc(name, catalog.BreaksLine) {
+		return "", "The name is too long, or has characters that cannot be shown."
+	}
+	return actor, ""
+}
+
+// random returns 128 bits that nobody can guess, in letters that need no escape.
+func random() string {
+	b := make([]byte, 24)
+	_, _ = rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	if s, _ := c.session(r); s != nil {
+		if !s.hasToken(r.PostFormValue("token")) {
+			c.failed(w, r, s, &failure{Status: http.StatusForbidden, Message: "This form is not of your session: nothing was done."})
+			return
+		}
+		c.sessions.end(s)
+	}
+	http.SetCookie(w, cookie(r, cookieName, "", Prefix, -1))
+	http.Redirect(w, r, Prefix+"sign-in?why=out", http.StatusSeeOther)
+}
+
+// A sessionRow is a line of the list of sessions.
+type sessionRow struct {
+	ID, Key, Actor, Peer string
+	Began, Seen          time.Time
+	Own                  bool
+}
+
+// listSessions shows the sessions of the same key; to a key that may write on every project, those of all keys.
+func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, s *session) {
+	rows := []sessionRow{}
+	for _, o := range c.sessions.list(c.sees(s)) {
+		o.mu.Lock()
+		rows = append(rows, sessionRow{o.id, o.key.Name, o.actor, o.peer.String(), o.began, o.seen, o == s})
+		o.mu.Unlock()
+	}
+	c.render(w, r, s, http.StatusOK, "sessions", "Sessions", rows)
+}
+
+// sees returns the id of the key whose sessions a session may see, "" for all.
+func (c *Console) sees(s *session) string {
+	if k := s.Key(); !k.Everything || !k.May(catalog.MayWrite) {
+		return k.ID
+	}
+	return ""
+}
+
+func (c *Console) endSession(w http.ResponseWriter, r *http.Request, s *session) {
+	for _, o := range c.sessions.list(c.sees(s)) {
+		if o.id == r.PathValue("id") {
+			c.sessions.end(o)
+			s.say("The session has ended.")
+		}
+	}
+	http.Redirect(w, r, Prefix+"sessions", http.StatusSeeOther)
+}

@@ -1,0 +1,276 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A view is what every page gets.
+type view struct {
+	Title, Page string
+	Nav         string // the entry of the menu that is the present one
+	Token       string // of the session's forms; "" without a session
+	Key         Key
+	Actor       string
+	MayWrite    bool // or propose
+	MayMail     bool
+	MayKeys     bool
+	Git, Edge   bool
+	Notice      string
+	Secret      string // a new key, shown this once
+	Problems    int    // that the menu tells
+	Version     string
+	Error       *failure
+	Data        any
+}
+
+// navOf is the menu's entry of pages that have another name.
+var navOf = map[string]string{"project": "projects", "edit": "projects", "draft": "projects", "conflict": "projects", "template": "mail", "entry": "mail", "smtptest": "mail"}
+
+// parsePages parses each page together with the layout and the parts that several pages share.
+func (c *Console) parsePages() (map[string]*template.Template, error) {
+	base, err := template.New("layout").Funcs(c.functions()).ParseFS(content, "pages/layout.html", "pages/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*template.Template{}
+	names, err := fs.Glob(content, "pages/*.html")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		page := strings.TrimSuffix(path.Base(name), ".html")
+		if page == "layout" || page == "parts" {
+			continue
+		}
+		t, err := base.Clone()
+		if err == nil {
+			t, err = t.ParseFS(content, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[page] = t
+	}
+	return all, nil
+}
+
+// render answers with a page, or for htmx with its part "main".
+func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, status int, page, title string, data any) {
+	v := view{Title: title, Page: page, Nav: page, Version: c.o.Version, Git: c.o.Git, Edge: c.o.Edge, Data: data}
+	if f, is := data.(*failure); is {
+		v.Error = f
+	}
+	if nav := navOf[page]; nav != "" {
+		v.Nav = nav
+	}
+	if s != nil {
+		s.mu.Lock()
+		v.Key, v.Token, v.Actor = s.key, s.token, s.actor
+		if !isFragment(r) {
+			v.Notice, v.Secret, s.notice, s.secretNotice = s.notice, s.secretNotice, "", ""
+		}
+		s.mu.Unlock()
+		v.MayWrite = v.Key.May(catalog.MayWrite) || c.o.Git && v.Key.May(catalog.MayPropose)
+		v.MayMail = v.Key.May(catalog.MayMail)
+		v.MayKeys = v.Key.Everything && v.Key.May(catalog.MayWrite) && v.Key.May(catalog.MaySecrets)
+		if c.o.Config != nil && v.Key.Everything {
+			st := c.o.Config.Status()
+			if v.Problems = st.Errors; st.Held != nil {
+				v.Problems++
+			}
+		}
+	}
+	name := "layout.html"
+	if isFragment(r) {
+		name = "main"
+	}
+	var out bytes.Buffer
+	if err := c.pages[page].ExecuteTemplate(&out, name, v); err != nil {
+		c.o.Logger.Error("console page", "page", page, "error", err)
+		http.Error(w, "this page has a defect; the log says more", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(out.Bytes())
+}
+
+// failed answers with an error.
+func (c *Console) failed(w http.ResponseWriter, r *http.Request, s *session, err error) {
+	f, is := errors.AsType[*failure](err)
+	if !is {
+		c.o.Logger.Error("console", "path", r.URL.Path, "error", err)
+		f = &failure{Status: http.StatusInternalServerError, Message: "Something is wrong with the console; the log says more."}
+	}
+	if f.Status < 400 {
+		f.Status = http.StatusInternalServerError
+	}
+	if s == nil {
+		s, _ = c.session(r)
+	}
+	c.render(w, r, s, f.Status, "error", "Error", f)
+}
+
+func (c *Console) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset": c.assetPath,
+		"text":  text,
+		"obj":   asObject,
+		"list":  asList,
+		"time":  timeTag,
+		"since": sinceTag,
+		"diff":  diffLines,
+		"hcl":   highlight,
+		"bytes": sizeText,
+		"words": func(p catalog.Permission) string { return strings.Join(p.Words(), ", ") },
+		"group": group,
+		"link":  link,
+		"lower": strings.ToLower,
+		"add":   func(a, b int) int { return a + b },
+		"dict": func(pairs ...any) (map[string]any, error) {
+			m := map[string]any{}
+			for i := 0; i+1 < len(pairs); i += 2 {
+				name, ok := pairs[i].(string)
+				if !ok {
+					return nil, fmt.Errorf("dict: %v is no name", pairs[i])
+				}
+				m[name] = pairs[i+1]
+			}
+			return m, nil
+		},
+		"plural": func(n int, word string) string {
+			if n == 1 {
+				return "1 " + word
+			}
+			return group(n) + " " + word + "s"
+		},
+		"visible": visible,
+	}
+}
+
+// group writes a number with a thin gap every three digits.
+func group(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+// moment reads a time of the API, which is UTC without a zone, or a time.
+func moment(v any) (t time.Time) {
+	switch v := v.(type) {
+	case time.Time:
+		return v.UTC()
+	case string:
+		t, _ = time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(v, "Z"))
+	}
+	return t
+}
+
+// timeTag shows a time; a script turns it into the browser's zone.
+func timeTag(v any) template.HTML {
+	t := moment(v)
+	if t.IsZero() {
+		return "–"
+	}
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("2006-01-02 15:04:05") + ` UTC">` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`)
+}
+
+func sinceTag(t time.Time) string { return time.Since(t).Round(time.Second).String() }
+
+func sizeText(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+}
+
+// visible shows the characters of a text that a browser hides, or that turn its direction around: a name must not look
+// like another one.
+func visible(v any) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < 0x20 || r == 0x7f, r >= 0x80 && r < 0xa0, r == 0xad, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e,
+			r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x61c, r == 0x180e:
+			return '\ufffd'
+		}
+		return r
+	}, text(v))
+}
+
+// A diffLine is a line of a unified diff.
+type diffLine struct{ Kind, Mark, Text string }
+
+// diffLines splits a unified diff. The kinds are file, hunk, add, del and same.
+func diffLines(diff string) (lines []diffLine) {
+	for l := range strings.Lines(diff) {
+		l = strings.TrimSuffix(l, "\n")
+		switch {
+		case strings.HasPrefix(l, "--- "), strings.HasPrefix(l, "+++ "):
+			lines = append(lines, diffLine{"file", l[:3], l[4:]})
+		case strings.HasPrefix(l, "@@"):
+			lines = append(lines, diffLine{"hunk", "", l})
+		case strings.HasPrefix(l, "+"):
+			lines = append(lines, diffLine{"add", "+", l[1:]})
+		case strings.HasPrefix(l, "-"):
+			lines = append(lines, diffLine{"del", "−", l[1:]})
+		default:
+			lines = append(lines, diffLine{"same", " ", strings.TrimPrefix(l, " ")})
+		}
+	}
+	return lines
+}
+
+// A hclLine is a numbered line of a file in coloured parts.
+type hclLine struct {
+	Number int
+	Parts  []hclPart
+}
+
+type hclPart struct{ Kind, Text string }
+
+// tokens finds comments, strings, words of the language and names of attributes and blocks. Colours are for the eye:
+// a heredoc's text, which it does not know, is shown as it is.
+var tokens = regexp.MustCompile(`(#.*|//.*)|("(?:[^"\\]|\\.)*")|\b(true|false|null|env|file|sealed)\b|^(\s*[a-z_]+)(?:\s|$)|\b(\d+)\b`)
+
+// highlight colours a block that begins at a line of its file.
+func highlight(block string, first any) (lines []hclLine) {
+	number, _ := strconv.Atoi(text(first))
+	for l := range strings.Lines(block) {
+		l = strings.TrimSuffix(l, "\n")
+		line := hclLine{Number: number}
+		number++
+		at := 0
+		for _, m := range tokens.FindAllStringSubmatchIndex(l, -1) {
+			for i, kind := range []string{"comment", "string", "word", "name", "number"} {
+				from, to := m[2+2*i], m[3+2*i]
+				if from < 0 {
+					continue
+				}
+				line.Parts = append(line.Parts, hclPart{"", l[at:from]}, hclPart{kind, l[from:to]})
+				at = to
+			}
+		}
+		line.Parts = append(line.Parts, hclPart{"", l[at:]})
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,355 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
+)
+
+// A problemsView is what is wrong with the files.
+type problemsView struct {
+	Status configsrc.Status
+	Whole  bool // the key covers every project; nobody else sees files of others
+	Store  string
+	May    bool // confirm
+	Error  string
+}
+
+func (c *Console) problemsOf(s *session) problemsView {
+	v := problemsView{Whole: s.Key().Everything && c.o.Config != nil}
+	if v.Whole {
+		v.Status = c.o.Config.Status()
+		v.May = s.Key().May(catalog.MayWrite)
+		if c.o.Figures != nil {
+			v.Store = c.o.Figures().Degraded
+		}
+	}
+	return v
+}
+
+func (c *Console) problems(w http.ResponseWriter, r *http.Request, s *session) {
+	c.render(w, r, s, http.StatusOK, "problems", "Problems", c.problemsOf(s))
+}
+
+// confirmWord is what a person types to let a held reload through.
+const confirmWord = "remove"
+
+// confirm applies the reload that the brake holds back.
+func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
+	v := c.problemsOf(s)
+	switch {
+	case !v.Whole || !v.May:
+		c.failed(w, r, s, &failure{Status: http.StatusForbidden, Message: "Confirming needs a key with write on every project."})
+		return
+	case v.Status.Held == nil:
+		v.Error = "Nothing is held back any more."
+	case strings.TrimSpace(r.PostFormValue("word")) != confirmWord:
+		v.Error = "Type the word " + confirmWord + " to confirm. Nothing was done."
+	default:
+		c.o.Logger.Info("held reload confirmed in the console", "key", s.Key().ID, "actor", s.actor)
+		if err := c.o.Config.Confirm(r.Context()); err != nil {
+			v.Error = err.Error()
+			break
+		}
+		s.say("The reload was applied.")
+		http.Redirect(w, r, Prefix+"problems", http.StatusSeeOther)
+		return
+	}
+	c.render(w, r, s, http.StatusConflict, "problems", "Problems", v)
+}
+
+// A changesView is a page of the audit trail, and the open proposals.
+type changesView struct {
+	ProjectID, Actor, Action, RequestID, From, Until string
+	Rows                                             []object
+	Total, Page, Pages                               int
+	Link, Problem                                    string
+	Proposals                                        []object
+	Actions                                          []string
+}
+
+func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
+	q := r.URL.Query()
+	v := changesView{ProjectID: q.Get("project"), Actor: q.Get("actor"), Action: q.Get("action"), RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1)}
+	a, err := c.ask(r.Context(), s, get(auditPath, "projectId", v.ProjectID, "actor", v.Actor, "action", v.Action, "requestId", v.RequestID,
+		"from", v.From, "to", v.Until, "page", itoa(v.Page), "limit", itoa(pageRows)))
+	if f, is := errors.AsType[*failure](err); is {
+		v.Problem = f.Message
+		for _, d := range f.Details {
+			v.Problem += "; " + d.Field + " " + d.Message
+		}
+	} else if err != nil {
+		c.failed(w, r, s, err)
+		return
+	} else {
+		v.Rows, v.Total, v.Pages = a.List(), a.Total, a.Pages
+	}
+	if c.o.Git {
+		if a, err := c.ask(r.Context(), s, get("/api/platform/proposals")); err == nil {
+			v.Proposals = a.List()
+		}
+	}
+	v.Link = link(Prefix+"changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID, "from", v.From, "until", v.Until, "x", "1") + "&page="
+	c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
+}
+
+// proposal applies a proposal, or drops it.
+func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
+	name := r.PathValue("name")
+	if !proposalName.MatchString(name) {
+		c.failed(w, r, s, &failure{Status: http.StatusNotFound, Message: "There is no such proposal."})
+		return
+	}
+	q := call{method: http.MethodPost, path: "/api/platform/proposals/" + name + "/apply"}
+	done := "The proposal " + name + " is applied, and live."
+	if r.PostFormValue("do") == "drop" {
+		q, done = call{method: http.MethodDelete, path: "/api/platform/proposals/" + name}, "The proposal "+name+" was dropped."
+	}
+	if _, err := c.ask(r.Context(), s, q); err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	s.say(done)
+	http.Redirect(w, r, Prefix+"changes", http.StatusSeeOther)
+}
+
+// A keysView lists the keys.
+type keysView struct {
+	Rows    []object
+	Refused *failure
+}
+
+func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) {
+	v := keysView{}
+	a, err := c.ask(r.Context(), s, get(keysPath))
+	if f, is := errors.AsType[*failure](err); is {
+		v.Refused = f
+	} else if err != nil {
+		c.failed(w, r, s, err)
+		return
+	} else {
+		v.Rows = a.List()
+	}
+	c.render(w, r, s, http.StatusOK, "keys", "Keys", v)
+}
+
+// keyAction prepares the rotation or the end of a key: both are drafts, like every change.
+func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) {
+	name := r.PathValue("name")
+	path := keysPath + "/" + pathEscape(name)
+	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name), call: call{method: http.MethodDelete, path: path}}
+	if r.PostFormValue("do") == "rotate" {
+		d.Title = "Rotate key " + visible(name)
+		d.call = call{method: http.MethodPost, path: path + "/rotate", body: object{}}
+	}
+	dry := d.call
+	dry.path += "?dryRun=1"
+	a, err := c.ask(r.Context(), s, dry)
+	if err != nil {
+		c.failed(w, r, s, err)
+		return
+	}
+	d.Diff, d.Problems = text(a.Object()["diff"]), asList(a.Object()["problems"])
+	s.keepDraft(d)
+	http.Redirect(w, r, Prefix+"drafts/"+d.ID, http.StatusSeeOther)
+}
+
+// A liveView is the state of this node at a moment.
+type liveView struct {
+	Whole       bool
+	Now         Figures
+	Rate        string // requests a second
+	HitRatio    string
+	P50, P99    string
+	Status      configsrc.Status
+	Waiting     int64
+	Attempts    int64
+	Edges       []object
+	Clustered   bool
+	EdgesFailed string
+}
+
+// live shows the figures of this moment; the page's stream keeps them so.
+func (c *Console) live(w http.ResponseWriter, r *http.Request, s *session) {
+	c.render(w, r, s, http.StatusOK, "live", "Live", c.liveNow(r.Context(), s, nil, 0))
+}
+
+// liveNow makes the figures, with rates since the figures of before.
+func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, since time.Duration) *liveView {
+	v := &liveView{Whole: s.Key().Everything && c.o.Figures != nil}
+	if !v.Whole {
+		return v
+	}
+	v.Now = c.o.Figures()
+	if c.o.Config != nil {
+		v.Status = c.o.Config.Status()
+	}
+	if c.o.Mail != nil {
+		counts := c.o.Mail.Counts()
+		v.Waiting, v.Attempts = counts.Waiting, counts.Attempts
+	}
+	was := Figures{}
+	if before != nil {
+		was = *before
+		v.Rate = fmt.Sprintf("%.0f", float64(v.Now.Resolves-was.Resolves)/since.Seconds())
+	}
+	if hits, misses := v.Now.Hits-was.Hits, v.Now.Misses-was.Misses; hits+misses > 0 {
+		v.HitRatio = fmt.Sprintf("%.1f %%", 100*float64(hits)/float64(hits+misses))
+	}
+	v.P50, v.P99 = quantile(was, v.Now, 0.5), quantile(was, v.Now, 0.99)
+	if a, err := c.ask(ctx, s, get("/api/platform/edges")); err == nil {
+		v.Clustered, v.Edges = true, a.List()
+	}
+	return v
+}
+
+// quantile returns the bound below which a share of the calls of resolve between two moments ended, "" without calls.
+func quantile(was, now Figures, share float64) string {
+	n := len(now.Durations)
+	if n == 0 {
+		return ""
+	}
+	count := func(i int) uint64 {
+		c := now.Durations[i].Count
+		if i < len(was.Durations) {
+			c -= was.Durations[i].Count
+		}
+		return c
+	}
+	all := now.Resolves - was.Resolves
+	if all == 0 {
+		return ""
+	}
+	for i := range n {
+		if float64(count(i)) >= share*float64(all) {
+			return "≤ " + now.Durations[i].Most.String()
+		}
+	}
+	return "> " + now.Durations[n-1].Most.String()
+}
+
+const (
+	liveEvery  = 2 * time.Second
+	maxStreams = 256 // of all sessions
+)
+
+// stream sends the figures as they are, and each change of the configuration, until the browser goes, the session ends
+// or the console closes. The browser's slowness is its own: what it does not read in time it does not get.
+func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
+	if c.streams.Add(1) > maxStreams {
+		c.streams.Add(-1)
+		http.Error(w, "too many live pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer c.streams.Add(-1)
+	flush := http.NewResponseController(w)
+	ctx, cancel := context.WithCancel(c.stopped)
+	defer cancel()
+	w.Header().Set("Content-Type", "text/event-stream")
+	events := c.feed(ctx, s)
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	key := s.text
+	last, at := (*Figures)(nil), time.Now()
+	for {
+		v := c.liveNow(ctx, s, last, max(time.Since(at), time.Millisecond))
+		if v.Whole {
+			last, at = &v.Now, time.Now()
+		}
+		if !c.sendPart(w, "figures", "figures", v) || flush.Flush() != nil {
+			return
+		}
+	wait:
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case e, open := <-events:
+				if !open {
+					events = nil
+					continue
+				}
+				if !c.sendPart(w, "change", "change", e) || flush.Flush() != nil {
+					return
+				}
+			case <-tick.C:
+				break wait
+			}
+		}
+		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) || c.sessions.find(cookieName+"="+s.secret) == nil {
+			fmt.Fprint(w, "event: ended\ndata: \n\n")
+			_ = flush.Flush()
+			return
+		}
+	}
+}
+
+// sendPart writes an event whose data is a part of the page "live".
+func (c *Console) sendPart(w http.ResponseWriter, event, part string, data any) bool {
+	var out bytes.Buffer
+	if err := c.pages["live"].ExecuteTemplate(&out, part, data); err != nil {
+		c.o.Logger.Error("console live page", "error", err)
+		return false
+	}
+	var message bytes.Buffer
+	fmt.Fprintf(&message, "event: %s\n", event)
+	for l := range bytes.Lines(out.Bytes()) {
+		fmt.Fprintf(&message, "data: %s\n", bytes.TrimRight(l, "\r\n"))
+	}
+	message.WriteByte('\n')
+	_, err := w.Write(message.Bytes())
+	return err == nil
+}
+
+// A change is an event of the change feed.
+type change struct {
+	Event string
+	Data  object
+	At    time.Time
+}
+
+// feed reads the API's change feed with the session's key. The channel is closed when the feed ends.
+func (c *Console) feed(ctx context.Context, s *session) <-chan change {
+	out := make(chan change)
+	go func() {
+		defer close(out)
+		req, err := c.request(ctx, s, get("/api/platform/events"))
+		if err != nil {
+			return
+		}
+		res, err := (&http.Client{Transport: c.o.API}).Do(req)
+		if err != nil {
+			return
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return
+		}
+		e := change{}
+		for in := bufio.NewScanner(res.Body); in.Scan(); {
+			switch l := in.Text(); {
+			case strings.HasPrefix(l, "event: "):
+				e.Event = l[len("event: "):]
+			case strings.HasPrefix(l, "data: "):
+				e.Data = parseObject(l[len("data: "):])
+			case l == "" && e.Event != "":
+				e.At = time.Now()
+				select {
+				case out <- e:
+				case <-ctx.Done():
+					return
+				}
+				e = change{}
+			}
+		}
+	}()
+	return out
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"fingerpost/api/console"
+	"fingerpost/api/gate"
+	"fingerpost/api/ops"
+)
+
+// A consoleMount is the web console inside the Server. Its requests take the Server's own gate; its pages ask the API
+// over a Pipe, with the key of the person who looks at them, like any other client.
+type consoleMount struct {
+	*console.Console
+	pipe         *Pipe
+	clear, inTLS fasthttp.RequestHandler
+}
+
+// newConsole makes the console. Calls of the API that it makes wait until the Server serves its Pipe.
+func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
+	m := &consoleMount{pipe: NewPipe("console")}
+	o.API = &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return m.pipe.Dial(ctx) },
+		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.limits.Idle / 2, DisableCompression: true,
+	}
+	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
+	o.Git, o.Edge = s.proposals != nil, s.forwarder != nil
+	var err error
+	if m.Console, err = console.New(o); err != nil {
+		return nil, err
+	}
+	m.clear = fasthttpadaptor.NewFastHTTPHandler(m.Console)
+	m.inTLS = fasthttpadaptor.NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.TLS = new(tls.ConnectionState) // for the console it only matters that there is one
+		m.Console.ServeHTTP(w, r)
+	})
+	return m, nil
+}
+
+var consolePath = []byte("/console")
+
+// toConsole reports whether a request is the console's.
+func (s *Server) toConsole(c *conn, path []byte) bool {
+	rest, found := bytes.CutPrefix(path, consolePath)
+	return found && c.services&Console != 0 && s.console != nil && (len(rest) == 0 || rest[0] == '/')
+}
+
+// answerConsole reads the body, which is small for whoever is not signed in, and lets the console answer.
+func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
+	if c.HasBody() {
+		most := int64(s.console.MayPost(string(ctx.Request.Header.Peek("Cookie"))))
+		var read int64
+		body, err := c.ReadBody(func(n int64) error {
+			if read += n; read > most {
+				return refuseSignInBody
+			}
+			return s.bodies.take(&c.charge, "console", n)
+		})
+		if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
+			err = refusedByGate(refused)
+		}
+		if err != nil {
+			s.finish(ctx, console.Prefix, nil, err)
+			return
+		}
+		ctx.Request.SetBody(body)
+	}
+	serve := s.console.clear
+	if c.Secure() {
+		serve = s.console.inTLS
+	}
+	serve(ctx)
+	s.finish(ctx, console.Prefix, nil, nil)
+}
+
+var refuseSignInBody = &refusal{Code: codeTooLarge, Message: "a form of somebody who is not signed in has at most 4 KiB"}
+
+// consoleKeys checks the keys of people.
+type consoleKeys struct{ s *Server }
+
+// Check implements console.Keys.
+func (k consoleKeys) Check(text string) (console.Key, bool) {
+	key, failure := k.s.keys.verify([]byte(text), time.Now())
+	if failure != keyGood {
+		return console.Key{}, false
+	}
+	return console.Key{ID: key.ID, Name: key.Name, Allow: key.Allow, Everything: key.EveryProject()}, true
+}
+
+// Fail implements console.Keys.
+func (k consoleKeys) Fail(peer netip.Addr) time.Duration {
+	k.s.keys.failures[keyUnknown].Add(1)
+	return k.s.keys.throttle.fail(peer)
+}
+
+func (s *Server) consoleFigures() console.Figures {
+	m := s.resolver.Metrics()
+	f := console.Figures{Hits: m.Hits + m.NegativeHits, Misses: m.Misses, CacheBytes: m.CacheBytes, CacheLimit: m.CacheLimit,
+		Connections: s.Connections(), Generation: s.resolver.Generation()}
+	f.Degraded, _ = s.resolver.Degraded()
+	counts := make([]uint64, len(durationBounds))
+	s.metrics.each(func(r ops.Requests) {
+		if r.Route != resolvePath || r.Method != http.MethodGet {
+			return
+		}
+		f.Resolves += r.Count
+		for i, bound := range durationBounds {
+			counts[i] += r.Buckets[bound.Seconds()]
+		}
+	})
+	for i, bound := range durationBounds {
+		f.Durations = append(f.Durations, console.Duration{Most: bound, Count: counts[i]})
+	}
+	return f
+}

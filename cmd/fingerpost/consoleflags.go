@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/spf13/pflag"
+
+	"fingerpost/api"
+	"fingerpost/api/console"
+)
+
+// consoleFlags are the flags of serve about the web console.
+type consoleFlags struct {
+	console       bool
+	consoleListen string
+}
+
+func (f *consoleFlags) add(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.console, "console", true, "serve the web console at /console/")
+	fl.StringVar(&f.consoleListen, "console-listen", "", "an address of its own for the console")
+}
+
+func (f *consoleFlags) check() error {
+	if !f.console && f.consoleListen != "" {
+		return usage("--console-listen and --console=false contradict each other: leave one of them out")
+	}
+	return nil
+}
+
+// consoleOptions are what the console shows beyond the answers of the API. nil: there is no console.
+func (s *service) consoleOptions() *console.Options {
+	if !s.f.console {
+		return nil
+	}
+	return &console.Options{Config: s.source, Mail: s.mail.mailer, DemoKey: s.demoKeyInUse, Version: builtAs().version}
+}
+
+// demoKeyInUse returns the demo key if it is declared and not refused, else "".
+func (s *service) demoKeyInUse() string {
+	if s.demoDeclared() && s.blockedKeys() == nil {
+		return demoKey
+	}
+	return ""
+}
+
+// consoleLine prints where the console is.
+func (s *service) consoleLine(out io.Writer) {
+	for _, l := range s.listeners {
+		if l.services&api.Console == 0 {
+			continue
+		}
+		if a := l.Addr(); a.Network() != "unix" {
+			fmt.Fprintf(out, "console on %s%s\n", s.baseURL(reachable(a)), console.Prefix)
+		} else {
+			fmt.Fprintf(out, "console on %s, at %s\n", s.baseURL(a), console.Prefix)
+		}
+	}
+}
+
+// reachable returns an address that a browser on this machine can open: the one that means all addresses is none.
+func reachable(a net.Addr) net.Addr {
+	tcp, is := a.(*net.TCPAddr)
+	if !is || !tcp.IP.IsUnspecified() {
+		return a
+	}
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: tcp.Port}
+}
