@@ -231,7 +231,7 @@ func diffLines(diff string) (lines []diffLine) {
 		case strings.HasPrefix(l, "+"):
 			lines = append(lines, diffLine{"add", "+", l[1:]})
 		case strings.HasPrefix(l, "-"):
-			lines = append(lines, diffLine{"del", "−", l[1:]})
+			lines = append(lines, diffLine{"del", "-", l[1:]})
 		default:
 			lines = append(lines, diffLine{"same", " ", strings.TrimPrefix(l, " ")})
 		}

@@ -147,7 +147,7 @@ func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) 
 	path := keysPath + "/" + pathEscape(name)
 	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name), call: call{method: http.MethodDelete, path: path}}
 	if r.PostFormValue("do") == "rotate" {
-		d.Title = "Rotate key " + visible(name)
+		d.Title = "Rotate key " + visible(name) + " (the old one stays good for 24 hours)"
 		d.call = call{method: http.MethodPost, path: path + "/rotate", body: object{}}
 	}
 	dry := d.call
