@@ -139,6 +139,9 @@ func (c *Console) candidates(r *http.Request, s *session, v *lookUpView) {
 func (c *Console) explain(r *http.Request, s *session, v *lookUpView) {
 	id := text(asObject(v.Answer["project"])["id"])
 	if a, err := c.ask(r.Context(), s, get(resolvePath, "domain", v.Domain, "form", "flat")); err == nil {
+		if flat := asObject(a.Object()["authSettings"]); flat["jwtSecret"] != nil {
+			flat["jwtSecret"] = "(secret)" // people share their screens
+		}
 		v.Flat = indented(a.Data)
 	}
 	if a, err := c.ask(r.Context(), s, get(projectsPath+"/"+id, "view", "full")); err == nil {
@@ -162,6 +165,9 @@ func groupsOf(full object) (groups []valueGroup) {
 				continue
 			}
 			row := valueRow{Name: name, Value: text(value)}
+			if name == "labels" {
+				row.Value = strings.ReplaceAll(shown(field{Name: name, Type: "labels"}, values), "\n", ", ")
+			}
 			if !has {
 				row.Value = "(secret)"
 			}

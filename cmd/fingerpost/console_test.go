@@ -76,6 +76,9 @@ func TestConsole(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser, which -short leaves out")
 	}
+	if os.Getenv("CI") == "" && os.Getenv("FINGERPOST_PICTURES") == "" {
+		t.Skip("takes a minute and chromium: CI=true or FINGERPOST_PICTURES=FOLDER runs it")
+	}
 	browser := findBrowser(t)
 	var trapped atomic.Int64
 	trap := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { trapped.Add(1) }))

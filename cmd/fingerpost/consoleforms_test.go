@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A visitor uses the console without a browser: a jar of cookies, and what it was told last.
+type visitor struct {
+	t      *testing.T
+	base   string
+	client *http.Client
+	res    *http.Response
+	body   string
+}
+
+func newVisitor(t *testing.T, base string) *visitor {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{t: t, base: base, client: &http.Client{Jar: jar, Timeout: 20 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
+}
+
+// ask sends a request; a form is posted. It follows redirects, as browsers do.
+func (v *visitor) ask(path string, form url.Values, headers ...string) (status int) {
+	v.t.Helper()
+	method, body := http.MethodGet, io.Reader(nil)
+	if form != nil {
+		method, body = http.MethodPost, strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequest(method, v.base+path, body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	if v.res, err = v.client.Do(req); err != nil {
+		v.t.Fatal(err)
+	}
+	defer v.res.Body.Close()
+	b, err := io.ReadAll(v.res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.body = string(b)
+	return v.res.StatusCode
+}
+
+// expects checks the answer to the last request.
+func (v *visitor) expects(status int, texts ...string) {
+	v.t.Helper()
+	if v.res.StatusCode != status {
+		v.t.Errorf("%s: %d, want %d: %s", v.res.Request.URL.Path, v.res.StatusCode, status, cutMiddle(v.body, 600))
+	}
+	for _, want := range texts {
+		if !strings.Contains(v.body, want) {
+			v.t.Errorf("%s does not say %q: %s", v.res.Request.URL.Path, want, cutMiddle(v.body, 1500))
+		}
+	}
+}
+
+var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
+
+// token returns the token of the session's forms.
+func (v *visitor) token() string {
+	v.t.Helper()
+	v.ask("/console/sessions", nil)
+	m := tokenField.FindStringSubmatch(v.body)
+	if m == nil {
+		v.t.Fatalf("no form on the page: %s", cutMiddle(v.body, 800))
+	}
+	return m[1]
+}
+
+func (v *visitor) signIn(key string) {
+	v.t.Helper()
+	v.ask("/console/sign-in", url.Values{"key": {key}})
+	v.expects(http.StatusOK, "Where does a domain lead?")
+}
+
+// TestConsoleForms sends what a browser would not.
+func TestConsoleForms(t *testing.T) {
+	t.Parallel()
+	files, admin, _ := consoleFiles("25")
+	leaver, leaverID := catalog.NewKeyText()
+	files["key-leaver.hcl"] = `key "leaver" {
+  id = "` + leaverID + `"
+  hash = "` + catalog.HashKeyText(leaver) + `"
+  allow = ["read", "write"]
+}
+`
+	r := newRig(t, files)
+	acme := r.projectID("acme")
+	was := func() string {
+		text, err := os.ReadFile(r.path("acme.hcl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := was()
+	v := newVisitor(t, r.url)
+	v.signIn(admin)
+	for _, c := range v.client.Jar.Cookies(mustURL(t, r.url+"/console/")) {
+		if c.Value == admin {
+			t.Error("the key is in a cookie")
+		}
+	}
+	token := v.token()
+	form := func(more ...string) url.Values {
+		f := url.Values{"token": {token}, "kind": {"project"}, "project": {acme}, "name": {"Renamed"}, "slug": {"acme"}, "status": {"ACTIVE"},
+			"description": {"Storefront and back office"}, "labels": {"plan=gold"}}
+		for i := 0; i < len(more); i += 2 {
+			f.Set(more[i], more[i+1])
+		}
+		return f
+	}
+	// A form without the token, with another one, and from another site.
+	v.ask("/console/edit", form("token", ""))
+	v.expects(http.StatusForbidden, "not of your session")
+	other := newVisitor(t, r.url)
+	other.signIn(admin)
+	v.ask("/console/edit", form("token", other.token()))
+	v.expects(http.StatusForbidden, "not of your session")
+	v.ask("/console/edit", form(), "Sec-Fetch-Site", "same-site")
+	v.expects(http.StatusForbidden, "sent by another site")
+	v.ask("/console/edit", form(), "Sec-Fetch-Site", "", "Origin", "https://evil.example")
+	v.expects(http.StatusForbidden, "sent by another site")
+	v.ask("/console/sign-out", url.Values{"token": {"x"}})
+	v.expects(http.StatusForbidden)
+
+	// A draft is saved once, and by the session that has seen it.
+	v.ask("/console/edit", form())
+	v.expects(http.StatusOK, "what it changes")
+	draft := v.res.Request.URL.Path
+	other.ask(draft, nil)
+	other.expects(http.StatusNotFound, "not waiting any more")
+	other.ask(draft, url.Values{"token": {other.token()}, "do": {"save"}})
+	other.expects(http.StatusNotFound)
+	v.ask(draft, url.Values{"token": {token}, "do": {"whatever"}})
+	v.expects(http.StatusBadRequest)
+	if was() != before {
+		t.Fatal("the file has changed without a save")
+	}
+	v.ask(draft, url.Values{"token": {token}, "do": {"save"}})
+	v.expects(http.StatusOK, "Saved into the file, and live.")
+	v.ask(draft, url.Values{"token": {token}, "do": {"save"}})
+	v.expects(http.StatusNotFound, "not waiting any more")
+	if !strings.Contains(was(), `"Renamed"`) {
+		t.Error("the save is not in the file")
+	}
+
+	// Paths that lead out, forms of unknown things, and forms that are too large.
+	for _, to := range []string{"https://evil.example/", "//evil.example/console/", `/\evil.example`, "/console//evil.example", "/api/platform/projects"} {
+		x := newVisitor(t, r.url)
+		x.ask("/console/sign-in", url.Values{"key": {admin}, "to": {to}})
+		if at := x.res.Request.URL.String(); at != r.url+"/console/" {
+			t.Errorf("to=%q leads to %s", to, at)
+		}
+	}
+	v.ask("/console/edit?kind=nonsense&project="+acme, nil)
+	v.expects(http.StatusNotFound)
+	v.ask("/console/edit?kind=domain&project=../keys", nil)
+	v.expects(http.StatusNotFound)
+	v.ask("/console/keys/..%2f..%2fprojects", url.Values{"token": {token}, "do": {"revoke"}})
+	v.expects(http.StatusBadRequest, "a key&#39;s name has")
+	v.ask("/console/edit", form("description", strings.Repeat("x", 900<<10)))
+	v.expects(http.StatusBadRequest, "Description")
+	v.ask("/console/edit", form("description", strings.Repeat("x", 2<<20)))
+	v.expects(http.StatusRequestEntityTooLarge)
+	stranger := newVisitor(t, r.url)
+	stranger.ask("/console/sign-in", url.Values{"key": {strings.Repeat("x", 8<<10)}})
+	stranger.expects(http.StatusRequestEntityTooLarge)
+	stranger.ask("/console/edit", form("description", strings.Repeat("x", 100<<10)))
+	stranger.expects(http.StatusRequestEntityTooLarge)
+
+	// A session ends with its key, and wherever somebody who may ends it.
+	x := newVisitor(t, r.url)
+	x.signIn(leaver)
+	y := newVisitor(t, r.url)
+	y.signIn(leaver)
+	x.ask("/console/sessions", nil)
+	m := regexp.MustCompile(`action="(/console/sessions/[^"]+)"`).FindAllStringSubmatch(x.body, -1)
+	if len(m) < 2 {
+		t.Fatalf("the other session is not listed: %s", x.body)
+	}
+	for _, s := range m {
+		x.ask(s[1], url.Values{"token": {token}}) // of admin
+		x.expects(http.StatusForbidden)
+	}
+	if err := os.Remove(r.path("key-leaver.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	if err := poll(patience, func() error {
+		if y.ask("/console/", nil); !strings.Contains(y.body, "Your key was revoked") {
+			return errors.New("the session goes on")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+
+	// Bad keys are throttled like those of the API.
+	for range 40 {
+		if stranger.ask("/console/sign-in", url.Values{"key": {r.keys["ghost"]}}); stranger.res.StatusCode == http.StatusTooManyRequests {
+			break
+		}
+	}
+	stranger.expects(http.StatusTooManyRequests, "Too many wrong keys")
+	stranger.signIn(admin) // a good one is let in nevertheless
+
+	// What every page carries.
+	v.ask("/console/", nil)
+	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"} {
+		if got := v.res.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if p := v.res.Header.Get("Content-Security-Policy"); !strings.Contains(p, "frame-ancestors 'none'") || strings.Contains(p, "unsafe") {
+		t.Errorf("Content-Security-Policy: %s", p)
+	}
+}
+
+// TestConsoleAssets: they are small, packed, kept by browsers for as long as they are the same, and all that pages load.
+func TestConsoleAssets(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	v := newVisitor(t, r.url)
+	v.client.Transport.(*http.Transport).DisableCompression = true
+	v.ask("/console/sign-in", nil)
+	total := 0
+	links := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(v.body, -1)
+	if len(links) < 5 {
+		t.Fatalf("%d links in %s", len(links), v.body)
+	}
+	seen := map[string]bool{}
+	for _, m := range links {
+		if seen[m[1]] || !strings.HasPrefix(m[1], "/console/assets/") {
+			if strings.Contains(m[1], "//") {
+				t.Errorf("a page loads %s", m[1])
+			}
+			continue
+		}
+		seen[m[1]] = true
+		v.ask(m[1], nil)
+		plain := v.body
+		total += len(plain)
+		tag := v.res.Header.Get("ETag")
+		v.ask(m[1], nil, "Accept-Encoding", "gzip")
+		zip, err := gzip.NewReader(strings.NewReader(v.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(zip); err != nil || !bytes.Equal(b, []byte(plain)) || v.res.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" {
+			t.Errorf("%s packed: %v, %v", m[1], err, v.res.Header)
+		}
+		if v.ask(m[1], nil, "If-None-Match", tag); tag == "" || v.res.StatusCode != http.StatusNotModified {
+			t.Errorf("%s with its ETag %s: %d", m[1], tag, v.res.StatusCode)
+		}
+	}
+	if total == 0 || total > 150_000 {
+		t.Errorf("the assets have %d bytes, at most 150,000 are allowed", total)
+	}
+}
+
+// TestConsoleAddress: the console can have an address of its own, or none, and its cookie is bound to TLS where there is.
+func TestConsoleAddress(t *testing.T) {
+	t.Parallel()
+	files, admin, _ := consoleFiles("25")
+	r := idleRig(t, t.TempDir(), files)
+	r.flags = []string{"--console=false"}
+	r.start()
+	if got := r.ask(http.MethodGet, "/console/", "", ""); got.status != http.StatusNotFound {
+		t.Errorf("with --console=false: %d", got.status)
+	}
+	r.halt()
+
+	cert, key := newCA(t, "ca").issue("console", time.Now().Add(time.Hour))
+	r.flags = []string{"--console-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key}
+	r.start()
+	m := regexp.MustCompile(`(?m)^console on (https://\S+)/console/$`).FindStringSubmatch(r.announcement())
+	if m == nil {
+		t.Fatalf("no address of the console in %q", r.announcement())
+	}
+	v := newVisitor(t, m[1])
+	v.signIn(admin)
+	found := false
+	for _, c := range v.client.Jar.(*cookiejar.Jar).Cookies(mustURL(t, m[1]+"/")) {
+		found = found || c.Name == "__Host-fingerpost"
+	}
+	if !found {
+		t.Error("the cookie has no __Host- prefix")
+	}
+	if status := v.ask("/api/platform/health", nil); status != http.StatusNotFound {
+		t.Errorf("the API at the console's address: %d", status)
+	}
+	v.base = r.url
+	if status := v.ask("/console/", nil); status != http.StatusNotFound {
+		t.Errorf("the console at the API's address: %d", status)
+	}
+	r.halt()
+	if out, code := r.run("serve", "--console=false", "--console-listen", "127.0.0.1:0"); code != 2 || !strings.Contains(out, "contradict") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
+// TestConsoleDemo: the shipped example signs in with one click, from this machine, by a name of this machine.
+func TestConsoleDemo(t *testing.T) {
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	demo, err := os.ReadFile(filepath.Join("..", "..", "projects.d", "keys.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.put("keys.hcl", string(demo))
+	r.start()
+	if !strings.Contains(r.announcement(), "console on "+r.url+"/console/\n") {
+		t.Errorf("the address of the console is not printed: %s", r.announcement())
+	}
+	v := newVisitor(t, r.url)
+	v.ask("/console/sign-in", nil, "Host", "rebound.example")
+	if strings.Contains(v.body, "demo key") {
+		t.Error("the demo key is offered under a foreign name")
+	}
+	v.ask("/console/sign-in", url.Values{"demo": {"1"}}, "Host", "rebound.example", "Sec-Fetch-Site", "same-origin")
+	v.expects(http.StatusUnauthorized)
+	v.ask("/console/sign-in", nil)
+	v.expects(http.StatusOK, "Sign in with the demo key")
+	v.ask("/console/sign-in", url.Values{"demo": {"1"}})
+	v.expects(http.StatusOK, "Where does a domain lead?")
+}
+
+func mustURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
