@@ -94,7 +94,7 @@ func (s *Source) settled(all bool) {
 	if !all {
 		return
 	}
-	s.confirmed = false
+	s.confirmed, s.confirmer = false, Author{}
 	s.mu.Lock()
 	was := s.status.Held
 	s.status.Held = nil

@@ -151,7 +151,7 @@ func (s *Source) take(ctx context.Context, in *received, change catalog.Change, 
 		return err
 	}
 	if confirmed != "" && s.o.OnConfirm != nil {
-		s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains})
+		s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains, By: s.confirmer})
 	}
 	s.settled(true)
 	s.report(start, "followed")

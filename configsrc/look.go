@@ -82,7 +82,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	}
 	if waiting := s.noteSuspects(found, start); !waiting {
 		if confirmed != "" && s.o.OnConfirm != nil {
-			s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains})
+			s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains, By: s.confirmer})
 		}
 		s.settled(sc.all)
 	}

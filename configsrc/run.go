@@ -166,8 +166,9 @@ func (s *Source) Reload(ctx context.Context) error {
 
 // Confirm lets a held reload through, once. On an edge that is the next ApplyTree.
 func (s *Source) Confirm(ctx context.Context) error {
+	by := writerOf(ctx).author
 	return s.ask(ctx, func(ctx context.Context) error {
-		s.confirmed = true
+		s.confirmed, s.confirmer = true, by
 		if s.o.Follow {
 			return nil
 		}

@@ -140,6 +140,7 @@ type Source struct {
 	redecode    bool // the decoder has changed: decode every file again, even with the same bytes
 	byHash      bool // this look trusts no stamp
 	confirmed   bool
+	confirmer   Author         // who has; zero: the operator
 	sealed      bool           // sealing { require = true } is in force
 	removing    map[claim]bool // projects and domains that the Sink's note names, see removal.go
 

@@ -44,6 +44,7 @@ type Held struct {
 	Projects int       `json:"projects"` // to be removed
 	Domains  int       `json:"domains"`
 	Since    time.Time `json:"since"`
+	By       Author    `json:"-"` // who has confirmed it, for OnConfirm; zero: the operator, at the ops listener or a start
 }
 
 // Status returns the present state.

@@ -55,7 +55,7 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
 		v.Error = "Type the word " + confirmWord + " to confirm. Nothing was done."
 	default:
 		c.o.Logger.Info("held reload confirmed in the console", "key", s.Key().ID, "actor", s.actor)
-		if err := c.o.Config.Confirm(r.Context()); err != nil {
+		if err := c.o.Config.Confirm(configsrc.WithAuthor(r.Context(), configsrc.Author{Key: s.Key().Name, Actor: s.actor}, nil)); err != nil {
 			v.Error = err.Error()
 			break
 		}

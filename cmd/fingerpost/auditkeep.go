@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"log/slog"
@@ -58,7 +59,11 @@ func logHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
 
 // noteConfirm adds to the audit trail that removals were let through which the brake would have held back.
 func noteConfirm(r *resolver.Resolver, h configsrc.Held) {
-	r.Note(catalog.AuditConfirm, catalog.Author{Door: catalog.DoorCLI},
+	by := catalog.Author{Door: catalog.DoorCLI}
+	if h.By.Key != "" { // in the console
+		by = catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(h.By.Actor, h.By.Key), Key: h.By.Key}
+	}
+	r.Note(catalog.AuditConfirm, by,
 		catalog.FieldChange{Field: "reason", After: h.Reason},
 		catalog.FieldChange{Field: "projects", After: int64(h.Projects)},
 		catalog.FieldChange{Field: "domains", After: int64(h.Domains)})

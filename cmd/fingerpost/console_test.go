@@ -494,6 +494,8 @@ func TestConsole(t *testing.T) {
 		b.fill("word", "remove")
 		b.press("Apply the reload")
 		b.sees("The reload was applied.")
+		b.open("/console/changes?action=brake.confirm")
+		b.sees("Ada Lovelace <ada@example.com> · key admin")
 		if got := r.get("/api/platform/projects/by-slug/many-0"); got.status != http.StatusNotFound {
 			t.Errorf("after the confirmation: %d", got.status)
 		}
@@ -552,7 +554,11 @@ func consolePictures(t *testing.T, b *tab, r *rig, admin, acme, worst string) {
 				}
 				if dir != "" {
 					var picture []byte
-					b.do(chromedp.FullScreenshot(&picture, 100))
+					if width == 800 { // for the README
+						b.do(chromedp.CaptureScreenshot(&picture))
+					} else {
+						b.do(chromedp.FullScreenshot(&picture, 100))
+					}
 					name := fmt.Sprintf("%s-%d", p.name, width)
 					if dark {
 						name += "-dark"
