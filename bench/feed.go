@@ -10,7 +10,11 @@ import (
 	"time"
 )
 
-// runFeed measures resolve while files change, with and without subscribers of the change feed.
+// openConsoles is how many live pages of the console are open.
+const openConsoles = 10
+
+// runFeed measures resolve while files change: alone, with subscribers of the change feed, and with live pages of the
+// console.
 func runFeed(ctx context.Context, b *bench) (*report, error) {
 	s, c, err := b.serve(ctx)
 	if err != nil {
@@ -34,8 +38,13 @@ func runFeed(ctx context.Context, b *bench) (*report, error) {
 	perKiB, saves := 0.0, 0
 	// A round: subscribers connect, files change, resolve is asked at full speed and then at a constant rate. At the end
 	// every subscriber must have received each change.
-	side := func(name string, streams int) *turn {
+	side := func(name string, streams, pages int) *turn {
 		return newTurn(name, func(ctx context.Context, t *turn) error {
+			open, err := watch(s, c.key, pages)
+			if err != nil {
+				return err
+			}
+			defer open.close()
 			followers, memory, err := follow(s, c.key, streams)
 			if err != nil {
 				return err
@@ -56,8 +65,9 @@ func runFeed(ctx context.Context, b *bench) (*report, error) {
 			return followers.expect(n)
 		})
 	}
-	without, with := side("without", 0), side(fmt.Sprintf("with %d streams", b.streams), b.streams)
-	if err := b.alternate(ctx, without, with); err != nil {
+	without, with := side("without", 0, 0), side(fmt.Sprintf("with %d streams", b.streams), b.streams, 0)
+	watched := side(fmt.Sprintf("with %d open consoles", openConsoles), 0, openConsoles)
+	if err := b.alternate(ctx, without, with, watched); err != nil {
 		return nil, err
 	}
 	rep := &report{Parameters: b.parameters(c,
@@ -68,6 +78,8 @@ func runFeed(ctx context.Context, b *bench) (*report, error) {
 		with.against(without, "p50", "latency p50 at half load", "ms"),
 		with.against(without, "p99", "latency p99 at half load", "ms").ratioAtMost(1.25),
 		alone("resident memory a subscriber", "KiB", perKiB),
+		watched.against(without, perSecond, "resolve with open consoles", "requests/s").ratioAtLeast(0.98),
+		watched.against(without, cpuEach, "server CPU, theirs included, with open consoles", "µs/request"),
 	)
 	rep.note("A file was saved every %v on both sides. Every subscriber got an event for each of %d saves.",
 		b.changeEvery, saves)
