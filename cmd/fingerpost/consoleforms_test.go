@@ -5,11 +5,14 @@ import (
 	"compress/gzip"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -361,4 +364,110 @@ func mustURL(t *testing.T, text string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// TestConsoleGit: with git a save names its commit, which is the person's, and a change can be proposed and applied.
+func TestConsoleGit(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	files, admin, _ := consoleFiles("25")
+	r := idleRig(t, t.TempDir(), files)
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=Ann", "-c", "user.email=ann@example.com"}, args...)...)
+		cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	git("init", "-q", "-b", "main")
+	git("add", "projects.d")
+	git("commit", "-qm", "one")
+	r.flags = []string{"--git", "--git-ack", "commit"}
+	r.start()
+	acme := r.projectID("acme")
+	v := newVisitor(t, r.url)
+	v.ask("/console/sign-in", url.Values{"key": {admin}, "name": {"Ada Lovelace"}, "email": {"ada@example.com"}})
+	token := v.token()
+	change := func(name string, save ...string) {
+		t.Helper()
+		v.ask("/console/edit?kind=project&project="+acme, nil)
+		etag := regexp.MustCompile(`name="etag" value="([^"]*)"`).FindStringSubmatch(v.body)
+		if etag == nil {
+			t.Fatalf("no form: %s", cutMiddle(v.body, 800))
+		}
+		v.ask("/console/edit", url.Values{"token": {token}, "kind": {"project"}, "project": {acme}, "etag": {html.UnescapeString(etag[1])}, "name": {name}, "slug": {"acme"},
+			"status": {"ACTIVE"}, "description": {"Storefront and back office"}, "labels": {"plan=gold"}})
+		v.expects(http.StatusOK, "what it changes")
+		form := url.Values{"token": {token}}
+		for i := 0; i < len(save); i += 2 {
+			form.Set(save[i], save[i+1])
+		}
+		v.ask(v.res.Request.URL.Path, form)
+	}
+	change("Committed", "do", "save", "message", "Say what it is")
+	v.expects(http.StatusOK, "Saved as commit "+strings.TrimSpace(git("rev-parse", "HEAD"))[:10])
+	if got := git("log", "-1", "--format=%an <%ae> %s"); got != "Ada Lovelace <ada@example.com> Say what it is\n" {
+		t.Errorf("the commit: %s", got)
+	}
+	change("Proposed", "do", "propose", "proposal", "No Such Name")
+	v.expects(http.StatusBadRequest, "A proposal needs a name")
+	change("Proposed", "do", "propose", "proposal", "rename-shop")
+	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "Open proposals", "rename-shop")
+	if strings.Contains(git("show", "HEAD:projects.d/acme.hcl"), "Proposed") {
+		t.Error("the proposal is on main already")
+	}
+	v.ask("/console/proposals/rename-shop", url.Values{"token": {token}, "do": {"apply"}})
+	v.expects(http.StatusOK, "The proposal rename-shop is applied, and live.")
+	if !strings.Contains(git("show", "HEAD:projects.d/acme.hcl"), "Proposed") {
+		t.Error("the proposal is not on main")
+	}
+	if status := git("status", "--porcelain", "projects.d"); status != "" {
+		t.Errorf("git status: %s", status)
+	}
+}
+
+// TestConsoleOnEdge: a change that is made at an edge is the authority's, and waits in the session while that is away.
+func TestConsoleOnEdge(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "lisbon")
+	admin, id := catalog.NewKeyText()
+	c.put("key-admin.hcl", fmt.Sprintf("key \"admin\" {\n  id = %q\n  hash = %q\n  allow = [\"read\", \"write\"]\n}\n", id, catalog.HashKeyText(admin)))
+	edge := c.edge("lisbon", t.TempDir())
+	acme := c.projectID("acme")
+	edge.resolves("shop.acme.example")
+	v := newVisitor(t, edge.url)
+	if err := poll(patience, func() error {
+		if v.ask("/console/sign-in", url.Values{"key": {admin}}); v.res.StatusCode != http.StatusOK {
+			return fmt.Errorf("%d", v.res.StatusCode)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	token := v.token()
+	v.ask("/console/edit", url.Values{"token": {token}, "kind": {"domain"}, "project": {acme}, "domain": {"edge.acme.example"}, "active": {"1"}})
+	v.expects(http.StatusOK, `domain &#34;edge.acme.example&#34; {}`, "this is an edge")
+	draft := v.res.Request.URL.Path
+	c.halt()
+	v.ask(draft, url.Values{"token": {token}, "do": {"save"}})
+	v.expects(http.StatusServiceUnavailable, "authority", `domain &#34;edge.acme.example&#34; {}`)
+	v.ask("/console/?domain=shop.acme.example", nil)
+	v.expects(http.StatusOK, "leads to the project")
+	c.begin()
+	if err := poll(patience, func() error {
+		if v.ask(draft, url.Values{"token": {token}, "do": {"save"}}); v.res.StatusCode != http.StatusOK {
+			return fmt.Errorf("%d %s", v.res.StatusCode, cutMiddle(v.body, 500))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(c.path("acme.hcl")); err != nil || !strings.Contains(string(text), `domain "edge.acme.example" {}`) {
+		t.Errorf("the authority's file: %v\n%s", err, text)
+	}
+	v.ask("/console/?domain=edge.acme.example", nil)
+	v.expects(http.StatusOK, "by its own record")
 }
