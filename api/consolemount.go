@@ -34,7 +34,8 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.limits.Idle / 2, DisableCompression: true,
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
-	o.Git, o.Edge = s.proposals != nil, s.forwarder != nil
+	o.Loading = s.loading.Load
+	o.Git, o.Cluster, o.Edge = s.proposals != nil, s.edges != nil, s.forwarder != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {
 		return nil, err

@@ -77,10 +77,12 @@ type Options struct {
 	Figures func() Figures
 	// Cached reports whether the answer for a domain is in the cache. Nil: not shown.
 	Cached func(domain string) bool
+	// Loading reports whether the files are still being loaded: until then nobody's key is known. Nil: never.
+	Loading func() bool
 	// Git says that changes can be proposed.
 	Git bool
-	// Edge says that this node follows an authority.
-	Edge bool
+	// Cluster says that there are edges, and Edge that this node is one.
+	Cluster, Edge bool
 	// DemoKey signs in with one click from this machine. "": there is no such button.
 	DemoKey func() string
 	Version string
@@ -210,6 +212,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	if r.URL.Path+"/" == Prefix {
 		http.Redirect(w, r, Prefix, http.StatusMovedPermanently)
+		return
+	}
+	if c.o.Loading != nil && c.o.Loading() && !strings.HasPrefix(r.URL.Path, Prefix+"assets/") {
+		h.Set("Retry-After", "1")
+		c.failed(w, r, nil, &failure{Status: http.StatusServiceUnavailable, Message: "The files are being loaded. Open this page again in a moment."})
 		return
 	}
 	c.guard.ServeHTTP(w, r)

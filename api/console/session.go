@@ -20,6 +20,8 @@ import (
 const (
 	sessionTime = 8 * time.Hour
 	maxSessions = 1000
+	// sessionsOfKey bounds the sessions of one key, and with it what its holders can keep in memory; the oldest ends.
+	sessionsOfKey = 20
 	// maxDrafts bounds the unsaved changes of a session; the oldest is forgotten.
 	maxDrafts  = 8
 	cookieName = "fingerpost"
@@ -90,15 +92,22 @@ func (x *sessions) find(cookies string) *session {
 	return nil
 }
 
-// add forgets sessions that have ended. It reports false if there are too many.
+// add forgets sessions that have ended, and the oldest of a key that has many. It reports false if there are too many.
 func (x *sessions) add(s *session) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	now := time.Now()
+	now, same, oldest := time.Now(), 0, (*session)(nil)
 	for secret, old := range x.all {
 		if now.After(old.expires) {
 			delete(x.all, secret)
+		} else if old.Key().ID == s.key.ID {
+			if same++; oldest == nil || old.began.Before(oldest.began) {
+				oldest = old
+			}
 		}
+	}
+	if same >= sessionsOfKey {
+		delete(x.all, oldest.secret)
 	}
 	if len(x.all) >= maxSessions {
 		return false

@@ -164,17 +164,16 @@ func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) 
 
 // A liveView is the state of this node at a moment.
 type liveView struct {
-	Whole       bool
-	Now         Figures
-	Rate        string // requests a second
-	HitRatio    string
-	P50, P99    string
-	Status      configsrc.Status
-	Waiting     int64
-	Attempts    int64
-	Edges       []object
-	Clustered   bool
-	EdgesFailed string
+	Whole     bool
+	Now       Figures
+	Rate      string // requests a second
+	HitRatio  string
+	P50, P99  string
+	Status    configsrc.Status
+	Waiting   int64
+	Attempts  int64
+	Edges     []object
+	Clustered bool
 }
 
 // live shows the figures of this moment; the page's stream keeps them so.
@@ -205,8 +204,10 @@ func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, sinc
 		v.HitRatio = fmt.Sprintf("%.1f %%", 100*float64(hits)/float64(hits+misses))
 	}
 	v.P50, v.P99 = quantile(was, v.Now, 0.5), quantile(was, v.Now, 0.99)
-	if a, err := c.ask(ctx, s, get("/api/platform/edges")); err == nil {
-		v.Clustered, v.Edges = true, a.List()
+	if c.o.Cluster {
+		if a, err := c.ask(ctx, s, get("/api/platform/edges")); err == nil {
+			v.Clustered, v.Edges = true, a.List()
+		}
 	}
 	return v
 }

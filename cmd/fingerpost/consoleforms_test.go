@@ -236,6 +236,14 @@ func TestConsoleForms(t *testing.T) {
 	stranger.expects(http.StatusTooManyRequests, "Too many wrong keys")
 	stranger.signIn(admin) // a good one is let in nevertheless
 
+	// A key has no more than twenty sessions: the oldest ends.
+	for range 20 {
+		newVisitor(t, r.url).signIn(admin)
+	}
+	other.ask("/console/", nil)
+	other.expects(http.StatusOK, "Sign in")
+	v.signIn(admin)
+
 	// What every page carries.
 	v.ask("/console/", nil)
 	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"} {
