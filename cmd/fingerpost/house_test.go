@@ -45,7 +45,9 @@ var plan = map[string][]string{
 	// zstd packs the files, nkeys reads the seeds of keys
 	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
-	"fingerpost/configsrc/gitrepo": {"fingerpost/resolver/catalog"},
+	// for tests of cluster and of the whole program
+	"fingerpost/configsrc/cluster/history": {"fingerpost/resolver/catalog"},
+	"fingerpost/configsrc/gitrepo":         {"fingerpost/resolver/catalog"},
 	"fingerpost/configsrc/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
