@@ -110,6 +110,23 @@ func TestDeletedBucketHeals(t *testing.T) {
 	}
 }
 
+// TestBucketGoesBeforeTheNewsWasRead: the edge has been told of a message, and the bucket is replaced by one that is not
+// that long before the edge reads it.
+func TestBucketGoesBeforeTheNewsWasRead(t *testing.T) {
+	r := newRig(t, "fra1")
+	for i := range 20 {
+		r.tree.commit(map[string]string{"acme.hcl": fmt.Sprint("write ", i)})
+	}
+	e := r.edge("fra1")
+	r.reaches(e)
+	e.told([]byte("1000000"))
+	if err := r.admin().js.DeleteKeyValue(t.Context(), Bucket("test")); err != nil {
+		t.Fatal(err)
+	}
+	r.tree.commit(map[string]string{"acme.hcl": "last"})
+	r.reaches(e)
+}
+
 func TestServerDiesAndItsFolderGoes(t *testing.T) {
 	r := newRig(t, "fra1")
 	r.tree.commit(map[string]string{"acme.hcl": "one"})

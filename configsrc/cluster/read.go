@@ -44,7 +44,15 @@ func (f *Follower) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if f.next > heard || tries > 20 {
+		if f.next > heard {
+			break
+		}
+		if tries > 20 {
+			// The authority has told of a message that is not there: the bucket may be another one, whose sequences begin anew.
+			f.mu.Lock()
+			f.heard = 0
+			f.mu.Unlock()
+			wake(f.news) // to ask for the state
 			break
 		}
 		// A replica of the server's stream that lags behind has answered.
