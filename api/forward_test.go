@@ -48,17 +48,21 @@ func (a *standIn) fail(code catalog.Code, message string) {
 func TestEdgeForwards(t *testing.T) {
 	t.Parallel()
 	a := &standIn{answer: "HTTP/1.1 201 Created\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: mine-1\r\nLocation: /api/platform/projects/7\r\n" +
+		"X-Config-Position: 8f3a21c09b7e44d1.812\r\n" +
 		"Connection: close\r\nContent-Length: 2\r\n\r\n{}"}
 	h := start(t, func(o *api.Options) { o.Forwarder = a })
 	post := func(key string) *rawAnswer { return h.postRaw(t, key) }
 	if got := post(h.all); got.status != 201 || got.header.Get("Location") != "/api/platform/projects/7" || got.body != "{}" {
 		t.Errorf("the answer is %d %v %q", got.status, got.header, got.body)
 	}
-	if got := a.requests(); len(got) != 1 || !strings.HasPrefix(got[0], "POST /api/platform/projects HTTP/1.1\r\n") || !strings.HasSuffix(got[0], "\r\n\r\n{\"name\":\"x\"}") ||
+	if got := post(h.all).header.Get("X-Config-Position"); got != "8f3a21c09b7e44d1.812" {
+		t.Errorf("the position is %q, not the authority's", got)
+	}
+	if got := a.requests(); len(got) != 2 || !strings.HasPrefix(got[0], "POST /api/platform/projects HTTP/1.1\r\n") || !strings.HasSuffix(got[0], "\r\n\r\n{\"name\":\"x\"}") ||
 		!strings.Contains(got[0], h.all) || !strings.Contains(got[0], "X-Request-Id: mine-1") || !strings.Contains(got[0], "Content-Length: 12") {
 		t.Errorf("the authority gets %q", got)
 	}
-	if got := post(h.revoked); got.status != 401 || len(a.requests()) != 1 {
+	if got := post(h.revoked); got.status != 401 || len(a.requests()) != 2 {
 		t.Errorf("a revoked key: %d, and the authority gets %d requests", got.status, len(a.requests()))
 	}
 	a.fail(catalog.CodeOutcomeUnknown, "no answer")

@@ -262,10 +262,12 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		if shows {
 			s.showPosition(ctx, s.resolver.Published())
 		}
+		passed := false // it is the authority's answer, with the authority's position: this node may not be there yet
 		switch {
 		case err != nil:
 		case s.forwarder != nil && rt.forwarded():
 			err = s.forward(r)
+			passed = err == nil
 		default:
 			err = rt.run(s, r)
 		}
@@ -274,7 +276,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		} else if offered, is := errors.AsType[*proposed](err); is {
 			err = s.succeedProposed(ctx, offered)
 		}
-		if shows && rt.method != fasthttp.MethodGet {
+		if shows && rt.method != fasthttp.MethodGet && !passed {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed
 		}
 		s.finish(ctx, rt.path, r.key, err)
