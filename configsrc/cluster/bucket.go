@@ -73,6 +73,32 @@ func newBucket(nc *nats.Conn, cluster string) (*bucket, error) {
 // answerTime is how long the server may take to answer.
 const answerTime = 5 * time.Second
 
+// whileConnected returns a context that ends with the connection, by nats.ErrDisconnected: what was asked on it gets no
+// answer on the next one, and waiting for answerTime would keep an edge behind for that long.
+func whileConnected(ctx context.Context, nc *nats.Conn) (connected context.Context, stop func()) {
+	connected, cancel := context.WithCancelCause(ctx)
+	lost := nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	go func() {
+		select {
+		case <-lost:
+			cancel(nats.ErrDisconnected)
+		case <-connected.Done():
+		}
+	}()
+	return connected, func() {
+		cancel(nil)
+		nc.RemoveStatusListener(lost)
+	}
+}
+
+// orCause is err, or why ctx has ended if that made it.
+func orCause(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), nats.ErrDisconnected) {
+		return nats.ErrDisconnected
+	}
+	return err
+}
+
 // A bucketState says which bucket it is and where its stream ends.
 type bucketState struct {
 	created time.Time // another one: the bucket was made anew
@@ -81,9 +107,12 @@ type bucketState struct {
 
 // state checks that the bucket is one of ours.
 func (b *bucket) state(ctx context.Context) (st bucketState, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	connected, stop := whileConnected(ctx, b.nc)
+	defer stop()
+	wait, cancel := context.WithTimeout(connected, answerTime)
 	defer cancel()
-	s, err := b.js.Stream(ctx, stream(b.cluster)) // asks for the state, too
+	s, err := b.js.Stream(wait, stream(b.cluster)) // asks for the state, too
+	err = orCause(connected, err)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return st, fmt.Errorf("bucket %s: %w", Bucket(b.cluster), errNoBucket)
@@ -184,15 +213,17 @@ func (b *bucket) get(ctx context.Context, ask directGet, yield func(record) erro
 	if err := sub.SetPendingLimits(-1, -1); err != nil {
 		return 0, 0, err
 	}
+	connected, stop := whileConnected(ctx, b.nc)
+	defer stop()
 	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream(b.cluster), inbox, request); err != nil {
 		return 0, 0, err
 	}
 	for {
-		wait, cancel := context.WithTimeout(ctx, answerTime)
+		wait, cancel := context.WithTimeout(connected, answerTime)
 		m, err := sub.NextMsgWithContext(wait)
 		cancel()
 		if err != nil {
-			return n, 0, err
+			return n, 0, orCause(connected, err)
 		}
 		if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 && m.Header.Get("Nats-Sequence") == "" {
 			switch status {

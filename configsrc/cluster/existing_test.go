@@ -2,11 +2,15 @@ package cluster
 
 import (
 	"crypto/rand"
+	"errors"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // existing starts a NATS server of somebody else, without keys.
@@ -55,6 +59,73 @@ func TestExistingServer(t *testing.T) {
 	eventually(t, "the authority refuses to write", func() bool { return r.authority.MayWrite() != nil })
 	if _, err := e.tree.TreeFile("b.hcl"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A deafConn is a connection whose other end may stop to hear. It tells on lost when something is.
+type deafConn struct {
+	net.Conn
+	deaf *atomic.Bool
+	lost chan struct{}
+}
+
+func (c deafConn) Write(b []byte) (int, error) {
+	if !c.deaf.Load() {
+		return c.Conn.Write(b)
+	}
+	select {
+	case c.lost <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+type dialFunc func(network, address string) (net.Conn, error)
+
+func (d dialFunc) Dial(network, address string) (net.Conn, error) { return d(network, address) }
+
+// TestLostQuestionEndsWithItsConnection: an answer does not come on the next connection, so nobody waits for it there.
+func TestLostQuestionEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	url, _ := existing(t, func(*server.Options) {})
+	var deaf atomic.Bool
+	lost, dialed := make(chan struct{}, 1), make(chan net.Conn, 10)
+	c := Connection{URLs: []string{url}, dialer: dialFunc(func(network, address string) (net.Conn, error) {
+		conn, err := net.Dial(network, address)
+		if err == nil {
+			dialed <- conn
+		}
+		return deafConn{conn, &deaf, lost}, err
+	})}
+	nc, err := c.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	b, err := newBucket(nc, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for what, ask := range map[string]func() error{
+		"a read":              func() error { _, err := b.read(t.Context(), 1, func(record) error { return nil }); return err },
+		"a look at the state": func() error { _, err := b.state(t.Context()); return err },
+	} {
+		deaf.Store(true)
+		ended := make(chan error, 1)
+		go func() { ended <- ask() }()
+		<-lost
+		deaf.Store(false)
+		(<-dialed).Close()
+		if err := <-ended; !errors.Is(err, nats.ErrDisconnected) {
+			t.Errorf("%s ends with %v", what, err)
+		}
+		eventually(t, "it is connected again", nc.IsConnected)
+		if err := ask(); err != nil {
+			t.Errorf("%s on the next connection: %v", what, err)
+		}
 	}
 }
 

@@ -59,18 +59,10 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 	f.mu.Lock()
 	f.stats.Forwarded++
 	f.mu.Unlock()
+	ctx, stop := whileConnected(ctx, f.nc)
+	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, ForwardTime)
 	defer cancel()
-	// A connection that ends loses the answer, and the next one does not bring it.
-	lost := f.nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
-	defer f.nc.RemoveStatusListener(lost)
-	go func() {
-		select {
-		case <-lost:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
