@@ -221,12 +221,13 @@ func (a *Authority) Run(ctx context.Context) error {
 			backoff = 100 * time.Millisecond
 			continue
 		}
-		a.fresh = true
-		if ctx.Err() == nil {
-			a.note(err)
-			_ = pause(ctx, backoff)
-			backoff = min(2*backoff, 2*time.Second)
+		if ctx.Err() != nil {
+			break // what is known of the bucket is enough to give the lease back
 		}
+		a.fresh = true
+		a.note(err)
+		_ = pause(ctx, backoff)
+		backoff = min(2*backoff, 2*time.Second)
 	}
 	a.giveBack()
 	a.nc.Close()
