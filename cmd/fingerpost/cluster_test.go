@@ -28,6 +28,14 @@ type clusterRig struct {
 // newCluster starts an authority that declares edges.
 func newCluster(t *testing.T, edges ...string) *clusterRig {
 	t.Helper()
+	c := idleCluster(t, edges...)
+	c.begin()
+	return c
+}
+
+// idleCluster is newCluster without the start.
+func idleCluster(t *testing.T, edges ...string) *clusterRig {
+	t.Helper()
 	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}}
 	publics := map[string]string{}
 	for _, name := range edges {
@@ -35,7 +43,6 @@ func newCluster(t *testing.T, edges ...string) *clusterRig {
 	}
 	c.declare(publics)
 	c.flags = []string{"--cluster-listen", "127.0.0.1:0"}
-	c.begin()
 	return c
 }
 

@@ -2,171 +2,351 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"fingerpost/configsrc/cluster/history"
 	"fingerpost/resolver/catalog"
 )
 
-// A history is what clients have seen of a cluster. Safe for concurrent use.
-type history struct {
-	mu       sync.Mutex                             // guards the fields below
-	written  []string                               // slugs of projects whose write was answered 201
-	seen     map[string]map[string]catalog.Position // by edge and slug: the newest position of a 200
-	position map[string]catalog.Position
-	wrong    []string
+// A clusterSiege is a cluster under load, with a history of what its clients see. Each writer changes the name of one
+// project, again and again; readers resolve the domains of projects at the edges.
+type clusterSiege struct {
+	*clusterRig
+	edges  []*rig
+	wires  []*wire // of each edge to the NATS server
+	client *http.Client
+	ids    map[string]string        // by project
+	spare  atomic.Int64             // number of the next project that no writer has had
+	busy   atomic.Pointer[[]string] // projects that readers ask for
+
+	history.History
+	answered chan struct{} // takes a value for each answered request, while somebody waits for one
+	stop     chan struct{}
+	load     sync.WaitGroup
+	end      func() // the load
+	pair     int    // generations of the pair
 }
 
-// saw checks an edge's answer about a project against what it has answered before.
-func (h *history) saw(edge, slug string, status int, position string) {
-	p, err := catalog.ParsePosition(position)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last := h.position[edge]
-	switch {
-	case status != http.StatusOK && status != http.StatusNotFound:
-		return // it is starting
-	case err != nil:
-		h.wrong = append(h.wrong, fmt.Sprintf("%s answers without a position: %q", edge, position))
-		return
-	case p.Epoch == last.Epoch && p.Generation < last.Generation:
-		h.wrong = append(h.wrong, fmt.Sprintf("%s went from %v back to %v", edge, last, p))
-	case status == http.StatusNotFound && h.seen[edge][slug].Epoch == p.Epoch && p.Generation > h.seen[edge][slug].Generation:
-		// An answer is at least as new as its position, so one of the same position may be older.
-		h.wrong = append(h.wrong, fmt.Sprintf("%s answers 404 for %s, which it had", edge, slug))
-	}
-	h.position[edge] = p
-	if status == http.StatusOK {
-		if h.seen[edge] == nil {
-			h.seen[edge] = map[string]catalog.Position{}
-		}
-		h.seen[edge][slug] = p
-	}
-}
+// The domains of the two projects whose names one generation changes together.
+const leftName, rightName = "left", "right"
 
-func (h *history) some() (slug string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.written) == 0 {
-		return "acme"
+// newClusterSiege makes a cluster with spare projects for writers.
+func newClusterSiege(t *testing.T, spare int) *clusterSiege {
+	t.Helper()
+	c := &clusterSiege{client: &http.Client{Timeout: 20 * time.Second}, ids: map[string]string{}, answered: make(chan struct{}), stop: make(chan struct{})}
+	c.clusterRig = idleCluster(t, "fra1", "ams1")
+	for i := range spare {
+		c.putProject(fmt.Sprintf("w%d", i), "begin")
 	}
-	return h.written[rand.IntN(len(h.written))]
-}
-
-// TestKillsLoseNothing kills the authority and its edges under load, again and again: every acknowledged write reaches
-// every edge, no edge goes back in time, and none forgets a project.
-func TestKillsLoseNothing(t *testing.T) {
-	t.Parallel()
-	kills := 6
-	if os.Getenv("CI") == "true" {
-		kills = 50
-	}
-	c := newCluster(t, "fra1", "ams1")
+	c.putProject(leftName, "begin")
+	c.putProject(rightName, "begin")
+	c.clusterRig.begin()
 	fixed := func(r *rig) { r.flags = append(r.flags, "--listen", strings.TrimPrefix(r.url, "http://")) } // also after a restart
 	fixed(c.rig)
-	nodes := []*rig{c.rig, c.edge("fra1", ""), c.edge("ams1", "")}
-	h := &history{seen: map[string]map[string]catalog.Position{}, position: map[string]catalog.Position{}}
-	client := &http.Client{Timeout: 20 * time.Second}
-	ask := func(method, url, key, body string) (*http.Response, string) {
-		req, err := http.NewRequest(method, url, strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return nil, ""
-		}
-		req.Header.Set("X-PLATFORM-KEY", key)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := client.Do(req)
-		if err != nil {
-			return nil, "" // it was killed
-		}
-		defer res.Body.Close()
-		text, _ := io.ReadAll(res.Body)
-		return res, string(text)
+	for _, name := range []string{"fra1", "ams1"} {
+		w := newWire(t, c.addr)
+		e := c.idleEdge(name, "")
+		e.flags[1] = "nats://" + w.addr()
+		e.start()
+		fixed(e)
+		c.edges, c.wires = append(c.edges, e), append(c.wires, w)
 	}
-	stop := make(chan struct{})
-	var load sync.WaitGroup
-	again := func(do func(i int)) {
-		load.Go(func() {
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				case <-time.After(5 * time.Millisecond):
-					do(i)
-				}
-			}
-		})
-	}
-	for i, node := range nodes {
-		if i > 0 {
-			fixed(node)
-		}
-		url, read, write := node.url, c.keys["all"], c.keys["write"]
-		again(func(n int) {
-			slug := fmt.Sprintf("w%d-%d", i, n)
-			if res, _ := ask(http.MethodPost, url+"/api/platform/projects", write, `{"name":"Written","slug":"`+slug+`"}`); res != nil && res.StatusCode == http.StatusCreated {
-				h.mu.Lock()
-				h.written = append(h.written, slug)
-				h.mu.Unlock()
-			}
-		})
-		if i > 0 {
-			again(func(int) {
-				slug := h.some()
-				if res, _ := ask(http.MethodGet, url+"/api/platform/projects/by-slug/"+slug, read, ""); res != nil {
-					h.saw(url, slug, res.StatusCode, res.Header.Get("X-Config-Position"))
-				}
-			})
+	var listed struct {
+		Data []struct {
+			ID   int64
+			Slug string
 		}
 	}
-	for k := range kills {
-		node := nodes[k%len(nodes)]
-		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // anywhere in what runs
-		_ = node.cmd.Process.Kill()
-		<-node.exited
-		node.start()
+	if err := json.Unmarshal([]byte(c.get("/api/platform/projects").body), &listed); err != nil {
+		t.Fatal(err)
 	}
-	close(stop)
-	load.Wait()
-	for _, node := range nodes[1:] {
-		for _, slug := range h.written {
-			node.until("the acknowledged project "+slug+" is there", "/api/platform/projects/by-slug/"+slug, func(got reply) bool {
-				return got.status == http.StatusOK && json.Valid([]byte(got.body))
-			})
-		}
+	for _, p := range listed.Data {
+		c.ids[p.Slug] = strconv.FormatInt(p.ID, 10)
+		c.End(c.Begin("begin", p.Slug), history.Acknowledged, catalog.Position{})
 	}
-	for _, wrong := range h.wrong {
-		t.Error(wrong)
-	}
-	if len(h.written) < kills {
-		t.Errorf("only %d writes were acknowledged", len(h.written))
-	}
-	t.Logf("%d kills, %d acknowledged writes", kills, len(h.written))
+	c.busy.Store(&[]string{leftName, rightName})
+	return c
 }
 
-// TestHistoryFindsErrors: the checker above is no use if it cannot fail.
-func TestHistoryFindsErrors(t *testing.T) {
-	h := &history{seen: map[string]map[string]catalog.Position{}, position: map[string]catalog.Position{}}
-	at := func(generation uint64) string {
-		return catalog.Position{Epoch: "0123456789abcdef", Generation: generation}.String()
+func (c *clusterSiege) putProject(slug, name string) {
+	c.t.Helper()
+	c.put(slug+".hcl", fmt.Sprintf("project %q {\n  name = %q\n  domain \"%s.example\" {}\n}\n", slug, name, slug))
+}
+
+// again does something until the load ends, at a bounded rate: the tests share the machine.
+func (c *clusterSiege) again(do func(i int)) {
+	c.load.Go(func() {
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-c.stop:
+				return
+			case <-tick.C:
+				do(i)
+			}
+		}
+	})
+}
+
+// begin starts the load, which ends with end, or with the test.
+func (c *clusterSiege) begin() {
+	c.end = sync.OnceFunc(func() {
+		close(c.stop)
+		c.load.Wait()
+	})
+	c.t.Cleanup(c.end)
+	for i, node := range append([]*rig{c.rig}, c.edges...) {
+		c.writer(i, node)
 	}
-	h.saw("fra1", "a", 200, at(5))
-	h.saw("fra1", "b", 404, at(5))
-	h.saw("fra1", "b", 200, at(6))
-	if len(h.wrong) != 0 {
-		t.Errorf("it finds %q in a good history", h.wrong)
+	for _, e := range c.edges {
+		url := e.url // a restart replaces what e has
+		c.again(func(int) {
+			slugs := *c.busy.Load()
+			c.read(url, slugs[rand.IntN(len(slugs))], false)
+		})
+		c.again(func(i int) { c.read(url, []string{leftName, rightName}[i%2], false) })
 	}
-	h.saw("fra1", "a", 200, at(4))
-	h.saw("fra1", "b", 404, at(7))
-	h.saw("fra1", "b", 200, "")
-	if len(h.wrong) != 3 {
-		t.Errorf("it finds only %q", h.wrong)
+}
+
+// writer writes at one node, always into the same project until an outcome is unknown.
+func (c *clusterSiege) writer(i int, node *rig) {
+	slug, url, key := "", node.url, c.keys["write"]
+	c.again(func(n int) {
+		if slug == "" {
+			next := c.spare.Add(1) - 1
+			if slug = fmt.Sprintf("w%d", next); c.ids[slug] == "" {
+				c.spare.Add(-1)
+				slug = ""
+				return // the check of the campaign's writes would notice it
+			}
+			for {
+				old := c.busy.Load()
+				more := append(append([]string{}, *old...), slug)
+				if c.busy.CompareAndSwap(old, &more) {
+					break
+				}
+			}
+		}
+		content := fmt.Sprintf("%d-%d", i, n)
+		number := c.Begin(content, slug)
+		res, body, err := c.send(http.MethodPut, url+"/api/platform/projects/"+c.ids[slug], key, `{"name":"`+content+`"}`)
+		var op *net.OpError
+		switch {
+		case err == nil && res.StatusCode == http.StatusOK:
+			p, perr := catalog.ParsePosition(res.Header.Get("X-Config-Position"))
+			if perr != nil {
+				c.t.Errorf("an acknowledged write: %v", perr)
+			}
+			c.End(number, history.Acknowledged, p)
+		case errors.As(err, &op) && op.Op == "dial", err == nil && res.StatusCode == http.StatusServiceUnavailable:
+			c.End(number, history.Refused, catalog.Position{}) // nothing was done, and nothing is queued
+		case err == nil && res.StatusCode != http.StatusGatewayTimeout:
+			c.t.Errorf("a write is answered %d %s", res.StatusCode, body)
+			slug = ""
+		default:
+			slug = ""
+		}
+	})
+}
+
+// read asks an edge for the domain of a project, and records the answer.
+func (c *clusterSiege) read(url, slug string, last bool) {
+	a := history.Answer{Edge: url, Name: slug, Began: c.Now(), Last: last}
+	res, body, err := c.send(http.MethodGet, url+resolvePath+slug+".example", c.keys["all"], "")
+	if err != nil {
+		return // it was killed
 	}
+	a.Ended, a.Status, a.Position = c.Now(), res.StatusCode, res.Header.Get("X-Config-Position")
+	if a.Status == http.StatusOK {
+		var said struct {
+			Data struct{ Project struct{ Name string } }
+		}
+		if err := json.Unmarshal([]byte(body), &said); err != nil {
+			c.t.Errorf("%v in %s", err, body)
+		}
+		a.Content = said.Data.Project.Name
+	}
+	c.Answered(a)
+}
+
+func (c *clusterSiege) send(method, url, key, body string) (*http.Response, string, error) {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, "", err
+	}
+	req.Header.Set("X-PLATFORM-KEY", key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.client.Do(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err == nil {
+		select {
+		case c.answered <- struct{}{}:
+		default:
+		}
+	}
+	return res, string(text), err
+}
+
+// requests waits until n more requests were answered: the moment of a kill is in the middle of what runs.
+func (c *clusterSiege) requests(n int) {
+	c.t.Helper()
+	limit := time.After(patience)
+	for range n {
+		select {
+		case <-c.answered:
+		case <-limit:
+			c.t.Fatalf("nothing is answered:\n%s", c.edges[0].logged())
+		}
+	}
+}
+
+// kill ends a node by SIGKILL.
+func (c *clusterSiege) kill(node *rig) {
+	_ = node.cmd.Process.Kill()
+	<-node.exited
+}
+
+// killAuthority also saves the pair of files while the authority is away: its next start makes one generation of both.
+func (c *clusterSiege) killAuthority() {
+	c.kill(c.rig)
+	c.pair++
+	content := fmt.Sprint("pair ", c.pair)
+	number := c.Begin(content, leftName, rightName)
+	c.putProject(leftName, content)
+	c.putProject(rightName, content)
+	c.clusterRig.begin()
+	p, err := catalog.ParsePosition(c.get(resolvePath + leftName + ".example").header.Get("X-Config-Position"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.End(number, history.Acknowledged, p)
+}
+
+// killServer kills the process of the NATS server, a child of the authority.
+func (c *clusterSiege) killServer() {
+	c.t.Helper()
+	if err := poll(patience, func() error { // it may be between two starts
+		pid := childOf(c.cmd.Process.Pid)
+		if pid == 0 {
+			return errors.New("the authority has no child process")
+		}
+		return syscall.Kill(pid, syscall.SIGKILL)
+	}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// childOf returns a child process that runs, 0 if there is none.
+func childOf(parent int) int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		// "pid (name) state parent": the name may have spaces and parentheses.
+		rest := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+		if len(rest) > 1 && rest[0] != "Z" && rest[1] == strconv.Itoa(parent) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			return pid
+		}
+	}
+	return 0
+}
+
+// settle waits until each edge has the newest acknowledged write, and reads everything that was ever written there.
+func (c *clusterSiege) settle(last bool) {
+	c.t.Helper()
+	newest, names := c.Newest()
+	for _, e := range c.edges {
+		if err := poll(patience, func() error {
+			got := e.get(resolvePath + leftName + ".example")
+			p, err := catalog.ParsePosition(got.header.Get("X-Config-Position"))
+			if err != nil || p.Epoch != newest.Epoch || p.Generation < newest.Generation {
+				return fmt.Errorf("an edge is at %v, and %v was acknowledged (%v): %+v\n%s", p, newest, err, e.clusterStatus(), cutMiddle(c.logged(), 4000))
+			}
+			return nil
+		}); err != nil {
+			c.t.Fatal(err)
+		}
+		for _, name := range names {
+			c.read(e.url, name, last)
+		}
+	}
+}
+
+// TestKillsLoseNothing kills the authority, its NATS server and its edges under load, deletes the bucket, and cuts edges
+// off: every acknowledged write reaches every edge, no edge goes back in time or shows half a generation, and no name
+// that exists is answered 404.
+func TestKillsLoseNothing(t *testing.T) {
+	t.Parallel()
+	kills, cuts, deletions := 4, 1, 1
+	if os.Getenv("CI") == "true" {
+		kills, cuts, deletions = 50, 10, 5
+	}
+	c := newClusterSiege(t, 3*(kills+cuts+deletions)+12)
+	var rounds []func()
+	for i := range kills {
+		rounds = append(rounds, []func(){
+			c.killAuthority,
+			func() { c.kill(c.edges[0]); c.edges[0].start() },
+			c.killServer,
+			func() { c.kill(c.edges[1]); c.edges[1].start() },
+		}[i%4])
+	}
+	for i := range cuts {
+		rounds = append(rounds, func() {
+			w := c.wires[i%2]
+			if i/2%2 == 0 {
+				w.cut()
+			} else {
+				w.freeze()
+			}
+			c.requests(20 + rand.IntN(100))
+			w.heal()
+		})
+	}
+	for range deletions {
+		rounds = append(rounds, func() {
+			if err := os.RemoveAll(filepath.Join(c.dir, ".fingerpost", "cluster", "jetstream")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	rand.Shuffle(len(rounds), func(i, j int) { rounds[i], rounds[j] = rounds[j], rounds[i] })
+	c.begin()
+	for _, round := range rounds {
+		c.requests(1 + rand.IntN(100))
+		round()
+		c.settle(false)
+	}
+	c.end()
+	c.settle(true)
+	for _, v := range c.Check() {
+		t.Error(v)
+	}
+	writes, answers := c.Counts()
+	if writes < len(rounds) || answers < 10*len(rounds) {
+		t.Errorf("only %d writes were acknowledged, and %d requests answered", writes, answers)
+	}
+	t.Logf("%d kills, %d cuts, %d deletions of the bucket; %d acknowledged writes, %d answers", kills, cuts, deletions, writes, answers)
 }
