@@ -23,7 +23,8 @@ func (f *Follower) loadOwn() error {
 	if err != nil {
 		return fmt.Errorf("read the own tree: %w", err)
 	}
-	if len(f.own) > 0 {
+	// A first tree comes in parts, and its position with the last: a process that was killed before has files without one.
+	if len(f.own) > 0 && f.o.Replica.Position().Generation > 0 {
 		f.becomeWhole()
 	}
 	return nil

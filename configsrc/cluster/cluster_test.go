@@ -72,6 +72,30 @@ func TestEmptyTreeIsNotTaken(t *testing.T) {
 	}
 }
 
+// TestPartOfAFirstTreeIsNotWhole: an edge that was killed during its first load has some files and no position yet.
+func TestPartOfAFirstTreeIsNotWhole(t *testing.T) {
+	r := newRig(t, "fra1")
+	r.tree.commit(map[string]string{"acme.hcl": "one", "b.hcl": "b"})
+	x := newTree()
+	x.files["acme.hcl"] = r.tree.files["acme.hcl"]
+	f := NewFollower(FollowerOptions{Edge: "fra1", Cluster: "test", Logger: quiet(), Replica: x,
+		Connection: Connection{URLs: []string{"nats://" + r.supervisor.Addr()}, KeyFile: r.seeds["fra1"]}})
+	if err := f.Open(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.loadOwn(); err != nil {
+		t.Fatal(err)
+	}
+	if f.Whole() {
+		t.Error("it counts as whole")
+	}
+	e := &edge{f, x, run(t, f.Run)}
+	r.reaches(e)
+	if !f.Whole() {
+		t.Error("it does not count as whole in the end")
+	}
+}
+
 func TestEdgeStartsWithoutReadingAll(t *testing.T) {
 	r := newRig(t, "fra1")
 	r.tree.commit(map[string]string{"acme.hcl": "one"})

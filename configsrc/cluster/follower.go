@@ -20,7 +20,7 @@ import (
 
 // A Replica is the tree of an edge, which it keeps in its own store.
 type Replica interface {
-	// Position is that of the last change; no epoch before the first.
+	// Position is that of the last change; generation 0 before the first, in any epoch or none.
 	Position() catalog.Position
 	// Tree yields every file that was received, as of one moment. content is valid within the call.
 	Tree(yield func(path string, content []byte) bool) error
