@@ -245,6 +245,9 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
+// errNoAck: a server that cannot write does not say so (processJetStreamMsg in its stream.go).
+var errNoAck = errors.New("the NATS server does not answer a publish: is its disk full? Its log tells")
+
 // put publishes messages in order, each on the condition that nobody else has published since.
 func (a *Authority) put(ctx context.Context, messages []message) error {
 	acks := make([]jetstream.PubAckFuture, 0, len(messages))
@@ -264,13 +267,16 @@ func (a *Authority) put(ctx context.Context, messages []message) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(2 * answerTime):
-			return errors.New("publish: the server does not answer")
+			return errNoAck
 		case got := <-ack.Ok():
 			a.seq = got.Sequence
 		case err := <-ack.Err():
 			var api *jetstream.APIError
 			if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
 				return errFenced
+			}
+			if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
+				return errNoAck
 			}
 			return fmt.Errorf("publish: %w", err)
 		}

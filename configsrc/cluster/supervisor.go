@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type Supervisor struct {
 	ready  *serverReady
 	cmd    *exec.Cmd
 	starts int
+	broken bool      // the server has said that it stores nothing more
 	minute time.Time // since when lines are counted
 	lines  int
 }
@@ -145,7 +147,7 @@ func (s *Supervisor) start(ctx context.Context) (wait func() error, err error) {
 		return nil, fmt.Errorf("start the NATS server: %w", err)
 	}
 	s.mu.Lock()
-	s.cmd, s.stdin = cmd, stdin
+	s.cmd, s.stdin, s.broken = cmd, stdin, false
 	s.starts++
 	err = json.NewEncoder(stdin).Encode(&s.config)
 	s.mu.Unlock()
@@ -206,8 +208,13 @@ func (s *Supervisor) start(ctx context.Context) (wait func() error, err error) {
 // logLines is how many lines of the server are logged in a minute: a client whose key is refused comes again and again.
 const logLines = 30
 
+// writeFailed is in the line of a server that could not write into its stream. From then on it stores nothing and answers
+// no publish, also when the disk has room again, until it is started again (setWriteErr in its filestore.go).
+const writeFailed = "Critical write error"
+
 func (s *Supervisor) logLine(line string) {
 	s.mu.Lock()
+	s.broken = s.broken || strings.Contains(line, writeFailed)
 	now := time.Now()
 	if now.Sub(s.minute) > time.Minute {
 		s.minute, s.lines = now, 0
@@ -254,8 +261,22 @@ func (s *Supervisor) Run(ctx context.Context, wait func() error) {
 	}
 }
 
-// watch returns when the process has ended. It ends it when ctx does, or when the stream's folder is gone: the engine
-// would go on with files that have no name.
+func (s *Supervisor) isBroken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
+
+// hasRoom reports whether a file of 1 MiB can be written into a folder.
+func hasRoom(dir string) bool {
+	name := filepath.Join(dir, "room.tmp")
+	defer os.Remove(name)
+	return os.WriteFile(name, make([]byte, 1<<20), 0o600) == nil
+}
+
+// watch returns when the process has ended. It ends it when ctx does; when the stream's folder is gone, since the engine
+// would go on with files that have no name; and when its disk was full and has room again. Until then it goes on, since
+// edges read from it and forward writes through it.
 func (s *Supervisor) watch(ctx context.Context, ended chan error) error {
 	look := time.NewTicker(folderEvery)
 	defer look.Stop()
@@ -271,6 +292,11 @@ func (s *Supervisor) watch(ctx context.Context, ended chan error) error {
 				s.end()
 				<-ended
 				return fmt.Errorf("its folder %s is gone", s.config.Dir)
+			}
+			if s.isBroken() && hasRoom(s.config.Dir) {
+				s.end()
+				<-ended
+				return errors.New("a write had failed, and its disk has room again")
 			}
 		}
 	}
