@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"fingerpost/configsrc/cluster"
+	"fingerpost/resolver/catalog"
+)
+
+// existingNATS is a NATS server of somebody else, which lets everybody in.
+func existingNATS(t *testing.T) (url string) {
+	t.Helper()
+	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
+		NoSigs: true, NoLog: true, AlwaysEnableNonce: true}) // for clients with nkeys
+	must(t, err)
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the NATS server does not start")
+	}
+	return s.ClientURL()
+}
+
+// TestTakeOver: a second authority on an existing NATS is refused and names the first; with --take-over it waits until
+// that one has ended, and the edge follows it.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	url := existingNATS(t)
+	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}, addr: strings.TrimPrefix(url, "nats://")}
+	c.flags = []string{"--cluster", url}
+	c.start()
+	c.seeds["fra1"], _ = newEdgeKey(t, c.dir)
+	fra := c.edge("fra1", "")
+	c.catchesUp(fra)
+
+	second := idleRig(t, t.TempDir(), map[string]string{"second.hcl": "project \"second\" {\n  name = \"Second\"\n  domain \"second.example\" {}\n}\n"})
+	for name := range rigKeys { // its files are a copy of the first one's
+		b, err := os.ReadFile(c.path("key-" + name + ".hcl"))
+		must(t, err)
+		second.put("key-"+name+".hcl", string(b))
+	}
+	second.keys = c.keys
+	out, code := second.run("serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cluster", url)
+	if code != exitFailed || !strings.Contains(out, c.dir) || !strings.Contains(out, "--take-over") {
+		t.Fatalf("a second authority ended with %d:\n%s", code, out)
+	}
+	second.flags = []string{"--cluster", url, "--take-over"}
+	ready := second.launch()
+	if err := poll(patience, func() error {
+		if !strings.Contains(second.logged(), "another authority may be alive") {
+			return fmt.Errorf("it does not wait:\n%s", second.logged())
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.create("made") // the first one writes meanwhile
+	c.catchesUp(fra)
+	select {
+	case <-ready:
+		t.Fatal("it has not waited")
+	default:
+	}
+	if os.Getenv("CI") == "true" {
+		_ = c.cmd.Process.Kill() // its lease has to run out
+		<-c.exited
+	} else {
+		c.halt() // it gives its lease back
+	}
+	select {
+	case <-ready:
+	case <-second.exited:
+		t.Fatalf("it ended: %v\n%s", second.err, second.logged())
+	}
+	fra.resolves("second.example")
+	if got := fra.get(resolvePath + "shop.acme.example"); got.status != http.StatusOK {
+		t.Errorf("the edge answers %d %s", got.status, got.body)
+	}
+	if got := fra.writes(http.MethodPost, "/api/platform/projects", `{"name":"Forwarded"}`); got.status != http.StatusCreated {
+		t.Errorf("a write at the edge: %d %s", got.status, got.body)
+	}
+	if _, err := os.Stat(second.path("forwarded.hcl")); err != nil {
+		t.Error("the write is not the new authority's: ", err)
+	}
+}
+
+// newerTree is the tree of an authority of a later release: it accepts files that this release refuses.
+type newerTree struct {
+	mu       sync.Mutex // guards the fields below
+	files    map[string]string
+	position catalog.Position
+}
+
+func (x *newerTree) Position() catalog.Position {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.position
+}
+
+func (x *newerTree) Tree(yield func(string, []byte) bool) error {
+	x.mu.Lock()
+	files := maps.Clone(x.files)
+	x.mu.Unlock()
+	for path, text := range files {
+		if !yield(path, []byte(text)) {
+			break
+		}
+	}
+	return nil
+}
+
+func (x *newerTree) TreeFile(path string) (catalog.TreeFile, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	text, found := x.files[path]
+	if !found {
+		return catalog.TreeFile{}, &catalog.Error{Code: catalog.CodeNotFound}
+	}
+	return catalog.TreeFile{Path: path, Bytes: []byte(text)}, nil
+}
+
+// commit replaces files in one generation.
+func (x *newerTree) commit(a *cluster.Authority, files map[string]string) {
+	x.mu.Lock()
+	maps.Copy(x.files, files)
+	x.position.Generation++
+	change := catalog.TreeChange{Position: x.position}
+	for path, text := range files {
+		change.Put = append(change.Put, catalog.TreeFile{Path: path, Bytes: []byte(text)})
+	}
+	x.mu.Unlock()
+	a.Committed(change)
+}
+
+// TestEdgeOfAnOlderRelease: a file with a block that the edge does not know keeps its last good state there. All else of
+// the same generation is applied, and the file follows again once it has no such block.
+func TestEdgeOfAnOlderRelease(t *testing.T) {
+	t.Parallel()
+	url := existingNATS(t)
+	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}, addr: strings.TrimPrefix(url, "nats://")}
+	x := &newerTree{files: map[string]string{}, position: catalog.Position{Epoch: catalog.NewEpoch()}}
+	a := cluster.NewAuthority(cluster.AuthorityOptions{Cluster: "default", Connection: cluster.Connection{URLs: []string{url}}, Tree: x,
+		Logger: slog.New(slog.DiscardHandler), Holder: "newer", Version: "99.0.0"})
+	files := map[string]string{}
+	names, err := filepath.Glob(c.path("*.hcl"))
+	must(t, err)
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		must(t, err)
+		files[filepath.Base(name)] = string(b)
+	}
+	x.commit(a, files)
+	must(t, a.Claim(t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = a.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	c.seeds["fra1"], _ = newEdgeKey(t, c.dir)
+	dir := t.TempDir()
+	fra := c.edge("fra1", dir)
+	follows := func() {
+		t.Helper()
+		want := x.Position().String()
+		fra.until("the edge has "+want, resolvePath+"other.example", func(got reply) bool { return got.header.Get("X-Config-Position") == want })
+	}
+	says := func(domain, name string) {
+		t.Helper()
+		if got := fra.get(resolvePath + domain); got.status != http.StatusOK || !strings.Contains(got.body, `"name":"`+name+`"`) {
+			t.Errorf("%s is answered %d %s, want %s", domain, got.status, got.body, name)
+		}
+	}
+	follows()
+	renamed := strings.Replace(files["acme.hcl"], "Acme Shop", "Acme Two", 1)
+	x.commit(a, map[string]string{
+		"acme.hcl":  renamed + "\nhologram \"x\" {\n  depth = 3\n}\n",
+		"other.hcl": strings.Replace(files["other.hcl"], `"Other"`, `"Other Two"`, 1),
+	})
+	follows()
+	says("other.example", "Other Two")
+	says("shop.acme.example", "Acme Shop")
+	quarantined := func() {
+		t.Helper()
+		_, all, err := fra.problems()
+		if err != nil || len(all) != 1 || all[0].File != "acme.hcl" || !strings.Contains(all[0].Summary, "hologram") {
+			t.Errorf("it reports %v, %v", all, err)
+		}
+	}
+	quarantined()
+	fra.halt()
+	fra.start() // it has kept both
+	says("shop.acme.example", "Acme Shop")
+	quarantined()
+	x.commit(a, map[string]string{"acme.hcl": renamed})
+	follows()
+	says("shop.acme.example", "Acme Two")
+	if _, all, err := fra.problems(); err != nil || len(all) > 0 {
+		t.Errorf("it still reports %v, %v", all, err)
+	}
+}
