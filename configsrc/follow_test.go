@@ -263,6 +263,62 @@ func TestFollowEmptyFiles(t *testing.T) {
 	check()
 }
 
+// A failingSink fails with the second part of a first load.
+type failingSink struct {
+	*resolver.Resolver
+	parts int
+}
+
+func (s *failingSink) Fill(c *catalog.Change) error {
+	if len(c.Files) > 0 {
+		if s.parts++; s.parts > 1 {
+			return errors.New("killed here")
+		}
+	}
+	return s.Resolver.Fill(c)
+}
+
+// TestFirstTreeInParts: a first tree that ends half-way leaves files and no generation, by which the edge knows that it is
+// not whole. The next try takes all of it.
+func TestFirstTreeInParts(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	const files = 1100 // in two parts
+	for i := range files {
+		write(t, filepath.Join(dir, fmt.Sprintf("p%d.hcl", i)), fmt.Sprintf("project \"p%d\" {\n  name = \"P\"\n}\n", i))
+	}
+	whole := newAuthority(t, dir, "").whole()
+
+	r := openResolver(t, data)
+	source := configsrc.New(configsrc.Options{Follow: true, Sink: &failingSink{Resolver: r}, Logger: slog.New(slog.DiscardHandler), MaxDelete: 0.3})
+	ctx, cancel := context.WithCancel(t.Context())
+	source.Watch()
+	if err := source.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = source.Run(ctx) })
+	if err := source.ApplyTree(ctx, whole); err == nil {
+		t.Error("it has taken all of it")
+	}
+	cancel()
+	running.Wait()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	e := newEdge(t, data)
+	if n, p := len(acceptedTree(e.node)), e.resolver.Position(); n == 0 || n >= files || p.Generation != 0 {
+		t.Errorf("it starts with %d files at %v", n, p)
+	}
+	if err := e.apply(whole); err != nil {
+		t.Fatal(err)
+	}
+	if n, p := len(acceptedTree(e.node)), e.resolver.Position(); n != files || p != whole.Position {
+		t.Errorf("it ends with %d files at %v", n, p)
+	}
+}
+
 // TestFollowBrake: the brake holds on an edge, and the same change passes once somebody has confirmed it.
 func TestFollowBrake(t *testing.T) {
 	t.Parallel()
