@@ -98,6 +98,56 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// TestAuthorityCutOff cuts an authority off its existing NATS: it refuses API writes before its lease can be another's,
+// answers and takes saved files, and has the edge catch up after the cut.
+func TestAuthorityCutOff(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("CI") != "true" {
+		t.Skip("it waits for two thirds of a lease, 7 s")
+	}
+	url := existingNATS(t)
+	w := newWire(t, strings.TrimPrefix(url, "nats://"))
+	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}, addr: strings.TrimPrefix(url, "nats://")}
+	c.flags = []string{"--cluster", "nats://" + w.addr()}
+	c.start()
+	c.seeds["fra1"], _ = newEdgeKey(t, c.dir)
+	fra := c.edge("fra1", "")
+	c.catchesUp(fra)
+	for round, cut := range []func(){w.freeze, w.cut} {
+		cut()
+		n := 0
+		if err := poll(patience, func() error {
+			n++
+			switch got := c.writes(http.MethodPost, "/api/platform/projects", fmt.Sprintf(`{"name":"N","slug":"n%d-%d"}`, round, n)); got.status {
+			case http.StatusServiceUnavailable:
+				return nil
+			case http.StatusCreated:
+				return fmt.Errorf("it still writes: %+v", c.clusterStatus())
+			default:
+				t.Errorf("a write is answered %d %s", got.status, got.body)
+				return nil
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		domain := fmt.Sprintf("saved%d.example", round)
+		c.put(fmt.Sprintf("saved%d.hcl", round), fmt.Sprintf("project \"saved%d\" {\n  name = \"S\"\n  domain %q {}\n}\n", round, domain))
+		c.resolves(domain)
+		fra.resolves("shop.acme.example")
+		w.heal()
+		fra.resolves(domain)
+		if err := poll(patience, func() error {
+			if got := c.writes(http.MethodPost, "/api/platform/projects", fmt.Sprintf(`{"name":"A","slug":"after-%d"}`, round)); got.status != http.StatusCreated {
+				return fmt.Errorf("a write after the cut: %d %s", got.status, got.body)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		c.catchesUp(fra)
+	}
+}
+
 // newerTree is the tree of an authority of a later release: it accepts files that this release refuses.
 type newerTree struct {
 	mu       sync.Mutex // guards the fields below

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"fingerpost/configsrc/cluster"
 	"fingerpost/resolver/catalog"
@@ -77,6 +79,40 @@ func TestCutEdge(t *testing.T) {
 		last := fmt.Sprintf("/api/platform/projects/by-slug/p%d-29", round)
 		if got := fra.get(last); got.status != http.StatusOK {
 			t.Errorf("%s: %d %s", last, got.status, got.body)
+		}
+	}
+}
+
+// TestSlowEdge: an edge on a slow line is behind, answers meanwhile, and holds up nobody.
+func TestSlowEdge(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "fra1", "ams1")
+	pace := time.NewTicker(4 * time.Millisecond) // 250 KiB a second at most
+	t.Cleanup(pace.Stop)
+	w := newWireWith(t, c.addr, pace)
+	fra, ams := c.idleEdge("fra1", ""), c.edge("ams1", "")
+	fra.flags[1] = "nats://" + w.addr()
+	fra.start()
+	c.catchesUp(fra)
+	c.catchesUp(ams)
+	before := fra.position()
+	noise := make([]byte, 16<<10)
+	for i := range 10 {
+		for j := range noise {
+			noise[j] = byte(rand.Uint32())
+		}
+		c.put(fmt.Sprintf("p%d.hcl", i), fmt.Sprintf("# %x\nproject \"p%d\" {\n  name = \"P\"\n  domain \"p%d.example\" {}\n}\n", noise, i, i))
+	}
+	c.resolves("p9.example")
+	c.catchesUp(ams)
+	if p := fra.position(); p.Generation >= c.position().Generation {
+		t.Errorf("the slow edge is at %v already, from %v: nothing was tried", p, before)
+	}
+	fra.resolves("shop.acme.example")
+	c.catchesUp(fra)
+	for i := range 10 {
+		if got := fra.get(fmt.Sprintf("%sp%d.example", resolvePath, i)); got.status != http.StatusOK {
+			t.Errorf("p%d is answered %d", i, got.status)
 		}
 	}
 }

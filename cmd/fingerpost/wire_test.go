@@ -4,12 +4,14 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A wire is a TCP proxy whose traffic a test can stop.
 type wire struct {
 	ln     net.Listener
 	target string
+	pace   *time.Ticker // not nil: each of its ticks lets slowBytes through, in either direction
 
 	mu     sync.Mutex    // guards the fields below
 	still  chan struct{} // closed while bytes go through
@@ -18,13 +20,15 @@ type wire struct {
 	conns  map[net.Conn]bool
 }
 
-func newWire(t testing.TB, target string) *wire {
+func newWire(t testing.TB, target string) *wire { return newWireWith(t, target, nil) }
+
+func newWireWith(t testing.TB, target string, pace *time.Ticker) *wire {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{ln: ln, target: target, still: make(chan struct{}), conns: map[net.Conn]bool{}}
+	w := &wire{ln: ln, target: target, pace: pace, still: make(chan struct{}), conns: map[net.Conn]bool{}}
 	close(w.still)
 	ended := make(chan struct{})
 	go func() {
@@ -41,6 +45,9 @@ func newWire(t testing.TB, target string) *wire {
 	})
 	return w
 }
+
+// slowBytes is what a slow wire lets through at a tick.
+const slowBytes = 1 << 10
 
 func (w *wire) addr() string { return w.ln.Addr().String() }
 
@@ -114,12 +121,18 @@ func (w *wire) copy(to, from net.Conn) {
 		delete(w.conns, from)
 	}()
 	buf := make([]byte, 32<<10)
+	if w.pace != nil {
+		buf = buf[:slowBytes]
+	}
 	for {
 		n, err := from.Read(buf)
 		w.mu.Lock()
 		still := w.still
 		w.mu.Unlock()
 		<-still
+		if w.pace != nil {
+			<-w.pace.C
+		}
 		if n > 0 {
 			if _, werr := to.Write(buf[:n]); werr != nil {
 				return
