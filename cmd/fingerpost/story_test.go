@@ -214,22 +214,25 @@ func (s *server) read(out io.Reader, ready chan<- struct{}) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := out.Read(buf) // the announcement is one write
+		whole := false
 		for line := range strings.Lines(string(buf[:n])) {
 			if u, ok := strings.CutPrefix(line, "listening on "); ok {
 				s.url = strings.TrimSpace(u)
 			}
 			if u, ok := strings.CutPrefix(line, "ops on "); ok {
-				s.ops = strings.TrimSpace(u)
-				go func() {
-					if waitReady(s.ops) == nil {
-						close(ready)
-					}
-				}()
+				s.ops, whole = strings.TrimSpace(u), true
 			}
 		}
 		s.mu.Lock()
-		s.announced.Write(buf[:n]) // after the addresses are there
+		s.announced.Write(buf[:n]) // after the addresses are there, before anybody is told that it is ready
 		s.mu.Unlock()
+		if whole {
+			go func() {
+				if waitReady(s.ops) == nil {
+					close(ready)
+				}
+			}()
+		}
 		if err != nil {
 			break
 		}
