@@ -1,11 +1,24 @@
 package resolver
 
-import "fingerpost/resolver/ledger"
+import (
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger"
+)
 
 // ChangePending stores and deletes records of API writes that wait for git, see ledger.Ledger; UNAVAILABLE while the
 // ledger cannot be used.
 func (r *Resolver) ChangePending(put map[int64][]byte, drop ...int64) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.ChangePending(put, drop...) })
+}
+
+// Committed stores the commits of API writes for the audit trail, and deletes their records of ChangePending.
+func (r *Resolver) Committed(writes []catalog.WriteCommit, drop ...int64) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.Committed(writes, drop...) })
+}
+
+// MoveCommits tells the audit trail which commits were made anew: the new ones by the old ones.
+func (r *Resolver) MoveCommits(moved map[string]string) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.MoveCommits(moved) })
 }
 
 // PendingWrites returns the records of the API writes that wait for git, by id.

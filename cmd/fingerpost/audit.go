@@ -193,6 +193,9 @@ func auditLine(e *client.AuditEntry) string {
 			fmt.Fprintf(&b, " %s → %s", shorten(c.Before), shorten(c.After))
 		}
 	}
+	if commit := orEmpty(e.Commit); commit != "" {
+		fmt.Fprintf(&b, "  commit %.12s", commit)
+	}
 	fmt.Fprintf(&b, "  #%d", e.ID)
 	return client.Printable(b.String())
 }

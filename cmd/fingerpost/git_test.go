@@ -113,6 +113,13 @@ func TestGit(t *testing.T) {
 		!strings.HasPrefix(want, got.header.Get("X-Commit")) {
 		t.Errorf("%d %q, %s", got.status, got.header.Get("X-Commit"), git("log", "-1"))
 	}
+	made := got.header.Get("X-Commit")
+	if list := r.get("/api/platform/audit?limit=1&requestId=" + got.header.Get("X-Request-Id")); !strings.Contains(list.body, `"commit":"`+made+`"`) {
+		t.Errorf("audit: %s", list.body)
+	}
+	if out, code := r.run("audit", "--url", r.url, "--key", r.keys["all"], "--limit", "1"); code != 0 || !strings.Contains(out, "  commit "+made[:12]+"  #") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 	got = r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Too long"}`, "X-Change-Message: "+strings.Repeat("x", 73))
 	if got.status != http.StatusBadRequest || !strings.Contains(got.body, "72 characters") {
 		t.Errorf("%d %s", got.status, got.body)

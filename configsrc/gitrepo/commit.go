@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 const (
@@ -253,7 +255,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		}
 		r.change(func(s *Status) { s.Head, s.LastCommit, s.Commits = made, now.UTC(), s.Commits+1 })
 	}
-	if err := r.o.Notes.ChangePending(nil, append(ids, intentID)...); err != nil {
+	if err := r.o.Notes.Committed(writeCommits(done, made), append(ids, intentID)...); err != nil {
 		r.o.Logger.Warn("git: the notes of committed writes stay", "error", err) // a start finds their commit
 	}
 	r.settled(done, made)
@@ -266,6 +268,14 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		wake(r.wakeSync)
 	}
 	return waiting
+}
+
+// writeCommits says for the audit trail which commit has the writes.
+func writeCommits(writes []*pendingWrite, commit string) (list []catalog.WriteCommit) {
+	for _, w := range writes {
+		list = append(list, catalog.WriteCommit{RequestID: w.Author.RequestID, Generation: w.Generation, Commit: commit})
+	}
+	return list
 }
 
 // newTree is writeTree for a commit, where a tree may be empty.

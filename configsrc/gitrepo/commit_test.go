@@ -21,8 +21,8 @@ func TestCommit(t *testing.T) {
 		p.Project.Name = "Acme Shop"
 		p.Domains = append(p.Domains, catalog.Domain{Name: "new.acme.example", Active: true, UUID: catalog.DeriveDomainUUID(p.Project.UUID, "new.acme.example")})
 	})
-	if err != nil || got.Commit != git(t, r.clone, "rev-parse", "HEAD") {
-		t.Fatalf("%+v, %v", got, err)
+	if err != nil || got.Commit != git(t, r.clone, "rev-parse", "HEAD") || r.audited("req-1") != got.Commit {
+		t.Fatalf("%+v, %v; the audit trail has %s", got, err, r.audited("req-1"))
 	}
 	want := `Ada Lovelace <ada@example.com>
 fingerpost <fingerpost@svc.example>

@@ -125,10 +125,17 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	records := r.earlier
 	r.earlier = nil
 	var drop []int64
+	var known []catalog.WriteCommit
 	if raw := records[intentID]; raw != nil {
 		var made intent
 		if json.Unmarshal(raw, &made) == nil && r.inHistory(ctx, made.Commit) {
 			drop = made.Writes
+			for _, id := range drop {
+				var w catalog.FileWrite
+				if json.Unmarshal(records[id], &w) == nil {
+					known = append(known, catalog.WriteCommit{RequestID: w.Author.RequestID, Commit: made.Commit})
+				}
+			}
 			if err := r.alignAfter(ctx, made.Commit, locked); err != nil {
 				r.o.Logger.Warn("git: the index was not brought up to date after a crash", "error", err)
 			}
@@ -163,7 +170,7 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	n := len(r.pending)
 	r.mu.Unlock()
 	if len(drop) > 0 {
-		if err := r.o.Notes.ChangePending(nil, drop...); err != nil {
+		if err := r.o.Notes.Committed(known, drop...); err != nil {
 			r.o.Logger.Warn("git: notes of earlier writes stay", "error", err)
 		}
 	}

@@ -190,6 +190,12 @@ func (m *rebase) keepAside(ctx context.Context) error {
 // tell reports what has moved, once the branch has.
 func (m *rebase) tell() {
 	r := m.r
+	for _, o := range m.aside {
+		delete(m.moved, o.Commit) // its branch keeps it
+	}
+	if err := r.o.Notes.MoveCommits(m.moved); err != nil {
+		r.o.Logger.Warn("git: the audit trail names commits that were made anew since", "error", err)
+	}
 	r.mu.Lock()
 	var rest []*pendingWrite
 	for _, w := range r.unpushed {

@@ -27,6 +27,10 @@ type Files interface {
 type Notes interface {
 	ChangePending(put map[int64][]byte, drop ...int64) error
 	PendingWrites() (map[int64][]byte, error)
+	// Committed keeps the commits of writes, and deletes their records.
+	Committed(writes []catalog.WriteCommit, drop ...int64) error
+	// MoveCommits follows commits that were made anew, the new ones by the old ones.
+	MoveCommits(moved map[string]string) error
 }
 
 // An Ack is the moment at which a write is answered.

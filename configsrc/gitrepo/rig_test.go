@@ -194,6 +194,16 @@ func (r *rig) mustWrite(by configsrc.Author, slug, name string) gitrepo.Result {
 	return got
 }
 
+// audited returns the commit that the audit trail names for a request.
+func (r *rig) audited(request string) string {
+	r.t.Helper()
+	page, err := r.resolver.Audit(catalog.AuditQuery{RequestID: request, Limit: 1})
+	if err != nil || len(page.Entries) == 0 {
+		r.t.Fatalf("%s: %+v, %v", request, page, err)
+	}
+	return page.Entries[0].Commit
+}
+
 func key(name, request string) configsrc.Author {
 	return configsrc.Author{Key: name, RequestID: request}
 }

@@ -89,6 +89,7 @@ func TestPushAndPull(t *testing.T) {
 	if log := git(t, person, "log", "-2", "--format=%an %s"); log != "Ada acme: name\nPat suspend" {
 		t.Error(log)
 	}
+	until(t, "the audit trail has the commit as it was made again", func() bool { return r.audited("r2") == git(t, person, "rev-parse", "HEAD") })
 	r.clean()
 
 	// The same field: the person wins, and the write is kept on a branch.

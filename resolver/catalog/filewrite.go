@@ -17,3 +17,10 @@ type FileEdit struct {
 	Before []byte // nil: the file did not exist
 	After  []byte // nil: the file is removed
 }
+
+// A WriteCommit says which git commit has an API write.
+type WriteCommit struct {
+	RequestID  string
+	Generation uint64 // as in FileWrite
+	Commit     string
+}

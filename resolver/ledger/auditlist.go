@@ -20,10 +20,14 @@ func (l *Ledger) Audit(q catalog.AuditQuery) (page catalog.AuditPage, err error)
 		}
 		list := auditList{it: it, q: q, limit: max(q.Limit, 0)}
 		list.skip = int64(max(q.Page, 1)-1) * int64(list.limit)
-		if err = list.list(); err == nil {
+		err = errors.Join(list.list(), it.Close())
+		for i := range list.page.Entries {
+			err = errors.Join(err, l.joinCommit(&list.page.Entries[i]))
+		}
+		if err == nil {
 			page = list.page
 		}
-		return errors.Join(err, it.Close())
+		return err
 	})
 	return page, err
 }

@@ -20,7 +20,10 @@ const DefaultAuditDays = 90
 func (l *Ledger) PruneAudit(ctx context.Context, now time.Time, days func(project int64) int) error {
 	for project := int64(0); ctx.Err() == nil; project++ {
 		found, err := l.nextChain(&project)
-		if err != nil || !found {
+		if err == nil && !found {
+			return l.pruneCommits(now)
+		}
+		if err != nil {
 			return err
 		}
 		keep := days(project)

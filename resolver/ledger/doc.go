@@ -23,6 +23,7 @@
 //	M                                bound of the mail ids that were given out,       with every one of these
 //	                                 and the number of the last write of mail
 //	U      id of an API key          when it was first seen, and last used            SetKeyUses
+//	V      generation, request id   git commit of an API write                        Committed, MoveCommits
 //	W      id                       API write that is not in a git commit yet         ChangePending
 //	G      name of a folder, or      what became of the mail of a database that       NoteGap
 //	       time                      was damaged or is gone
@@ -45,7 +46,7 @@
 //
 // The entries of a project form a chain: each has the SHA-256 of the previous one. Retention cuts off the beginning of a
 // chain. VerifyAudit names the first broken link; that the end of a chain is missing shows only against a hash that
-// someone has kept elsewhere.
+// someone has kept elsewhere. The git commit of an API write is made after its entry, and is in a record of its own.
 //
 // # Damage
 //
@@ -53,6 +54,6 @@
 // (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable mail into the
 // new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are
 // recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are; where
-// one is lost, its chain has a broken link. The uses of API keys and the writes that wait for git are
-// not copied: such a write is in its file, and is then committed like an edit by a person.
+// one is lost, its chain has a broken link. The uses of API keys, the commits of writes, and the writes that
+// wait for git are not copied: such a write is in its file, and is then committed like an edit by a person.
 package ledger

@@ -19,6 +19,7 @@ const (
 	prefixAuditOf     = 'P'
 	prefixQueue       = 'Q'
 	prefixKeyUse      = 'U'
+	prefixCommit      = 'V'
 	prefixPending     = 'W'
 	prefixExpiry      = 'X'
 )
