@@ -28,11 +28,11 @@ type Forwarder interface {
 	Forward(ctx context.Context, request []byte) (answer []byte, err error)
 }
 
-// Reads that only the authority can answer: it has the mail log, the audit trail, the last use of keys and the
-// heartbeats of edges.
+// Reads that only the authority can answer: it has the git history, the mail log, the audit trail, the last use of keys
+// and the heartbeats of edges.
 var forwardedReads = map[string]bool{
-	proposalsPath: true,
-	auditPath:     true, keysPath: true, edgesPath: true, mailLogsPath: true, mailLogPath: true,
+	proposalsPath: true, commitPath: true,
+	auditPath: true, keysPath: true, edgesPath: true, mailLogsPath: true, mailLogPath: true,
 }
 
 // forwarded reports whether an edge sends a call to the authority: writes, sends, and forwardedReads.

@@ -85,6 +85,10 @@ func TestEdges(t *testing.T) {
 	h := start(t)
 	h.ask("GET", "/api/platform/edges", h.all).check(t, 404, "NOT_FOUND")
 	h.ask("GET", "/api/platform/edges", h.acme).check(t, 403, "FORBIDDEN")
+	commit := "/api/platform/commits/" + strings.Repeat("0a", 20)
+	h.ask("GET", commit, h.all).check(t, 409, "GIT_NOT_ENABLED")
+	h.ask("GET", commit+"b", h.all).check(t, 400, "VALIDATION_ERROR")
+	h.ask("GET", commit, h.onlyResolve).check(t, 403, "FORBIDDEN")
 	list := `[{"name":"fra1","version":"1.4.0","position":"8f3a21c09b7e44d1.812","generation":812,"current":true,"lagMs":0,"beatAgeMs":412.5,"ready":true,"problem":""}]`
 	h = start(t, func(o *api.Options) { o.Edges = func() ([]byte, error) { return []byte(list), nil } })
 	h.ask("GET", "/api/platform/edges", h.all).check(t, 200, "")

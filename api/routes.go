@@ -54,6 +54,7 @@ func routes() []route {
 		{"DELETE", keyPath, Platform, write, (*Server).revokeKey},
 		{"GET", auditPath, Platform, read, (*Server).listAudit},
 		{"GET", edgesPath, Platform, read, (*Server).listEdges},
+		{"GET", commitPath, Platform, read, (*Server).getCommit},
 		{"GET", proposalsPath, Platform, read, (*Server).listProposals},
 		{"POST", applyPath, Platform, write, (*Server).applyProposal},
 		{"DELETE", proposalPath, Platform, write, (*Server).dropProposal},

@@ -91,6 +91,8 @@ type Git interface {
 	Committed(write int64) (commit string, pushed bool, overruled string)
 	// AwaitsPush reports whether Committed waits for the remote.
 	AwaitsPush() bool
+	// Has reports whether the branch has a commit, by its full id, whose files are live.
+	Has(commit string) (bool, error)
 }
 
 const (

@@ -18,6 +18,18 @@ type Edge struct {
 	Problem    string  `json:"problem"`
 }
 
+// A Commit is a git commit that is live on the server.
+type Commit struct {
+	Position   string `json:"position"` // of which every node that has it has the commit
+	Generation uint64 `json:"generation"`
+}
+
+// Commit finds a commit by its full id. A server answers 404 until it is live, and 409 if it keeps no git history.
+func (c *Client) Commit(ctx context.Context, id string) (found Commit, err error) {
+	_, err = c.platform.call(ctx, http.MethodGet, "/api/platform/commits/"+id, nil, &found)
+	return found, err
+}
+
 // Edges lists the edges of the server's cluster. A server without one answers 404.
 func (c *Client) Edges(ctx context.Context) (edges []Edge, err error) {
 	_, err = c.platform.call(ctx, http.MethodGet, "/api/platform/edges", nil, &edges)

@@ -367,3 +367,49 @@ func TestKeygenLetsAnEdgeIn(t *testing.T) {
 	}
 	c.edge("lon1", "").resolves("shop.acme.example")
 }
+
+// A deploy script waits for a commit, of an API write and of a pull, until the edge answers with what it brought.
+func TestEdgesWaitForCommit(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	c := newCluster(t, "fra1")
+	wait := func(commit, within string) (string, int) {
+		t.Helper()
+		return c.run("edges", "--key", c.keys["all"], "--url", c.url, "--every", "20ms", "--wait", commit, "--timeout", within)
+	}
+	unknown := strings.Repeat("0123456789", 4)
+	if out, code := wait(unknown, "10s"); code == 0 || !strings.Contains(out, "keeps no git history") {
+		t.Errorf("without git it ended with %d:\n%s", code, out)
+	}
+	if out, code := wait("0123456789abcdef", "10s"); code != exitUsage {
+		t.Errorf("with an abbreviated commit it ended with %d:\n%s", code, out)
+	}
+	c.halt()
+	g := newGitRig(t, c.rig)
+	c.flags = append(c.flags, "--git", "--git-ack", "commit", "--git-pull", "1s")
+	c.begin()
+	fra := c.edge("fra1", "")
+	fra.resolves("shop.acme.example")
+
+	got := c.writes(http.MethodPost, "/api/platform/projects", `{"name":"Written"}`)
+	if out, code := wait(got.header.Get("X-Commit"), "30s"); code != 0 || !strings.Contains(out, "fra1") {
+		t.Errorf("for a write's commit it ended with %d:\n%s", code, out)
+	}
+	if back := fra.get("/api/platform/projects/by-slug/written"); back.status != http.StatusOK {
+		t.Errorf("the edge answers %d %s", back.status, back.body)
+	}
+	if out, code := wait(unknown, "50ms"); code != exitNot || !strings.Contains(out, "does not have the commit") {
+		t.Errorf("for an unknown commit it ended with %d:\n%s", code, out)
+	}
+	pushed := g.push("pushed.hcl", "project \"pushed\" {\n  name = \"Pushed\"\n  domain \"pushed.example\" {}\n}\n")
+	if out, code := c.run("edges", "--key", c.keys["all"], "--url", fra.url, "--every", "20ms", "--wait", pushed, "--timeout", "30s"); code != 0 {
+		t.Errorf("for a pulled commit, asked at an edge, it ended with %d:\n%s", code, out)
+	}
+	if back := fra.get(resolvePath + "pushed.example"); back.status != http.StatusOK {
+		t.Errorf("the edge answers %d %s", back.status, back.body)
+	}
+	c.halt()
+	if out, code := c.run("edges", "--data", ".fingerpost"); code != 0 || !strings.Contains(out, "fra1") || !strings.Contains(out, "never") {
+		t.Errorf("the store of a stopped authority: %d\n%s", code, out)
+	}
+}

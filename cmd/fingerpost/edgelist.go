@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/resolver"
 )
 
 // edgesFlags are the flags of edges.
 type edgesFlags struct {
 	connectFlags
+	data  string
 	wait  string
 	json  bool
 	every time.Duration
@@ -26,54 +30,80 @@ type edgesFlags struct {
 func newEdges(t terminal) *cobra.Command {
 	var f edgesFlags
 	cmd := &cobra.Command{
-		Use:   "edges [--url URL --key KEY]",
+		Use:   "edges [--url URL --key KEY | --data DIR]",
 		Short: "Every edge of the cluster: version, generation, lag, heartbeat",
 		Long: "Asks a running server of the cluster; an edge asks the authority.\n\n" +
 			"With --wait GENERATION it ends with 0 once every edge that is ready has that generation, and with 1 if --timeout\n" +
 			"comes first. An edge that is not ready is not waited for. The generation is in X-Config-Generation of a write's\n" +
-			"answer, and in the log line of a reload.",
-		Args: cobra.NoArgs,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error { return showEdges(cmd.Context(), t, f) }),
+			"answer, and in the log line of a reload. With --wait COMMIT it first waits until the authority (serve --git) has the\n" +
+			"commit, by a pull or as an API write; give the full id, as git rev-parse and X-Commit have it.\n\n" +
+			"With --data it lists the edges that the store of a server declares which does not run.",
+		Example: `  fingerpost edges --wait "$(git rev-parse HEAD)" --timeout 2m   # in a deploy script, after git push`,
+		Args:    cobra.NoArgs,
+		RunE:    interruptible(func(cmd *cobra.Command, _ []string) error { return showEdges(cmd.Context(), t, f) }),
 	}
 	f.connectFlags.add(cmd, "read every project")
 	fl := cmd.Flags()
 	f.url = "http://127.0.0.1:8080"
 	fl.Lookup("url").DefValue = f.url
-	fl.StringVar(&f.wait, "wait", "", "wait until every ready edge has this generation, or position EPOCH.GENERATION")
+	fl.StringVar(&f.wait, "wait", "", "wait until every ready edge has this generation, position EPOCH.GENERATION, or commit")
+	fl.StringVar(&f.data, "data", "", "the store's folder of a server that does not run")
 	fl.DurationVar(&f.every, "every", 200*time.Millisecond, "how often --wait asks")
 	fl.BoolVar(&f.json, "json", false, "one JSON document on stdout")
-	cmd.AddCommand(newEdgesKeygen(t))
 	fl.Lookup("timeout").Usage = "how long one request may take, and with --wait, how long to wait"
 	cmd.AddCommand(newEdgesKeygen(t))
 	return cmd
 }
 
+// A target is what --wait waits for.
+type target struct {
+	commit     string // until its position is known
+	epoch      string // "": any
+	generation uint64
+}
+
+var fullCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+func parseTarget(text string) (w target, err error) {
+	if fullCommit.MatchString(text) {
+		return target{commit: text}, nil
+	}
+	digits := text
+	if before, after, found := strings.Cut(text, "."); found {
+		w.epoch, digits = before, after
+	}
+	w.generation, err = strconv.ParseUint(digits, 10, 64)
+	return w, err
+}
+
 func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 	var bad []string
-	generation, epoch := uint64(0), ""
+	var want target
 	if f.wait != "" {
-		digits := f.wait
-		if before, after, found := strings.Cut(f.wait, "."); found {
-			epoch, digits = before, after
-		}
 		var err error
-		if generation, err = strconv.ParseUint(digits, 10, 64); err != nil {
-			bad = append(bad, fmt.Sprintf("--wait %q must be a generation such as 812, or a position such as 0123456789abcdef.812", f.wait))
+		if want, err = parseTarget(f.wait); err != nil {
+			bad = append(bad, fmt.Sprintf("--wait %q must be a generation such as 812, a position such as 0123456789abcdef.812, or the full id of a commit", f.wait))
 		}
 	}
 	if f.every < 10*time.Millisecond {
 		bad = append(bad, "--every must be at least 10ms")
 	}
+	if f.data != "" && f.wait != "" {
+		bad = append(bad, "--data shows the store of a server that does not run: leave out --wait")
+	}
 	if err := usageAll(bad); err != nil {
 		return err
+	}
+	if f.data != "" {
+		return storedEdges(t, f)
 	}
 	o, err := f.options()
 	if err != nil {
 		return err
 	}
 	server := client.New(o)
+	edges, err := server.Edges(ctx)
 	if f.wait == "" {
-		edges, err := server.Edges(ctx)
 		if err != nil {
 			return noCluster(err)
 		}
@@ -81,27 +111,67 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 	}
 	end := time.Now().Add(f.timeout)
 	for {
-		edges, err := server.Edges(ctx)
 		if err != nil && (ctx.Err() != nil || !passing(err)) {
 			return noCluster(err)
 		}
-		late := behind(edges, generation, epoch)
+		late := []string{"the authority does not have the commit"}
+		if err == nil && want.commit != "" {
+			err = want.locate(ctx, server)
+		}
+		if err == nil && want.commit == "" {
+			late = behind(edges, want.generation, want.epoch)
+		}
 		if err == nil && len(late) == 0 {
 			return printEdges(t, f.json, edges)
+		}
+		if err != nil && !passing(err) {
+			return err
 		}
 		if time.Now().After(end) {
 			if err != nil {
 				return err
 			}
 			_ = printEdges(t, f.json, edges)
-			return no("after %v generation %s is not on every ready edge: %s", f.timeout, f.wait, strings.Join(late, ", "))
+			return no("after %v %s is not on every ready edge: %s", f.timeout, f.wait, strings.Join(late, ", "))
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(f.every):
 		}
+		edges, err = server.Edges(ctx)
 	}
+}
+
+// locate finds out the position of the commit, if it is live.
+func (w *target) locate(ctx context.Context, server *client.Client) error {
+	found, err := server.Commit(ctx, w.commit)
+	if client.Status(err, http.StatusNotFound) {
+		return nil
+	}
+	if err == nil {
+		epoch, _, _ := strings.Cut(found.Position, ".")
+		*w = target{epoch: epoch, generation: found.Generation}
+	}
+	return err
+}
+
+// storedEdges shows the edges that the store of a server declares which does not run: nobody has heard them.
+func storedEdges(t terminal, f edgesFlags) error {
+	s, err := resolver.OpenStored(f.data, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fmt.Errorf("%w (--data reads the store of a server that does not run; ask one that runs by --url)", err)
+	}
+	defer s.Close()
+	declared, err := s.Edges()
+	if err != nil {
+		return err
+	}
+	var edges []client.Edge
+	for _, e := range declared {
+		edges = append(edges, client.Edge{Name: e.Name})
+	}
+	return printEdges(t, f.json, edges)
 }
 
 // noCluster explains the 404 of a server that belongs to no cluster.

@@ -144,6 +144,9 @@ func (c commits) Committed(write int64) (commit string, pushed bool, overruled s
 // AwaitsPush implements api.Git.
 func (c commits) AwaitsPush() bool { return c.push }
 
+// Has implements api.Git.
+func (c commits) Has(commit string) (bool, error) { return c.repo.Has(context.Background(), commit) }
+
 // gitStatus is the repository's state for the ops listener.
 func (s *service) gitStatus() ops.GitStatus { return ops.GitStatus(s.repo.Status()) }
 

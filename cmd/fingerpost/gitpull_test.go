@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,39 +16,10 @@ func TestGitPullIsAudited(t *testing.T) {
 	needGit(t)
 	r := newRig(t, nil)
 	r.halt()
-	git := func(dir string, args ...string) string {
-		t.Helper()
-		cmd := r.command(t.Context(), append([]string{"-c", "user.name=Bob", "-c", "user.email=bob@example.com"}, args...)...)
-		cmd.Path, cmd.Args[0] = lookPath(t, "git"), "git"
-		cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	remote, bobs := filepath.Join(t.TempDir(), "remote.git"), filepath.Join(t.TempDir(), "bob")
-	must(t, os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("/.fingerpost/\n"), 0o644))
-	git(r.dir, "init", "-q", "-b", "main")
-	git(r.dir, "add", "-A")
-	git(r.dir, "commit", "-qm", "start")
-	git(r.dir, "clone", "-q", "--bare", ".", remote)
-	git(r.dir, "remote", "add", "origin", remote)
-	git(r.dir, "fetch", "-q")
-	git(r.dir, "branch", "-q", "-u", "origin/main")
-	git(r.dir, "clone", "-q", remote, bobs)
+	g := newGitRig(t, r)
 	r.flags = []string{"--git", "--git-pull", "1s", "--git-domain", "svc.example"}
 	r.start()
 
-	push := func(file, text string) (commit string) {
-		t.Helper()
-		must(t, os.WriteFile(filepath.Join(bobs, "projects.d", file), []byte(text), 0o644))
-		git(bobs, "add", "-A")
-		git(bobs, "commit", "-qm", "bob's")
-		git(bobs, "push", "-q")
-		return git(bobs, "rev-parse", "HEAD")
-	}
 	newest := func() (e client.AuditEntry) {
 		t.Helper()
 		var list struct{ Data []client.AuditEntry }
@@ -59,7 +28,7 @@ func TestGitPullIsAudited(t *testing.T) {
 		}
 		return list.Data[0]
 	}
-	commit := push("other.hcl", "project \"other\" {\n  name = \"By Bob\"\n  domain \"other.example\" {}\n  domain \"localhost\" {}\n}\n")
+	commit := g.push("other.hcl", "project \"other\" {\n  name = \"By Bob\"\n  domain \"other.example\" {}\n  domain \"localhost\" {}\n}\n")
 	var e client.AuditEntry
 	if err := poll(patience, func() error {
 		if e = newest(); orEmpty(e.Object) != "other" {
@@ -72,7 +41,7 @@ func TestGitPullIsAudited(t *testing.T) {
 	if e.Action != "project.update" || e.Door != "git" || orEmpty(e.Actor) != "Bob <bob@example.com>" || orEmpty(e.Commit) != commit {
 		t.Errorf("%+v, want it of Bob and commit %s", e, commit)
 	}
-	broken := push("gone.hcl", "project \"gone\" {\n")
+	broken := g.push("gone.hcl", "project \"gone\" {\n")
 	if err := poll(patience, func() error {
 		_, all, err := r.problems()
 		if text := fmt.Sprint(all); err != nil || !strings.Contains(text, "it came with commit "+broken[:12]+" of Bob <bob@example.com>") {

@@ -216,6 +216,18 @@ func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 	return made
 }
 
+// Has reports whether HEAD has a commit, by its full id. The files of a pulled one are live by then, and so is an API
+// write: its commit comes later.
+func (r *Repo) Has(ctx context.Context, commit string) (bool, error) {
+	r.work.Lock() // a pull holds it until its files are live
+	defer r.work.Unlock()
+	_, err := r.git.run(ctx, "merge-base", "--is-ancestor", commit, "HEAD")
+	if code := exitCode(err); code == 1 || code == 128 { // 128: there is no such commit
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // inHistory reports whether HEAD, or any branch, has a commit.
 func (r *Repo) inHistory(ctx context.Context, commit string) bool {
 	if _, err := r.git.run(ctx, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {

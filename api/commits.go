@@ -1,0 +1,40 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+
+	"fingerpost/resolver/catalog"
+)
+
+const commitPath = "/api/platform/commits/{commit}"
+
+var (
+	commitID      = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	refuseCommit  = &refusal{Code: catalog.CodeNotFound, Message: "the commit is not in the branch that this server has"}
+	refuseHistory = &refusal{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git)"}
+)
+
+// getCommit answers GET /commits/{commit}: a position that has what the commit brought, once it is live.
+func (s *Server) getCommit(r *request) error {
+	commit, _ := r.ctx.UserValue("commit").(string)
+	if !commitID.MatchString(commit) {
+		return invalidField("commit", "must be the full id of a commit: 40 or 64 hexadecimal digits in lower case")
+	}
+	if err := r.permit(); err != nil {
+		return err
+	}
+	if s.git == nil {
+		return refuseHistory
+	}
+	has, err := s.git.Has(commit)
+	if err != nil {
+		return err
+	}
+	if !has {
+		return refuseCommit
+	}
+	at := s.resolver.Published() // only now: before, it might have been the position without the commit
+	s.succeed(r.ctx, "commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text, at.Generation))
+	return nil
+}
