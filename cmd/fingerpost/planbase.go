@@ -34,13 +34,14 @@ func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	p := planned{transfer.NewDocument(f.base)}
+	against := fmt.Sprintf("%s (%.12s)", f.base, commit)
+	p := planned{transfer.NewDocument(against)}
 	checked, err := checkTree(t, dir, revisionRows{was}, f.asJSON, &p, &p.Diagnostics)
 	if err != nil {
 		return err
 	}
 	p.Document = transfer.PlanFiles(declarationsOf(was), declarationsOf(checked), nil)
-	p.Against = fmt.Sprintf("%s (%.12s)", f.base, commit)
+	p.Against = against
 	if broken := brokenFiles(was.Problems, tmp); len(broken) > 0 {
 		p.NotCompared = append(p.NotCompared, fmt.Sprintf("files that have errors in %s: %s", f.base, strings.Join(broken, ", ")))
 	}

@@ -44,6 +44,11 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 	if err != nil {
 		return "", err
 	}
+	if len(blobs) == 0 {
+		if _, err := git.run(ctx, "check-ignore", "-q", "--", "fingerpost-check.hcl"); err == nil {
+			return "", fmt.Errorf("%w: git ignores the files of %s, so that no revision has them; take the pattern out of .gitignore", ErrRevision, dir)
+		}
+	}
 	return commit, git.writeBlobs(ctx, blobs, to)
 }
 
