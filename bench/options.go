@@ -16,7 +16,7 @@ import (
 // options are the flags that every command takes. register documents each.
 type options struct {
 	work, binary, results, cacheSize string
-	json, fresh, save, peers         bool
+	json, fresh, save, peers, git    bool
 
 	corpus corpusParams
 
@@ -92,6 +92,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Var(&o.sweep, "sweep", "resolve: numbers of connections that are compared")
 	f.Var(&o.sizes, "sizes", "scale: numbers of domains that are compared, each a multiple of 10")
 	f.Var(&o.clients, "clients", "write: numbers of clients, in addition to -connections")
+	f.BoolVar(&o.git, "git", o.git, "write: measure serve --git, too")
 	f.Var(&o.edges, "edges", "cluster: numbers of edges that are compared")
 	f.BoolVar(&o.fresh, "fresh", o.fresh, "delete the stores of earlier runs first")
 	f.IntVar(&o.corpus.Projects, "projects", o.corpus.Projects, "projects, one file each")

@@ -202,8 +202,9 @@ func processes(pid int) (all []procfs.Proc, err error) {
 	return all, nil
 }
 
-// processCPU returns the CPU time of a process and its children so far, in user and kernel mode. The kernel counts in
-// ticks of 10 ms.
+const ticks = 100 // a second, of the kernel's counters
+
+// processCPU returns the CPU time of a process and its present and former children so far, in user and kernel mode.
 func processCPU(pid int) (time.Duration, error) {
 	all, err := processes(pid)
 	if err != nil {
@@ -212,10 +213,13 @@ func processCPU(pid int) (time.Duration, error) {
 	seconds := 0.0
 	for _, p := range all {
 		stat, err := p.Stat()
+		if errors.Is(err, os.ErrNotExist) && p.PID != pid {
+			continue // it has just ended, and is among its parent's former children from now on
+		}
 		if err != nil {
 			return 0, fmt.Errorf("read CPU time: %w", err)
 		}
-		seconds += stat.CPUTime()
+		seconds += stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/ticks
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }

@@ -80,6 +80,11 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, "+
 		"fsync of the folder, removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
 	rep.noteTmpfs(disk)
+	if b.git {
+		if err := b.writeWithGit(ctx, ours, c, rep); err != nil {
+			return nil, err
+		}
+	}
 	return rep, b.resolveWhileWriting(ctx, s, e, ours, rep)
 }
 

@@ -18,6 +18,7 @@ type writeSide struct {
 	pid    int           // whose CPU time is counted
 	last   *atomic.Int64 // the last number that a write has: the revision of a project, or the number of a mail
 	writer func() (writer, error)
+	settle func(ctx context.Context) error // waits for what the writes have left to do, which counts as their time; nil: nothing
 }
 
 // A writer makes durable writes one after the other. Not safe for concurrent use.
@@ -126,6 +127,9 @@ func (s *writeSide) write(ctx context.Context, own [][]int, every, round time.Du
 		})
 	}
 	wg.Wait()
+	if s.settle != nil {
+		errs = append(errs, s.settle(context.WithoutCancel(ctx)))
+	}
 	res := &writeResult{elapsed: time.Since(began)}
 	for _, l := range took {
 		res.merge(l)
