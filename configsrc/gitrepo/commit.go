@@ -21,7 +21,7 @@ const (
 	retryFirst, retryMost = 50 * time.Millisecond, 2 * time.Second
 	flushAtMost           = 5 * time.Second // for the last commits of a process
 	maxRaces              = 10              // lost races for a ref, before a pause
-	maxGroup              = 500             // writes in a commit
+	maxGroup              = 1000            // writes in a commit
 )
 
 var (
@@ -323,10 +323,22 @@ type scratch struct {
 	old  map[string]entry  // of the tree, by path in the repository
 	was  map[string][]byte // its content
 	now  map[string][]byte
+
+	trees map[string][]treeEntry // that were read, by id: many files are in one folder
 }
 
 func newScratch(r *Repo, tree string) *scratch {
-	return &scratch{r: r, tree: tree, old: map[string]entry{}, was: map[string][]byte{}, now: map[string][]byte{}}
+	return &scratch{r: r, tree: tree, old: map[string]entry{}, was: map[string][]byte{}, now: map[string][]byte{}, trees: map[string][]treeEntry{}}
+}
+
+func (s *scratch) readTree(id string) (list []treeEntry, err error) {
+	list, known := s.trees[id]
+	if !known {
+		if list, err = s.r.tree(id); err == nil {
+			s.trees[id] = list
+		}
+	}
+	return list, err
 }
 
 // load reads a file of the tree, unless it is known.
@@ -336,7 +348,7 @@ func (s *scratch) load(path string) error {
 	}
 	e, err := entry{}, error(nil)
 	if s.tree != "" {
-		if e, err = s.r.find(s.tree, path); err != nil {
+		if e, err = find(s.readTree, s.tree, path); err != nil {
 			return err
 		}
 	}
@@ -383,7 +395,7 @@ func unixLines(b []byte) []byte {
 
 // changes stores the new contents and returns their entries.
 func (s *scratch) changes(ctx context.Context) (map[string]entry, error) {
-	changes := map[string]entry{}
+	changes, contents := map[string]entry{}, map[string][]byte{}
 	for path, content := range s.now {
 		old := s.old[path]
 		switch {
@@ -392,15 +404,20 @@ func (s *scratch) changes(ctx context.Context) (map[string]entry, error) {
 			changes[path] = entry{}
 		case old.id != "" && bytes.Equal(content, s.was[path]):
 		default:
-			id, err := s.r.writeBlob(ctx, path, content)
-			if err != nil {
-				return nil, err
-			}
-			if e := (entry{modeFile, id}); old.mode == "100755" {
-				changes[path] = entry{old.mode, id}
-			} else if e != old {
-				changes[path] = e
-			}
+			contents[path] = content
+		}
+	}
+	ids, err := s.r.writeBlobs(ctx, contents)
+	if err != nil {
+		return nil, err
+	}
+	for path, id := range ids {
+		e := entry{modeFile, id}
+		if s.old[path].mode == "100755" {
+			e.mode = "100755"
+		}
+		if e != s.old[path] {
+			changes[path] = e
 		}
 	}
 	return changes, nil

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -119,20 +121,20 @@ func (r *Repo) tree(id string) (list []treeEntry, err error) {
 		if space < 0 || zero < space || len(b) < zero+1+raw {
 			return nil, fmt.Errorf("read tree %s: malformed", id)
 		}
-		list = append(list, treeEntry{string(b[space+1 : zero]), entry{string(b[:space]), fmt.Sprintf("%x", b[zero+1:zero+1+raw])}})
+		list = append(list, treeEntry{string(b[space+1 : zero]), entry{string(b[:space]), hex.EncodeToString(b[zero+1 : zero+1+raw])}})
 		b = b[zero+1+raw:]
 	}
 	return list, nil
 }
 
-// find returns the entry of a path in a tree.
-func (r *Repo) find(tree, path string) (entry, error) {
+// find returns the entry of a path in a tree. read is Repo.tree, or one that remembers.
+func find(read func(id string) ([]treeEntry, error), tree, path string) (entry, error) {
 	at := entry{modeFolder, tree}
 	for name := range strings.SplitSeq(path, "/") {
 		if at.mode != modeFolder {
 			return entry{}, nil
 		}
-		list, err := r.tree(at.id)
+		list, err := read(at.id)
 		if err != nil {
 			return entry{}, err
 		}
@@ -231,8 +233,45 @@ func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) 
 	return id, err
 }
 
-// writeBlob stores a file's content, with the conversions that git makes for the path.
-func (r *Repo) writeBlob(ctx context.Context, path string, content []byte) (id string, err error) {
+// writeBlobs stores the contents of files, and returns their ids by path. Each is synced; syncs that wait at the same time
+// share the file system's work.
+func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids map[string]string, err error) {
+	ids = make(map[string]string, len(contents))
+	paths := make(chan string)
+	var mu sync.Mutex // guards ids and err
+	var writing sync.WaitGroup
+	for i := range min(len(r.blobs), len(contents)) {
+		writing.Go(func() {
+			for path := range paths {
+				id, failed := r.writeBlob(ctx, &r.blobs[i], path, contents[path])
+				mu.Lock()
+				ids[path], err = id, errors.Join(err, failed)
+				mu.Unlock()
+			}
+		})
+	}
+	for path := range contents {
+		paths <- path
+	}
+	close(paths)
+	writing.Wait()
+	return ids, err
+}
+
+// writeBlob stores a file's content, with the conversions that git makes for the path. Mostly the work tree has the same
+// content, and the helper reads it there, which saves a process for each file. Its object is taken only if the id is that
+// of the content: conversions, and edits by people, lead to a process of their own.
+func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
+	if !strings.ContainsAny(path, "\n\r\"") {
+		err := h.ask([]byte(path+"\n"), func(out *bufio.Reader) error {
+			line, err := out.ReadString('\n')
+			id = strings.TrimSpace(line)
+			return err
+		})
+		if err == nil && id == blobID(content, len(id)) {
+			return id, nil
+		}
+	}
 	out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "-w", "--stdin", "--path="+path)
 	return strings.TrimSpace(string(out)), err
 }

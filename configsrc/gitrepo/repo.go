@@ -127,6 +127,9 @@ func (r *Repo) lockClone(ctx context.Context) error {
 	}
 }
 
+// blobWriters is how many files of a commit are stored at the same time.
+const blobWriters = 8
+
 // A Repo is the git repository of a config folder.
 type Repo struct {
 	o      Options
@@ -141,8 +144,9 @@ type Repo struct {
 
 	// work is held by a commit and by a merge.
 	work   sync.Mutex
-	reader helper // cat-file --batch
-	trees  helper // mktree --batch
+	reader helper              // cat-file --batch
+	trees  helper              // mktree --batch
+	blobs  [blobWriters]helper // hash-object -w --stdin-paths
 
 	mu      sync.Mutex // guards what follows
 	lastID  int64
@@ -187,6 +191,9 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	}
 	r.reader = helper{git: r.git, args: []string{"cat-file", "--batch"}}
 	r.trees = helper{git: r.git, args: []string{"mktree", "--batch", "--missing", "-z"}}
+	for i := range r.blobs {
+		r.blobs[i] = helper{git: r.git, args: []string{"hash-object", "-w", "--stdin-paths"}}
+	}
 	if err := r.lockClone(ctx); err != nil {
 		return nil, err
 	}
@@ -240,6 +247,9 @@ func (r *Repo) Close() {
 	defer r.work.Unlock()
 	r.reader.close()
 	r.trees.close()
+	for i := range r.blobs {
+		r.blobs[i].close()
+	}
 	r.git.held.Close()
 }
 
