@@ -194,3 +194,26 @@ func TestLocksLeftBehind(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Conversions that git makes for a path are made by a commit of the service, too: git finds nothing to commit.
+func TestCommitWithConversions(t *testing.T) {
+	t.Parallel()
+	clone := newClone(t)
+	save(t, clone, ".gitattributes", "*.hcl filter=shout\n")
+	git(t, clone, "config", "filter.shout.clean", "sed s/shop/SHOP/")
+	git(t, clone, "config", "filter.shout.smudge", "sed s/SHOP/shop/")
+	git(t, clone, "add", ".gitattributes")
+	git(t, clone, "add", "--renormalize", ".")
+	git(t, clone, "commit", "-q", "-m", "attributes")
+	r := start(t, clone, nil)
+	r.mustWrite(key("ci", "r1"), "acme", "First")
+	r.mustWrite(key("ci", "r2"), "acme", "Second")
+	want := strings.NewReplacer(`"Acme"`, `"Second"`, "shop", "SHOP").Replace(acme)
+	if got := git(t, clone, "cat-file", "blob", "HEAD:projects.d/acme.hcl") + "\n"; got != want {
+		t.Errorf("the commit has\n%s", got)
+	}
+	if got := read(t, filepath.Join(r.dir, "acme.hcl")); got != strings.Replace(acme, `"Acme"`, `"Second"`, 1) {
+		t.Errorf("the file has\n%s", got)
+	}
+	r.clean()
+}

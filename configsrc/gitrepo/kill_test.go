@@ -56,10 +56,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("this is a child")
 	}
 	t.Parallel()
-	kills := 6
-	if os.Getenv("CI") == "true" {
-		kills = 300
-	}
+	kills := campaign(300, 6)
 	clone, person := withRemote(t)
 	save(t, clone, "mine.txt", "0\n")
 	git(t, clone, "add", "mine.txt")
@@ -123,35 +120,8 @@ func TestKilled(t *testing.T) {
 		st = r.repo.Status()
 		return st.Pending == 0 && st.Upstream != "" && st.Ahead == 0 && st.Behind == 0
 	})
-	seen := map[string]int{}
-	for line := range strings.SplitSeq(git(t, clone, "log", "--branches", "--format=%(trailers:key=Fingerpost-Request,valueonly)"), "\n") {
-		seen[line]++
-	}
-	for id := range acked {
-		if seen[id] != 1 {
-			t.Errorf("the answered write %s is %d times in the history", id, seen[id])
-		}
-	}
-	for id, n := range seen {
-		if id != "" && n > 1 {
-			t.Errorf("the write %s is %d times in the history", id, n)
-		}
-	}
-	t.Logf("%d kills, %d answered writes, %d in the history", kills, len(acked), len(seen))
-	for line := range strings.SplitSeq(git(t, clone, "log", "--branches", "--committer=fingerpost", "--author=svc.example", "--format=", "--name-only"), "\n") {
-		if line != "" && !strings.HasPrefix(line, "projects.d/") {
-			t.Errorf("a commit of the service has %s", line)
-		}
-	}
-	if staged := git(t, clone, "diff", "--cached", "--name-only"); strings.Contains(staged, "projects.d") {
-		t.Errorf("staged: %s", staged)
-	}
-	if edited := git(t, clone, "diff", "--name-only", "--", "projects.d"); edited != "" {
-		t.Errorf("the work tree differs from HEAD in %s", edited)
-	}
-	if out, err := tryGit(clone, "fsck", "--strict", "--no-dangling"); err != nil {
-		t.Errorf("git fsck: %v\n%s", err, out)
-	}
+	n := checkHistory(t, clone, acked)
+	t.Logf("%d kills, %d answered writes, %d in the history", kills, len(acked), n)
 }
 
 // personAtWork does what people do while the service writes.
@@ -174,4 +144,40 @@ func personAtWork(t *testing.T, clone, person string, round int) {
 			_, _ = tryGit(clone, "stash", "pop", "-q")
 		}
 	}
+}
+
+// checkHistory fails unless each answered write is in the history exactly once, nothing of a person's is in a commit of
+// the service, the work tree and the index have what HEAD has for the service's files, and git finds nothing broken. It
+// returns the number of writes in the history.
+func checkHistory(t *testing.T, clone string, acked map[string]bool) int {
+	t.Helper()
+	seen := map[string]int{}
+	for id := range strings.FieldsSeq(git(t, clone, "log", "--branches", "--format=%(trailers:key=Fingerpost-Request,valueonly)")) {
+		seen[id]++
+	}
+	for id := range acked {
+		if seen[id] != 1 {
+			t.Errorf("the answered write %s is %d times in the history", id, seen[id])
+		}
+	}
+	for id, n := range seen {
+		if n > 1 {
+			t.Errorf("the write %s is %d times in the history", id, n)
+		}
+	}
+	for line := range strings.SplitSeq(git(t, clone, "log", "--branches", "--committer=fingerpost", "--author=svc.example", "--format=", "--name-only"), "\n") {
+		if line != "" && !strings.HasPrefix(line, "projects.d/") {
+			t.Errorf("a commit of the service has %s", line)
+		}
+	}
+	if staged := git(t, clone, "diff", "--cached", "--name-only"); strings.Contains(staged, "projects.d") {
+		t.Errorf("staged: %s", staged)
+	}
+	if edited := git(t, clone, "diff", "--name-only", "--", "projects.d"); edited != "" {
+		t.Errorf("the work tree differs from HEAD in %s", edited)
+	}
+	if out, err := tryGit(clone, "fsck", "--strict", "--no-dangling"); err != nil {
+		t.Errorf("git fsck: %v\n%s", err, out)
+	}
+	return len(seen)
 }
