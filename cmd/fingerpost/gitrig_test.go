@@ -1,11 +1,16 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fingerpost/api/ops"
 )
 
 // A gitRig is a stopped rig whose folder is a clone of a bare remote, which Bob has cloned, too.
@@ -62,4 +67,63 @@ func (g *gitRig) push(file, text string) (commit string) {
 	g.git(g.bobs, "pull", "-q", "--rebase")
 	g.git(g.bobs, "push", "-q")
 	return g.git(g.bobs, "rev-parse", "HEAD")
+}
+
+// gitStatus is the part of /status about git.
+func (g *gitRig) gitStatus() ops.GitStatus {
+	g.t.Helper()
+	res, err := g.client.Get(g.ops + "/status")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var st struct{ Git ops.GitStatus }
+	if err := json.NewDecoder(res.Body).Decode(&st); err != nil {
+		g.t.Fatal(err)
+	}
+	return st.Git
+}
+
+func (g *gitRig) untilGit(what string, is func(st ops.GitStatus) bool) ops.GitStatus {
+	g.t.Helper()
+	var st ops.GitStatus
+	if err := poll(patience, func() error {
+		if st = g.gitStatus(); !is(st) {
+			return fmt.Errorf("it is not so that %s: %+v\n%s", what, st, cutMiddle(g.logged(), 3000))
+		}
+		return nil
+	}); err != nil {
+		g.t.Fatal(err)
+	}
+	return st
+}
+
+// create makes a project by the API, with a request id, and returns the answer.
+func (g *gitRig) create(name, request string) reply {
+	g.t.Helper()
+	got := g.ask(http.MethodPost, "/api/platform/projects", g.keys["write"], fmt.Sprintf(`{"name":%q}`, name), "X-Request-Id: "+request)
+	if got.status != http.StatusCreated {
+		g.t.Errorf("%s: %d %s", name, got.status, got.body)
+	}
+	return got
+}
+
+// whole fails unless the history has each request once, and git finds nothing broken and nothing to commit.
+func (g *gitRig) whole(requests ...string) {
+	g.t.Helper()
+	seen := map[string]int{}
+	for id := range strings.FieldsSeq(g.git(g.dir, "log", "--branches", "--format=%(trailers:key=Fingerpost-Request,valueonly)")) {
+		seen[id]++
+	}
+	for _, id := range requests {
+		if seen[id] != 1 {
+			g.t.Errorf("the write %s is %d times in the history", id, seen[id])
+		}
+	}
+	if out := g.git(g.dir, "status", "--porcelain"); out != "" {
+		g.t.Errorf("git status: %s", out)
+	}
+	if out, err := g.tryGit(g.dir, "fsck", "--strict", "--no-dangling"); err != nil {
+		g.t.Errorf("git fsck: %v\n%s", err, out)
+	}
 }
