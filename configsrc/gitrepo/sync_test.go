@@ -196,3 +196,33 @@ func TestRemoteAway(t *testing.T) {
 	until(t, "it is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
 	until(t, "the error goes", func() bool { return r.repo.Status().SyncError == "" })
 }
+
+// A pull that a crash has cut off, when the files had changed and the branch had not, does not stop the next one, which
+// brings other content for the same files.
+func TestPullAfterCutOff(t *testing.T) {
+	t.Parallel()
+	clone, person := withRemote(t)
+	change := func(n string) {
+		t.Helper()
+		save(t, person, "README", "about "+n+"\n")
+		edit(t, person, "projects.d/acme.hcl", `name   = "Acme`, `name   = "Acme `+n, n)
+		git(t, person, "push", "-q")
+	}
+	change("one")
+	git(t, clone, "fetch", "-q")
+	git(t, clone, "update-ref", "refs/fingerpost/moving", "origin/main")
+	git(t, clone, "read-tree", "-m", "-u", "HEAD", "origin/main")
+	change("two")
+	r := start(t, clone, syncing)
+	until(t, "the second push is live", func() bool {
+		if st := r.repo.Status(); strings.Contains(st.SyncError, "not committed") {
+			t.Fatalf("%+v", st)
+		}
+		return r.named("acme") == "Acme two one"
+	})
+	if got := read(t, filepath.Join(clone, "README")); got != "about two\n" {
+		t.Error(got)
+	}
+	until(t, "the branch is the remote's", func() bool { return git(t, clone, "rev-parse", "HEAD") == git(t, person, "rev-parse", "HEAD") })
+	r.clean()
+}

@@ -110,8 +110,9 @@ func (r *Repo) withOwnIndex(f func(env []string) error) error {
 	return err
 }
 
-// finishMove takes up a moveTo that a crash has cut off: the files that are those of its commit already get their entry
-// in the index, so that they do not look like edits of a person. The next merge does the rest. The caller holds work.
+// finishMove takes up a moveTo that a crash has cut off before the branch moved: files and index become those of the
+// branch again. The remote may have moved on, and the next merge could not tell what the move has written from edits of a
+// person. First, files that are those of the move's commit get their entry in the index. The caller holds work.
 func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) error {
 	to, err := r.ref(movingRef)
 	if err != nil || to == "" {
@@ -156,16 +157,23 @@ func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) 
 			}
 		}
 	}
-	if in.Len() > 0 {
-		err = locked(func() error {
-			return r.withOwnIndex(func(env []string) error {
-				_, err := r.git.call(ctx, localLimit, env, in.Bytes(), "update-index", "-z", "--index-info")
+	tree := h.tree
+	if tree == "" {
+		if tree, err = r.newTree(ctx, "", nil); err != nil {
+			return err
+		}
+	}
+	err = locked(func() error {
+		return r.withOwnIndex(func(env []string) error {
+			if _, err := r.git.call(ctx, localLimit, env, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {
 				return err
-			})
+			}
+			if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
+				return err
+			}
+			_, err := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", c.tree, tree)
+			return err
 		})
-	}
-	if err != nil {
-		return err
-	}
-	return r.setRef(ctx, movingRef, "")
+	})
+	return errors.Join(err, r.setRef(ctx, movingRef, ""))
 }
