@@ -11,7 +11,7 @@ const commitPath = "/api/platform/commits/{commit}"
 
 var (
 	commitID      = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	refuseCommit  = &refusal{Code: catalog.CodeNotFound, Message: "the commit is not in the branch that this server has"}
+	refuseCommit  = &refusal{Code: catalog.CodeNotFound, Message: "the commit is not live: it is not in the branch that this server has, or the brake holds a reload back"}
 	refuseHistory = &refusal{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git)"}
 )
 

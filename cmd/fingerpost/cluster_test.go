@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"fingerpost/api/ops"
 	"fingerpost/configsrc/cluster"
 )
 
@@ -388,7 +389,9 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	g := newGitRig(t, c.rig)
 	c.flags = append(c.flags, "--git", "--git-ack", "commit", "--git-pull", "1s")
 	c.begin()
-	fra := c.edge("fra1", "")
+	fra := c.idleEdge("fra1", "")
+	fra.flags = append(fra.flags, "--max-delete", "100%") // the brake holds on each node by itself
+	fra.start()
 	fra.resolves("shop.acme.example")
 
 	got := c.writes(http.MethodPost, "/api/platform/projects", `{"name":"Written"}`)
@@ -398,15 +401,32 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	if back := fra.get("/api/platform/projects/by-slug/written"); back.status != http.StatusOK {
 		t.Errorf("the edge answers %d %s", back.status, back.body)
 	}
-	if out, code := wait(unknown, "50ms"); code != exitNot || !strings.Contains(out, "does not have the commit") {
+	if out, code := wait(unknown, "50ms"); code != exitNot || !strings.Contains(out, "is not live") {
 		t.Errorf("for an unknown commit it ended with %d:\n%s", code, out)
 	}
-	pushed := g.push("pushed.hcl", "project \"pushed\" {\n  name = \"Pushed\"\n  domain \"pushed.example\" {}\n}\n")
+	text := "project \"pushed\" {\n  name = \"Pushed\"\n  domain \"pushed.example\" {}\n}\n"
+	for i := range 20 {
+		text += fmt.Sprintf("project \"more-%d\" {\n  name = \"More\"\n}\n", i)
+	}
+	pushed := g.push("pushed.hcl", text)
 	if out, code := c.run("edges", "--key", c.keys["all"], "--url", fra.url, "--every", "20ms", "--wait", pushed, "--timeout", "30s"); code != 0 {
 		t.Errorf("for a pulled commit, asked at an edge, it ended with %d:\n%s", code, out)
 	}
 	if back := fra.get(resolvePath + "pushed.example"); back.status != http.StatusOK {
 		t.Errorf("the edge answers %d %s", back.status, back.body)
+	}
+	// The brake holds a pull back: its commit is in the branch, and not live.
+	must(t, os.Remove(filepath.Join(g.bobs, "projects.d", "pushed.hcl")))
+	removed := g.push("note.txt", "removes most projects")
+	g.untilGit("it is pulled", func(st ops.GitStatus) bool { return st.Pulls == 2 })
+	if out, code := wait(removed, "50ms"); code != exitNot || !strings.Contains(out, "is not live") {
+		t.Errorf("for a commit that the brake holds back it ended with %d:\n%s", code, out)
+	}
+	if out, code := c.run("reload", "--confirm", "--ops-url", c.ops); code != 0 {
+		t.Errorf("%d %s", code, out)
+	}
+	if out, code := wait(removed, "30s"); code != 0 {
+		t.Errorf("for a confirmed commit it ended with %d:\n%s", code, out)
 	}
 	c.halt()
 	if out, code := c.run("edges", "--data", ".fingerpost"); code != 0 || !strings.Contains(out, "fra1") || !strings.Contains(out, "never") {

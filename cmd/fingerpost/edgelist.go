@@ -114,7 +114,7 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 		if err != nil && (ctx.Err() != nil || !passing(err)) {
 			return noCluster(err)
 		}
-		late := []string{"the authority does not have the commit"}
+		late := []string{"the commit is not live on the authority"}
 		if err == nil && want.commit != "" {
 			err = want.locate(ctx, server)
 		}

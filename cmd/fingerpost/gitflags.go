@@ -131,6 +131,7 @@ type commits struct {
 	repo  *gitrepo.Repo
 	limit time.Duration
 	push  bool
+	held  func() bool // the brake holds a reload back
 }
 
 // Committed implements api.Git.
@@ -144,8 +145,11 @@ func (c commits) Committed(write int64) (commit string, pushed bool, overruled s
 // AwaitsPush implements api.Git.
 func (c commits) AwaitsPush() bool { return c.push }
 
-// Has implements api.Git.
-func (c commits) Has(commit string) (bool, error) { return c.repo.Has(context.Background(), commit) }
+// Has implements api.Git. While the brake holds a reload back, a commit in the branch may not be live.
+func (c commits) Has(commit string) (bool, error) {
+	has, err := c.repo.Has(context.Background(), commit)
+	return has && !c.held(), err
+}
 
 // gitStatus is the repository's state for the ops listener.
 func (s *service) gitStatus() ops.GitStatus { return ops.GitStatus(s.repo.Status()) }

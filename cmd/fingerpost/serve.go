@@ -250,7 +250,7 @@ func (s *service) open(ctx context.Context) error {
 	var offers api.Proposals
 	if s.repo != nil {
 		offers = proposals{s.repo, s.f.gitWeb}
-		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush)}
+		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush), func() bool { return s.source.Status().Held != nil }}
 	}
 	onHook, hookSecret, err := s.gitHook()
 	if err != nil {
