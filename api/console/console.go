@@ -83,6 +83,8 @@ type Options struct {
 	Git bool
 	// Cluster says that there are edges, and Edge that this node is one.
 	Cluster, Edge bool
+	// GitWeb is the address of the repository's web page, for links to commits. "": commits are no links.
+	GitWeb string
 	// DemoKey signs in with one click from this machine. "": there is no such button.
 	DemoKey func() string
 	Version string

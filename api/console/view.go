@@ -157,7 +157,22 @@ func (c *Console) functions() template.FuncMap {
 			return group(n) + " " + word + "s"
 		},
 		"visible": visible,
+		"commit":  c.commit,
 	}
+}
+
+// commit shows a commit, with a link where there is a place to see it. The path is that of GitHub, GitLab and Gitea.
+func (c *Console) commit(v any) template.HTML {
+	hash := text(v)
+	short := template.HTMLEscapeString(hash[:min(len(hash), 10)])
+	if strings.Trim(hash, "0123456789abcdef") != "" || hash == "" {
+		return template.HTML(template.HTMLEscapeString(hash))
+	}
+	if c.o.GitWeb == "" {
+		return template.HTML(`<span class="mono">` + short + `</span>`)
+	}
+	to := template.HTMLEscapeString(strings.TrimSuffix(c.o.GitWeb, "/") + "/commit/" + hash)
+	return template.HTML(`<a class="mono" rel="noreferrer" href="` + to + `">` + short + `</a>`)
 }
 
 // group writes a number with a thin gap every three digits.

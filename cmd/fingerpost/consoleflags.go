@@ -34,7 +34,7 @@ func (s *service) consoleOptions() *console.Options {
 	if !s.f.console {
 		return nil
 	}
-	return &console.Options{Config: s.source, Mail: s.mail.mailer, DemoKey: s.demoKeyInUse, Version: builtAs().version}
+	return &console.Options{Config: s.source, Mail: s.mail.mailer, DemoKey: s.demoKeyInUse, GitWeb: s.f.gitWeb, Version: builtAs().version}
 }
 
 // demoKeyInUse returns the demo key if it is declared and not refused, else "".

@@ -393,7 +393,7 @@ func TestConsoleGit(t *testing.T) {
 	git("init", "-q", "-b", "main")
 	git("add", "projects.d")
 	git("commit", "-qm", "one")
-	r.flags = []string{"--git", "--git-ack", "commit"}
+	r.flags = []string{"--git", "--git-ack", "commit", "--git-web", "https://git.example/acme"}
 	r.start()
 	acme := r.projectID("acme")
 	v := newVisitor(t, r.url)
@@ -419,6 +419,14 @@ func TestConsoleGit(t *testing.T) {
 	v.expects(http.StatusOK, "Saved as commit "+strings.TrimSpace(git("rev-parse", "HEAD"))[:10])
 	if got := git("log", "-1", "--format=%an <%ae> %s"); got != "Ada Lovelace <ada@example.com> Say what it is\n" {
 		t.Errorf("the commit: %s", got)
+	}
+	if err := poll(patience, func() error { // the trail learns it a moment later
+		if v.ask("/console/changes?project="+acme, nil); !strings.Contains(v.body, `href="https://git.example/acme/commit/`+strings.TrimSpace(git("rev-parse", "HEAD"))+`"`) {
+			return errors.New("no link to the commit")
+		}
+		return nil
+	}); err != nil {
+		t.Errorf("%v: %s", err, cutMiddle(v.body, 1500))
 	}
 	change("Proposed", "do", "propose", "proposal", "No Such Name")
 	v.expects(http.StatusBadRequest, "A proposal needs a name")

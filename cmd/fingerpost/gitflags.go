@@ -37,7 +37,7 @@ func (f *gitFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.gitHooks, "git-hooks", false, "run the repository's hooks reference-transaction, post-commit and pre-push")
 	fl.BoolVar(&f.gitPush, "git-push", false, "push commits to the branch's upstream")
 	fl.DurationVar(&f.gitPull, "git-pull", 0, "how often to fetch from the upstream, such as 30s; 0 is never")
-	fl.StringVar(&f.gitWeb, "git-web", "", "address of the repository's web page, for links that compare a proposal's branch")
+	fl.StringVar(&f.gitWeb, "git-web", "", "address of the repository's web page, for links to commits, and that compare a proposal's branch")
 	fl.BoolVar(&f.gitFanout, "git-fanout", false, "put the file of a new project into a folder named after the slug's first two characters")
 	fl.StringVar(&f.gitHookSecret, "git-hook-secret", "", "file with the secret of POST /hooks/git on the main listener, as GitHub, GitLab and Gitea sign it")
 }
