@@ -60,6 +60,16 @@ type Figures struct {
 	Degraded               string // why the store on disk is not in use; "" if it is
 }
 
+// A GitState is what people have to know of the git repository.
+type GitState struct {
+	Branch                 string // "": HEAD names none
+	Head                   string
+	Ahead, Behind, Pending int      // commits that the upstream lacks, that are not here, and writes without a commit
+	Errors                 []string // why commits, fetches and pushes fail at the moment
+	Conflict               string   // what a person has to do before anything is pulled or pushed again
+	Overruled              []string // branches with writes that a person's commit has set aside
+}
+
 // A Duration is how many calls of resolve took at most so long.
 type Duration struct {
 	Most  time.Duration
@@ -79,6 +89,8 @@ type Options struct {
 	Cached func(domain string) bool
 	// Loading reports whether the files are still being loaded: until then nobody's key is known. Nil: never.
 	Loading func() bool
+	// GitState returns the state of the git repository of the files. Nil: there is none.
+	GitState func() GitState
 	// Git says that changes can be proposed.
 	Git bool
 	// Cluster says that there are edges, and Edge that this node is one.

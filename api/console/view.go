@@ -90,6 +90,11 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 			if v.Problems = st.Errors; st.Held != nil {
 				v.Problems++
 			}
+			if c.o.GitState != nil {
+				if git := c.o.GitState(); git.Conflict != "" {
+					v.Problems++
+				}
+			}
 		}
 	}
 	name := "layout.html"

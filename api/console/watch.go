@@ -19,7 +19,8 @@ type problemsView struct {
 	Status configsrc.Status
 	Whole  bool // the key covers every project; nobody else sees files of others
 	Store  string
-	May    bool // confirm
+	Git    *GitState // nil: none
+	May    bool      // confirm
 	Error  string
 }
 
@@ -28,6 +29,10 @@ func (c *Console) problemsOf(s *session) problemsView {
 	if v.Whole {
 		v.Status = c.o.Config.Status()
 		v.May = s.Key().May(catalog.MayWrite)
+		if c.o.GitState != nil {
+			git := c.o.GitState()
+			v.Git = &git
+		}
 		if c.o.Figures != nil {
 			v.Store = c.o.Figures().Degraded
 		}
@@ -174,6 +179,7 @@ type liveView struct {
 	Attempts  int64
 	Edges     []object
 	Clustered bool
+	Git       *GitState
 }
 
 // live shows the figures of this moment; the page's stream keeps them so.
@@ -204,6 +210,10 @@ func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, sinc
 		v.HitRatio = fmt.Sprintf("%.1f %%", 100*float64(hits)/float64(hits+misses))
 	}
 	v.P50, v.P99 = quantile(was, v.Now, 0.5), quantile(was, v.Now, 0.99)
+	if c.o.GitState != nil {
+		git := c.o.GitState()
+		v.Git = &git
+	}
 	if c.o.Cluster {
 		if a, err := c.ask(ctx, s, get("/api/platform/edges")); err == nil {
 			v.Clustered, v.Edges = true, a.List()

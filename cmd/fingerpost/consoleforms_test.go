@@ -393,7 +393,10 @@ func TestConsoleGit(t *testing.T) {
 	git("init", "-q", "-b", "main")
 	git("add", "projects.d")
 	git("commit", "-qm", "one")
-	r.flags = []string{"--git", "--git-ack", "commit", "--git-web", "https://git.example/acme"}
+	git("remote", "add", "origin", filepath.Join(r.dir, "nowhere.git"))
+	git("config", "branch.main.remote", "origin")
+	git("config", "branch.main.merge", "refs/heads/main")
+	r.flags = []string{"--git", "--git-pull", "1s", "--git-ack", "commit", "--git-web", "https://git.example/acme"}
 	r.start()
 	acme := r.projectID("acme")
 	v := newVisitor(t, r.url)
@@ -442,6 +445,16 @@ func TestConsoleGit(t *testing.T) {
 	}
 	if status := git("status", "--porcelain", "projects.d"); status != "" {
 		t.Errorf("git status: %s", status)
+	}
+	v.ask("/console/live", nil)
+	v.expects(http.StatusOK, `branch <span class="mono">main</span> at`)
+	if err := poll(patience, func() error { // the remote is not there
+		if v.ask("/console/problems", nil); !strings.Contains(v.body, "<strong>Git:</strong>") {
+			return errors.New("the remote's absence is no problem")
+		}
+		return nil
+	}); err != nil {
+		t.Errorf("%v: %s", err, cutMiddle(v.body, 1500))
 	}
 }
 
