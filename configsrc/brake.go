@@ -3,6 +3,7 @@ package configsrc
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -24,7 +25,29 @@ func (s *Source) brake(found *finding, loss counts, start time.Time) (held bool,
 	case empty:
 		return true, s.holdTree(reason)
 	}
-	return true, s.hold(Held{Reason: reason, Projects: loss.projects, Domains: loss.domains})
+	return true, s.hold(Held{Reason: reason, Projects: loss.projects, Domains: loss.domains, Files: losing(found)})
+}
+
+// maxLosing bounds how many files a hold names.
+const maxLosing = 20
+
+// losing names the files out of which a look would remove something.
+func losing(found *finding) (files []string) {
+	for _, c := range found.candidates {
+		if c.prev == nil || c.rejected {
+			continue
+		}
+		now := make(map[claim]bool, len(c.claims))
+		for _, cl := range c.claims {
+			now[cl] = true
+		}
+		lost := func(cl claim) bool { return !now[cl] }
+		if slices.ContainsFunc(c.prev.projects(), lost) || slices.ContainsFunc(c.prev.domains(), lost) {
+			files = append(files, c.path)
+		}
+	}
+	slices.Sort(files)
+	return files[:min(len(files), maxLosing)]
 }
 
 // tooMuch returns why a look needs a confirmation, "" if it needs none. empty: no config file is left.
