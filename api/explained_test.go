@@ -229,3 +229,56 @@ func TestViewFullLabels(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestBlock: the block is what stands in the file, without what is secret.
+func TestBlock(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, map[string]string{"shop.hcl": `# Not of the block.
+project "acme" {
+  id   = 42
+  name = "Acme" # the shop
+  auth_settings {
+    jwt_secret = "clear text that must not be shown"
+  }
+  smtp_config {
+    host       = "smtp.acme.example"
+    username   = "acme"
+    password   = env("ACME_PASSWORD")
+    from_email = "hello@acme.example"
+  }
+}
+
+project "other" {
+  name = "Other"
+}
+`})
+	got := d.ask("GET", "/api/platform/projects/42/block", d.key)
+	got.check(t, 200, "")
+	var block struct {
+		Data struct {
+			File, Text string
+			Line       int
+		}
+	}
+	if err := json.Unmarshal([]byte(got.body), &block); err != nil {
+		t.Fatal(err)
+	}
+	want := `project "acme" {
+  id   = 42
+  name = "Acme" # the shop
+  auth_settings {
+    jwt_secret = (redacted)
+  }
+  smtp_config {
+    host       = "smtp.acme.example"
+    username   = "acme"
+    password   = env("ACME_PASSWORD")
+    from_email = "hello@acme.example"
+  }
+}
+`
+	if b := block.Data; b.File != "shop.hcl" || b.Line != 2 || b.Text != want {
+		t.Errorf("%s:%d\n%s\nwant shop.hcl:2\n%s", b.File, b.Line, b.Text, want)
+	}
+	d.ask("GET", "/api/platform/projects/43/block", d.key).check(t, 404, "NOT_FOUND")
+}
