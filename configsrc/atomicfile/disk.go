@@ -16,7 +16,8 @@ import (
 // (Options.Disk). Names are paths with all links resolved, or the base name of a folder's file behind such a path.
 // Errors wrap the system's. Its methods may be called from any goroutine.
 type Disk interface {
-	// CreateTemp creates a new, empty file as os.CreateTemp does, with at most these permissions.
+	// CreateTemp creates a new, empty file as os.CreateTemp does, with at most these permissions and that of its owner to
+	// write.
 	CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error)
 	Stat(name string) (fs.FileInfo, error)
 	// Lstat is Stat that does not follow a link.
@@ -33,7 +34,7 @@ type Disk interface {
 	SyncFolder(dir string) error
 }
 
-// A TempFile is a temporary file being written. *os.File is one.
+// A TempFile is a temporary file being written.
 type TempFile interface {
 	Name() string
 	Stat() (fs.FileInfo, error)
@@ -51,14 +52,34 @@ func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error
 	prefix, suffix, _ := strings.Cut(pattern, "*")
 	for try := 0; ; try++ {
 		name := filepath.Join(dir, prefix+strconv.FormatUint(uint64(rand.Uint32()), 10)+suffix)
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|os.O_EXCL, perm|0o200)
 		if err == nil {
-			return f, nil
+			return tempFile{f}, nil
 		}
 		if !errors.Is(err, fs.ErrExist) || try > 10_000 {
 			return nil, err
 		}
 	}
+}
+
+// A tempFile has no descriptor for writing but within Write. Every program that the process starts (git, a NATS server)
+// has a copy of its descriptors until its exec: with one for writing among them, a file that was just written would look
+// as if an editor were writing it, and the next write to it would be refused (hold).
+type tempFile struct{ *os.File }
+
+// Write appends. No program is started meanwhile.
+func (t tempFile) Write(b []byte) (n int, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	w, err := os.OpenFile(t.Name(), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return 0, err
+	}
+	n, err = w.Write(b)
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	return n, err
 }
 
 func (OSDisk) Stat(name string) (fs.FileInfo, error)  { return os.Stat(name) }

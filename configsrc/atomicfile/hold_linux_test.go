@@ -1,0 +1,55 @@
+package atomicfile
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// TestHoldNextToForks: a program that the service starts has the service's open files until its exec. That must not make
+// a file that was just written look as if somebody were writing it.
+func TestHoldNextToForks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	const forks = 4
+	for range forks {
+		go func() {
+			defer func() { stopped <- struct{}{} }()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = exec.Command("/bin/true").Run()
+				}
+			}
+		}()
+	}
+	defer func() {
+		close(stop)
+		for range forks {
+			<-stopped
+		}
+	}()
+	var d OSDisk
+	for n := range 1000 {
+		f, err := d.CreateTemp(dir, "*.hcl", 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		h, err := holdStill(f.Name())
+		if err != nil {
+			t.Fatalf("file %d: %v", n, err)
+		}
+		h.Close()
+		if err := d.Remove(f.Name()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
