@@ -37,7 +37,7 @@ func TestSmokeAll(t *testing.T) {
 	code := measure(t.Context(), allCommand, list, []string{"-work", filepath.Join(dir, "work"), "-results", results,
 		"-projects", "120", "-domains", "360", "-connections", "8", "-rounds", rounds, "-round", "100ms", peers,
 		"-warm-up", "500", "-saves", "6", "-unknown", "2000", "-streams", "20", "-log-entries", "2100", "-waiting", "30",
-		"-sweep", "1,8", "-edges", "1,2", "-sizes", "1000,2000", "-clients", "1,4"}, &out, &errs)
+		"-sweep", "1,8", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000", "-clients", "1,4"}, &out, &errs)
 	if code == 2 || code == 3 {
 		t.Fatalf("all = %d:\n%s%s", code, out.String(), errs.String())
 	}
@@ -79,6 +79,7 @@ func TestSmokeAll(t *testing.T) {
 		{"checkout", "while git switches files: wrong answers"}, {"gate", "server CPU of a check"}, {"feed", "resolve with subscribers"},
 		{"cluster", "resolve on an edge"}, {"cluster", "first start of an edge"}, {"cluster", "durable writes at the authority"},
 		{"cluster", "2 edges: write → visible on all, p99"},
+		{"cluster", "3 followers that keep hashes: write → has come to all, p99"},
 		{"feed", "latency p99 at half load"}, {"scale", "the same names asked at 2000 domains"},
 	} {
 		rep := r.report(want.command)

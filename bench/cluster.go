@@ -67,6 +67,9 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	if err := c.visible(ctx, rep); err != nil {
 		return nil, err
 	}
+	if err := c.light(ctx, rep); err != nil {
+		return nil, err
+	}
 	if mem, err := memoryOfChildren(c.authority.pid); err != nil {
 		return nil, err
 	} else if mem > 0 {
@@ -119,6 +122,9 @@ func (c *clusterBench) start(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("declare edges: %w", err)
 		}
+	}
+	if err := c.declareLight(); err != nil {
+		return fmt.Errorf("declare light followers: %w", err)
 	}
 	if c.nats, err = freeAddress(); err != nil {
 		return err
@@ -259,48 +265,59 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 
 // timeWrites makes a number of writes, and times each from its answer until all edges have answered from it.
 func (c *clusterBench) timeWrites(ctx context.Context, t *turn, edges []*server) error {
+	question := resolvePath + string(c.corpus.appendHost(nil, 0))
 	client := &http.Client{Timeout: clientTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
-	ask := func(s *server, method, path, body, position string) (string, error) {
-		req, err := http.NewRequestWithContext(ctx, method, "http://"+s.addr+path, strings.NewReader(body))
-		if err != nil {
-			return "", err
+	return c.timeEach(ctx, t, func(position string) error {
+		var all sync.WaitGroup
+		errs := make([]error, len(edges))
+		for i, e := range edges {
+			all.Go(func() { _, errs[i] = c.askNode(ctx, client, e, http.MethodGet, question, "", position) })
 		}
-		req.Header.Set("X-PLATFORM-KEY", c.corpus.key)
-		req.Header.Set("Content-Type", "application/json")
-		if position != "" {
-			req.Header.Set("X-Min-Position", position)
-		}
-		res, err := client.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer res.Body.Close()
-		answer, err := io.ReadAll(res.Body)
-		if err == nil && res.StatusCode != http.StatusOK {
-			err = fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, answer)
-		}
-		return res.Header.Get("X-Config-Position"), err
+		all.Wait()
+		return errors.Join(errs...)
+	})
+}
+
+// askNode asks one node, and returns the position of its answer.
+func (c *clusterBench) askNode(ctx context.Context, client *http.Client, s *server, method, path, body, position string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+s.addr+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
 	}
+	req.Header.Set("X-PLATFORM-KEY", c.corpus.key)
+	req.Header.Set("Content-Type", "application/json")
+	if position != "" {
+		req.Header.Set("X-Min-Position", position)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, answer)
+	}
+	return res.Header.Get("X-Config-Position"), err
+}
+
+// timeEach makes a number of writes, and times each from its answer until everywhere returns.
+func (c *clusterBench) timeEach(ctx context.Context, t *turn, everywhere func(position string) error) error {
+	client := &http.Client{Timeout: clientTimeout}
+	defer client.CloseIdleConnections()
 	c.editor.touch([][]int{{0}})
 	slug := c.corpus.slugs[0]
-	question := resolvePath + string(c.corpus.appendHost(nil, 0))
 	var took latencies
 	took.reserve()
 	for range c.saves {
 		body := fmt.Sprintf(`{"description":%q}`, description(slug, int(c.editor.last.Add(1))))
-		position, err := ask(c.authority, http.MethodPut, projectURL(slug), body, "")
+		position, err := c.askNode(ctx, client, c.authority, http.MethodPut, projectURL(slug), body, "")
 		if err != nil {
 			return err
 		}
 		answered := time.Now()
-		var all sync.WaitGroup
-		errs := make([]error, len(edges))
-		for i, e := range edges {
-			all.Go(func() { _, errs[i] = ask(e, http.MethodGet, question, "", position) })
-		}
-		all.Wait()
-		if err := errors.Join(errs...); err != nil {
+		if err := everywhere(position); err != nil {
 			return err
 		}
 		took.add(time.Since(answered))

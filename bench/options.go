@@ -32,6 +32,7 @@ type options struct {
 	switched                int
 	sweep, sizes            intList
 	clients, edges          intList
+	followers               int
 }
 
 // intList is a flag of comma-separated numbers: positive, distinct, in ascending order.
@@ -67,7 +68,7 @@ func defaultOptions(command string) options {
 		connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen,
 		saves: 200, unknown: 1_000_000, streams: 1000, changeEvery: 200 * time.Millisecond, writeRate: 50,
 		logEntries: 100_000, waiting: 10_000, switched: 10_000,
-		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16}, edges: intList{1, 5, 10, 20},
+		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16}, edges: intList{1, 5, 10, 20}, followers: 1000,
 	}
 	switch command {
 	case "mail":
@@ -76,7 +77,7 @@ func defaultOptions(command string) options {
 		o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 		o.rounds, o.round = 5, time.Second
 		o.saves, o.unknown, o.logEntries, o.waiting, o.switched = 100, 200_000, 20_000, 2000, 1000
-		o.edges = intList{1, 5, 20}
+		o.edges, o.followers = intList{1, 5, 20}, 100
 		o.sweep, o.sizes = intList{1, 16, 256}, intList{1000, 10_000, 100_000}
 	}
 	return o
@@ -93,6 +94,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Var(&o.sizes, "sizes", "scale: numbers of domains that are compared, each a multiple of 10")
 	f.Var(&o.clients, "clients", "write: numbers of clients, in addition to -connections")
 	f.BoolVar(&o.git, "git", o.git, "write: measure serve --git, too")
+	f.IntVar(&o.followers, "followers", o.followers, "cluster: followers in the bench's process, which only keep hashes")
 	f.Var(&o.edges, "edges", "cluster: numbers of edges that are compared")
 	f.BoolVar(&o.fresh, "fresh", o.fresh, "delete the stores of earlier runs first")
 	f.IntVar(&o.corpus.Projects, "projects", o.corpus.Projects, "projects, one file each")

@@ -72,7 +72,8 @@ var plan = map[string][]string{
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api/console", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for the floor, and the stores of the bare programs; x/sys: as above
-	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/bench/chart",
+	// cluster: followers that only keep hashes, a thousand of which fit into one process
+	"fingerpost/bench": {"fingerpost/resolver/catalog", "fingerpost/configsrc/cluster", "fingerpost/bench/chart",
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/cockroachdb/pebble/v2", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go", "github.com/prometheus/procfs",
 		"github.com/valyala/fasthttp", "golang.org/x/sys/unix"},
 	"fingerpost/bench/chart": {"gonum.org/v1/plot"},
