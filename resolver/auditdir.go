@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
 )
 
@@ -23,4 +24,14 @@ func VerifyAuditDir(dir string, head [32]byte) (check AuditCheck, err error) {
 	}
 	check, err = l.VerifyAudit(head)
 	return check, errors.Join(err, l.Close())
+}
+
+// AuditDir is Resolver.Audit for the data directory of a service that does not run. It changes nothing.
+func AuditDir(dir string, q catalog.AuditQuery) (page catalog.AuditPage, err error) {
+	l, err := ledger.Open(filepath.Join(dir, ledger.Folder), ledger.Options{ReadOnly: true})
+	if err != nil {
+		return page, err
+	}
+	page, err = l.Audit(q)
+	return page, errors.Join(err, l.Close())
 }

@@ -20,15 +20,16 @@ type auditFlags struct {
 	connectFlags
 	trailFlags
 	actor, action string
+	data          string
 }
 
 func newAudit(t terminal) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show who changed what on a running server",
+		Short: "Show who changed what",
 		Long: "Prints the newest entries of the audit trail, the latest one last. With --follow it goes on until Ctrl-C.\n\n" +
-			"With --json one array, or with --follow one object a line.",
+			"With --json one array, or with --follow one object a line. --data reads the store of a server that does not run.",
 		Args: cobra.NoArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			return audit(cmd.Context(), t, f)
@@ -38,6 +39,7 @@ func newAudit(t terminal) *cobra.Command {
 	f.trailFlags.add(cmd, &f.connectFlags, "changes", "everything")
 	cmd.Flags().StringVar(&f.actor, "actor", "", "only changes by this actor, or with the key of this name")
 	cmd.Flags().StringVar(&f.action, "action", "", "only this action, such as domain.update")
+	cmd.Flags().StringVar(&f.data, "data", "", "the store's folder of a server that does not run")
 	cmd.AddCommand(newAuditVerify(t))
 	return cmd
 }
@@ -45,6 +47,9 @@ func newAudit(t terminal) *cobra.Command {
 func audit(ctx context.Context, t terminal, f auditFlags) error {
 	if err := f.check(nil); err != nil {
 		return err
+	}
+	if f.data != "" {
+		return storedAudit(t, f)
 	}
 	o, err := f.options()
 	if err != nil {

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fingerpost/api/client"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// storedAudit shows the audit trail of a server that does not run.
+func storedAudit(t terminal, f auditFlags) error {
+	if f.follow {
+		return usage("--data shows the trail of a server that does not run: leave out --follow")
+	}
+	projects, err := storedProjects(f)
+	if err != nil {
+		return err
+	}
+	var entries []client.AuditEntry
+	for _, id := range projects {
+		q := catalog.AuditQuery{ProjectID: id, Actor: f.actor, Action: f.action, From: f.from(), Page: 1, Limit: max(f.limit, 1)}
+		page, err := resolver.AuditDir(f.data, q)
+		if pid, held := resolver.HeldBy(err); held {
+			return fmt.Errorf("process %d has %s open: ask the server by --url, or stop it first", pid, f.data)
+		}
+		if err != nil {
+			return fmt.Errorf("read the audit trail in %s: %w", f.data, err)
+		}
+		for i := range page.Entries {
+			var e client.AuditEntry // as the API has it
+			if err := json.Unmarshal(resolver.AppendAudit(nil, &page.Entries[i]), &e); err != nil {
+				return err
+			}
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, func(a, b client.AuditEntry) int { return cmp.Compare(a.ID, b.ID) })
+	entries = slices.CompactFunc(entries, func(a, b client.AuditEntry) bool { return a.ID == b.ID })
+	entries = entries[max(0, len(entries)-f.limit):]
+	if f.json {
+		return printJSON(t.out, append([]client.AuditEntry{}, entries...))
+	}
+	return (&auditReader{flags: f, t: t}).print(entries)
+}
+
+// storedProjects returns the ids that --project names, of which one is 0 for everything. A slug is looked up in the store;
+// without one an id is taken as it is.
+func storedProjects(f auditFlags) (ids []int64, err error) {
+	if f.projects == nil {
+		return []int64{0}, nil
+	}
+	known := map[string]int64{}
+	s, noStore := resolver.OpenStored(f.data, slog.New(slog.DiscardHandler)) // it is derived, and may be gone
+	if noStore == nil {
+		defer s.Close()
+		rows, err := s.Projects()
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			known[rows[i].Slug] = rows[i].ID
+		}
+	}
+	var unknown []string
+	for _, slug := range f.projects {
+		id, found := known[slug]
+		if !found && digits.MatchString(slug) {
+			id, _ = strconv.ParseInt(slug, 10, 64)
+		} else if !found {
+			unknown = append(unknown, strconv.Quote(slug))
+		}
+		ids = append(ids, id)
+	}
+	if unknown != nil && noStore != nil {
+		return nil, fmt.Errorf("look up the slugs: %w; give the ids of projects instead", noStore)
+	}
+	if unknown != nil {
+		return nil, no("no such project: %s", strings.Join(unknown, ", "))
+	}
+	return ids, nil
+}
