@@ -29,7 +29,6 @@ type answer struct {
 	Data   any
 	Total  int // of a list's rows on all pages
 	Pages  int
-	Took   time.Duration
 }
 
 // Object returns the data as an object, an empty one if it is none.
@@ -125,7 +124,6 @@ func (c *Console) ask(ctx context.Context, s *session, q call) (*answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
 	res, err := c.client.Do(req)
 	if err != nil {
 		return nil, &failure{Status: http.StatusServiceUnavailable, Message: "The service does not answer: it is stopping, or overloaded. Nothing is known of what was asked."}
@@ -135,7 +133,7 @@ func (c *Console) ask(ctx context.Context, s *session, q call) (*answer, error) 
 	if err != nil {
 		return nil, &failure{Status: http.StatusServiceUnavailable, Message: "The answer of the service ended early."}
 	}
-	a := &answer{Status: res.StatusCode, Header: res.Header, Took: time.Since(began)}
+	a := &answer{Status: res.StatusCode, Header: res.Header}
 	if len(raw) == 0 {
 		return a, nil
 	}
@@ -196,4 +194,12 @@ func number(text string, def int) int {
 		return n
 	}
 	return def
+}
+
+// parseObject reads a JSON object, nil if it is none.
+func parseObject(text string) (o object) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	_ = d.Decode(&o)
+	return o
 }

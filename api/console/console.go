@@ -272,7 +272,7 @@ func (c *Console) signedIn(h handler) http.Handler {
 	})
 }
 
-// project reads the id of a project out of text, 0 if there is none.
+// projectID returns text if it is a decimal number, else "".
 func projectID(text string) string {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return ""

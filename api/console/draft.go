@@ -23,8 +23,11 @@ type draft struct {
 	saving            bool
 }
 
-// Proposed reports whether the change would be a proposal's.
+// EditLink leads back to the form, "" if there was none.
 func (d *draft) EditLink() string {
+	if d.sent == nil {
+		return ""
+	}
 	return link(Prefix+"edit", "kind", d.kind, "project", d.project, "id", d.id, "draft", d.ID)
 }
 
@@ -36,6 +39,7 @@ func (d *draft) Anew() bool {
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.call.method == http.MethodDelete }
 
+// keepDraft gives a draft its id, and forgets the oldest one if there are many.
 func (s *session) keepDraft(d *draft) {
 	d.ID = random()
 	s.mu.Lock()
@@ -68,7 +72,7 @@ func (s *session) take(d *draft) bool {
 	return true
 }
 
-// drop forgets a draft that is done; keep lets it be saved again.
+// drop forgets a draft that is done.
 func (s *session) drop(d *draft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,6 +84,7 @@ func (s *session) drop(d *draft) {
 	}
 }
 
+// keep lets a draft that was not saved be saved again.
 func (s *session) keep(d *draft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,6 +193,9 @@ func (c *Console) saved(s *session, d *draft, a *answer, proposed bool) {
 
 // showRefused shows the diff again with the reason why it was not saved.
 func (c *Console) showRefused(w http.ResponseWriter, r *http.Request, s *session, d *draft, f *failure) {
-	again := draft{ID: d.ID, Title: d.Title, Back: d.Back, Diff: d.Diff, Problems: d.Problems, Error: f, kind: d.kind, project: d.project, id: d.id, call: d.call}
+	s.mu.Lock()
+	again := *d
+	s.mu.Unlock()
+	again.Error = f
 	c.render(w, r, s, f.Status, "draft", d.Title, &again)
 }

@@ -255,11 +255,7 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 		}
 		return f
 	}
-	page := "1"
-	if v.Page > 1 {
-		page = text(json.Number(itoa(v.Page)))
-	}
-	a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(v.Status), "page", page, "limit", itoa(pageRows))...))
+	a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(v.Status), "page", itoa(v.Page), "limit", itoa(pageRows))...))
 	if f, is := errors.AsType[*failure](err); is && f.Status == http.StatusBadRequest {
 		v.Problem = f.Message
 		for _, d := range f.Details {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -350,7 +351,7 @@ func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) {
 	v.To = strings.TrimSpace(r.PostFormValue("toEmail"))
 	began := time.Now()
 	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: "/api/mail/send/test-template",
-		body: object{"projectId": numberOf(v.ID), "toEmail": v.To, "templateCode": v.Template["code"], "variables": values}})
+		body: object{"projectId": json.Number(v.ID), "toEmail": v.To, "templateCode": v.Template["code"], "variables": values}})
 	if fail, is := errors.AsType[*failure](err); is {
 		v.Failed = fail
 	} else if err != nil {

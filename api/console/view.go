@@ -135,11 +135,9 @@ func (c *Console) functions() template.FuncMap {
 		"obj":   asObject,
 		"list":  asList,
 		"time":  timeTag,
-		"since": sinceTag,
 		"diff":  diffLines,
 		"hcl":   highlight,
 		"bytes": sizeText,
-		"words": func(p catalog.Permission) string { return strings.Join(p.Words(), ", ") },
 		"group": group,
 		"link":  link,
 		"lower": strings.ToLower,
@@ -208,8 +206,6 @@ func timeTag(v any) template.HTML {
 	}
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("2006-01-02 15:04:05") + ` UTC">` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`)
 }
-
-func sinceTag(t time.Time) string { return time.Since(t).Round(time.Second).String() }
 
 func sizeText(n int64) string {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -149,7 +150,7 @@ func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) {
 // keyAction prepares the rotation or the end of a key: both are drafts, like every change.
 func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) {
 	name := r.PathValue("name")
-	path := keysPath + "/" + pathEscape(name)
+	path := keysPath + "/" + url.PathEscape(name)
 	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name), call: call{method: http.MethodDelete, path: path}}
 	if r.PostFormValue("do") == "rotate" {
 		d.Title = "Rotate key " + visible(name) + " (the old one stays good for 24 hours)"
