@@ -224,6 +224,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.failed(w, r, nil, &failure{Status: http.StatusInternalServerError, Message: "This page has a defect; the log says more."})
 		}
 	}()
+	// Not the server's context: it ends when a shutdown begins, and a save that has begun is made and answered then, too.
+	r = r.WithContext(context.Background())
 	if r.URL.Path+"/" == Prefix {
 		http.Redirect(w, r, Prefix, http.StatusMovedPermanently)
 		return
