@@ -56,7 +56,7 @@ func (s *Server) toConsole(c *conn, path []byte) bool {
 	return found && c.services&Console != 0 && s.console != nil && (len(rest) == 0 || rest[0] == '/')
 }
 
-// answerConsole reads the body, which is small for whoever is not signed in, and lets the console answer.
+// answerConsole reads the body, which is small for somebody who is not signed in, and lets the console answer.
 func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 	if c.HasBody() {
 		most := int64(s.console.MayPost(string(ctx.Request.Header.Peek("Cookie"))))

@@ -87,7 +87,7 @@ func (c *clusterBench) declareLight() error {
 	return os.WriteFile(path, []byte(blocks.String()), 0o644)
 }
 
-// light times the way of writes to many followers that only keep hashes, beside a bare NATS with as many subscribers.
+// light times the way of writes to many followers that only keep hashes, and that of a message to as many subscribers of a bare NATS.
 func (c *clusterBench) light(ctx context.Context, rep *report) error {
 	n := c.followers
 	if n == 0 {

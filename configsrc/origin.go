@@ -12,19 +12,11 @@ import (
 // project's file and of the file with the defaults block, so they always agree. Paths are relative to the config folder.
 // A project that no file declares is a NOT_FOUND *catalog.Error. It may be called from any goroutine.
 func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
-	path, found := s.fileOf(projectClaim(project))
-	if !found {
-		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
-	}
-	file, err := s.lastDecoded(path)
+	path, file, declared, err := s.declared(project)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(file.Declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == project })
-	if i < 0 {
-		return nil, busy("the files have just changed")
-	}
-	e := explainer{path: path, lines: file, project: &file.Declared.Projects[i]}
+	e := explainer{path: path, lines: file, project: declared}
 	if path, found := s.fileOf(claimOf(string(catalog.KindDefaults), "")); found {
 		if e.defaultsLines, err = s.lastDecoded(path); err != nil {
 			return nil, err
@@ -32,6 +24,22 @@ func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
 		e.defaultsPath, e.defaults = path, e.defaultsLines.Declared.Defaults
 	}
 	return e.explain(), nil
+}
+
+// declared returns a project as the last good bytes of its file declare it, with the file.
+func (s *Source) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig, err error) {
+	path, found := s.fileOf(projectClaim(project))
+	if !found {
+		return "", nil, nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
+	}
+	if file, err = s.lastDecoded(path); err != nil {
+		return "", nil, nil, err
+	}
+	i := slices.IndexFunc(file.Declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == project })
+	if i < 0 {
+		return "", nil, nil, busy("the files have just changed")
+	}
+	return path, file, &file.Declared.Projects[i], nil
 }
 
 // A Block is a block of a config file as it stands there, without its secrets.
@@ -44,19 +52,11 @@ type Block struct {
 // Block returns a project's block out of the last good bytes of its file. A sealed secret is shown as sealed("…"), any
 // other as (redacted).
 func (s *Source) Block(project catalog.UUID) (*Block, error) {
-	path, found := s.fileOf(projectClaim(project))
-	if !found {
-		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
-	}
-	file, err := s.lastDecoded(path)
+	path, file, declared, err := s.declared(project)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(file.Declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == project })
-	if i < 0 {
-		return nil, busy("the files have just changed")
-	}
-	at := file.Lines(catalog.Ref{Kind: catalog.KindProject, Name: file.Declared.Projects[i].Project.Slug})
+	at := file.Lines(catalog.Ref{Kind: catalog.KindProject, Name: declared.Project.Slug})
 	var text strings.Builder
 	line := 0
 	for l := range strings.Lines(string(hclfile.Masked(file.Source.Src))) {

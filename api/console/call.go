@@ -89,6 +89,15 @@ type detail struct{ Field, Message string }
 
 func (f *failure) Error() string { return f.Message }
 
+// text is the message with what is wrong with each field.
+func (f *failure) text() string {
+	all := f.Message
+	for _, d := range f.Details {
+		all += "; " + d.Field + " " + d.Message
+	}
+	return all
+}
+
 // A call is a question to the API.
 type call struct {
 	method, path string // with its query

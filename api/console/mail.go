@@ -66,10 +66,7 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	filters := []string{"status", v.Status, "toEmail", v.To, "templateCode", v.Template, "from", v.From, "to", v.Until}
 	a, err = c.ask(r.Context(), s, get(mailPath(v.ID, "/logs"), append(filters, "page", itoa(v.Page), "limit", itoa(pageRows))...))
 	if f, is := errors.AsType[*failure](err); is {
-		v.Problem = f.Message
-		for _, d := range f.Details {
-			v.Problem += "; " + d.Field + " " + d.Message
-		}
+		v.Problem = f.text()
 	} else if err != nil {
 		c.failed(w, r, s, err)
 		return

@@ -88,10 +88,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 	a, err := c.ask(r.Context(), s, get(auditPath, "projectId", v.ProjectID, "actor", v.Actor, "action", v.Action, "requestId", v.RequestID,
 		"from", v.From, "to", v.Until, "page", itoa(v.Page), "limit", itoa(pageRows)))
 	if f, is := errors.AsType[*failure](err); is {
-		v.Problem = f.Message
-		for _, d := range f.Details {
-			v.Problem += "; " + d.Field + " " + d.Message
-		}
+		v.Problem = f.text()
 	} else if err != nil {
 		c.failed(w, r, s, err)
 		return
