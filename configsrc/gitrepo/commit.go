@@ -33,9 +33,11 @@ var (
 func (r *Repo) commitLoop(ctx context.Context) {
 	pause := time.Duration(0)
 	for {
-		var again <-chan time.Time
+		var again, index <-chan time.Time
 		if pause > 0 {
 			again = time.After(pause)
+		} else if r.stepped() {
+			index = time.After(repeatEvery)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,6 +55,11 @@ func (r *Repo) commitLoop(ctx context.Context) {
 				}
 			}
 		case <-again:
+		case <-index:
+			if err := r.alignAgain(ctx); err != nil && ctx.Err() == nil {
+				r.o.Logger.Debug("git: the index is looked at again later", "error", err)
+			}
+			continue
 		}
 		if err := r.commitPending(ctx); err != nil {
 			pause = min(max(2*pause, retryFirst), retryMost)
@@ -244,7 +251,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 				if err := r.moveRef(ctx, h.branch, made, h.commit, "fingerpost: "+done[0].Subject); err != nil {
 					return err
 				}
-				if err := r.align(ctx, s.old, changes); err != nil {
+				if err := r.align(ctx, tree, s.old, changes); err != nil {
 					r.o.Logger.Warn("git: the commit is made, but the index was not brought up to date", "error", err)
 				}
 				return nil

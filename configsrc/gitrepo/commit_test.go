@@ -217,3 +217,46 @@ func TestCommitWithConversions(t *testing.T) {
 	}
 	r.clean()
 }
+
+// A git commit or git stash that has read the index before a commit of ours, and locks it after it, writes back what the
+// index was before. It is brought up to date again; what the person has staged in it stays.
+func TestStaleIndex(t *testing.T) {
+	t.Parallel()
+	clone := newClone(t)
+	r := start(t, clone, nil)
+	index := filepath.Join(clone, ".git", "index")
+	save(t, clone, "mine.txt", "mine\n")
+	git(t, clone, "add", "mine.txt")
+	r.mustWrite(key("ci", "1"), "acme", "One")
+	stale := read(t, index)
+	r.mustWrite(key("ci", "2"), "acme", "Two")
+	r.mustWrite(key("ci", "3"), "acme", "Three")
+	r.mustWrite(key("ci", "4"), "other", "Four")
+	putBack := func() {
+		t.Helper()
+		save(t, clone, ".git/index.lock", stale)
+		if err := os.Rename(index+".lock", index); err != nil {
+			t.Fatal(err)
+		}
+	}
+	staged := func() string { return git(t, clone, "diff", "--cached", "--name-only") }
+	putBack()
+	if got := staged(); got != "mine.txt\nprojects.d/acme.hcl\nprojects.d/teams/other.hcl" {
+		t.Fatalf("the index is not stale: %s", got)
+	}
+	until(t, "the index is right again", func() bool { return staged() == "mine.txt" })
+	if got := git(t, clone, "status", "--porcelain"); got != "A  mine.txt" {
+		t.Errorf("git status: %s", got)
+	}
+
+	// On another branch the same entries are right.
+	git(t, clone, "branch", "before", "HEAD~3")
+	r.mustWrite(key("ci", "5"), "acme", "Five")
+	git(t, clone, "checkout", "-q", "before")
+	git(t, clone, "reset", "-q", "--hard")
+	until(t, "the checkout is live", func() bool { return r.named("acme") == "One" })
+	r.mustWrite(key("ci", "6"), "other", "Six")
+	if got := staged(); got != "" {
+		t.Errorf("staged on another branch: %s", got)
+	}
+}

@@ -113,6 +113,7 @@ func TestWritesNextToPerson(t *testing.T) {
 	save(t, clone, path, strings.Replace(read(t, filepath.Join(clone, path)), "# The shop.", "# The shop. Not committed.", 1))
 	r.mustWrite(key("ci", "last"), "acme", "Last")
 	until(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
+	until(t, "nothing of the service's is staged", func() bool { return git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
 	if diff := git(t, clone, "diff", "--", path); strings.Count(diff, "\n+") != 2 || !strings.Contains(diff, "+# The shop. Not committed.") { // one is +++
 		t.Errorf("the person's edit is\n%s", diff)
 	}

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 )
 
 // ownIndex is the copy of people's index that is edited before it takes the index's place.
@@ -32,16 +34,57 @@ func (r *Repo) underLock(f func() error) error {
 	return errors.Join(f(), os.Remove(lock))
 }
 
-// align brings people's index up to date for the changed paths, where its entry was the one of the commit before: what a
-// person has staged stays. The caller holds git's lock.
-func (r *Repo) align(ctx context.Context, old, changes map[string]entry) error {
+// A step is what a commit of ours has done to a path.
+type step struct {
+	path     string
+	old, now entry
+	at       time.Time
+}
+
+// Steps are repeated, every so often, for as long as a git may take from its reading of the index to its lock. Those are
+// milliseconds; on a machine that is out of breath, seconds.
+const repeatSteps, repeatEvery = 10 * time.Second, 2 * time.Second
+
+// align brings people's index up to date for the paths that a commit has changed, where its entry was the one of the
+// commit before: what a person has staged stays. tree is the commit's. The caller holds git's lock.
+//
+// It repeats the steps of the last seconds. git commit and git stash read the index first and lock it then: if our commit
+// comes in between, they write back what the index was before it. Our change would then look like a staged revert for
+// ever, and the person's next commit would make it.
+func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]entry) error {
+	now := time.Now()
+	for path, e := range changes {
+		r.steps = append(r.steps, step{path, old[path], e, now})
+	}
+	behind, err := r.behind(ctx, tree)
+	if err != nil || len(behind) == 0 {
+		return err
+	}
+	return r.withOwnIndex(func(env []string) error {
+		_, err := r.git.call(ctx, localLimit, env, behind, "update-index", "-z", "--index-info")
+		return err
+	})
+}
+
+// behind returns the entries in which people's index is behind our steps to the tree, as update-index takes them.
+func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
+	since := time.Now().Add(-repeatSteps)
+	r.steps = slices.DeleteFunc(r.steps, func(s step) bool { return s.at.Before(since) })
+	if len(r.steps) == 0 {
+		return nil, nil
+	}
+	last, replaced := map[string]entry{}, map[step]bool{}
+	for _, s := range r.steps {
+		last[s.path] = s.now
+		replaced[step{path: s.path, old: s.old}] = true
+	}
 	args := []string{"--literal-pathspecs", "ls-files", "-s", "-z", "--"}
-	for path := range changes {
+	for path := range last {
 		args = append(args, path)
 	}
 	out, err := r.git.call(ctx, localLimit, nil, nil, args...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	staged := map[string]entry{}
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
@@ -53,21 +96,46 @@ func (r *Repo) align(ctx context.Context, old, changes map[string]entry) error {
 		}
 	}
 	var in bytes.Buffer
-	for path, e := range changes {
-		switch {
-		case staged[path] != old[path]:
-		case e.id == "":
-			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(old[path].id)), path)
-		default:
-			fmt.Fprintf(&in, "%s %s\t%s\x00", e.mode, e.id, path)
+	trees := newScratch(r, tree)
+	for path, now := range last {
+		is := staged[path]
+		if is == now || !replaced[step{path: path, old: is}] {
+			continue
+		}
+		if has, err := find(trees.readTree, tree, path); err != nil {
+			return nil, err
+		} else if has != now { // people have switched to another branch, or have gone back
+			continue
+		}
+		if now.id == "" {
+			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(is.id)), path)
+		} else {
+			fmt.Fprintf(&in, "%s %s\t%s\x00", now.mode, now.id, path)
 		}
 	}
-	if in.Len() == 0 {
-		return nil
-	}
-	return r.withOwnIndex(func(env []string) error {
-		_, err := r.git.call(ctx, localLimit, env, in.Bytes(), "update-index", "-z", "--index-info")
+	return in.Bytes(), nil
+}
+
+// stepped reports whether there are steps that alignAgain may have to repeat.
+func (r *Repo) stepped() bool {
+	r.work.Lock()
+	defer r.work.Unlock()
+	return len(r.steps) > 0
+}
+
+// alignAgain repeats our last steps, if people's index needs it.
+func (r *Repo) alignAgain(ctx context.Context) error {
+	r.work.Lock()
+	defer r.work.Unlock()
+	h, err := r.head(ctx)
+	if err != nil || h.commit == "" {
 		return err
+	}
+	if behind, err := r.behind(ctx, h.tree); err != nil || len(behind) == 0 {
+		return err
+	}
+	return r.files.GitTurn(func() error {
+		return r.underLock(func() error { return r.align(ctx, h.tree, nil, nil) })
 	})
 }
 
@@ -93,7 +161,7 @@ func (r *Repo) alignAfter(ctx context.Context, id string, locked func(func() err
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	return locked(func() error { return r.align(ctx, old, changes) })
+	return locked(func() error { return r.align(ctx, c.tree, old, changes) })
 }
 
 // diff returns the entries that differ between two trees, by path in the repository. "" is the empty tree.

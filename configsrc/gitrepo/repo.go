@@ -144,6 +144,7 @@ type Repo struct {
 
 	// work is held by a commit and by a merge.
 	work   sync.Mutex
+	steps  []step              // of our last commits, the oldest first, see align
 	reader helper              // cat-file --batch
 	trees  helper              // mktree --batch
 	blobs  [blobWriters]helper // hash-object -w --stdin-paths
