@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -264,7 +265,18 @@ func TestRestoreInTheWay(t *testing.T) {
 
 	s := open(t, dir, store.Options{})
 	apply(t, s, noon, file("old.hcl", declare(block("old"))))
-	both("a store in use", store.ErrLocked)
+	for _, replace := range []bool{false, true} {
+		if _, err := restore(dir, packed, archive.RestoreOptions{Replace: replace}); !errors.Is(err, store.ErrLocked) {
+			t.Errorf("a store in use: %v", err)
+		}
+	}
+	// Its files change by themselves: the store may be tidying up.
+	if names, err := filepath.Glob(filepath.Join(top, "*")); err != nil || !slices.Equal(names, []string{dir}) {
+		t.Errorf("next to a store in use: %v, %v", names, err)
+	}
+	if getProject(t, s, "old") == nil {
+		t.Error("a store in use has lost its project")
+	}
 	must(s.Close())
 	refuse("a store", archive.ErrInTheWay, archive.RestoreOptions{})
 	must(os.Chmod(dir, 0o750))
