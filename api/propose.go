@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"regexp"
 	"strings"
@@ -40,8 +41,11 @@ type Proposal struct {
 // Proposals are the proposals in the git repository; *gitrepo.Repo is behind it. The errors for the client are
 // *catalog.Error.
 type Proposals interface {
-	// Propose adds a write, which was not made, to the proposal of a name.
-	Propose(ctx context.Context, name string, w *catalog.FileWrite) (*Proposal, error)
+	// Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds what it has
+	// changed to the proposal. An error of write is returned as it is, and nothing was changed.
+	Propose(ctx context.Context, name string, write func(ProposedState) error) (*Proposal, error)
+	// ViewProposal runs read on the state of a proposal; NOT_FOUND if there is none of the name.
+	ViewProposal(ctx context.Context, name string, read func(ProposedState) error) error
 	Proposals(ctx context.Context) ([]*Proposal, error)
 	// ApplyProposal makes a proposal live and removes it, DropProposal removes it. check decides.
 	ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(*Proposal) error) (commit string, err error)
@@ -50,7 +54,23 @@ type Proposals interface {
 	CompareURL(branch string) string
 }
 
-// readPropose reads the name of the proposal that a write is for.
+// A ProposedState is what the files of a proposal's branch declare. It is valid until the function returns that got it.
+type ProposedState struct {
+	Resolver  *resolver.Resolver
+	Files     Files
+	Explainer Explainer
+	Broken    []string // files that do not load
+}
+
+// proposedReads are the reads that can show the state of a proposal: those of what files declare.
+var proposedReads = map[string]bool{
+	"/api/platform/projects": true, "/api/platform/projects/{id}": true, blockPath: true, "/api/platform/projects/by-slug/{slug}": true,
+	"/api/platform/projects/{id}/domains": true, "/api/platform/projects/{projectId}/domains/{domainId}": true, "/api/platform/domains": true,
+	"/api/platform/projects/{id}/service-settings": true, "/api/platform/projects/{id}/auth-settings": true,
+	smtpConfigPath: true, templatesPath: true, templatePath: true,
+}
+
+// readPropose reads the name of the proposal that a call is for.
 func (r *request) readPropose() error {
 	values := r.ctx.Request.Header.PeekAll(headerPropose)
 	switch {
@@ -58,7 +78,9 @@ func (r *request) readPropose() error {
 		return nil
 	case len(values) > 1:
 		return invalidField(headerPropose, "must be given once")
-	case r.route.allow != catalog.MayWrite:
+	case r.route.method == http.MethodGet && !proposedReads[r.route.path]:
+		return invalidField(headerPropose, "is not for this call: no proposal changes what it shows")
+	case r.route.method != http.MethodGet && r.route.allow != catalog.MayWrite:
 		return invalidField(headerPropose, "is not for this call: it changes no file")
 	case strings.HasPrefix(r.route.path, proposalsPath), strings.HasPrefix(r.route.path, keysPath):
 		return invalidField(headerPropose, "is not for this call")
@@ -76,18 +98,38 @@ type proposed struct{ p *Proposal }
 
 func (*proposed) Error() string { return "proposed: nothing is live yet" }
 
-// offer proposes what a preview says a write would change.
-func (s *Server) offer(ctx context.Context, r *request, by configsrc.Author, preview *configsrc.Preview) error {
-	w := &catalog.FileWrite{Message: by.Message, Subject: preview.Subject(),
-		Author: catalog.Author{Door: catalog.DoorAPI, Actor: by.Actor, Key: by.Key, RequestID: by.RequestID}}
-	for _, f := range preview.Files {
-		w.Files = append(w.Files, catalog.FileEdit{Path: f.Path, Before: f.Before, After: f.After})
+// inProposal runs a call on the state of a proposal: the same handlers on another resolver and other files. So
+// preconditions, ids and conflicts are those of the proposal.
+func (s *Server) inProposal(r *request) error {
+	if s.proposals == nil {
+		return refuseNoGit
 	}
-	p, err := s.proposals.Propose(ctx, r.propose, w)
+	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+	defer cancel()
+	run := func(state ProposedState) error {
+		err := r.route.run(s.on(state), r)
+		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(state.Broken) > 0 {
+			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " + strings.Join(state.Broken, ", ")}
+		}
+		return err
+	}
+	if r.route.method == http.MethodGet {
+		return s.proposals.ViewProposal(ctx, r.propose, run)
+	}
+	p, err := s.proposals.Propose(ctx, r.propose, run)
 	if err != nil {
 		return err
 	}
 	return &proposed{p}
+}
+
+// on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
+func (s *Server) on(state ProposedState) *Server {
+	return &Server{
+		resolver: state.Resolver, files: state.Files, explainer: state.Explainer,
+		plan: s.plan, log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics, limits: s.limits, bodies: s.bodies,
+		cacheControl: s.cacheControl, authIssuer: s.authIssuer,
+	}
 }
 
 // A proposalAnswer is a proposal as clients see it.

@@ -91,13 +91,17 @@ type request struct {
 	key     *resolver.Key // nil if the route needs none
 	actor   string        // of a write: the X-Actor header field, or ""
 	message string        // of a write: the X-Change-Message header field, or ""
-	propose string        // of a write: the X-Propose header field, or ""
+	propose string        // the X-Propose header field: the proposal that it is about, or ""
 	dry     bool          // of a write: it only shows what it would change
 }
 
 // permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.
 func (r *request) permit() error {
-	if r.key.Allow&r.route.allow == 0 && (r.propose == "" || r.key.Allow&catalog.MayPropose == 0) {
+	may := r.route.allow
+	if r.propose != "" && may == catalog.MayWrite {
+		may |= catalog.MayPropose
+	}
+	if r.key.Allow&may == 0 {
 		return refuseAllow
 	}
 	return nil
@@ -252,9 +256,10 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			}
 		}
 		if err == nil && rt.method != fasthttp.MethodGet {
-			if err = r.readDryRun(); err == nil {
-				err = r.readPropose()
-			}
+			err = r.readDryRun()
+		}
+		if err == nil && rt.allow != 0 && rt.method != fasthttp.MethodOptions {
+			err = r.readPropose()
 		}
 		if err == nil && rt.service == Platform && rt.allow != 0 {
 			err = s.awaitPosition(ctx)
@@ -266,9 +271,11 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		passed := false // it is the authority's answer, with the authority's position: this node may not be there yet
 		switch {
 		case err != nil:
-		case s.forwarder != nil && rt.forwarded():
+		case s.forwarder != nil && (rt.forwarded() || r.propose != ""): // an edge has no branches
 			err = s.forward(r)
 			passed = err == nil
+		case r.propose != "":
+			err = s.inProposal(r)
 		default:
 			err = rt.run(s, r)
 		}

@@ -65,18 +65,12 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	var noted int64
 	by := configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor, Message: r.message, Noted: func(id int64) { noted = id }}
 	ctx = configsrc.WithAuthor(ctx, by, covers)
-	if r.propose != "" && s.proposals == nil {
-		return refuseNoGit
-	}
-	if r.dry || r.propose != "" {
+	if r.dry {
 		ctx, preview := configsrc.WithPreview(ctx)
 		if err := f(ctx, s.files); err != nil {
 			return err
 		}
-		if r.dry {
-			return &dryRun{preview}
-		}
-		return s.offer(ctx, r, by, preview)
+		return &dryRun{preview}
 	}
 	if err := f(ctx, s.files); err != nil || s.git == nil || noted == 0 {
 		return err

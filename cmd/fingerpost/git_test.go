@@ -256,6 +256,116 @@ func TestPropose(t *testing.T) {
 	}
 }
 
+// The state of a proposal is that of its branch: what it creates can be changed in it, and preconditions and conflicts
+// refer to it. What is live stays as it is.
+func TestProposedState(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	r := newRig(t, nil)
+	r.halt()
+	g := newGitRig(t, r)
+	r.flags = []string{"--git", "--git-ack", "commit"}
+	r.start()
+	in := func(name, method, path, body string, header ...string) reply {
+		t.Helper()
+		key := r.keys["write"]
+		if method == http.MethodGet {
+			key = r.keys["all"]
+		}
+		return r.ask(method, path, key, body, append(header, "X-Propose: "+name)...)
+	}
+	expect := func(what string, got reply, status int, want ...string) reply {
+		t.Helper()
+		if got.status != status {
+			t.Errorf("%s: %d %s", what, got.status, got.body)
+		}
+		for _, w := range want {
+			if !strings.Contains(got.body, w) {
+				t.Errorf("%s: no %s in %s", what, w, got.body)
+			}
+		}
+		return got
+	}
+	const projects, settings = "/api/platform/projects", "/service-settings"
+
+	// A project that is created in it, and changed in it.
+	made := expect("create", in("shop", http.MethodPost, projects, `{"name":"New Shop"}`), http.StatusAccepted, `"branch":"propose/shop"`, "new-shop")
+	shop := made.header.Get("Location")
+	expect("not live", r.get(shop), http.StatusNotFound)
+	read := expect("in the proposal", in("shop", http.MethodGet, shop, ""), http.StatusOK, `"New Shop"`)
+	expect("a stale If-Match", in("shop", http.MethodPut, shop, `{"name":"Shop"}`, `If-Match: "other"`), http.StatusPreconditionFailed)
+	changed := expect("change", in("shop", http.MethodPut, shop, `{"name":"Shop"}`, "If-Match: "+read.header.Get("ETag")), http.StatusAccepted)
+	expect("the former If-Match", in("shop", http.MethodPut, shop, `{"name":"Again"}`, "If-Match: "+read.header.Get("ETag")), http.StatusPreconditionFailed)
+	expect("its settings", in("shop", http.MethodPut, shop+settings, `{"smsEnabled":true}`), http.StatusAccepted)
+	domain := expect("a domain", in("shop", http.MethodPost, shop+"/domains", `{"domain":"shop.example"}`), http.StatusAccepted, "shop.example")
+	expect("the domain again", in("shop", http.MethodPost, shop+"/domains", `{"domain":"shop.example"}`), http.StatusConflict)
+	expect("the domains", in("shop", http.MethodGet, shop+"/domains", ""), http.StatusOK, `"shop.example"`)
+	expect("a dry run", in("shop", http.MethodPut, shop+"?dryRun=1", `{"name":"Dry"}`), http.StatusOK, `+  name = \"Dry\"`)
+	expect("the list", in("shop", http.MethodGet, projects+"?q=new-shop", ""), http.StatusOK, `"Shop"`)
+	expect("the live list", r.get(projects+"?q=new-shop"), http.StatusOK, `"data":[]`)
+	if changed.header.Get("ETag") == read.header.Get("ETag") || domain.header.Get("Location") == "" {
+		t.Errorf("%v, %v", changed.header, domain.header)
+	}
+
+	// Another proposal does not know of it, and its changes are its own.
+	other := projects + "/" + idOf(r.get(projects+"/by-slug/other"))
+	live := r.get(other)
+	expect("elsewhere", in("rename", http.MethodGet, other, ""), http.StatusNotFound, "no such proposal")
+	expect("the live ETag", in("rename", http.MethodPut, other, `{"name":"First"}`, "If-Match: "+live.header.Get("ETag")), http.StatusAccepted)
+	expect("the live ETag again", in("rename", http.MethodPut, other, `{"name":"Second"}`, "If-Match: "+live.header.Get("ETag")), http.StatusPreconditionFailed)
+	expect("the new project", in("rename", http.MethodGet, shop, ""), http.StatusNotFound)
+	expect("still in the first", in("shop", http.MethodGet, shop, ""), http.StatusOK, `"Shop"`)
+	expect("the domain of the first", in("rename", http.MethodPost, other+"/domains", `{"domain":"shop.example"}`), http.StatusAccepted)
+	expect("live all the time", r.get(other), http.StatusOK, `"name":"Other"`)
+
+	// A write that was answered is in what is proposed next, and one that is made while the proposal is open is not.
+	expect("a write", r.ask(http.MethodPut, other, r.keys["write"], `{"description":"live"}`), http.StatusOK)
+	expect("after the write", in("later", http.MethodPut, other, `{"name":"Later"}`, "If-Match: "+r.get(other).header.Get("ETag")), http.StatusAccepted)
+	if got := in("rename", http.MethodGet, other, ""); strings.Contains(got.body, "live") {
+		t.Errorf("a later write is in the proposal: %s", got.body)
+	}
+
+	// Somebody adds to the branch by git.
+	work := filepath.Join(t.TempDir(), "work")
+	g.git(r.dir, "clone", "-q", "-b", "propose/shop", ".", work)
+	must(t, os.WriteFile(filepath.Join(work, "projects.d", "hand.hcl"), []byte("project \"hand\" {\n  name = \"By hand\"\n}\n"), 0o644))
+	g.git(work, "add", "-A")
+	g.git(work, "commit", "-qm", "by hand")
+	g.git(work, "push", "-q", "origin", "propose/shop")
+	expect("what was pushed", in("shop", http.MethodGet, projects+"/by-slug/hand", ""), http.StatusOK, "By hand")
+	must(t, os.WriteFile(filepath.Join(work, "projects.d", "hand.hcl"), []byte("project {\n"), 0o644))
+	g.git(work, "commit", "-qam", "broken")
+	g.git(work, "push", "-q", "origin", "propose/shop")
+	must(t, os.WriteFile(filepath.Join(work, "projects.d", "hand.hcl"), []byte("project \"hand\" {\n  name = \"By hand\"\n}\n"), 0o644))
+	r.kill()
+	r.start()
+	expect("a broken file", in("shop", http.MethodGet, projects+"/by-slug/hand", ""), http.StatusNotFound, "do not load: hand.hcl")
+	if left, err := filepath.Glob(filepath.Join(r.dir, ".fingerpost", "proposed-*")); err != nil || len(left) != 1 {
+		t.Errorf("folders of proposals: %v, %v", left, err)
+	}
+	g.git(work, "commit", "-qam", "mended")
+	g.git(work, "push", "-q", "origin", "propose/shop")
+
+	// The project keeps its id when it goes live.
+	expect("apply", r.ask(http.MethodPost, "/api/platform/proposals/shop/apply", r.keys["write"], ""), http.StatusOK)
+	expect("live", r.get(shop), http.StatusOK, `"name":"Shop"`)
+	expect("its settings", r.get(shop+settings), http.StatusOK, `"smsEnabled":true`)
+	expect("by hand", r.get(projects+"/by-slug/hand"), http.StatusOK)
+
+	for _, path := range []string{"/api/platform/audit", "/api/platform/keys", "/api/platform/proposals", "/api/platform/events"} {
+		if got := in("shop", http.MethodGet, path, ""); got.status != http.StatusBadRequest || !strings.Contains(got.body, "X-Propose") {
+			t.Errorf("GET %s: %d %s", path, got.status, got.body)
+		}
+	}
+	if got := in("shop", http.MethodPost, "/api/platform/keys", `{"name":"x"}`); got.status != http.StatusBadRequest {
+		t.Errorf("a key in a proposal: %d %s", got.status, got.body)
+	}
+	r.halt()
+	if left, err := filepath.Glob(filepath.Join(r.dir, ".fingerpost", "proposed-*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 // Set-ups that cannot work end the start, with all that is wrong.
 func TestGitFlags(t *testing.T) {
 	t.Parallel()

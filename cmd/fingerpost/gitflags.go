@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"fingerpost/api"
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
@@ -182,50 +181,4 @@ func (s *service) gitHook() (on func(), secret string, err error) {
 		return nil, "", fmt.Errorf("--git-hook-secret: %s must have a secret of at least 16 characters", s.f.gitHookSecret)
 	}
 	return s.repo.Sync, secret, nil
-}
-
-// proposals are the repository's proposals for the API.
-type proposals struct {
-	*gitrepo.Repo
-	web string
-}
-
-func proposalOf(p *gitrepo.Proposal) *api.Proposal {
-	if p == nil {
-		return nil
-	}
-	return &api.Proposal{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Key: p.Key, Author: p.Author, Created: p.Created, Mergeable: p.Mergeable, Files: p.Files}
-}
-
-// Propose implements api.Proposals.
-func (p proposals) Propose(ctx context.Context, name string, w *catalog.FileWrite) (*api.Proposal, error) {
-	made, err := p.Repo.Propose(ctx, name, w)
-	return proposalOf(made), err
-}
-
-// Proposals implements api.Proposals.
-func (p proposals) Proposals(ctx context.Context) (list []*api.Proposal, err error) {
-	found, err := p.Repo.Proposals(ctx)
-	for _, f := range found {
-		list = append(list, proposalOf(f))
-	}
-	return list, err
-}
-
-// ApplyProposal implements api.Proposals.
-func (p proposals) ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(*api.Proposal) error) (string, error) {
-	return p.Repo.ApplyProposal(ctx, name, by, func(found *gitrepo.Proposal) error { return check(proposalOf(found)) })
-}
-
-// DropProposal implements api.Proposals.
-func (p proposals) DropProposal(ctx context.Context, name string, check func(*api.Proposal) error) error {
-	return p.Repo.DropProposal(ctx, name, func(found *gitrepo.Proposal) error { return check(proposalOf(found)) })
-}
-
-// CompareURL implements api.Proposals. The path is that of GitHub and Gitea; GitLab leads on from it.
-func (p proposals) CompareURL(branch string) string {
-	if p.web == "" {
-		return ""
-	}
-	return strings.TrimSuffix(p.web, "/") + "/compare/" + url.PathEscape(p.Status().Branch) + "..." + url.PathEscape(branch)
 }

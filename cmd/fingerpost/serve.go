@@ -86,6 +86,7 @@ type service struct {
 	source      *configsrc.Source
 	after       *afterWrite   // nil: none
 	repo        *gitrepo.Repo // nil: none
+	proposals   *proposals    // nil: none
 	resolver    *resolver.Resolver
 	mail        *mailService // nil until the store is open
 	cluster     *clusterNode // nil: none
@@ -249,7 +250,8 @@ func (s *service) open(ctx context.Context) error {
 	var git api.Git
 	var offers api.Proposals
 	if s.repo != nil {
-		offers = proposals{s.repo, s.f.gitWeb}
+		s.proposals = newProposals(s.repo, s.f.gitWeb, proposedOptions{data: s.f.data, secrets: *secrets, fanout: s.f.gitFanout, log: s.log})
+		offers = s.proposals
 		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush), func() bool { return s.source.Status().Held != nil }}
 	}
 	onHook, hookSecret, err := s.gitHook()
@@ -441,6 +443,7 @@ func (s *service) close() {
 		l.Close()
 	}
 	s.cluster.close()
+	s.proposals.close(ctx)
 	if s.resolver == nil || s.abandoned || s.mail.close(ctx) != nil {
 		return // the store may still be in use; it stays consistent without being closed
 	}

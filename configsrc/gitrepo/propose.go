@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,8 +15,8 @@ import (
 
 const proposePrefix = "refs/heads/propose/"
 
-// The errors of proposals, *catalog.Error for the client.
-func noProposal(name string) error {
+// NoProposal is the error for a name without a proposal.
+func NoProposal(name string) error {
 	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such proposal: " + name}
 }
 
@@ -32,49 +34,95 @@ type Proposal struct {
 	tree string // of the merge into HEAD
 }
 
-// Propose adds a write, which was not made, to the proposal of a name, which it creates if there is none.
-func (r *Repo) Propose(ctx context.Context, name string, w *catalog.FileWrite) (*Proposal, error) {
+// ProposalBase returns the commit that the next write of a proposal is made on: the last one of its branch, or HEAD, with
+// every write that was answered, if there is no such proposal.
+func (r *Repo) ProposalBase(ctx context.Context, name string) (commit string, exists bool, err error) {
+	// Before a branch is made, because a client may propose a change to what it has just written.
+	if err := r.commitPending(ctx); err != nil {
+		return "", false, unavailable(err)
+	}
+	r.work.Lock()
+	defer r.work.Unlock()
+	h, err := r.head(ctx)
+	if err != nil {
+		return "", false, unavailable(err)
+	}
+	if h.commit == "" {
+		return "", false, &catalog.Error{Code: catalog.CodeConflict, Message: "there is no commit yet that a proposal could change"}
+	}
+	tip, err := r.ref(proposePrefix + name)
+	if tip != "" || err != nil {
+		return tip, true, err
+	}
+	return h.commit, false, nil
+}
+
+// WriteDifference brings a folder, which has the files of a commit below the config folder, to those of another commit.
+// from is "" for an empty folder.
+func (r *Repo) WriteDifference(ctx context.Context, dir, from, to string) error {
+	if from == "" {
+		_, err := Extract(ctx, r.o.Dir, to, dir)
+		return err
+	}
+	r.work.Lock()
+	defer r.work.Unlock()
+	var trees [2]string
+	for i, id := range []string{from, to} {
+		c, err := r.commit(id)
+		if err != nil {
+			return err
+		}
+		trees[i] = c.tree
+	}
+	_, changes, err := r.diff(ctx, trees[0], trees[1])
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for name, e := range changes {
+		name, inside := strings.CutPrefix(name, r.prefix)
+		if !inside {
+			continue
+		}
+		content, err := r.blob(e)
+		if err == nil && e.id == "" {
+			err = root.Remove(name)
+		} else if err == nil {
+			if err = root.MkdirAll(path.Dir(name), 0o700); err == nil {
+				err = root.WriteFile(name, content, 0o600)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Propose adds writes, whose files are those of base before them, to the proposal of a name. base is what ProposalBase
+// has returned. The error is UNAVAILABLE if somebody else has changed the branch since.
+func (r *Repo) Propose(ctx context.Context, name, base string, writes []*catalog.FileWrite) (*Proposal, error) {
 	r.work.Lock()
 	defer r.work.Unlock()
 	h, err := r.head(ctx)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if h.commit == "" {
-		return nil, &catalog.Error{Code: catalog.CodeConflict, Message: "there is no commit yet that a proposal could change"}
-	}
 	ref := proposePrefix + name
 	tip, err := r.ref(ref)
 	if err != nil {
 		return nil, err
 	}
-	onto := tip
-	if onto == "" {
-		onto = h.commit
+	if tip != "" && tip != base {
+		return nil, unavailable(errRace)
 	}
-	c, err := r.commit(onto)
-	if err != nil {
-		return nil, err
-	}
-	s := newScratch(r, c.tree)
-	pending := &pendingWrite{FileWrite: *w}
-	var late *waits
-	if err := s.apply(pending, true); errors.As(err, &late) {
-		return nil, &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("the change does not fit the proposal: %v", late.err)}
-	} else if err != nil {
-		return nil, err
-	}
-	changes, err := s.changes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	made := onto
-	if len(changes) > 0 {
-		tree, err := r.newTree(ctx, c.tree, changes)
-		if err != nil {
-			return nil, err
-		}
-		if made, err = r.commitTree(ctx, tree, []string{onto}, r.authorOf(pending, time.Now()), message([]*pendingWrite{pending})); err != nil {
+	made := base
+	for _, w := range writes {
+		if made, err = r.proposeOne(ctx, made, w); err != nil {
 			return nil, err
 		}
 	}
@@ -87,6 +135,27 @@ func (r *Repo) Propose(ctx context.Context, name string, w *catalog.FileWrite) (
 		r.send(ref + ":" + ref)
 	}
 	return r.proposal(ctx, h, ref, made)
+}
+
+// proposeOne makes the commit of a write.
+func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite) (string, error) {
+	c, err := r.commit(onto)
+	if err != nil {
+		return "", err
+	}
+	s, pending := newScratch(r, c.tree), &pendingWrite{FileWrite: *w}
+	if err := s.apply(pending, false); err != nil {
+		return "", err
+	}
+	changes, err := s.changes(ctx)
+	if err != nil || len(changes) == 0 {
+		return onto, err
+	}
+	tree, err := r.newTree(ctx, c.tree, changes)
+	if err != nil {
+		return "", err
+	}
+	return r.commitTree(ctx, tree, []string{onto}, r.authorOf(pending, time.Now()), message([]*pendingWrite{pending}))
 }
 
 func unavailable(err error) error {
@@ -146,7 +215,7 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 		return h, nil, err
 	}
 	if tip == "" {
-		return h, nil, noProposal(name)
+		return h, nil, NoProposal(name)
 	}
 	p, err := r.proposal(ctx, h, proposePrefix+name, tip)
 	return h, p, err
