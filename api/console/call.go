@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -166,6 +167,9 @@ func (c *Console) ask(ctx context.Context, s *session, q call) (*answer, error) 
 	return a, nil
 }
 
+// inProposal are the paths of reads that can show a proposal: those of what files declare.
+var inProposal = regexp.MustCompile(`^/api/(platform/(projects|domains)|mail/projects/\d+/(smtp-config|templates))(/|\?|$)`)
+
 func (c *Console) request(ctx context.Context, s *session, q call) (*http.Request, error) {
 	var body io.Reader
 	if q.body != nil {
@@ -178,6 +182,9 @@ func (c *Console) request(ctx context.Context, s *session, q call) (*http.Reques
 	req, err := http.NewRequestWithContext(ctx, q.method, "http://console"+q.path, body)
 	if err != nil {
 		return nil, err
+	}
+	if name := s.Proposal(); name != "" && q.method == http.MethodGet && inProposal.MatchString(q.path) {
+		req.Header.Set(headerPropose, name)
 	}
 	for name, values := range q.header {
 		req.Header[name] = values

@@ -12,6 +12,7 @@ import (
 // travels back into a page, and is used once.
 type draft struct {
 	ID, Title, Back string
+	Proposal        string // that it was made in, or ""
 	Diff            string
 	Problems        []object
 	Error           *failure
@@ -102,6 +103,8 @@ func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	c.render(w, r, s, http.StatusOK, "draft", d.Title, d)
 }
 
+const headerPropose = "X-Propose"
+
 var proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // saveDraft saves a change, proposes it, or drops it.
@@ -127,13 +130,15 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	if m := strings.TrimSpace(r.PostFormValue("message")); m != "" {
 		save.header.Set("X-Change-Message", m)
 	}
-	if r.PostFormValue("do") == "propose" {
+	proposal := d.Proposal
+	if proposal == "" && r.PostFormValue("do") == "propose" {
 		name := strings.TrimSpace(r.PostFormValue("proposal"))
 		if !proposalName.MatchString(name) {
 			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."})
 			return
 		}
-		save.header.Set("X-Propose", name)
+		save.header.Set(headerPropose, name)
+		proposal = name
 	}
 	if !s.take(d) {
 		c.failed(w, r, s, goneDraft)
@@ -142,6 +147,10 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	a, err := c.ask(r.Context(), s, save)
 	if fail, is := errors.AsType[*failure](err); is {
 		s.keep(d)
+		if fail.Status == http.StatusPreconditionFailed && proposal != d.Proposal {
+			c.showRefused(w, r, s, d, &failure{Status: fail.Status, Message: "The proposal " + proposal + " has changed this already. Open it on the page Changes, work in it, and edit what it has."})
+			return
+		}
 		if fail.Status == http.StatusPreconditionFailed || fail.Code == "CONFIG_CHANGED_ON_DISK" {
 			f, err := c.formOf(r, s, d.kind, d.project, d.id)
 			if err == nil && !d.Deletes() {
@@ -160,13 +169,15 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		return
 	}
 	s.drop(d)
-	c.saved(s, d, a, r.PostFormValue("do") == "propose")
+	c.saved(s, d, a, proposal != "")
 	to := d.Back
-	if d.kind == "project" && d.Deletes() {
+	if id, made := strings.CutPrefix(a.Header.Get("Location"), projectsPath+"/"); made && d.kind == "project" && d.Proposal != "" {
+		to = Prefix + "projects/" + id
+	} else if d.kind == "project" && d.Deletes() {
 		to = Prefix + "projects"
 	} else if d.kind == "project" && d.project == "" && a.Status == http.StatusCreated {
 		to = Prefix + "projects/" + text(a.Object()["id"])
-	} else if r.PostFormValue("do") == "propose" {
+	} else if proposal != d.Proposal {
 		to = Prefix + "changes"
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)

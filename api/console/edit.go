@@ -306,6 +306,10 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) {
 	if etag != "" {
 		d.call.header.Set("If-Match", etag)
 	}
+	if name := s.Proposal(); name != "" && f.Kind != "key" { // keys are always live
+		d.Proposal = name
+		d.call.header.Set(headerPropose, name)
+	}
 	if r.PostFormValue("delete") != "" {
 		f.Delete = true
 		d.Title, d.call.method = "Delete "+editable[f.Kind].title, http.MethodDelete

@@ -45,6 +45,7 @@ type session struct {
 	seen         time.Time
 	notice       string // shown on the next page
 	secretNotice string // a new key, shown once
+	proposal     string // that the person works in, or ""
 	drafts       []*draft
 	frames       []frame
 }
@@ -58,6 +59,20 @@ func (s *session) Key() Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.key
+}
+
+// Proposal returns the name of the proposal that the person works in: projects are shown as its branch has them, and what
+// is saved goes there. "": none, everything is live.
+func (s *session) Proposal() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proposal
+}
+
+func (s *session) workIn(proposal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proposal = strings.Clone(proposal) // a path's text is the server's, which uses its memory again
 }
 
 // say keeps a notice for the next page.

@@ -27,6 +27,7 @@ type view struct {
 	MayMail     bool
 	MayKeys     bool
 	Git, Edge   bool
+	Proposal    string // that the person works in, or ""
 	Notice      string
 	Secret      string // a new key, shown this once
 	Problems    int    // that the menu tells
@@ -77,7 +78,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 	}
 	if s != nil {
 		s.mu.Lock()
-		v.Key, v.Token, v.Actor = s.key, s.token, s.actor
+		v.Key, v.Token, v.Actor, v.Proposal = s.key, s.token, s.actor, s.proposal
 		if !isFragment(r) {
 			v.Notice, v.Secret, s.notice, s.secretNotice = s.notice, s.secretNotice, "", ""
 		}

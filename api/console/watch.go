@@ -104,11 +104,28 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 	c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
 }
 
-// proposal applies a proposal, or drops it.
+// proposal applies a proposal, drops it, or has the person work in it.
 func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 	name := r.PathValue("name")
 	if !proposalName.MatchString(name) {
 		c.failed(w, r, s, &failure{Status: http.StatusNotFound, Message: "There is no such proposal."})
+		return
+	}
+	switch r.PostFormValue("do") {
+	case "leave":
+		s.workIn("")
+		s.say("You have left the proposal. What is shown is live.")
+		http.Redirect(w, r, Prefix+"changes", http.StatusSeeOther)
+		return
+	case "enter":
+		before := s.Proposal()
+		s.workIn(name)
+		if _, err := c.ask(r.Context(), s, get(projectsPath, "limit", "1")); err != nil { // it is gone, or its files are still being read
+			s.workIn(before)
+			c.failed(w, r, s, err)
+			return
+		}
+		http.Redirect(w, r, Prefix+"projects", http.StatusSeeOther)
 		return
 	}
 	q := call{method: http.MethodPost, path: "/api/platform/proposals/" + name + "/apply"}
@@ -119,6 +136,9 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 	if _, err := c.ask(r.Context(), s, q); err != nil {
 		c.failed(w, r, s, err)
 		return
+	}
+	if s.Proposal() == name {
+		s.workIn("")
 	}
 	s.say(done)
 	http.Redirect(w, r, Prefix+"changes", http.StatusSeeOther)

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -438,8 +439,35 @@ func TestConsoleGit(t *testing.T) {
 	if strings.Contains(git("show", "HEAD:projects.d/acme.hcl"), "Proposed") {
 		t.Error("the proposal is on main already")
 	}
+	// Live, it has changed since, which the proposal does not know of; who edits what it has, works in it.
+	change("Proposed again", "do", "propose", "proposal", "rename-shop")
+	v.expects(http.StatusPreconditionFailed, "The proposal rename-shop has changed this already")
+	v.ask("/console/proposals/nothing", url.Values{"token": {token}, "do": {"enter"}})
+	v.expects(http.StatusNotFound, "no such proposal")
+	v.ask("/console/proposals/rename-shop", url.Values{"token": {token}, "do": {"enter"}})
+	v.expects(http.StatusOK, "You work in the proposal", "Proposed")
+	change("Proposed again", "do", "save") // from a page that was open before
+	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "Proposed again")
+	v.ask("/console/edit?kind=project", nil)
+	v.ask("/console/edit", url.Values{"token": {token}, "kind": {"project"}, "name": {"Only There"}, "slug": {"only-there"}, "status": {"DRAFT"}})
+	v.expects(http.StatusOK, "what it changes", "Save in rename-shop")
+	v.ask(v.res.Request.URL.Path, url.Values{"token": {token}, "do": {"propose"}})
+	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "Only There")
+	there := v.res.Request.URL.Path
+	v.ask("/console/edit?kind=domain&project="+path.Base(there), nil)
+	v.ask("/console/edit", url.Values{"token": {token}, "kind": {"domain"}, "project": {path.Base(there)}, "domain": {"there.example"}, "active": {"yes"}})
+	v.expects(http.StatusOK, "what it changes", "there.example")
+	v.ask(v.res.Request.URL.Path, url.Values{"token": {token}, "do": {"propose"}})
+	v.ask(there, nil)
+	v.expects(http.StatusOK, "there.example")
+	v.ask("/console/proposals/rename-shop", url.Values{"token": {token}, "do": {"leave"}})
+	v.expects(http.StatusOK, "What is shown is live")
+	v.ask(there, nil)
+	v.expects(http.StatusNotFound)
 	v.ask("/console/proposals/rename-shop", url.Values{"token": {token}, "do": {"apply"}})
 	v.expects(http.StatusOK, "The proposal rename-shop is applied, and live.")
+	v.ask(there, nil)
+	v.expects(http.StatusOK, "Only There", "there.example")
 	if !strings.Contains(git("show", "HEAD:projects.d/acme.hcl"), "Proposed") {
 		t.Error("the proposal is not on main")
 	}
