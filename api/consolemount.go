@@ -34,7 +34,7 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.limits.Idle / 2, DisableCompression: true,
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
-	o.Loading = s.loading.Load
+	o.Loading, o.WatchTest = s.loading.Load, s.watchTest
 	o.Git, o.Cluster, o.Edge = s.proposals != nil, s.edges != nil, s.forwarder != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {

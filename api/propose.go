@@ -23,6 +23,9 @@ const (
 	applyPath     = "/api/platform/proposals/{name}/apply"
 )
 
+// proposeTime is how long a call on a proposal may wait for the files of its branch.
+const proposeTime = 3 * writeTime
+
 var (
 	proposalName   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 	refuseNoGit    = &refusal{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
@@ -104,7 +107,7 @@ func (s *Server) inProposal(r *request) error {
 	if s.proposals == nil {
 		return refuseNoGit
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
 	run := func(state ProposedState) error {
 		err := r.route.run(s.on(state), r)
@@ -241,7 +244,7 @@ func (s *Server) onProposal(r *request) (name string, ctx context.Context, cance
 	if s.proposals == nil {
 		return "", nil, nil, refuseNoGit
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), 3*writeTime)
+	ctx, cancel = context.WithTimeout(context.Background(), proposeTime)
 	return name, ctx, cancel, nil
 }
 

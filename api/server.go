@@ -162,6 +162,7 @@ type Server struct {
 	configAge        ConfigAge     // nil: not an edge
 	console          *consoleMount // nil: none
 	serveConsole     sync.Once     // begins to serve its Pipe
+	watchedTests     sync.Map      // see watchTest
 
 	mu        sync.Mutex // guards listeners and stopping
 	listeners []*gate.Listener

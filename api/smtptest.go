@@ -39,6 +39,9 @@ func (s *Server) testSMTP(r *request) error {
 	defer done()
 	f.body = nil
 	s.bodies.release(&r.conn.charge)
+	if watch, watched := s.watchedTests.Load(requestID(r.ctx)); watched {
+		t.OnStep = watch.(func(string, time.Duration))
+	}
 	report, err := s.mail.TestSMTP(s.waiting.ctx, t)
 	if err == nil {
 		s.succeed(r.ctx, "connected, and a mail was sent", appendSMTPTest(nil, &report))
@@ -49,6 +52,12 @@ func (s *Server) testSMTP(r *request) error {
 		return nil
 	}
 	return err
+}
+
+// watchTest has the steps of the test with a request id told while it runs: the answer comes at its end. stop ends that.
+func (s *Server) watchTest(requestID string, tell func(name string, took time.Duration)) (stop func()) {
+	s.watchedTests.Store(requestID, tell)
+	return func() { s.watchedTests.Delete(requestID) }
 }
 
 // smtpTest reads the settings and the recipient.

@@ -29,7 +29,8 @@ type Projects interface {
 type Carrier interface {
 	Send(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte) smtp.Outcome
 	// SendAlone uses a connection of its own, and ends with ctx even if the server has the whole message.
-	SendAlone(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte) smtp.Outcome
+	// tell is called with each step when it has ended, from any goroutine.
+	SendAlone(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte, tell func(smtp.Step)) smtp.Outcome
 }
 
 // A Clock tells the time and runs timers. The zero Options use the real clock.
@@ -81,6 +82,8 @@ type TestRequest struct {
 	Config   catalog.SMTPConfig // its Password and CAFile are ignored
 	Password string
 	ToEmail  string
+	// OnStep is called with each step when it has ended, from any goroutine. Nil: nobody waits for it.
+	OnStep func(name string, took time.Duration)
 }
 
 // Format hides the password.

@@ -61,7 +61,12 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	defer context.AfterFunc(m.attempts, cancel)()
 	sender, recipient := draft.Envelope()
 	server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
-	o := m.options.Carrier.SendAlone(ctx, server, smtp.Envelope{From: sender, To: recipient}, message)
+	tell := func(step smtp.Step) {
+		if t.OnStep != nil {
+			t.OnStep(step.Name, step.Took)
+		}
+	}
+	o := m.options.Carrier.SendAlone(ctx, server, smtp.Envelope{From: sender, To: recipient}, message, tell)
 	report.Steps = o.Took
 	report.Connected = aboutMail(o.Stage) || o.Class == smtp.Accepted
 	report.MailSent = o.Class == smtp.Accepted

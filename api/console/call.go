@@ -160,10 +160,10 @@ func (c *Console) ask(ctx context.Context, s *session, q call) (*answer, error) 
 	if err := d.Decode(&envelope); err != nil {
 		return nil, fmt.Errorf("read the answer to %s %s: %w", q.method, q.path, err)
 	}
+	a.Data, a.Total, a.Pages = envelope.Data, envelope.Meta.Total, envelope.Meta.TotalPages
 	if e := envelope.Error; e != nil {
 		return a, &failure{Status: res.StatusCode, Code: e.Code, Message: e.Message, Details: e.Details, RequestID: res.Header.Get("X-Request-Id")}
 	}
-	a.Data, a.Total, a.Pages = envelope.Data, envelope.Meta.Total, envelope.Meta.TotalPages
 	return a, nil
 }
 

@@ -87,6 +87,9 @@ type Options struct {
 	Figures func() Figures
 	// Cached reports whether the answer for a domain is in the cache. Nil: not shown.
 	Cached func(domain string) bool
+	// WatchTest has the steps of a test of SMTP settings told while it runs, by the request id of the call; from any
+	// goroutine. stop ends that. Nil: they are shown at the end.
+	WatchTest func(requestID string, tell func(name string, took time.Duration)) (stop func())
 	// Loading reports whether the files are still being loaded: until then nobody's key is known. Nil: never.
 	Loading func() bool
 	// GitState returns the state of the git repository of the files. Nil: there is none.
@@ -184,6 +187,7 @@ func (c *Console) routes() {
 		"GET /console/mail/{project}/{id}": c.mailEntry,
 		"GET /console/smtp-test":           c.smtpTestPage,
 		"POST /console/smtp-test":          c.smtpTest,
+		"GET /console/smtp-test/{id}":      c.smtpTestSteps,
 		"GET /console/template":            c.templatePage,
 		"POST /console/template":           c.templatePage,
 		"POST /console/preview":            c.preview,

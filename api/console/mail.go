@@ -1,11 +1,15 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fingerpost/mailer"
@@ -125,12 +129,15 @@ func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) 
 
 // A smtpTestView is a test of SMTP settings.
 type smtpTestView struct {
-	Form   *form
-	To     string
-	Steps  []object
-	Passed bool
-	Failed *failure
+	Form    *form
+	To      string
+	Running string // the id of a test whose steps are still to come
+	Steps   []smtpStep
+	Passed  bool
+	Failed  *failure
 }
+
+type smtpStep struct{ Name, Milliseconds string }
 
 // smtpForm is the form of the SMTP config of a project, or an empty one.
 func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
@@ -149,6 +156,7 @@ func (c *Console) smtpTestPage(w http.ResponseWriter, r *http.Request, s *sessio
 	c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", smtpTestView{Form: f})
 }
 
+// smtpTest tries the settings of the form. With a script the steps are shown as they happen, else when it has ended.
 func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 	f, err := c.smtpForm(r, s, r.PostFormValue("project"))
 	if err != nil {
@@ -161,40 +169,132 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 	body, ok := f.body()
 	delete(body, "active")
 	body["toEmail"] = v.To
-	if ok {
-		a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: body})
-		if fail, is := errors.AsType[*failure](err); is {
-			v.Failed = fail
-			for _, d := range fail.Details {
-				for i := range f.Fields {
-					if f.Fields[i].Name == d.Field {
-						f.Fields[i].Error = d.Message
-					}
-				}
+	t := &smtpTest{id: random(), changed: make(chan struct{}, 1)}
+	switch {
+	case !ok:
+		v.Failed = &failure{Message: "Some of the fields cannot be read:"}
+		for _, x := range f.Fields {
+			if x.Error != "" {
+				v.Failed.Details = append(v.Failed.Details, detail{x.Name, x.Error})
 			}
-		} else if err != nil {
+		}
+	case isFragment(r) && c.o.WatchTest != nil:
+		s.mu.Lock()
+		s.test = t
+		s.mu.Unlock()
+		stop := c.o.WatchTest(t.id, t.step)
+		go func() {
+			defer stop()
+			_, steps, err := c.trySMTP(c.stopped, s, t.id, body)
+			t.end(steps, err)
+		}()
+		v.Running = t.id
+	default:
+		v.Passed, v.Steps, err = c.trySMTP(r.Context(), s, t.id, body)
+		if v.Failed, _ = errors.AsType[*failure](err); err != nil && v.Failed == nil {
 			c.failed(w, r, s, err)
 			return
-		} else {
-			v.Passed = true
-			v.Steps = stepsOf(a.Object()["steps"])
+		}
+	}
+	if v.Failed != nil {
+		for _, d := range v.Failed.Details {
+			for i := range f.Fields {
+				if f.Fields[i].Name == d.Field {
+					f.Fields[i].Error = d.Message
+				}
+			}
 		}
 	}
 	c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", v)
 }
 
-// stepsOf lists the steps of a test in their order. The API has them as an object.
-func stepsOf(v any) (steps []object) {
-	if list := asList(v); list != nil {
-		return list
-	}
-	of := asObject(v)
-	for _, name := range []string{"dns", "connect", "tls", "auth", "send"} {
-		if ms, has := of[name]; has {
-			steps = append(steps, object{"name": name, "ms": ms})
+// trySMTP has the API try settings. The steps are those that have ended, also of a test that fails.
+func (c *Console) trySMTP(ctx context.Context, s *session, requestID string, body object) (passed bool, steps []smtpStep, err error) {
+	a, err := c.ask(ctx, s, call{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: body, header: http.Header{"X-Request-Id": {requestID}}})
+	if a != nil {
+		for _, o := range asList(a.Object()["steps"]) {
+			steps = append(steps, smtpStep{text(o["name"]), text(o["milliseconds"])})
 		}
 	}
-	return steps
+	return err == nil, steps, err
+}
+
+// An smtpTest is a test that runs while a page waits for its steps. Its fields after mu are guarded by it.
+type smtpTest struct {
+	id      string
+	changed chan struct{} // of capacity 1
+
+	mu    sync.Mutex
+	steps []smtpStep
+	ended bool
+	err   error
+}
+
+func (t *smtpTest) step(name string, took time.Duration) {
+	t.mu.Lock()
+	t.steps = append(t.steps, smtpStep{name, strconv.FormatFloat(float64(took.Round(time.Microsecond))/float64(time.Millisecond), 'f', -1, 64)})
+	t.mu.Unlock()
+	t.wake()
+}
+
+// end notes the outcome, with the steps that were not told: on an edge the authority makes the test.
+func (t *smtpTest) end(steps []smtpStep, err error) {
+	t.mu.Lock()
+	if len(steps) > len(t.steps) {
+		t.steps = append(t.steps, steps[len(t.steps):]...)
+	}
+	t.ended, t.err = true, err
+	t.mu.Unlock()
+	t.wake()
+}
+
+func (t *smtpTest) wake() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+// smtpTestSteps sends the steps of the session's test as they happen, then how it has ended.
+func (c *Console) smtpTestSteps(w http.ResponseWriter, r *http.Request, s *session) {
+	s.mu.Lock()
+	t := s.test
+	s.mu.Unlock()
+	if t == nil || t.id != r.PathValue("id") {
+		w.WriteHeader(http.StatusNoContent) // the browser does not ask again
+		return
+	}
+	flush := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	for told := 0; ; {
+		t.mu.Lock()
+		steps, ended, err := t.steps[told:], t.ended, t.err
+		t.mu.Unlock()
+		for _, step := range steps {
+			told++
+			if !c.sendPart(w, "step", "smtptest", "step", step) {
+				return
+			}
+		}
+		if ended {
+			v := smtpTestView{Passed: err == nil}
+			if v.Failed, _ = errors.AsType[*failure](err); err != nil && v.Failed == nil {
+				v.Failed = &failure{Message: err.Error()}
+			}
+			c.sendPart(w, "result", "smtptest", "result", v)
+			fmt.Fprint(w, "event: done\ndata: \n\n")
+			_ = flush.Flush()
+			return
+		}
+		if flush.Flush() != nil {
+			return
+		}
+		select {
+		case <-t.changed:
+		case <-c.stopped.Done():
+			return
+		}
+	}
 }
 
 // A templateView is a template with its preview.

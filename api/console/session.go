@@ -48,6 +48,7 @@ type session struct {
 	proposal     string // that the person works in, or ""
 	drafts       []*draft
 	frames       []frame
+	test         *smtpTest // the last one
 }
 
 func (s *session) hasToken(token string) bool {

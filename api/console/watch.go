@@ -293,7 +293,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 		if v.Whole {
 			last, at = &v.Now, time.Now()
 		}
-		if !c.sendPart(w, "figures", "figures", v) || flush.Flush() != nil {
+		if !c.sendPart(w, "figures", "live", "figures", v) || flush.Flush() != nil {
 			return
 		}
 	wait:
@@ -306,7 +306,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 					events = nil
 					continue
 				}
-				if !c.sendPart(w, "change", "change", e) || flush.Flush() != nil {
+				if !c.sendPart(w, "change", "live", "change", e) || flush.Flush() != nil {
 					return
 				}
 			case <-tick.C:
@@ -321,11 +321,11 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 }
 
-// sendPart writes an event whose data is a part of the page "live".
-func (c *Console) sendPart(w http.ResponseWriter, event, part string, data any) bool {
+// sendPart writes an event whose data is a part of a page.
+func (c *Console) sendPart(w http.ResponseWriter, event, page, part string, data any) bool {
 	var out bytes.Buffer
-	if err := c.pages["live"].ExecuteTemplate(&out, part, data); err != nil {
-		c.o.Logger.Error("console live page", "error", err)
+	if err := c.pages[page].ExecuteTemplate(&out, part, data); err != nil {
+		c.o.Logger.Error("console page", "page", page, "error", err)
 		return false
 	}
 	var message bytes.Buffer

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/tls"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -17,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -376,6 +379,154 @@ func mustURL(t *testing.T, text string) *url.URL {
 }
 
 // TestConsoleGit: with git a save names its commit, which is the person's, and a change can be proposed and applied.
+// TestConsoleSMTPSteps: with a script the steps of a test come while the server still thinks, without one at the end.
+func TestConsoleSMTPSteps(t *testing.T) {
+	t.Parallel()
+	files, admin, _ := consoleFiles("25")
+	r := idleRig(t, t.TempDir(), files)
+	r.flags = []string{"--smtp-allow", "127.0.0.0/8"}
+	r.start()
+	post := &sink{hold: make(chan struct{}), holding: make(chan struct{}, 8)}
+	must(t, post.up())
+	t.Cleanup(post.down)
+	_, port, _ := net.SplitHostPort(post.addr)
+	v := newVisitor(t, r.url)
+	v.signIn(admin)
+	settings := url.Values{"token": {v.token()}, "kind": {"smtp-config"}, "host": {"127.0.0.1"}, "port": {port}, "fromEmail": {"shop@example.com"}, "toEmail": {"ops@example.com"}}
+	stream := regexp.MustCompile(`sse-connect="([^"]+)"`)
+	begin := func() string {
+		t.Helper()
+		v.ask("/console/smtp-test", settings, "HX-Request", "true")
+		v.expects(http.StatusOK, "The service talks to the server")
+		m := stream.FindStringSubmatch(v.body)
+		if m == nil {
+			t.Fatal(v.body)
+		}
+		return m[1]
+	}
+	res, err := v.client.Get(r.url + begin())
+	must(t, err)
+	defer res.Body.Close()
+	<-post.holding // the server has the mail, and has not answered
+	lines := bufio.NewScanner(res.Body)
+	until := func(want string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), want) {
+				return
+			}
+		}
+		t.Fatalf("the stream has ended without %q: %v", want, lines.Err())
+	}
+	until(`<th scope="row">dns</th>`)
+	until(`<th scope="row">connect</th>`)
+	close(post.hold)
+	until(`<th scope="row">send</th>`)
+	until("The server took the mail.")
+	until("event: done")
+	for lines.Scan() {
+		if rest := lines.Text(); strings.TrimSpace(rest) != "data:" && rest != "" {
+			t.Errorf("after the end: %s", rest)
+		}
+	}
+
+	// Asked again, and by a page that another test has left behind.
+	gone := res.Request.URL.Path
+	v.ask(gone, nil)
+	v.expects(http.StatusOK, "The server took the mail.")
+	settings.Set("port", "1")
+	next := begin()
+	v.ask(next, nil)
+	v.expects(http.StatusOK, "SMTP_", "event: done")
+	v.ask(gone, nil)
+	v.expects(http.StatusNoContent)
+	settings.Set("port", "x")
+	v.ask("/console/smtp-test", settings, "HX-Request", "true")
+	v.expects(http.StatusOK, "port", "must be a number")
+
+	settings.Set("port", port)
+	v.ask("/console/smtp-test", settings)
+	v.expects(http.StatusOK, "The server took the mail.", "dns", "connect", "send", " ms")
+	settings.Set("port", "1")
+	v.ask("/console/smtp-test", settings)
+	v.expects(http.StatusOK, "SMTP_", "dns", "connect", " ms")
+}
+
+// TestConsoleCannotWrite: a folder that takes no writes, and a disk that is full between the diff and the save. The reason
+// is shown, what was entered stays, and no file changes.
+func TestConsoleCannotWrite(t *testing.T) {
+	t.Parallel()
+	files, admin, _ := consoleFiles("25")
+	form := func(v *visitor, acme, name string) url.Values {
+		t.Helper()
+		v.ask("/console/edit?kind=project&project="+acme, nil)
+		etag := regexp.MustCompile(`name="etag" value="([^"]*)"`).FindStringSubmatch(v.body)
+		if etag == nil {
+			t.Fatalf("no form: %s", cutMiddle(v.body, 800))
+		}
+		return url.Values{"token": {v.token()}, "kind": {"project"}, "project": {acme}, "etag": {html.UnescapeString(etag[1])}, "name": {name}, "slug": {"acme"},
+			"status": {"ACTIVE"}, "description": {"Storefront and back office"}, "labels": {"plan=gold"}}
+	}
+	same := func(r *rig, was string) {
+		t.Helper()
+		if now, err := os.ReadFile(r.path("acme.hcl")); err != nil || string(now) != was {
+			t.Errorf("the file is %q, %v", now, err)
+		}
+	}
+	t.Run("read-only", func(t *testing.T) {
+		t.Parallel()
+		r := idleRig(t, t.TempDir(), files)
+		r.flags = []string{"--read-only"}
+		r.start()
+		v := newVisitor(t, r.url)
+		v.signIn(admin)
+		v.ask("/console/edit", form(v, r.projectID("acme"), "Never"))
+		v.expects(http.StatusConflict, "read-only", `value="Never"`)
+		same(r, files["acme.hcl"])
+	})
+	t.Run("disk full", func(t *testing.T) {
+		t.Parallel()
+		if !canMount() {
+			t.Skip("needs root, to mount a small file system")
+		}
+		r := idleRig(t, t.TempDir(), files)
+		small := filepath.Join(r.dir, "small")
+		must(t, os.Rename(r.path("."), small))
+		must(t, os.Mkdir(r.path("."), 0o755))
+		must(t, syscall.Mount("tmpfs", r.path("."), "tmpfs", 0, "size=8m"))
+		t.Cleanup(func() { _ = syscall.Unmount(r.path("."), syscall.MNT_DETACH) })
+		must(t, os.CopyFS(r.path("."), os.DirFS(small)))
+		r.start()
+		v := newVisitor(t, r.url)
+		v.signIn(admin)
+		v.ask("/console/edit", form(v, r.projectID("acme"), "Later"))
+		v.expects(http.StatusOK, "what it changes")
+		draft := v.res.Request.URL.Path
+		filler := r.path("filler")
+		f, err := os.Create(filler)
+		must(t, err)
+		for err == nil {
+			_, err = f.Write(make([]byte, 1<<16))
+		}
+		must(t, f.Close())
+		v.ask(draft, url.Values{"token": {v.token()}, "do": {"save"}})
+		v.expects(http.StatusServiceUnavailable, "disk", "Later")
+		same(r, files["acme.hcl"])
+		must(t, os.Remove(filler))
+		if err := poll(patience, func() error {
+			if v.ask(draft, url.Values{"token": {v.token()}, "do": {"save"}}); v.res.StatusCode != http.StatusOK {
+				return errors.New(v.res.Status)
+			}
+			return nil
+		}); err != nil {
+			t.Fatalf("once there is room: %v: %s", err, cutMiddle(v.body, 800))
+		}
+		if now, err := os.ReadFile(r.path("acme.hcl")); err != nil || !strings.Contains(string(now), `"Later"`) {
+			t.Errorf("the file is %q, %v", now, err)
+		}
+	})
+}
+
 func TestConsoleGit(t *testing.T) {
 	t.Parallel()
 	needGit(t)

@@ -266,7 +266,7 @@ func TestRows(t *testing.T) {
 			if r.size > 0 {
 				message = []byte(strings.Repeat("0123456789012345678901234567890123456789012345678901234567890123456\r\n", r.size/69+1))[:r.size]
 			}
-			out := tr.SendAlone(t.Context(), server, testEnvelope, message)
+			out := tr.SendAlone(t.Context(), server, testEnvelope, message, func(smtp.Step) {})
 			r.compare(t, out)
 			if s := dump(out); strings.Contains(s, "sentinel") {
 				t.Errorf("a sentinel shows up in %s", s)

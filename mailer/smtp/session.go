@@ -51,8 +51,9 @@ type attempt struct {
 	host     string   // see Server.name
 	session  *session // the last one, for classify
 	stage    Stage
-	accepted string    // the reply to the final dot
-	steps    []Step    // those that have ended
+	accepted string // the reply to the final dot
+	steps    []Step // those that have ended
+	tell     func(Step)
 	step     string    // the current one, see Step
 	mark     time.Time // when it began; zero before the first
 }
@@ -61,7 +62,9 @@ type attempt struct {
 func (a *attempt) begin(step string) {
 	now := time.Now()
 	if a.step != "" {
-		a.steps = append(a.steps, Step{a.step, now.Sub(a.mark)})
+		ended := Step{a.step, now.Sub(a.mark)}
+		a.steps = append(a.steps, ended)
+		a.tell(ended)
 	}
 	a.step, a.mark = step, now
 }
@@ -115,7 +118,9 @@ func (a *attempt) dial() (net.Conn, error) {
 	var looked atomic.Int64 // several addresses are tried concurrently
 	d := net.Dialer{Timeout: a.limits.Connect, Resolver: a.resolver,
 		Control: func(_, address string, _ syscall.RawConn) error {
-			looked.CompareAndSwap(0, int64(time.Since(a.mark)))
+			if took := time.Since(a.mark); looked.CompareAndSwap(0, int64(took)) {
+				a.tell(Step{"dns", took})
+			}
 			return a.guard.check(address)
 		}}
 	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(a.host, strconv.Itoa(a.server.port())))

@@ -65,7 +65,7 @@ func TestSend(t *testing.T) {
 			if len(mails) != 2 || mails[0] != want || mails[1] != want || dials != 1 {
 				t.Errorf("over %d connections came %q", dials, mails)
 			}
-			if out := tr.SendAlone(t.Context(), server, testEnvelope, testMessage); out.Class != smtp.Accepted || stepNames(out) != c.first {
+			if out := tr.SendAlone(t.Context(), server, testEnvelope, testMessage, func(smtp.Step) {}); out.Class != smtp.Accepted || stepNames(out) != c.first {
 				t.Errorf("alone: %+v", out)
 			}
 			if _, dials := c.peer.got(); dials != 2 {

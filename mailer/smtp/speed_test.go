@@ -102,7 +102,7 @@ func BenchmarkSend(b *testing.B) {
 		})
 		b.Run(name+"/fresh", func(b *testing.B) {
 			sends(b, server, func(tr *smtp.Transport) smtp.Outcome {
-				return tr.SendAlone(b.Context(), server, testEnvelope, message)
+				return tr.SendAlone(b.Context(), server, testEnvelope, message, func(smtp.Step) {})
 			})
 		})
 	}

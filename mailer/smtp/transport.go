@@ -92,7 +92,7 @@ func (t *Transport) Close() { t.pool.close() }
 // needs an answer earlier runs Send in a goroutine and takes the Outcome later. Once the server has accepted the mail,
 // nothing that follows on the connection changes the Outcome.
 func (t *Transport) Send(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
-	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial}
+	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, tell: func(Step) {}}
 	if err := a.check(); err != nil {
 		return a.outcome(err)
 	}
@@ -116,9 +116,9 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 
 // SendAlone is Send over a new connection that serves no other mail and does not count towards PerServer and Total. It
 // is for the test of settings. Such a mail is never repeated, so the context applies to the end, including the reply to
-// the final dot.
-func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
-	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, alone: true}
+// the final dot. tell is called with each step when it has ended, from any goroutine; it must return at once.
+func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, message []byte, tell func(Step)) Outcome {
+	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, alone: true, tell: tell}
 	if err := a.check(); err != nil {
 		return a.outcome(err)
 	}
