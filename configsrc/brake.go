@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // ErrHeld is returned by Reload while a reload is held back.
@@ -25,29 +27,49 @@ func (s *Source) brake(found *finding, loss counts, start time.Time) (held bool,
 	case empty:
 		return true, s.holdTree(reason)
 	}
-	return true, s.hold(Held{Reason: reason, Projects: loss.projects, Domains: loss.domains, Files: losing(found)})
+	return true, s.hold(Held{Reason: reason, Projects: loss.projects, Domains: loss.domains, Removes: s.removes(found)})
 }
 
-// maxLosing bounds how many files a hold names.
-const maxLosing = 20
+// maxNamed bounds how many objects a hold names.
+const maxNamed = 40
 
-// losing names the files out of which a look would remove something.
-func losing(found *finding) (files []string) {
+// removes names the objects that a look would remove, with the files that declare them, projects first. The domains of a
+// project that goes are not named.
+func (s *Source) removes(found *finding) (names []string) {
+	stays := map[catalog.Ref]bool{}
+	for _, c := range found.candidates {
+		if !c.rejected {
+			for _, ref := range c.refs {
+				stays[catalog.Ref{Kind: ref.Kind, UUID: ref.UUID}] = true
+			}
+		}
+	}
+	var domains []string
 	for _, c := range found.candidates {
 		if c.prev == nil || c.rejected {
 			continue
 		}
-		now := make(map[claim]bool, len(c.claims))
-		for _, cl := range c.claims {
-			now[cl] = true
+		row, err := s.o.Sink.File(c.path)
+		if err != nil {
+			continue // the counts tell
 		}
-		lost := func(cl claim) bool { return !now[cl] }
-		if slices.ContainsFunc(c.prev.projects(), lost) || slices.ContainsFunc(c.prev.domains(), lost) {
-			files = append(files, c.path)
+		gone := map[int64]bool{} // projects
+		for _, ref := range row.Refs {
+			if ref.Kind == catalog.KindProject && !stays[catalog.Ref{Kind: ref.Kind, UUID: ref.UUID}] {
+				gone[ref.ID] = true
+				names = append(names, c.path+": project "+ref.Name)
+			}
+		}
+		for _, ref := range row.Refs {
+			if ref.Kind == catalog.KindDomain && !gone[ref.ProjectID] && !stays[catalog.Ref{Kind: ref.Kind, UUID: ref.UUID}] {
+				domains = append(domains, c.path+": domain "+ref.Name)
+			}
 		}
 	}
-	slices.Sort(files)
-	return files[:min(len(files), maxLosing)]
+	slices.Sort(names)
+	slices.Sort(domains)
+	names = append(names, domains...)
+	return names[:min(len(names), maxNamed)]
 }
 
 // tooMuch returns why a look needs a confirmation, "" if it needs none. empty: no config file is left.

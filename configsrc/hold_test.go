@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,8 @@ func TestBrake(t *testing.T) {
 		must(t, os.Remove(filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i))))
 	}
 	n.untilState(configsrc.StateHeld)
-	if h := n.source.Status().Held; h.Projects != 5 || h.Domains != 5 || !strings.Contains(h.Reason, "5 of 14 projects") {
+	if h := n.source.Status().Held; h.Projects != 5 || h.Domains != 5 || !strings.Contains(h.Reason, "5 of 14 projects") ||
+		!slices.Equal(h.Removes, []string{"p06.hcl: project p06", "p07.hcl: project p07", "p08.hcl: project p08", "p09.hcl: project p09", "p10.hcl: project p10"}) {
 		t.Errorf("held: %+v", h)
 	}
 	write(t, filepath.Join(dir, "new.hcl"), project("new", "new.example"))
@@ -344,4 +346,21 @@ func TestHashSweepSeesWhatStatDoesNot(t *testing.T) {
 			n.until("the new content is there", func() bool { return c.shows(n) == "v2" })
 		})
 	}
+}
+
+func TestBrakeNamesDomains(t *testing.T) {
+	slow(t)
+	t.Parallel()
+	dir := manyProjects(t, 20)
+	n := newNode(t, dir, nodeOptions{})
+	want := []string{"p06.hcl: project p06"}
+	for i := range 6 {
+		slug := fmt.Sprintf("p%02d", i)
+		write(t, filepath.Join(dir, slug+".hcl"), fmt.Sprintf("project %q {\n  name = \"Renamed\"\n}\n", slug))
+		want = append(want, fmt.Sprintf("%s.hcl: domain %s.example", slug, slug))
+	}
+	must(t, os.Remove(filepath.Join(dir, "p06.hcl")))
+	must(t, os.Rename(filepath.Join(dir, "p07.hcl"), filepath.Join(dir, "moved.hcl"))) // goes nowhere
+	n.untilState(configsrc.StateHeld)
+	n.until("the whole change is held", func() bool { return slices.Equal(n.source.Status().Held.Removes, want) })
 }

@@ -43,7 +43,7 @@ type Held struct {
 	Reason   string    `json:"reason"`
 	Projects int       `json:"projects"` // to be removed
 	Domains  int       `json:"domains"`
-	Files    []string  `json:"files,omitempty"` // out of which they would go: the first of them by name; none if the whole folder is gone
+	Removes  []string  `json:"removes,omitempty"` // them with their files: projects first, at most 40; none if the whole folder is gone
 	Since    time.Time `json:"since"`
 	By       Author    `json:"-"` // who has confirmed it, for OnConfirm; zero: the operator, at the ops listener or a start
 }

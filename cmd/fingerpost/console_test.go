@@ -488,7 +488,7 @@ func TestConsole(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		b.sees("12 projects", "many.hcl")
+		b.sees("12 projects", "many.hcl: project many-0", "many.hcl: project many-11")
 		b.press("Apply the reload")
 		b.sees("Type the word remove to confirm. Nothing was done.")
 		b.fill("word", "remove")
