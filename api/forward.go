@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/valyala/fasthttp"
 
-	"fingerpost/api/gate"
 	"fingerpost/resolver/catalog"
 )
 
@@ -74,11 +72,7 @@ func (s *Server) wireForm(r *request) ([]byte, error) {
 	var body []byte
 	if !r.ctx.IsGet() && !r.ctx.IsHead() {
 		var err error
-		body, err = r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, r.key.ID, n) })
-		if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
-			return nil, refusedByGate(refused)
-		}
-		if err != nil {
+		if body, err = s.bodyText(r); err != nil {
 			return nil, err
 		}
 	}

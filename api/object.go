@@ -40,10 +40,7 @@ func (s *Server) readBody(r *request, known ...string) (body *object, problems c
 	if err := checkMediaType(h); err != nil {
 		return nil, nil, err
 	}
-	text, err := r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, r.key.ID, n) })
-	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
-		return nil, nil, refusedByGate(refused)
-	}
+	text, err := s.bodyText(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,6 +53,21 @@ func (s *Server) readBody(r *request, known ...string) (body *object, problems c
 		}
 	}
 	return body, problems, nil
+}
+
+// bodyText reads a request's body. It may be called again.
+func (s *Server) bodyText(r *request) (text []byte, err error) {
+	if r.body != nil {
+		return *r.body, nil
+	}
+	text, err = r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, r.key.ID, n) })
+	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
+		return nil, refusedByGate(refused)
+	}
+	if err == nil {
+		r.body = &text
+	}
+	return text, err
 }
 
 // checkMediaType accepts JSON in UTF-8 without a content coding. A missing Content-Type counts as JSON.

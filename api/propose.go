@@ -119,6 +119,13 @@ func (s *Server) inProposal(r *request) error {
 	if r.route.method == http.MethodGet {
 		return s.proposals.ViewProposal(ctx, r.propose, run)
 	}
+	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that may
+	// not write is refused before its body is read, as ever.
+	if r.permit() == nil {
+		if _, err := s.bodyText(r); err != nil {
+			return err
+		}
+	}
 	p, err := s.proposals.Propose(ctx, r.propose, run)
 	if err != nil {
 		return err

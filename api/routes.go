@@ -93,6 +93,7 @@ type request struct {
 	message string        // of a write: the X-Change-Message header field, or ""
 	propose string        // the X-Propose header field: the proposal that it is about, or ""
 	dry     bool          // of a write: it only shows what it would change
+	body    *[]byte       // see bodyText; nil: not read yet
 }
 
 // permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.

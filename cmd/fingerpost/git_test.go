@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"fingerpost/api/ops"
 )
@@ -323,6 +325,17 @@ func TestProposedState(t *testing.T) {
 	expect("after the write", in("later", http.MethodPut, other, `{"name":"Later"}`, "If-Match: "+r.get(other).header.Get("ETag")), http.StatusAccepted)
 	if got := in("rename", http.MethodGet, other, ""); strings.Contains(got.body, "live") {
 		t.Errorf("a later write is in the proposal: %s", got.body)
+	}
+
+	// A client that sends its body slowly holds nobody up.
+	slow := r.dial()
+	defer slow.Close()
+	_, err := fmt.Fprintf(slow, "PUT %s HTTP/1.1\r\nHost: x\r\nX-PLATFORM-KEY: %s\r\nX-Propose: shop\r\nContent-Length: 20\r\n\r\n{", shop, r.keys["write"])
+	must(t, err)
+	expect("next to it", in("shop", http.MethodPut, shop, `{"description":"next"}`), http.StatusAccepted)
+	must(t, slow.SetReadDeadline(time.Now().Add(time.Millisecond)))
+	if n, err := slow.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the slow client was answered first: %d, %v", n, err)
 	}
 
 	// Somebody adds to the branch by git.

@@ -144,7 +144,10 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 		return "", err
 	}
 	s, pending := newScratch(r, c.tree), &pendingWrite{FileWrite: *w}
-	if err := s.apply(pending, false); err != nil {
+	var late *waits
+	if err := s.apply(pending, true); errors.As(err, &late) {
+		return "", &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("the change does not fit the proposal: %v", late.err)}
+	} else if err != nil {
 		return "", err
 	}
 	changes, err := s.changes(ctx)
