@@ -65,6 +65,7 @@ type Authority struct {
 	seq       uint64              // of the stream's last message
 	marked    marker              // the bucket's last marker
 	fresh     bool                // the bucket is not known
+	connects  uint64              // of nc, when the bucket was read
 	compareAt time.Time
 
 	mu        sync.Mutex // guards the fields below

@@ -60,6 +60,7 @@ func (a *Authority) know(ctx context.Context) error {
 	if err := checkVersion(a.nc); err != nil {
 		return err
 	}
+	a.connects = a.nc.Stats().Reconnects
 	st, err := a.bucket.state(ctx)
 	if errors.Is(err, errNoBucket) {
 		if err = a.bucket.make(ctx); err == nil {

@@ -8,7 +8,8 @@
 //
 // The bucket is transport, never the truth. Every failure ends in the same step: the authority lists the bucket and puts
 // what differs from its tree; the follower reads the bucket from its start and applies what differs from its store. This
-// heals a lost message, a bucket that was deleted or made again, another epoch, and damage on either side.
+// heals a lost message, a bucket that was deleted or made again, another epoch, and damage on either side. The authority
+// does so whenever it was disconnected, and once an hour: a server that has lost files names the same last sequence.
 //
 // What we rely on, with the tests and issues of nats-server 2.15.2 read:
 //   - A stream of one writer keeps its messages in the order of their sequences, and the last message of each subject.

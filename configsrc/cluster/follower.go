@@ -110,7 +110,9 @@ var (
 	// errEpoch makes it do so because the authority's store was made anew or restored.
 	errEpoch = errors.New("the authority has another store")
 	errEmpty = errors.New("the authority's tree has no file: an edge never takes an empty tree")
-	errTorn  = errors.New("the bucket holds a part of a generation: waiting for the authority, which puts the rest")
+	// errNoMarker: the authority is filling the bucket, or has to do so again because the server has lost messages.
+	errNoMarker = errors.New("the bucket holds no whole generation: waiting for the authority")
+	errTorn     = errors.New("the bucket holds a part of a generation: waiting for the authority, which puts the rest")
 )
 
 // tornFor is how long the rest of a generation may take to come, before the follower reads the bucket from its start.

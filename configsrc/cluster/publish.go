@@ -17,7 +17,8 @@ import (
 
 // work publishes what is pending, and renews the lease. An error means that the bucket has to be read again.
 func (a *Authority) work(ctx context.Context) error {
-	if a.fresh {
+	// A server that was away may have lost messages in the middle of the stream, and end it where it did before.
+	if a.fresh || a.connects != a.nc.Stats().Reconnects {
 		if err := a.know(ctx); err != nil {
 			return err
 		}
@@ -38,7 +39,8 @@ func (a *Authority) work(ctx context.Context) error {
 			return cmpErr(err, errFenced)
 		}
 		if a.now().After(a.compareAt) {
-			return a.compare(ctx)
+			a.fresh = true
+			return nil
 		}
 		return a.renew(ctx)
 	case <-a.woken:

@@ -74,6 +74,9 @@ func (f *Follower) step(ctx context.Context) error {
 	if f.stuck != nil {
 		return f.stuck
 	}
+	if f.last.Root == "" {
+		return errNoMarker
+	}
 	if f.now().After(f.compareAt) {
 		if err := f.loadOwn(); err != nil {
 			return err

@@ -34,6 +34,7 @@ type Supervisor struct {
 	cmd    *exec.Cmd
 	starts int
 	broken bool      // the server has said that it stores nothing more
+	holes  bool      // the server has said that a file of its stream is gone
 	minute time.Time // since when lines are counted
 	lines  int
 }
@@ -147,7 +148,7 @@ func (s *Supervisor) start(ctx context.Context) (wait func() error, err error) {
 		return nil, fmt.Errorf("start the NATS server: %w", err)
 	}
 	s.mu.Lock()
-	s.cmd, s.stdin, s.broken = cmd, stdin, false
+	s.cmd, s.stdin, s.broken, s.holes = cmd, stdin, false, false
 	s.starts++
 	err = json.NewEncoder(stdin).Encode(&s.config)
 	s.mu.Unlock()
@@ -212,9 +213,15 @@ const logLines = 30
 // no publish, also when the disk has room again, until it is started again (setWriteErr in its filestore.go).
 const writeFailed = "Critical write error"
 
+// fileGone is in the line of a server that misses a file of its stream, because somebody has removed a part of its
+// folder. It goes on with what it has in memory: it refuses publishes, or leaves messages out of its answers, and says
+// nothing of that to clients. Started again, it knows what is left (errNoBlkData in its filestore.go).
+const fileGone = "message block data missing"
+
 func (s *Supervisor) logLine(line string) {
 	s.mu.Lock()
 	s.broken = s.broken || strings.Contains(line, writeFailed)
+	s.holes = s.holes || strings.Contains(line, fileGone)
 	now := time.Now()
 	if now.Sub(s.minute) > time.Minute {
 		s.minute, s.lines = now, 0
@@ -261,10 +268,11 @@ func (s *Supervisor) Run(ctx context.Context, wait func() error) {
 	}
 }
 
-func (s *Supervisor) isBroken() bool {
+// said returns what the server has said of its files since its start.
+func (s *Supervisor) said() (broken, holes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.broken
+	return s.broken, s.holes
 }
 
 // hasRoom reports whether a file of 1 MiB can be written into a folder.
@@ -274,9 +282,9 @@ func hasRoom(dir string) bool {
 	return os.WriteFile(name, make([]byte, 1<<20), 0o600) == nil
 }
 
-// watch returns when the process has ended. It ends it when ctx does; when the stream's folder is gone, since the engine
-// would go on with files that have no name; and when its disk was full and has room again. Until then it goes on, since
-// edges read from it and forward writes through it.
+// watch returns when the process has ended. It ends it when ctx does; when the stream's folder or a file in it is gone,
+// since the engine would go on without; and when its disk was full and has room again. Until then it goes on, since edges
+// read from it and forward writes through it.
 func (s *Supervisor) watch(ctx context.Context, ended chan error) error {
 	look := time.NewTicker(folderEvery)
 	defer look.Stop()
@@ -293,7 +301,13 @@ func (s *Supervisor) watch(ctx context.Context, ended chan error) error {
 				<-ended
 				return fmt.Errorf("its folder %s is gone", s.config.Dir)
 			}
-			if s.isBroken() && hasRoom(s.config.Dir) {
+			broken, holes := s.said()
+			if holes {
+				s.end()
+				<-ended
+				return fmt.Errorf("files in its folder %s are gone", s.config.Dir)
+			}
+			if broken && hasRoom(s.config.Dir) {
 				s.end()
 				<-ended
 				return errors.New("a write had failed, and its disk has room again")
