@@ -61,6 +61,7 @@ type commit struct {
 type heardEdge struct {
 	beat
 	position catalog.Position
+	behind   time.Time // when the oldest generation was committed that it has not confirmed; zero: there is none
 	at       time.Time
 	rival    string    // another process that uses the name
 	rivalAt  time.Time // when it was heard
@@ -79,7 +80,13 @@ func (e *edges) committed(p catalog.Position) {
 	if len(e.commits) >= 2*keptCommits {
 		e.commits = append(e.commits[:0], e.commits[keptCommits:]...)
 	}
-	e.commits = append(e.commits, commit{p.Generation, e.now()})
+	now := e.now()
+	e.commits = append(e.commits, commit{p.Generation, now})
+	for _, h := range e.known {
+		if h.behind.IsZero() {
+			h.behind = now
+		}
+	}
 }
 
 // hear takes a heartbeat. What cannot be read is dropped.
@@ -102,6 +109,13 @@ func (e *edges) hear(name string, data []byte) {
 	}
 	old := e.known[name]
 	h := &heardEdge{beat: b, position: position, at: now}
+	switch {
+	case position == e.current || len(e.commits) == 0:
+	case old != nil && position == old.position:
+		h.behind = old.behind // commits may have forgotten a cut that was long
+	default:
+		h.behind = e.after(position, now)
+	}
 	if old != nil {
 		if h.rival, h.rivalAt = old.rival, old.rivalAt; old.Instance != b.Instance {
 			h.rival, h.rivalAt = old.Instance, old.at
@@ -122,8 +136,8 @@ func (e *edges) status(declared []string, newest catalog.Position) (list []EdgeS
 			Current: h.position == newest, BeatAgeMS: ms(now.Sub(h.at)), Problem: h.Problem,
 			Ready: h.Ready && now.Sub(h.at) < silentFor,
 		}
-		if !s.Current {
-			s.LagMS = ms(now.Sub(e.after(h.position, now)))
+		if !s.Current && !h.behind.IsZero() {
+			s.LagMS = ms(now.Sub(h.behind))
 		}
 		if h.rival != "" && now.Sub(h.rivalAt) < 2*beatEvery {
 			s.Problem = "two processes use the key of this edge: give each its own, with \"fingerpost edges keygen\""

@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// TestLagOfALongCut: the lag of an edge that is away grows as long as it is away, also under many writes.
+func TestLagOfALongCut(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	e := edges{now: func() time.Time { return now }}
+	at := func(generation uint64) catalog.Position {
+		return catalog.Position{Epoch: "8f3a21c09b7e44d1", Generation: generation}
+	}
+	const every, last = 50 * time.Millisecond, 50_000
+	for generation := range uint64(last) {
+		now = now.Add(every)
+		e.committed(at(generation + 1))
+		if generation == 0 {
+			e.hear("fra1", []byte(`{"position":"8f3a21c09b7e44d1.1","ready":true}`))
+		}
+		if generation == last-10 {
+			e.hear("ams1", []byte(`{"position":"`+at(generation+1).String()+`","ready":true}`))
+		}
+	}
+	for _, s := range e.status(nil, at(last)) {
+		want := map[string]time.Duration{"fra1": (last - 2) * every, "ams1": 8 * every}[s.Name]
+		if diff := s.LagMS - ms(want); diff < -0.02*ms(want) || diff > 0.02*ms(want) {
+			t.Errorf("%s has a lag of %v ms, want about %v", s.Name, s.LagMS, want)
+		}
+	}
+	now = now.Add(time.Second)
+	e.hear("fra1", []byte(`{"position":"8f3a21c09b7e44d1.1","ready":true}`)) // it is back, and reads
+	if s := e.status(nil, at(last))[1]; s.LagMS < ms((last-2)*every) {
+		t.Errorf("back, it has a lag of %v ms", s.LagMS)
+	}
+	e.hear("fra1", []byte(`{"position":"`+at(last).String()+`","ready":true}`))
+	if s := e.status(nil, at(last))[1]; s.LagMS != 0 || !s.Current {
+		t.Errorf("up to date, it has a lag of %v ms", s.LagMS)
+	}
+}
