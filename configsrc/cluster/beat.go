@@ -63,8 +63,8 @@ type heardEdge struct {
 	position catalog.Position
 	behind   time.Time // when the oldest generation was committed that it has not confirmed; zero: there is none
 	at       time.Time
-	rival    string    // another process that uses the name
-	rivalAt  time.Time // when it was heard
+	former   string    // the process that used the name before
+	rivalAt  time.Time // when one was heard again after another had used the name
 }
 
 const keptCommits = 1024
@@ -117,8 +117,12 @@ func (e *edges) hear(name string, data []byte) {
 		h.behind = e.after(position, now)
 	}
 	if old != nil {
-		if h.rival, h.rivalAt = old.rival, old.rivalAt; old.Instance != b.Instance {
-			h.rival, h.rivalAt = old.Instance, old.at
+		h.former, h.rivalAt = old.former, old.rivalAt
+		if b.Instance != old.Instance {
+			if b.Instance == old.former { // a process that was started again is new
+				h.rivalAt = now
+			}
+			h.former = old.Instance
 		}
 	}
 	e.known[name] = h
@@ -139,7 +143,7 @@ func (e *edges) status(declared []string, newest catalog.Position) (list []EdgeS
 		if !s.Current && !h.behind.IsZero() {
 			s.LagMS = ms(now.Sub(h.behind))
 		}
-		if h.rival != "" && now.Sub(h.rivalAt) < 2*beatEvery {
+		if now.Sub(h.rivalAt) < 2*beatEvery {
 			s.Problem = "two processes use the key of this edge: give each its own, with \"fingerpost edges keygen\""
 		}
 		list = append(list, s)

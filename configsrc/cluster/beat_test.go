@@ -42,3 +42,20 @@ func TestLagOfALongCut(t *testing.T) {
 		t.Errorf("up to date, it has a lag of %v ms", s.LagMS)
 	}
 }
+
+// TestTwoProcessesWithOneName: an edge that was started again is no second one.
+func TestTwoProcessesWithOneName(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	e := edges{now: func() time.Time { return now }}
+	for i, c := range []struct {
+		instance string
+		two      bool
+	}{{"a", false}, {"a", false}, {"b", false}, {"b", false}, {"c", false}, {"b", true}, {"c", true}, {"c", true}, {"c", false}} {
+		now = now.Add(beatEvery)
+		e.hear("fra1", []byte(`{"instance":"`+c.instance+`"}`))
+		if got := e.status(nil, catalog.Position{})[0].Problem; (got != "") != c.two {
+			t.Errorf("heartbeat %d, of %s: %q", i, c.instance, got)
+		}
+	}
+}
