@@ -16,8 +16,8 @@ var errOrder = errors.New("entries of the audit trail cannot be put back between
 // copiedPerTurn bounds a batch of copied entries.
 const copiedPerTurn = 1000
 
-// Audit copies the audit trail as it is, with its hashes, so that a chain whose entries are all readable still holds.
-// It must have returned before the new ledger gets entries of its own. What retention has cut off stays cut off.
+// Audit copies the audit trail as it is, with its hashes, so that a chain whose entries are all readable still holds,
+// and the commits of its writes. It must have returned before the new ledger gets entries of its own. What retention has cut off stays cut off.
 func (v *Salvage) Audit(ctx context.Context) error {
 	if v.rows == nil {
 		return nil
@@ -41,7 +41,32 @@ func (v *Salvage) Audit(ctx context.Context) error {
 	if err == nil && len(part) > 0 {
 		err = v.copyAudit(part)
 	}
+	if err == nil {
+		err = v.commits(ctx)
+	}
 	return err
+}
+
+// commits copies the commits of writes, but for those that the new ledger has from an earlier attempt: they may have been
+// made anew since.
+func (v *Salvage) commits(ctx context.Context) error {
+	missing := map[string][]byte{}
+	err := v.each(ctx, prefixCommit, func(key, rec []byte) error {
+		if _, _, err := decodeCommit(rec); err != nil {
+			return err
+		}
+		return v.to.read(func() error {
+			found, err := now{v.to.db}.get(key, func([]byte) error { return nil })
+			if err == nil && !found {
+				missing[string(key)] = bytes.Clone(rec)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return v.to.setCommits(missing)
 }
 
 // there checks that the new ledger has an entry, after an earlier attempt to copy it.

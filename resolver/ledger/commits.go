@@ -67,6 +67,11 @@ func (l *Ledger) MoveCommits(moved map[string]string) error {
 	if err != nil {
 		return err
 	}
+	return l.setCommits(put)
+}
+
+// setCommits stores records by their keys.
+func (l *Ledger) setCommits(put map[string][]byte) error {
 	return l.changeCommits(func(b *pebble.Batch) (err error) {
 		for key, rec := range put {
 			err = errors.Join(err, b.Set([]byte(key), rec, nil))

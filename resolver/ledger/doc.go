@@ -53,7 +53,7 @@
 // Pebble treats a truncated or damaged log as one that ends there. A high-water mark next to it shows what is missing
 // (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable mail into the
 // new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are
-// recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are; where
-// one is lost, its chain has a broken link. The uses of API keys, the commits of writes, and the writes that
-// wait for git are not copied: such a write is in its file, and is then committed like an edit by a person.
+// recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are, with
+// their commits; where an entry is lost, its chain has a broken link. The uses of API keys and the writes that wait for
+// git are not copied: such a write is in its file, and is then committed like an edit by a person.
 package ledger

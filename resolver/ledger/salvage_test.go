@@ -61,6 +61,49 @@ func TestSalvageLeavesOut(t *testing.T) {
 	}
 }
 
+// TestSalvageCommits: the trail of a damaged ledger keeps the commits of its writes. One that was made anew after an
+// attempt that did not end stays as it is.
+func TestSalvageCommits(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	before, err := Open(dir, Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writes []catalog.WriteCommit
+	for i := range 3 {
+		e := auditEntry(i)
+		e.RequestID = fmt.Sprint("r", i)
+		appendAll(t, before, e)
+		writes = append(writes, catalog.WriteCommit{RequestID: e.RequestID, Generation: e.Generation, Commit: fmt.Sprint("c", i)})
+	}
+	if err := errors.Join(before.Committed(writes), before.Close(), os.Rename(dir, dir+".damaged-1")); err != nil {
+		t.Fatal(err)
+	}
+	l := mailStore(t, dir, Options{Logger: quiet})
+	for range 2 {
+		v, err := l.OpenSalvage(dir+".damaged-1", quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(v.Audit(t.Context()), v.Abandon(), l.MoveCommits(map[string]string{"c1": "d1"})); err != nil || !v.gap.Complete {
+			t.Fatal(v.gap, err)
+		}
+		page, err := l.Audit(catalog.AuditQuery{Ascending: true, Limit: 10})
+		if err != nil || len(page.Entries) != 3 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		for i, want := range []string{"c0", "d1", "c2"} {
+			if got := page.Entries[i].Commit; got != want {
+				t.Errorf("entry %d has the commit %q, want %q", i+1, got, want)
+			}
+		}
+		if check := verified(t, l, [32]byte{}); check.Broken != nil {
+			t.Error(check.Broken)
+		}
+	}
+}
+
 // TestSalvageFileByFile removes, and damages, each file of a ledger: the content of all other files is recovered, so
 // that a lost MANIFEST, OPTIONS, marker or empty log costs nothing.
 func TestSalvageFileByFile(t *testing.T) {
