@@ -245,8 +245,18 @@ func TestEdgeOfAnOlderRelease(t *testing.T) {
 	follows()
 	says("other.example", "Other Two")
 	says("shop.acme.example", "Acme Shop")
+	told := func(want string) {
+		t.Helper()
+		must(t, poll(patience, func() error {
+			if edges := a.Status(nil).Edges; len(edges) != 1 || !strings.HasPrefix(edges[0].Problem, want) || want == "" && edges[0].Problem != "" {
+				return fmt.Errorf("the authority knows of %+v", edges)
+			}
+			return nil
+		}))
+	}
 	quarantined := func() {
 		t.Helper()
+		told("refuses 1 file ")
 		_, all, err := fra.problems()
 		if err != nil || len(all) != 1 || all[0].File != "acme.hcl" || !strings.Contains(all[0].Summary, "hologram") {
 			t.Errorf("it reports %v, %v", all, err)
@@ -263,4 +273,5 @@ func TestEdgeOfAnOlderRelease(t *testing.T) {
 	if _, all, err := fra.problems(); err != nil || len(all) > 0 {
 		t.Errorf("it still reports %v, %v", all, err)
 	}
+	told("")
 }

@@ -16,6 +16,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
+	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -72,8 +73,17 @@ func (n *clusterNode) follow(s *service) error {
 	n.follower = cluster.NewFollower(cluster.FollowerOptions{
 		Cluster: n.f.clusterName, Edge: n.f.edgeName, Connection: n.f.connection(&s.f), Logger: s.log, Version: builtAs().version,
 		Replica: replica{s.resolver, s.source}, OnWhole: s.becomeWhole,
+		Broken: func() string { return brokenHere(s.source.Status()) },
 	})
 	return n.follower.Open()
+}
+
+// brokenHere says that an edge refuses files that its authority has accepted.
+func brokenHere(st configsrc.Status) string {
+	if st.Quarantined == 0 {
+		return ""
+	}
+	return "refuses " + count(st.Quarantined, "file") + " and serves the last good content: is it older than the authority? Its /status has them"
 }
 
 // refillWithin is how long one try to read the tree again may take. The store of before answers meanwhile, as far as it

@@ -39,7 +39,9 @@ type FollowerOptions struct {
 	Version    string // of fingerpost
 	// OnWhole, if set, is called once the replica has a whole tree for the first time in this process.
 	OnWhole func()
-	now     func() time.Time // replaces time.Now in tests
+	// Broken, if set, says what is wrong with files of the tree that arrived; "": nothing. The authority is told.
+	Broken func() string
+	now    func() time.Time // replaces time.Now in tests
 }
 
 // A Follower keeps a Replica in step with the bucket. Call Run once; the other methods are safe for concurrent use.
@@ -307,6 +309,9 @@ func (f *Follower) beat(ctx context.Context) {
 			b.Problem = f.problem.Error()
 		}
 		f.mu.Unlock()
+		if b.Problem == "" && f.o.Broken != nil {
+			b.Problem = f.o.Broken()
+		}
 		if b.Ready {
 			b.Position = f.o.Replica.Position().String()
 		}
