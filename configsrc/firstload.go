@@ -14,7 +14,7 @@ import (
 const chunk = 1024
 
 // firstLoad fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also
-// the order of precedence when two claim the same. While one chunk is stored, the next is decoded.
+// the order of precedence when two claim the same.
 func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error {
 	var entries []entry
 	list := func() error {
@@ -29,23 +29,10 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 		return s.holdTree(err.Error())
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	done, total := 0, len(entries)
-	chunks := make(chan []*candidate)
-	go func() {
-		defer close(chunks)
-		for len(entries) > 0 && ctx.Err() == nil {
-			part := entries[:min(chunk, len(entries))]
-			entries = entries[len(part):]
-			select {
-			case chunks <- s.examineNew(t, part):
-			case <-ctx.Done():
-			}
-		}
-	}()
 	var plain []entry // files with clear-text secrets
-	for candidates := range chunks {
+	examine := func(part []entry) []*candidate { return s.examineNew(t, part) }
+	if err := inChunks(ctx, entries, examine, func(candidates []*candidate) error {
 		found := finding{candidates: candidates}
 		s.nameNew(t, found.candidates)
 		s.judge(t, found.candidates, start).run()
@@ -61,8 +48,8 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 				plain = append(plain, entry{path: c.path})
 			}
 		}
-	}
-	if err := ctx.Err(); err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
 	if err := s.refusePlain(t, plain); err != nil {
@@ -80,6 +67,38 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 	}
 	s.report(start, "loaded")
 	return nil
+}
+
+// inChunks decodes the files of a first load and commits them, in order. While one chunk is stored, the next is decoded.
+func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*candidate, commit func([]*candidate) error) error {
+	decoding, cancel := context.WithCancel(ctx)
+	chunks := make(chan []*candidate)
+	defer func() {
+		cancel()
+		for range chunks { // the decoder has ended then
+		}
+	}()
+	go func() {
+		defer close(chunks)
+		for part := range slices.Chunk(files, chunk) {
+			if decoding.Err() != nil {
+				return
+			}
+			select {
+			case chunks <- decode(part):
+			case <-decoding.Done():
+			}
+		}
+	}()
+	for candidates := range chunks {
+		if err := ctx.Err(); err != nil {
+			return err // decode may have left files out
+		}
+		if err := commit(candidates); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // examineNew decodes files that were never accepted, on all cores.

@@ -92,10 +92,16 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	if err := s.addAffected(in, candidates, false); err != nil {
 		return err
 	}
+	var err error
 	if len(s.table.files) == 0 && len(candidates) > chunk {
-		return s.firstTree(ctx, in, change, candidates, start)
+		err = s.firstTree(ctx, in, change, candidates, start)
+	} else {
+		err = s.take(ctx, in, change, sortedCandidates(candidates), start)
 	}
-	return s.take(ctx, in, change, sortedCandidates(candidates), start)
+	if err == nil && !s.live.Load() {
+		s.setLive(true)
+	}
+	return err
 }
 
 // addAffected adds the files that name a changed text, and the refused ones: the change may repair them.
@@ -158,17 +164,17 @@ func (s *Source) take(ctx context.Context, in *received, change catalog.Change, 
 	return nil
 }
 
-// firstTree is take for an edge that has nothing yet. It applies the files in chunks, and the position with the last: up
-// to then nothing is served, and a crash begins anew.
+// firstTree is take for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder does,
+// and the position with the last: up to then nothing is served, and a crash begins anew.
 func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Change, candidates map[string]*candidate, start time.Time) error {
 	if err := s.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
-	all := sortedCandidates(candidates)
-	for part := range slices.Chunk(all, chunk) {
-		if err := s.decodeReceived(ctx, in, part); err != nil {
-			return err
-		}
+	decode := func(part []*candidate) []*candidate {
+		_ = s.decodeReceived(ctx, in, part) // inChunks looks at ctx as well
+		return part
+	}
+	if err := inChunks(ctx, sortedCandidates(candidates), decode, func(part []*candidate) error {
 		s.judgeReceived(part).run()
 		if err := s.commitReceived(catalog.Change{}, part, true); err != nil {
 			return err
@@ -176,6 +182,9 @@ func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Cha
 		for _, c := range part {
 			c.declared, c.texts = nil, nil // as large as the files
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	generation, err := s.o.Sink.Apply(&catalog.Change{Position: change.Position})
 	if err != nil {
@@ -186,11 +195,10 @@ func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Cha
 	return nil
 }
 
-// decodeReceived decodes candidates on all cores.
+// decodeReceived decodes candidates on all cores. It does not use the table, which a commit may be changing.
 func (s *Source) decodeReceived(ctx context.Context, in *received, candidates []*candidate) error {
 	s.parallel(len(candidates), func(i int) {
 		c := candidates[i]
-		c.prev = s.table.files[c.path]
 		switch {
 		case ctx.Err() != nil || c.gone:
 		case int64(len(c.bytes)) > MaxFileBytes:
@@ -203,6 +211,9 @@ func (s *Source) decodeReceived(ctx context.Context, in *received, candidates []
 }
 
 func (s *Source) judgeReceived(candidates []*candidate) *judge {
+	for _, c := range candidates {
+		c.prev = s.table.files[c.path]
+	}
 	return &judge{
 		table: s.table, candidates: candidates, require: s.sealed,
 		row:     s.o.Sink.File,
@@ -263,10 +274,11 @@ func (s *Source) retryRefused(ctx context.Context) error {
 	return s.take(ctx, in, catalog.Change{Position: &at}, sortedCandidates(candidates), time.Now())
 }
 
-// loadFollowed is Load for an edge: what the Sink has is served at once.
+// loadFollowed is Load for an edge: what the Sink has is served at once. Without a position it has no whole tree, and
+// nothing is served before one has come.
 func (s *Source) loadFollowed(ctx context.Context) error {
 	err := s.retryRefused(ctx)
-	s.setLive(true)
+	s.setLive(s.o.Sink.Position().Generation > 0)
 	switch {
 	case errors.Is(err, ErrHeld):
 		return nil

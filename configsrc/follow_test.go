@@ -319,6 +319,51 @@ func TestFirstTreeInParts(t *testing.T) {
 	}
 }
 
+// A pacedSink notes whether it was paced at each change.
+type pacedSink struct {
+	*resolver.Resolver
+	paced bool
+	at    []bool
+}
+
+func (s *pacedSink) Pace(on bool) {
+	s.paced = on
+	s.Resolver.Pace(on)
+}
+
+func (s *pacedSink) Apply(c *catalog.Change) (uint64, error) {
+	s.at = append(s.at, s.paced)
+	return s.Resolver.Apply(c)
+}
+
+// TestFirstTreeIsNotPaced: before its first tree an edge answers nobody, and needs to leave nothing free for answers.
+func TestFirstTreeIsNotPaced(t *testing.T) {
+	t.Parallel()
+	r := openResolver(t, "")
+	t.Cleanup(func() { _ = r.Close() })
+	sink := &pacedSink{Resolver: r}
+	source := configsrc.New(configsrc.Options{Follow: true, Sink: sink, Logger: slog.New(slog.DiscardHandler), MaxDelete: 0.3})
+	if err := source.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = source.Run(ctx) })
+	epoch := catalog.NewEpoch()
+	for generation := range uint64(2) {
+		c := catalog.TreeChange{Position: catalog.Position{Epoch: epoch, Generation: generation + 1}}
+		c.Put = []catalog.TreeFile{{Path: fmt.Sprintf("p%d.hcl", generation), Bytes: fmt.Appendf(nil, "project \"p%d\" {\n  name = \"P\"\n}\n", generation)}}
+		if err := source.ApplyTree(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	running.Wait()
+	if want := []bool{false, true}; !slices.Equal(sink.at, want) {
+		t.Errorf("paced at its changes: %v, want %v", sink.at, want)
+	}
+}
+
 // TestFollowBrake: the brake holds on an edge, and the same change passes once somebody has confirmed it.
 func TestFollowBrake(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ type Sink interface {
 	Position() catalog.Position
 	// TreeFile returns an accepted file, with the times of its objects; a NOT_FOUND *catalog.Error if there is none.
 	TreeFile(path string) (catalog.TreeFile, error)
-	// Text returns the accepted bytes of a file that config files name, nil if there is none.
+	// Text returns the accepted bytes of a file that config files name, nil if there is none. It is safe for concurrent use.
 	Text(path string) ([]byte, error)
 	// Refused yields the files of catalog.Change.Refused. yield may keep content.
 	Refused(yield func(path string, content []byte) bool) error
