@@ -66,7 +66,7 @@ type bucket struct {
 }
 
 func newBucket(nc *nats.Conn, cluster string) (*bucket, error) {
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*maxBatch), jetstream.WithPublishAsyncTimeout(answerTime))
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*minBatch), jetstream.WithPublishAsyncTimeout(answerTime))
 	return &bucket{nc: nc, js: js, cluster: cluster, prefix: "$KV." + Bucket(cluster) + "."}, err
 }
 
@@ -103,6 +103,7 @@ func orCause(ctx context.Context, err error) error {
 type bucketState struct {
 	created time.Time // another one: the bucket was made anew
 	last    uint64    // sequence
+	batches bool      // it takes atomic batches
 }
 
 // state checks that the bucket is one of ours.
@@ -128,7 +129,7 @@ func (b *bucket) state(ctx context.Context) (st bucketState, err error) {
 	case number > format:
 		return st, fmt.Errorf("bucket %s has format %d, of a newer release; this release reads format %d: update this node", Bucket(b.cluster), number, format)
 	}
-	return bucketState{created: info.Created, last: info.State.LastSeq}, nil
+	return bucketState{created: info.Created, last: info.State.LastSeq, batches: info.Config.AllowAtomicPublish}, nil
 }
 
 // make makes the bucket, with one replica. An operator who wants more makes it, or changes it.
@@ -141,11 +142,37 @@ func (b *bucket) make(ctx context.Context) error {
 	return nil
 }
 
+// allowBatches lets the bucket take atomic batches. No option of a key-value bucket does, and earlier releases made it
+// without.
+func (b *bucket) allowBatches(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	s, err := b.js.Stream(ctx, stream(b.cluster))
+	if err == nil {
+		config := s.CachedInfo().Config
+		config.AllowAtomicPublish = true
+		_, err = b.js.UpdateStream(ctx, config)
+	}
+	if err != nil {
+		return fmt.Errorf("let bucket %s take batches: %w", Bucket(b.cluster), err)
+	}
+	return nil
+}
+
 func kvConfig(cluster string) jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket: Bucket(cluster), Description: "accepted files of fingerpost", History: 1,
 		Metadata: map[string]string{metadataFormat: strconv.Itoa(format)},
 	}
+}
+
+// msg is a message on its way into the bucket.
+func (b *bucket) msg(m message) *nats.Msg {
+	msg := nats.NewMsg(b.prefix + m.key)
+	if msg.Data = m.value; m.value == nil {
+		msg.Header.Set("KV-Operation", "DEL")
+	}
+	return msg
 }
 
 // A record is a message of the bucket's stream.

@@ -67,6 +67,9 @@ func (a *Authority) know(ctx context.Context) error {
 			st, err = a.bucket.state(ctx)
 		}
 	}
+	if err == nil && !st.batches {
+		err = a.bucket.allowBatches(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@
 //   - A publish with an expected last sequence is refused (error 10071) if anybody else has published. Every publish of
 //     an authority has one, the renewal of its lease too, so that an authority that was replaced can publish nothing.
 //   - An acknowledged publish is on the disk (sync_interval always; before 2.15.2 compaction ignored it, #8475).
+//   - An atomic batch is kept whole or not at all; an acknowledged one is on the disk (it is synced once, at its end).
 //   - A direct get answers messages in the order of the stream, from the first one asked for. A replica may lag behind.
 //
 // What we do not rely on: core subscriptions, which receive refused messages too and may lose some. They only say that

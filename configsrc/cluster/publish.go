@@ -2,14 +2,15 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fingerpost/resolver/catalog"
@@ -241,24 +242,37 @@ func (a *Authority) mark(ctx context.Context, p catalog.Position) error {
 	return a.tell()
 }
 
-// What goes out before the acknowledgements are awaited.
+// What goes out before an acknowledgement is awaited.
 const (
 	maxBatch      = 256
 	maxBatchBytes = 4 << 20
+	// minBatch is where an atomic batch pays: the server keeps it in files of its own first, which takes it 3 ms, and
+	// syncs it once. Messages that go one by one are synced one by one, 0.2 ms each.
+	minBatch = 16
 )
 
-// errNoAck: a server that cannot write does not say so (processJetStreamMsg in its stream.go).
+// errNoAck: a server that cannot write does not say so (processJetStreamMsg in its stream.go), or not why.
 var errNoAck = errors.New("the NATS server does not answer a publish: is its disk full? Its log tells")
 
-// put publishes messages in order, each on the condition that nobody else has published since.
+// put publishes messages in order, on the condition that nobody else has published since.
 func (a *Authority) put(ctx context.Context, messages []message) error {
+	for part := range slices.Chunk(messages, maxBatch) {
+		putPart := a.putEach
+		if len(part) >= minBatch {
+			putPart = a.putBatch
+		}
+		if err := putPart(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putEach publishes messages one by one. Each has the condition, for the sequence that the one before it will have.
+func (a *Authority) putEach(ctx context.Context, messages []message) error {
 	acks := make([]jetstream.PubAckFuture, 0, len(messages))
 	for _, m := range messages {
-		msg := nats.NewMsg(a.bucket.prefix + m.key)
-		if msg.Data = m.value; m.value == nil {
-			msg.Header.Set("KV-Operation", "DEL")
-		}
-		ack, err := a.bucket.js.PublishMsgAsync(msg, jetstream.WithExpectLastSequence(a.seq+uint64(len(acks))))
+		ack, err := a.bucket.js.PublishMsgAsync(a.bucket.msg(m), jetstream.WithExpectLastSequence(a.seq+uint64(len(acks))))
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
 		}
@@ -273,17 +287,62 @@ func (a *Authority) put(ctx context.Context, messages []message) error {
 		case got := <-ack.Ok():
 			a.seq = got.Sequence
 		case err := <-ack.Err():
-			var api *jetstream.APIError
-			if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-				return errFenced
-			}
-			if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
-				return errNoAck
-			}
-			return fmt.Errorf("publish: %w", err)
+			return publishError(err)
 		}
 	}
 	return nil
+}
+
+// Headers of an atomic batch (ADR-50 of NATS), for which the client library has no names.
+const (
+	headerBatch       = "Nats-Batch-Id"
+	headerBatchSeq    = "Nats-Batch-Sequence"
+	headerBatchCommit = "Nats-Batch-Commit"
+	// codeIncomplete is the error of a batch of which the server lacks messages, such as for want of room on its disk.
+	codeIncomplete jetstream.ErrorCode = 10176
+)
+
+// putBatch publishes messages as an atomic batch: all of them or none. Only the last one is answered.
+func (a *Authority) putBatch(ctx context.Context, messages []message) error {
+	connected, stop := whileConnected(ctx, a.nc)
+	defer stop()
+	wait, cancel := context.WithTimeout(connected, 2*answerTime)
+	defer cancel()
+	id := rand.Text()
+	for i, m := range messages {
+		msg := a.bucket.msg(m)
+		msg.Header.Set(headerBatch, id)
+		msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
+		if i == 0 {
+			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(a.seq, 10))
+		}
+		if i < len(messages)-1 {
+			if err := a.nc.PublishMsg(msg); err != nil {
+				return fmt.Errorf("publish: %w", err)
+			}
+			continue
+		}
+		msg.Header.Set(headerBatchCommit, "1")
+		ack, err := a.bucket.js.PublishMsg(wait, msg)
+		if err != nil {
+			return publishError(orCause(connected, err))
+		}
+		a.seq = ack.Sequence
+	}
+	return nil
+}
+
+// publishError is what an answer to a publish, or its absence, means.
+func publishError(err error) error {
+	var api *jetstream.APIError
+	switch {
+	case errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		return errFenced
+	case errors.As(err, &api) && api.ErrorCode == codeIncomplete,
+		errors.Is(err, jetstream.ErrAsyncPublishTimeout), errors.Is(err, context.DeadlineExceeded):
+		return errNoAck
+	}
+	return fmt.Errorf("publish: %w", err)
 }
 
 // pause waits for d, or for the end of ctx.

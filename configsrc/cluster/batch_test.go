@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// batchOf makes messages that put files.
+func batchOf(n int) (messages []message) {
+	for i := range n {
+		messages = append(messages, message{fmt.Sprintf("%sb%d", prefixFile, i), []byte("x")})
+	}
+	return messages
+}
+
+// TestFencedBatch: a batch of an authority that somebody else has overtaken is refused whole.
+func TestFencedBatch(t *testing.T) {
+	r := newRig(t)
+	r.stop()
+	a := r.newAuthority(AuthorityOptions{})
+	if err := a.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.put(t.Context(), batchOf(maxBatch+minBatch)); err != nil { // two batches
+		t.Fatal(err)
+	}
+	b := r.admin()
+	b.putRaw(t, keyLease, []byte("{}"))
+	before, err := b.state(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.put(t.Context(), batchOf(minBatch)); !errors.Is(err, errFenced) {
+		t.Errorf("put says %v", err)
+	}
+	if after, err := b.state(t.Context()); err != nil || after.last != before.last {
+		t.Errorf("the stream ended at %d, and ends at %d (%v)", before.last, after.last, err)
+	}
+	a.nc.Close()
+}
+
+// TestBucketWithoutBatches: earlier releases made the bucket without atomic batches.
+func TestBucketWithoutBatches(t *testing.T) {
+	r := newRig(t, "fra1")
+	r.stop()
+	b := r.admin()
+	if err := b.js.DeleteKeyValue(t.Context(), Bucket("test")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.tree.commit(manyFiles(2 * minBatch))
+	r.startAuthority(AuthorityOptions{})
+	r.reaches(r.edge("fra1"))
+	if st, err := b.state(t.Context()); err != nil || !st.batches {
+		t.Errorf("it takes batches: %t (%v)", st.batches, err)
+	}
+}
+
+func manyFiles(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("p%04d.hcl", i)] = fmt.Sprint("file ", i)
+	}
+	return files
+}
+
+// TestServerKilledAmongBatches: the server is killed while a tree of many batches goes out. The edge has all of it in the
+// end, and nothing before.
+func TestServerKilledAmongBatches(t *testing.T) {
+	r := newRig(t, "fra1")
+	r.tree.commit(map[string]string{"acme.hcl": "one"})
+	e := r.edge("fra1")
+	r.reaches(e)
+	b := r.admin()
+	before, err := b.state(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tree.commit(manyFiles(20 * maxBatch))
+	eventually(t, "a batch has gone out", func() bool {
+		st, err := b.state(t.Context())
+		return err == nil && st.last > before.last+maxBatch
+	})
+	kill(t, r.supervisor.PID())
+	r.reaches(e)
+	e.tree.mu.Lock()
+	defer e.tree.mu.Unlock()
+	if n := len(e.tree.applied); n != 2 {
+		t.Errorf("the edge has applied %d generations", n)
+	}
+}
