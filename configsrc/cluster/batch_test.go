@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -90,5 +91,35 @@ func TestServerKilledAmongBatches(t *testing.T) {
 	defer e.tree.mu.Unlock()
 	if n := len(e.tree.applied); n != 2 {
 		t.Errorf("the edge has applied %d generations", n)
+	}
+}
+
+// TestWriteIsReadOneByOne: an edge asks for no batch after a write. The server would look at every subject of the bucket.
+func TestWriteIsReadOneByOne(t *testing.T) {
+	r := newRig(t, "fra1")
+	r.tree.commit(manyFiles(2 * fewMessages))
+	e := r.edge("fra1")
+	r.reaches(e)
+	b := r.admin()
+	asked, err := b.nc.SubscribeSync(b.directGet())
+	if err == nil {
+		err = b.nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tree.commit(map[string]string{"acme.hcl": "one"})
+	r.reaches(e)
+	if err := b.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	n, _, err := asked.Pending()
+	if n < 2 || err != nil { // the file and the marker
+		t.Errorf("the edge has asked %d times (%v)", n, err)
+	}
+	for range n {
+		if m, err := asked.NextMsg(patience); err != nil || strings.Contains(string(m.Data), "batch") {
+			t.Errorf("it has asked for %s (%v)", m.Data, err)
+		}
 	}
 }

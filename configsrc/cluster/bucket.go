@@ -187,6 +187,10 @@ type record struct {
 const (
 	readMessages = 2048
 	readBytes    = 2 << 20
+	// fewMessages are read one by one. For a batch, the server counts the messages that are left (NumPending in its
+	// filestore.go), and looks at every subject of the stream for that: a write would cost it work in proportion to the
+	// number of files, for each edge.
+	fewMessages = 32
 )
 
 type directGet struct {
@@ -197,36 +201,82 @@ type directGet struct {
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// read yields the bucket's messages from sequence from on, in order, and returns the sequence to go on from. It stops
-// where the stream ends.
-func (b *bucket) read(ctx context.Context, from uint64, yield func(record) error) (next uint64, err error) {
-	for next = from; ; {
-		n, pending, err := b.get(ctx, directGet{Seq: next, NextFor: b.prefix + ">", Batch: readMessages, MaxBytes: readBytes}, func(r record) error {
-			next = r.seq + 1
-			return yield(r)
-		})
+// read yields the bucket's messages from sequence from to sequence to, in order, and returns the sequence to go on from.
+// Later ones may come with them. It stops early where the stream of the server that answers ends.
+func (b *bucket) read(ctx context.Context, from, to uint64, yield func(record) error) (next uint64, err error) {
+	take := func(r record) error {
+		next = r.seq + 1
+		return yield(r)
+	}
+	for next = from; next <= to; {
+		ask := directGet{Seq: next, NextFor: b.prefix + ">"}
+		if to-next < fewMessages {
+			r, found, err := b.get(ctx, ask)
+			if err != nil || !found {
+				return next, err
+			}
+			if err := take(r); err != nil {
+				return next, err
+			}
+			continue
+		}
+		ask.Batch, ask.MaxBytes = readMessages, readBytes
+		n, pending, err := b.getMany(ctx, ask, take)
 		if err != nil || n == 0 || pending == 0 {
 			return next, err
 		}
 	}
+	return next, nil
 }
 
 // last returns the newest message of a key; found is false if there is none.
 func (b *bucket) last(ctx context.Context, key string) (r record, found bool, err error) {
-	n, _, err := b.get(ctx, directGet{LastFor: b.prefix + key}, func(got record) error {
-		r = got
-		return nil
-	})
-	return r, n == 1 && !r.gone, err
+	r, found, err = b.get(ctx, directGet{LastFor: b.prefix + key})
+	return r, found && !r.gone, err
 }
 
-// get asks once. pending is the number of messages that are left, if it is a batch.
-func (b *bucket) get(ctx context.Context, ask directGet, yield func(record) error) (n int, pending uint64, err error) {
-	defer func() {
-		if err != nil && ctx.Err() == nil {
-			err = fmt.Errorf("read bucket %s: %w", Bucket(b.cluster), err)
-		}
-	}()
+func (b *bucket) directGet() string { return "$JS.API.DIRECT.GET." + stream(b.cluster) }
+
+// readError says which bucket an error is of.
+func (b *bucket) readError(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("read bucket %s: %w", Bucket(b.cluster), err)
+	}
+	return err
+}
+
+// get asks for one message; found is false if there is none.
+func (b *bucket) get(ctx context.Context, ask directGet) (r record, found bool, err error) {
+	defer func() { err = b.readError(ctx, err) }()
+	request, err := json.Marshal(ask)
+	if err != nil {
+		return r, false, err
+	}
+	connected, stop := whileConnected(ctx, b.nc)
+	defer stop()
+	wait, cancel := context.WithTimeout(connected, answerTime)
+	defer cancel()
+	m, err := b.nc.RequestWithContext(wait, b.directGet(), request)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return r, false, errNoBucket
+	}
+	if err != nil {
+		return r, false, orCause(connected, err)
+	}
+	switch status := statusOf(m); status {
+	case "":
+		r, err = b.parse(m)
+		return r, err == nil, err
+	case "404":
+		return r, false, nil
+	default:
+		return r, false, fmt.Errorf("the server answered %s %s", status, m.Header.Get("Description"))
+	}
+}
+
+// getMany asks for a batch. pending is the number of messages that are left.
+func (b *bucket) getMany(ctx context.Context, ask directGet, yield func(record) error) (n int, pending uint64, err error) {
+	defer func() { err = b.readError(ctx, err) }()
 	request, err := json.Marshal(ask)
 	if err != nil {
 		return 0, 0, err
@@ -242,7 +292,7 @@ func (b *bucket) get(ctx context.Context, ask directGet, yield func(record) erro
 	}
 	connected, stop := whileConnected(ctx, b.nc)
 	defer stop()
-	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream(b.cluster), inbox, request); err != nil {
+	if err := b.nc.PublishRequest(b.directGet(), inbox, request); err != nil {
 		return 0, 0, err
 	}
 	for {
@@ -252,32 +302,44 @@ func (b *bucket) get(ctx context.Context, ask directGet, yield func(record) erro
 		if err != nil {
 			return n, 0, orCause(connected, err)
 		}
-		if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 && m.Header.Get("Nats-Sequence") == "" {
-			switch status {
-			case "204":
-				pending, _ = strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
-				return n, pending, nil
-			case "404":
-				return n, 0, nil
-			case "503":
-				return n, 0, errNoBucket
-			}
+		switch status := statusOf(m); status {
+		case "":
+		case "204":
+			pending, _ = strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+			return n, pending, nil
+		case "404":
+			return n, 0, nil
+		case "503":
+			return n, 0, errNoBucket
+		default:
 			return n, 0, fmt.Errorf("the server answered %s %s", status, m.Header.Get("Description"))
 		}
-		r := record{value: m.Data}
-		key, ours := strings.CutPrefix(m.Header.Get("Nats-Subject"), b.prefix)
-		if r.seq, err = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64); err != nil || !ours {
-			return n, 0, errors.New("the server answered without a subject and a sequence")
+		r, err := b.parse(m)
+		if err != nil {
+			return n, 0, err
 		}
-		r.key = key
-		op := m.Header.Get("KV-Operation")
-		r.gone = op == "DEL" || op == "PURGE"
 		n++
 		if err := yield(r); err != nil {
 			return n, 0, err
 		}
-		if ask.Batch == 0 {
-			return n, 0, nil
-		}
 	}
+}
+
+// statusOf returns the status of an answer that is no message of the stream, "" if it is one.
+func statusOf(m *nats.Msg) string {
+	if len(m.Data) > 0 || m.Header.Get("Nats-Sequence") != "" {
+		return ""
+	}
+	return m.Header.Get("Status")
+}
+
+// parse reads the answer that has a message of the stream.
+func (b *bucket) parse(m *nats.Msg) (r record, err error) {
+	key, ours := strings.CutPrefix(m.Header.Get("Nats-Subject"), b.prefix)
+	if r.seq, err = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64); err != nil || !ours {
+		return r, errors.New("the server answered without a subject and a sequence")
+	}
+	op := m.Header.Get("KV-Operation")
+	r.key, r.value, r.gone = key, m.Data, op == "DEL" || op == "PURGE"
+	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (a *Authority) know(ctx context.Context) error {
 	}
 	a.sent, a.root, a.strays, a.marked, a.seq = map[string]sentFile{}, Root{}, nil, marker{}, st.last
 	var held watchedLease
-	if _, err := a.bucket.read(ctx, 1, func(r record) error {
+	if _, err := a.bucket.read(ctx, 1, math.MaxUint64, func(r record) error {
 		a.seq = max(a.seq, r.seq)
 		if r.gone {
 			return nil

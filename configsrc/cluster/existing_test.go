@@ -110,7 +110,8 @@ func TestLostQuestionEndsWithItsConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, ask := range map[string]func() error{
-		"a read":              func() error { _, err := b.read(t.Context(), 1, func(record) error { return nil }); return err },
+		"a read of one":       func() error { _, err := b.read(t.Context(), 1, 1, func(record) error { return nil }); return err },
+		"a read of many":      func() error { _, err := b.read(t.Context(), 1, 1000, func(record) error { return nil }); return err },
 		"a look at the state": func() error { _, err := b.state(t.Context()); return err },
 	} {
 		err := nats.ErrReconnectBufExceeded

@@ -23,6 +23,7 @@ func (f *Follower) step(ctx context.Context) error {
 	f.mu.Lock()
 	heard := f.heard
 	f.mu.Unlock()
+	end := heard
 	// The state says whether it is still the same bucket. Between two polls the authority's word is enough.
 	if f.made.IsZero() || heard < f.next {
 		st, err := f.bucket.state(ctx)
@@ -37,9 +38,10 @@ func (f *Follower) step(ctx context.Context) error {
 				return err
 			}
 		}
+		end = max(end, st.last)
 	}
 	for tries := 0; ; tries++ {
-		next, err := f.bucket.read(ctx, f.next, func(r record) error { return f.take(ctx, r) })
+		next, err := f.bucket.read(ctx, f.next, end, func(r record) error { return f.take(ctx, r) })
 		f.next = max(f.next, next)
 		if err != nil {
 			return err
