@@ -119,6 +119,7 @@ func Open(o Options) (*Resolver, error) {
 
 // Close stops watching the disk and closes the store. No other call may be running or follow.
 func (r *Resolver) Close() error {
+	r.paced.Store(false) // nobody reads any more, and the store waits for its merges
 	r.stopWatch()
 	mailErr := r.closeMail()
 	r.known.Close()
