@@ -86,9 +86,9 @@ func brokenHere(st configsrc.Status) string {
 	return "refuses " + count(st.Quarantined, "file") + " and serves the last good content: is it older than the authority? Its /status has them"
 }
 
-// refillWithin is how long one try to read the tree again may take. The store of before answers meanwhile, as far as it
-// can be read.
-const refillWithin = time.Minute
+// refillWithin is how long one try to read the tree again may take: 100,000 files take a minute on two cores. The store
+// of before answers meanwhile, as far as it can be read.
+const refillWithin = 10 * time.Minute
 
 // refill gives an edge whose store has lost its content the whole tree again.
 func (n *clusterNode) refill(ctx context.Context) error {
