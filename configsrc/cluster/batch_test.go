@@ -15,8 +15,8 @@ func batchOf(n int) (messages []message) {
 	return messages
 }
 
-// TestFencedBatch: a batch of an authority that somebody else has overtaken is refused whole.
-func TestFencedBatch(t *testing.T) {
+// TestFencedPut: of what an authority puts that somebody else has overtaken by one message, nothing is taken.
+func TestFencedPut(t *testing.T) {
 	r := newRig(t)
 	r.stop()
 	a := r.newAuthority(AuthorityOptions{})
@@ -32,11 +32,13 @@ func TestFencedBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.put(t.Context(), batchOf(minBatch)); !errors.Is(err, errFenced) {
-		t.Errorf("put says %v", err)
-	}
-	if after, err := b.state(t.Context()); err != nil || after.last != before.last {
-		t.Errorf("the stream ended at %d, and ends at %d (%v)", before.last, after.last, err)
+	for _, n := range []int{1, 2, minBatch - 1, minBatch} {
+		if err := a.put(t.Context(), batchOf(n)); !errors.Is(err, errFenced) {
+			t.Errorf("a put of %d says %v", n, err)
+		}
+		if after, err := b.state(t.Context()); err != nil || after.last != before.last {
+			t.Errorf("after a put of %d: the stream ended at %d, and ends at %d (%v)", n, before.last, after.last, err)
+		}
 	}
 	a.nc.Close()
 }

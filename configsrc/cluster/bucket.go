@@ -66,7 +66,7 @@ type bucket struct {
 }
 
 func newBucket(nc *nats.Conn, cluster string) (*bucket, error) {
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*minBatch), jetstream.WithPublishAsyncTimeout(answerTime))
+	js, err := jetstream.New(nc)
 	return &bucket{nc: nc, js: js, cluster: cluster, prefix: "$KV." + Bucket(cluster) + "."}, err
 }
 

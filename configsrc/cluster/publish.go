@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fingerpost/resolver/catalog"
@@ -268,28 +269,28 @@ func (a *Authority) put(ctx context.Context, messages []message) error {
 	return nil
 }
 
-// putEach publishes messages one by one. Each has the condition, for the sequence that the one before it will have.
+// putEach publishes messages one by one. Each waits for the answer to the one before it: if it were sent with the
+// sequence that the other is expected to have, and somebody else had published one message, it would fit behind that.
 func (a *Authority) putEach(ctx context.Context, messages []message) error {
-	acks := make([]jetstream.PubAckFuture, 0, len(messages))
 	for _, m := range messages {
-		ack, err := a.bucket.js.PublishMsgAsync(a.bucket.msg(m), jetstream.WithExpectLastSequence(a.seq+uint64(len(acks))))
-		if err != nil {
-			return fmt.Errorf("publish: %w", err)
-		}
-		acks = append(acks, ack)
-	}
-	for _, ack := range acks {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(2 * answerTime):
-			return errNoAck
-		case got := <-ack.Ok():
-			a.seq = got.Sequence
-		case err := <-ack.Err():
-			return publishError(err)
+		if err := a.send(ctx, a.bucket.msg(m), jetstream.WithExpectLastSequence(a.seq)); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// send publishes a message, the last one of a batch or one that stands alone, and waits for the answer.
+func (a *Authority) send(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) error {
+	connected, stop := whileConnected(ctx, a.nc)
+	defer stop()
+	wait, cancel := context.WithTimeout(connected, 2*answerTime)
+	defer cancel()
+	ack, err := a.bucket.js.PublishMsg(wait, msg, opts...)
+	if err != nil {
+		return publishError(orCause(connected, err))
+	}
+	a.seq = ack.Sequence
 	return nil
 }
 
@@ -304,10 +305,6 @@ const (
 
 // putBatch publishes messages as an atomic batch: all of them or none. Only the last one is answered.
 func (a *Authority) putBatch(ctx context.Context, messages []message) error {
-	connected, stop := whileConnected(ctx, a.nc)
-	defer stop()
-	wait, cancel := context.WithTimeout(connected, 2*answerTime)
-	defer cancel()
 	id := rand.Text()
 	for i, m := range messages {
 		msg := a.bucket.msg(m)
@@ -316,18 +313,13 @@ func (a *Authority) putBatch(ctx context.Context, messages []message) error {
 		if i == 0 {
 			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(a.seq, 10))
 		}
-		if i < len(messages)-1 {
-			if err := a.nc.PublishMsg(msg); err != nil {
-				return fmt.Errorf("publish: %w", err)
-			}
-			continue
+		if i == len(messages)-1 {
+			msg.Header.Set(headerBatchCommit, "1")
+			return a.send(ctx, msg)
 		}
-		msg.Header.Set(headerBatchCommit, "1")
-		ack, err := a.bucket.js.PublishMsg(wait, msg)
-		if err != nil {
-			return publishError(orCause(connected, err))
+		if err := a.nc.PublishMsg(msg); err != nil {
+			return fmt.Errorf("publish: %w", err)
 		}
-		a.seq = ack.Sequence
 	}
 	return nil
 }
@@ -338,8 +330,7 @@ func publishError(err error) error {
 	switch {
 	case errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
 		return errFenced
-	case errors.As(err, &api) && api.ErrorCode == codeIncomplete,
-		errors.Is(err, jetstream.ErrAsyncPublishTimeout), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &api) && api.ErrorCode == codeIncomplete, errors.Is(err, context.DeadlineExceeded):
 		return errNoAck
 	}
 	return fmt.Errorf("publish: %w", err)
