@@ -87,15 +87,8 @@ func (a *Authority) compare(ctx context.Context) error {
 		return fmt.Errorf("read the accepted tree: %w", err)
 	}
 	slices.Sort(differ)
-	for files := range slices.Chunk(differ, maxBatch) {
-		if err := a.publish(ctx, a.load(files)); err != nil {
-			return err
-		}
-		if a.now().Sub(a.lease.since) > a.o.TTL/renewals {
-			if err := a.renew(ctx); err != nil {
-				return err
-			}
-		}
+	if err := a.publishTree(ctx, differ); err != nil {
+		return err
 	}
 	removed := map[string]*catalog.TreeFile{}
 	for path := range gone {
@@ -139,6 +132,39 @@ func (a *Authority) compare(ctx context.Context) error {
 		return nil
 	}
 	return a.mark(ctx, after)
+}
+
+// publishTree puts files of the tree. While the server takes some, the next are read: an edge that starts on a new bucket
+// waits for the last of them.
+func (a *Authority) publishTree(ctx context.Context, paths []string) error {
+	ctx, stop := context.WithCancel(ctx)
+	parts := make(chan map[string]*catalog.TreeFile)
+	go func() {
+		defer close(parts)
+		for part := range slices.Chunk(paths, maxBatch) {
+			select {
+			case parts <- a.load(part):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() { // nothing reads the tree after the return
+		stop()
+		for range parts {
+		}
+	}()
+	for part := range parts {
+		if err := a.publish(ctx, part); err != nil {
+			return err
+		}
+		if a.now().Sub(a.lease.since) > a.o.TTL/renewals {
+			if err := a.renew(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
 }
 
 func (a *Authority) newest() catalog.Position {
