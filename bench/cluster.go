@@ -161,7 +161,10 @@ func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report
 		return err
 	}
 	first.stop()
+	fresh := c.fresh
+	c.fresh = false // it is about what the first start has left
 	again, err := c.startEdge(ctx, 0)
+	c.fresh = fresh
 	if err != nil {
 		return err
 	}

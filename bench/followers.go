@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,21 @@ func (l *lightTree) reach(ctx context.Context, p catalog.Position) error {
 	}
 }
 
+// reach waits until all trees have a position.
+func reach(ctx context.Context, trees []*lightTree, p catalog.Position) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for _, l := range trees {
+		if err := l.reach(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lightStarts is how many light followers start at the same time: each holds its first tree in memory until it is whole.
+const lightStarts = 16
+
 func lightName(i int) string { return fmt.Sprintf("light%04d", i) }
 
 func (c *clusterBench) lightSeed(i int) string {
@@ -97,6 +113,15 @@ func (c *clusterBench) light(ctx context.Context, rep *report) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
+	question := resolvePath + string(c.corpus.appendHost(nil, 0))
+	position, err := c.askNode(ctx, http.DefaultClient, c.authority, http.MethodGet, question, "", "")
+	if err != nil {
+		return err
+	}
+	now, err := catalog.ParsePosition(position)
+	if err != nil {
+		return err
+	}
 	trees := make([]*lightTree, n)
 	for i := range trees {
 		trees[i] = &lightTree{sums: map[string][sha256.Size]byte{}, moved: make(chan struct{})}
@@ -106,26 +131,20 @@ func (c *clusterBench) light(ctx context.Context, rep *report) error {
 			return fmt.Errorf("light follower %d: %w", i, err)
 		}
 		running.Go(func() { _ = f.Run(ctx) })
-	}
-	c.say("%d light followers", n)
-	within := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, startTimeout) }
-	all := func(p catalog.Position) error {
-		ctx, cancel := within()
-		defer cancel()
-		for _, l := range trees {
-			if err := l.reach(ctx, p); err != nil {
+		if i%lightStarts == lightStarts-1 {
+			if err := reach(ctx, trees[i+1-lightStarts:i+1], now); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
+	c.say("%d light followers", n)
 	ours := newTurn("fingerpost", func(ctx context.Context, t *turn) error {
 		return c.timeEach(ctx, t, func(position string) error {
 			p, err := catalog.ParsePosition(position)
 			if err != nil {
 				return err
 			}
-			return all(p)
+			return reach(ctx, trees, p)
 		})
 	})
 	bare := newTurn("bare NATS", func(ctx context.Context, t *turn) error { return c.timeBare(ctx, t, n) })
