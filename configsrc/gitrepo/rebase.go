@@ -196,6 +196,13 @@ func (m *rebase) tell() {
 	if err := r.o.Notes.MoveCommits(m.moved); err != nil {
 		r.o.Logger.Warn("git: the audit trail names commits that were made anew since", "error", err)
 	}
+	for _, o := range m.aside { // before a client is told: then the audit trail has it
+		r.o.Logger.Warn("git: a write was set aside, because a person has changed the same first", "write", o.Subject, "request", o.Author.RequestID,
+			"branch", o.Branch, "by", o.By, "reason", o.Reason)
+		if r.o.OnOverruled != nil {
+			r.o.OnOverruled(o)
+		}
+	}
 	r.mu.Lock()
 	var rest []*pendingWrite
 	for _, w := range r.unpushed {
@@ -216,11 +223,4 @@ func (m *rebase) tell() {
 		}
 	}
 	r.mu.Unlock()
-	for _, o := range m.aside {
-		r.o.Logger.Warn("git: a write was set aside, because a person has changed the same first", "write", o.Subject, "request", o.Author.RequestID,
-			"branch", o.Branch, "by", o.By, "reason", o.Reason)
-		if r.o.OnOverruled != nil {
-			r.o.OnOverruled(o)
-		}
-	}
 }
