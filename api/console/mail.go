@@ -169,7 +169,7 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 	body, ok := f.body()
 	delete(body, "active")
 	body["toEmail"] = v.To
-	t := &smtpTest{id: random(), changed: make(chan struct{}, 1)}
+	t := &smtpTest{id: random(), changed: make(chan struct{})}
 	switch {
 	case !ok:
 		v.Failed = &failure{Message: "Some of the fields cannot be read:"}
@@ -221,38 +221,37 @@ func (c *Console) trySMTP(ctx context.Context, s *session, requestID string, bod
 
 // An smtpTest is a test that runs while a page waits for its steps. Its fields after mu are guarded by it.
 type smtpTest struct {
-	id      string
-	changed chan struct{} // of capacity 1
+	id string
 
-	mu    sync.Mutex
-	steps []smtpStep
-	ended bool
-	err   error
+	mu      sync.Mutex
+	steps   []smtpStep
+	ended   bool
+	err     error
+	changed chan struct{} // closed at the next change: a browser may ask anew while its former stream still waits
 }
 
 func (t *smtpTest) step(name string, took time.Duration) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.steps = append(t.steps, smtpStep{name, strconv.FormatFloat(float64(took.Round(time.Microsecond))/float64(time.Millisecond), 'f', -1, 64)})
-	t.mu.Unlock()
 	t.wake()
 }
 
 // end notes the outcome, with the steps that were not told: on an edge the authority makes the test.
 func (t *smtpTest) end(steps []smtpStep, err error) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	if len(steps) > len(t.steps) {
 		t.steps = append(t.steps, steps[len(t.steps):]...)
 	}
 	t.ended, t.err = true, err
-	t.mu.Unlock()
 	t.wake()
 }
 
+// wake tells all streams. The caller holds mu.
 func (t *smtpTest) wake() {
-	select {
-	case t.changed <- struct{}{}:
-	default:
-	}
+	close(t.changed)
+	t.changed = make(chan struct{})
 }
 
 // smtpTestSteps sends the steps of the session's test as they happen, then how it has ended.
@@ -268,7 +267,7 @@ func (c *Console) smtpTestSteps(w http.ResponseWriter, r *http.Request, s *sessi
 	w.Header().Set("Content-Type", "text/event-stream")
 	for told := 0; ; {
 		t.mu.Lock()
-		steps, ended, err := t.steps[told:], t.ended, t.err
+		steps, ended, err, changed := t.steps[told:], t.ended, t.err, t.changed
 		t.mu.Unlock()
 		for _, step := range steps {
 			told++
@@ -290,7 +289,7 @@ func (c *Console) smtpTestSteps(w http.ResponseWriter, r *http.Request, s *sessi
 			return
 		}
 		select {
-		case <-t.changed:
+		case <-changed:
 		case <-c.stopped.Done():
 			return
 		}

@@ -407,6 +407,9 @@ func TestConsoleSMTPSteps(t *testing.T) {
 	res, err := v.client.Get(r.url + begin())
 	must(t, err)
 	defer res.Body.Close()
+	twin, err := v.client.Get(r.url + res.Request.URL.Path) // as after a lost connection
+	must(t, err)
+	defer twin.Body.Close()
 	<-post.holding // the server has the mail, and has not answered
 	lines := bufio.NewScanner(res.Body)
 	until := func(want string) {
@@ -428,6 +431,10 @@ func TestConsoleSMTPSteps(t *testing.T) {
 		if rest := lines.Text(); strings.TrimSpace(rest) != "data:" && rest != "" {
 			t.Errorf("after the end: %s", rest)
 		}
+	}
+
+	if all, err := io.ReadAll(twin.Body); err != nil || !strings.Contains(string(all), "The server took the mail.") {
+		t.Errorf("the other stream: %s, %v", all, err)
 	}
 
 	// Asked again, and by a page that another test has left behind.

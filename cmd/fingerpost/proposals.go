@@ -101,12 +101,14 @@ func (p *proposals) with(ctx context.Context, commit string, f func(s *proposedS
 	go func() { ready <- s.at(context.WithoutCancel(ctx), commit) }()
 	select {
 	case err := <-ready:
-		if err == nil {
-			err = f(s)
+		defer func() { // also if f panics
+			s.idle.Reset(proposedIdle)
+			p.state <- s
+		}()
+		if err != nil {
+			return err
 		}
-		s.idle.Reset(proposedIdle)
-		p.state <- s
-		return err
+		return f(s)
 	case <-ctx.Done():
 		go func() {
 			if err := <-ready; err != nil {
@@ -130,27 +132,23 @@ func (s *proposedState) at(ctx context.Context, commit string) (err error) {
 			err = fmt.Errorf("read the files of a proposal: %w", err)
 		}
 	}()
-	if s.commit != "" {
-		if err := s.repo.WriteDifference(ctx, s.dir, s.commit, commit); err != nil {
+	if s.commit == "" {
+		if s.dir, err = os.MkdirTemp(s.o.data, proposedPrefix+"*"); err != nil { // for this user only
 			return err
 		}
-		if err := s.source.Reload(ctx); err != nil {
-			return err
-		}
+	}
+	if err := s.repo.WriteDifference(ctx, s.dir, s.commit, commit); err != nil {
+		return err
+	}
+	if s.commit == "" {
+		err = s.open(ctx)
+	} else {
+		err = s.source.Reload(ctx)
+	}
+	if err == nil {
 		s.commit = commit
-		return nil
 	}
-	if s.dir, err = os.MkdirTemp(s.o.data, proposedPrefix+"*"); err != nil { // for this user only
-		return err
-	}
-	if err := s.repo.WriteDifference(ctx, s.dir, "", commit); err != nil {
-		return err
-	}
-	if err := s.open(ctx); err != nil {
-		return err
-	}
-	s.commit = commit
-	return nil
+	return err
 }
 
 // open fills a new store from the folder.
@@ -163,7 +161,6 @@ func (s *proposedState) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.source = configsrc.New(configsrc.Options{Dir: s.dir, Sink: s.resolver, Logger: quiet, MaxDelete: 1, Journal: s, Fanout: s.o.fanout, OpenSecret: secrets.Open})
-	s.source.Watch()
 	if err := s.source.Load(ctx); err != nil {
 		return err
 	}
@@ -219,10 +216,10 @@ func (p *proposals) Propose(ctx context.Context, name string, write func(api.Pro
 	if err != nil {
 		return nil, err
 	}
-	err = p.with(ctx, base, func(s *proposedState) (err error) {
+	err = p.with(ctx, base, func(s *proposedState) error {
 		s.made = nil
 		defer func() {
-			if err != nil && len(s.made) > 0 { // the folder has what the branch has not
+			if made == nil && len(s.made) > 0 { // the folder has what the branch has not
 				s.empty()
 			}
 		}()

@@ -37,7 +37,13 @@ type Proposal struct {
 // ProposalBase returns the commit that the next write of a proposal is made on: the last one of its branch, or HEAD, with
 // every write that was answered, if there is no such proposal.
 func (r *Repo) ProposalBase(ctx context.Context, name string) (commit string, exists bool, err error) {
-	// Before a branch is made, because a client may propose a change to what it has just written.
+	r.work.Lock()
+	tip, err := r.ref(proposePrefix + name)
+	r.work.Unlock()
+	if tip != "" || err != nil {
+		return tip, true, err
+	}
+	// A client may propose a change to what it has just written.
 	if err := r.commitPending(ctx); err != nil {
 		return "", false, unavailable(err)
 	}
@@ -49,10 +55,6 @@ func (r *Repo) ProposalBase(ctx context.Context, name string) (commit string, ex
 	}
 	if h.commit == "" {
 		return "", false, &catalog.Error{Code: catalog.CodeConflict, Message: "there is no commit yet that a proposal could change"}
-	}
-	tip, err := r.ref(proposePrefix + name)
-	if tip != "" || err != nil {
-		return tip, true, err
 	}
 	return h.commit, false, nil
 }
