@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -191,7 +192,7 @@ func TestExpiry(t *testing.T) {
 	h.apply("keys.hcl", d)
 	url := resolveURL + "?domain=globex.example"
 	h.ask("GET", url, key).check(t, 200, "")
-	eventually(t, "the key to expire", func() bool { return h.ask("GET", url, key).StatusCode == 401 })
+	testrig.Eventually(t, "the key to expire", func() bool { return h.ask("GET", url, key).StatusCode == 401 })
 }
 
 func TestBlockedKey(t *testing.T) {

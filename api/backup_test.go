@@ -13,6 +13,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/store"
 )
@@ -39,7 +40,7 @@ func opsOn(t *testing.T, r *resolver.Resolver) string {
 }
 
 func TestBackupEndpoint(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	broken := false
@@ -93,7 +94,7 @@ func TestBackupEndpoint(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the store to be found gone", func() bool {
+	testrig.Eventually(t, "the store to be found gone", func() bool {
 		_, bad := r.Degraded()
 		return bad
 	})

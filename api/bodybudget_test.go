@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 )
 
 // Bodies in memory are bounded per key and in total. A request beyond the bounds is answered 503 at once, and finished
@@ -47,10 +48,10 @@ func TestBodyBudget(t *testing.T) {
 	third := begin(h.onlyRead)
 	refused(h.onlyResolve, announced["length"], "")
 	first.Close()
-	eventually(t, "the budget of a connection that has gone", func() bool { return works(h.all) && works(h.onlyResolve) })
+	testrig.Eventually(t, "the budget of a connection that has gone", func() bool { return works(h.all) && works(h.onlyResolve) })
 	second.Close()
 	third.Close()
-	eventually(t, "all of the budget", func() bool {
+	testrig.Eventually(t, "all of the budget", func() bool {
 		w := h.dial()
 		defer w.Close()
 		w.send("POST " + resolveURL + " HTTP/1.1\r\nHost: x\r\n" + keyLines("", h.all) + announced["expect"] + "\r\n")

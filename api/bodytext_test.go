@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"maps"
 	"net/http"
@@ -133,9 +134,9 @@ EOT
 			case testing.Short():
 				every = 9
 			case large:
-				every = campaign(t, 1, 7)
+				every = testrig.Size(t, 1, 7)
 			case eol == "\r\n":
-				every = campaign(t, 1, 5)
+				every = testrig.Size(t, 1, 5)
 			}
 			if i%every != 0 || large && testing.Short() {
 				continue
@@ -144,7 +145,7 @@ EOT
 				continue // the line ends of the file make no difference
 			}
 			t.Run(fmt.Sprintf("%s in %q", name, eol), func(t *testing.T) {
-				if underRace && large {
+				if testrig.Race && large {
 					t.Skip("large texts are run without the race detector, in CI too")
 				}
 				t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -73,33 +72,4 @@ func (r reply) into(t testing.TB, data any) {
 	if err := json.Unmarshal(r.body, &struct{ Data any }{data}); err != nil {
 		t.Errorf("%v: %s", err, r.body)
 	}
-}
-
-// campaign is the size of a random or exhaustive test: full in CI, small on a developer's machine. With -short it skips
-// the test.
-func campaign[T any](t testing.TB, full, small T) T {
-	t.Helper()
-	switch {
-	case testing.Short():
-		t.Skip("a campaign, which -short leaves out")
-	case os.Getenv("CI") != "":
-		return full
-	}
-	return small
-}
-
-// slow leaves a test out with -short.
-func slow(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("left out with -short: it takes a second or more")
-	}
-}
-
-// raced is slow under the race detector and full without it.
-func raced[T any](full, slow T) T {
-	if underRace {
-		return slow
-	}
-	return full
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 )
 
@@ -75,7 +76,7 @@ func crashStory(t testing.TB, r *crashRun) {
 
 // TestPowerLoss cuts the power at every step of every kind of write.
 func TestPowerLoss(t *testing.T) {
-	every := campaign(t, 1, fewerShots)
+	every := testrig.Size(t, 1, fewerShots)
 	t.Parallel()
 	r := newCrashRun(t, crashFiles, crashLinks, &crashDisk{})
 	r.every = every
@@ -88,7 +89,7 @@ func TestPowerLoss(t *testing.T) {
 
 // TestPowerLossOfManyRemovals cuts the power at every step of removals that together exceed the limit on deletions.
 func TestPowerLossOfManyRemovals(t *testing.T) {
-	every := campaign(t, 1, fewerShots)
+	every := testrig.Size(t, 1, fewerShots)
 	t.Parallel()
 	files := map[string]string{}
 	for i := range 12 {
@@ -141,9 +142,9 @@ func TestPowerLossInStories(t *testing.T) {
 		t.Fatal("no stories: ", err)
 	}
 	t.Setenv("FINGERPOST_STORY_PASSWORD", "from the environment")
-	every := campaign(t, 1, fewShots)
+	every := testrig.Size(t, 1, fewShots)
 	for i, name := range names {
-		if i%campaign(t, 1, 64) != 0 {
+		if i%testrig.Size(t, 1, 64) != 0 {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
@@ -226,7 +227,7 @@ var personWrites = map[string]exchange{
 // TestPowerLossDuringSaves lets a person save before each step of a write, once or twice, and cuts the power at each
 // step.
 func TestPowerLossDuringSaves(t *testing.T) {
-	every, shots := campaign(t, 1, 3), campaign(t, 1, fewShots)
+	every, shots := testrig.Size(t, 1, 3), testrig.Size(t, 1, fewShots)
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +253,7 @@ func TestPowerLossDuringSaves(t *testing.T) {
 
 // TestExchangeBites: if nobody looks at what a write has replaced, a save is lost.
 func TestExchangeBites(t *testing.T) {
-	shots := campaign(t, 1, fewShots)
+	shots := testrig.Size(t, 1, fewShots)
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,7 +9,7 @@ import (
 
 // An answer to a bad body grows neither with the number of its failures nor with their names.
 func TestFailuresEchoLittle(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	h := start(t)
 	const most = 16 << 10
 	many := func(format string) string {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -24,7 +25,7 @@ func TestEventStreamSlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow.send("GET /api/platform/events HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: " + h.all + "\r\n\r\n")
-	eventually(t, "two streams", func() bool { return h.streams() == 2 })
+	testrig.Eventually(t, "two streams", func() bool { return h.streams() == 2 })
 	names := make([]string, 2000)
 	for i := range names {
 		names[i] = fmt.Sprintf("d%d.%s.example", i, strings.Repeat("x", 60))
@@ -36,13 +37,13 @@ func TestEventStreamSlowReader(t *testing.T) {
 		h.edit(project(7, "seven", fmt.Sprint("Seven ", i), catalog.StatusActive, names...))
 		good.want("project.changed", names[1999])
 	}
-	eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"slow"`) })
+	testrig.Eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"slow"`) })
 	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
 	good.want("project.changed", "eight")
 }
 
 func TestEventStreamShutdown(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	h := start(t)
 	streams := make([]*stream, 20)
@@ -52,7 +53,7 @@ func TestEventStreamShutdown(t *testing.T) {
 	stuck := h.dial() // a client that does not read
 	defer stuck.Close()
 	stuck.send("GET /api/platform/events HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: " + h.all + "\r\n\r\n")
-	eventually(t, "all streams", func() bool { return h.streams() == 21 })
+	testrig.Eventually(t, "all streams", func() bool { return h.streams() == 21 })
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
@@ -73,7 +74,7 @@ func TestEventStreamShutdown(t *testing.T) {
 
 // TestEventThenResolve: a resolve that follows an event gets the new answer, over real sockets.
 func TestEventThenResolve(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	h := start(t)
 	const versions = 150
 	var wg sync.WaitGroup

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -108,18 +109,18 @@ func TestEventStreamRefusals(t *testing.T) {
 func TestEventStreamCap(t *testing.T) {
 	h := start(t, func(o *api.Options) { o.Limits.Streams, o.Limits.StreamsPerKey = 2, 2 })
 	first, second := h.events(h.all, ""), h.events(h.all, "")
-	eventually(t, "two streams", func() bool { return h.streams() == 2 })
+	testrig.Eventually(t, "two streams", func() bool { return h.streams() == 2 })
 	a := h.ask("GET", "/api/platform/events", h.all)
 	a.check(t, 503, "UNAVAILABLE")
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	first.Close() // ends the stream at once, not with the next comment
-	eventually(t, "one stream", func() bool { return h.streams() == 1 })
+	testrig.Eventually(t, "one stream", func() bool { return h.streams() == 1 })
 	h.events(h.all, "")
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
 	second.want("project.changed", "seven")
-	eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"client"`) })
+	testrig.Eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"client"`) })
 	if !strings.Contains(h.log.String(), `"path":"/api/platform/events","status":200`) {
 		t.Errorf("log:\n%s", h.log)
 	}
@@ -156,12 +157,12 @@ func TestEventStreamOddClients(t *testing.T) {
 	s.want("project.changed", "seven")
 	// A client that keeps sending is cut off.
 	if _, err := io.Copy(s.Conn, strings.NewReader(strings.Repeat("x", 64<<10))); err == nil {
-		eventually(t, "the end of the one that talks", func() bool { return h.streams() == 1 })
+		testrig.Eventually(t, "the end of the one that talks", func() bool { return h.streams() == 1 })
 	}
 }
 
 func TestEventStreamOverTLSAndUnix(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	cert, key := writeCert(t, t.TempDir(), "first.example")
 	config, err := api.TLSConfig(cert, key, slog.New(slog.DiscardHandler))
@@ -214,7 +215,7 @@ func TestEventStreamOfSeveralInOneRevision(t *testing.T) {
 }
 
 func TestEventStreamAndKeys(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	h := start(t, func(o *api.Options) { o.Limits.Heartbeat = time.Hour })
 	// The same key with different rights, in a file of its own.
@@ -238,7 +239,7 @@ func TestEventStreamAndKeys(t *testing.T) {
 	d.Keys[0].Allow = catalog.MayWrite
 	h.apply("k.hcl", d)
 	s.ends()
-	eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"key"`) })
+	testrig.Eventually(t, "the log", func() bool { return strings.Contains(h.log.String(), `"ended":"key"`) })
 
 	for what, change := range map[string]func(){
 		"revoked": func() { d.Keys = nil },

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
@@ -230,7 +231,7 @@ func (d *desk) try(t testing.TB, e exchange) (status int, header http.Header, bo
 // TestFaults makes each step of each kind of write fail, once and forever. The write is refused with the reason and the
 // files are as they were; reads go on; and when the disk works again, so does everything else.
 func TestFaults(t *testing.T) {
-	every := campaign(t, 1, 0)
+	every := testrig.Size(t, 1, 0)
 	for name, w := range faultWrites {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -371,7 +372,7 @@ func (d *desk) projectName(t testing.TB, slug string) string {
 func TestStrandedSave(t *testing.T) {
 	for name, w := range map[string]exchange{"a change": faultWrites["a change"], "a removed file": {method: "DELETE", path: "/api/platform/projects/@acme"}} {
 		t.Run(name, func(t *testing.T) {
-			if t.Parallel(); campaign(t, 1, 0) == 0 {
+			if t.Parallel(); testrig.Size(t, 1, 0) == 0 {
 				t.Skip("it waits 45 s, until the kernel breaks a lease")
 			}
 			d, disk := faultDesk(t)
@@ -410,7 +411,7 @@ func TestStrandedSave(t *testing.T) {
 			if fold(left) != fold(want) {
 				t.Errorf("the files are\n%s", show(left))
 			}
-			eventually(t, "the save to be served", func() bool { return d.projectName(t, "acme") == "By hand 1" })
+			testrig.Eventually(t, "the save to be served", func() bool { return d.projectName(t, "acme") == "By hand 1" })
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"os/exec"
@@ -149,13 +150,13 @@ func (g *gitDesk) somethingNew() {
 		return g.answered
 	}
 	before := count()
-	eventually(g.t, "a write", func() bool { return count() > before+3 })
+	testrig.Eventually(g.t, "a write", func() bool { return count() > before+3 })
 }
 
 // commit commits the tree; git add may fail because a client has just exchanged a file.
 func (g *gitDesk) commit() {
 	g.t.Helper()
-	eventually(g.t, "git add", func() bool { _, err := g.git(g.dir, "", "add", "-A"); return err == nil })
+	testrig.Eventually(g.t, "git add", func() bool { _, err := g.git(g.dir, "", "add", "-A"); return err == nil })
 	g.must("commit", "-q", "--allow-empty", "-m", "what is there")
 }
 

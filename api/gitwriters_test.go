@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/hclfile"
 )
 
@@ -36,17 +36,12 @@ import (
 func TestGitWins(t *testing.T) {
 	// Not in parallel: until it is git, a forked process holds files open that other tests have just written, and a
 	// leftover that somebody has open stays.
-	rounds := campaign(t, raced(8, 1), 1)
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("needs git: ", err)
-	}
+	rounds := testrig.Size(t, 8, 1)
+	testrig.Need(t, "git")
 	// Each command costs half a second, because the look after it waits for the second look. The two checkouts are half of
 	// the commands.
 	branches, writes := []string{"side", "main"}, 20
-	if os.Getenv("CI") == "" {
+	if !testrig.Full() {
 		branches, writes = nil, 8
 	}
 	g := newGitDesk(t)

@@ -331,15 +331,3 @@ func (a *answer) check(t testing.TB, status int, code string) {
 		t.Errorf("got %d %s, want %d %s: %s", a.StatusCode, a.code(), status, code, a.body)
 	}
 }
-
-// eventually waits for a condition that no event announces.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
@@ -83,7 +84,7 @@ func newMatrix(t *testing.T) *matrix {
 
 // pairs calls f with some callers and other rights, in CI with all.
 func (m *matrix) pairs(t *testing.T, f func(caller, other int)) {
-	managing, others, n := campaign(t, 1, 41), campaign(t, 1, 301), 0
+	managing, others, n := testrig.Size(t, 1, 41), testrig.Size(t, 1, 301), 0
 	for caller, r := range m.rights {
 		every := others
 		if r.manages() {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -179,7 +180,7 @@ func TestRenameNeedsAllKeyFiles(t *testing.T) {
 // TestHotKeyFollowsRenames renames a project back and forth, with another one that takes the free slug, while its key
 // is in use: the key never loses its project, and never reaches the other one. Hundreds of keys name the slug.
 func TestHotKeyFollowsRenames(t *testing.T) {
-	renames := campaign(t, 6, 2)
+	renames := testrig.Size(t, 6, 2)
 	acme, block := keyText("acme", `"read", "write", "resolve"`, "  projects = [\"acme\"]\n")
 	files := map[string]string{
 		"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  domain \"acme.example\" {}\n}\n",
@@ -241,7 +242,7 @@ func TestHotKeyFollowsRenames(t *testing.T) {
 		other.Store(d.projectID(t, from))
 		d.askBody("POST", projectPath(other.Load())+"/domains", d.key, `{"domain":"other.example"}`).check(t, 201, "")
 		now := asked.Load()
-		eventually(t, "requests with the new key lists", func() bool { return asked.Load() > now+20 || t.Failed() })
+		testrig.Eventually(t, "requests with the new key lists", func() bool { return asked.Load() > now+20 || t.Failed() })
 		d.ask("DELETE", projectPath(other.Swap(0)), d.key).check(t, 200, "")
 		if t.Failed() {
 			return
@@ -293,7 +294,7 @@ func TestEventsFollowKeyLists(t *testing.T) {
 // TestPowerLossOfKeyLists cuts the power at every step of a rename and of a deletion with key lists in other folders:
 // all of the files are old after it, or all are new.
 func TestPowerLossOfKeyLists(t *testing.T) {
-	every := campaign(t, 1, fewShots)
+	every := testrig.Size(t, 1, fewShots)
 	t.Parallel()
 	_, first := keyText("one", `"read"`, "  projects = [\"acme\"]\n")
 	_, second := keyText("two", `"read"`, "  projects = [\"acme\", \"globex\"]\n")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
@@ -177,7 +178,7 @@ func TestKeyLastUsedWithoutLedger(t *testing.T) {
 		t.Errorf("created %q, used %q", created, used)
 	}
 	broken.Store(false)
-	eventually(t, "the ledger is back", func() bool { return n.server.SaveKeyUses() == nil })
+	testrig.Eventually(t, "the ledger is back", func() bool { return n.server.SaveKeyUses() == nil })
 	if created, used := n.times("ops"); created == "" || !thisMinute(used) {
 		t.Errorf("created %q, used %q", created, used)
 	}

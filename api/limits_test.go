@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 )
 
 // get is a request for the health call with further header lines.
@@ -263,7 +264,7 @@ func TestConnectionCaps(t *testing.T) {
 	}
 	over.Close()
 	open[0].Close()
-	eventually(t, "room for another", func() bool { w := h.dial(); defer w.Close(); return served(w) })
+	testrig.Eventually(t, "room for another", func() bool { w := h.dial(); defer w.Close(); return served(w) })
 }
 
 // At the total cap, with a request on every connection, accepting pauses; nobody is turned away.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -153,7 +154,7 @@ func TestDomainList(t *testing.T) {
 
 // A long list without paging comes whole, in pieces, without a length; a reader that stops early harms nobody.
 func TestLongListIsStreamed(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	h := start(t)
 	d := &catalog.Declared{}
 	const many = 5000

@@ -17,6 +17,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 )
 
 // A fromListener gives its connections another peer's address: no test can come from another machine.
@@ -141,7 +142,7 @@ func TestOpsGuard(t *testing.T) {
 		"GET /debug/pprof/goroutine": command, "GET /debug/pprof/mutex": command, "GET /debug/pprof/block": command,
 		"GET /debug/pprof/profile?seconds=x": command, "GET /debug/pprof/trace?seconds=x": command,
 	}
-	every := campaign(t, 1, 5)
+	every := testrig.Size(t, 1, 5)
 	for peer, local := range peers {
 		t.Run("from "+peer, func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 )
 
@@ -167,7 +168,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 	close(s.hold)
-	eventually(t, "the mail's end", func() bool { return p.entry(a)["status"] == "SENT" })
+	testrig.Eventually(t, "the mail's end", func() bool { return p.entry(a)["status"] == "SENT" })
 	if got := s.to("ada@example.com"); len(got) != 1 {
 		t.Errorf("%d mails", len(got))
 	}
@@ -213,7 +214,7 @@ func TestIdempotencyRunning(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, nil)
 	first := p.later("POST", "/send/template", p.poster, hello, "Idempotency-Key: k")
-	eventually(t, "the first attempt", func() bool { return p.mail.Counts().Attempts == 1 })
+	testrig.Eventually(t, "the first attempt", func() bool { return p.mail.Counts().Attempts == 1 })
 	a := p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: k")
 	a.check(t, 409, "CONFLICT")
 	if a.Header.Get("Retry-After") != "1" {
@@ -232,7 +233,7 @@ func TestShareOfWaiting(t *testing.T) {
 	for range 2 {
 		waiting = append(waiting, p.later("POST", "/send/template", p.poster, hello))
 	}
-	eventually(t, "two attempts", func() bool { return p.mail.Counts().Attempts == 2 })
+	testrig.Eventually(t, "two attempts", func() bool { return p.mail.Counts().Attempts == 2 })
 	for range 3 {
 		begun := time.Now()
 		p.ask("POST", "/send/template", p.poster, hello).check(t, 202, "")
@@ -244,7 +245,7 @@ func TestShareOfWaiting(t *testing.T) {
 	for _, answers := range waiting {
 		came(t, answers).check(t, 200, "")
 	}
-	eventually(t, "the queue's end", func() bool { return p.mail.Counts().Waiting == 0 })
+	testrig.Eventually(t, "the queue's end", func() bool { return p.mail.Counts().Waiting == 0 })
 	if got := len(s.to("ada@example.com")); got != 5 {
 		t.Errorf("%d mails, want 5", got)
 	}
@@ -260,7 +261,7 @@ func TestShutdownAnswersWaiting(t *testing.T) {
 	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = time.Minute })
 	waiting := p.later("POST", "/send/template", p.poster, hello)
-	eventually(t, "the attempt", func() bool { return p.mail.Counts().Attempts == 1 })
+	testrig.Eventually(t, "the attempt", func() bool { return p.mail.Counts().Attempts == 1 })
 	if err := p.server.Shutdown(within(t, 2*time.Second)); err != nil {
 		t.Errorf("shutdown: %v", err)
 	}
@@ -417,7 +418,7 @@ func TestMailFigures(t *testing.T) {
 	p.ask("POST", "/send/raw", p.all, fmt.Sprintf(raw, "post.example", "later@example.com")).check(t, 202, "")
 	p.ask("POST", "/send/raw", p.all, fmt.Sprintf(raw, "odd.example", "ada@example.com")).check(t, 502, "SMTP_AUTH_FAILED")
 	metrics := ""
-	eventually(t, "end of the attempts", func() bool { // an answer may come before its attempt is counted as over
+	testrig.Eventually(t, "end of the attempts", func() bool { // an answer may come before its attempt is counted as over
 		metrics = get("/metrics")
 		return strings.Contains(metrics, "fingerpost_mail_attempts_running 0\n")
 	})

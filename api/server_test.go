@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 )
 
 func TestNewNeedsAResolver(t *testing.T) {
@@ -102,14 +103,14 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- h.shutDown(10 * time.Second) }()
-	eventually(t, "the listener to close", func() bool {
+	testrig.Eventually(t, "the listener to close", func() bool {
 		c, err := net.Dial("tcp", h.addr)
 		if err == nil {
 			c.Close()
 		}
 		return err != nil
 	})
-	eventually(t, "the server to stop", h.server.Stopping)
+	testrig.Eventually(t, "the server to stop", h.server.Stopping)
 	w.send(`{"domains":["globex.example"]}`)
 	a := w.answer("POST")
 	a.check(t, 200, "")
@@ -230,7 +231,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		w.Close()
 	}
 	begun := time.Now()
-	eventually(t, "the server to answer again", served)
+	testrig.Eventually(t, "the server to answer again", served)
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}

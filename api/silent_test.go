@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 )
 
 // A connection on which no part of a request has arrived is closed without an answer: a client that connects ahead
@@ -113,7 +114,7 @@ func TestStreamsPerKey(t *testing.T) {
 		return w
 	}
 	first, second := h.events(h.all, ""), h.events(h.all, "")
-	eventually(t, "two streams", func() bool { return h.streams() == 2 })
+	testrig.Eventually(t, "two streams", func() bool { return h.streams() == 2 })
 	third := open(h.all)
 	defer third.Close()
 	a := third.answer("GET")
@@ -122,9 +123,9 @@ func TestStreamsPerKey(t *testing.T) {
 		t.Error("503 without Retry-After")
 	}
 	h.events(h.onlyResolve, "")
-	eventually(t, "another key's stream", func() bool { return h.streams() == 3 })
+	testrig.Eventually(t, "another key's stream", func() bool { return h.streams() == 3 })
 	first.Close()
-	eventually(t, "the end of a stream", func() bool { return h.streams() == 2 })
+	testrig.Eventually(t, "the end of a stream", func() bool { return h.streams() == 2 })
 	h.events(h.all, "")
 	second.Close()
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"net"
 	"slices"
@@ -145,7 +146,7 @@ func TestSMTPTestsAtOnce(t *testing.T) {
 		running = append(running, p.later("POST", testPath, p.poster, s.settings("")))
 	}
 	var a *answer
-	eventually(t, "a refusal", func() bool {
+	testrig.Eventually(t, "a refusal", func() bool {
 		s.mu.Lock()
 		waiting := s.waiting
 		s.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 )
 
 // writeCert makes a certificate for name and puts it into dir.
@@ -90,11 +91,11 @@ func TestTLS(t *testing.T) {
 		t.Errorf("certificate of %s", got)
 	}
 	writeCert(t, dir, "second.example")
-	eventually(t, "the new certificate", func() bool { return name() == "second.example" })
+	testrig.Eventually(t, "the new certificate", func() bool { return name() == "second.example" })
 	if err := os.WriteFile(cert, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a word on the broken one", func() bool { return name() == "second.example" && strings.Contains(log.String(), "does not load") })
+	testrig.Eventually(t, "a word on the broken one", func() bool { return name() == "second.example" && strings.Contains(log.String(), "does not load") })
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for begun := time.Now(); time.Since(begun) < 2500*time.Millisecond; <-tick.C { // two more looks at the files
@@ -104,7 +105,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("logged %d times", n)
 	}
 	writeCert(t, dir, "third.example")
-	eventually(t, "the third certificate", func() bool { return name() == "third.example" })
+	testrig.Eventually(t, "the third certificate", func() bool { return name() == "third.example" })
 
 	// A peer that does not shake hands is cut.
 	raw, err := net.Dial("tcp", h.addr)

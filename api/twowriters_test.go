@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -43,7 +44,7 @@ project "globex" {
 // before on purpose. Writes that were acknowledged since the last save must be in the file next to the mark: after every
 // eighth save all clients stop while both are checked.
 func TestPeopleWin(t *testing.T) {
-	saves := campaign(t, raced(3000, 160), 80)
+	saves := testrig.Size(t, 3000, 80)
 	d := newDesk(t, map[string]string{"acme.hcl": fmt.Sprintf(twoWriters, -1, -1, -1, -1)})
 	s := &savers{client: newClient(t, d), acme: d.path(t, "/api/platform/projects/@acme"), globex: d.path(t, "/api/platform/projects/@globex")}
 	var running sync.WaitGroup
@@ -84,13 +85,13 @@ func TestPeopleWin(t *testing.T) {
 			continue
 		}
 		if i%2 == 0 || i%8 == 7 {
-			eventually(t, "a write after the save", func() bool { return s.ended.Load() > saved })
+			testrig.Eventually(t, "a write after the save", func() bool { return s.ended.Load() > saved })
 			if missing, b := has(); missing != "" {
 				t.Fatalf("%s:\n%s", missing, b)
 			}
 		} else {
 			// A write that has taken the save for what it had read gives it back at once.
-			eventually(t, fmt.Sprintf("save %d to come back", i), func() bool { missing, _ := has(); return missing == "" })
+			testrig.Eventually(t, fmt.Sprintf("save %d to come back", i), func() bool { missing, _ := has(); return missing == "" })
 		}
 		if i%8 == 7 {
 			s.still(t, saved, has)

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fingerpost/cmd/testrig"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +68,7 @@ func TestDeleteNextToANewProject(t *testing.T) {
 	if got := d.files(t)["initech.hcl"]; strings.TrimSpace(got) != strings.TrimSpace(added) {
 		t.Errorf("left in the file: %q", got)
 	}
-	eventually(t, "the new project", func() bool { _, err := d.resolver.ProjectBySlug("human-new"); return err == nil })
+	testrig.Eventually(t, "the new project", func() bool { _, err := d.resolver.ProjectBySlug("human-new"); return err == nil })
 }
 
 // TestCreateNamesWhatFails: a slug that is made from the name is no failing field where the name is the problem.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"net"
@@ -28,7 +29,7 @@ func TestSmokeAll(t *testing.T) {
 	// measures.
 	rounds, peers := "1", "-peers=false"
 	list := slices.DeleteFunc(commands(), func(c command) bool { return c.name == "mail" })
-	if os.Getenv("CI") != "" {
+	if testrig.Full() {
 		rounds, peers, list = "3", "-peers=true", commands()
 	}
 	dir := t.TempDir()

@@ -24,7 +24,7 @@ func runCompare(args []string, stdout, stderr io.Writer) int {
 	var o compareFlags
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: go run ./bench compare [flags] BEFORE.json AFTER.json")
+		fmt.Fprintln(stderr, "usage: go -C bench run . compare [flags] BEFORE.json AFTER.json")
 		flags.PrintDefaults()
 	}
 	flags.BoolVar(&o.json, "json", false, "print the comparison as JSON")

@@ -1,9 +1,9 @@
 // Command bench measures fingerpost on this machine, together with baselines and other servers in the same run.
 //
-//	go run ./bench all                     every measurement, in less than ten minutes
-//	go run ./bench resolve                 one of them; "go run ./bench help" lists all
-//	go run ./bench compare A.json B.json   what became better or worse between two results
-//	go run ./bench report                  charts and figures for README.md, from the results
+//	go -C bench run . all                     every measurement, in less than ten minutes
+//	go -C bench run . resolve                 one of them; "go -C bench run . help" lists all
+//	go -C bench run . compare A.json B.json   what became better or worse between two results
+//	go -C bench run . report                  charts and figures for README.md, from the results
 //
 // It generates a seeded corpus, builds the real binary, starts it and talks to it over real sockets. It checks every
 // answer's content, not only its status. It prints the results as a table, or as JSON with -json, and saves them in

@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func usage(w io.Writer) {
-	fmt.Fprintln(w, "usage: go run ./bench COMMAND [flags]; COMMAND is one of")
+	fmt.Fprintln(w, "usage: go -C bench run . COMMAND [flags]; COMMAND is one of")
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-10s%s\n", c.name, c.brief)
 	}

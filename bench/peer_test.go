@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fingerpost/cmd/testrig"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,10 +21,7 @@ func TestPeers(t *testing.T) {
 	for _, p := range peers() {
 		t.Run(p.name, func(t *testing.T) {
 			if _, err := p.find(); err != nil {
-				if os.Getenv("CI") == "true" {
-					t.Fatalf("%v: %s", err, p.install)
-				}
-				t.Skipf("%v: %s", err, p.install)
+				testrig.Missing(t, p.name, err.Error()+": "+p.install)
 			}
 			s, err := b.startPeer(t.Context(), p, r)
 			if err != nil {

@@ -17,8 +17,8 @@ import (
 type section struct{ begin, end string }
 
 var (
-	figuresSection = section{"<!-- figures: go run ./bench report -->\n", "<!-- end of figures -->"}
-	historySection = section{"<!-- history: go run ./bench report -->\n", "<!-- end of history -->"}
+	figuresSection = section{"<!-- figures: go -C bench run . report -->\n", "<!-- end of figures -->"}
+	historySection = section{"<!-- history: go -C bench run . report -->\n", "<!-- end of history -->"}
 )
 
 // replace puts text between the markers. Each must occur once, in order.
@@ -56,7 +56,7 @@ func (w *writeUp) into(path string) error {
 	return saveByRename(path, text)
 }
 
-const noResults = "\nThere are no results yet: `go run ./bench all`, then `go run ./bench report`.\n\n"
+const noResults = "\nThere are no results yet: `go -C bench run . all`, then `go -C bench run . report`.\n\n"
 
 const tableHead = "\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n"
 

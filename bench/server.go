@@ -110,10 +110,15 @@ func (b *bench) buildBinary(ctx context.Context) error {
 	if b.binary != "" {
 		return nil
 	}
-	path := filepath.Join(b.work, "fingerpost")
-	b.say("building %s", path)
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "fingerpost/cmd/fingerpost").CombinedOutput()
+	path, err := filepath.Abs(filepath.Join(b.work, "fingerpost"))
 	if err != nil {
+		return err
+	}
+	b.say("building %s", path)
+	// In the folder of the main module, whose go.mod decides the versions of the libraries.
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/fingerpost")
+	build.Dir = filepath.Dir(benchFolder())
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build fingerpost: %w\n%s", err, out)
 	}
 	b.binary = path // one build per run is enough

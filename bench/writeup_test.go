@@ -11,7 +11,7 @@ import (
 	"fingerpost/bench/chart"
 )
 
-const emptyReadme = "# bench\n<!-- figures: go run ./bench report -->\nold\n<!-- end of figures -->\nbetween\n<!-- history: go run ./bench report -->\n<!-- end of history -->\nend\n"
+const emptyReadme = "# bench\n<!-- figures: go -C bench run . report -->\nold\n<!-- end of figures -->\nbetween\n<!-- history: go -C bench run . report -->\n<!-- end of history -->\nend\n"
 
 // writeUpOf runs report on results and returns the README.
 func writeUpOf(t *testing.T, code int, readme string, results ...*result) (text, stderr, folder string) {
@@ -75,7 +75,7 @@ func TestReportWithout(t *testing.T) {
 	text, _, _ := writeUpOf(t, 0, emptyReadme)
 	says(t, text, "There are no results yet")
 	_, errs, _ := writeUpOf(t, 2, "# no markers\n", sampleResult())
-	says(t, errs, "figures: go run", "history: go run")
+	says(t, errs, "figures: go -C bench run", "history: go -C bench run")
 	_, errs, _ = writeUpOf(t, 2, strings.Replace(emptyReadme, "<!-- end of figures -->", "", 1))
 	says(t, errs, "end of figures")
 	odd := sampleResult()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/atomicfile"
 )
 
@@ -43,7 +44,7 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 
 // While the folder is locked nothing is written; a short lock is waited for.
 func TestLockedFolder(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
@@ -40,7 +41,7 @@ func (d *gitDisk) Rename(from, to string) error { return d.after(from, d.OSDisk.
 // TestWriteAsGitBegins: git locks its index and reads the files before a write, and writes into the tree after it. So a
 // lock or an index that is new since takes the write back: it is repeated on git's result, or refused.
 func TestWriteAsGitBegins(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	v1 := named("a", "v1", "a.example")
 	gits := named("a", "git's", "a.example", "git.example")

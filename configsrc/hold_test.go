@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -27,7 +28,7 @@ func (n *node) looked(save func()) {
 // TestCutFile leaves a file of two projects truncated at every few bytes, long enough for a look. One in six truncated
 // files parses; no project may disappear.
 func TestCutFile(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	whole := project("one", "one.example") + project("two", "two.example")
@@ -56,7 +57,7 @@ func manyProjects(t *testing.T, count int) string {
 }
 
 func TestBrake(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	n := newNode(t, dir, nodeOptions{data: data})
@@ -113,7 +114,7 @@ func TestBrake(t *testing.T) {
 
 // TestBlockMoves: whichever file is saved first, the project never disappears, and it keeps its record.
 func TestBlockMoves(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.hcl"), filepath.Join(dir, "b.hcl")
@@ -163,7 +164,7 @@ func TestBlockMoves(t *testing.T) {
 }
 
 func TestRenameIsHeld(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "acme.hcl"), project("acme", "acme.example"))
@@ -335,7 +336,7 @@ func TestHashSweepSeesWhatStatDoesNot(t *testing.T) {
 			must(t, os.Chtimes(file, old, old))
 
 			written := time.Now()
-			eventually(t, "the stamp to be old enough", func() bool { return time.Since(written) > 100*time.Millisecond })
+			testrig.Eventually(t, "the stamp to be old enough", func() bool { return time.Since(written) > 100*time.Millisecond })
 			r := openResolver(t, data)
 			t.Cleanup(func() { must(t, r.Close()) })
 			n := newNode(t, dir, nodeOptions{data: data, sink: blindSink{r, dir}, resolver: r})
@@ -349,7 +350,7 @@ func TestHashSweepSeesWhatStatDoesNot(t *testing.T) {
 }
 
 func TestBrakeNamesDomains(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := manyProjects(t, 20)
 	n := newNode(t, dir, nodeOptions{})

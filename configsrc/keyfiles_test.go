@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
@@ -27,7 +28,7 @@ func keyOf(name, projects string) string {
 // A rename or a deletion, with key lists in two further files and in the project's own, takes effect as a whole after a
 // crash at any step, or not at all; and at no step does a list name a slug that another project has.
 func TestSlugMoveDies(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	acme := "project \"acme\" {\n  name = \"Acme\"\n}\n"
 	before := map[string]string{
@@ -202,7 +203,7 @@ func (d hookedDisk) SyncFolder(dir string) error {
 // A person who saves a key file before any step of a rename loses nothing: the save is in the file, with the new slug
 // if the rename came after it.
 func TestKeyFileSavedDuringRename(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	before, after := 0, 0
 	for at := 0; ; at++ {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
@@ -92,7 +93,7 @@ func TestKeysRevokedAtOnce(t *testing.T) {
 
 // After a crash at any step, a change of keys is in its file as a whole, or not at all.
 func TestKeyChangeDies(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	ctx := context.Background()
 	stays, goes, comes := newKey("stays"), newKey("goes"), newKey("comes")

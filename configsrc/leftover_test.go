@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 )
@@ -166,7 +167,7 @@ func TestStraysWhileRunning(t *testing.T) {
 
 // TestStraysBySweep waits for a sweep by the timer.
 func TestStraysBySweep(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), strayNew)

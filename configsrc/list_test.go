@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"errors"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"maps"
 	"os"
@@ -17,10 +18,7 @@ func TestListFindsEachName(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	want := map[string]bool{} // path → it can be read
-	names := 500
-	if os.Getenv("CI") != "" {
-		names = 3000
-	}
+	names := testrig.Size(t, 3000, 500)
 	for i := range names {
 		name := fmt.Sprintf("%s%04d.hcl", strings.Repeat("x", i%200), i)
 		want[name] = true

@@ -1,6 +1,7 @@
 package configsrc_test
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 // TestManyFilesAtOnce changes hundreds of files in one reload: all are accepted except those with an error of their
 // own, and each error is reported.
 func TestManyFilesAtOnce(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	const files = 400
 	dir := manyProjects(t, files)
@@ -45,7 +46,7 @@ func TestManyFilesAtOnce(t *testing.T) {
 
 // TestConflictsOfManyFiles: each conflict of a copied folder of many files is reported with both positions.
 func TestConflictsOfManyFiles(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	const files = 400
 	dir := manyProjects(t, files)

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
@@ -27,23 +28,11 @@ const (
 	theirs      = 64002
 )
 
-// needRoot skips a test that changes users if the process cannot; in CI it can.
-func needRoot(t *testing.T) {
-	t.Helper()
-	switch {
-	case os.Getuid() == 0:
-	case os.Getenv("CI") != "":
-		t.Fatal("this test changes users and needs root, also in CI")
-	default:
-		t.Skip("this test changes users and needs root")
-	}
-}
-
 // sharedFolder returns a config folder with the file acme.hcl, which belongs to the owner; the folder is the service's,
 // and all may write there.
 func sharedFolder(t *testing.T, owner int) (dir, name string) {
 	t.Helper()
-	needRoot(t)
+	testrig.NeedRoot(t)
 	dir = t.TempDir()
 	must(t, os.Chmod(filepath.Dir(dir), 0o755)) // made by t.TempDir for one user
 	must(t, os.Chown(dir, serviceUser, serviceUser))
@@ -183,8 +172,8 @@ func TestOpenFileOfAnotherUser(t *testing.T) {
 // TestSavesOfAnotherUser counts the in-place saves that are lost while the service writes the same file as another
 // user: none. After each save the editor looks for its mark.
 func TestSavesOfAnotherUser(t *testing.T) {
-	saves := campaign(t, 1000, 30)
-	if underRace {
+	saves := testrig.Size(t, 1000, 30)
+	if testrig.Race {
 		saves = min(saves, 200)
 	}
 	for _, c := range []struct {
@@ -226,7 +215,7 @@ func TestSavesOfAnotherUser(t *testing.T) {
 				mark := fmt.Sprintf("# save %d\n", i)
 				saveInPlace(t, name, mark+project("acme", "acme.example"), random.IntN(3))
 				if saved := began.Load(); i%2 == 0 { // look for it after a write that began after the save
-					eventually(t, "a write after the save", func() bool { return ended.Load() > saved })
+					testrig.Eventually(t, "a write after the save", func() bool { return ended.Load() > saved })
 				}
 				if !hasMark(dir, name, mark) {
 					lost++

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 )
@@ -37,7 +38,7 @@ func checkedWarnings(t *testing.T, dir string) []string {
 // TestOverlapsAreWarnedOf: validate and /status name a wildcard above another project's name, with file and line, also
 // after the other side was added or removed, and after a restart.
 func TestOverlapsAreWarnedOf(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "acme.hcl"), project("acme", "acme.example", "*.acme.example", "shop.acme.example"))
@@ -133,7 +134,7 @@ var warnedWildcard = regexp.MustCompile(`^(\S+:\d+): wildcard ("\S+")`)
 // validate, at the same lines.
 func TestOverlapsAgree(t *testing.T) {
 	t.Parallel()
-	steps, least := campaign(t, 80, 20), campaign(t, 80, 10) // the first steps have few names that overlap
+	steps, least := testrig.Size(t, 80, 20), testrig.Size(t, 80, 10) // the first steps have few names that overlap
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	random := rand.New(rand.NewPCG(1, 2))
 	pool := []string{"*.x.example", "a.x.example", "*.a.x.example", "b.a.x.example", "x.example", "*.y.example", "a.y.example", "c.y.example", "*.c.y.example"}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
@@ -41,8 +42,8 @@ const editsPerWorld = 250
 func TestRandomWrites(t *testing.T) {
 	edits := *propertyEdits
 	if edits == 0 {
-		edits = campaign(t, 50_000, 250)
-		if underRace {
+		edits = testrig.Size(t, 50_000, 250)
+		if testrig.Race {
 			edits = 500
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
@@ -77,7 +78,7 @@ func TestWriteIsAppliedOnce(t *testing.T) {
 // TestRecheckWaits: files from another decoder revision are decoded again, even if the first reload waits for a
 // confirmation.
 func TestRecheckWaits(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir, r := manyProjects(t, 12), memoryResolver(t)
 	n, _ := countingNode(t, dir, r)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -76,7 +77,7 @@ func TestRemovalNotes(t *testing.T) {
 
 // TestRemovalsOfACrash: the note of a killed process counts for the first load only.
 func TestRemovalsOfACrash(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	n := newNode(t, dir, nodeOptions{data: data, loadOnly: true})

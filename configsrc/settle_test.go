@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -18,7 +19,7 @@ func TestRewrittenAgainAndAgain(t *testing.T) {
 	whole := project("acme", "acme.example")
 	file := write(t, filepath.Join(dir, "acme.hcl"), whole)
 	n := newNode(t, dir, nodeOptions{})
-	end := time.Now().Add(time.Duration(campaign(t, 4000, 500)) * time.Millisecond)
+	end := time.Now().Add(time.Duration(testrig.Size(t, 4000, 500)) * time.Millisecond)
 	var writers sync.WaitGroup
 	defer writers.Wait()
 	writers.Go(func() {

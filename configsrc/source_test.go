@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
@@ -226,7 +227,7 @@ func TestWaysToSave(t *testing.T) {
 }
 
 func TestFolders(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "config")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "a", "a.example"))
@@ -317,7 +318,7 @@ func TestBodyFile(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "good", "a.example"))
@@ -401,7 +402,7 @@ func TestUnchangedIsNotParsed(t *testing.T) {
 	must(t, f.Close())
 	must(t, os.Chtimes(victim, old, old))
 	written := time.Now()
-	eventually(t, "the stamp to be old enough", func() bool { return time.Since(written) > 100*time.Millisecond })
+	testrig.Eventually(t, "the stamp to be old enough", func() bool { return time.Since(written) > 100*time.Millisecond })
 	r := openResolver(t, data)
 	t.Cleanup(func() { must(t, r.Close()) })
 	n = newNode(t, dir, nodeOptions{loadOnly: true, sink: blindSink{r, dir}, resolver: r})

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
@@ -84,7 +85,7 @@ func (f dyingFile) Write(b []byte) (int, error) {
 // A write that changes a config file and the files of two bodies takes effect as a whole after a crash at any step, or
 // not at all, and leaves nothing behind.
 func TestWriteOfSeveralFilesDies(t *testing.T) {
-	slow(t)
+	testrig.Slow(t)
 	t.Parallel()
 	const config = `project "acme" {
   name = "Acme"

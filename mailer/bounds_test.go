@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
@@ -71,7 +72,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 	r.reach(r.waits("other", last.LogID, 1).NextAttemptAt)
 	r.becomes("other", last.LogID, catalog.MailSent)
-	until(t, "there is room", func() bool { return r.Counts().Waiting < 5 })
+	testrig.Eventually(t, "there is room", func() bool { return r.Counts().Waiting < 5 })
 	full("acme", "k", "3 mails of this project wait")
 	s := raw("other")
 	s.IdempotencyKey = "k"
@@ -186,7 +187,7 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 		select {
 		case got := <-results:
 			return got
-		case <-time.After(patience):
+		case <-time.After(testrig.Patience):
 			t.Fatal("no answer: a send waits with its message in memory")
 			return sent{}
 		}
@@ -224,7 +225,7 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	until(t, "mail that waited is under way", func() bool {
+	testrig.Eventually(t, "mail that waited is under way", func() bool {
 		carrier.mu.Lock()
 		defer carrier.mu.Unlock()
 		return carrier.of > 33

@@ -9,6 +9,7 @@ import (
 
 	gosmtp "github.com/emersion/go-smtp"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
@@ -99,7 +100,7 @@ func TestBreakerOutlivesMail(t *testing.T) {
 	_, before, _ := k.count()
 	r.kill()
 	r.settle()
-	until(t, "it is tried", func() bool { return r.entry("acme", got.LogID).Attempts == 1 })
+	testrig.Eventually(t, "it is tried", func() bool { return r.entry("acme", got.LogID).Attempts == 1 })
 	r.pass(25 * time.Hour)
 	if e := r.becomes("acme", got.LogID, catalog.MailExpired); e.Attempts != 1 || e.ErrorCode != smtp.CodeAuthFailed {
 		t.Errorf("entry %+v", e)
@@ -125,7 +126,7 @@ func TestBreakerInTheBackground(t *testing.T) {
 	r.declare(p)
 	k.answers(nil)
 	r.clock.forward(10 * time.Second)
-	until(t, "one of them has met the bad password", func() bool {
+	testrig.Eventually(t, "one of them has met the bad password", func() bool {
 		return r.entry("acme", first).ErrorCode == smtp.CodeAuthFailed || r.entry("acme", second).ErrorCode == smtp.CodeAuthFailed
 	})
 	r.settle()
@@ -343,12 +344,12 @@ func TestDeadServerDelaysNobodyElse(t *testing.T) {
 	for range n {
 		go func() { answers <- <-r.sendAsync(raw("dead")) }()
 	}
-	until(t, "all its places are taken", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer })
+	testrig.Eventually(t, "all its places are taken", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer })
 	if got := r.send(raw("good")); !got.Sent {
 		t.Fatalf("receipt %+v", got)
 	}
 	// Sends beyond a number do not wait for a place; for the others the budget ends. All wait in the background.
-	until(t, "all are accepted", func() bool { r.clock.forward(100 * time.Millisecond); return r.Counts().Waiting == n })
+	testrig.Eventually(t, "all are accepted", func() bool { r.clock.forward(100 * time.Millisecond); return r.Counts().Waiting == n })
 	r.clock.forward(mailer.DefaultBudget)
 	for range n {
 		if got := <-answers; got.err != nil || !got.Queued {
@@ -380,7 +381,7 @@ func TestFreshMailGoesFirst(t *testing.T) {
 		return nil
 	})
 	r.clock.forward(10 * time.Second)
-	until(t, "mail that waited is under way", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer/4 })
+	testrig.Eventually(t, "mail that waited is under way", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer/4 })
 	for range 10 {
 		s := raw("acme")
 		s.Subject = "new"
@@ -388,9 +389,9 @@ func TestFreshMailGoesFirst(t *testing.T) {
 			t.Fatalf("receipt %+v", got)
 		}
 	}
-	until(t, "only mail that waited is under way", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer/4 })
+	testrig.Eventually(t, "only mail that waited is under way", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer/4 })
 	close(release)
-	until(t, "all have arrived", func() bool { return len(k.mails()) == 30 })
+	testrig.Eventually(t, "all have arrived", func() bool { return len(k.mails()) == 30 })
 	if k.most > mailer.DefaultPerServer {
 		t.Errorf("%d mails at a time at one server", k.most)
 	}

@@ -3,15 +3,11 @@ package mailer_test
 import (
 	"slices"
 	"sync"
-	"testing"
 	"time"
 )
 
 // noon is the start time of the tests' clocks.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-
-// patience bounds waits; nothing is timed by it.
-const patience = 2 * time.Minute
 
 // A testClock stands still until a test moves it.
 type testClock struct {
@@ -84,16 +80,4 @@ func (c *testClock) armed() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.timers)
-}
-
-// until waits for a condition that something in the background brings about.
-func until(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain until ", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }

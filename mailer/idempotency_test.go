@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -91,7 +92,7 @@ func TestIdempotencyWhileTheFirstRuns(t *testing.T) {
 	s := raw("acme")
 	s.IdempotencyKey = "order-1"
 	first := r.sendAsync(s)
-	until(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
 	r.refuse(s, catalog.CodeConflict)
 	other := s
 	other.Request = [32]byte{2}
@@ -99,7 +100,7 @@ func TestIdempotencyWhileTheFirstRuns(t *testing.T) {
 	r.kill() // before anybody was answered: what the entry says becomes the answer
 	close(release)
 	<-first
-	until(t, "it was sent", func() bool { return r.send(s).Sent })
+	testrig.Eventually(t, "it was sent", func() bool { return r.send(s).Sent })
 	if again := r.send(s); !again.Replayed {
 		t.Errorf("again %+v", again)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
 )
@@ -116,9 +117,9 @@ func TestFailingServersLeavePlaces(t *testing.T) {
 	r.settle()
 	deadServerAt(t, k.listener.Addr().String())
 	r.clock.forward(40 * time.Second)
-	until(t, "those that are silent have their share", func() bool { return r.Counts().Attempts == 2 })
+	testrig.Eventually(t, "those that are silent have their share", func() bool { return r.Counts().Attempts == 2 })
 	good := r.send(raw("good")).LogID
 	r.reach(r.waits("good", good, 1).NextAttemptAt)
 	r.becomes("good", good, catalog.MailSent)
-	until(t, "only those that are silent are under way", func() bool { return r.Counts().Attempts == 2 })
+	testrig.Eventually(t, "only those that are silent are under way", func() bool { return r.Counts().Attempts == 2 })
 }

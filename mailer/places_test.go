@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
@@ -27,7 +28,7 @@ func TestMorePlacesThanConnections(t *testing.T) {
 	for range 2 * connections {
 		all = append(all, r.sendAsync(raw("acme")))
 	}
-	until(t, "all are stored with an attempt under way", func() bool {
+	testrig.Eventually(t, "all are stored with an attempt under way", func() bool {
 		rows, _, _ := r.ledger.MailLogs(projectID("acme"), catalog.MailQuery{Page: 1, Limit: 100, Status: catalog.MailSending})
 		_, _, offered := k.count()
 		return len(rows) == 2*connections && offered == connections
@@ -60,18 +61,18 @@ func TestNoPlaceWithinTheBudget(t *testing.T) {
 	r.options.PerServer = 1
 	r.kill()
 	first := r.sendAsync(raw("acme"))
-	until(t, "the only place is taken", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the only place is taken", func() bool { _, _, offered := k.count(); return offered == 1 })
 	log := func(status catalog.MailStatus) (rows []catalog.MailLog) {
 		rows, _, _ = r.ledger.MailLogs(projectID("acme"), catalog.MailQuery{Page: 1, Limit: 100, Status: status})
 		return rows
 	}
 	second := r.sendAsync(raw("acme"))
-	until(t, "the second one is stored", func() bool {
+	testrig.Eventually(t, "the second one is stored", func() bool {
 		r.clock.forward(100 * time.Millisecond)
 		return len(log(catalog.MailPending)) == 1
 	})
 	var got result
-	until(t, "the second one is answered", func() bool {
+	testrig.Eventually(t, "the second one is answered", func() bool {
 		r.clock.forward(time.Second)
 		select {
 		case got = <-second:

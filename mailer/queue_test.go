@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
 )
@@ -26,7 +27,7 @@ func TestKilledInEachState(t *testing.T) {
 		})
 		r := newRig(t, project("acme", k))
 		cut := r.sendAsync(raw("acme"))
-		until(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+		testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
 		r.kill()
 		id := k.onlyID(t)
 		if e := r.becomes("acme", id, catalog.MailSent); !e.Uncertain || e.Attempts != 2 {
@@ -49,7 +50,7 @@ func TestKilledInEachState(t *testing.T) {
 		})
 		r := newRig(t, project("acme", k))
 		cut := r.sendAsync(raw("acme"))
-		until(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+		testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
 		r.clock.forward(mailer.DefaultBudget)
 		id := (<-cut).LogID
 		if e := r.entry("acme", id); e.Status != catalog.MailRetrying {
@@ -98,12 +99,12 @@ func TestKilledInEachState(t *testing.T) {
 		for range mailer.DefaultPerServer {
 			r.sendAsync(raw("acme"))
 		}
-		until(t, "all places are taken", func() bool { _, _, offered := k.count(); return offered == mailer.DefaultPerServer })
+		testrig.Eventually(t, "all places are taken", func() bool { _, _, offered := k.count(); return offered == mailer.DefaultPerServer })
 		last := raw("acme")
 		last.Subject = "the last"
 		r.sendAsync(last)
 		id := int64(0)
-		until(t, "the last one is accepted", func() bool {
+		testrig.Eventually(t, "the last one is accepted", func() bool {
 			r.clock.forward(100 * time.Millisecond)
 			rows, _, _ := r.ledger.MailLogs(projectID("acme"), catalog.MailQuery{Page: 1, Limit: 100})
 			for _, e := range rows {
@@ -279,13 +280,13 @@ func TestDrainWaitsAndThenCutsOff(t *testing.T) {
 	dead := deadServer(t)
 	r := newRig(t, project("acme", k), project("dead", dead))
 	slow := r.sendAsync(raw("acme"))
-	until(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
 	mute := r.sendAsync(raw("dead"))
-	until(t, "both are under way", func() bool { return r.Counts().Attempts == 2 })
+	testrig.Eventually(t, "both are under way", func() bool { return r.Counts().Attempts == 2 })
 	ctx, cancel := context.WithCancel(context.Background())
 	drained := make(chan error, 1)
 	go func() { drained <- r.Drain(ctx) }()
-	until(t, "nothing more is accepted", func() bool {
+	testrig.Eventually(t, "nothing more is accepted", func() bool {
 		_, err := r.TestSMTP(t.Context(), mailer.TestRequest{}) // invalid, if it came to that
 		var e *catalog.Error
 		return errors.As(err, &e) && e.Code == catalog.CodeUnavailable
@@ -311,7 +312,7 @@ func TestDrainWaitsAndThenCutsOff(t *testing.T) {
 	r.transport.Close()
 	_ = k.server.Close()
 	_ = dead.listener.Close()
-	until(t, "no goroutine of the mailer is left", func() bool { return !strings.Contains(stacks(), "fingerpost/mailer.") })
+	testrig.Eventually(t, "no goroutine of the mailer is left", func() bool { return !strings.Contains(stacks(), "fingerpost/mailer.") })
 }
 
 // stacks returns the stacks of all goroutines.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver"
@@ -200,14 +201,14 @@ func projectID(slug string) int64 {
 // becomes waits until a mail has a status, and returns its entry.
 func (r *rig) becomes(slug string, id int64, status catalog.MailStatus) catalog.MailLog {
 	r.t.Helper()
-	until(r.t, fmt.Sprintf("mail %d is %s", id, status), func() bool { return r.entry(slug, id).Status == status })
+	testrig.Eventually(r.t, fmt.Sprintf("mail %d is %s", id, status), func() bool { return r.entry(slug, id).Status == status })
 	return r.entry(slug, id)
 }
 
 // waits until a mail waits for its next attempt, and returns its entry.
 func (r *rig) waits(slug string, id int64, attempts int) catalog.MailLog {
 	r.t.Helper()
-	until(r.t, fmt.Sprintf("mail %d waits after attempt %d", id, attempts), func() bool {
+	testrig.Eventually(r.t, fmt.Sprintf("mail %d waits after attempt %d", id, attempts), func() bool {
 		e := r.entry(slug, id)
 		return e.Attempts == attempts && e.Status == catalog.MailRetrying && !e.NextAttemptAt.IsZero()
 	})
@@ -220,7 +221,7 @@ func (r *rig) reach(t time.Time) { r.clock.forward(t.Sub(r.clock.Now())) }
 // settle waits until no attempt is running.
 func (r *rig) settle() {
 	r.t.Helper()
-	until(r.t, "no attempt is under way", func() bool { return r.Counts().Attempts == 0 })
+	testrig.Eventually(r.t, "no attempt is under way", func() bool { return r.Counts().Attempts == 0 })
 }
 
 // pass moves the clock in steps, so that timers run at their time.

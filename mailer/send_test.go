@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
@@ -53,7 +54,7 @@ func TestSendIsSentAndLogged(t *testing.T) {
 	if len(r.ledger.updates) != 1 {
 		t.Errorf("%d writes after the one that accepts the mail, one is enough: %+v", len(r.ledger.updates), r.ledger.updates)
 	}
-	until(t, "the attempt is over", func() bool { return r.Counts().Attempts == 0 }) // the receipt comes first
+	testrig.Eventually(t, "the attempt is over", func() bool { return r.Counts().Attempts == 0 }) // the receipt comes first
 	if c := r.Counts(); c.Waiting != 0 || c.Sends[0] != (mailer.SendCount{Result: "sent", N: 1}) {
 		t.Errorf("counts %+v", c)
 	}
@@ -297,7 +298,7 @@ func TestBudgetEndsWhileTheServerThinks(t *testing.T) {
 	k.answers(func(int, arrival) error { <-release; return nil })
 	r := newRig(t, project("acme", k))
 	sent := r.sendAsync(raw("acme"))
-	until(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
 	r.clock.forward(mailer.DefaultBudget - time.Millisecond)
 	select {
 	case got := <-sent:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
@@ -73,7 +74,7 @@ func TestSMTPTestEndsInTime(t *testing.T) {
 		})
 		ended <- result{report, err}
 	}()
-	until(t, "the message is there", func() bool { return peer.got("\r\n.\r\n") })
+	testrig.Eventually(t, "the message is there", func() bool { return peer.got("\r\n.\r\n") })
 	r.clock.forward(15 * time.Second)
 	got := <-ended
 	var e *catalog.Error
@@ -119,14 +120,14 @@ func TestSMTPTestNamesTheStage(t *testing.T) {
 				_, err := r.TestSMTP(t.Context(), q)
 				ended <- err
 			}()
-			until(t, "the server is silent", func() bool {
+			testrig.Eventually(t, "the server is silent", func() bool {
 				return peer.got(c.seen) && (c.stage != "greeting" || strings.Contains(stacks(), "(*attempt).greeting"))
 			})
 			r.clock.forward(15 * time.Second)
 			var err error
 			select {
 			case err = <-ended:
-			case <-time.After(patience):
+			case <-time.After(testrig.Patience):
 				t.Fatal("the test goes on after 15 s")
 			}
 			var e *catalog.Error

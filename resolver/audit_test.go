@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
@@ -223,7 +224,7 @@ func (f *folder) check(r *resolver.Resolver) {
 // answered, and no change is told twice. A write may be cut off between the exchange of its file and its entry.
 func TestAuditPowerCut(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(campaign(t, 300, 20)) {
+	for seed := range uint64(testrig.Size(t, 300, 20)) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		mem := vfs.NewCrashableMem()
 		f := &folder{t: t, rand: random, files: map[string]catalog.FileChange{}, acked: map[string]bool{}}
@@ -299,10 +300,10 @@ func TestAuditWhileTheLedgerFails(t *testing.T) {
 		}
 		apply(t, r, file(fmt.Sprintf("d%d.hcl", i), block(fmt.Sprint("d", i))))
 	}
-	until(t, "the loss is noticed", degraded(r))
+	testrig.Eventually(t, "the loss is noticed", degraded(r))
 	d.broken.Store(false)
 	d.shut.Store(false)
-	until(t, "the ledger is back", healthy(r))
+	testrig.Eventually(t, "the ledger is back", healthy(r))
 	apply(t, r, byClient(file("e.hcl", block("e")), "r3"))
 	want := "1:store.load::file: 2:project.create:b:api:r1 3:project.create:d0:file: 4:project.create:d1:file: 5:project.create:d2:file: 6:project.create:e:api:r3"
 	if got := brief(trail(t, r)); got != want {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -191,12 +192,12 @@ func BenchmarkBulk(b *testing.B) {
 		b.ReportMetric(time.Since(start).Seconds(), "apply-s")
 		b.ReportMetric(rss(b), "rss-after-MiB")
 		c = nil
-		untilIdle(b)                                                                       // by now Pebble has opened all tables
-		until(b, "the directory is gone", func() bool { return os.RemoveAll(dir) == nil }) // a compaction may still add files
+		untilIdle(b)                                                                                    // by now Pebble has opened all tables
+		testrig.Eventually(b, "the directory is gone", func() bool { return os.RemoveAll(dir) == nil }) // a compaction may still add files
 		start = time.Now()
-		until(b, "the loss is noticed", func() bool { _, bad := r.Degraded(); return bad })
+		testrig.Eventually(b, "the loss is noticed", func() bool { _, bad := r.Degraded(); return bad })
 		b.ReportMetric(time.Since(start).Seconds(), "take-over-s")
-		until(b, "the store is back", func() bool { _, bad := r.Degraded(); return !bad })
+		testrig.Eventually(b, "the store is back", func() bool { _, bad := r.Degraded(); return !bad })
 		b.ReportMetric(time.Since(start).Seconds(), "back-s")
 		b.ReportMetric(rss(b), "rss-back-MiB")
 	}

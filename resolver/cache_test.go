@@ -7,12 +7,13 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
 func TestHitsDoNotAllocate(t *testing.T) {
-	if resolver.RaceEnabled {
+	if testrig.Race {
 		t.Skip("the race detector allocates")
 	}
 	r := open(t, resolver.Options{})
@@ -83,7 +84,7 @@ func TestHitAfterOtherChanges(t *testing.T) {
 // TestFlood mixes requests for unknown names with requests for known ones.
 func TestFlood(t *testing.T) {
 	const projects = 400
-	names := campaign(t, 300_000, 30_000)
+	names := testrig.Size(t, 300_000, 30_000)
 	r := open(t, resolver.Options{CacheBytes: 2 << 20})
 	var files []catalog.FileChange
 	for i := range projects {
@@ -193,7 +194,7 @@ func TestRebuiltAtOnce(t *testing.T) {
 		resolve(t, r, p.Domains[0].Name, resolver.Nested)
 		p.Project.Name = "Changed"
 		apply(t, r, file(fmt.Sprintf("%d.hcl", i), p))
-		until(t, "the new answer is in the cache", func() bool {
+		testrig.Eventually(t, "the new answer is in the cache", func() bool {
 			resolve(t, r, p.Domains[0].Name, resolver.Nested)
 			r.Settle()
 			before := r.Metrics()

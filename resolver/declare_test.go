@@ -14,9 +14,6 @@ import (
 // noon is the clock of the tests.
 var noon = time.Date(2026, 1, 31, 9, 30, 0, 123456000, time.UTC)
 
-// patience bounds waits; it measures nothing.
-const patience = 30 * time.Second
-
 func block(slug string, domains ...string) catalog.ProjectConfig {
 	u := catalog.DeriveProjectUUID(slug)
 	p := catalog.ProjectConfig{
@@ -100,21 +97,4 @@ func code(err error) catalog.Code {
 		return e.Code
 	}
 	return catalog.Code(fmt.Sprint(err))
-}
-
-// until waits for a condition that a background goroutine brings about.
-func until(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	untilWithin(t, patience, what, cond)
-}
-
-func untilWithin(t testing.TB, limit time.Duration, what string, cond func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain until ", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }

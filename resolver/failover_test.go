@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -82,7 +83,7 @@ func TestDirectoryRemoved(t *testing.T) {
 	apply(t, r, file("a.hcl", block("a", "a.example", "cold.example")))
 	created := resolve(t, r, "a.example", resolver.Nested).Data
 	remove(t, dir)
-	until(t, "the loss is noticed", degraded(r))
+	testrig.Eventually(t, "the loss is noticed", degraded(r))
 	if reason, _ := r.Degraded(); !strings.Contains(reason, "removed or replaced") || strings.Contains(reason, dir) || r.Writable() {
 		t.Errorf("reason %q", reason)
 	}
@@ -96,7 +97,7 @@ func TestDirectoryRemoved(t *testing.T) {
 		t.Error("a change in memory is not seen")
 	}
 	g.open.Store(true)
-	until(t, "the store is back", healthy(r))
+	testrig.Eventually(t, "the store is back", healthy(r))
 	for name, slug := range map[string]string{"a.example": "a", "b.example": "b", "cold.example": "a"} {
 		if resolve(t, r, name, resolver.Nested).Slug != slug {
 			t.Errorf("%s after the way back", name)
@@ -142,7 +143,7 @@ func TestStartWithoutADisk(t *testing.T) {
 		t.Error("nothing is served")
 	}
 	g.open.Store(true)
-	until(t, "the store is there", healthy(r))
+	testrig.Eventually(t, "the store is there", healthy(r))
 	if resolve(t, r, "a.example", resolver.Nested).Slug != "a" {
 		t.Error("the way back has lost what memory had")
 	}
@@ -240,7 +241,7 @@ func TestDamageWhileRunning(t *testing.T) {
 	cursor, _ := r.Events().Newest()
 	resolve(t, r, "p1.example", resolver.Nested)
 	r.Settle()
-	until(t, "a damaged block is read", func() bool {
+	testrig.Eventually(t, "a damaged block is read", func() bool {
 		corruptTables(t, dir) // again, because a compaction has written new ones
 		for i := range 3000 {
 			if _, err := r.Resolve(fmt.Appendf(nil, "p%d.example", i), resolver.Nested); err != nil {
@@ -263,7 +264,7 @@ func TestDamageWhileRunning(t *testing.T) {
 		t.Errorf("while the new store is filled: %s", got)
 	}
 	close(goOn)
-	until(t, "the store on disk is back", healthy(r))
+	testrig.Eventually(t, "the store on disk is back", healthy(r))
 	if got := next(&cursor); got != "\"\"\n\"reset\"" {
 		t.Errorf("the new store tells %s", got)
 	}
@@ -354,14 +355,14 @@ func TestDiskFull(t *testing.T) {
 	if unsure > 1 {
 		t.Errorf("%d changes could not be told", unsure)
 	}
-	until(t, "the disk is full", degraded(r))
+	testrig.Eventually(t, "the disk is full", degraded(r))
 	if reason, _ := r.Degraded(); !strings.Contains(reason, "no space left") {
 		t.Errorf("reason %q", reason)
 	}
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", syscall.MS_REMOUNT, "size=400m"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the store is back", healthy(r))
+	testrig.Eventually(t, "the store is back", healthy(r))
 	check := func(r *resolver.Resolver) {
 		t.Helper()
 		for n := range 60 {

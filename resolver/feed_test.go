@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -296,8 +297,8 @@ func sizeOf(events []*resolver.Event) (n int) {
 
 // TestNoEventBeforeItsAnswer: a client that asks because of an event gets an answer as new as the event.
 func TestNoEventBeforeItsAnswer(t *testing.T) {
-	versions := int64(campaign(t, 3000, 300))
-	if resolver.RaceEnabled {
+	versions := int64(testrig.Size(t, 3000, 300))
+	if testrig.Race {
 		versions = 300
 	}
 	r := open(t, resolver.Options{})
@@ -345,7 +346,7 @@ func TestEventsWhileTheDiskGoes(t *testing.T) {
 	apply(t, r, file("a.hcl", block("a", "a.example")))
 	cursor, _ := r.Events().Newest()
 	remove(t, dir)
-	until(t, "the loss is noticed", degraded(r))
+	testrig.Eventually(t, "the loss is noticed", degraded(r))
 	if got := next(&cursor); got != "" {
 		t.Errorf("the loss of the disk tells %s: nothing that is answered has changed", got)
 	}
@@ -354,7 +355,7 @@ func TestEventsWhileTheDiskGoes(t *testing.T) {
 		t.Errorf("a change in memory tells %s", got)
 	}
 	g.open.Store(true)
-	until(t, "the store is back", healthy(r))
+	testrig.Eventually(t, "the store is back", healthy(r))
 	apply(t, r, file("c.hcl", block("c")))
 	if got := next(&cursor); got != "project.changed c: " {
 		t.Errorf("a change after the way back tells %s", got)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -157,13 +158,13 @@ func TestFindOutlivesTheStore(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	remove(t, dir)
-	until(t, "the loss is noticed", degraded(r))
+	testrig.Eventually(t, "the loss is noticed", degraded(r))
 	apply(t, r, file("globex.hcl", block("globex", "shop.globex.example")))
 	if got := namesFound(t, r, "shop", nil); !slices.Equal(got, []string{"shop.acme.example", "shop.globex.example"}) {
 		t.Errorf("%v", got)
 	}
 	g.open.Store(true)
-	until(t, "the store is back", healthy(r))
+	testrig.Eventually(t, "the store is back", healthy(r))
 	apply(t, r, gone("acme.hcl"))
 	if got := namesFound(t, r, "shop", nil); !slices.Equal(got, []string{"shop.globex.example"}) {
 		t.Errorf("%v", got)

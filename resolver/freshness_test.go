@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -89,8 +90,8 @@ func (w *world) check(t *testing.T, r *resolver.Resolver, name string, form reso
 // TestNeverStale runs readers against a writer: nobody sees a version older than one acknowledged before the request,
 // nor a mixture of two.
 func TestNeverStale(t *testing.T) {
-	versions := int64(campaign(t, 3000, 400))
-	if resolver.RaceEnabled {
+	versions := int64(testrig.Size(t, 3000, 400))
+	if testrig.Race {
 		versions = 400
 	}
 	for name, cacheBytes := range map[string]int64{"roomy": 0, "tight": 4000} {

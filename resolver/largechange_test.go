@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -70,7 +71,7 @@ func TestLargeChange(t *testing.T) {
 
 // Under a large change no reader sees an old answer once it is acknowledged, nor after a new one.
 func TestLargeChangeUnderLoad(t *testing.T) {
-	turns := campaign(t, 5, 1)
+	turns := testrig.Size(t, 5, 1)
 	r := open(t, resolver.Options{DataDir: t.TempDir()})
 	apply(t, r, largeFiles("0")...)
 	stop := make(chan struct{})

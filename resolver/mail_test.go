@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -257,14 +258,14 @@ func TestMailWhileTheDiskIsGone(t *testing.T) {
 		})
 	}
 	all.Wait()
-	until(t, "the loss is noticed", degraded(r))
+	testrig.Eventually(t, "the loss is noticed", degraded(r))
 	refuses(t, r)
 	if resolve(t, r, "a.example", resolver.Nested).Slug != "a" {
 		t.Error("resolve has gone with the mail")
 	}
 	d.broken.Store(false)
 	d.shut.Store(false)
-	until(t, "the store is back", healthy(r))
+	testrig.Eventually(t, "the store is back", healthy(r))
 	if ids := queue(t, r); len(ids) != 1 || ids[0] != before {
 		t.Errorf("queued %v, want %d", ids, before)
 	}
@@ -305,7 +306,7 @@ func TestMailWithoutADiskAtTheStart(t *testing.T) {
 	r = open(t, resolver.Options{DataDir: "data", Now: fixed(noon.Add(-time.Hour)), Disk: o})
 	refuses(t, r)
 	d.shut.Store(false)
-	until(t, "the store is there", healthy(r))
+	testrig.Eventually(t, "the store is there", healthy(r))
 	if ids := queue(t, r); len(ids) != 1 || ids[0] != id {
 		t.Errorf("queued %v, want %d", ids, id)
 	}
@@ -324,7 +325,7 @@ func TestMailGoneWithItsDirectory(t *testing.T) {
 	if _, err := accept(r, "l", 10); code(err) != catalog.CodeUnavailable {
 		t.Errorf("into a directory that is gone: %v", err)
 	}
-	until(t, "the gap is told", func() bool { return healthy(r)() && len(r.MailGaps()) == 1 })
+	testrig.Eventually(t, "the gap is told", func() bool { return healthy(r)() && len(r.MailGaps()) == 1 })
 	if gap := r.MailGaps()[0]; gap.Complete || !strings.Contains(gap.Reason, "removed") {
 		t.Errorf("%+v", gap)
 	}
@@ -349,7 +350,7 @@ func TestLedgerFailsAlone(t *testing.T) {
 	if _, err := accept(r, "lost", 10); code(err) != catalog.CodeUnavailable {
 		t.Errorf("on a disk that cannot sync: %v", err)
 	}
-	until(t, "the loss is noticed", degraded(r))
+	testrig.Eventually(t, "the loss is noticed", degraded(r))
 	refuses(t, r)
 	if !r.Writable() {
 		t.Error("the store has failed with the ledger")
@@ -360,7 +361,7 @@ func TestLedgerFailsAlone(t *testing.T) {
 	}
 	d.broken.Store(false)
 	d.shut.Store(false)
-	until(t, "the ledger is back", healthy(r))
+	testrig.Eventually(t, "the ledger is back", healthy(r))
 	if ids := queue(t, r); len(ids) != 1 || ids[0] != before {
 		t.Errorf("queued %v, want %d", ids, before)
 	}

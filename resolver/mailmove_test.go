@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
@@ -81,7 +82,7 @@ func (silent) Fatalf(string, ...any) {}
 func moved(t *testing.T, what string, r *resolver.Resolver, mails int) {
 	t.Helper()
 	queued := 0
-	until(t, what+": mail is taken over", func() bool {
+	testrig.Eventually(t, what+": mail is taken over", func() bool {
 		_, total, err := r.MailLogs(1, catalog.MailQuery{Page: 1, Limit: 1})
 		if err != nil || total != mails {
 			return false
@@ -164,7 +165,7 @@ func TestMailMovesToTheLedger(t *testing.T) {
 				moved(t, fmt.Sprintf("cut %d, start %d", n, start), r, mails)
 			}
 			if left && start == 0 {
-				until(t, "the store has no mail any more", func() bool {
+				testrig.Eventually(t, "the store has no mail any more", func() bool {
 					return strings.Contains(strings.Join(log.all(), "\n"), "mail moved from the store to the ledger")
 				})
 			}

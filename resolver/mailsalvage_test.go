@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
@@ -111,7 +112,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 			strike(t, dir)
 			log := new(lines)
 			r := start(slog.New(slog.NewTextHandler(log, nil)))
-			until(t, "something is moved aside", func() bool {
+			testrig.Eventually(t, "something is moved aside", func() bool {
 				// If the start does not hit the damage, this query does.
 				_, _, _ = r.MailLogs(1, catalog.MailQuery{Page: 1, Limit: 1, ToEmail: "nobody"})
 				_ = r.Files(func(string, *catalog.FileRow) bool { return true })
@@ -120,7 +121,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 				}
 				return len(r.MailGaps()) > 0
 			})
-			until(t, "it is looked through", func() bool { return healthy(r)() && recovered(r)() })
+			testrig.Eventually(t, "it is looked through", func() bool { return healthy(r)() && recovered(r)() })
 			if _, err := accept(r, "after", 10); err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +197,7 @@ func TestMailOfASoundStoreMovedAside(t *testing.T) {
 	}
 	// The state after a process was killed between the two steps.
 	r = open(t, resolver.Options{DataDir: dir, Disk: fast, Now: fixed(noon.Add(-time.Hour))})
-	until(t, "the mail is back", recovered(r))
+	testrig.Eventually(t, "the mail is back", recovered(r))
 	if gap := r.MailGaps()[0]; !gap.Complete || gap.Queued != 50 || gap.Entries != 50 || gap.Lost != 0 {
 		t.Errorf("%+v", gap)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -70,8 +70,8 @@ func ask(r *resolver.Resolver, q question, name string) (answered bool, wrong st
 // size ten times slower, so CI runs that without it.
 func TestReadsGoOnDuringRebuild(t *testing.T) {
 	t.Parallel()
-	projects := campaign(t, 100_000, 2_000)
-	if resolver.RaceEnabled {
+	projects := testrig.Size(t, 100_000, 2_000)
+	if testrig.Race {
 		projects = min(projects, 10_000)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
@@ -113,7 +113,7 @@ func TestReadsGoOnDuringRebuild(t *testing.T) {
 		}
 	}
 	r.Settle()
-	until(t, "a damaged block is read", func() bool {
+	testrig.Eventually(t, "a damaged block is read", func() bool {
 		corruptTables(t, dir) // again, because a compaction has written new ones
 		for i := range projects {
 			if answered, wrong := ask(r, questions(i)[0], "before"); wrong != "" {
@@ -172,7 +172,7 @@ func TestReadsGoOnDuringRebuild(t *testing.T) {
 		})
 	}
 	close(goOn)
-	untilWithin(t, 5*time.Minute, "the store on disk is back", healthy(r))
+	testrig.Eventually(t, "the store on disk is back", healthy(r))
 	close(stop)
 	readers.Wait()
 	if got := next(&cursor); got != "\"\"\n\"reset\"" {

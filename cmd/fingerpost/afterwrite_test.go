@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 )
 
-const soon = patience
+const soon = testrig.Patience
 
 // An afterRig runs a command in a folder of its own.
 type afterRig struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -155,7 +156,7 @@ func TestRestoreKilled(t *testing.T) {
 		names, _ := filepath.Glob(filepath.Join(r.dir, ".fingerpost.*"))
 		return names
 	}
-	err = poll(patience, func() error {
+	err = poll(testrig.Patience, func() error {
 		if files, _ := filepath.Glob(filepath.Join(r.dir, ".fingerpost.restore-*", "store", "*")); len(files) == 0 {
 			return fmt.Errorf("it has written %v", files)
 		}

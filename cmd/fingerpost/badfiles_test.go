@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -125,7 +126,7 @@ func oddFiles() []badFile {
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	const folders = 6
-	every := campaign(t, 1, 4)
+	every := testrig.Size(t, 1, 4)
 	all := append(textFiles(), oddFiles()...)
 	var wg sync.WaitGroup
 	for i := range folders {
@@ -144,7 +145,7 @@ func TestBadFiles(t *testing.T) {
 				r.awaitOK()
 			}
 			stop()
-			if grown := r.highWater() - start; grown > mostGrowth && !underRace {
+			if grown := r.highWater() - start; grown > mostGrowth && !testrig.Race {
 				t.Errorf("folder %d: it grew by %d MiB", i, grown)
 			}
 			r.unchanged(before)

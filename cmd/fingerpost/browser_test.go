@@ -4,9 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -27,14 +26,11 @@ var axeSource string
 func findBrowser(t *testing.T) (program string) {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
+		if path := testrig.Find(name); path != "" {
 			return path
 		}
 	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("there is no chromium here")
-	}
-	t.Skip("needs chromium, to look at pages as people do")
+	testrig.Missing(t, "chromium", "chromium, to look at pages as people do")
 	return ""
 }
 
@@ -75,7 +71,7 @@ func newTab(t *testing.T, program, base string) *tab {
 // do runs steps of the browser, which wait for what they need.
 func (b *tab) do(steps ...chromedp.Action) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, testrig.Patience)
 	defer cancel()
 	if err := chromedp.Run(ctx, steps...); err != nil {
 		var at, text string
@@ -114,7 +110,7 @@ func (b *tab) choose(name, value string) {
 func (b *tab) press(text string) {
 	b.t.Helper()
 	q := fmt.Sprintf("//main//*[self::button or self::a or self::summary][normalize-space(.)=%q]", text)
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, testrig.Patience)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.Click(q, chromedp.BySearch)); err != nil {
 		b.do(chromedp.ActionFunc(func(context.Context) error { return fmt.Errorf("press %q: %w", text, err) }))
@@ -134,7 +130,7 @@ func (b *tab) sees(texts ...string) {
 	b.t.Helper()
 	for _, want := range texts {
 		var all string
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			if err := chromedp.Run(b.ctx, chromedp.Text("main", &all, chromedp.ByQuery)); err != nil {
 				return err
 			}

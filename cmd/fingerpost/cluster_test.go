@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 )
 
@@ -116,7 +117,7 @@ func (c *clusterRig) idleEdge(name, dir string) *rig {
 func (r *rig) until(what, target string, is func(reply) bool) reply {
 	r.t.Helper()
 	var got reply
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if got = r.get(target); !is(got) {
 			return fmt.Errorf("it is not so that %s: %d %.300s\n%s", what, got.status, got.body, cutMiddle(r.logged(), 3000))
 		}
@@ -154,7 +155,7 @@ func (r *rig) clusterStatus() (s cluster.Status) {
 
 func (r *rig) untilStatus(what string, is func(cluster.Status) bool) {
 	r.t.Helper()
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if s := r.clusterStatus(); !is(s) {
 			return fmt.Errorf("it is not so that %s: %+v", what, s)
 		}
@@ -239,7 +240,7 @@ func TestBucketAndServerHeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.put("new.hcl", "project \"fresh\" {\n  name = \"Fresh\"\n  domain \"fresh.example\" {}\n}\n")
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if got := fra.get(resolvePath + "shop.acme.example"); got.status != http.StatusOK {
 			t.Fatalf("meanwhile the edge answers %d %s", got.status, got.body)
 		}
@@ -285,7 +286,7 @@ func TestEdgeWithAnotherKey(t *testing.T) {
 	c.seeds["fra1"], _ = newEdgeKey(t, c.dir)
 	fra := c.idleEdge("fra1", "")
 	fra.launch()
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if !strings.Contains(fra.announcement(), "ops on") {
 			return errors.New("it does not listen")
 		}
@@ -372,7 +373,7 @@ func TestKeygenLetsAnEdgeIn(t *testing.T) {
 // A deploy script waits for a commit, of an API write and of a pull, until the edge answers with what it brought.
 func TestEdgesWaitForCommit(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	c := newCluster(t, "fra1")
 	wait := func(commit, within string) (string, int) {
 		t.Helper()

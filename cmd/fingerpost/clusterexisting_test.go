@@ -14,6 +14,7 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/resolver/catalog"
 )
@@ -29,7 +30,7 @@ func existingNATS(t *testing.T) (url string) {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(testrig.Patience) {
 		t.Fatal("the NATS server does not start")
 	}
 	return s.ClientURL()
@@ -60,7 +61,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	second.flags = []string{"--cluster", url, "--take-over"}
 	ready := second.launch()
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if !strings.Contains(second.logged(), "another authority may be alive") {
 			return fmt.Errorf("it does not wait:\n%s", second.logged())
 		}
@@ -75,7 +76,7 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal("it has not waited")
 	default:
 	}
-	if os.Getenv("CI") == "true" {
+	if testrig.Full() {
 		_ = c.cmd.Process.Kill() // its lease has to run out
 		<-c.exited
 	} else {
@@ -102,9 +103,7 @@ func TestTakeOver(t *testing.T) {
 // answers and takes saved files, and has the edge catch up after the cut.
 func TestAuthorityCutOff(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("CI") != "true" {
-		t.Skip("it waits for two thirds of a lease, 7 s")
-	}
+	testrig.Campaign(t) // it waits for two thirds of a lease, 7 s
 	url := existingNATS(t)
 	w := newWire(t, strings.TrimPrefix(url, "nats://"))
 	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}, addr: strings.TrimPrefix(url, "nats://")}
@@ -116,7 +115,7 @@ func TestAuthorityCutOff(t *testing.T) {
 	for round, cut := range []func(){w.freeze, w.cut} {
 		cut()
 		n := 0
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			n++
 			switch got := c.writes(http.MethodPost, "/api/platform/projects", fmt.Sprintf(`{"name":"N","slug":"n%d-%d"}`, round, n)); got.status {
 			case http.StatusServiceUnavailable:
@@ -136,7 +135,7 @@ func TestAuthorityCutOff(t *testing.T) {
 		fra.resolves("shop.acme.example")
 		w.heal()
 		fra.resolves(domain)
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			if got := c.writes(http.MethodPost, "/api/platform/projects", fmt.Sprintf(`{"name":"A","slug":"after-%d"}`, round)); got.status != http.StatusCreated {
 				return fmt.Errorf("a write after the cut: %d %s", got.status, got.body)
 			}
@@ -247,7 +246,7 @@ func TestEdgeOfAnOlderRelease(t *testing.T) {
 	says("shop.acme.example", "Acme Shop")
 	told := func(want string) {
 		t.Helper()
-		must(t, poll(patience, func() error {
+		must(t, poll(testrig.Patience, func() error {
 			if edges := a.Status(nil).Edges; len(edges) != 1 || !strings.HasPrefix(edges[0].Problem, want) || want == "" && edges[0].Problem != "" {
 				return fmt.Errorf("the authority knows of %+v", edges)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/resolver/catalog"
 )
@@ -163,7 +164,7 @@ func TestTwoEdgesWithOneKey(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	one, two := c.edge("fra1", ""), c.edge("fra1", "")
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		out, code := c.run("edges", "--key", c.keys["all"], "--url", c.url)
 		if code != 0 || !strings.Contains(out, "two processes use the key of this edge") {
 			return fmt.Errorf("edges ended with %d:\n%s", code, out)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster/history"
 	"fingerpost/resolver/catalog"
 )
@@ -209,7 +210,7 @@ func (c *clusterSiege) send(method, url, key, body string) (*http.Response, stri
 // requests waits until n more requests were answered: the moment of a kill is in the middle of what runs.
 func (c *clusterSiege) requests(n int) {
 	c.t.Helper()
-	limit := time.After(patience)
+	limit := time.After(testrig.Patience)
 	for range n {
 		select {
 		case <-c.answered:
@@ -244,7 +245,7 @@ func (c *clusterSiege) killAuthority() {
 // killServer kills the process of the NATS server, a child of the authority.
 func (c *clusterSiege) killServer() {
 	c.t.Helper()
-	if err := poll(patience, func() error { // it may be between two starts
+	if err := poll(testrig.Patience, func() error { // it may be between two starts
 		pid := childOf(c.cmd.Process.Pid)
 		if pid == 0 {
 			return errors.New("the authority has no child process")
@@ -278,7 +279,7 @@ func (c *clusterSiege) settle(last bool) {
 	c.t.Helper()
 	newest, names := c.Newest()
 	for _, e := range c.edges {
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			got := e.get(resolvePath + leftName + ".example")
 			p, err := catalog.ParsePosition(got.header.Get("X-Config-Position"))
 			if err != nil || p.Epoch != newest.Epoch || p.Generation < newest.Generation {
@@ -299,10 +300,7 @@ func (c *clusterSiege) settle(last bool) {
 // that exists is answered 404.
 func TestKillsLoseNothing(t *testing.T) {
 	t.Parallel()
-	kills, cuts, deletions := 4, 1, 1
-	if os.Getenv("CI") == "true" {
-		kills, cuts, deletions = 50, 10, 5
-	}
+	kills, cuts, deletions := testrig.Size(t, 50, 3), testrig.Size(t, 10, 1), testrig.Size(t, 5, 1)
 	c := newClusterSiege(t, 3*(kills+cuts+deletions)+12)
 	var rounds []func()
 	for i := range kills {

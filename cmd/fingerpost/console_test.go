@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -76,8 +77,8 @@ func TestConsole(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser, which -short leaves out")
 	}
-	if os.Getenv("CI") == "" && os.Getenv("FINGERPOST_PICTURES") == "" {
-		t.Skip("takes a minute and chromium: CI=true or FINGERPOST_PICTURES=FOLDER runs it")
+	if !testrig.Compulsory("chromium") && os.Getenv("FINGERPOST_PICTURES") == "" {
+		t.Skip("takes a minute and chromium: FINGERPOST_NEED=chromium or FINGERPOST_PICTURES=FOLDER runs it")
 	}
 	browser := findBrowser(t)
 	var trapped atomic.Int64
@@ -423,7 +424,7 @@ func TestConsole(t *testing.T) {
 		text, id := catalog.NewKeyText()
 		file := fmt.Sprintf("key \"leaver\" {\n  id = %q\n  hash = %q\n  allow = [\"read\"]\n}\n", id, catalog.HashKeyText(text))
 		r.put("key-leaver.hcl", file)
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			if got := r.ask(http.MethodGet, "/api/platform/projects", text, ""); got.status != http.StatusOK {
 				return fmt.Errorf("%d", got.status)
 			}
@@ -439,7 +440,7 @@ func TestConsole(t *testing.T) {
 		r.put("acme.hcl", strings.Replace(was("acme.hcl"), "By hand", "Live", 1))
 		b.sees("project.changed")
 		if now := b.text("#figures"); now == generation {
-			if err := poll(patience, func() error {
+			if err := poll(testrig.Patience, func() error {
 				if b.text("#figures") == generation {
 					return fmt.Errorf("the figures stand still: %s", generation)
 				}
@@ -458,7 +459,7 @@ func TestConsole(t *testing.T) {
 		b.t = t
 		good := was("acme.hcl")
 		r.put("acme.hcl", strings.Replace(good, `status      = "ACTIVE"`, `status      = "ACTIV"`, 1))
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			b.open("/console/problems")
 			if !strings.Contains(b.text("main"), "acme.hcl:5") {
 				return fmt.Errorf("no problem yet")
@@ -479,7 +480,7 @@ func TestConsole(t *testing.T) {
 		if err := os.Remove(r.path("many.hcl")); err != nil {
 			t.Fatal(err)
 		}
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			b.open("/console/problems")
 			if !strings.Contains(b.text("main"), "A reload is held back") {
 				return fmt.Errorf("nothing is held back yet")
@@ -609,7 +610,7 @@ func (r *rig) generation() uint64 {
 // waitGeneration waits until that many generations are served.
 func (r *rig) waitGeneration(n uint64) {
 	r.t.Helper()
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if now := r.generation(); now < n {
 			return fmt.Errorf("generation %d, want %d", now, n)
 		}

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -222,7 +223,7 @@ func TestConsoleForms(t *testing.T) {
 	if err := os.Remove(r.path("key-leaver.hcl")); err != nil {
 		t.Fatal(err)
 	}
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if y.ask("/console/", nil); !strings.Contains(y.body, "Your key was revoked") {
 			return errors.New("the session goes on")
 		}
@@ -520,7 +521,7 @@ func TestConsoleCannotWrite(t *testing.T) {
 		v.expects(http.StatusServiceUnavailable, "disk", "Later")
 		same(r, files["acme.hcl"])
 		must(t, os.Remove(filler))
-		if err := poll(patience, func() error {
+		if err := poll(testrig.Patience, func() error {
 			if v.ask(draft, url.Values{"token": {v.token()}, "do": {"save"}}); v.res.StatusCode != http.StatusOK {
 				return errors.New(v.res.Status)
 			}
@@ -536,7 +537,7 @@ func TestConsoleCannotWrite(t *testing.T) {
 
 func TestConsoleGit(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	files, admin, _ := consoleFiles("25")
 	r := idleRig(t, t.TempDir(), files)
 	git := func(args ...string) string {
@@ -582,7 +583,7 @@ func TestConsoleGit(t *testing.T) {
 	if got := git("log", "-1", "--format=%an <%ae> %s"); got != "Ada Lovelace <ada@example.com> Say what it is\n" {
 		t.Errorf("the commit: %s", got)
 	}
-	if err := poll(patience, func() error { // the trail learns it a moment later
+	if err := poll(testrig.Patience, func() error { // the trail learns it a moment later
 		if v.ask("/console/changes?project="+acme, nil); !strings.Contains(v.body, `href="https://git.example/acme/commit/`+strings.TrimSpace(git("rev-parse", "HEAD"))+`"`) {
 			return errors.New("no link to the commit")
 		}
@@ -634,7 +635,7 @@ func TestConsoleGit(t *testing.T) {
 	}
 	v.ask("/console/live", nil)
 	v.expects(http.StatusOK, `branch <span class="mono">main</span> at`)
-	if err := poll(patience, func() error { // the remote is not there
+	if err := poll(testrig.Patience, func() error { // the remote is not there
 		if v.ask("/console/problems", nil); !strings.Contains(v.body, "<strong>Git:</strong>") {
 			return errors.New("the remote's absence is no problem")
 		}
@@ -654,7 +655,7 @@ func TestConsoleOnEdge(t *testing.T) {
 	acme := c.projectID("acme")
 	edge.resolves("shop.acme.example")
 	v := newVisitor(t, edge.url)
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if v.ask("/console/sign-in", url.Values{"key": {admin}}); v.res.StatusCode != http.StatusOK {
 			return fmt.Errorf("%d", v.res.StatusCode)
 		}
@@ -672,7 +673,7 @@ func TestConsoleOnEdge(t *testing.T) {
 	v.ask("/console/?domain=shop.acme.example", nil)
 	v.expects(http.StatusOK, "leads to the project")
 	c.begin()
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if v.ask(draft, url.Values{"token": {token}, "do": {"save"}}); v.res.StatusCode != http.StatusOK {
 			return fmt.Errorf("%d %s", v.res.StatusCode, cutMiddle(v.body, 500))
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"os"
@@ -157,12 +158,7 @@ func (x *tracer) end() {
 // TestSystemCallsFail makes the system calls of a write fail in the real binary, once and forever.
 func TestSystemCallsFail(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("strace"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	testrig.Need(t, "strace")
 	r := newRig(t, map[string]string{
 		"other.hcl": strings.TrimSuffix(rigFiles["other.hcl"], "}\n") + `
   template "WELCOME" {

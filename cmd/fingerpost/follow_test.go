@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -87,7 +88,7 @@ func cmdHeard(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: heard STREAM PATTERN")
 	}
 	f, want := theFollower(ts, args[0]), regexp.MustCompile(args[1])
-	err := poll(patience, func() error {
+	err := poll(testrig.Patience, func() error {
 		if heard, _ := f.state(); !want.MatchString(heard) {
 			return fmt.Errorf("no match for %s in %s", args[1], heard)
 		}
@@ -102,7 +103,7 @@ func cmdHeard(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdEnded(ts *testscript.TestScript, neg bool, args []string) {
 	f := theFollower(ts, args[0])
-	err := poll(patience, func() error {
+	err := poll(testrig.Patience, func() error {
 		if heard, ended := f.state(); !ended {
 			return fmt.Errorf("the stream has not ended in good order: %s", heard)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"net"
@@ -74,7 +75,7 @@ func writeConfig(t *testing.T, path, text string) string {
 // runCaddy returns the socket of a Caddy that speaks TLS, with certificates of its own making.
 func runCaddy(t *testing.T, gate, upstream string) (socket string) {
 	t.Helper()
-	caddy := program(t, "caddy")
+	caddy := testrig.Need(t, "caddy")[0]
 	dir := shortDir(t)
 	socket = filepath.Join(dir, "s")
 	config := snippet(t, "caddyfile", "{\n\ton_demand_tls {", "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n\ton_demand_tls {", "127.0.0.1:8081", gate,
@@ -99,14 +100,14 @@ func dialTLS(ctx context.Context, socket, name string) (net.Conn, error) {
 
 func runCaddyClient(t *testing.T, gate, upstream string) *http.Client {
 	socket := runCaddy(t, gate, upstream)
-	return &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &http.Client{Timeout: testrig.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialTLS(ctx, socket, "shop.example")
 	}}}
 }
 
 func runHAProxy(t *testing.T, gate, upstream string) *http.Client {
 	t.Helper()
-	haproxy := program(t, "haproxy")
+	haproxy := testrig.Need(t, "haproxy")[0]
 	dir := shortDir(t)
 	socket := filepath.Join(dir, "s")
 	script := writeConfig(t, filepath.Join(dir, "gate.lua"), snippet(t, "lua", "127.0.0.1:8081", gate))
@@ -129,7 +130,7 @@ func TestGateProxies(t *testing.T) {
 	for name, run := range gateProxies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			program(t, name) // before anything is started
+			testrig.Need(t, name) // before anything is started
 			r := idleRig(t, t.TempDir(), gateFiles)
 			r.flags = []string{"--gate-listen", "127.0.0.1:0"}
 			r.start()
@@ -147,7 +148,7 @@ func TestGateProxies(t *testing.T) {
 // TestGateCache: with the lines for its cache, nginx goes on while the gate is down, for the names that it knows.
 func TestGateCache(t *testing.T) {
 	t.Parallel()
-	program(t, "nginx")
+	testrig.Need(t, "nginx")
 	r := idleRig(t, t.TempDir(), gateFiles)
 	r.flags = []string{"--gate-listen", "127.0.0.1:0"}
 	r.start()
@@ -281,13 +282,13 @@ func (g *gated) testClients() {
 // TestGateCertificates: Caddy fetches certificates for the names that the gate allows.
 func TestGateCertificates(t *testing.T) {
 	t.Parallel()
-	program(t, "caddy")
+	testrig.Need(t, "caddy")
 	for _, wildcards := range []bool{false, true} {
 		r := idleRig(t, t.TempDir(), gateFiles)
 		r.flags = []string{"--gate-listen", "127.0.0.1:0", fmt.Sprintf("--gate-wildcards=%v", wildcards)}
 		r.start()
 		socket := runCaddy(t, strings.TrimPrefix(r.gateURL(), "http://"), "127.0.0.1:1")
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testrig.Patience)
 		defer cancel()
 		f := func(name string, want bool) {
 			t.Helper()

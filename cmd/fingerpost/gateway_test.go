@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"net"
@@ -56,22 +57,6 @@ blocks:
 	return found[0]
 }
 
-// program finds a program of the distribution.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if _, there := os.Stat("/usr/sbin/" + name); err != nil && there == nil { // not every user has sbin in PATH
-		path, err = "/usr/sbin/"+name, nil
-	}
-	switch {
-	case err != nil && os.Getenv("CI") != "":
-		t.Fatal(err)
-	case err != nil:
-		t.Skip("needs a program that is not here: ", err)
-	}
-	return path
-}
-
 // runGateway runs the program until the test ends and waits until it accepts connections on the socket.
 func runGateway(t *testing.T, dir, socket string, command ...string) *http.Client {
 	t.Helper()
@@ -95,7 +80,7 @@ func runGateway(t *testing.T, dir, socket string, command ...string) *http.Clien
 			t.Logf("%s:\n%s", command[0], log.String())
 		}
 	})
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testrig.Patience)
 	for {
 		c, err := net.Dial("unix", socket)
 		if err == nil {
@@ -126,7 +111,7 @@ func startNginx(t *testing.T, fingerpost, upstream string) gateway {
 // runNginx runs the lines that have all of more, which are pairs as of snippet.
 func runNginx(t *testing.T, fingerpost, address, upstream string, more ...string) *http.Client {
 	t.Helper()
-	nginx := program(t, "nginx")
+	nginx := testrig.Need(t, "nginx")[0]
 	dir := shortDir(t)
 	socket := filepath.Join(dir, "s")
 	var paths strings.Builder
@@ -143,7 +128,7 @@ func runNginx(t *testing.T, fingerpost, address, upstream string, more ...string
 }
 
 func startCaddy(t *testing.T, fingerpost, upstream string) gateway {
-	caddy := program(t, "caddy")
+	caddy := testrig.Need(t, "caddy")[0]
 	dir := shortDir(t)
 	socket := filepath.Join(dir, "s")
 	config := "{\n\tadmin off\n}\n" +
@@ -173,7 +158,7 @@ const gatewaySecret = "0123456789abcdef0123456789abcdef"
 func TestGateways(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, fingerpost, upstream string) gateway{"nginx": startNginx, "caddy": startCaddy} {
 		t.Run(name, func(t *testing.T) {
-			program(t, name) // before anything is started
+			testrig.Need(t, name) // before anything is started
 			r := newRig(t, map[string]string{
 				"tokens.hcl": fmt.Sprintf("project \"shop\" {\n  id = 11\n  name = \"Shop\"\n  domain \"shop.example\" {}\n  domain \"*.shop.example\" {}\n  auth_settings { jwt_secret = %q }\n}\n"+
 					"project \"bank\" {\n  id = 12\n  name = \"Bank\"\n  domain \"bank.example\" {}\n  auth_settings { jwt_secret = %q }\n}\n", gatewaySecret, gatewaySecret+"2"),
@@ -384,7 +369,7 @@ project "idle" {
 	if err := r.cmd.Process.Signal(signals["HUP"]); err != nil {
 		t.Fatal(err)
 	}
-	until := time.Now().Add(patience)
+	until := time.Now().Add(testrig.Patience)
 	for send("bank.example", gatewaySecret+"2", 12) != 200 {
 		if time.Now().After(until) {
 			t.Fatal("the replaced secret is not in force")

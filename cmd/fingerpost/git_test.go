@@ -15,23 +15,14 @@ import (
 	"time"
 
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 )
-
-func needGit(t testing.TB) {
-	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("needs git: ", err)
-	}
-}
 
 // TestGit commits the writes of several clients, while a person has other changes in the works: no write fails, the
 // history has all of them, and the tree is clean.
 func TestGit(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	r := newRig(t, nil)
 	r.halt()
 	git := func(args ...string) string {
@@ -140,7 +131,7 @@ func TestGit(t *testing.T) {
 // TestPropose: a key that may only propose changes nothing that is live; another key applies what it has proposed.
 func TestPropose(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	r := newRig(t, nil)
 	project := "/api/platform/projects/" + idOf(r.get("/api/platform/projects/by-slug/other"))
 	if got := r.ask(http.MethodPut, project, r.keys["write"], `{"name":"Later"}`, "X-Propose: later"); got.status != http.StatusConflict || !strings.Contains(got.body, "GIT_NOT_ENABLED") {
@@ -262,7 +253,7 @@ func TestPropose(t *testing.T) {
 // refer to it. What is live stays as it is.
 func TestProposedState(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	r := newRig(t, nil)
 	r.halt()
 	g := newGitRig(t, r)
@@ -382,7 +373,7 @@ func TestProposedState(t *testing.T) {
 // Set-ups that cannot work end the start, with all that is wrong.
 func TestGitFlags(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	r := newRig(t, nil)
 	r.halt()
 	refused := func(code int, flags []string, want ...string) {

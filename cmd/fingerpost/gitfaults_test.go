@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 )
 
 // TestGitDiskFull: while the disk of .git is full, writes are answered as --git-ack says and are live, and /status tells
 // why they have no commit. A process that is killed meanwhile loses none. Once there is room, each is committed, once.
 func TestGitDiskFull(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	if !canMount() {
 		t.Skip("needs root, to mount a small file system")
 	}
@@ -66,7 +67,7 @@ func TestGitDiskFull(t *testing.T) {
 // tells of them in printable text, and the service ends in time. Once the remote is a good one again, all is pushed.
 func TestGitBadRemotes(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	r := idleRig(t, t.TempDir(), nil)
 	g := newGitRig(t, r)
 	var silentAsked atomic.Int64
@@ -79,7 +80,7 @@ func TestGitBadRemotes(t *testing.T) {
 
 	g.git(r.dir, "remote", "set-url", "origin", "git://"+silent+"/remote.git")
 	r.start()
-	must(t, poll(patience, func() error {
+	must(t, poll(testrig.Patience, func() error {
 		if silentAsked.Load() == 0 {
 			return fmt.Errorf("nobody asks the remote: %+v", g.gitStatus())
 		}

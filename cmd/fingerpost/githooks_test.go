@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 )
 
 // TestGitHooks: hooks of the repository run with --git-hooks only. One that refuses the commit keeps it back, and is
 // named; the write is committed once the hook lets it.
 func TestGitHooks(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	r := idleRig(t, t.TempDir(), nil)
 	g := newGitRig(t, r)
 	ran := filepath.Join(r.dir, ".fingerpost", "ran")
@@ -65,7 +66,7 @@ func TestGitHooks(t *testing.T) {
 // other; what it brings is live. --git-fanout gives a new project a folder, in the history, too.
 func TestGitFetchWhenAsked(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	const secret = "a secret of the webhook"
 	r := idleRig(t, t.TempDir(), nil)
 	g := newGitRig(t, r)

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/testrig"
 )
 
 // TestGitPullIsAudited: what a pull brings has its author and commit in the audit trail, and in /status where it is
 // broken; a save by hand next to it has neither.
 func TestGitPullIsAudited(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	r := newRig(t, nil)
 	r.halt()
 	g := newGitRig(t, r)
@@ -30,7 +31,7 @@ func TestGitPullIsAudited(t *testing.T) {
 	}
 	commit := g.push("other.hcl", "project \"other\" {\n  name = \"By Bob\"\n  domain \"other.example\" {}\n  domain \"localhost\" {}\n}\n")
 	var e client.AuditEntry
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if e = newest(); orEmpty(e.Object) != "other" {
 			return fmt.Errorf("the newest entry is %+v\n%s", e, r.logged())
 		}
@@ -42,7 +43,7 @@ func TestGitPullIsAudited(t *testing.T) {
 		t.Errorf("%+v, want it of Bob and commit %s", e, commit)
 	}
 	broken := g.push("gone.hcl", "project \"gone\" {\n")
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		_, all, err := r.problems()
 		if text := fmt.Sprint(all); err != nil || !strings.Contains(text, "it came with commit "+broken[:12]+" of Bob <bob@example.com>") {
 			return fmt.Errorf("%v, %v", all, err)
@@ -52,7 +53,7 @@ func TestGitPullIsAudited(t *testing.T) {
 		t.Error(err)
 	}
 	r.put("acme.hcl", "project \"acme\" {\n  name = \"By hand\"\n  domain \"shop.acme.example\" { primary = true }\n}\n")
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		e = newest()
 		if !strings.Contains(r.get("/api/platform/projects/by-slug/acme").body, "By hand") || e.Door == "git" {
 			return fmt.Errorf("the newest entry is %+v", e)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fingerpost/api/ops"
+	"fingerpost/cmd/testrig"
 )
 
 // A gitRig is a stopped rig whose folder is a clone of a bare remote, which Bob has cloned, too.
@@ -87,7 +88,7 @@ func (g *gitRig) gitStatus() ops.GitStatus {
 func (g *gitRig) untilGit(what string, is func(st ops.GitStatus) bool) ops.GitStatus {
 	g.t.Helper()
 	var st ops.GitStatus
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if st = g.gitStatus(); !is(st) {
 			return fmt.Errorf("it is not so that %s: %+v\n%s", what, st, cutMiddle(g.logged(), 3000))
 		}

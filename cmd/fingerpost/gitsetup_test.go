@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,7 +13,7 @@ import (
 // TestGitSetups: a repository that --git cannot work with is told at the start, with what to do.
 func TestGitSetups(t *testing.T) {
 	t.Parallel()
-	needGit(t)
+	testrig.Need(t, "git")
 	base := idleRig(t, t.TempDir(), nil)
 	git := func(dir string, args ...string) {
 		t.Helper()

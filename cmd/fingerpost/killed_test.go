@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 )
@@ -180,7 +181,7 @@ func (r *rig) idOf(slug string) int64 {
 // TestKilledAtEveryStep kills the server before each step of each kind of write. Afterwards the write is there
 // completely or not at all; and the files, the store and the API agree.
 func TestKilledAtEveryStep(t *testing.T) {
-	every := campaign(t, 1, 3)
+	every := testrig.Size(t, 1, 3)
 	t.Parallel()
 	for name, w := range map[string]struct {
 		method, slug, path, body, file string
@@ -194,7 +195,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		"settings in a file of others": {"PUT", "two", "/service-settings", `{"mailEnabled":true}`, "pair.hcl", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if t.Parallel(); w.ciOnly && campaign(t, 1, 0) == 0 {
+			if t.Parallel(); w.ciOnly && testrig.Size(t, 1, 0) == 0 {
 				t.Skip("much like the others, which are enough outside of CI")
 			}
 			r := idleRig(t, t.TempDir(), map[string]string{"pair.hcl": "project \"one\" {\n  name = \"One\"\n}\n\nproject \"two\" {\n  name = \"Two\"\n}\n"})
@@ -402,25 +403,12 @@ func (s *siege) answered() (n int) {
 	return n
 }
 
-// campaign is the size of a random or exhaustive test: full in CI, small on a developer's machine. With -short it skips
-// the test.
-func campaign(t testing.TB, full, small int) int {
-	t.Helper()
-	switch {
-	case testing.Short():
-		t.Skip("a campaign, which -short leaves out")
-	case os.Getenv("CI") != "":
-		return full
-	}
-	return small
-}
-
 // TestKilledAtRandom kills the server in the middle of its work, again and again, on the same files and store.
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	s := newSiege(idleRig(t, t.TempDir(), nil))
 	s.start()
-	n := campaign(t, 200, 10)
+	n := testrig.Size(t, 200, 10)
 	for round := range n {
 		s.round(time.Duration(rand.IntN(60000))*time.Microsecond, s.kill)
 		s.start()

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"slices"
@@ -180,7 +181,7 @@ func TestLogsFollow(t *testing.T) {
 	expect := func(id int64, status string, attempts int) {
 		t.Helper()
 		want = append(want, fmt.Sprintf("%d %s %d", id, status, attempts))
-		err := poll(patience, func() error {
+		err := poll(testrig.Patience, func() error {
 			var got []string
 			for line := range strings.Lines(out.String()) {
 				var e mailEntry
@@ -209,7 +210,7 @@ func TestLogsFollow(t *testing.T) {
 	l.put(6, "09:45:00.000000", "SENT", 1) // from here on 2 is behind the window
 	expect(6, "SENT", 1)
 	l.fail(4)
-	if err := poll(patience, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if n := strings.Count(errs.String(), "broken; asking on"); n != 1 {
 			return fmt.Errorf("%d complaints: %s", n, errs.String())
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -20,7 +21,7 @@ func TestMailDiskFull(t *testing.T) {
 	if !canMount() {
 		t.Skip("needs root, to mount a small file system")
 	}
-	size := campaign(t, 200, 140) // in MiB; sends leave 64 of them free, and as much again as the store has
+	size := testrig.Size(t, 200, 140) // in MiB; sends leave 64 of them free, and as much again as the store has
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%dm", size)); err != nil {
 		t.Fatalf("mount a tmpfs, which needs root: %v", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -43,7 +44,7 @@ func TestMailDrain(t *testing.T) {
 			begun := time.Now()
 			for i := range c.signals {
 				if i > 0 {
-					err := poll(patience, func() error {
+					err := poll(testrig.Patience, func() error {
 						if !strings.Contains(r.logged(), `"draining"`) {
 							return errors.New("it does not drain")
 						}

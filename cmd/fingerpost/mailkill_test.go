@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/testrig"
 )
 
 // postFile is a project whose mail goes to a sink.
@@ -132,7 +133,7 @@ func (r *rig) mailClients(clients int, jobs []*mailJob, done chan<- struct{}) (l
 // mailsEnd waits until no mail is being sent any more.
 func (r *rig) mailsEnd() {
 	r.t.Helper()
-	err := poll(patience, func() error {
+	err := poll(testrig.Patience, func() error {
 		var status struct{ Mail struct{ Queued int } }
 		res, err := http.Get(r.ops + "/status")
 		if err != nil {
@@ -160,10 +161,10 @@ func TestMailKilledAtRandom(t *testing.T) {
 	project := r.idOf("post")
 	const clients = 16
 	answered, unanswered, uncertain, twice := 0, 0, 0, 0
-	for round := range campaign(t, 100, 4) {
+	for round := range testrig.Size(t, 100, 4) {
 		begun := time.Now().Add(-time.Millisecond)
 		var jobs []*mailJob
-		for i := range campaign(t, 250, 120) {
+		for i := range testrig.Size(t, 250, 120) {
 			jobs = append(jobs, &mailJob{mark: fmt.Sprintf("r%d-%d", round, i), keyed: i%2 == 0})
 		}
 		killed, done := make(chan struct{}), make(chan struct{}, len(jobs))

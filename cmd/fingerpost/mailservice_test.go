@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -37,7 +38,7 @@ func TestTellChanges(t *testing.T) {
 	var told []int64
 	expect := func(what string, id int64) {
 		t.Helper()
-		err := poll(patience, func() error {
+		err := poll(testrig.Patience, func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			if !slices.Contains(told, id) {

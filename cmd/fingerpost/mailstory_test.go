@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"net/http"
@@ -78,7 +79,7 @@ func cmdInbox(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return
 	}
-	err := poll(patience, func() error {
+	err := poll(testrig.Patience, func() error {
 		if len(matching()) == 0 {
 			return fmt.Errorf("no mail of %d matches %s", len(s.letters()), args[0])
 		}
@@ -110,7 +111,7 @@ func cmdPost(ts *testscript.TestScript, neg bool, args []string) {
 		name, value, _ := strings.Cut(line, ":")
 		req.Header.Set(name, strings.TrimSpace(value))
 	}
-	res, err := (&http.Client{Timeout: patience}).Do(req)
+	res, err := (&http.Client{Timeout: testrig.Patience}).Do(req)
 	ts.Check(err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)

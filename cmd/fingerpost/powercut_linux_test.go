@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,21 +20,11 @@ type loopDisk struct {
 	dir, device string
 }
 
-// newLoopDisk needs root, losetup and mkfs.ext4: in CI a machine without them is a failure, elsewhere the test is
-// skipped.
+// newLoopDisk needs root, losetup and mkfs.ext4.
 func newLoopDisk(t *testing.T) *loopDisk {
 	t.Helper()
-	if !canMount() {
-		t.Skip("mounting a disk needs root")
-	}
-	for _, tool := range []string{"losetup", "mkfs.ext4"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	testrig.NeedRoot(t)
+	testrig.Need(t, "losetup", "mkfs.ext4")
 	tool := func(name string, args ...string) string {
 		out, err := exec.Command(name, args...).CombinedOutput()
 		if err != nil {
@@ -155,7 +146,7 @@ func TestPowerCut(t *testing.T) {
 	for name, apart := range map[string]bool{"one disk": false, "two disks": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := cutRounds(t, "", apart, campaign(t, 75, 3)); err != nil {
+			if err := cutRounds(t, "", apart, testrig.Size(t, 75, 3)); err != nil {
 				t.Error(err)
 			}
 		})

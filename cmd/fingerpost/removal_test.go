@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -163,7 +164,7 @@ func TestKilledAfterRemovals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRemovalRig(t)
-			n, removed := campaign(t, 100, 1), 0
+			n, removed := testrig.Size(t, 100, 1), 0
 			for round := range n {
 				err := r.change()
 				var gone []string

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -161,7 +162,7 @@ func (r *rig) start() {
 	case <-ready:
 	case <-r.exited:
 		r.t.Fatalf("it did not start: %v\n%s", r.err, r.logged())
-	case <-time.After(patience):
+	case <-time.After(testrig.Patience):
 		r.t.Fatalf("it is not ready:\n%s", r.logged())
 	}
 }
@@ -195,7 +196,7 @@ func (r *rig) halt() {
 	}
 	select {
 	case <-r.exited:
-	case <-time.After(patience):
+	case <-time.After(testrig.Patience):
 		_ = r.cmd.Process.Kill()
 		<-r.exited
 		r.t.Error("it still ran 30 s after SIGTERM")

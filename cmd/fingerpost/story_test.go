@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"maps"
@@ -23,12 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets more stories run at once than there are cores, because they mostly wait for processes. In CI, with
-// campaigns of full size, they need the cores.
 func TestMain(m *testing.M) {
-	if os.Getenv("CI") == "" {
-		_ = flag.Set("test.parallel", "6")
-	}
+	testrig.Crowd()
 	testscript.Main(m, map[string]func(){"fingerpost": main, "fingerpost-dies": mainThatDies})
 }
 
@@ -86,9 +82,6 @@ func storyCmds() map[string]func(ts *testscript.TestScript, neg bool, args []str
 	})
 	return cmds
 }
-
-// patience bounds waits for what must come; nothing is timed by it, and a busy machine may be very slow.
-const patience = 90 * time.Second
 
 type serversKey struct{}
 
@@ -195,7 +188,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("it did not start: %v\n%s", s.err, s.logged())
 		}
 		return
-	case <-time.After(patience):
+	case <-time.After(testrig.Patience):
 		ts.Fatalf("it is not ready:\n%s", s.logged())
 	}
 	fmt.Fprint(ts.Stdout(), s.announcement())
@@ -251,7 +244,7 @@ func (s *server) running() bool {
 }
 
 func waitReady(ops string) error {
-	return poll(patience, func() error {
+	return poll(testrig.Patience, func() error {
 		res, err := http.Get(ops + "/readyz")
 		if err != nil {
 			return err
@@ -323,7 +316,7 @@ func cmdHalt(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(s.cmd.Process.Signal(sig))
 	select {
 	case <-s.exited:
-	case <-time.After(patience):
+	case <-time.After(testrig.Patience):
 		ts.Fatalf("it still runs 30 s after the signal:\n%s", s.logged())
 	}
 	if sig != syscall.SIGKILL && s.err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fingerpost/cmd/testrig"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,7 +26,7 @@ func TestTryLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), testrig.Patience)
 	defer stop()
 	out := &announced{stop: stop}
 	code := runContext(ctx, []string{"serve", "--config", "../../projects.d", "--data", filepath.Join(t.TempDir(), "store"), "--read-only",

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"strings"
 	"testing"
@@ -83,7 +84,7 @@ func TestServerKilledAmongBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.tree.commit(manyFiles(20 * maxBatch))
-	eventually(t, "a batch has gone out", func() bool {
+	testrig.Eventually(t, "a batch has gone out", func() bool {
 		st, err := b.state(t.Context())
 		return err == nil && st.last > before.last+maxBatch
 	})
@@ -120,7 +121,7 @@ func TestWriteIsReadOneByOne(t *testing.T) {
 		t.Errorf("the edge has asked %d times (%v)", n, err)
 	}
 	for range n {
-		if m, err := asked.NextMsg(patience); err != nil || strings.Contains(string(m.Data), "batch") {
+		if m, err := asked.NextMsg(testrig.Patience); err != nil || strings.Contains(string(m.Data), "batch") {
 			t.Errorf("it has asked for %s (%v)", m.Data, err)
 		}
 	}

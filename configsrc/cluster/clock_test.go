@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fingerpost/cmd/testrig"
 	"testing"
 	"time"
 )
@@ -17,16 +18,16 @@ func TestClockIsWrong(t *testing.T) {
 		r.reaches(e)
 		r.tree.commit(map[string]string{"acme.hcl": name})
 		r.reaches(e)
-		if age := e.Age(); age > patience {
+		if age := e.Age(); age > testrig.Patience {
 			t.Errorf("%s says that its word is %v old", name, age)
 		}
 	}
-	eventually(t, "the authority knows that both edges are up to date", func() bool {
+	testrig.Eventually(t, "the authority knows that both edges are up to date", func() bool {
 		s := r.authority.Status(nil).Edges
 		return len(s) == 2 && s[0].Current && s[1].Current && s[0].Ready && s[1].Ready
 	})
 	for _, s := range r.authority.Status(nil).Edges {
-		if limit := ms(patience); s.BeatAgeMS > limit || s.LagMS > limit {
+		if limit := ms(testrig.Patience); s.BeatAgeMS > limit || s.LagMS > limit {
 			t.Errorf("%s: a heartbeat of %v ms ago, a lag of %v ms", s.Name, s.BeatAgeMS, s.LagMS)
 		}
 	}

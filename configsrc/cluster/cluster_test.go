@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"crypto/rand"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"strings"
@@ -33,7 +34,7 @@ func TestEdgesFollow(t *testing.T) {
 		}
 		generation = c.Position.Generation
 	}
-	eventually(t, "the authority knows that both edges are up to date", func() bool {
+	testrig.Eventually(t, "the authority knows that both edges are up to date", func() bool {
 		s := r.authority.Status(nil)
 		return len(s.Edges) == 2 && s.Edges[0].Current && s.Edges[1].Current && s.Edges[0].Ready && s.Edges[0].Name == "ams1" && s.Problem == ""
 	})
@@ -59,14 +60,14 @@ func TestManyFilesArriveWhole(t *testing.T) {
 func TestEmptyTreeIsNotTaken(t *testing.T) {
 	r := newRig(t, "fra1")
 	e := r.edge("fra1")
-	eventually(t, "the edge says that there is no file", func() bool { return strings.Contains(e.Status().Problem, "no file") })
+	testrig.Eventually(t, "the edge says that there is no file", func() bool { return strings.Contains(e.Status().Problem, "no file") })
 	if e.Whole() {
 		t.Error("it counts as whole")
 	}
 	r.tree.commit(map[string]string{"acme.hcl": "one"})
 	r.reaches(e)
 	r.tree.commit(map[string]string{"acme.hcl": ""})
-	eventually(t, "the edge says so again", func() bool { return strings.Contains(e.Status().Problem, "no file") })
+	testrig.Eventually(t, "the edge says so again", func() bool { return strings.Contains(e.Status().Problem, "no file") })
 	if _, err := e.tree.TreeFile("acme.hcl"); err != nil {
 		t.Error("the edge has dropped what it had")
 	}
@@ -103,12 +104,12 @@ func TestEdgeStartsWithoutReadingAll(t *testing.T) {
 	r.reaches(e)
 	e.stop()
 	r.tree.commit(map[string]string{"acme.hcl": "two"})
-	eventually(t, "the authority has published", func() bool { return r.authority.Status(nil).Published == r.tree.Position().String() })
+	testrig.Eventually(t, "the authority has published", func() bool { return r.authority.Status(nil).Published == r.tree.Position().String() })
 	again := r.edgeOn("fra1", e.tree)
 	r.reaches(again)
 	again.stop()
 	third := r.edgeOn("fra1", e.tree)
-	eventually(t, "the edge follows", func() bool { return third.Status().Problem == "" })
+	testrig.Eventually(t, "the edge follows", func() bool { return third.Status().Problem == "" })
 	if s := third.Stats(); s.Listings != 0 {
 		t.Errorf("an edge that has everything has read the bucket %d times", s.Listings)
 	}
@@ -167,7 +168,7 @@ func TestServerDiesAndItsFolderGoes(t *testing.T) {
 		if err := r.authority.MayWrite(); err != nil {
 			t.Error(err)
 		}
-		eventually(t, "the server was started again", func() bool { return r.supervisor.Starts() > starts })
+		testrig.Eventually(t, "the server was started again", func() bool { return r.supervisor.Starts() > starts })
 		r.reaches(e)
 	}
 }
@@ -197,7 +198,7 @@ func TestHeldBackIsTriedAgain(t *testing.T) {
 	r.reaches(e)
 	e.tree.refusing(errHeld)
 	r.tree.commit(map[string]string{"acme.hcl": "", "b.hcl": "b"})
-	eventually(t, "the edge says why it does not follow", func() bool { return strings.Contains(e.Status().Problem, "held back") })
+	testrig.Eventually(t, "the edge says why it does not follow", func() bool { return strings.Contains(e.Status().Problem, "held back") })
 	r.tree.commit(map[string]string{"c.hcl": "c"})
 	e.tree.refusing(nil)
 	r.reaches(e)
@@ -226,17 +227,17 @@ func TestGarbageIsRefused(t *testing.T) {
 	b.putRaw(t, prefixFile+encodePath("acme.hcl"), []byte("garbage"))
 	b.putRaw(t, prefixFile+encodePath("b.hcl"), nil)
 	b.putRaw(t, prefixFile+"new", make([]byte, 7<<20))
-	eventually(t, "the edge names the three messages", func() bool { return len(e.Status().Refused) == 3 })
+	testrig.Eventually(t, "the edge names the three messages", func() bool { return len(e.Status().Refused) == 3 })
 	if got, err := e.tree.TreeFile("acme.hcl"); err != nil || string(got.Bytes) != "one" {
 		t.Errorf("it serves %q, %v", got.Bytes, err)
 	}
 	fresh := r.edge("fra1")
-	eventually(t, "a new edge names them too", func() bool { return len(fresh.Status().Refused) == 3 })
+	testrig.Eventually(t, "a new edge names them too", func() bool { return len(fresh.Status().Refused) == 3 })
 	r.tree.commit(map[string]string{"c.hcl": "c"})
 	r.startAuthority(AuthorityOptions{})
 	r.reaches(e)
 	r.reaches(fresh)
-	eventually(t, "the authority has mended them", func() bool { return len(e.Status().Refused) == 0 && len(fresh.Status().Refused) == 0 })
+	testrig.Eventually(t, "the authority has mended them", func() bool { return len(e.Status().Refused) == 0 && len(fresh.Status().Refused) == 0 })
 }
 
 func TestOtherBucketsAreRefused(t *testing.T) {
@@ -262,7 +263,7 @@ func TestOtherBucketsAreRefused(t *testing.T) {
 		if err := r.newAuthority(AuthorityOptions{}).Claim(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the authority says %v, want %q", err, want)
 		}
-		eventually(t, "the edge says "+want, func() bool { return strings.Contains(e.Status().Problem, want) })
+		testrig.Eventually(t, "the edge says "+want, func() bool { return strings.Contains(e.Status().Problem, want) })
 	}
 	if _, err := e.tree.TreeFile("acme.hcl"); err != nil {
 		t.Error("the edge has dropped what it had:", err)
@@ -282,7 +283,7 @@ func TestUnknownClusterAndKeys(t *testing.T) {
 		`"prod"`:          follow("fra1", "prod", r.seeds["fra1"]),
 		`"ams1"`:          follow("ams1", "test", r.seeds["fra1"]),
 	} {
-		eventually(t, "an edge names "+want, func() bool { return strings.Contains(e.Status().Problem, want) })
+		testrig.Eventually(t, "an edge names "+want, func() bool { return strings.Contains(e.Status().Problem, want) })
 	}
 }
 
@@ -295,7 +296,7 @@ func TestRevokedEdgeIsCutOff(t *testing.T) {
 	if err := r.supervisor.SetEdges(map[string]string{"ams1": r.publics["ams1"]}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the revoked edge has lost its connection", func() bool { return !fra.Status().Connected })
+	testrig.Eventually(t, "the revoked edge has lost its connection", func() bool { return !fra.Status().Connected })
 	r.tree.commit(map[string]string{"acme.hcl": "two"})
 	r.reaches(ams)
 	if got, _ := fra.tree.TreeFile("acme.hcl"); string(got.Bytes) != "one" {
@@ -317,7 +318,7 @@ func TestEdgeMayDoNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	eventually(t, "it is connected", nc.IsConnected)
+	testrig.Eventually(t, "it is connected", nc.IsConnected)
 	s := stream("test")
 	for _, subject := range []string{"$KV." + Bucket("test") + ".f.acme=2Ehcl", "$JS.API.STREAM.DELETE." + s, "$JS.API.STREAM.PURGE." + s,
 		"$JS.API.CONSUMER.CREATE." + s, "$JS.API.STREAM.NAMES", "$JS.API.STREAM.CREATE.x", beatSubject("test", "ams1"), forwardSubject("test", "ams1"), newsSubject("test")} {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"crypto/rand"
 	"errors"
+	"fingerpost/cmd/testrig"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -23,7 +24,7 @@ func existing(t *testing.T, change func(*server.Options)) (url string, stop func
 		t.Fatal(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(testrig.Patience) {
 		t.Fatal("the server does not start")
 	}
 	t.Cleanup(s.Shutdown)
@@ -56,7 +57,7 @@ func TestExistingServer(t *testing.T) {
 		t.Error(err)
 	}
 	stop()
-	eventually(t, "the authority refuses to write", func() bool { return r.authority.MayWrite() != nil })
+	testrig.Eventually(t, "the authority refuses to write", func() bool { return r.authority.MayWrite() != nil })
 	if _, err := e.tree.TreeFile("b.hcl"); err != nil {
 		t.Error(err)
 	}
@@ -125,7 +126,7 @@ func TestLostQuestionEndsWithItsConnection(t *testing.T) {
 			deaf.Store(false)
 			(<-dialed).Close()
 			err = <-ended
-			eventually(t, "it is connected again", nc.IsConnected)
+			testrig.Eventually(t, "it is connected again", nc.IsConnected)
 		}
 		if !errors.Is(err, nats.ErrDisconnected) {
 			t.Errorf("%s ends with %v", what, err)

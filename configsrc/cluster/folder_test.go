@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"crypto/rand"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func (r *rig) remove(files ...string) {
 
 func (r *rig) startsAgain(starts int) {
 	r.t.Helper()
-	eventually(r.t, "the server was started again", func() bool { return r.supervisor.Starts() > starts && r.supervisor.PID() != 0 })
+	testrig.Eventually(r.t, "the server was started again", func() bool { return r.supervisor.Starts() > starts && r.supervisor.PID() != 0 })
 }
 
 // TestFilesOfTheServerGo: a running server notices nothing until somebody reads messages that it has in a file which is

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fingerpost/cmd/testrig"
 	"testing"
 )
 
@@ -42,7 +43,7 @@ func TestForwarding(t *testing.T) {
 		_, _, err := e.Forward(t.Context(), []byte("never"))
 		none <- err
 	}()
-	eventually(t, "the request has arrived", func() bool { return r.authority.Stats().Forwarded == 3 })
+	testrig.Eventually(t, "the request has arrived", func() bool { return r.authority.Stats().Forwarded == 3 })
 	p := r.supervisor.PID()
 	kill(t, p)
 	if err := <-none; !errors.Is(err, ErrNoAnswer) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -44,10 +45,10 @@ func TestLeaseThatWasGivenBackIsFree(t *testing.T) {
 	r.stop()
 	r.startAuthority(AuthorityOptions{TTL: time.Hour})
 	r.tree.commit(map[string]string{"acme.hcl": "one"})
-	eventually(t, "it is at work", func() bool { return r.authority.Status(nil).Published == r.tree.Position().String() })
+	testrig.Eventually(t, "it is at work", func() bool { return r.authority.Status(nil).Published == r.tree.Position().String() })
 	r.stop()
 	second, _ := r.second(AuthorityOptions{})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testrig.Patience)
 	defer cancel()
 	if err := second.Claim(ctx); err != nil {
 		t.Error(err)
@@ -84,7 +85,7 @@ func TestFenceStopsTheFormerAuthority(t *testing.T) {
 	successor.commit(map[string]string{"acme.hcl": "successor"})
 	run(t, next.Run)
 	e := r.edge("fra1")
-	eventually(t, "the edge has the successor's tree", func() bool { return successor.same(e.tree) })
+	testrig.Eventually(t, "the edge has the successor's tree", func() bool { return successor.same(e.tree) })
 
 	tree.commit(map[string]string{"acme.hcl": "late"})
 	if err := former.publish(t.Context(), former.take().files); !errors.Is(err, errFenced) {
@@ -93,7 +94,7 @@ func TestFenceStopsTheFormerAuthority(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- former.Run(ctx) }()
-	eventually(t, "it says that it is none any more", func() bool { return former.Status(nil).Lost })
+	testrig.Eventually(t, "it says that it is none any more", func() bool { return former.Status(nil).Lost })
 	if err := former.MayWrite(); err == nil || !strings.Contains(err.Error(), "another node") {
 		t.Errorf("it says %v", err)
 	}
@@ -102,7 +103,7 @@ func TestFenceStopsTheFormerAuthority(t *testing.T) {
 		t.Error(err)
 	}
 	successor.commit(map[string]string{"acme.hcl": "last"})
-	eventually(t, "the edge has the successor's last tree", func() bool { return successor.same(e.tree) })
+	testrig.Eventually(t, "the edge has the successor's last tree", func() bool { return successor.same(e.tree) })
 }
 
 func TestRestartOnTheSameFolderNeedsNoWait(t *testing.T) {

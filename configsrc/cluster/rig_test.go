@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -32,19 +33,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
-}
-
-// patience is how long a condition may take on a slow, busy machine.
-const patience = 60 * time.Second
-
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); {
-		if time.Now().After(end) {
-			t.Fatalf("after %v it is not so that %s", patience, what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -258,7 +246,7 @@ func run(t testing.TB, part func(context.Context) error) (stop func()) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(patience):
+		case <-time.After(testrig.Patience):
 			t.Error("it does not end")
 		}
 	})
@@ -295,7 +283,7 @@ func startEdge(t testing.TB, o FollowerOptions, x *tree) *edge {
 
 func (r *rig) reaches(e *edge) {
 	r.t.Helper()
-	eventually(r.t, "the edge has the authority's tree: "+fmt.Sprint(e.Status().Problem), func() bool { return r.tree.same(e.tree) })
+	testrig.Eventually(r.t, "the edge has the authority's tree: "+fmt.Sprint(e.Status().Problem), func() bool { return r.tree.same(e.tree) })
 }
 
 // admin is a connection that may do everything.
@@ -308,7 +296,7 @@ func (r *rig) admin() *bucket {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(nc.Close)
-	eventually(r.t, "the test is connected", nc.IsConnected)
+	testrig.Eventually(r.t, "the test is connected", nc.IsConnected)
 	b, err := newBucket(nc, "test")
 	if err != nil {
 		r.t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster/history"
 	"fingerpost/resolver/catalog"
 )
@@ -109,7 +110,7 @@ func (r *defectRig) follow() {
 	r.t.Helper()
 	f := r.follower()
 	r.edge = &edge{f, r.tree.tree, run(r.t, f.Run)}
-	eventually(r.t, "the edge has a whole tree", r.edge.Whole)
+	testrig.Eventually(r.t, "the edge has a whole tree", r.edge.Whole)
 }
 
 func (r *defectRig) follower() *Follower {
@@ -140,7 +141,7 @@ func (r *defectRig) writeAll() {
 	for range 3 {
 		for _, names := range [][]string{{leftFile, rightFile}, {soloFile}} {
 			p := r.write(r.rig.tree, names...)
-			eventually(r.t, "the follower has the write", func() bool { return r.tree.had(p) })
+			testrig.Eventually(r.t, "the follower has the write", func() bool { return r.tree.had(p) })
 		}
 	}
 }
@@ -214,7 +215,7 @@ func TestSeededDefects(t *testing.T) {
 			r.rig.tree.mu.Unlock()
 			r.startAuthority(AuthorityOptions{})
 			p := r.write(r.rig.tree, soloFile)
-			eventually(t, "the follower has the write, or says that it waits", func() bool {
+			testrig.Eventually(t, "the follower has the write, or says that it waits", func() bool {
 				return r.tree.had(p) || strings.Contains(r.edge.Status().Problem, "waiting for the authority")
 			})
 		}},
@@ -231,7 +232,7 @@ func TestSeededDefects(t *testing.T) {
 			if err := former.compare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the edge follows it", func() bool { return r.tree.had(p) })
+			testrig.Eventually(t, "the edge follows it", func() bool { return r.tree.had(p) })
 			// Now it sleeps through its lease, while another one takes over.
 			next, successor := r.second(AuthorityOptions{Holder: "next:/data", TakeOver: true})
 			if err := next.Claim(t.Context()); err != nil {
@@ -240,7 +241,7 @@ func TestSeededDefects(t *testing.T) {
 			successor.commit(map[string]string{leftFile: "begin", rightFile: "begin", soloFile: "begin", "other.hcl": "begin"})
 			p = r.write(successor, soloFile)
 			stop := run(t, next.Run)
-			eventually(t, "the edge follows the successor", func() bool { return r.tree.had(p) })
+			testrig.Eventually(t, "the edge follows the successor", func() bool { return r.tree.had(p) })
 			stop()
 			late := r.h.Begin("late", soloFile) // its client is told that nothing was done
 			r.h.End(late, history.Refused, catalog.Position{})
@@ -254,7 +255,7 @@ func TestSeededDefects(t *testing.T) {
 			}
 			switch err := former.compare(t.Context()); {
 			case defect && err == nil:
-				eventually(t, "the edge follows the former authority again", func() bool { return r.tree.had(p) })
+				testrig.Eventually(t, "the edge follows the former authority again", func() bool { return r.tree.had(p) })
 			case defect || !errors.Is(err, errFenced):
 				t.Errorf("the former authority's publish: %v", err)
 			}
@@ -273,7 +274,7 @@ func TestSeededDefects(t *testing.T) {
 			r.startAuthority(AuthorityOptions{})
 			for range 2 { // the first takes the number of the lost one
 				p := r.write(r.rig.tree, leftFile, rightFile)
-				eventually(t, "the follower has the write", func() bool { return r.tree.had(p) })
+				testrig.Eventually(t, "the follower has the write", func() bool { return r.tree.had(p) })
 			}
 		}},
 		{"forget the brake", history.Forgotten, func(t *testing.T, r *defectRig, defect bool) {
@@ -288,7 +289,7 @@ func TestSeededDefects(t *testing.T) {
 			r.follow()
 			r.writeAll()
 			p := r.rig.tree.commit(map[string]string{leftFile: "", rightFile: "", soloFile: ""}) // confirmed at the authority
-			eventually(t, "the follower has it, or says that it is held back", func() bool {
+			testrig.Eventually(t, "the follower has it, or says that it is held back", func() bool {
 				return r.tree.had(p) || strings.Contains(r.edge.Status().Problem, "held back")
 			})
 		}},
@@ -307,7 +308,7 @@ func TestSeededDefects(t *testing.T) {
 				}
 				x.put(c)
 			}
-			eventually(t, "the edge has a whole tree", r.edge.Whole)
+			testrig.Eventually(t, "the edge has a whole tree", r.edge.Whole)
 			r.writeAll()
 		}},
 	} {

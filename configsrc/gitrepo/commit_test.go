@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/catalog"
@@ -54,8 +55,8 @@ Fingerpost-Generation: 2
 	}
 	subject := func(want string) {
 		t.Helper()
-		until(t, want, func() bool { return git(t, r.clone, "log", "-1", "--format=%s") == want })
-		until(t, "nothing pending", func() bool { return r.repo.Status().Pending == 0 })
+		testrig.Eventually(t, want, func() bool { return git(t, r.clone, "log", "-1", "--format=%s") == want })
+		testrig.Eventually(t, "nothing pending", func() bool { return r.repo.Status().Pending == 0 })
 		r.clean()
 	}
 	subject("+ project new")
@@ -100,7 +101,7 @@ func TestCommitNextToPeople(t *testing.T) {
 	}
 	// A write to a project that is not committed at all waits for its person.
 	save(t, r.clone, "projects.d/mine.hcl", strings.ReplaceAll(acme, "cme", "ine"))
-	until(t, "the new project is served", func() bool { _, err := r.resolver.ProjectBySlug("aine"); return err == nil })
+	testrig.Eventually(t, "the new project is served", func() bool { _, err := r.resolver.ProjectBySlug("aine"); return err == nil })
 	waiting := make(chan gitrepo.Result)
 	go func() {
 		got, err := r.write(key("ci", "r3"), "aine", func(p *catalog.ProjectConfig) { p.Project.Name = "Mine now" })
@@ -109,7 +110,7 @@ func TestCommitNextToPeople(t *testing.T) {
 		}
 		waiting <- got
 	}()
-	until(t, "the status tells", func() bool { return strings.Contains(r.repo.Status().CommitError, "mine.hcl") })
+	testrig.Eventually(t, "the status tells", func() bool { return strings.Contains(r.repo.Status().CommitError, "mine.hcl") })
 	r.mustWrite(key("ci", "r4"), "other", "goes on")
 	patientGit(t, r.clone, "add", "projects.d/mine.hcl")
 	patientGit(t, r.clone, "commit", "-q", "-m", "mine")
@@ -133,7 +134,7 @@ func TestCommitsOfManyClients(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	until(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
+	testrig.Eventually(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
 	r.clean()
 	log := git(t, r.clone, "log", "--format=%an%n%(trailers:key=Fingerpost-Request,valueonly)%(trailers:key=Fingerpost-Key,valueonly)")
 	for _, k := range []string{"a", "b", "c"} {
@@ -158,7 +159,7 @@ func TestUnbornDetachedAndSwitched(t *testing.T) {
 	if err := r.source.CreateProject(configsrc.WithAuthor(t.Context(), key("ci", "r1"), nil), p); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the first commit is ours", func() bool { out, err := tryGit(clone, "log", "--format=%an"); return err == nil && out == "ci\n" })
+	testrig.Eventually(t, "the first commit is ours", func() bool { out, err := tryGit(clone, "log", "--format=%an"); return err == nil && out == "ci\n" })
 	if got := git(t, clone, "ls-tree", "-r", "--name-only", "HEAD"); got != "projects.d/new.hcl" {
 		t.Errorf("the first commit has %s", got)
 	}
@@ -168,7 +169,7 @@ func TestUnbornDetachedAndSwitched(t *testing.T) {
 	before := git(t, clone, "rev-parse", "HEAD")
 	done := make(chan gitrepo.Result)
 	go func() { done <- r.mustWrite(key("ci", "r2"), "acme", "Detached") }()
-	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().CommitError, "detached") })
+	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().CommitError, "detached") })
 	if got := git(t, clone, "rev-parse", "HEAD"); got != before {
 		t.Error("a detached HEAD has moved")
 	}
@@ -244,7 +245,7 @@ func TestStaleIndex(t *testing.T) {
 	if got := staged(); got != "mine.txt\nprojects.d/acme.hcl\nprojects.d/teams/other.hcl" {
 		t.Fatalf("the index is not stale: %s", got)
 	}
-	until(t, "the index is right again", func() bool { return staged() == "mine.txt" })
+	testrig.Eventually(t, "the index is right again", func() bool { return staged() == "mine.txt" })
 	if got := git(t, clone, "status", "--porcelain"); got != "A  mine.txt" {
 		t.Errorf("git status: %s", got)
 	}
@@ -254,7 +255,7 @@ func TestStaleIndex(t *testing.T) {
 	r.mustWrite(key("ci", "5"), "acme", "Five")
 	git(t, clone, "checkout", "-q", "before")
 	git(t, clone, "reset", "-q", "--hard")
-	until(t, "the checkout is live", func() bool { return r.named("acme") == "One" })
+	testrig.Eventually(t, "the checkout is live", func() bool { return r.named("acme") == "One" })
 	r.mustWrite(key("ci", "6"), "other", "Six")
 	if got := staged(); got != "" {
 		t.Errorf("staged on another branch: %s", got)

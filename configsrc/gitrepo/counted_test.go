@@ -3,7 +3,6 @@ package gitrepo_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,16 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/catalog"
 )
-
-func campaign(full, small int) int {
-	if os.Getenv("CI") == "true" {
-		return full
-	}
-	return small
-}
 
 // Conflicts, one after the other, counted: the person's name wins each time, and the write is kept on its branch, here
 // and at the remote. What each of them does elsewhere in the file stays.
@@ -28,7 +21,7 @@ func TestConflicts(t *testing.T) {
 	t.Parallel()
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
-	n := campaign(100, 4)
+	n := testrig.Size(t, 100, 4)
 	acked := map[string]bool{}
 	name := "Acme"
 	for i := range n {
@@ -44,10 +37,10 @@ func TestConflicts(t *testing.T) {
 		if file := git(t, clone, "show", got.Overruled+":projects.d/acme.hcl"); !strings.Contains(file, fmt.Sprintf(`"Ci %d"`, i)) {
 			t.Errorf("the branch of write %d has\n%s", i, file)
 		}
-		until(t, "the person's name is live", func() bool { return r.named("acme") == theirs })
+		testrig.Eventually(t, "the person's name is live", func() bool { return r.named("acme") == theirs })
 		acked[id] = true
 	}
-	until(t, "all branches are pushed", func() bool {
+	testrig.Eventually(t, "all branches are pushed", func() bool {
 		return strings.Count(git(t, person, "ls-remote", "origin", "refs/heads/fingerpost/overruled/*"), "\n")+1 == n
 	})
 	if got := git(t, clone, "log", "--format=%s", "--author=Pat", "main"); strings.Count(got, "conflict-") != n {
@@ -69,7 +62,7 @@ func TestWritesNextToPerson(t *testing.T) {
 	git(t, clone, "commit", "-q", "-m", "mine")
 	base := git(t, clone, "rev-parse", "HEAD")
 	r := start(t, clone, func(o *gitrepo.Options) { o.Push, o.Pull, o.Ack = true, time.Second, gitrepo.AckFile })
-	total := campaign(1000, 60)
+	total := testrig.Size(t, 1000, 60)
 	slugs := []string{"acme", "other"}
 	var writing sync.WaitGroup
 	var refused atomic.Int64
@@ -112,14 +105,14 @@ func TestWritesNextToPerson(t *testing.T) {
 	path := filepath.Join("projects.d", "acme.hcl")
 	save(t, clone, path, strings.Replace(read(t, filepath.Join(clone, path)), "# The shop.", "# The shop. Not committed.", 1))
 	r.mustWrite(key("ci", "last"), "acme", "Last")
-	until(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
-	until(t, "nothing of the service's is staged", func() bool { return git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
+	testrig.Eventually(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
+	testrig.Eventually(t, "nothing of the service's is staged", func() bool { return git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
 	if diff := git(t, clone, "diff", "--", path); strings.Count(diff, "\n+") != 2 || !strings.Contains(diff, "+# The shop. Not committed.") { // one is +++
 		t.Errorf("the person's edit is\n%s", diff)
 	}
 	patientGit(t, clone, "checkout", "-q", "--", path)
 	r.repo.Sync()
-	until(t, "all is pushed", func() bool { st := r.repo.Status(); return st.Ahead == 0 && st.Behind == 0 && st.SyncError == "" })
+	testrig.Eventually(t, "all is pushed", func() bool { st := r.repo.Status(); return st.Ahead == 0 && st.Behind == 0 && st.SyncError == "" })
 	acked := map[string]bool{"last": true}
 	for i := range total {
 		acked[fmt.Sprint("w", i)] = true

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/gitrepo"
 )
 
@@ -42,7 +43,7 @@ func TestHTTPRemote(t *testing.T) {
 	edit(t, person, "projects.d/teams/other.hcl", `"Other"`, `"Over HTTP, too"`, "rename")
 	git(t, person, "push", "-q")
 	r.repo.Sync()
-	until(t, "the push is live", func() bool { return strings.HasPrefix(r.named("other"), "Over HTTP, too") })
+	testrig.Eventually(t, "the push is live", func() bool { return strings.HasPrefix(r.named("other"), "Over HTTP, too") })
 	r.clean()
 }
 
@@ -70,7 +71,7 @@ func TestLyingRemote(t *testing.T) {
 	defer server.Close()
 	git(t, clone, "remote", "set-url", "origin", server.URL+"/bare.git")
 	r := start(t, clone, func(o *gitrepo.Options) { o.Pull = time.Hour })
-	until(t, "the first round", func() bool { return !r.repo.Status().LastFetch.IsZero() })
+	testrig.Eventually(t, "the first round", func() bool { return !r.repo.Status().LastFetch.IsZero() })
 
 	git(t, person, "push", "-q")
 	git(t, bare, "update-server-info") // for clients that read files
@@ -97,7 +98,7 @@ func TestLyingRemote(t *testing.T) {
 		}
 		serve(c.handler)
 		r.repo.Sync()
-		until(t, c.name, func() bool { return strings.Contains(r.repo.Status().SyncError, c.want) })
+		testrig.Eventually(t, c.name, func() bool { return strings.Contains(r.repo.Status().SyncError, c.want) })
 		if got := r.mustWrite(key("ci", c.name), "acme", c.name); got.Commit == "" {
 			t.Errorf("%s: a write is answered with %+v", c.name, got)
 		}
@@ -112,7 +113,7 @@ func TestLyingRemote(t *testing.T) {
 	}
 	serve(honest)
 	r.repo.Sync()
-	until(t, "the push is live", func() bool { return r.named("other") == "Other of Pat" && r.repo.Status().SyncError == "" })
+	testrig.Eventually(t, "the push is live", func() bool { return r.named("other") == "Other of Pat" && r.repo.Status().SyncError == "" })
 	if st := r.repo.Status(); st.Ahead != 4 || st.Behind != 0 {
 		t.Errorf("%+v", st)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/gitrepo"
 )
 
@@ -56,7 +57,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("this is a child")
 	}
 	t.Parallel()
-	kills := campaign(300, 6)
+	kills := testrig.Size(t, 300, 6)
 	clone, person := withRemote(t)
 	save(t, clone, "mine.txt", "0\n")
 	git(t, clone, "add", "mine.txt")
@@ -114,9 +115,9 @@ func TestKilled(t *testing.T) {
 	}()
 	// Services that live for an instant leave thousands of writes behind: it may take long, as long as it goes on.
 	for n := r.repo.Status().Pending; n > 0; n = r.repo.Status().Pending {
-		until(t, "fewer writes wait", func() bool { return r.repo.Status().Pending < n })
+		testrig.Eventually(t, "fewer writes wait", func() bool { return r.repo.Status().Pending < n })
 	}
-	until(t, "all is committed and pushed", func() bool {
+	testrig.Eventually(t, "all is committed and pushed", func() bool {
 		st = r.repo.Status()
 		return st.Pending == 0 && st.Upstream != "" && st.Ahead == 0 && st.Behind == 0
 	})
@@ -171,7 +172,7 @@ func checkHistory(t *testing.T, clone string, acked map[string]bool) int {
 		}
 	}
 	// A git of the person's may have written an old index back a moment ago.
-	until(t, "nothing of the service's is staged", func() bool { return git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
+	testrig.Eventually(t, "nothing of the service's is staged", func() bool { return git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
 	if edited := git(t, clone, "diff", "--name-only", "--", "projects.d"); edited != "" {
 		t.Errorf("the work tree differs from HEAD in %s", edited)
 	}

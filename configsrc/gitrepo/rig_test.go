@@ -15,15 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
 )
-
-// patience is how long a test waits for a condition: long, because machines may be slow.
-const patience = 60 * time.Second
 
 // A rig is a clone with a config folder, a resolver, a source and a repo, as serve puts them together.
 type rig struct {
@@ -62,7 +60,7 @@ func tryGit(dir string, args ...string) (string, error) {
 // patientGit repeats a person's command that met git's lock, as a person does.
 func patientGit(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(testrig.Patience); ; time.Sleep(10 * time.Millisecond) {
 		out, err := tryGit(dir, args...)
 		if err == nil {
 			return strings.TrimRight(out, "\n")
@@ -116,7 +114,7 @@ func start(t testing.TB, clone string, change func(o *gitrepo.Options)) *rig {
 	}
 	var err error
 	// A process that was killed while it started another one leaves its lock for a moment.
-	until(t, "the store opens", func() bool {
+	testrig.Eventually(t, "the store opens", func() bool {
 		r.resolver, err = resolver.Open(resolver.Options{DataDir: clone + ".data", CacheBytes: 1 << 20, Logger: log})
 		return !errors.Is(err, ledger.ErrLocked)
 	})
@@ -167,7 +165,7 @@ func (r *rig) write(by configsrc.Author, slug string, change func(p *catalog.Pro
 	if err != nil {
 		return gitrepo.Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testrig.Patience)
 	defer cancel()
 	var id int64
 	by.Noted = func(n int64) { id = n }
@@ -206,16 +204,6 @@ func (r *rig) audited(request string) string {
 
 func key(name, request string) configsrc.Author {
 	return configsrc.Author{Key: name, RequestID: request}
-}
-
-// until waits for a condition.
-func until(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting: %s", what)
-		}
-	}
 }
 
 // clean fails unless git finds nothing to commit and nothing broken.

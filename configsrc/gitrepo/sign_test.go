@@ -1,23 +1,18 @@
 package gitrepo_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/gitrepo"
 )
 
 func TestSignedCommit(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("needs ssh-keygen: ", err)
-	}
+	testrig.Need(t, "ssh-keygen")
 	clone := newClone(t)
 	signer := filepath.Join(filepath.Dir(clone), "signer")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", signer).CombinedOutput(); err != nil {

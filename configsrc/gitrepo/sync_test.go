@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/catalog"
 )
@@ -62,11 +63,11 @@ func TestPushAndPull(t *testing.T) {
 	git(t, person, "push", "-q")
 	generation := r.resolver.Generation()
 	r.repo.Sync()
-	until(t, "the push is live", func() bool { return r.named("acme") == "Acme of Pat" && r.named("other") == "Other of Pat" })
+	testrig.Eventually(t, "the push is live", func() bool { return r.named("acme") == "Acme of Pat" && r.named("other") == "Other of Pat" })
 	if now := r.resolver.Generation(); now != generation+1 {
 		t.Errorf("generation %d after %d", now, generation)
 	}
-	until(t, "the status", func() bool {
+	testrig.Eventually(t, "the status", func() bool {
 		st := r.repo.Status()
 		return st.Head == git(t, person, "rev-parse", "HEAD") && st.Ahead == 0
 	})
@@ -89,7 +90,7 @@ func TestPushAndPull(t *testing.T) {
 	if log := git(t, person, "log", "-2", "--format=%an %s"); log != "Ada acme: name\nPat suspend" {
 		t.Error(log)
 	}
-	until(t, "the audit trail has the commit as it was made again", func() bool { return r.audited("r2") == git(t, person, "rev-parse", "HEAD") })
+	testrig.Eventually(t, "the audit trail has the commit as it was made again", func() bool { return r.audited("r2") == git(t, person, "rev-parse", "HEAD") })
 	r.clean()
 
 	// The same field: the person wins, and the write is kept on a branch.
@@ -103,8 +104,8 @@ func TestPushAndPull(t *testing.T) {
 		t.Errorf("%+v", r.set)
 	}
 	r.mu.Unlock()
-	until(t, "the person's name is live", func() bool { return r.named("acme") == "Pat wins" })
-	until(t, "the branch is pushed", func() bool {
+	testrig.Eventually(t, "the person's name is live", func() bool { return r.named("acme") == "Pat wins" })
+	testrig.Eventually(t, "the branch is pushed", func() bool {
 		git(t, person, "fetch", "-q")
 		out, err := tryGit(person, "show", "origin/fingerpost/overruled/r3:projects.d/acme.hcl")
 		return err == nil && strings.Contains(out, "Ci loses")
@@ -116,21 +117,21 @@ func TestPullNextToPeople(t *testing.T) {
 	t.Parallel()
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
-	until(t, "the first round", func() bool { return r.repo.Status().Upstream != "" })
+	testrig.Eventually(t, "the first round", func() bool { return r.repo.Status().Upstream != "" })
 	// An edit that is not committed is not overwritten: the pull waits.
 	save(t, clone, "projects.d/acme.hcl", strings.Replace(acme, "# The shop.", "# Not committed.", 1))
 	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Pulled"`, "rename")
 	git(t, person, "push", "-q")
 	r.repo.Sync()
-	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().SyncError, "projects.d/acme.hcl") })
+	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().SyncError, "projects.d/acme.hcl") })
 	if got := read(t, filepath.Join(r.dir, "acme.hcl")); !strings.Contains(got, "Not committed") {
 		t.Errorf("overwritten: %s", got)
 	}
 	// Once it is committed, that commit is rebased.
 	patientGit(t, clone, "commit", "-q", "-a", "-m", "comment")
 	r.repo.Sync()
-	until(t, "the pull is live", func() bool { return r.named("acme") == "Pulled" })
-	until(t, "the commit is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
+	testrig.Eventually(t, "the pull is live", func() bool { return r.named("acme") == "Pulled" })
+	testrig.Eventually(t, "the commit is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
 	git(t, person, "pull", "-q")
 	if log := git(t, person, "log", "-2", "--format=%an %s"); log != "Pat comment\nPat rename" {
 		t.Error(log)
@@ -143,7 +144,7 @@ func TestPullNextToPeople(t *testing.T) {
 	git(t, person, "push", "-q")
 	before := git(t, clone, "rev-parse", "HEAD")
 	r.repo.Sync()
-	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "README") })
+	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "README") })
 	if got := git(t, clone, "rev-parse", "HEAD"); got != before {
 		t.Error("the branch has moved")
 	}
@@ -152,7 +153,7 @@ func TestPullNextToPeople(t *testing.T) {
 		t.Fatal(out)
 	}
 	r.repo.Sync()
-	until(t, "the conflict is solved", func() bool { st := r.repo.Status(); return st.Conflict == "" && st.Ahead == 0 && st.Behind == 0 })
+	testrig.Eventually(t, "the conflict is solved", func() bool { st := r.repo.Status(); return st.Conflict == "" && st.Ahead == 0 && st.Behind == 0 })
 }
 
 func TestRewrittenUpstream(t *testing.T) {
@@ -164,7 +165,7 @@ func TestRewrittenUpstream(t *testing.T) {
 	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Forced"`, "forced")
 	git(t, person, "push", "-q", "--force")
 	r.repo.Sync()
-	until(t, "the rewritten branch is followed", func() bool { return r.named("acme") == "Forced" })
+	testrig.Eventually(t, "the rewritten branch is followed", func() bool { return r.named("acme") == "Forced" })
 	r.clean()
 	// With commits of our own, it is a conflict.
 	r.end()
@@ -174,7 +175,7 @@ func TestRewrittenUpstream(t *testing.T) {
 	git(t, person, "commit", "-q", "--amend", "-m", "again")
 	git(t, person, "push", "-q", "--force")
 	r = start(t, clone, syncing)
-	until(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "was rewritten") })
+	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "was rewritten") })
 	if r.named("other") != "Ours" {
 		t.Error("the write is gone")
 	}
@@ -191,10 +192,10 @@ func TestRemoteAway(t *testing.T) {
 	if got := r.mustWrite(key("ci", "r1"), "acme", "Away"); got.Commit == "" || got.Pushed {
 		t.Errorf("%+v", got)
 	}
-	until(t, "the status says so", func() bool { return r.repo.Status().SyncError != "" })
+	testrig.Eventually(t, "the status says so", func() bool { return r.repo.Status().SyncError != "" })
 	git(t, clone, "remote", "set-url", "origin", bare)
-	until(t, "it is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
-	until(t, "the error goes", func() bool { return r.repo.Status().SyncError == "" })
+	testrig.Eventually(t, "it is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
+	testrig.Eventually(t, "the error goes", func() bool { return r.repo.Status().SyncError == "" })
 }
 
 // A pull that a crash has cut off, when the files had changed and the branch had not, does not stop the next one, which
@@ -214,7 +215,7 @@ func TestPullAfterCutOff(t *testing.T) {
 	git(t, clone, "read-tree", "-m", "-u", "HEAD", "origin/main")
 	change("two")
 	r := start(t, clone, syncing)
-	until(t, "the second push is live", func() bool {
+	testrig.Eventually(t, "the second push is live", func() bool {
 		if st := r.repo.Status(); strings.Contains(st.SyncError, "not committed") {
 			t.Fatalf("%+v", st)
 		}
@@ -223,6 +224,6 @@ func TestPullAfterCutOff(t *testing.T) {
 	if got := read(t, filepath.Join(clone, "README")); got != "about two\n" {
 		t.Error(got)
 	}
-	until(t, "the branch is the remote's", func() bool { return git(t, clone, "rev-parse", "HEAD") == git(t, person, "rev-parse", "HEAD") })
+	testrig.Eventually(t, "the branch is the remote's", func() bool { return git(t, clone, "rev-parse", "HEAD") == git(t, person, "rev-parse", "HEAD") })
 	r.clean()
 }

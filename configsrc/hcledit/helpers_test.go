@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/configsrc/hcledit"
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/hclfile"
 )
 
 // rounds is the number of rounds of a random test: all n in CI, a twentieth elsewhere; a tenth under the race detector.
 func rounds(t testing.TB, n int) int {
 	t.Helper()
-	if hcledit.UnderRace {
+	if testrig.Race {
 		n /= 10
 	}
-	return hcledit.Campaign(t, n, max(n/20, 25))
+	return testrig.Size(t, n, max(n/20, 25))
 }
 
 func text(ds hclfile.Diagnostics) string {

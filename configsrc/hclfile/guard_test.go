@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/hclfile"
 )
 
@@ -19,10 +20,10 @@ const slow = time.Minute
 // rounds is the number of rounds of a random test: all n in CI, a twentieth elsewhere; a tenth under the race detector.
 func rounds(t testing.TB, n int) int {
 	t.Helper()
-	if hclfile.UnderRace {
+	if testrig.Race {
 		n /= 10
 	}
-	return hclfile.Campaign(t, n, max(n/20, 25))
+	return testrig.Size(t, n, max(n/20, 25))
 }
 
 // TestHostileFiles feeds what ends or stalls a naive reader. Each must give a diagnostic that says what is wrong.
@@ -30,11 +31,11 @@ func TestHostileFiles(t *testing.T) {
 	r, large := strings.Repeat, 0
 	f := func(name, src, want string) {
 		t.Run(name, func(t *testing.T) {
-			if hclfile.UnderRace && len(src) > 100_000 {
+			if testrig.Race && len(src) > 100_000 {
 				t.Skip("large files are run without the race detector")
 			}
 			if len(src) > 100_000 {
-				if large++; large%hclfile.Campaign(t, 1, 12) != 0 {
+				if large++; large%testrig.Size(t, 1, 12) != 0 {
 					t.Skip("every twelfth of the large files is enough outside of CI")
 				}
 			}
@@ -149,7 +150,7 @@ func TestCutFile(t *testing.T) {
 			if eol != "\n" {
 				step = 5 // the tokens are the same but for the line ends
 			}
-			step *= hclfile.Campaign(t, 1, 5)
+			step *= testrig.Size(t, 1, 5)
 			for n := 0; n < len(src); n += step {
 				_, ds := hclfile.Decode("cut.hcl", src[:n], hclfile.Options{ReadFile: mail})
 				checkRanges(t, src[:n], ds)

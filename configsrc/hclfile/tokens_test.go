@@ -1,6 +1,7 @@
 package hclfile
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -20,11 +21,11 @@ func full(head, piece, tail string) []byte {
 // TestTokenMemory reads files of 1 MiB that are nothing but tokens. Each must be refused, by every function that reads
 // one, before it costs much memory: without the bound they cost up to 1,576 MB.
 func TestTokenMemory(t *testing.T) {
-	if UnderRace {
+	if testrig.Race {
 		t.Skip("code that is made for the race detector allocates more")
 	}
 	const most = 64 << 20
-	n, every := 0, Campaign(t, 1, 7)
+	n, every := 0, testrig.Size(t, 1, 7)
 	f := func(name string, src []byte) {
 		if n++; n%every != 0 {
 			return // every seventh file is enough outside of CI
@@ -158,7 +159,7 @@ func TestTokenStarts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	parts := []string{"\n", "\r\n", "\r", " ", "\t", "a", "ab_c", "_", "-", "0", "1e5", "0a", "1.5", "é", "ß", "…", "𝄞", "\u0301", "\"", " \" \"", "\\", "\\\"", "$", "%", "${", "%{", "$${",
 		"~}", "}", "{", "(", "[", "]", "=", "==", "=>", "!", ".", "...", ",", "?", ":", "::", "&&", "&", "|", "<", "<=", "<<E\n", "<<-E\n", "  E\n", "E\n", "#", "//", "/*", "*/", "/", "*", "@", ";", "'", "`", "^", "+", "\x01"}
-	for range Campaign(t, 20_000, 4_000) {
+	for range testrig.Size(t, 20_000, 4_000) {
 		var b strings.Builder
 		few := 1 + rnd.IntN(len(parts))
 		for range 1 + rnd.IntN(60) {

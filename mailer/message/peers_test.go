@@ -7,13 +7,13 @@ import (
 	"io"
 	"net"
 	netsmtp "net/smtp"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/emersion/go-smtp"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/message"
 )
 
@@ -32,14 +32,8 @@ func composed(t *testing.T, seed uint64, count int) (drafts []message.Draft, mes
 // TestNastyPython lets Python's email package, which shares no code with Go's, read 1,000 messages: it finds the
 // intended content, and no defect.
 func TestNastyPython(t *testing.T) {
-	count := campaign(t, 1000, 50)
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("python3 is needed: ", err)
-		}
-		t.Skip("the third opinion on composed messages needs python3: ", err)
-	}
+	count := testrig.Size(t, 1000, 50)
+	python := testrig.Need(t, "python3")[0]
 	drafts, messages := composed(t, 3, count)
 	var stdin, stderr bytes.Buffer
 	for _, message := range messages {

@@ -1,6 +1,7 @@
 package smtp_test
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,8 +14,8 @@ import (
 // Unpacking the package is enough: two mail servers cannot be installed together.
 func newExim(t testing.TB) realServer {
 	t.Helper()
-	needRoot(t)
-	exim := needTools(t, "exim4")[0]
+	testrig.NeedRoot(t)
+	exim := testrig.Need(t, "exim4")[0]
 	dir := sharedDir(t)
 	if _, err := user.Lookup("Debian-exim"); err != nil { // it insists on the name; this one is seen by it alone
 		write(t, dir+"/passwd", "root:x:0:0::/:/bin/sh\nDebian-exim:x:65533:65533::/:/bin/false\n")
@@ -64,7 +65,7 @@ plain:
 	if _, err := os.Stat(dir + "/passwd"); err == nil {
 		wrapper, err := filepath.Glob("/usr/lib/*/libnss_wrapper.so")
 		if err != nil || len(wrapper) == 0 {
-			needTools(t, "libnss_wrapper.so") // says so
+			testrig.Missing(t, "libnss_wrapper.so", "libnss_wrapper.so")
 		}
 		cmd.Env = append(os.Environ(), "LD_PRELOAD="+wrapper[0], "NSS_WRAPPER_PASSWD="+dir+"/passwd", "NSS_WRAPPER_GROUP="+dir+"/group")
 	}

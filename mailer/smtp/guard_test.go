@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
 )
 
@@ -73,7 +74,7 @@ func TestGuardAtConnect(t *testing.T) {
 	if out := send("rebinds.example", port); out.Class != smtp.Accepted {
 		t.Fatalf("first: %+v", out)
 	}
-	eventually(t, "the server closes", func() bool { _, open, _ := peer.connections(); return open == 0 })
+	testrig.Eventually(t, "the server closes", func() bool { _, open, _ := peer.connections(); return open == 0 })
 	if out := send("rebinds.example", port); out.Code != smtp.CodeAddressNotAllowed { // the connection is stale: looked up again
 		t.Errorf("second: %+v", out)
 	}

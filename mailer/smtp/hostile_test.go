@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
 )
 
@@ -85,7 +86,7 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%+v", out)
 			}
 			tr.Close()
-			eventually(t, "no goroutine is left", func() bool { return goroutines() == "" })
+			testrig.Eventually(t, "no goroutine is left", func() bool { return goroutines() == "" })
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
@@ -41,7 +42,7 @@ func TestPostfix(t *testing.T) {
 			}
 			s.Password = "wrong"
 			expect(t, tr, s, testEnvelope, testMessage, row{name: "wrong password", class: smtp.BadConfig, stage: smtp.StageAuth, code: smtp.CodeAuthFailed, smtp: 535})
-			eventually(t, "both mails", func() bool { return len(r.mails()) == before+2 })
+			testrig.Eventually(t, "both mails", func() bool { return len(r.mails()) == before+2 })
 		})
 	}
 	for _, m := range r.mails() {
@@ -93,7 +94,7 @@ func TestPostfix(t *testing.T) {
 
 // TestSink: Postfix's own sink, with the faults that it can simulate.
 func TestSink(t *testing.T) {
-	sink := needTools(t, "smtp-sink")[0]
+	sink := testrig.Need(t, "smtp-sink")[0]
 	const temp, perm = smtp.Temporary, smtp.Permanent
 	for _, c := range []struct {
 		flags string
@@ -164,7 +165,7 @@ func TestExim(t *testing.T) {
 		expect(t, tr, r.at(r.clear), env, testMessage, row{name: c.name, class: c.class, stage: c.stage, code: c.code, smtp: c.smtp})
 	}
 	expect(t, tr, r.at(r.clear), testEnvelope, []byte(strings.Repeat("0123456789\r\n", 3000)), row{name: "larger than SIZE", class: smtp.Permanent, stage: smtp.StageMail, code: smtp.CodeMessageTooLarge})
-	eventually(t, "five mails", func() bool { return len(r.mails()) == 5 })
+	testrig.Eventually(t, "five mails", func() bool { return len(r.mails()) == 5 })
 	for _, m := range r.mails() {
 		if !strings.HasSuffix(m, "\nHello.\n.dot\n..dots\n") {
 			t.Errorf("%q", m)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
 )
 
@@ -58,12 +59,12 @@ func TestPoolTurns(t *testing.T) {
 	for range 6 { // two of them wait for the reply to the dot, four for a connection
 		all.Go(func() { tr.Send(ctx, busy.server(), testEnvelope, testMessage) })
 	}
-	eventually(t, "two mails are out", func() bool { return strings.Count(busy.got(), "DATA") == 2 })
+	testrig.Eventually(t, "two mails are out", func() bool { return strings.Count(busy.got(), "DATA") == 2 })
 	done := make(chan smtp.Outcome, 1)
 	patience, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
 	go func() { done <- tr.Send(patience, other.server(), testEnvelope, testMessage) }()
-	eventually(t, "the other one waits", func() bool { return smtp.Waiting(tr) == 5 })
+	testrig.Eventually(t, "the other one waits", func() bool { return smtp.Waiting(tr) == 5 })
 	close(step)
 	if out := <-done; out.Class != smtp.Accepted {
 		t.Errorf("%+v", out)
@@ -95,7 +96,7 @@ func TestPoolEvicts(t *testing.T) {
 		}
 		return all
 	}
-	eventually(t, "the two latest are kept", func() bool { return open() == "00011" })
+	testrig.Eventually(t, "the two latest are kept", func() bool { return open() == "00011" })
 	if out := tr.Send(t.Context(), peers[3].server(), testEnvelope, testMessage); stepNames(out) != "send" {
 		t.Errorf("%+v", out)
 	}
@@ -107,8 +108,8 @@ func TestPoolIdle(t *testing.T) {
 	peer := newScripted(t, nil, script(greet, takes, "QUIT -> 221 bye", hangUp))
 	tr := newTestTransport(t, smtp.TransportOptions{Idle: short})
 	tr.Send(t.Context(), peer.server(), testEnvelope, testMessage)
-	eventually(t, "QUIT", func() bool { return strings.HasSuffix(peer.got(), "QUIT") })
-	eventually(t, "nothing is left", func() bool { return smtp.Queues(tr) == 0 })
+	testrig.Eventually(t, "QUIT", func() bool { return strings.HasSuffix(peer.got(), "QUIT") })
+	testrig.Eventually(t, "nothing is left", func() bool { return smtp.Queues(tr) == 0 })
 
 	real := newPeer(t, nil, false)
 	tr = newTestTransport(t, smtp.TransportOptions{})
@@ -151,9 +152,9 @@ func TestClose(t *testing.T) {
 	outs := make(chan smtp.Outcome, 2)
 	send := func() { outs <- tr.Send(t.Context(), peer.server(), testEnvelope, testMessage) }
 	go send()
-	eventually(t, "the first is under way", func() bool { return strings.Contains(peer.got(), "DATA") })
+	testrig.Eventually(t, "the first is under way", func() bool { return strings.Contains(peer.got(), "DATA") })
 	go send()
-	eventually(t, "the second waits", func() bool { return smtp.Waiting(tr) == 1 })
+	testrig.Eventually(t, "the second waits", func() bool { return smtp.Waiting(tr) == 1 })
 	tr.Close()
 	if out := <-outs; out.Class != smtp.Temporary || out.Code != "UNAVAILABLE" {
 		t.Errorf("%+v", out)
@@ -165,7 +166,7 @@ func TestClose(t *testing.T) {
 	if out := <-outs; out.Class != smtp.Accepted {
 		t.Errorf("%+v", out)
 	}
-	eventually(t, "its connection is closed", func() bool { _, open, _ := peer.connections(); return open == 0 })
+	testrig.Eventually(t, "its connection is closed", func() bool { _, open, _ := peer.connections(); return open == 0 })
 }
 
 // TestWaitingGivesUp: a mail that waits for a connection stops when its context ends, and leaves no trace.
@@ -175,7 +176,7 @@ func TestWaitingGivesUp(t *testing.T) {
 	tr := newTestTransport(t, smtp.TransportOptions{PerServer: 1})
 	var first, all sync.WaitGroup
 	first.Go(func() { tr.Send(t.Context(), peer.server(), testEnvelope, testMessage) })
-	eventually(t, "one is under way", func() bool { return strings.Contains(peer.got(), "DATA") })
+	testrig.Eventually(t, "one is under way", func() bool { return strings.Contains(peer.got(), "DATA") })
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 20 {
 		all.Go(func() {
@@ -183,7 +184,7 @@ func TestWaitingGivesUp(t *testing.T) {
 			row{class: smtp.Temporary, stage: smtp.StageDial, code: smtp.CodeConnectTimeout, says: "was free in time"}.judge(t, out)
 		})
 	}
-	eventually(t, "all wait", func() bool { return smtp.Waiting(tr) == 20 })
+	testrig.Eventually(t, "all wait", func() bool { return smtp.Waiting(tr) == 20 })
 	cancel()
 	all.Wait()
 	if n := smtp.Waiting(tr); n != 0 {

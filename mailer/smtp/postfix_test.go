@@ -13,39 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
 )
-
-// needTools returns the paths of programs. In CI a machine without one is a failure, elsewhere the test is skipped.
-func needTools(t testing.TB, names ...string) (paths []string) {
-	t.Helper()
-	for _, name := range names {
-		path, err := exec.LookPath(name)
-		if _, there := os.Stat("/usr/sbin/" + name); err != nil && there == nil { // not everybody has sbin in PATH
-			path, err = "/usr/sbin/"+name, nil
-		}
-		switch {
-		case err != nil && os.Getenv("CI") != "":
-			t.Fatal(err)
-		case err != nil:
-			t.Skip("needs a program that is not here: ", err)
-		}
-		paths = append(paths, path)
-	}
-	return paths
-}
-
-// needRoot is needTools for root.
-func needRoot(t testing.TB) {
-	t.Helper()
-	switch {
-	case os.Geteuid() == 0:
-	case os.Getenv("CI") != "":
-		t.Fatal("needs root")
-	default:
-		t.Skip("needs root")
-	}
-}
 
 // sharedDir returns a folder of the test that other users can read.
 func sharedDir(t testing.TB) string {
@@ -111,7 +81,7 @@ func start(t testing.TB, cmd *exec.Cmd, ports ...int) {
 		}
 	})
 	for _, port := range ports {
-		eventually(t, fmt.Sprintf("%s listens on %d", cmd.Path, port), func() bool {
+		testrig.Eventually(t, fmt.Sprintf("%s listens on %d", cmd.Path, port), func() bool {
 			select {
 			case <-done:
 				t.Fatalf("%s has ended: %s", cmd.Path, out.String())
@@ -177,8 +147,8 @@ func (r realServer) postfixServices(t testing.TB, dir string) string {
 // newPostfix starts Debian's Postfix with its own configuration, queue and accounts. It takes mail for peer.example.
 func newPostfix(t testing.TB) realServer {
 	t.Helper()
-	needRoot(t)
-	tools := needTools(t, "postconf", "postfix", "saslpasswd2")
+	testrig.NeedRoot(t)
+	tools := testrig.Need(t, "postconf", "postfix", "saslpasswd2")
 	daemons, err := exec.Command(tools[0], "-d", "-h", "daemon_directory").Output()
 	if err != nil {
 		t.Fatal(err)

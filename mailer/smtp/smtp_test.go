@@ -1,7 +1,6 @@
 package smtp_test
 
 import (
-	"context"
 	"net/netip"
 	"strings"
 	"testing"
@@ -81,20 +80,4 @@ func stepNames(out smtp.Outcome) string {
 		names = append(names, s.Name)
 	}
 	return strings.Join(names, " ")
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("never came: %s", what)
-		}
-	}
 }

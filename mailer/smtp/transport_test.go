@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
 )
 
@@ -194,7 +195,7 @@ func TestQuit(t *testing.T) {
 	if out := tr.Send(t.Context(), server, testEnvelope, testMessage); out.Code != smtp.CodeAuthFailed {
 		t.Errorf("%+v", out)
 	}
-	eventually(t, "QUIT", func() bool { return strings.HasSuffix(peer.got(), "QUIT") })
+	testrig.Eventually(t, "QUIT", func() bool { return strings.HasSuffix(peer.got(), "QUIT") })
 	if _, open, _ := peer.connections(); open != 1 { // else Send has waited
 		t.Errorf("%d connections", open)
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -88,10 +89,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 		}
 	})
-	backups := 1
-	if os.Getenv("CI") != "" {
-		backups = 3
-	}
+	backups := testrig.Size(t, 3, 1)
 	var archives [][]byte
 	var least []uint64
 	for range backups {

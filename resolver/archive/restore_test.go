@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/store"
 )
@@ -32,10 +33,7 @@ func TestRestoreDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	content, harmless := unzipped(packed), 0
-	step := 5
-	if os.Getenv("CI") != "" {
-		step = 1
-	}
+	step := testrig.Size(t, 1, 9)
 	for n := 0; n < len(packed); n += step {
 		if _, err := archive.Check(bytes.NewReader(packed[:n])); !errors.Is(err, archive.ErrArchive) {
 			t.Fatalf("cut after %d of %d bytes: %v", n, len(packed), err)

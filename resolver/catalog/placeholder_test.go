@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -225,7 +226,7 @@ func TestVariablesOfATemplate(t *testing.T) {
 
 // TestHugeTexts asserts that the time for a text is linear in its length, whatever it contains.
 func TestHugeTexts(t *testing.T) {
-	every := campaign(t, 1, 4) // outside of CI each piece is in one of the four places
+	every := testrig.Size(t, 1, 4) // outside of CI each piece is in one of the four places
 	for i, piece := range []string{
 		"{{", "{{a}}", "{{ {{", "{{{", "<", "<!--", "<!--[if]>", "<!-- {{a}}> -->", "<!--[if]>{{a}}--><", "<a href=\"", "<a b='{{a}}", "<script>", "<script><!--",
 		"<title></title", "<title>{{a}}</", "<textarea>", "</", "-", "--", "<!---", "&", "&amp;", "<a href='&amp;{{a}}", "<a =", "<a/", "\n{{\n", "]>", "<!--[if <![endif]",
@@ -268,7 +269,7 @@ func FuzzTemplate(f *testing.F) {
 func TestRandomMarkup(t *testing.T) {
 	pieces := []string{"{{a}}", "{{b}}", "<", ">", "/", "!", "-", "--", "<!--", "-->", "--!>", "[if mso]>", "<![endif]", "\"", "'", "=", " ", "\n", "x", "on", "href",
 		"<a ", "<p>", "</p>", "<script", "</script", "<style>", "</style>", "<title>", "</title", "<textarea>", "</textarea>", "?", "[CDATA[", "]]>", "&", "<xmp>", "</xmp>", "{{", "}}"}
-	n := campaign(t, 20_000, 4_000)
+	n := testrig.Size(t, 20_000, 4_000)
 	r := rand.New(rand.NewPCG(4, 2))
 	accepted := 0
 	for range n {

@@ -11,6 +11,7 @@ import (
 	"testing/quick"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -301,7 +302,7 @@ func TestNewerMailRecord(t *testing.T) {
 func TestPagesFarDown(t *testing.T) {
 	t.Parallel()
 	const limit = 100
-	entries := Campaign(t, 50_000, 17_000)
+	entries := testrig.Size(t, 50_000, 17_000)
 	s := mailStore(t, "", Options{})
 	fillMailLog(t, s, entries)
 	m := &mailModel{logs: make(map[int64]catalog.MailLog, entries)}
@@ -317,7 +318,7 @@ func TestPagesFarDown(t *testing.T) {
 		t.Fatal(len(m.logs), err)
 	}
 	orders := []catalog.MailQuery{{Sort: "subject"}, {}, {Sort: "messageId", Ascending: true}, {Sort: "status"}}
-	for _, q := range orders[:Campaign(t, len(orders), 2)] {
+	for _, q := range orders[:testrig.Size(t, len(orders), 2)] {
 		q.Page, q.Limit = 1, entries
 		all, _ := m.list(1, q)
 		q.Limit = limit

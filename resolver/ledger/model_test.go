@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -204,7 +205,7 @@ func checkCounts(t *testing.T, l *Ledger) {
 
 // TestMailLogAgainstModel makes random writes and compares every kind of read with the model.
 func TestMailLogAgainstModel(t *testing.T) {
-	steps := Campaign(t, 3000, 600)
+	steps := testrig.Size(t, 3000, 600)
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

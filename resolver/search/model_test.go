@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/search"
 )
 
@@ -124,10 +124,7 @@ func randomQuery(random *rand.Rand, m model) search.Query {
 // TestModel compares an Index with a model, through changes and removals.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	rounds := 12
-	if os.Getenv("CI") == "true" {
-		rounds = 400
-	}
+	rounds := testrig.Size(t, 400, 12)
 	for round := range rounds {
 		random := rand.New(rand.NewPCG(uint64(round), 8))
 		m := model{}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 
@@ -19,9 +20,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
-
-// patience bounds the waits of the tests; it measures nothing.
-const patience = 30 * time.Second
 
 // A brokenDisk fails chosen operations from the moment break is called, and counts those that change something.
 type brokenDisk struct {
@@ -96,7 +94,7 @@ func waitFailed(t *testing.T, s *store.Store) {
 	t.Helper()
 	select {
 	case <-s.Failed():
-	case <-time.After(patience):
+	case <-time.After(testrig.Patience):
 		t.Fatal("the store has not failed")
 	}
 }
@@ -108,7 +106,7 @@ func within(t *testing.T, what string, f func()) {
 	go func() { defer close(done); f() }()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(testrig.Patience):
 		t.Fatal(what, "hangs")
 	}
 }
@@ -192,7 +190,7 @@ func TestWithoutTheFence(t *testing.T) {
 		if !strings.Contains(msg, "no space left") {
 			t.Errorf("Fatalf: %s", msg)
 		}
-	case <-time.After(patience):
+	case <-time.After(testrig.Patience):
 		t.Fatal("Pebble did not call Fatalf: the fence has nothing to do")
 	}
 }

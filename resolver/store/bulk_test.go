@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 
@@ -45,7 +46,7 @@ func withGone(files []catalog.FileChange) []catalog.FileChange {
 
 func TestBulkIsAsGoodAsBatches(t *testing.T) {
 	batch, bulk := open(t, "", store.Options{}), open(t, t.TempDir(), store.Options{}) // in memory all are batches
-	for turn := range store.Campaign(t, 3, 2) {
+	for turn := range testrig.Size(t, 3, 2) {
 		at := noon.Add(time.Duration(turn) * time.Hour)
 		want := apply(t, batch, at, withGone(manyFiles(turn))...)
 		e := apply(t, bulk, at, withGone(manyFiles(turn))...)
@@ -117,7 +118,7 @@ func TestBulkPowerCut(t *testing.T) {
 // Each operation of a bulk that the disk refuses fails the store, and Apply returns.
 func TestBulkOnFullDisk(t *testing.T) {
 	kinds := []errorfs.OpKind{errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileSync}
-	for _, kind := range kinds[:store.Campaign(t, len(kinds), 2)] { // 42 MB of files each
+	for _, kind := range kinds[:testrig.Size(t, len(kinds), 2)] { // 42 MB of files each
 		disk := newBrokenDisk(vfs.NewMem(), func(op errorfs.Op) error {
 			if op.Kind == kind {
 				return syscall.ENOSPC

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 
@@ -126,7 +127,7 @@ func TestImportBesideAChange(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	for range store.Campaign(t, 20, 5) {
+	for range testrig.Size(t, 20, 5) {
 		to := open(t, "", store.Options{})
 		if err := to.Import(from); err != nil {
 			t.Fatal(err)

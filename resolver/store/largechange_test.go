@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 )
@@ -53,7 +54,7 @@ func TestLargeChangeIsStoredLean(t *testing.T) {
 	})
 	// Each object is decoded and encoded once; the rest are Pebble's searches, the names in the effect, and the changed
 	// project's fields for the audit trail.
-	if perFile := allocs / files; perFile > 58 && !underRace {
+	if perFile := allocs / files; perFile > 58 && !testrig.Race {
 		t.Errorf("%.1f allocations a file", perFile)
 	}
 }

@@ -1,0 +1,128 @@
+// Package testrig is what the tests of several rooms share: waiting for a condition, the size of a campaign, the tools
+// that a test needs, an SMTP server that keeps its mail, a git repository with a person at work in it, and the running
+// program. Only tests import it; the import plan in cmd/fingerpost/house_test.go says so.
+//
+// Two environment variables decide how much a run proves:
+//
+//	FINGERPOST_FULL=1              campaigns have their full size, which .ci/campaign sets; without it they are small
+//	FINGERPOST_NEED=git,strace     a test that lacks one of these tools fails instead of being skipped; "all" names every
+//	                               tool, which both scripts of .ci set
+//
+// With -short, campaigns and whole programs are left out.
+//
+// Nothing here measures time: Patience is long because machines are slow and busy, and a test that reaches it has failed.
+package testrig
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for what must come.
+const Patience = 3 * time.Minute
+
+// Main is the TestMain of packages whose tests mostly wait for disks, sockets, processes and clocks: it runs more of them
+// at once than there are cores. Campaigns of full size need the cores, and run two at a time.
+func Main(m *testing.M) {
+	Crowd()
+	m.Run()
+}
+
+// Crowd is the part of Main before the tests run, for packages with a TestMain of their own.
+func Crowd() {
+	if !Full() {
+		_ = flag.Set("test.parallel", "6")
+	}
+}
+
+// Full reports whether campaigns have their full size.
+func Full() bool { return os.Getenv("FINGERPOST_FULL") != "" }
+
+// Size returns the size of a campaign: full in .ci/campaign, small elsewhere. With -short it skips the test.
+func Size[T any](t testing.TB, full, small T) T {
+	t.Helper()
+	Slow(t)
+	if Full() {
+		return full
+	}
+	return small
+}
+
+// Slow skips the test with -short.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out with -short: it takes seconds")
+	}
+}
+
+// Campaign skips a test that only .ci/campaign runs, because it proves nothing in a small form.
+func Campaign(t testing.TB) {
+	t.Helper()
+	if !Full() {
+		t.Skip("a campaign: FINGERPOST_FULL=1 runs it")
+	}
+}
+
+// Eventually waits for a condition that something else brings about.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !ok(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v, and it is still not so: %s", Patience, what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// Need returns the paths of programs. A test that lacks one is skipped, and fails if FINGERPOST_NEED names the program.
+func Need(t testing.TB, programs ...string) []string {
+	t.Helper()
+	var paths []string
+	for _, name := range programs {
+		path := Find(name)
+		if path == "" {
+			Missing(t, name, "the program "+name)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// Find returns the path of a program, or "". Servers are in /usr/sbin, which not everybody has in PATH.
+func Find(program string) string {
+	for _, name := range []string{program, "/usr/sbin/" + program, "/sbin/" + program} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// NeedRoot is Need for the rights of root: to mount disks and to change users.
+func NeedRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Missing(t, "root", "the rights of root")
+	}
+}
+
+// Missing skips a test that lacks a tool, or fails it where FINGERPOST_NEED names the tool.
+func Missing(t testing.TB, tool, what string) {
+	t.Helper()
+	if Compulsory(tool) {
+		t.Fatalf("FINGERPOST_NEED names %s, and this machine does not have %s", tool, what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+// Compulsory reports whether FINGERPOST_NEED names a tool.
+func Compulsory(tool string) bool {
+	needs := strings.Split(os.Getenv("FINGERPOST_NEED"), ",")
+	return slices.Contains(needs, tool) || slices.Contains(needs, "all")
+}

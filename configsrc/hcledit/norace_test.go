@@ -1,5 +1,0 @@
-//go:build !race
-
-package hcledit
-
-const UnderRace = false

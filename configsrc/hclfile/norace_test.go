@@ -1,5 +1,0 @@
-//go:build !race
-
-package hclfile
-
-const UnderRace = false

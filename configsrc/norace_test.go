@@ -1,5 +1,0 @@
-//go:build !race
-
-package configsrc_test
-
-const underRace = false
