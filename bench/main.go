@@ -42,6 +42,7 @@ func commands() []command {
 const allCommand = "all"
 
 const otherCommands = `  all       all of these, with sizes that together take less than ten minutes
+  speed     two builds: CPU of each operation, of this checkout's build against another binary
   compare   two results: ratios with confidence; exit code 1 where something became slower beyond noise
   report    charts, and the figures in bench/README.md, from the results in bench/results
 COMMAND -h lists the flags of a command
@@ -65,6 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case allCommand:
 		return measure(ctx, allCommand, commands(), args[1:], stdout, stderr)
+	case speedCommand:
+		return measure(ctx, speedCommand, []command{speed}, args[1:], stdout, stderr)
 	case "compare":
 		return runCompare(args[1:], stdout, stderr)
 	case "report":

@@ -16,6 +16,7 @@ import (
 // options are the flags that every command takes. register documents each.
 type options struct {
 	work, binary, results, cacheSize string
+	base, serverCPU                  string // of speed
 	json, fresh, save, peers, git    bool
 
 	corpus corpusParams
@@ -71,6 +72,9 @@ func defaultOptions(command string) options {
 		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16}, edges: intList{1, 5, 10, 20}, followers: 1000,
 	}
 	switch command {
+	case speedCommand:
+		o.corpus.Projects, o.corpus.Domains = 5_000, 15_000
+		o.rounds, o.round, o.save = 8, 2*time.Second, false
 	case "mail":
 		o.rounds = 5
 	case allCommand:
@@ -86,6 +90,8 @@ func defaultOptions(command string) options {
 func (o *options) register(f *flag.FlagSet) {
 	f.StringVar(&o.work, "work", o.work, "folder for corpora, stores and the built binary; reused by later runs")
 	f.StringVar(&o.binary, "binary", o.binary, "a ready fingerpost binary (default: built from this checkout)")
+	f.StringVar(&o.base, "base", o.base, "speed: the binary to compare with")
+	f.StringVar(&o.serverCPU, "server-cpu", o.serverCPU, "processors that servers may use, as in taskset -c (default: all)")
 	f.BoolVar(&o.json, "json", o.json, "print the result as JSON")
 	f.BoolVar(&o.save, "save", o.save, "keep the result as a file")
 	f.StringVar(&o.results, "results", o.results, "folder of kept results (default: bench/results of this checkout)")
@@ -132,6 +138,11 @@ func (o *options) check(command string) error {
 	case (command == "write" || command == allCommand) && o.corpus.Projects < o.connections:
 		return fmt.Errorf("-projects is %d, it must be at least -connections (%d): each client writes files of its own",
 			o.corpus.Projects, o.connections)
+	}
+	if command == speedCommand {
+		if err := o.checkSpeed(); err != nil {
+			return err
+		}
 	}
 	for _, n := range o.sizes {
 		if n%scalePerProject != 0 || n < scaleAsked || n/scalePerProject > maxProjects {

@@ -153,6 +153,9 @@ func (b *bench) node(ctx context.Context, name, what string, flags ...string) (*
 	b.say("starting fingerpost on %s", what)
 	s := &server{name: name, addr: addr, ops: ops}
 	cmd := exec.Command(b.binary, args...)
+	if b.serverCPU != "" { // taskset becomes the server, so the process id is the same
+		cmd = exec.Command("taskset", append([]string{"-c", b.serverCPU, b.binary}, args...)...)
+	}
 	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword, "BENCH_JWT_SECRET="+tokenSecret)
 	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", http.StatusOK) }); err != nil {
 		return nil, err

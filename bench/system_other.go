@@ -42,4 +42,6 @@ func swapFiles(string, string) error { return errors.ErrUnsupported }
 
 func syncDisks() {}
 
+func cpuClock(int) (time.Duration, error) { return 0, errNotLinux }
+
 func fileSystem(string) string { return "unknown" }
