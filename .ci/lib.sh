@@ -1,0 +1,115 @@
+# Sourced by run and campaign: steps with their times, and the programs that tests need.
+
+times=$(mktemp)
+logs=$(mktemp -d)
+declare -A running
+
+now() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.0f", b - a }'; }
+
+# step NAME COMMAND… runs a command; its failure ends the script.
+step() {
+  local name=$1 began
+  shift
+  began=$(now)
+  printf '\n== %s\n' "$name"
+  if "$@"; then printf '%6s s  %s\n' "$(since "$began")" "$name" >>"$times"
+  else
+    printf '%6s s  FAILED  %s\n' "$(since "$began")" "$name" >>"$times"
+    return 1
+  fi
+}
+
+# begin NAME COMMAND… is step next to others: join prints the output and fails if one has failed.
+begin() {
+  local name=$1
+  (step "$@") >"$logs/${#running[@]}" 2>&1 &
+  running[${#running[@]}]="$! $name"
+}
+
+join() {
+  local i pid name bad=()
+  for ((i = 0; i < ${#running[@]}; i++)); do
+    read -r pid name <<<"${running[$i]}"
+    wait "$pid" || bad+=("$name")
+    cat "$logs/$i"
+  done
+  running=()
+  [ ${#bad[@]} -eq 0 ] || { printf 'failed: %s\n' "${bad[@]}" >&2; return 1; }
+}
+
+# table prints the time of each step. It runs at the end, also of a run that failed.
+table() {
+  local code=$?
+  printf '\n== seconds of each step, %s in all\n' "$(since "$script_began")"
+  cat "$times"
+  rm -rf "$times" "$logs"
+  return $code
+}
+script_began=$(now)
+trap table EXIT
+
+install() {
+  apt-get install -qq -y --no-install-recommends "$@" >/dev/null || {
+    apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+  }
+}
+
+# tools installs what tests break disks and system calls with, compare with, and send mail to. A second run finds all.
+tools() {
+  local need missing=() exim
+  for need in strace:strace losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs python3:python3 smtp-sink:postfix \
+    saslpasswd2:sasl2-bin nginx:nginx caddy:caddy haproxy:haproxy redis-server:redis-server etcd:etcd-server \
+    chromium:chromium ssh-keygen:openssh-client; do
+    command -v "${need%:*}" >/dev/null || missing+=("${need#*:}")
+  done
+  # Postfix's ways to log in, and what shows Exim a user of its own.
+  for need in libsasl2-modules libnss-wrapper; do
+    dpkg -s $need >/dev/null 2>&1 || missing+=($need)
+  done
+  [ ${#missing[@]} -eq 0 ] || { echo "installing ${missing[*]}"; install "${missing[@]}"; }
+  # Two mail servers cannot be installed together: Exim is unpacked only.
+  exim=$(tool_dir)/exim
+  [ ! -x "$exim/usr/sbin/exim4" ] || return 0
+  mkdir -p "$exim"
+  chmod 755 "$exim"
+  (cd "$exim" && { apt-get download -qq exim4-daemon-light || { apt-get update -qq && apt-get download -qq exim4-daemon-light; }; })
+  dpkg -x "$exim"/exim4-daemon-light_*.deb "$exim"
+  # shellcheck disable=SC2046 # names of packages
+  install $(dpkg -f "$exim"/exim4-daemon-light_*.deb Depends | tr ',' '\n' | grep -oE '^ *lib[^ ]+')
+}
+
+# tool_dir is where this machine keeps linters and Exim between runs; it is deleted with the machine, or by hand.
+tool_dir() { echo "${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/fingerpost-ci"; }
+
+# Servers are in folders that not everybody has in PATH.
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:$(tool_dir)/exim/usr/sbin:$(tool_dir)/bin"
+export DEBIAN_FRONTEND=noninteractive
+
+# go_tool MODULE@VERSION builds a Go program once per machine and prints its path.
+go_tool() {
+  local dir name
+  dir=$(tool_dir)/$(tr '/@' '__' <<<"$1")
+  name=$(basename "${1%@*}")
+  [ -x "$dir/$name" ] || GOFLAGS=-mod=mod GOBIN=$dir go install "$1" >&2
+  echo "$dir/$name"
+}
+
+# tests LABEL FOLDER ARGS… runs "go test -json ARGS" in a module, prints what failed, and the slowest tests.
+tests() {
+  local label=$1 folder=$2
+  shift 2
+  go -C "$folder" test -json "$@" | go run ./.ci/report.go -label "$label"
+}
+
+# base prints the commit that a change is compared with: $BASE, where this branch left the main one, the last tag, or the
+# last commit that is older than a day.
+base() {
+  local head at
+  head=$(git rev-parse HEAD)
+  for at in "${BASE:-}" "$(git merge-base HEAD origin/main 2>/dev/null || true)" "$(git describe --tags --abbrev=0 2>/dev/null || true)" \
+    "$(git rev-list -1 --before='24 hours ago' HEAD)" "$(git rev-list --max-parents=0 HEAD | tail -n 1)"; do
+    [ -n "$at" ] && [ "$(git rev-parse "$at^{commit}")" != "$head" ] && { git rev-parse "$at^{commit}"; return; }
+  done
+  echo "$head"
+}
