@@ -259,7 +259,7 @@ func (s *Server) SetStale(on bool) { s.stale.Store(on) }
 // good. Accepting pauses while a cap is reached or descriptors run out, and resumes by itself.
 func (s *Server) Serve(ln net.Listener, services Services) error {
 	if services&Console != 0 && s.console != nil {
-		s.serveConsole.Do(func() { go s.Serve(s.console.pipe, Platform|Mail) }) // ends with Shutdown
+		s.serveConsole.Do(func() { go func() { _ = s.Serve(s.console.pipe, Platform|Mail) }() }) // ends with Shutdown
 	}
 	options := gate.ListenerOptions{Attach: s.attach(services)}
 	if ln.Addr().Network() != "unix" && services != Gateway {

@@ -26,11 +26,13 @@ func watch(s *server, key string, n int) (c consoles, err error) {
 			return c, err
 		}
 		client := &http.Client{Jar: jar}
-		res, err := client.PostForm("http://"+s.addr+"/console/sign-in", url.Values{"key": {key}})
+		res, err := client.PostForm( //nolint:bodyclose // closed below; the second one is another
+			"http://"+s.addr+"/console/sign-in", url.Values{"key": {key}})
 		if err != nil {
 			return c, err
 		}
 		res.Body.Close()
+		//nolint:bodyclose // close closes it
 		if res, err = client.Get("http://" + s.addr + "/console/live/stream"); err != nil {
 			return c, err
 		}

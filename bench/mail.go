@@ -289,7 +289,7 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 			return err
 		}
 		defer s.stop()
-		defer s.signal(syscall.SIGCONT) // a stopped process could not end
+		defer func() { _ = s.signal(syscall.SIGCONT) }() // a stopped process could not end
 		servers = append(servers, s)
 	}
 	m.say("letting %d mails wait for dead servers", m.waiting)
@@ -320,7 +320,9 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 		return err
 	}
 	for _, s := range servers {
-		s.signal(syscall.SIGCONT)
+		if err := s.signal(syscall.SIGCONT); err != nil {
+			return err
+		}
 	}
 	metrics, err := servers[1].metrics()
 	if err != nil {

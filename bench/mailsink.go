@@ -99,8 +99,7 @@ var errBye = errors.New("the client has said goodbye")
 
 // say answers. If a client has sent several commands at once, the answers are flushed together.
 func (c *sinkConn) say(reply string) error {
-	c.w.WriteString(reply)
-	_, err := c.w.WriteString("\r\n")
+	_, err := c.w.WriteString(reply + "\r\n")
 	if err == nil && c.r.Buffered() == 0 {
 		err = c.w.Flush()
 	}

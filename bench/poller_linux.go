@@ -152,9 +152,9 @@ func (w *wire) call(trap uintptr, b []byte) (int, syscall.Errno) {
 func pinThread() (release func()) {
 	const setTimerSlack = 29
 	runtime.LockOSThread()
-	syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 1, 0)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 1, 0)
 	return func() {
-		syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 0, 0) // 0: the default again
+		_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 0, 0) // 0: the default again
 		runtime.UnlockOSThread()
 	}
 }

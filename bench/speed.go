@@ -18,7 +18,7 @@ var speed = command{speedCommand, "CPU of a hit, a save, a write, a page of a li
 const (
 	mostSlower   = 1.05 // the ratio from which on a build counts as slower, if the interval does not contain 1
 	speedWriters = 4
-	speedSaves   = 40 // in a round
+	speedSaves   = 40  // in a round
 	listPages    = 400 // asked in a round, 100 rows each
 )
 

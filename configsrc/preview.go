@@ -189,7 +189,7 @@ func (f *PreviewedFile) diff(out *strings.Builder) {
 		switch {
 		case bytes.HasPrefix(line, []byte("@@ ")):
 			h.flush(out)
-			fmt.Sscanf(string(line), "@@ -%d,%d +%d,%d @@", &h.old, &h.oldLines, &h.new, &h.newLines)
+			_, _ = fmt.Sscanf(string(line), "@@ -%d,%d +%d,%d @@", &h.old, &h.oldLines, &h.new, &h.newLines)
 			h.atOld, h.atNew = max(h.old, 1), max(h.new, 1)
 		case h.oldLines+h.newLines == 0, line[0] == '\\': // the header; the note about a missing line end comes with its line
 			if line[0] == '\\' {

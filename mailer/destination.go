@@ -29,7 +29,7 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 		return d, &hold{code: catalog.CodeSMTPNotConfigured, message: "the project has no active SMTP config"}, nil
 	}
 	if d, err = m.open(p); err != nil {
-		return d, &hold{code: catalog.CodeUnavailable, message: err.Error()}, nil
+		return d, &hold{code: catalog.CodeUnavailable, message: err.Error()}, nil //nolint:nilerr // the hold carries it
 	}
 	return d, nil, nil
 }

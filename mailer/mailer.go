@@ -33,11 +33,13 @@ type Receipt struct {
 	Replayed  bool           // the answer to an earlier send with the same IdempotencyKey
 }
 
-// The types Template, Preview and Step come from the packages that make them.
 type (
+	// Template is template.Template.
 	Template = template.Template
-	Preview  = template.Preview
-	Step     = smtp.Step
+	// Preview is template.Preview.
+	Preview = template.Preview
+	// Step is smtp.Step.
+	Step = smtp.Step
 )
 
 // ParseTemplate is template.Parse.

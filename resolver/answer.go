@@ -21,9 +21,11 @@ const (
 	Tokens
 	// Gateway has header lines as its Data, see encodeGateway. It serves MayHaveCertificate and TokenSecret, too.
 	Gateway
-	// NestedLabels, FlatLabels and FlatSecretsLabels are the forms of these names, with the project's labels.
+	// NestedLabels is Nested with the project's labels.
 	NestedLabels
+	// FlatLabels is Flat with them.
 	FlatLabels
+	// FlatSecretsLabels is FlatSecrets with them.
 	FlatSecretsLabels
 )
 

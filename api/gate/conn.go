@@ -242,5 +242,5 @@ func (c *Conn) linger() {
 	if half, ok := c.raw.(halfCloser); ok && c.raw != c.Conn {
 		half.CloseWrite()
 	}
-	io.Copy(io.Discard, io.LimitReader(c.raw, lingerBytes))
+	_, _ = io.Copy(io.Discard, io.LimitReader(c.raw, lingerBytes))
 }

@@ -24,6 +24,7 @@ var (
 // A Plain is a kind of requests that the fast path can answer.
 type Plain uint8
 
+// The questions that are answered before the library parses.
 const (
 	PlainResolve Plain = iota // GET of resolve with a key
 	PlainCheck                // GET of a gateway's check

@@ -259,5 +259,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	encoder.Encode(v) // a failure means that the client has gone
+	_ = encoder.Encode(v) // a failure means that the client has gone
 }

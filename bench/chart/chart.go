@@ -28,8 +28,10 @@ type Axis struct {
 type Scale string
 
 const (
-	Linear Scale = "" // begins at zero
-	Log    Scale = "log"
+	// Linear begins at zero.
+	Linear Scale = ""
+	// Log is logarithmic to the base of ten.
+	Log Scale = "log"
 	// Part is Log for values 1/(1-p), where p is a share: ticks say "50 %", "99.9 %".
 	Part Scale = "part"
 )

@@ -50,7 +50,7 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 			for i := range diags {
 				diags[i].File = name
 			}
-			diags.WriteText(t.err, colour(t.err))
+			_ = diags.WriteText(t.err, colour(t.err))
 			broken = true
 			continue
 		}
@@ -60,7 +60,7 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 		differs = true
 		if showDiff {
 			// The output may end up in a CI log.
-			t.out.Write(diff.Diff(name, hclfile.Redact(src), name+" (formatted)", hclfile.Redact(out)))
+			_, _ = t.out.Write(diff.Diff(name, hclfile.Redact(src), name+" (formatted)", hclfile.Redact(out)))
 		} else {
 			fmt.Fprintln(t.out, name)
 		}

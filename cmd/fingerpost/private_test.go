@@ -26,7 +26,7 @@ func (r *rig) private(when string, patterns ...string) {
 				}
 				info, err := e.Info()
 				if err != nil {
-					return nil // a table that a merge has removed
+					return nil //nolint:nilerr // a table that a merge has removed
 				}
 				want := fs.FileMode(0o600)
 				if e.IsDir() {

@@ -32,6 +32,7 @@ var (
 // maxSwapBase is the longest file name that leaves room for the rest of swapTemp in the 255 bytes of a name.
 const maxSwapBase = 255 - len(".fingerpost-4294967295-0123456789abcdef-0123456789abcdef-.tmp")
 
+// IsTemp reports whether a file name is one of a temporary file of this package.
 func IsTemp(name string) bool {
 	return plainTemp.MatchString(name) || swapTemp.MatchString(name) || undoTemp.MatchString(name)
 }

@@ -130,7 +130,7 @@ func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) 
 		err := locked(func() error {
 			own := filepath.Join(r.gitDir, ownIndex)
 			if _, missing := os.Lstat(own); missing != nil {
-				return nil
+				return nil //nolint:nilerr // nothing to put in place
 			}
 			return os.Rename(own, filepath.Join(r.gitDir, "index"))
 		})

@@ -81,7 +81,7 @@ func (d *Dir) Inspect(format uint64) error {
 	case err != nil && d.ReadOnly && errors.Is(err, os.ErrNotExist):
 		return ErrNoStore
 	case err != nil:
-		return nil // Pebble's Open will report the error
+		return nil //nolint:nilerr // Pebble's Open will report the error
 	}
 	var data, manifest bool
 	for _, name := range names {
@@ -190,13 +190,13 @@ func (d *Dir) Close(end func() error) error {
 	if d.Err() != nil {
 		d.users.refuse()
 		d.abandon()
-		return nil
+		return nil //nolint:nilerr // the file system has reported it
 	}
 	d.users.drain(d.Barrier)
 	err := d.Run(end)
 	if d.Err() != nil {
 		d.abandon()
-		return nil
+		return nil //nolint:nilerr // the file system has reported it
 	}
 	d.closeTables()
 	d.shrink()
@@ -245,10 +245,10 @@ func (d *Dir) Checkpoint(take func() error) error {
 	var failed error
 	err := d.Use(func() error {
 		if failed = d.Err(); failed != nil {
-			return nil
+			return nil //nolint:nilerr // returned by Checkpoint
 		}
 		if failed = WithoutPath(d.Base().RemoveAll(d.Spare)); failed != nil {
-			return nil
+			return nil //nolint:nilerr // returned by Checkpoint
 		}
 		failed = d.Run(func() (err error) {
 			defer func() {

@@ -83,12 +83,12 @@ func Narrow(dir string, own []string, log *slog.Logger) {
 func MakePrivate(dir string, own []string) (mode fs.FileMode, files int, err error) {
 	info, err := os.Stat(dir) // a link's target
 	if err != nil || !info.IsDir() {
-		return 0, 0, nil // a new store, or none
+		return 0, 0, nil //nolint:nilerr // a new store, or none
 	}
 	mode = info.Mode().Perm()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return mode, 0, nil // opening it reports more
+		return mode, 0, nil //nolint:nilerr // opening it reports more
 	}
 	others := 0
 	for _, e := range entries {

@@ -102,7 +102,7 @@ func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time, comm
 			return refused
 		})
 		if refused != nil {
-			return nil // it is no error of the store
+			return nil //nolint:nilerr // it is no error of the store
 		}
 		return err
 	})
