@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"go/parser"
 	"go/token"
 	"os"
@@ -229,4 +230,59 @@ func listPackages(t *testing.T) (packages []goPackage) {
 		packages = append(packages, p)
 	}
 	return packages
+}
+
+// TestCampaigns: each row of .ci/campaign belongs to a campaign of the table in .github/CONTRIBUTING.md, names a package that
+// exists and a test that its package has; the folders of the table exist, and between them guard every room.
+func TestCampaigns(t *testing.T) {
+	t.Parallel()
+	script, err1 := os.ReadFile("../../.ci/campaign")
+	table, err2 := os.ReadFile("../../.github/CONTRIBUTING.md")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	guarded := map[string]bool{}
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| .* \\| (`.*`) \\|$").FindAllSubmatch(table, -1) {
+		names[string(m[1])] = true
+		for folder := range strings.FieldsSeq(strings.ReplaceAll(string(m[2]), "`", "")) {
+			guarded[folder] = true
+			if _, err := os.Stat(path.Join("../..", folder)); err != nil {
+				t.Errorf("the campaign %s guards %s, which does not exist", m[1], folder)
+			}
+		}
+	}
+	for _, room := range []string{"api", "cmd", "configsrc", "mailer", "resolver"} {
+		if !guarded[room] {
+			t.Errorf("no campaign guards all of %s", room)
+		}
+	}
+	rows := regexp.MustCompile(`(?m)^([a-z]+) *; *\./(\S+?)(/\.\.\.)? *; *(\S+)$`).FindAllStringSubmatch(string(script), -1)
+	if len(rows) < 10 {
+		t.Fatalf("%d rows in .ci/campaign", len(rows))
+	}
+	for _, row := range rows {
+		if !names[row[1]] {
+			t.Errorf("the campaign %s is not in the table of CONTRIBUTING.md", row[1])
+		}
+		for pattern := range strings.SplitSeq(row[4], "|") {
+			if pattern != "." && !hasTest(t, row[2], row[3] != "", pattern) {
+				t.Errorf("the campaign %s names tests %s, and %s has none", row[1], pattern, row[2])
+			}
+		}
+	}
+}
+
+// hasTest reports whether a package, or one below it, has a test whose name the pattern matches.
+func hasTest(t *testing.T, folder string, below bool, pattern string) bool {
+	name := regexp.MustCompile(`(?m)^func (Test\w*(?:` + pattern + `)\w*)\(`)
+	for _, file := range tracked(t) {
+		if !strings.HasSuffix(file, "_test.go") || path.Dir(file) != folder && (!below || !strings.HasPrefix(file, folder+"/")) {
+			continue
+		}
+		if b, err := os.ReadFile("../../" + file); err == nil && name.Match(b) {
+			return true
+		}
+	}
+	return false
 }
