@@ -129,14 +129,14 @@ EOT
 		for i, name := range slices.Sorted(maps.Keys(texts)) {
 			want := texts[name]
 			large := len(want) > 100_000 || strings.HasPrefix(name, "many")
-			every := 1 // outside of CI some of the dearer ones are enough
+			every := testrig.Size(t, 1, 4)
 			switch {
 			case testing.Short():
-				every = 9
+				every = 16
 			case large:
-				every = testrig.Size(t, 1, 7)
+				every = testrig.Size(t, 1, 23)
 			case eol == "\r\n":
-				every = testrig.Size(t, 1, 5)
+				every = testrig.Size(t, 1, 11)
 			}
 			if i%every != 0 || large && testing.Short() {
 				continue

@@ -45,7 +45,7 @@ func (d *desk) declare(t *testing.T, slug, name string, active bool) (id int64) 
 func TestClaims(t *testing.T) {
 	d, keys := newClaimsDesk(t)
 	records := map[string][]string{"above": {"x.%s", "*.x.%s", "*.%s"}, "below": {"*.%s"}, "equal": {""}}
-	number, every := 0, testrig.Size(t, 1, 7)
+	number, every := 0, testrig.Size(t, 1, 17)
 	for _, relation := range []string{"above", "below", "equal"} {
 		for _, wildcard := range []bool{false, true} {
 			for _, holder := range []string{"own", "other", "asleep", ""} {
@@ -205,7 +205,7 @@ func TestClaimsStandAsideForPeople(t *testing.T) {
 // TestClaimsRace: two project keys claim overlapping names at the same time, and one of them gets its name.
 func TestClaimsRace(t *testing.T) {
 	d, keys := newClaimsDesk(t)
-	rounds := testrig.Size(t, 400, 20)
+	rounds := testrig.Size(t, 400, 8)
 	paths := map[string]string{}
 	for _, slug := range []string{"own", "other", "asleep"} {
 		paths[slug] = d.path(t, "/api/platform/projects/@"+slug+"/domains")

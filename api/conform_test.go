@@ -83,7 +83,7 @@ func (n docNode) get(names ...string) docNode {
 	for _, name := range names {
 		n = n.followed()
 		m, _ := n.value.(map[string]any)
-		n.at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		n.at += "/" + pointerEscaped.Replace(name)
 		n.value = m[name]
 	}
 	return n.followed()
@@ -97,7 +97,7 @@ func (n docNode) followed() docNode {
 	}
 	to := n.d.root()
 	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
-		to = to.get(strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+		to = to.get(pointerPlain.Replace(name))
 	}
 	return to
 }
@@ -386,3 +386,6 @@ func (c conformingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	}
 	return res, nil
 }
+
+// Names in a JSON pointer (RFC 6901), escaped and plain.
+var pointerEscaped, pointerPlain = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")

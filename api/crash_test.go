@@ -32,7 +32,7 @@ var crashLinks = map[string]string{"link.hcl": "..shared/li.hcl"}
 
 // fewShots is one of how many states after a power cut are looked at outside of CI; of hundreds it is fewerShots. They
 // share no divisor with the three states that each write of Pebble may leave, so that they meet all of them.
-const fewShots, fewerShots = 7, 13
+const fewShots, fewerShots = 13, 37
 
 // crashStory has a write of every kind.
 func crashStory(t testing.TB, r *crashRun) {
@@ -113,9 +113,7 @@ func TestPowerLossOfManyRemovals(t *testing.T) {
 
 // TestPowerLossBites omits the steps that writes rely on; each omission must be detected.
 func TestPowerLossBites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out with -short: it takes seconds")
-	}
+	testrig.Campaign(t) // a test of the other tests
 	for name, c := range map[string]struct {
 		disk *crashDisk
 		says string
@@ -144,7 +142,7 @@ func TestPowerLossInStories(t *testing.T) {
 	t.Setenv("FINGERPOST_STORY_PASSWORD", "from the environment")
 	every := testrig.Size(t, 1, fewShots)
 	for i, name := range names {
-		if i%testrig.Size(t, 1, 64) != 0 {
+		if i%testrig.Size(t, 1, 120) != 0 {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
@@ -227,7 +225,7 @@ var personWrites = map[string]exchange{
 // TestPowerLossDuringSaves lets a person save before each step of a write, once or twice, and cuts the power at each
 // step.
 func TestPowerLossDuringSaves(t *testing.T) {
-	every, shots := testrig.Size(t, 1, 3), testrig.Size(t, 1, fewShots)
+	every, shots := testrig.Size(t, 1, 7), testrig.Size(t, 1, fewShots)
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -253,13 +251,13 @@ func TestPowerLossDuringSaves(t *testing.T) {
 
 // TestExchangeBites: if nobody looks at what a write has replaced, a save is lost.
 func TestExchangeBites(t *testing.T) {
-	shots := testrig.Size(t, 1, fewShots)
+	testrig.Campaign(t) // a test of the other tests
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, steps := savedRun(t, &crashDisk{}, shots, w)
+			_, _, steps := savedRun(t, &crashDisk{}, 1, w)
 			for at := range steps {
-				if _, lost, _ := savedRun(t, &crashDisk{plainRename: true}, shots, w, at); len(lost) > 0 {
+				if _, lost, _ := savedRun(t, &crashDisk{plainRename: true}, 1, w, at); len(lost) > 0 {
 					return
 				}
 			}

@@ -36,14 +36,12 @@ import (
 func TestGitWins(t *testing.T) {
 	// Not in parallel: until it is git, a forked process holds files open that other tests have just written, and a
 	// leftover that somebody has open stays.
-	rounds := testrig.Size(t, 8, 1)
+	testrig.Campaign(t) // in a small form each command of git waits half a second for the second look, and proves little
 	testrig.Need(t, "git")
+	rounds := 8
 	// Each command costs half a second, because the look after it waits for the second look. The two checkouts are half of
 	// the commands.
 	branches, writes := []string{"side", "main"}, 20
-	if !testrig.Full() {
-		branches, writes = nil, 8
-	}
 	g := newGitDesk(t)
 	var running sync.WaitGroup
 	for i := range 7 {

@@ -142,7 +142,7 @@ func TestOpsGuard(t *testing.T) {
 		"GET /debug/pprof/goroutine": command, "GET /debug/pprof/mutex": command, "GET /debug/pprof/block": command,
 		"GET /debug/pprof/profile?seconds=x": command, "GET /debug/pprof/trace?seconds=x": command,
 	}
-	every := testrig.Size(t, 1, 5)
+	every := testrig.Size(t, 1, 17)
 	for peer, local := range peers {
 		t.Run("from "+peer, func(t *testing.T) {
 			t.Parallel()

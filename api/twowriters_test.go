@@ -44,7 +44,7 @@ project "globex" {
 // before on purpose. Writes that were acknowledged since the last save must be in the file next to the mark: after every
 // eighth save all clients stop while both are checked.
 func TestPeopleWin(t *testing.T) {
-	saves := testrig.Size(t, 3000, 80)
+	saves := testrig.Size(t, 3000, 20)
 	d := newDesk(t, map[string]string{"acme.hcl": fmt.Sprintf(twoWriters, -1, -1, -1, -1)})
 	s := &savers{client: newClient(t, d), acme: d.path(t, "/api/platform/projects/@acme"), globex: d.path(t, "/api/platform/projects/@globex")}
 	var running sync.WaitGroup

@@ -27,7 +27,7 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	w := &writers{client: newClient(t, d), ids: map[int64]string{}, last: map[string]map[string]bool{}}
 	w.acme = d.path(t, "/api/platform/projects/@acme")
 	w.has("acme", "acme.example", true)
-	end := time.Now().Add(testrig.Size(t, time.Minute, time.Second))
+	end := time.Now().Add(testrig.Size(t, time.Minute, 300*time.Millisecond))
 	var running sync.WaitGroup
 	for i := range 64 {
 		running.Go(func() { w.own(i, end) })

@@ -134,7 +134,7 @@ var warnedWildcard = regexp.MustCompile(`^(\S+:\d+): wildcard ("\S+")`)
 // validate, at the same lines.
 func TestOverlapsAgree(t *testing.T) {
 	t.Parallel()
-	steps, least := testrig.Size(t, 80, 20), testrig.Size(t, 80, 10) // the first steps have few names that overlap
+	steps, least := testrig.Size(t, 80, 12), testrig.Size(t, 80, 4) // the first steps have few names that overlap
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	random := rand.New(rand.NewPCG(1, 2))
 	pool := []string{"*.x.example", "a.x.example", "*.a.x.example", "b.a.x.example", "x.example", "*.y.example", "a.y.example", "c.y.example", "*.c.y.example"}

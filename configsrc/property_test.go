@@ -42,7 +42,7 @@ const editsPerWorld = 250
 func TestRandomWrites(t *testing.T) {
 	edits := *propertyEdits
 	if edits == 0 {
-		edits = testrig.Size(t, 50_000, 250)
+		edits = testrig.Size(t, 50_000, 60)
 		if testrig.Race {
 			edits = 500
 		}

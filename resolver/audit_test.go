@@ -224,7 +224,7 @@ func (f *folder) check(r *resolver.Resolver) {
 // answered, and no change is told twice. A write may be cut off between the exchange of its file and its entry.
 func TestAuditPowerCut(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(testrig.Size(t, 300, 20)) {
+	for seed := range uint64(testrig.Size(t, 300, 6)) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		mem := vfs.NewCrashableMem()
 		f := &folder{t: t, rand: random, files: map[string]catalog.FileChange{}, acked: map[string]bool{}}

@@ -84,7 +84,7 @@ func TestHitAfterOtherChanges(t *testing.T) {
 // TestFlood mixes requests for unknown names with requests for known ones.
 func TestFlood(t *testing.T) {
 	const projects = 400
-	names := testrig.Size(t, 300_000, 30_000)
+	names := testrig.Size(t, 300_000, 20_000)
 	r := open(t, resolver.Options{CacheBytes: 2 << 20})
 	var files []catalog.FileChange
 	for i := range projects {

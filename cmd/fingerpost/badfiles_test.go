@@ -122,11 +122,11 @@ func oddFiles() []badFile {
 }
 
 // TestBadFiles drops bad files into a live folder, one by one. It uses several folders in parallel, because most of the
-// time goes into the second read of a broken file. Outside of CI it takes every fourth file: TestBadFolder has them all.
+// time goes into the second read of a broken file. Outside of a campaign it takes every twelfth file: TestBadFolder has them all.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
-	const folders = 6
-	every := testrig.Size(t, 1, 4)
+	folders := testrig.Size(t, 6, 2)
+	every := testrig.Size(t, 1, 12)
 	all := append(textFiles(), oddFiles()...)
 	var wg sync.WaitGroup
 	for i := range folders {
@@ -145,7 +145,7 @@ func TestBadFiles(t *testing.T) {
 				r.awaitOK()
 			}
 			stop()
-			if grown := r.highWater() - start; grown > mostGrowth && !testrig.Race {
+			if grown := r.highWater() - start; grown > mostGrowth && testrig.Full() {
 				t.Errorf("folder %d: it grew by %d MiB", i, grown)
 			}
 			r.unchanged(before)

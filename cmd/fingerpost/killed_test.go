@@ -181,11 +181,11 @@ func (r *rig) idOf(slug string) int64 {
 // TestKilledAtEveryStep kills the server before each step of each kind of write. Afterwards the write is there
 // completely or not at all; and the files, the store and the API agree.
 func TestKilledAtEveryStep(t *testing.T) {
-	every := testrig.Size(t, 1, 3)
+	every := testrig.Size(t, 1, 6)
 	t.Parallel()
 	for name, w := range map[string]struct {
 		method, slug, path, body, file string
-		ciOnly                         bool
+		fullOnly                       bool
 	}{
 		"a change":                     {"PUT", "other", "", `{"name":"Another"}`, "other.hcl", false},
 		"a new project":                {"POST", "", "", `{"name":"New","slug":"new"}`, "new.hcl", false},
@@ -195,8 +195,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 		"settings in a file of others": {"PUT", "two", "/service-settings", `{"mailEnabled":true}`, "pair.hcl", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if t.Parallel(); w.ciOnly && testrig.Size(t, 1, 0) == 0 {
-				t.Skip("much like the others, which are enough outside of CI")
+			if t.Parallel(); w.fullOnly && !testrig.Full() {
+				t.Skip("much like the others, which are enough outside of a campaign")
 			}
 			r := idleRig(t, t.TempDir(), map[string]string{"pair.hcl": "project \"one\" {\n  name = \"One\"\n}\n\nproject \"two\" {\n  name = \"Two\"\n}\n"})
 			before := r.tree()
@@ -408,7 +408,7 @@ func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	s := newSiege(idleRig(t, t.TempDir(), nil))
 	s.start()
-	n := testrig.Size(t, 200, 10)
+	n := testrig.Size(t, 200, 3)
 	for round := range n {
 		s.round(time.Duration(rand.IntN(60000))*time.Microsecond, s.kill)
 		s.start()

@@ -161,10 +161,10 @@ func TestMailKilledAtRandom(t *testing.T) {
 	project := r.idOf("post")
 	const clients = 16
 	answered, unanswered, uncertain, twice := 0, 0, 0, 0
-	for round := range testrig.Size(t, 100, 4) {
+	for round := range testrig.Size(t, 100, 2) {
 		begun := time.Now().Add(-time.Millisecond)
 		var jobs []*mailJob
-		for i := range testrig.Size(t, 250, 120) {
+		for i := range testrig.Size(t, 250, 60) {
 			jobs = append(jobs, &mailJob{mark: fmt.Sprintf("r%d-%d", round, i), keyed: i%2 == 0})
 		}
 		killed, done := make(chan struct{}), make(chan struct{}, len(jobs))

@@ -69,7 +69,7 @@ func (w *tornWatch) run(end <-chan struct{}) {
 // TestTornFile saves files in place with a pause after each byte in turn, long enough for the service to read the file,
 // and short enough not to count as a change of its own.
 func TestTornFile(t *testing.T) {
-	every := testrig.Size(t, 1, 4) // outside of CI the cut comes after every fourth byte
+	every := testrig.Size(t, 1, 16)
 	t.Parallel()
 	const files = 12
 	more := map[string]string{}

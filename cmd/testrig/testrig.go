@@ -17,6 +17,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func Main(m *testing.M) {
 
 // Crowd is the part of Main before the tests run, for packages with a TestMain of their own.
 func Crowd() {
+	debug.SetGCPercent(400) // tests make much garbage and little heap
 	if !Full() {
 		_ = flag.Set("test.parallel", "6")
 	}

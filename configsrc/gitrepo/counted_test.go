@@ -21,7 +21,7 @@ func TestConflicts(t *testing.T) {
 	t.Parallel()
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
-	n := testrig.Size(t, 100, 4)
+	n := testrig.Size(t, 100, 2)
 	acked := map[string]bool{}
 	name := "Acme"
 	for i := range n {
@@ -62,7 +62,7 @@ func TestWritesNextToPerson(t *testing.T) {
 	git(t, clone, "commit", "-q", "-m", "mine")
 	base := git(t, clone, "rev-parse", "HEAD")
 	r := start(t, clone, func(o *gitrepo.Options) { o.Push, o.Pull, o.Ack = true, time.Second, gitrepo.AckFile })
-	total := testrig.Size(t, 1000, 60)
+	total := testrig.Size(t, 1000, 16)
 	slugs := []string{"acme", "other"}
 	var writing sync.WaitGroup
 	var refused atomic.Int64

@@ -57,7 +57,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("this is a child")
 	}
 	t.Parallel()
-	kills := testrig.Size(t, 300, 6)
+	kills := testrig.Size(t, 300, 2)
 	clone, person := withRemote(t)
 	save(t, clone, "mine.txt", "0\n")
 	git(t, clone, "add", "mine.txt")

@@ -65,7 +65,7 @@ func legalBody(s string) string {
 // TestBodiesReadBack writes random bodies, short ones and ones of up to 100 kB.
 func TestBodiesReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 17))
-	for n := range testrig.Size(t, 400, 40) {
+	for n := range testrig.Size(t, 400, 15) {
 		var b strings.Builder
 		most, pieces := 1+r.IntN(12), 1+r.IntN(len(bodyPieces))
 		if n%40 == 0 {

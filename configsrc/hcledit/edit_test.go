@@ -209,7 +209,7 @@ func TestEditRefusals(t *testing.T) {
 func TestLiteralRoundTrip(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	parts := []string{"a", " ", "  ", "\n", "\n", "\t", "\"", "\\", "$", "$$", "${", "$${", "%{", "%%{", "{{x}}", "EOT", "EOT\n", " EOT2 \n", "#", "//", "\r", "\r\n", "\x00", "ü", "日本", "\u202e", "🦊", "\\n", "'", "<<EOT\n", "\u200d", "\ufeff"}
-	for i := range testrig.Size(t, 3000, 300) {
+	for i := range testrig.Size(t, 3000, 80) {
 		var b strings.Builder
 		for range rnd.IntN(12) {
 			b.WriteString(parts[rnd.IntN(len(parts))])

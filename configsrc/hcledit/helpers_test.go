@@ -14,7 +14,7 @@ func rounds(t testing.TB, n int) int {
 	if testrig.Race {
 		n /= 10
 	}
-	return testrig.Size(t, n, max(n/20, 25))
+	return testrig.Size(t, n, max(n/80, 12))
 }
 
 func text(ds hclfile.Diagnostics) string {

@@ -89,7 +89,7 @@ func TestReplaceInKeys(t *testing.T) {
 func TestReplaceInKeysAtRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
-	for range testrig.Size(t, 2000, 200) {
+	for range testrig.Size(t, 2000, 50) {
 		var b, want strings.Builder
 		b.WriteString("[" + pick("", " ", "\n", " # c\n", "/* d */"))
 		n := random.IntN(4)

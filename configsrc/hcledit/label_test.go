@@ -118,7 +118,7 @@ func TestRelabelAtRandom(t *testing.T) {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	names := []string{"a", "bb", "for", "plan", "true", "z_1"}
 	values := []string{"", "gold", "${x}", "%{y}", "# no", `"q"`, "ü", "https://x"}
-	for range testrig.Size(t, 5000, 500) {
+	for range testrig.Size(t, 5000, 60) {
 		var b strings.Builder
 		b.WriteString("# head\nproject \"a\" {\n  name   = \"A\"\n  labels = {" + pick("", " ", "\n", " # c0\n", "/* c1 */", "\n\n  # c2\n"))
 		chosen := slices.DeleteFunc(slices.Clone(names), func(string) bool { return random.IntN(3) == 0 })

@@ -23,7 +23,7 @@ func rounds(t testing.TB, n int) int {
 	if testrig.Race {
 		n /= 10
 	}
-	return testrig.Size(t, n, max(n/20, 25))
+	return testrig.Size(t, n, max(n/80, 12))
 }
 
 // TestHostileFiles feeds what ends or stalls a naive reader. Each must give a diagnostic that says what is wrong.

@@ -205,7 +205,7 @@ func checkCounts(t *testing.T, l *Ledger) {
 
 // TestMailLogAgainstModel makes random writes and compares every kind of read with the model.
 func TestMailLogAgainstModel(t *testing.T) {
-	steps := testrig.Size(t, 3000, 600)
+	steps := testrig.Size(t, 3000, 200)
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
