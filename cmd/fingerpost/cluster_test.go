@@ -380,10 +380,10 @@ func TestEdgesWaitForCommit(t *testing.T) {
 		return c.run("edges", "--key", c.keys["all"], "--url", c.url, "--every", "20ms", "--wait", commit, "--timeout", within)
 	}
 	unknown := strings.Repeat("0123456789", 4)
-	if out, code := wait(unknown, "10s"); code == 0 || !strings.Contains(out, "keeps no git history") {
+	if out, code := wait(unknown, "1m"); code == 0 || !strings.Contains(out, "keeps no git history") {
 		t.Errorf("without git it ended with %d:\n%s", code, out)
 	}
-	if out, code := wait("0123456789abcdef", "10s"); code != exitUsage {
+	if out, code := wait("0123456789abcdef", "1m"); code != exitUsage {
 		t.Errorf("with an abbreviated commit it ended with %d:\n%s", code, out)
 	}
 	c.halt()
@@ -396,7 +396,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	fra.resolves("shop.acme.example")
 
 	got := c.writes(http.MethodPost, "/api/platform/projects", `{"name":"Written"}`)
-	if out, code := wait(got.header.Get("X-Commit"), "30s"); code != 0 || !strings.Contains(out, "fra1") {
+	if out, code := wait(got.header.Get("X-Commit"), "3m"); code != 0 || !strings.Contains(out, "fra1") {
 		t.Errorf("for a write's commit it ended with %d:\n%s", code, out)
 	}
 	if back := fra.get("/api/platform/projects/by-slug/written"); back.status != http.StatusOK {
@@ -410,7 +410,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 		text += fmt.Sprintf("project \"more-%d\" {\n  name = \"More\"\n}\n", i)
 	}
 	pushed := g.push("pushed.hcl", text)
-	if out, code := c.run("edges", "--key", c.keys["all"], "--url", fra.url, "--every", "20ms", "--wait", pushed, "--timeout", "30s"); code != 0 {
+	if out, code := c.run("edges", "--key", c.keys["all"], "--url", fra.url, "--every", "20ms", "--wait", pushed, "--timeout", "3m"); code != 0 {
 		t.Errorf("for a pulled commit, asked at an edge, it ended with %d:\n%s", code, out)
 	}
 	if back := fra.get(resolvePath + "pushed.example"); back.status != http.StatusOK {
@@ -426,7 +426,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	if out, code := c.run("reload", "--confirm", "--ops-url", c.ops); code != 0 {
 		t.Errorf("%d %s", code, out)
 	}
-	if out, code := wait(removed, "30s"); code != 0 {
+	if out, code := wait(removed, "3m"); code != 0 {
 		t.Errorf("for a confirmed commit it ended with %d:\n%s", code, out)
 	}
 	c.halt()

@@ -26,8 +26,11 @@ func (f *connectFlags) add(cmd *cobra.Command, keyMay string) {
 	fl.StringVar(&f.url, "url", "", "the server, such as https://config.example or http://127.0.0.1:8080")
 	fl.StringVar(&f.key, "key", "", "a key that may "+keyMay+"; better given as FINGERPOST_KEY, which process lists do not show")
 	fl.StringVar(&f.caCert, "ca-cert", "", "PEM file of a private CA that the server's certificate may come from, too")
-	fl.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long one request may take")
+	fl.DurationVar(&f.timeout, "timeout", requestTimeout, "how long one request may take")
 }
+
+// requestTimeout is how long one request may take unless --timeout says otherwise.
+const requestTimeout = 30 * time.Second
 
 // options checks the flags.
 func (f *connectFlags) options() (o client.Options, err error) {

@@ -101,6 +101,9 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.wait != "" { // else the time would end in a question, and the answer be that of a server that is away
+		o.Timeout = max(o.Timeout, requestTimeout)
+	}
 	server := client.New(o)
 	edges, err := server.Edges(ctx)
 	if f.wait == "" {

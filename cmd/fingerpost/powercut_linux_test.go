@@ -26,7 +26,7 @@ func newLoopDisk(t *testing.T) *loopDisk {
 	testrig.NeedRoot(t)
 	testrig.Need(t, "losetup", "mkfs.ext4")
 	tool := func(name string, args ...string) string {
-		out, err := exec.Command(name, args...).CombinedOutput()
+		out, err := exec.Command(testrig.Find(name), args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v: %s", name, err, out)
 		}
