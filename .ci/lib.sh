@@ -2,7 +2,7 @@
 
 times=$(mktemp)
 logs=$(mktemp -d)
-declare -A running
+running=() # "PID NAME" of each step that runs next to others
 
 now() { date +%s.%N; }
 since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.0f", b - a }'; }
@@ -24,7 +24,7 @@ step() {
 begin() {
   local name=$1
   (step "$@") >"$logs/${#running[@]}" 2>&1 &
-  running[${#running[@]}]="$! $name"
+  running+=("$! $name")
 }
 
 join() {

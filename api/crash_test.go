@@ -89,6 +89,7 @@ func TestPowerLoss(t *testing.T) {
 
 // TestPowerLossOfManyRemovals cuts the power at every step of removals that together exceed the limit on deletions.
 func TestPowerLossOfManyRemovals(t *testing.T) {
+	testrig.Thorough(t)
 	every := testrig.Size(t, 1, fewerShots)
 	t.Parallel()
 	files := map[string]string{}

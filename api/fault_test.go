@@ -309,6 +309,7 @@ func withoutTemps(tree map[string]string) map[string]string {
 // TestFaultInCompany: of concurrent writes one fails alone if the fault is its own, and all that depend on a folder's
 // sync fail with it.
 func TestFaultInCompany(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
 	}

@@ -33,6 +33,7 @@ func waitForLock(mu *sync.Mutex, stop <-chan struct{}) {
 
 // The lock profiles show what waits while they are taken, and cost nothing afterwards.
 func TestLockProfiles(t *testing.T) {
+	testrig.Thorough(t)
 	testrig.Slow(t)
 	h := start(t)
 	o, err := ops.New(ops.Options{Resolver: h.resolver, Figures: h.server, Streams: h.server.EventStreams(), Config: &config{}, Logger: slog.New(slog.DiscardHandler)})

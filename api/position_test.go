@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
 // TestPositions: every answer says its position, and a request may ask for one.
 func TestPositions(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	h := start(t)
 	position := func(a *answer) catalog.Position {

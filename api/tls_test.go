@@ -48,6 +48,7 @@ func writeCert(t *testing.T, dir, name string) (certFile, keyFile string) {
 }
 
 func TestTLS(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -281,6 +282,7 @@ func (s *failingSink) Fill(c *catalog.Change) error {
 // TestFirstTreeInParts: a first tree that ends half-way leaves files and no generation, by which the edge knows that it is
 // not whole. The next try takes all of it.
 func TestFirstTreeInParts(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
 	const files = 1100 // in two parts

@@ -29,6 +29,7 @@ func rename(ctx context.Context, s *configsrc.Source, slug, name string) error {
 // TestWriteWaitsForGit: a write made while git commits succeeds when git has been quiet for a while; a write during a
 // lock that stays is refused, and so are all others concurrently, not one after the other.
 func TestWriteWaitsForGit(t *testing.T) {
+	testrig.Thorough(t)
 	testrig.Slow(t)
 	t.Parallel()
 	top := t.TempDir()

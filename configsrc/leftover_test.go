@@ -116,6 +116,7 @@ var strayCases = map[string]struct{ cut, want map[string]string }{
 
 // TestStrays restarts on the leftovers of an interrupted write, with the store that knew the old files and without.
 func TestStrays(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for name, c := range strayCases {
 		for _, kept := range []bool{true, false} {
@@ -167,6 +168,7 @@ func TestStraysWhileRunning(t *testing.T) {
 
 // TestStraysBySweep waits for a sweep by the timer.
 func TestStraysBySweep(t *testing.T) {
+	testrig.Thorough(t)
 	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()

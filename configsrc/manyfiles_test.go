@@ -46,6 +46,7 @@ func TestManyFilesAtOnce(t *testing.T) {
 
 // TestConflictsOfManyFiles: each conflict of a copied folder of many files is reported with both positions.
 func TestConflictsOfManyFiles(t *testing.T) {
+	testrig.Thorough(t)
 	testrig.Slow(t)
 	t.Parallel()
 	const files = 400

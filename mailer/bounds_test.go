@@ -162,6 +162,7 @@ func (c *weighingCarrier) Send(ctx context.Context, to smtp.Server, env smtp.Env
 // TestMessagesInMemoryAreBounded has servers that delay large mails. Mails that do not fit into memory are queued at
 // once and read later: of one project, of many, and queued mail.
 func TestMessagesInMemoryAreBounded(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("120 mails of 900 kB")
 	}

@@ -213,6 +213,7 @@ func TestEventsAfterRestart(t *testing.T) {
 
 // A load of many projects is one event; so is a change with very many names or very long lists.
 func TestMassChangeIsOneReset(t *testing.T) {
+	testrig.Thorough(t)
 	r := open(t, resolver.Options{})
 	cursor, _ := r.Events().Newest()
 	check := func(what string, files ...catalog.FileChange) {
@@ -251,6 +252,7 @@ func TestMassChangeIsOneReset(t *testing.T) {
 
 // The history is bounded in bytes; a client that falls behind gets a reset, then the following events.
 func TestHistoryIsBounded(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("20 MB of changes")
 	}

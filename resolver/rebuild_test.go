@@ -69,6 +69,7 @@ func ask(r *resolver.Resolver, q question, name string) (answered bool, wrong st
 // from the cache or from a readable block. Then all answers come from the new store. The race detector makes the full
 // size ten times slower, so CI runs that without it.
 func TestReadsGoOnDuringRebuild(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	projects := testrig.Size(t, 100_000, 2_000)
 	if testrig.Race {

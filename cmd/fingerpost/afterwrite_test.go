@@ -133,6 +133,7 @@ func TestAfterWriteFails(t *testing.T) {
 // TestAfterWriteIsCut: a run that exceeds its time is killed with everything that it has started, even if that ignores
 // the first signal.
 func TestAfterWriteIsCut(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("it waits twice for what ignores the first signal")
 	}

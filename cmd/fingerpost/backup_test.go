@@ -19,6 +19,7 @@ var projectTimes = regexp.MustCompile(`"createdAt":"([^"]+)","updatedAt":"([^"]+
 // TestBackupOfRunningServer makes a backup while two clients write, restores it over the store of the stopped server
 // and starts: everything agrees with the files, and no generation goes back.
 func TestBackupOfRunningServer(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	const projects = 40
 	files := map[string]string{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 // TestBadFolder drops all bad files at once: all are named, at once, and the good ones go on.
 func TestBadFolder(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, nil)
 	before, stop := r.footprint(), r.throughout()
@@ -74,6 +76,7 @@ var secretLines = []string{
 
 // TestSecretsInBadFiles: a problem shows its line, but never the secret in it; nor do the log and /status.
 func TestSecretsInBadFiles(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, nil)
 	var bad []badFile

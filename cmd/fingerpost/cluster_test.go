@@ -254,6 +254,7 @@ func TestBucketAndServerHeal(t *testing.T) {
 }
 
 func TestSecondAuthorityIsRefused(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t)
 	second := idleRig(t, t.TempDir(), nil)
@@ -264,6 +265,7 @@ func TestSecondAuthorityIsRefused(t *testing.T) {
 }
 
 func TestRevokedEdge(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	fra := c.edge("fra1", "")
@@ -305,6 +307,7 @@ func TestEdgeWithAnotherKey(t *testing.T) {
 }
 
 func TestMaxStale(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	dir := t.TempDir()

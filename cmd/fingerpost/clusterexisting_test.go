@@ -39,6 +39,7 @@ func existingNATS(t *testing.T) (url string) {
 // TestTakeOver: a second authority on an existing NATS is refused and names the first; with --take-over it waits until
 // that one has ended, and the edge follows it.
 func TestTakeOver(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	url := existingNATS(t)
 	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}, addr: strings.TrimPrefix(url, "nats://")}

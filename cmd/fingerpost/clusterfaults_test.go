@@ -45,6 +45,7 @@ func (r *rig) create(slug string) {
 // TestCutEdge: an edge that the network has cut off answers from what it has, says how old that is, and has the backlog
 // right after the cut.
 func TestCutEdge(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	w := newWire(t, c.addr)
@@ -86,6 +87,7 @@ func TestCutEdge(t *testing.T) {
 
 // TestSlowEdge: an edge on a slow line is behind, answers meanwhile, and holds up nobody.
 func TestSlowEdge(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1", "ams1")
 	pace := time.NewTicker(4 * time.Millisecond) // 250 KiB a second at most
@@ -121,6 +123,7 @@ func TestSlowEdge(t *testing.T) {
 // TestNATSDiskFull: without room for the NATS server's files the authority's writes go on, it says that the cluster is
 // behind, and with room again the edge catches up.
 func TestNATSDiskFull(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	if !canMount() {
 		t.Skip("needs root, to mount a small file system")
@@ -161,6 +164,7 @@ func TestNATSDiskFull(t *testing.T) {
 
 // TestTwoEdgesWithOneKey: both work, and the list of edges says what is wrong.
 func TestTwoEdgesWithOneKey(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	one, two := c.edge("fra1", ""), c.edge("fra1", "")
@@ -180,6 +184,7 @@ func TestTwoEdgesWithOneKey(t *testing.T) {
 
 // TestRestoredAuthority: a restored store is another epoch, which the edges follow; what the files have is not lost.
 func TestRestoredAuthority(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1", "ams1")
 	fra, ams := c.edge("fra1", ""), c.edge("ams1", "")

@@ -299,6 +299,7 @@ func (c *clusterSiege) settle(last bool) {
 // off: every acknowledged write reaches every edge, no edge goes back in time or shows half a generation, and no name
 // that exists is answered 404.
 func TestKillsLoseNothing(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	kills, cuts, deletions := testrig.Size(t, 50, 3), testrig.Size(t, 10, 1), testrig.Size(t, 5, 1)
 	c := newClusterSiege(t, 3*(kills+cuts+deletions)+12)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 )
 
@@ -72,6 +73,7 @@ func (ca *testCA) sign(c *x509.Certificate, name string) (*x509.Certificate, *ec
 // TestClusterTLS: edges trust the authority's certificate, and the authority theirs where it asks for one. Whatever is
 // wrong is told, and an edge goes on with what it has.
 func TestClusterTLS(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	ca, other := newCA(t, "ours"), newCA(t, "another")
 	hour := time.Now().Add(time.Hour)

@@ -647,6 +647,7 @@ func TestConsoleGit(t *testing.T) {
 
 // TestConsoleOnEdge: a change that is made at an edge is the authority's, and waits in the session while that is away.
 func TestConsoleOnEdge(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "lisbon")
 	admin, id := catalog.NewKeyText()

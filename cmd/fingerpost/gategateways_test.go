@@ -147,6 +147,7 @@ func TestGateProxies(t *testing.T) {
 
 // TestGateCache: with the lines for its cache, nginx goes on while the gate is down, for the names that it knows.
 func TestGateCache(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "nginx")
 	r := idleRig(t, t.TempDir(), gateFiles)

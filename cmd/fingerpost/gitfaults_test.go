@@ -18,6 +18,7 @@ import (
 // TestGitDiskFull: while the disk of .git is full, writes are answered as --git-ack says and are live, and /status tells
 // why they have no commit. A process that is killed meanwhile loses none. Once there is room, each is committed, once.
 func TestGitDiskFull(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	if !canMount() {
@@ -65,6 +66,7 @@ func TestGitDiskFull(t *testing.T) {
 // TestGitBadRemotes: a remote that never answers, and one that answers nonsense, delay no write and no commit. /status
 // tells of them in printable text, and the service ends in time. Once the remote is a good one again, all is pushed.
 func TestGitBadRemotes(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := idleRig(t, t.TempDir(), nil)

@@ -13,6 +13,7 @@ import (
 // TestGitPullIsAudited: what a pull brings has its author and commit in the audit trail, and in /status where it is
 // broken; a save by hand next to it has neither.
 func TestGitPullIsAudited(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)

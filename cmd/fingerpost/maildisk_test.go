@@ -17,6 +17,7 @@ import (
 // TestMailDiskFull fills the disk of the store with mail for an unreachable server: sends are refused before the store
 // fails, resolve and the mail log go on, and once the server is back all mail goes out and sends are accepted again.
 func TestMailDiskFull(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	if !canMount() {
 		t.Skip("needs root, to mount a small file system")

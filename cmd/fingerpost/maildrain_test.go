@@ -15,6 +15,7 @@ import (
 // TestMailDrain ends the server while a send waits for a slow SMTP server. The send is answered, the process ends in
 // time, and the mail, which the server may have accepted, is uncertain and goes out after the next start.
 func TestMailDrain(t *testing.T) {
+	testrig.Thorough(t)
 	for name, c := range map[string]struct {
 		signals  int
 		grace    string

@@ -153,6 +153,7 @@ func (r *rig) mailsEnd() {
 // TestMailKilledAtRandom kills the server in the middle of sends, again and again. Every accepted mail reaches an end;
 // a SENT mail is at the sink; a mail that is there twice is marked uncertain, and both copies are equal.
 func TestMailKilledAtRandom(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	s := newSink(t)
 	r := idleRig(t, t.TempDir(), map[string]string{"post.hcl": postFile(s, "")})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 )
 
@@ -78,6 +79,7 @@ func (s *seen) folder(where, dir string) {
 // Passwords are nowhere, whatever is asked and whatever the SMTP server says. Values and bodies are only in the store,
 // while the mail is queued; when the mail has ended, no call returns them.
 func TestMailSecrets(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	s := newSink(t)
 	s.user, s.password, s.chatty = "acme", canaryPassword, true

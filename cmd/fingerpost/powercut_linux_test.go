@@ -142,6 +142,7 @@ func cutRounds(t *testing.T, leaveOut string, apart bool, n int) (wrong error) {
 
 // TestPowerCut cuts the power of the disks with the files and the store, while clients write.
 func TestPowerCut(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for name, apart := range map[string]bool{"one disk": false, "two disks": true} {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +156,7 @@ func TestPowerCut(t *testing.T) {
 
 // TestPowerCutBites: without the steps that writes rely on, data is lost.
 func TestPowerCutBites(t *testing.T) {
+	testrig.Thorough(t)
 	for _, leaveOut := range []string{"sync of the file", "sync of the folder"} {
 		t.Run(leaveOut, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -44,6 +45,7 @@ func (r *rig) private(when string, patterns ...string) {
 
 // TestStoreIsPrivate: the store, what is moved aside, backups and what they are restored to, whatever the umask is.
 func TestStoreIsPrivate(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for _, umask := range []string{"000", "022", "177"} {
 		t.Run(umask, func(t *testing.T) {

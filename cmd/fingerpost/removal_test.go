@@ -122,6 +122,7 @@ func within(d time.Duration) { <-time.After(time.Duration(rand.Int64N(int64(d)))
 
 // TestKilledAfterRemovals removes more than the limit on deletions and kills the server within a second.
 func TestKilledAfterRemovals(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for name, removals := range map[string]func(r *removalRig) (removed []string, err error){
 		"over the API, one after another": func(r *removalRig) ([]string, error) {

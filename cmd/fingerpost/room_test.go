@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 // TestConfigDiskFull fills the config folder's disk, by bytes and by inodes: writes are refused and the files stay as
 // they are, reads and resolve go on, and writes go through again once there is room.
 func TestConfigDiskFull(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	if !canMount() {
 		t.Skip("needs root, to mount a small file system")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 // TestUnreadableSealKey: an unusable default seal key does not stop the start, and is reported. A key that was named
 // explicitly must be usable.
 func TestUnreadableSealKey(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	const secret = "AGE-SECRET-KEY-1GARBAGE0123456789"
 	for name, c := range map[string]struct {

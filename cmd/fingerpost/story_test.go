@@ -63,8 +63,11 @@ func TestStories(t *testing.T) {
 			return os.MkdirAll(home, 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "mount" {
+			switch cond {
+			case "mount":
 				return canMount(), nil
+			case "thorough":
+				return testrig.IsThorough(), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

@@ -123,6 +123,7 @@ func TestTornFile(t *testing.T) {
 
 // TestDrippingFile saves a file byte by byte, for longer than the longest debounce.
 func TestDrippingFile(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, map[string]string{"torn0.hcl": tornText(0, 0)})
 	w := &tornWatch{r: r, files: 1}

@@ -8,7 +8,8 @@
 //	FINGERPOST_NEED=git,strace     a test that lacks one of these tools fails instead of being skipped; "all" names every
 //	                               tool, which both scripts of .ci set
 //
-// With -short, campaigns and whole programs are left out.
+// With FINGERPOST_NEED=all those tests run, too, that take seconds of servers and disks, see Thorough. With -short,
+// campaigns and whole programs are left out.
 //
 // Nothing here measures time: Patience is long because machines are slow and busy, and a test that reaches it has failed.
 package testrig
@@ -62,6 +63,19 @@ func Slow(t testing.TB) {
 		t.Skip("left out with -short: it takes seconds")
 	}
 }
+
+// Thorough skips a test that .ci/run and .ci/campaign run, and that "go test" leaves out: it takes seconds of servers and
+// disks, and a smaller test of the same promise is not left out. FINGERPOST_NEED=all runs it.
+func Thorough(t testing.TB) {
+	t.Helper()
+	Slow(t)
+	if !IsThorough() {
+		t.Skip("left to .ci/run: FINGERPOST_NEED=all runs it")
+	}
+}
+
+// IsThorough reports whether the tests run that Thorough skips.
+func IsThorough() bool { return Full() || Compulsory("all") }
 
 // Campaign skips a test that only .ci/campaign runs, because it proves nothing in a small form.
 func Campaign(t testing.TB) {

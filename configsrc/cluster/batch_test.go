@@ -74,6 +74,7 @@ func manyFiles(n int) map[string]string {
 // TestServerKilledAmongBatches: the server is killed while a tree of many batches goes out. The edge has all of it in the
 // end, and nothing before.
 func TestServerKilledAmongBatches(t *testing.T) {
+	testrig.Thorough(t)
 	r := newRig(t, "fra1")
 	r.tree.commit(map[string]string{"acme.hcl": "one"})
 	e := r.edge("fra1")

@@ -48,6 +48,7 @@ func (r *rig) startsAgain(starts int) {
 // TestFilesOfTheServerGo: a running server notices nothing until somebody reads messages that it has in a file which is
 // gone. It leaves them out then, so a new edge would wait for ever.
 func TestFilesOfTheServerGo(t *testing.T) {
+	testrig.Thorough(t)
 	r := newRig(t, "fra1", "ams1")
 	r.fillBlocks()
 	fra := r.edge("fra1")
@@ -62,6 +63,7 @@ func TestFilesOfTheServerGo(t *testing.T) {
 // TestFilesGoWhileTheServerIsDown: it starts with the rest, and its stream ends where it did, so the last sequence alone
 // tells the authority nothing.
 func TestFilesGoWhileTheServerIsDown(t *testing.T) {
+	testrig.Thorough(t)
 	r := newRig(t, "fra1", "ams1")
 	r.fillBlocks()
 	fra := r.edge("fra1")

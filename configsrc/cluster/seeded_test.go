@@ -151,6 +151,7 @@ var errBraked = errors.New("held back: too much would go")
 // TestSeededDefects: the checker is no use if it misses a defect. Each of these is put between the real publisher and the
 // real follower, or around them, and has to be found; without it the same steps break no promise.
 func TestSeededDefects(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name string

@@ -120,6 +120,7 @@ func TestCommitNextToPeople(t *testing.T) {
 }
 
 func TestCommitsOfManyClients(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := start(t, newClone(t), func(o *gitrepo.Options) { o.Ack = gitrepo.AckFile })
 	const each = 10
@@ -222,6 +223,7 @@ func TestCommitWithConversions(t *testing.T) {
 // A git commit or git stash that has read the index before a commit of ours, and locks it after it, writes back what the
 // index was before. It is brought up to date again; what the person has staged in it stays.
 func TestStaleIndex(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone := newClone(t)
 	r := start(t, clone, nil)

@@ -28,6 +28,7 @@ func httpBackend(t testing.TB, folder string, env ...string) *cgi.Handler {
 
 // Push and pull over HTTP, with git's own server.
 func TestHTTPRemote(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	bare := git(t, clone, "remote", "get-url", "origin")
@@ -50,6 +51,7 @@ func TestHTTPRemote(t *testing.T) {
 // A remote that advertises a commit and does not have all of it, or does not send it: the status says so, nothing of
 // the clone changes, writes go on, and the next good fetch takes the commit.
 func TestLyingRemote(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	bare := git(t, clone, "remote", "get-url", "origin")

@@ -114,6 +114,7 @@ func TestPushAndPull(t *testing.T) {
 }
 
 func TestPullNextToPeople(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
@@ -201,6 +202,7 @@ func TestRemoteAway(t *testing.T) {
 // A pull that a crash has cut off, when the files had changed and the branch had not, does not stop the next one, which
 // brings other content for the same files.
 func TestPullAfterCutOff(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	change := func(n string) {

@@ -45,6 +45,7 @@ func withGone(files []catalog.FileChange) []catalog.FileChange {
 }
 
 func TestBulkIsAsGoodAsBatches(t *testing.T) {
+	testrig.Thorough(t)
 	batch, bulk := open(t, "", store.Options{}), open(t, t.TempDir(), store.Options{}) // in memory all are batches
 	for turn := range testrig.Size(t, 3, 2) {
 		at := noon.Add(time.Duration(turn) * time.Hour)
