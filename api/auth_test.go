@@ -184,6 +184,7 @@ func TestRevocation(t *testing.T) {
 
 // A key expires by the clock, without a reload.
 func TestExpiry(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	h := start(t)
 	d := &catalog.Declared{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 )
 
@@ -83,7 +84,7 @@ func TestNoWaitingWhileStopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(testrig.Patience))
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
 		t.Errorf("read %d, %v; want the end of the connection", n, err)
 	}

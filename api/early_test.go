@@ -58,7 +58,7 @@ func TestRefusedBeforeBody(t *testing.T) {
 			t.Run(c.method+" "+c.path+" "+itoa(c.status)+" "+name, func(t *testing.T) {
 				w := h.in(t).dial()
 				defer w.Close()
-				w.SetDeadline(time.Now().Add(5 * time.Second))
+				w.SetDeadline(time.Now().Add(testrig.Patience))
 				w.send(c.method + " " + c.path + " HTTP/1.1\r\nHost: x\r\n" + keyLines(c.path, c.key) + framing + "\r\n")
 				a := w.answer(c.method)
 				a.check(t, c.status, c.code)
@@ -95,7 +95,7 @@ func TestBodyRefusedBeforeItComes(t *testing.T) {
 		"Content-Length: 1048577":                          413,
 	} {
 		w := h.dial()
-		w.SetDeadline(time.Now().Add(5 * time.Second))
+		w.SetDeadline(time.Now().Add(testrig.Patience))
 		w.send("POST " + resolveURL + " HTTP/1.1\r\nHost: x\r\n" + keyLines(resolveURL, h.all) + header + "\r\n\r\n")
 		if a := w.answer("POST"); a.StatusCode != status {
 			t.Errorf("%s: %d, want %d: %s", header, a.StatusCode, status, a.body)

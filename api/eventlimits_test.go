@@ -55,7 +55,7 @@ func TestEventStreamShutdown(t *testing.T) {
 	stuck.send("GET /api/platform/events HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: " + h.all + "\r\n\r\n")
 	testrig.Eventually(t, "all streams", func() bool { return h.streams() == 21 })
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testrig.Patience)
 	defer cancel()
 	if err := h.server.Shutdown(ctx); err != nil {
 		t.Error("streams kept the server from ending:", err)

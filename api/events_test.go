@@ -189,7 +189,7 @@ func TestEventStreamOverTLSAndUnix(t *testing.T) {
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
 	s.want("project.changed", "seven")
 	local.want("project.changed", "seven")
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testrig.Patience)
 	defer cancel()
 	if err := h.server.Shutdown(ctx); err != nil {
 		t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -259,7 +260,7 @@ func (h *house) dial() *wire {
 }
 
 func newWire(t testing.TB, c net.Conn) *wire {
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(testrig.Patience))
 	return &wire{Conn: c, t: t, r: bufio.NewReader(c)}
 }
 

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 )
 
 // The answer to a HEAD has no body, whatever is wrong with the request; its Content-Length is that of the error that a
 // GET gets (RFC 9110, 9.3.2).
 func TestHeadIsAnsweredWithoutBody(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("waits for timeouts")
 	}

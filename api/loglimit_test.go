@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Requests without a good key cannot fill the disk through the access log: a few of their failures are logged one by
@@ -29,7 +29,7 @@ func TestAnonymousFailuresAreLoggedInPart(t *testing.T) {
 		w.answer("GET").check(t, 400, "VALIDATION_ERROR")
 		w.Close()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testrig.Patience)
 	defer cancel()
 	if err := h.server.Shutdown(ctx); err != nil { // what was not logged by then is counted
 		t.Fatal(err)

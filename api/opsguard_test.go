@@ -78,7 +78,7 @@ func sendRaw(t *testing.T, at net.Addr, route, host string) (status int, body st
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(testrig.Patience))
 	method, path, _ := strings.Cut(route, " ")
 	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", method, path, host)
 	if host == "-" {

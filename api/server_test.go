@@ -35,7 +35,7 @@ func (h *house) shutDown(limit time.Duration) error {
 		if served != nil {
 			h.t.Errorf("Serve: %v", served)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(testrig.Patience):
 		h.t.Error("Serve did not return")
 	}
 	return err
@@ -57,12 +57,10 @@ func TestShutdownWithSilentConnections(t *testing.T) {
 	// The server has seen them all once it has answered one that came later.
 	h.ask("GET", healthURL, "").check(t, 200, "")
 	begun := time.Now()
-	if err := h.shutDown(10 * time.Second); err != nil {
+	if err := h.shutDown(testrig.Patience); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("took %v", took)
-	}
+	testrig.AtMost(t, time.Since(begun), 3*time.Second)
 	for _, w := range append(silent, idle) {
 		w.closed()
 	}
@@ -82,9 +80,7 @@ func TestShutdownWithHalfARequest(t *testing.T) {
 	if err := h.shutDown(300 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("took %v", took)
-	}
+	testrig.AtMost(t, time.Since(begun), 3*time.Second)
 	w.closed()
 	second.closed()
 }
@@ -102,7 +98,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 		}
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- h.shutDown(10 * time.Second) }()
+	go func() { ended <- h.shutDown(testrig.Patience) }()
 	testrig.Eventually(t, "the listener to close", func() bool {
 		c, err := net.Dial("tcp", h.addr)
 		if err == nil {
@@ -232,9 +228,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 	begun := time.Now()
 	testrig.Eventually(t, "the server to answer again", served)
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("took %v", took)
-	}
+	testrig.AtMost(t, time.Since(begun), 5*time.Second)
 }
 
 func serveWithFewDescriptors(t *testing.T) {

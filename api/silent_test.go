@@ -94,7 +94,7 @@ func TestQuietConnectionsMakeRoom(t *testing.T) {
 			}
 			for range 20 {
 				w := h.from("127.0.3.1")
-				w.SetDeadline(time.Now().Add(5 * time.Second))
+				w.SetDeadline(time.Now().Add(testrig.Patience))
 				w.send(get(""))
 				w.answer("GET").check(t, 200, "")
 				w.Close()

@@ -114,7 +114,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	raw.SetDeadline(time.Now().Add(10 * time.Second))
+	raw.SetDeadline(time.Now().Add(testrig.Patience))
 	if _, err := io.ReadAll(raw); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Errorf("the silent peer was not cut: %v", err)
 	}

@@ -41,9 +41,6 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	running.Go(func() { w.watch(end) })
 	running.Wait()
 	t.Logf("%d writes, of which %d counted; %d were refused for what they had read", w.writes.Load(), w.counted.Load(), w.stale.Load())
-	if w.counted.Load() == 0 || w.stale.Load() == 0 {
-		t.Error("nobody got through with If-Match, or nobody was too late")
-	}
 	w.check(t, d)
 	d.compareFresh(t)
 	for path, content := range d.files(t) {
@@ -135,9 +132,10 @@ func (w *writers) share(i int, end time.Time) {
 	}
 }
 
-// count adds one to the number in the shared project's description, if it still is the one that was read.
+// count adds one to the number in the shared project's description, if it still is the one that was read. It goes on
+// when the others have ended, until somebody got through and somebody was too late.
 func (w *writers) count(end time.Time) {
-	for time.Now().Before(end) {
+	for time.Now().Before(end) || w.counted.Load() == 0 || w.stale.Load() == 0 {
 		r, ok := w.want(http.StatusOK, "GET", w.acme, "")
 		if !ok {
 			return

@@ -87,7 +87,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 	go func() { all.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testrig.Patience):
 		t.Fatal("they wait one behind the other")
 	}
 	if got := n.name("a.example"); got != "v2" {

@@ -60,6 +60,16 @@ func TestBrake(t *testing.T) {
 	testrig.Slow(t)
 	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
+	// What goes at once is a folder, so that no look sees a part of it.
+	folder := func(name string, from, to int) (goes func()) {
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		for i := from; i < to; i++ {
+			file := fmt.Sprintf("p%02d.hcl", i)
+			must(t, os.Rename(filepath.Join(dir, file), filepath.Join(dir, name, file)))
+		}
+		return func() { must(t, os.Rename(filepath.Join(dir, name), filepath.Join(t.TempDir(), name))) }
+	}
+	fiveGo, nineGo := folder("five", 6, 11), folder("nine", 11, 20)
 	n := newNode(t, dir, nodeOptions{data: data})
 
 	// Six of twenty is 30 %, which is not more than 30 %.
@@ -70,12 +80,11 @@ func TestBrake(t *testing.T) {
 	n.until("all six are gone", func() bool { return n.source.Status().Projects == 14 })
 
 	// Five of fourteen is more. Everything of that look is held, the new file too.
-	for i := 6; i < 11; i++ {
-		must(t, os.Remove(filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i))))
-	}
+	fiveGo()
 	n.untilState(configsrc.StateHeld)
 	if h := n.source.Status().Held; h.Projects != 5 || h.Domains != 5 || !strings.Contains(h.Reason, "5 of 14 projects") ||
-		!slices.Equal(h.Removes, []string{"p06.hcl: project p06", "p07.hcl: project p07", "p08.hcl: project p08", "p09.hcl: project p09", "p10.hcl: project p10"}) {
+		!slices.Equal(h.Removes, []string{"five/p06.hcl: project p06", "five/p07.hcl: project p07", "five/p08.hcl: project p08",
+			"five/p09.hcl: project p09", "five/p10.hcl: project p10"}) {
 		t.Errorf("held: %+v", h)
 	}
 	write(t, filepath.Join(dir, "new.hcl"), project("new", "new.example"))
@@ -101,9 +110,7 @@ func TestBrake(t *testing.T) {
 	n.untilState(configsrc.StateOK)
 
 	// A confirmation is good once.
-	for i := 11; i < 20; i++ {
-		must(t, os.Remove(filepath.Join(dir, fmt.Sprintf("p%02d.hcl", i))))
-	}
+	nineGo()
 	n.untilState(configsrc.StateHeld)
 	n.stop()
 	n = newNode(t, dir, nodeOptions{data: data, accept: true, loadOnly: true})
@@ -353,7 +360,7 @@ func TestBrakeNamesDomains(t *testing.T) {
 	testrig.Slow(t)
 	t.Parallel()
 	dir := manyProjects(t, 20)
-	n := newNode(t, dir, nodeOptions{})
+	n := newNode(t, dir, nodeOptions{loadOnly: true})
 	want := []string{"p06.hcl: project p06"}
 	for i := range 6 {
 		slug := fmt.Sprintf("p%02d", i)
@@ -362,6 +369,7 @@ func TestBrakeNamesDomains(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(dir, "p06.hcl")))
 	must(t, os.Rename(filepath.Join(dir, "p07.hcl"), filepath.Join(dir, "moved.hcl"))) // goes nowhere
+	n.run() // whoever runs already may see the change in parts, each too small for the brake
 	n.untilState(configsrc.StateHeld)
 	n.until("the whole change is held", func() bool { return slices.Equal(n.source.Status().Held.Removes, want) })
 }

@@ -56,7 +56,7 @@ func TestConflictsOfManyFiles(t *testing.T) {
 		slug := fmt.Sprintf("p%02d", i)
 		write(t, filepath.Join(dir, "copy", slug+".hcl"), project(slug, slug+".example"))
 	}
-	must(t, n.source.Reload(n.ctx))
+	n.until("each copy is quarantined", func() bool { return n.source.Status().Quarantined == files })
 	status := n.source.Status()
 	told := map[string]bool{}
 	for _, d := range status.Problems {
@@ -64,8 +64,8 @@ func TestConflictsOfManyFiles(t *testing.T) {
 			told[d.File] = true
 		}
 	}
-	if status.Quarantined != files || len(told) == 0 || status.Errors < files {
-		t.Errorf("%d files are quarantined, with %d errors, of which %d files are named; want %d", status.Quarantined, status.Errors, len(told), files)
+	if len(told) == 0 || status.Errors < files {
+		t.Errorf("%d errors, of which %d files are named; want one for each of %d files", status.Errors, len(told), files)
 	}
 }
 

@@ -133,6 +133,7 @@ var warnedWildcard = regexp.MustCompile(`^(\S+:\d+): wildcard ("\S+")`)
 // TestOverlapsAgree changes files at random, and restarts at times: /status always warns of the same wildcards as
 // validate, at the same lines.
 func TestOverlapsAgree(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	steps, least := testrig.Size(t, 80, 12), testrig.Size(t, 80, 4) // the first steps have few names that overlap
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")

@@ -104,7 +104,7 @@ func (n *node) run() {
 // until waits for a condition.
 func (n *node) until(what string, cond func() bool) {
 	n.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(testrig.Patience)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !cond() {
@@ -318,6 +318,7 @@ func TestBodyFile(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
+	testrig.Thorough(t)
 	testrig.Slow(t)
 	t.Parallel()
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -24,7 +25,7 @@ func within(t *testing.T, what string, f func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testrig.Patience):
 		t.Fatalf("%s does not end", what)
 	}
 }

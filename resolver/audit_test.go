@@ -223,6 +223,7 @@ func (f *folder) check(r *resolver.Resolver) {
 // Power cuts under writes of clients and of people: the store loses its last commits, the trail loses nothing that was
 // answered, and no change is told twice. A write may be cut off between the exchange of its file and its entry.
 func TestAuditPowerCut(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for seed := range uint64(testrig.Size(t, 300, 6)) {
 		random := rand.New(rand.NewPCG(seed, 7))

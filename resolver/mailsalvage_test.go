@@ -30,6 +30,7 @@ func recovered(r *resolver.Resolver) func() bool {
 // TestMailOfADamagedStore starts on a store with damaged blocks in a table: readable mail is sent, unreadable mail is
 // reported, and the next start sends nothing from it again.
 func TestMailOfADamagedStore(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
 	}

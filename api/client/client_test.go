@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -83,7 +84,7 @@ func TestProjectBySlugWithoutID(t *testing.T) {
 		fmt.Fprintf(w, `{"success":true,"data":%s}`, data)
 	}))
 	defer server.Close()
-	c := New(Options{URL: server.URL, Key: "k", Timeout: 10 * time.Second})
+	c := New(Options{URL: server.URL, Key: "k", Timeout: testrig.Patience})
 	if p, err := c.ProjectBySlug(t.Context(), "acme"); err != nil || p.ID != 101 {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -137,6 +137,7 @@ func throttling(r *rig) {
 // TestRevokedKeyLostStore: a key that was removed from the files stops working with that reload; and a deleted store
 // loses nothing that is declared: the same ids, bodies except for the two times, and ETags.
 func TestRevokedKeyLostStore(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, nil)
 	target := resolvePath + "shop.acme.example"
@@ -144,7 +145,7 @@ func TestRevokedKeyLostStore(t *testing.T) {
 	if err := os.Remove(r.path("key-revoked.hcl")); err != nil {
 		t.Fatal(err)
 	}
-	err := poll(10*time.Second, func() error {
+	err := poll(testrig.Patience, func() error {
 		if got := r.ask("GET", target, r.keys["revoked"], ""); got.status != 401 {
 			return fmt.Errorf("the revoked key gets %d", got.status)
 		}

@@ -204,7 +204,7 @@ func TestClusterStory(t *testing.T) {
 	granted(t, "the audit trail at an edge", fra.get("/api/platform/audit"))
 
 	generation := c.get(resolvePath + "shop.acme.example").header.Get("X-Config-Generation")
-	out, code := c.run("edges", "--key", c.keys["all"], "--url", fra.url, "--wait", generation, "--timeout", "30s")
+	out, code := c.run("edges", "--key", c.keys["all"], "--url", fra.url, "--wait", generation, "--timeout", "3m")
 	if code != 0 || !strings.Contains(out, "fra1") || !strings.Contains(out, "ams1") {
 		t.Errorf("edges ended with %d:\n%s", code, out)
 	}
@@ -283,6 +283,7 @@ func TestRevokedEdge(t *testing.T) {
 }
 
 func TestEdgeWithAnotherKey(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	c.seeds["fra1"], _ = newEdgeKey(t, c.dir)
@@ -325,6 +326,7 @@ func TestMaxStale(t *testing.T) {
 }
 
 func TestClusterFlags(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)
 	seed, _ := newEdgeKey(t, r.dir)

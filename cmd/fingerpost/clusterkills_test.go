@@ -48,7 +48,7 @@ const leftName, rightName = "left", "right"
 // newClusterSiege makes a cluster with spare projects for writers.
 func newClusterSiege(t *testing.T, spare int) *clusterSiege {
 	t.Helper()
-	c := &clusterSiege{client: &http.Client{Timeout: 20 * time.Second}, ids: map[string]string{}, answered: make(chan struct{}), stop: make(chan struct{})}
+	c := &clusterSiege{client: &http.Client{Timeout: time.Minute}, ids: map[string]string{}, answered: make(chan struct{}), stop: make(chan struct{})}
 	c.clusterRig = idleCluster(t, "fra1", "ams1")
 	for i := range spare {
 		c.putProject(fmt.Sprintf("w%d", i), "begin")

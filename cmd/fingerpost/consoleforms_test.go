@@ -41,7 +41,7 @@ func newVisitor(t *testing.T, base string) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &visitor{t: t, base: base, client: &http.Client{Jar: jar, Timeout: 20 * time.Second,
+	return &visitor{t: t, base: base, client: &http.Client{Jar: jar, Timeout: testrig.Patience,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
 }
 
@@ -536,6 +536,7 @@ func TestConsoleCannotWrite(t *testing.T) {
 }
 
 func TestConsoleGit(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	files, admin, _ := consoleFiles("25")

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // refusedWrite makes a write that must fail: it gets status and code, the files are unchanged, and reads go on.
@@ -32,7 +31,7 @@ func (r *rig) refusedWrite(what, slug string, status int, code string) {
 // well checks that writes work again by themselves, and that everything agrees.
 func (r *rig) well(what, slug, name string) {
 	r.t.Helper()
-	err := poll(20*time.Second, func() error {
+	err := poll(testrig.Patience, func() error {
 		got := r.ask("PUT", fmt.Sprintf("/api/platform/projects/%d", r.idOf(slug)), r.keys["write"], fmt.Sprintf(`{"name":%q}`, name), "Content-Type: application/json")
 		if got.status != http.StatusOK {
 			return fmt.Errorf("%d %s", got.status, got.body)
@@ -40,7 +39,7 @@ func (r *rig) well(what, slug, name string) {
 		return nil
 	})
 	if err == nil {
-		err = poll(20*time.Second, r.agrees)
+		err = poll(testrig.Patience, r.agrees)
 	}
 	if err != nil {
 		r.t.Errorf("%s: %v", what, err)
@@ -127,7 +126,7 @@ func (r *rig) inject(fault, on string) *tracer {
 	if err := x.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := poll(20*time.Second, func() error { return r.traced(x, &said) }); err != nil {
+	if err := poll(testrig.Patience, func() error { return r.traced(x, &said) }); err != nil {
 		_ = x.cmd.Process.Kill()
 		r.t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fingerpost/cmd/testrig"
 	"io"
 	"net"
 	"net/http"
@@ -94,6 +95,7 @@ func TestGate(t *testing.T) {
 
 // TestGateFlags: what the flags refuse, and that they say what would be right.
 func TestGateFlags(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)
 	f := func(want string, code int, flags ...string) {

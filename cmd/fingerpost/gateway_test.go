@@ -96,7 +96,7 @@ func runGateway(t *testing.T, dir, socket string, command ...string) *http.Clien
 			t.Fatalf("%s does not listen: %v", command[0], err)
 		}
 	}
-	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+	return &http.Client{Timeout: testrig.Patience, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},

@@ -130,6 +130,7 @@ func TestGit(t *testing.T) {
 
 // TestPropose: a key that may only propose changes nothing that is live; another key applies what it has proposed.
 func TestPropose(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)
@@ -373,6 +374,7 @@ func TestProposedState(t *testing.T) {
 
 // Set-ups that cannot work end the start, with all that is wrong.
 func TestGitFlags(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)

@@ -405,6 +405,7 @@ func (s *siege) answered() (n int) {
 
 // TestKilledAtRandom kills the server in the middle of its work, again and again, on the same files and store.
 func TestKilledAtRandom(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	s := newSiege(idleRig(t, t.TempDir(), nil))
 	s.start()

@@ -61,9 +61,7 @@ func TestMailDrain(t *testing.T) {
 				r.kill()
 			}
 			<-r.exited
-			if took := time.Since(begun); took > c.most+20*time.Second {
-				t.Errorf("it took %s to end, want %s or little more", took, c.most)
-			}
+			testrig.AtMost(t, time.Since(begun), c.most+20*time.Second)
 			code := 0
 			if exit := (*exec.ExitError)(nil); errors.As(r.err, &exit) {
 				code = exit.ExitCode()

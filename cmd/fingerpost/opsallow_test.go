@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"net"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 // TestOpsListener: the commands work under every address of this machine, and one that others can reach is warned
 // about.
 func TestOpsListener(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	warns := func(r *rig) bool {
 		return strings.Contains(r.logged(), "ops listener can be reached from other machines")

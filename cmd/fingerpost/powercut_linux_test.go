@@ -67,7 +67,7 @@ func (d *loopDisk) cut(t *testing.T) {
 // power restores it. No process may have a file of the disk open.
 func (d *loopDisk) power(t *testing.T) {
 	t.Helper()
-	if err := poll(10*time.Second, func() error { return syscall.Unmount(d.dir, 0) }); err != nil {
+	if err := poll(testrig.Patience, func() error { return syscall.Unmount(d.dir, 0) }); err != nil {
 		t.Fatal("unmount: ", err)
 	}
 	d.mount(t)
@@ -78,7 +78,7 @@ func (d *loopDisk) power(t *testing.T) {
 func (r *rig) freeze() {
 	r.t.Helper()
 	must(r.t, r.cmd.Process.Signal(syscall.SIGSTOP))
-	err := poll(10*time.Second, func() error {
+	err := poll(testrig.Patience, func() error {
 		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", r.pid))
 		for _, name := range stats {
 			stat, err := os.ReadFile(name)

@@ -195,7 +195,7 @@ func (r *removalRig) removeFiles(slugs []string) error {
 			return err
 		}
 	}
-	return poll(10*time.Second, func() error {
+	return poll(testrig.Patience, func() error {
 		for _, slug := range slugs {
 			if status := r.status(slug); status != http.StatusNotFound {
 				return fmt.Errorf("%s: status %d", slug, status)

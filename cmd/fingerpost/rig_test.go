@@ -102,7 +102,7 @@ func idleRig(t testing.TB, dir string, more map[string]string) *rig {
 		t.Skip("it runs the whole program, which -short leaves to a few stories")
 	}
 	r := &rig{t: t, dir: dir, keys: map[string]string{}, from: "127.0.0.1", trail: new(auditReplay),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: 20 * time.Second}}
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: testrig.Patience}}
 	files := maps.Clone(rigFiles)
 	maps.Copy(files, more)
 	for name, rights := range rigKeys {
@@ -241,10 +241,10 @@ func (r *rig) put(name, text string) {
 // dial connects from the rig's current address.
 func (r *rig) dial() net.Conn {
 	r.t.Helper()
-	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(r.from)}}
+	d := net.Dialer{Timeout: testrig.Patience, LocalAddr: &net.TCPAddr{IP: net.ParseIP(r.from)}}
 	c, err := d.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err == nil {
-		err = c.SetDeadline(time.Now().Add(15 * time.Second))
+		err = c.SetDeadline(time.Now().Add(testrig.Patience))
 	}
 	if err != nil {
 		r.t.Fatal(err)

@@ -106,7 +106,7 @@ func TestTornFile(t *testing.T) {
 			f.Close()
 		}
 		for file := range files {
-			err := poll(5*time.Second, func() error {
+			err := poll(testrig.Patience, func() error {
 				if got, ok := w.ask(file, 2); ok && got != version {
 					return fmt.Errorf("file %d, cut at %d: save %d is not seen, still %d", file, cut+file, version, got)
 				}
@@ -144,7 +144,7 @@ func TestDrippingFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = poll(5*time.Second, func() error {
+	err = poll(testrig.Patience, func() error {
 		if got, ok := w.ask(0, 2); ok && got != 1 {
 			return fmt.Errorf("still save %d", got)
 		}

@@ -85,6 +85,15 @@ func Campaign(t testing.TB) {
 	}
 }
 
+// AtMost fails a campaign in which something took longer than it may. Elsewhere the machine may be busy, and nothing is
+// judged: that the thing ends at all is for the test to check.
+func AtMost(t testing.TB, took, limit time.Duration) {
+	t.Helper()
+	if took > limit && Full() {
+		t.Errorf("it took %v, more than %v", took, limit)
+	}
+}
+
 // Eventually waits for a condition that something else brings about.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()

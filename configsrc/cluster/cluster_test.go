@@ -241,6 +241,7 @@ func TestGarbageIsRefused(t *testing.T) {
 }
 
 func TestOtherBucketsAreRefused(t *testing.T) {
+	testrig.Thorough(t)
 	r := newRig(t, "fra1")
 	r.tree.commit(map[string]string{"acme.hcl": "one"})
 	e := r.edge("fra1")
@@ -271,6 +272,7 @@ func TestOtherBucketsAreRefused(t *testing.T) {
 }
 
 func TestUnknownClusterAndKeys(t *testing.T) {
+	testrig.Thorough(t)
 	r := newRig(t, "fra1")
 	r.tree.commit(map[string]string{"acme.hcl": "one"})
 	stranger, _ := newKey(t)

@@ -158,6 +158,7 @@ func TestPullNextToPeople(t *testing.T) {
 }
 
 func TestRewrittenUpstream(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
@@ -185,6 +186,7 @@ func TestRewrittenUpstream(t *testing.T) {
 
 // A remote that refuses or is away stops nothing, and is tried again.
 func TestRemoteAway(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	bare := git(t, clone, "remote", "get-url", "origin")

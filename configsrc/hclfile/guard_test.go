@@ -48,9 +48,7 @@ func TestHostileFiles(t *testing.T) {
 			if !ds.HasErrors() || !strings.Contains(text(ds), want) {
 				t.Errorf("want %q, got %.2000s", want, text(ds))
 			}
-			if took > slow {
-				t.Errorf("took %v", took)
-			}
+			testrig.AtMost(t, took, slow)
 			checkRanges(t, []byte(src), ds)
 			t.Log(took)
 			if !strings.Contains(want, "nested too") && !strings.Contains(want, "operators") {

@@ -27,6 +27,7 @@ func expect(t *testing.T, tr *smtp.Transport, s smtp.Server, env smtp.Envelope, 
 
 // TestPostfix: STARTTLS and TLS, all ways to log in, and each refusal that it knows, against the real one.
 func TestPostfix(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
 	}
@@ -136,6 +137,7 @@ func TestSink(t *testing.T) {
 
 // TestExim: a second server, with other texts and codes for the same cases.
 func TestExim(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
@@ -61,7 +60,7 @@ func TestPoolTurns(t *testing.T) {
 	}
 	testrig.Eventually(t, "two mails are out", func() bool { return strings.Count(busy.got(), "DATA") == 2 })
 	done := make(chan smtp.Outcome, 1)
-	patience, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	patience, stop := context.WithTimeout(t.Context(), testrig.Patience)
 	defer stop()
 	go func() { done <- tr.Send(patience, other.server(), testEnvelope, testMessage) }()
 	testrig.Eventually(t, "the other one waits", func() bool { return smtp.Waiting(tr) == 5 })

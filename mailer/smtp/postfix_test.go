@@ -75,7 +75,7 @@ func start(t testing.TB, cmd *exec.Cmd, ports ...int) {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // smtp-sink ignores an interrupt if the tests run in the background of a shell
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second):
+		case <-time.After(testrig.Patience):
 			_ = cmd.Process.Kill()
 			<-done
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
@@ -139,7 +140,7 @@ func within(t *testing.T, what string, f func()) {
 	go func() { defer close(done); f() }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testrig.Patience):
 		t.Fatal(what, "hangs")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -67,7 +68,7 @@ func TestMergeFallsBehind(t *testing.T) {
 	close(disk.on)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(30 * time.Second); !s.atEase(); {
+	for late := time.After(testrig.Patience); !s.atEase(); {
 		select {
 		case <-tick.C:
 		case <-late:

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fingerpost/cmd/testrig"
 	"testing"
 	"time"
 )
@@ -53,7 +54,7 @@ func TestTidy(t *testing.T) {
 	s.Tidy()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(30 * time.Second); s.db.Metrics().Levels[0].TablesCount >= before; {
+	for late := time.After(testrig.Patience); s.db.Metrics().Levels[0].TablesCount >= before; {
 		select {
 		case <-tick.C:
 		case <-late:
