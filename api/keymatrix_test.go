@@ -84,7 +84,7 @@ func newMatrix(t *testing.T) *matrix {
 
 // pairs calls f with some callers and other rights, in CI with all.
 func (m *matrix) pairs(t *testing.T, f func(caller, other int)) {
-	managing, others, n := testrig.Size(t, 1, 301), testrig.Size(t, 1, 1501), 0
+	managing, others, n := testrig.Size(t, 1, 97), testrig.Size(t, 1, 701), 0
 	for caller, r := range m.rights {
 		every := others
 		if r.manages() {
