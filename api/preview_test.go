@@ -30,7 +30,7 @@ func TestPreview(t *testing.T) {
 			t.Errorf("%s: %s", c.body, a.body)
 		}
 	}
-	if got := p.sink.letters(); len(got) > 0 {
+	if got := p.sink.Letters(); len(got) > 0 {
 		t.Errorf("a preview was sent: %+v", got)
 	}
 }

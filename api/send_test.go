@@ -36,19 +36,19 @@ func TestSend(t *testing.T) {
 		{"/send/test-template", `{"projectId":42,"toEmail":"ada@example.com","templateCode":"PLAIN"}`, "Plain", "No variables here.", "PLAIN"}, // mail is switched off
 		{"/send/raw", `{"domain":"post.example","toEmail":"ada@example.com","subject":"{{raw}}","bodyText":"as {{it}} is"}`, "{{raw}}", "as {{it}} is", nil},
 	} {
-		before := len(p.sink.letters())
+		before := len(p.sink.Letters())
 		key := p.all
 		a := p.ask("POST", c.path, key, c.body)
 		a.check(t, 200, "")
-		got := p.sink.letters()
-		if len(got) != before+1 || got[before].to != "ada@example.com" || !strings.Contains(got[before].text, c.text) {
+		got := p.sink.Letters()
+		if len(got) != before+1 || got[before].To != "ada@example.com" || !strings.Contains(got[before].Text, c.text) {
 			t.Errorf("%s %s: the sink has %+v", c.path, c.body, got)
 			continue
 		}
 		entry := p.entry(a)
 		if a.data()["sent"] != true || a.data()["logId"] != entry["id"] || a.data()["messageId"] != entry["messageId"] ||
-			!strings.Contains(got[before].text, entry["messageId"].(string)) {
-			t.Errorf("%s: answer %s, entry %v, mail\n%s", c.path, a.body, entry, got[before].text)
+			!strings.Contains(got[before].Text, entry["messageId"].(string)) {
+			t.Errorf("%s: answer %s, entry %v, mail\n%s", c.path, a.body, entry, got[before].Text)
 		}
 		if entry["status"] != "SENT" || entry["subject"] != c.subject || entry["templateCode"] != c.code || entry["sentAt"] == nil ||
 			entry["serviceName"] != "shop.v1" || entry["attempts"] != 1.0 || entry["errorMessage"] != nil {
@@ -119,7 +119,7 @@ func TestSendRefused(t *testing.T) {
 			t.Errorf("%s %.200s: not the mail form: %s", c.path, c.body, a.body)
 		}
 	}
-	if got := p.sink.letters(); len(got) > 0 {
+	if got := p.sink.Letters(); len(got) > 0 {
 		t.Errorf("%d mails were sent, such as %+v", len(got), got[0])
 	}
 	for _, id := range []int64{postID, muteID, bareID} {
@@ -160,16 +160,17 @@ func TestSendOutcomes(t *testing.T) {
 
 // A request that waits longer than the budget is answered that the mail is queued.
 func TestBudget(t *testing.T) {
-	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
+	s := newSink(t)
+	release := s.Hold()
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = 50 * time.Millisecond })
 	a := p.ask("POST", "/send/template", p.poster, hello)
 	a.check(t, 202, "")
 	if e := p.entry(a); e["status"] != "RETRYING" && e["status"] != "SENDING" {
 		t.Errorf("%v", e)
 	}
-	close(s.hold)
+	release()
 	testrig.Eventually(t, "the mail's end", func() bool { return p.entry(a)["status"] == "SENT" })
-	if got := s.to("ada@example.com"); len(got) != 1 {
+	if got := s.To("ada@example.com"); len(got) != 1 {
 		t.Errorf("%d mails", len(got))
 	}
 }
@@ -204,14 +205,15 @@ func TestIdempotency(t *testing.T) {
 	p.ask("POST", "/send/template", p.poster, strings.Replace(hello, "HELLO", "NONE", 1), "Idempotency-Key: fresh").check(t, 404, "NOT_FOUND")
 	a := p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: fresh")
 	a.check(t, 200, "")
-	if a.Header.Get("Idempotent-Replay") != "" || len(p.sink.to("ada@example.com")) != 3 {
-		t.Errorf("%v, %d mails", a.Header, len(p.sink.to("ada@example.com")))
+	if a.Header.Get("Idempotent-Replay") != "" || len(p.sink.To("ada@example.com")) != 3 {
+		t.Errorf("%v, %d mails", a.Header, len(p.sink.To("ada@example.com")))
 	}
 }
 
 // While the first request runs, a repeat is answered 409 with Retry-After.
 func TestIdempotencyRunning(t *testing.T) {
-	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
+	s := newSink(t)
+	release := s.Hold()
 	p := startPost(t, s, nil)
 	first := p.later("POST", "/send/template", p.poster, hello, "Idempotency-Key: k")
 	testrig.Eventually(t, "the first attempt", func() bool { return p.mail.Counts().Attempts == 1 })
@@ -220,14 +222,15 @@ func TestIdempotencyRunning(t *testing.T) {
 	if a.Header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
 	}
-	close(s.hold)
+	release()
 	came(t, first).check(t, 200, "")
 	p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: k").check(t, 200, "")
 }
 
 // Requests that wait for SMTP servers do not take all connections: mails beyond their share are queued at once.
 func TestShareOfWaiting(t *testing.T) {
-	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
+	s := newSink(t)
+	release := s.Hold()
 	p := startPost(t, s, nil, func(o *api.Options) { o.Limits.Sends = 2 })
 	var waiting []<-chan *answer
 	for range 2 {
@@ -239,12 +242,12 @@ func TestShareOfWaiting(t *testing.T) {
 		p.ask("POST", "/send/template", p.poster, hello).check(t, 202, "")
 		testrig.AtMost(t, time.Since(begun), 5*time.Second)
 	}
-	close(s.hold)
+	release()
 	for _, answers := range waiting {
 		came(t, answers).check(t, 200, "")
 	}
 	testrig.Eventually(t, "the queue's end", func() bool { return p.mail.Counts().Waiting == 0 })
-	if got := len(s.to("ada@example.com")); got != 5 {
+	if got := len(s.To("ada@example.com")); got != 5 {
 		t.Errorf("%d mails, want 5", got)
 	}
 	p.ask("POST", "/send/template", p.poster, hello).check(t, 200, "") // the share is free again
@@ -257,7 +260,8 @@ func TestShutdownAnswersWaiting(t *testing.T) {
 		t.Skip("waits for timeouts")
 	}
 	t.Parallel()
-	s := newSink(t, func(s *sink) { s.hold = make(chan struct{}) })
+	s := newSink(t)
+	release := s.Hold()
 	p := startPost(t, s, func(o *mailer.Options) { o.Budget = time.Minute })
 	waiting := p.later("POST", "/send/template", p.poster, hello)
 	testrig.Eventually(t, "the attempt", func() bool { return p.mail.Counts().Attempts == 1 })
@@ -266,11 +270,11 @@ func TestShutdownAnswersWaiting(t *testing.T) {
 	}
 	a := came(t, waiting)
 	a.check(t, 202, "")
-	close(s.hold)
+	release()
 	if err := p.mail.Drain(within(t, testrig.Patience)); err != nil {
 		t.Errorf("drain: %v", err)
 	}
-	if got := len(s.to("ada@example.com")); got != 1 {
+	if got := len(s.To("ada@example.com")); got != 1 {
 		t.Errorf("%d mails", got)
 	}
 	logged, found, err := p.resolver.MailLog(postID, int64(a.data()["logId"].(float64)))
@@ -317,8 +321,8 @@ func TestSendsSideBySide(t *testing.T) {
 	for c := range clients {
 		for i := range each {
 			mark := fmt.Sprintf("%c%03d", 'a'+c, i)
-			got := p.sink.to(mark + "@example.com")
-			if len(got) != 1 || !strings.Contains(unfolded(got[0].text), "Hello "+strings.Repeat(mark, 1+i%7)) || !strings.Contains(got[0].text, "it is "+mark) {
+			got := p.sink.To(mark + "@example.com")
+			if len(got) != 1 || !strings.Contains(unfolded(got[0].Text), "Hello "+strings.Repeat(mark, 1+i%7)) || !strings.Contains(got[0].Text, "it is "+mark) {
 				t.Fatalf("%s: %+v", mark, got)
 			}
 		}

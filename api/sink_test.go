@@ -3,142 +3,31 @@ package api_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
-	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/emersion/go-sasl"
-	gosmtp "github.com/emersion/go-smtp"
-
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
 
-// A sink is an SMTP server that keeps what it takes.
-type sink struct {
-	addr   string
-	server *gosmtp.Server
-	hold   chan struct{} // not nil: the reply to the final dot waits until it is closed
-
-	mu       sync.Mutex // guards what follows
-	received []letter
-	waiting  int // for hold
-}
-
-// A letter is a mail that a sink has taken.
-type letter struct{ from, to, text string }
-
-// newSink listens at 127.0.0.1 until the test ends. change may alter it before.
-func newSink(t testing.TB, change ...func(*sink)) *sink {
+// newSink returns a server with an account that mail without a login may leave aside.
+func newSink(t testing.TB) *testrig.Sink {
 	t.Helper()
-	s := &sink{}
-	for _, c := range change {
-		c(s)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.addr = ln.Addr().String()
-	s.server = gosmtp.NewServer(gosmtp.BackendFunc(func(*gosmtp.Conn) (gosmtp.Session, error) { return &sinkSession{sink: s}, nil }))
-	s.server.Domain = "sink.example"
-	s.server.AllowInsecureAuth = true
-	s.server.ErrorLog = log.New(io.Discard, "", 0)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = s.server.Serve(ln)
-	}()
-	t.Cleanup(func() {
-		_ = s.server.Close()
-		_ = ln.Close() // which the server may not have taken up yet
-		<-served
-	})
-	return s
+	k := testrig.NewSink(t)
+	k.Set(func(r *testrig.SinkRules) { r.User, r.Password, r.Open = "acme", "right", true })
+	return k
 }
-
-func (s *sink) letters() []letter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.received[:len(s.received):len(s.received)]
-}
-
-// to is what was taken for an address.
-func (s *sink) to(address string) (found []letter) {
-	for _, l := range s.letters() {
-		if l.to == address {
-			found = append(found, l)
-		}
-	}
-	return found
-}
-
-// A sinkSession is one connection to a sink. It takes user "acme" with the password "right", and no other.
-type sinkSession struct {
-	sink     *sink
-	from, to string
-}
-
-func (s *sinkSession) AuthMechanisms() []string { return []string{sasl.Plain} }
-
-func (s *sinkSession) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, password string) error {
-		if user != "acme" || password != "right" {
-			return gosmtp.ErrAuthFailed
-		}
-		return nil
-	}), nil
-}
-
-func (s *sinkSession) Mail(from string, _ *gosmtp.MailOptions) error {
-	s.from = from
-	return nil
-}
-
-// Rcpt refuses the recipient "nobody" for good, and "later" for now.
-func (s *sinkSession) Rcpt(to string, _ *gosmtp.RcptOptions) error {
-	switch local, _, _ := strings.Cut(to, "@"); local {
-	case "nobody":
-		return &gosmtp.SMTPError{Code: 550, EnhancedCode: gosmtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
-	case "later":
-		return &gosmtp.SMTPError{Code: 450, EnhancedCode: gosmtp.EnhancedCode{4, 2, 0}, Message: "greylisted"}
-	}
-	s.to = to
-	return nil
-}
-
-func (s *sinkSession) Data(r io.Reader) error {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	if s.sink.hold != nil {
-		s.sink.mu.Lock()
-		s.sink.waiting++
-		s.sink.mu.Unlock()
-		<-s.sink.hold
-	}
-	s.sink.mu.Lock()
-	defer s.sink.mu.Unlock()
-	s.sink.received = append(s.sink.received, letter{s.from, s.to, string(text)})
-	return nil
-}
-
-func (s *sinkSession) Reset()        {}
-func (s *sinkSession) Logout() error { return nil }
 
 // A post is a house with a mail service: the project "post" hands its mail to a sink, "mute" has mail switched off,
 // "bare" has no SMTP config, "odd" one with a wrong password, "dead" one that nobody listens at.
 type post struct {
 	*house
-	sink *sink
+	sink *testrig.Sink
 	mail *mailer.Mailer
 
 	poster, reader, other string // keys: mail and read on post; read on everything; mail on mute
@@ -150,7 +39,7 @@ const (
 )
 
 // startPost serves it. change alters the mailer's options.
-func startPost(t testing.TB, s *sink, change func(*mailer.Options), changes ...func(*api.Options)) *post {
+func startPost(t testing.TB, s *testrig.Sink, change func(*mailer.Options), changes ...func(*api.Options)) *post {
 	t.Helper()
 	p := &post{sink: s}
 	carrier := smtp.NewTransport(smtp.TransportOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
@@ -178,11 +67,9 @@ func (p *post) mailFixture() *catalog.Declared {
 		c := project(id, slug, "The "+slug, catalog.StatusActive, slug+".example")
 		c.Service.MailEnabled = id != muteID
 		if id != bareID {
-			host, port, _ := net.SplitHostPort(p.sink.addr)
-			c.SMTP = &catalog.SMTPConfig{ID: 300 + id, UUID: catalog.DeriveUUID(catalog.KindSMTPConfig, c.Project.UUID), Host: host,
+			c.SMTP = &catalog.SMTPConfig{ID: 300 + id, UUID: catalog.DeriveUUID(catalog.KindSMTPConfig, c.Project.UUID), Host: "127.0.0.1", Port: p.sink.Port(),
 				Username: "acme", Password: catalog.Secret{Source: catalog.SecretPlain, Ref: secretPassword},
 				FromEmail: "hello@" + slug + ".example", FromName: "The Post, Inc.", Active: true}
-			fmt.Sscan(port, &c.SMTP.Port)
 		}
 		switch id {
 		case oddID:

@@ -28,8 +28,8 @@ func (r *rig) logged(slug string) int {
 // TestQueueIsBounded: the queue is bounded per project and in total, even after kill -9. A refused send leaves nothing
 // behind, an idempotent replay is answered, and a mail that ends makes room.
 func TestQueueIsBounded(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k), project("other", k))
 	r.options.QueuePerProject, r.options.Queue = 3, 5
 	r.kill()
@@ -64,8 +64,8 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Errorf("counts %+v", c)
 	}
 	// One mail of the other project ends: its place is free, even for the same key, and acme's bound still holds.
-	k.answers(func(_ int, m arrival) error {
-		if m.from == "hello@other.example" {
+	k.Answer(func(_ int, m testrig.Letter) error {
+		if m.From == "hello@other.example" {
 			return nil
 		}
 		return errGreylisted
@@ -83,8 +83,8 @@ func TestQueueIsBounded(t *testing.T) {
 
 // TestQueueBoundIsExact under concurrent sends, some of which fail to be stored.
 func TestQueueBoundIsExact(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
 	r.options.QueuePerProject = 10
 	r.kill()
@@ -115,8 +115,8 @@ func TestQueueBoundIsExact(t *testing.T) {
 
 // TestLowDisk: sends are refused while the ledger's disk lacks room; queued mail goes on.
 func TestLowDisk(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
 	var low atomic.Value
 	low.Store("")
@@ -130,7 +130,7 @@ func TestLowDisk(t *testing.T) {
 	if c := r.Counts(); c.LowDisk != "7 kB free" || c.Waiting != 1 {
 		t.Errorf("counts %+v", c)
 	}
-	k.answers(nil)
+	k.Answer(nil)
 	r.reach(r.waits("acme", id, 1).NextAttemptAt)
 	r.becomes("acme", id, catalog.MailSent)
 	low.Store("")
@@ -167,9 +167,9 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 		t.Skip("120 mails of 900 kB")
 	}
 	const projects, mails, mib = 6, 20, 1 << 20
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	release := make(chan struct{})
-	k.answers(func(int, arrival) error { <-release; return nil })
+	k.Answer(func(int, testrig.Letter) error { <-release; return nil })
 	var all []catalog.ProjectConfig
 	for i := range projects {
 		all = append(all, project(fmt.Sprint("p", i), k))
@@ -246,7 +246,7 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 	carrier.mu.Lock()
 	defer carrier.mu.Unlock()
 	t.Logf("%d MiB at most, of %d mails", carrier.most/mib, projects*mails)
-	if carrier.most > 64*mib || carrier.of != projects*mails || len(k.mails()) != projects*mails {
-		t.Errorf("%d MiB of messages were in memory, %d attempts, %d mails taken", carrier.most/mib, carrier.of, len(k.mails()))
+	if carrier.most > 64*mib || carrier.of != projects*mails || len(k.Letters()) != projects*mails {
+		t.Errorf("%d MiB of messages were in memory, %d attempts, %d mails taken", carrier.most/mib, carrier.of, len(k.Letters()))
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	gosmtp "github.com/emersion/go-smtp"
-
 	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
@@ -20,18 +18,19 @@ func account(p *catalog.ProjectConfig, password string) {
 }
 
 func TestBreaker(t *testing.T) {
-	k := newSink(t)
-	k.password = "right"
+	k := testrig.NewSink(t)
+	requireLogin(k, "right")
 	p := project("acme", k)
 	account(&p, "right")
 	r := newRig(t, p)
 	// Two mails wait for their next attempt when the password goes bad.
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	waiting := []int64{r.send(raw("acme")).LogID, r.send(raw("acme")).LogID}
 	for _, id := range waiting {
 		r.waits("acme", id, 1)
 	}
-	k.set(func() { k.password, k.answer = "changed", nil })
+	k.Answer(nil)
+	requireLogin(k, "changed")
 	account(&p, "wrong") // so that the connections from before are not used
 	r.declare(p)
 
@@ -42,7 +41,7 @@ func TestBreaker(t *testing.T) {
 	if e := r.entry("acme", got.LogID); e.Status != catalog.MailFailed || e.Attempts != 1 {
 		t.Errorf("entry %+v", e)
 	}
-	_, logins, _ := k.count()
+	logins := k.Counts().Logins
 
 	// The breaker is open: a new mail waits with the others, and no attempt logs in, whatever becomes due.
 	got = r.send(raw("acme"))
@@ -58,7 +57,7 @@ func TestBreaker(t *testing.T) {
 	r.ConfigChanged(p.Project.ID) // it has not
 	r.ConfigChanged(0)
 	r.pass(time.Hour)
-	if _, now, _ := k.count(); now != logins {
+	if now := k.Counts().Logins; now != logins {
 		t.Errorf("%d logins with a config that is known to be bad", now-logins)
 	}
 	for _, id := range waiting {
@@ -87,8 +86,8 @@ func TestBreaker(t *testing.T) {
 // TestBreakerOutlivesMail has new mail wait for a config that is never corrected: the next process, which starts with a
 // closed breaker, tries it once, and it EXPIRES with the code at its time.
 func TestBreakerOutlivesMail(t *testing.T) {
-	k := newSink(t)
-	k.password = "right"
+	k := testrig.NewSink(t)
+	requireLogin(k, "right")
 	p := project("acme", k)
 	account(&p, "wrong")
 	r := newRig(t, p)
@@ -97,7 +96,7 @@ func TestBreakerOutlivesMail(t *testing.T) {
 	if !got.Queued {
 		t.Fatalf("receipt %+v", got)
 	}
-	_, before, _ := k.count()
+	before := k.Counts().Logins
 	r.kill()
 	r.settle()
 	testrig.Eventually(t, "it is tried", func() bool { return r.entry("acme", got.LogID).Attempts == 1 })
@@ -105,7 +104,7 @@ func TestBreakerOutlivesMail(t *testing.T) {
 	if e := r.becomes("acme", got.LogID, catalog.MailExpired); e.Attempts != 1 || e.ErrorCode != smtp.CodeAuthFailed {
 		t.Errorf("entry %+v", e)
 	}
-	if _, logins, _ := k.count(); logins != before+1 {
+	if logins := k.Counts().Logins; logins != before+1 {
 		t.Errorf("%d logins, want %d", logins, before+1)
 	}
 }
@@ -113,25 +112,25 @@ func TestBreakerOutlivesMail(t *testing.T) {
 // TestBreakerInTheBackground has queued mail meet the bad config: its sender was answered that it is queued, so it
 // waits.
 func TestBreakerInTheBackground(t *testing.T) {
-	k := newSink(t)
-	k.password = "right"
+	k := testrig.NewSink(t)
+	requireLogin(k, "right")
 	p := project("acme", k)
 	account(&p, "right")
 	r := newRig(t, p)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	first, second := r.send(raw("acme")).LogID, r.send(raw("acme")).LogID
 	r.waits("acme", first, 1)
 	r.waits("acme", second, 1)
 	account(&p, "wrong")
 	r.declare(p)
-	k.answers(nil)
+	k.Answer(nil)
 	r.clock.forward(10 * time.Second)
 	testrig.Eventually(t, "one of them has met the bad password", func() bool {
 		return r.entry("acme", first).ErrorCode == smtp.CodeAuthFailed || r.entry("acme", second).ErrorCode == smtp.CodeAuthFailed
 	})
 	r.settle()
 	r.pass(2 * time.Hour)
-	if _, logins, _ := k.count(); logins > 4 { // two good ones before, two places for mail that waited
+	if logins := k.Counts().Logins; logins > 4 { // two good ones before, two places for mail that waited
 		t.Errorf("%d logins", logins)
 	}
 	for _, id := range []int64{first, second} {
@@ -151,9 +150,9 @@ func TestBreakerInTheBackground(t *testing.T) {
 // TestConfigChangesUnderAnAttempt corrects the password while an attempt with the wrong one runs: the breaker must not
 // stay open for the former config.
 func TestConfigChangesUnderAnAttempt(t *testing.T) {
-	k := newSink(t)
-	k.password = "right"
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	requireLogin(k, "right")
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	p := project("acme", k)
 	account(&p, "right")
 	r := newRig(t, p)
@@ -161,9 +160,9 @@ func TestConfigChangesUnderAnAttempt(t *testing.T) {
 	r.waits("acme", id, 1)
 	account(&p, "wrong")
 	r.declare(p)
-	k.set(func() {
-		k.answer = nil
-		k.login = func() {
+	k.Set(func(rules *testrig.SinkRules) {
+		rules.Answer = nil
+		rules.Login = func() {
 			account(&p, "right")
 			r.declare(p)
 			r.ConfigChanged(p.Project.ID)
@@ -179,8 +178,8 @@ func TestConfigChangesUnderAnAttempt(t *testing.T) {
 // TestBreakerOpensBeforeTheAnswer starts the next mail at the last moment before the first sender gets the answer about
 // the bad config. It finds the breaker open, so no attempt with that config follows the answer.
 func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
-	k := newSink(t)
-	k.password = "right"
+	k := testrig.NewSink(t)
+	requireLogin(k, "right")
 	p := project("acme", k)
 	account(&p, "wrong")
 	r := newRig(t, p)
@@ -199,7 +198,7 @@ func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
 	if next.err != nil || !next.Queued {
 		t.Errorf("the next mail: %+v, %v, want it to be queued", next.Receipt, next.err)
 	}
-	if _, logins, _ := k.count(); logins != 1 {
+	if logins := k.Counts().Logins; logins != 1 {
 		t.Errorf("%d logins with a config that is known to be bad, want the one that showed it", logins)
 	}
 }
@@ -207,12 +206,12 @@ func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
 // TestSenderPutRight has mail wait for a config whose sender the server refuses. Another sender lets new mail pass; the
 // waiting mail contains the old one, which no config can change: it fails at once, and is not tried for a day.
 func TestSenderPutRight(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	refuse := func(code int) {
-		k.set(func() {
-			k.sender = func(from string) error {
+		k.Set(func(r *testrig.SinkRules) {
+			r.Sender = func(from string) error {
 				if from == "hello@acme.example" {
-					return &gosmtp.SMTPError{Code: code, EnhancedCode: gosmtp.EnhancedCode{code / 100, 1, 8}, Message: "no such sender"}
+					return testrig.Refusal(code, code/100, 1, 8, "no such sender")
 				}
 				return nil
 			}
@@ -244,8 +243,8 @@ func TestSenderPutRight(t *testing.T) {
 }
 
 func TestBreakerIsOneProjects(t *testing.T) {
-	k := newSink(t)
-	k.password = "right"
+	k := testrig.NewSink(t)
+	requireLogin(k, "right")
 	bad, good := project("bad", k), project("good", k)
 	account(&bad, "wrong")
 	account(&good, "right")
@@ -261,13 +260,13 @@ func TestBreakerIsOneProjects(t *testing.T) {
 // putRight returns a project with an open breaker, whose server was repaired while the config stayed the same.
 func putRight(t *testing.T) (*rig, catalog.ProjectConfig) {
 	t.Helper()
-	k := newSink(t)
-	k.password = "new"
+	k := testrig.NewSink(t)
+	requireLogin(k, "new")
 	p := project("acme", k)
 	account(&p, "old")
 	r := newRig(t, p)
 	r.send(raw("acme"))
-	k.set(func() { k.password = "old" })
+	requireLogin(k, "old")
 	return r, p
 }
 
@@ -301,10 +300,15 @@ func TestBreakerClosesWhenToldTo(t *testing.T) {
 	}
 }
 
-// deadServer accepts connections and never answers.
-func deadServer(t testing.TB) *sink { return deadServerAt(t, "127.0.0.1:0") }
+// A silent server accepts connections and never answers.
+type silent struct{ net.Listener }
 
-func deadServerAt(t testing.TB, address string) *sink {
+func (s silent) Port() int { return s.Addr().(*net.TCPAddr).Port }
+
+// deadServer accepts connections and never answers.
+func deadServer(t testing.TB) silent { return deadServerAt(t, "127.0.0.1:0") }
+
+func deadServerAt(t testing.TB, address string) silent {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -332,12 +336,12 @@ func deadServerAt(t testing.TB, address string) *sink {
 			_ = c.Close()
 		}
 	})
-	return &sink{listener: l}
+	return silent{l}
 }
 
 // TestDeadServerDelaysNobodyElse uses all places of a dead server, with many queues behind them.
 func TestDeadServerDelaysNobodyElse(t *testing.T) {
-	k, dead := newSink(t), deadServer(t)
+	k, dead := testrig.NewSink(t), deadServer(t)
 	r := newRig(t, project("dead", dead), project("good", k))
 	const n = 100
 	answers := make(chan result, n)
@@ -367,15 +371,15 @@ func TestDeadServerDelaysNobodyElse(t *testing.T) {
 
 // TestFreshMailGoesFirst keeps a server busy with queued mail, which leaves places for new mail.
 func TestFreshMailGoesFirst(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
 	for range 20 {
 		r.waits("acme", r.send(raw("acme")).LogID, 1)
 	}
 	release := make(chan struct{})
-	k.answers(func(_ int, m arrival) error {
-		if !strings.Contains(m.message, "Subject: new") {
+	k.Answer(func(_ int, m testrig.Letter) error {
+		if !strings.Contains(m.Text, "Subject: new") {
 			<-release
 		}
 		return nil
@@ -391,8 +395,8 @@ func TestFreshMailGoesFirst(t *testing.T) {
 	}
 	testrig.Eventually(t, "only mail that waited is under way", func() bool { return r.Counts().Attempts == mailer.DefaultPerServer/4 })
 	close(release)
-	testrig.Eventually(t, "all have arrived", func() bool { return len(k.mails()) == 30 })
-	if k.most > mailer.DefaultPerServer {
-		t.Errorf("%d mails at a time at one server", k.most)
+	testrig.Eventually(t, "all have arrived", func() bool { return len(k.Letters()) == 30 })
+	if k.Counts().Most > mailer.DefaultPerServer {
+		t.Errorf("%d mails at a time at one server", k.Counts().Most)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestIdempotency(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k), project("other", k))
 	s := raw("acme")
 	s.IdempotencyKey, s.Request = "order-1", [32]byte{1}
@@ -30,8 +30,8 @@ func TestIdempotency(t *testing.T) {
 	if again := r.send(s); !again.Replayed || !again.Sent || again.LogID != first.LogID {
 		t.Errorf("after a restart: %+v", again)
 	}
-	if len(k.mails()) != 1 {
-		t.Errorf("%d mails", len(k.mails()))
+	if len(k.Letters()) != 1 {
+		t.Errorf("%d mails", len(k.Letters()))
 	}
 	// A refused request leaves the key free.
 	bad := s
@@ -54,8 +54,8 @@ func TestIdempotency(t *testing.T) {
 
 // TestIdempotencyRepeatsTheFirstAnswer: even if the mail has changed its state since, and if it failed.
 func TestIdempotencyRepeatsTheFirstAnswer(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(n int, _ arrival) error {
+	k := testrig.NewSink(t)
+	k.Answer(func(n int, _ testrig.Letter) error {
 		switch n {
 		case 1:
 			return errGreylisted
@@ -85,14 +85,14 @@ func TestIdempotencyRepeatsTheFirstAnswer(t *testing.T) {
 }
 
 func TestIdempotencyWhileTheFirstRuns(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	release := make(chan struct{})
-	k.answers(func(int, arrival) error { <-release; return nil })
+	k.Answer(func(int, testrig.Letter) error { <-release; return nil })
 	r := newRig(t, project("acme", k))
 	s := raw("acme")
 	s.IdempotencyKey = "order-1"
 	first := r.sendAsync(s)
-	testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the message is there", func() bool { return k.Counts().Offered == 1 })
 	r.refuse(s, catalog.CodeConflict)
 	other := s
 	other.Request = [32]byte{2}
@@ -104,13 +104,13 @@ func TestIdempotencyWhileTheFirstRuns(t *testing.T) {
 	if again := r.send(s); !again.Replayed {
 		t.Errorf("again %+v", again)
 	}
-	if n := len(k.mails()); n != 2 || k.mails()[0] != k.mails()[1] {
+	if n := len(k.Letters()); n != 2 || k.Letters()[0] != k.Letters()[1] {
 		t.Errorf("%d mails", n)
 	}
 }
 
 func TestIdempotencyRace(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	const keys, each = 20, 8
 	var wg sync.WaitGroup
@@ -128,7 +128,7 @@ func TestIdempotencyRace(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if n := len(k.mails()); n != keys {
+	if n := len(k.Letters()); n != keys {
 		t.Errorf("%d mails for %d keys", n, keys)
 	}
 }

@@ -37,7 +37,7 @@ func TestMillionWaitingMailsInLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	r.options.Queue, r.options.QueuePerProject = 2_000_000, 2_000_000
 	before := heap()
@@ -59,8 +59,8 @@ func TestMillionWaitingMailsInLittleMemory(t *testing.T) {
 // TestQueueThatIsReadLate has a store that comes back after mail was accepted: earlier mail is taken up then, and no
 // mail twice.
 func TestQueueThatIsReadLate(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
 	old := r.send(raw("acme")).LogID
 	r.waits("acme", old, 1)
@@ -72,7 +72,7 @@ func TestQueueThatIsReadLate(t *testing.T) {
 	r.ledger.set(func() { r.ledger.refusing = false })
 	young := r.send(raw("acme")).LogID
 	r.waits("acme", young, 1)
-	k.answers(nil)
+	k.Answer(nil)
 	r.pass(10 * time.Second)
 	for _, id := range []int64{old, young} {
 		if e := r.becomes("acme", id, catalog.MailSent); e.Attempts != 2 {
@@ -80,22 +80,22 @@ func TestQueueThatIsReadLate(t *testing.T) {
 		}
 	}
 	r.pass(time.Hour)
-	if c := r.Counts(); c.Waiting != 0 || len(k.mails()) != 2 {
-		t.Errorf("counts %+v, %d mails", c, len(k.mails()))
+	if c := r.Counts(); c.Waiting != 0 || len(k.Letters()) != 2 {
+		t.Errorf("counts %+v, %d mails", c, len(k.Letters()))
 	}
 }
 
 // TestFailingServersLeavePlaces has more silent servers than there are slots for queued mail.
 func TestFailingServersLeavePlaces(t *testing.T) {
-	k, fine := newSink(t), newSink(t)
-	greylistOnce := func(n int, _ arrival) error {
+	k, fine := testrig.NewSink(t), testrig.NewSink(t)
+	greylistOnce := func(n int, _ testrig.Letter) error {
 		if n == 1 {
 			return errGreylisted
 		}
 		return nil
 	}
-	k.answers(func(int, arrival) error { return errGreylisted })
-	fine.answers(greylistOnce)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
+	fine.Answer(greylistOnce)
 	const dead = 5
 	projects := []catalog.ProjectConfig{project("good", fine)}
 	for i := range dead {
@@ -110,13 +110,13 @@ func TestFailingServersLeavePlaces(t *testing.T) {
 		ids[i] = r.send(raw(slug)).LogID
 		r.waits(slug, ids[i], 1)
 	}
-	_ = k.server.Close()
+	k.Down()
 	r.clock.forward(6 * time.Second)
 	for i := range dead {
 		r.waits(fmt.Sprint("dead-", i), ids[i], 2) // from now on they are known to fail
 	}
 	r.settle()
-	deadServerAt(t, k.listener.Addr().String())
+	deadServerAt(t, k.Addr())
 	r.clock.forward(40 * time.Second)
 	testrig.Eventually(t, "those that are silent have their share", func() bool { return r.Counts().Attempts == 2 })
 	good := r.send(raw("good")).LogID

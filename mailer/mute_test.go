@@ -96,4 +96,4 @@ func (m *mute) got(text string) bool {
 	return m.dials > 0 && strings.Contains(m.heard.String(), text)
 }
 
-func (m *mute) port() int { return m.listener.Addr().(*net.TCPAddr).Port }
+func (m *mute) Port() int { return m.listener.Addr().(*net.TCPAddr).Port }

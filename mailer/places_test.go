@@ -15,9 +15,9 @@ import (
 // transmitted; no further connection is opened for them.
 func TestMorePlacesThanConnections(t *testing.T) {
 	const connections = 2
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	release := make(chan struct{})
-	k.answers(func(int, arrival) error {
+	k.Answer(func(int, testrig.Letter) error {
 		<-release
 		return nil
 	})
@@ -30,7 +30,7 @@ func TestMorePlacesThanConnections(t *testing.T) {
 	}
 	testrig.Eventually(t, "all are stored with an attempt under way", func() bool {
 		rows, _, _ := r.ledger.MailLogs(projectID("acme"), catalog.MailQuery{Page: 1, Limit: 100, Status: catalog.MailSending})
-		_, _, offered := k.count()
+		offered := k.Counts().Offered
 		return len(rows) == 2*connections && offered == connections
 	})
 	close(release)
@@ -39,8 +39,8 @@ func TestMorePlacesThanConnections(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if dials, _, offered := k.count(); dials != connections || offered != 2*connections {
-		t.Errorf("%d mails over %d connections", offered, dials)
+	if n := k.Counts(); n.Dials != connections || n.Offered != 2*connections {
+		t.Errorf("%d mails over %d connections", n.Offered, n.Dials)
 	}
 	if mailer.DefaultPerServer <= smtp.DefaultConnections {
 		t.Errorf("%d places for %d connections", mailer.DefaultPerServer, smtp.DefaultConnections)
@@ -51,9 +51,9 @@ func TestMorePlacesThanConnections(t *testing.T) {
 // answered that it is queued. If that is known in advance the mail is RETRYING from the start, and not stored a second
 // time.
 func TestNoPlaceWithinTheBudget(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	release := make(chan struct{})
-	k.answers(func(int, arrival) error {
+	k.Answer(func(int, testrig.Letter) error {
 		<-release
 		return nil
 	})
@@ -61,7 +61,7 @@ func TestNoPlaceWithinTheBudget(t *testing.T) {
 	r.options.PerServer = 1
 	r.kill()
 	first := r.sendAsync(raw("acme"))
-	testrig.Eventually(t, "the only place is taken", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the only place is taken", func() bool { return k.Counts().Offered == 1 })
 	log := func(status catalog.MailStatus) (rows []catalog.MailLog) {
 		rows, _, _ = r.ledger.MailLogs(projectID("acme"), catalog.MailQuery{Page: 1, Limit: 100, Status: status})
 		return rows

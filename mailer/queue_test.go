@@ -17,9 +17,9 @@ import (
 // TestKilledInEachState drops the Mailer as kill -9 would, and expects the next one to bring every mail to its end.
 func TestKilledInEachState(t *testing.T) {
 	t.Run("sending", func(t *testing.T) {
-		k := newSink(t)
+		k := testrig.NewSink(t)
 		release := make(chan struct{})
-		k.answers(func(n int, _ arrival) error {
+		k.Answer(func(n int, _ testrig.Letter) error {
 			if n == 1 {
 				<-release
 			}
@@ -27,22 +27,22 @@ func TestKilledInEachState(t *testing.T) {
 		})
 		r := newRig(t, project("acme", k))
 		cut := r.sendAsync(raw("acme"))
-		testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+		testrig.Eventually(t, "the message is there", func() bool { return k.Counts().Offered == 1 })
 		r.kill()
-		id := k.onlyID(t)
+		id := onlyID(t, k)
 		if e := r.becomes("acme", id, catalog.MailSent); !e.Uncertain || e.Attempts != 2 {
 			t.Errorf("entry %+v", e)
 		}
 		close(release)
 		<-cut
-		if k.offered[0] != k.offered[1] {
+		if k.Offered()[0] != k.Offered()[1] {
 			t.Error("it was sent again as something else")
 		}
 	})
 	t.Run("sending in the background", func(t *testing.T) {
-		k := newSink(t)
+		k := testrig.NewSink(t)
 		release := make(chan struct{})
-		k.answers(func(n int, _ arrival) error {
+		k.Answer(func(n int, _ testrig.Letter) error {
 			if n == 1 {
 				<-release
 			}
@@ -50,7 +50,7 @@ func TestKilledInEachState(t *testing.T) {
 		})
 		r := newRig(t, project("acme", k))
 		cut := r.sendAsync(raw("acme"))
-		testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+		testrig.Eventually(t, "the message is there", func() bool { return k.Counts().Offered == 1 })
 		r.clock.forward(mailer.DefaultBudget)
 		id := (<-cut).LogID
 		if e := r.entry("acme", id); e.Status != catalog.MailRetrying {
@@ -63,8 +63,8 @@ func TestKilledInEachState(t *testing.T) {
 		close(release)
 	})
 	t.Run("retrying", func(t *testing.T) {
-		k := newSink(t)
-		k.answers(func(n int, _ arrival) error {
+		k := testrig.NewSink(t)
+		k.Answer(func(n int, _ testrig.Letter) error {
 			if n == 1 {
 				return errGreylisted
 			}
@@ -87,9 +87,9 @@ func TestKilledInEachState(t *testing.T) {
 		}
 	})
 	t.Run("pending", func(t *testing.T) {
-		k := newSink(t)
+		k := testrig.NewSink(t)
 		release := make(chan struct{})
-		k.answers(func(n int, _ arrival) error {
+		k.Answer(func(n int, _ testrig.Letter) error {
 			if n <= mailer.DefaultPerServer {
 				<-release
 			}
@@ -99,7 +99,7 @@ func TestKilledInEachState(t *testing.T) {
 		for range mailer.DefaultPerServer {
 			r.sendAsync(raw("acme"))
 		}
-		testrig.Eventually(t, "all places are taken", func() bool { _, _, offered := k.count(); return offered == mailer.DefaultPerServer })
+		testrig.Eventually(t, "all places are taken", func() bool { return k.Counts().Offered == mailer.DefaultPerServer })
 		last := raw("acme")
 		last.Subject = "the last"
 		r.sendAsync(last)
@@ -124,23 +124,21 @@ func TestKilledInEachState(t *testing.T) {
 		close(release)
 	})
 	t.Run("ended", func(t *testing.T) {
-		k := newSink(t)
+		k := testrig.NewSink(t)
 		r := newRig(t, project("acme", k))
 		r.send(raw("acme"))
 		r.kill()
 		r.clock.forward(time.Hour)
-		if c := r.Counts(); c.Waiting != 0 || len(k.mails()) != 1 {
-			t.Errorf("counts %+v, %d mails", c, len(k.mails()))
+		if c := r.Counts(); c.Waiting != 0 || len(k.Letters()) != 1 {
+			t.Errorf("counts %+v, %d mails", c, len(k.Letters()))
 		}
 	})
 }
 
 // onlyID returns the log id in the Message-ID of the first mail at the sink.
-func (k *sink) onlyID(t testing.TB) (id int64) {
+func onlyID(t testing.TB, k *testrig.Sink) (id int64) {
 	t.Helper()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, rest, _ := strings.Cut(k.offered[0].message, "Message-ID: <")
+	_, rest, _ := strings.Cut(k.Offered()[0].Text, "Message-ID: <")
 	if _, err := fmt.Sscanf(rest, "%d.", &id); err != nil {
 		t.Fatal(err)
 	}
@@ -148,13 +146,13 @@ func (k *sink) onlyID(t testing.TB) (id int64) {
 }
 
 func TestSuspendedProjectsMailWaits(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	p := project("acme", k)
 	r := newRig(t, p)
 	id := r.send(raw("acme")).LogID
 	r.waits("acme", id, 1)
-	k.answers(nil)
+	k.Answer(nil)
 	p.Project.Status = catalog.StatusSuspended
 	r.declare(p)
 	r.pass(3 * time.Hour)
@@ -174,7 +172,7 @@ func TestSuspendedProjectsMailWaits(t *testing.T) {
 	r.ConfigChanged(0)
 	r.becomes("acme", id, catalog.MailSent)
 
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	id = r.send(raw("acme")).LogID
 	r.waits("acme", id, 1)
 	p.Project.Status = catalog.StatusSuspended
@@ -184,8 +182,8 @@ func TestSuspendedProjectsMailWaits(t *testing.T) {
 }
 
 func TestDeletedProjectsMailFails(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	p := project("acme", k)
 	r := newRig(t, p)
 	first := r.send(raw("acme")).LogID
@@ -211,7 +209,7 @@ func TestDeletedProjectsMailFails(t *testing.T) {
 }
 
 func TestStoreThatRefusesAcceptsNothing(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	r.ledger.set(func() { r.ledger.refusing = true })
 	s := raw("acme")
@@ -219,22 +217,22 @@ func TestStoreThatRefusesAcceptsNothing(t *testing.T) {
 	for range 2 * mailer.DefaultPerServer {
 		r.refuse(s, catalog.CodeUnavailable)
 	}
-	if dials, _, _ := k.count(); dials != 0 {
+	if dials := k.Counts().Dials; dials != 0 {
 		t.Error("a mail was sent that is nowhere stored")
 	}
 	r.ledger.set(func() { r.ledger.refusing = false })
 	if got := r.send(s); !got.Sent || got.Replayed {
 		t.Errorf("receipt %+v", got)
 	}
-	if dials, _, _ := k.count(); dials != 1 { // no place was lost
+	if dials := k.Counts().Dials; dials != 1 { // no place was lost
 		t.Errorf("%d connections", dials)
 	}
 }
 
 // TestOutcomeThatCannotBeStored is kept until it can be: the mail must not go out again because of it.
 func TestOutcomeThatCannotBeStored(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error {
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error {
 		return nil
 	})
 	r := newRig(t, project("acme", k))
@@ -252,13 +250,13 @@ func TestOutcomeThatCannotBeStored(t *testing.T) {
 	r.ledger.set(func() { r.ledger.before, r.ledger.refusing = nil, false })
 	r.clock.forward(5 * time.Second)
 	r.becomes("acme", got.LogID, catalog.MailSent)
-	if len(k.mails()) != 1 {
-		t.Errorf("%d mails", len(k.mails()))
+	if len(k.Letters()) != 1 {
+		t.Errorf("%d mails", len(k.Letters()))
 	}
 }
 
 func TestPrune(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	r.options.Retention = 2 * 24 * time.Hour
 	r.kill()
@@ -274,13 +272,13 @@ func TestPrune(t *testing.T) {
 }
 
 func TestDrainWaitsAndThenCutsOff(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	release := make(chan struct{})
-	k.answers(func(int, arrival) error { <-release; return nil })
+	k.Answer(func(int, testrig.Letter) error { <-release; return nil })
 	dead := deadServer(t)
 	r := newRig(t, project("acme", k), project("dead", dead))
 	slow := r.sendAsync(raw("acme"))
-	testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the message is there", func() bool { return k.Counts().Offered == 1 })
 	mute := r.sendAsync(raw("dead"))
 	testrig.Eventually(t, "both are under way", func() bool { return r.Counts().Attempts == 2 })
 	ctx, cancel := context.WithCancel(context.Background())
@@ -310,8 +308,8 @@ func TestDrainWaitsAndThenCutsOff(t *testing.T) {
 		t.Errorf("%d timers are left", n)
 	}
 	r.transport.Close()
-	_ = k.server.Close()
-	_ = dead.listener.Close()
+	k.Down()
+	_ = dead.Close()
 	testrig.Eventually(t, "no goroutine of the mailer is left", func() bool { return !strings.Contains(stacks(), "fingerpost/mailer.") })
 }
 

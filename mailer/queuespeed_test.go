@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver"
@@ -12,7 +13,7 @@ import (
 
 // BenchmarkMailer sends raw mail to a sink over reused connections, from eight callers, with the store on the disk.
 func BenchmarkMailer(b *testing.B) {
-	k := newSink(b)
+	k := testrig.NewSink(b)
 	r, err := resolver.Open(resolver.Options{DataDir: b.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)

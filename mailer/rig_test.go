@@ -117,8 +117,8 @@ func (r *rig) apply(f catalog.FileChange) {
 	}
 }
 
-// project declares "<slug>.example", active, with mail to a sink.
-func project(slug string, to *sink) catalog.ProjectConfig {
+// project declares "<slug>.example", active, with mail to a server, if any.
+func project(slug string, to interface{ Port() int }) catalog.ProjectConfig {
 	u := catalog.DeriveProjectUUID(slug)
 	p := catalog.ProjectConfig{
 		Project: catalog.Project{ID: catalog.DeriveID(catalog.KindProject, u), UUID: u, Name: "The " + slug, Slug: slug, Status: catalog.StatusActive},
@@ -129,7 +129,7 @@ func project(slug string, to *sink) catalog.ProjectConfig {
 	du := catalog.DeriveDomainUUID(u, name)
 	p.Domains = []catalog.Domain{{ID: catalog.DeriveID(catalog.KindDomain, du), UUID: du, ProjectID: p.Project.ID, Name: name, Active: true}}
 	if to != nil {
-		p.SMTP = &catalog.SMTPConfig{Host: "127.0.0.1", Port: to.port(), FromEmail: "hello@" + name, FromName: "Acme, Inc.", Active: true}
+		p.SMTP = &catalog.SMTPConfig{Host: "127.0.0.1", Port: to.Port(), FromEmail: "hello@" + name, FromName: "Acme, Inc.", Active: true}
 	}
 	return p
 }

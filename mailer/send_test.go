@@ -15,7 +15,7 @@ import (
 )
 
 func TestSendIsSentAndLogged(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	p := project("acme", k)
 	template(&p, "WELCOME", "", true)
 	r := newRig(t, p)
@@ -26,14 +26,14 @@ func TestSendIsSentAndLogged(t *testing.T) {
 	if !got.Sent || got.Queued || got.Failed != nil || got.Replayed || got.LogID == 0 {
 		t.Fatalf("receipt %+v", got)
 	}
-	mails := k.mails()
+	mails := k.Letters()
 	if len(mails) != 1 {
 		t.Fatalf("%d mails arrived", len(mails))
 	}
-	if m := mails[0]; m.from != "hello@acme.example" || m.to != "you@peer.example" {
-		t.Errorf("envelope %q to %q", m.from, m.to)
+	if m := mails[0]; m.From != "hello@acme.example" || m.To != "you@peer.example" {
+		t.Errorf("envelope %q to %q", m.From, m.To)
 	}
-	parsed, err := mail.ReadMessage(strings.NewReader(mails[0].message))
+	parsed, err := mail.ReadMessage(strings.NewReader(mails[0].Text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestSendIsSentAndLogged(t *testing.T) {
 }
 
 func TestSendChecksInOrder(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	change := func(slug string, f func(*catalog.ProjectConfig)) catalog.ProjectConfig {
 		p := project(slug, k)
 		template(&p, "ON", "", true)
@@ -125,13 +125,13 @@ func TestSendChecksInOrder(t *testing.T) {
 			t.Errorf("%s: a refused send is in the log", slug)
 		}
 	}
-	if dials, _, _ := k.count(); dials != 0 {
+	if dials := k.Counts().Dials; dials != 0 {
 		t.Errorf("%d connections", dials)
 	}
 }
 
 func TestRehearsalGoesOnWithoutMailEnabled(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	p := project("acme", k)
 	p.Service.MailEnabled = false
 	r := newRig(t, p)
@@ -144,7 +144,7 @@ func TestRehearsalGoesOnWithoutMailEnabled(t *testing.T) {
 }
 
 func TestDefaultTemplateStandsInForAnInactiveOne(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	p := project("acme", k)
 	template(&p, "WELCOME", "", false)
 	r := newRig(t, p)
@@ -171,9 +171,9 @@ func TestDefaultTemplateStandsInForAnInactiveOne(t *testing.T) {
 }
 
 func TestRefusedForGood(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
-	k.answers(func(int, arrival) error { return errRejected })
+	k.Answer(func(int, testrig.Letter) error { return errRejected })
 	got := r.send(raw("acme"))
 	if got.Failed == nil || got.Failed.Code != smtp.CodeMessageRejected || got.Sent || got.Queued {
 		t.Fatalf("receipt %+v", got)
@@ -182,12 +182,12 @@ func TestRefusedForGood(t *testing.T) {
 		!strings.Contains(e.ErrorMessage, "we do not like it") || !e.NextAttemptAt.IsZero() || !e.SentAt.IsZero() {
 		t.Errorf("entry %+v", e)
 	}
-	k.set(func() { k.answer, k.rcpt = nil, func(string) error { return errNobody } })
+	k.Set(func(r *testrig.SinkRules) { r.Answer, r.Recipient = nil, func(string) error { return errNobody } })
 	if got := r.send(raw("acme")); got.Failed == nil || got.Failed.Code != smtp.CodeRecipientRejected || len(got.Failed.Problems) == 0 {
 		t.Errorf("receipt %+v", got)
 	}
 	r.pass(48 * time.Hour)
-	if _, _, offered := k.count(); offered != 1 {
+	if offered := k.Counts().Offered; offered != 1 {
 		t.Errorf("a mail that was refused for good was offered again, %d in all", offered)
 	}
 	if c := r.Counts(); c.Waiting != 0 {
@@ -196,9 +196,9 @@ func TestRefusedForGood(t *testing.T) {
 }
 
 func TestFailedForNowIsRetriedWithTheSameBytes(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
-	k.answers(func(n int, _ arrival) error {
+	k.Answer(func(n int, _ testrig.Letter) error {
 		if n <= 2 {
 			return errGreylisted
 		}
@@ -225,17 +225,15 @@ func TestFailedForNowIsRetriedWithTheSameBytes(t *testing.T) {
 	if e.Attempts != 3 || e.Uncertain || e.ErrorCode != "" || e.ErrorMessage != "" || !e.SentAt.Equal(r.clock.Now()) || !e.NextAttemptAt.IsZero() {
 		t.Errorf("entry %+v", e)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.offered) != 3 || k.offered[0] != k.offered[1] || k.offered[1] != k.offered[2] {
+	if k.Counts().Offered != 3 || k.Offered()[0] != k.Offered()[1] || k.Offered()[1] != k.Offered()[2] {
 		t.Error("the attempts did not offer the same bytes")
 	}
 }
 
 // TestSchedule follows a mail to its end at a server that never accepts it.
 func TestSchedule(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
 	id := r.send(raw("acme")).LogID
 	want := []time.Duration{
@@ -271,8 +269,8 @@ func TestSchedule(t *testing.T) {
 }
 
 func TestExpiresWithItsTemplate(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(int, arrival) error { return errGreylisted })
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	p := project("acme", k)
 	template(&p, "CODE", "1m", true)
 	r := newRig(t, p)
@@ -282,23 +280,23 @@ func TestExpiresWithItsTemplate(t *testing.T) {
 	if e := r.waits("acme", id, 3); !e.NextAttemptAt.Equal(noon.Add(time.Minute)) {
 		t.Errorf("the next thing to happen is at %s, which is after its end", e.NextAttemptAt)
 	}
-	k.answers(nil)
+	k.Answer(nil)
 	r.reach(noon.Add(time.Minute))
 	if e := r.becomes("acme", id, catalog.MailExpired); e.Attempts != 3 {
 		t.Errorf("entry %+v", e)
 	}
-	if len(k.mails()) != 0 {
+	if len(k.Letters()) != 0 {
 		t.Error("a mail went out after its time")
 	}
 }
 
 func TestBudgetEndsWhileTheServerThinks(t *testing.T) {
-	k := newSink(t)
+	k := testrig.NewSink(t)
 	release := make(chan struct{})
-	k.answers(func(int, arrival) error { <-release; return nil })
+	k.Answer(func(int, testrig.Letter) error { <-release; return nil })
 	r := newRig(t, project("acme", k))
 	sent := r.sendAsync(raw("acme"))
-	testrig.Eventually(t, "the message is there", func() bool { _, _, offered := k.count(); return offered == 1 })
+	testrig.Eventually(t, "the message is there", func() bool { return k.Counts().Offered == 1 })
 	r.clock.forward(mailer.DefaultBudget - time.Millisecond)
 	select {
 	case got := <-sent:
@@ -317,16 +315,16 @@ func TestBudgetEndsWhileTheServerThinks(t *testing.T) {
 	r.clock.forward(9 * time.Minute)
 	close(release)
 	e := r.becomes("acme", got.LogID, catalog.MailSent)
-	if e.Attempts != 1 || e.Uncertain || len(k.mails()) != 1 {
-		t.Errorf("entry %+v, %d mails", e, len(k.mails()))
+	if e.Attempts != 1 || e.Uncertain || len(k.Letters()) != 1 {
+		t.Errorf("entry %+v, %d mails", e, len(k.Letters()))
 	}
 }
 
 func TestUncertainIsMarkedAndSentAgain(t *testing.T) {
-	k := newSink(t)
-	k.answers(func(n int, _ arrival) error {
+	k := testrig.NewSink(t)
+	k.Answer(func(n int, _ testrig.Letter) error {
 		if n == 1 {
-			return errHangUp
+			return testrig.ErrHangUp
 		}
 		return nil
 	})
@@ -343,13 +341,13 @@ func TestUncertainIsMarkedAndSentAgain(t *testing.T) {
 	if e := r.becomes("acme", got.LogID, catalog.MailSent); !e.Uncertain || e.ErrorCode != "" {
 		t.Errorf("entry %+v", e)
 	}
-	if k.offered[0] != k.offered[1] || !strings.Contains(k.offered[0].message, got.MessageID) {
+	if k.Offered()[0] != k.Offered()[1] || !strings.Contains(k.Offered()[0].Text, got.MessageID) {
 		t.Error("it was sent again as something else")
 	}
 }
 
 func TestUnreachableServerAndItsReturn(t *testing.T) {
-	p := project("acme", newSink(t))
+	p := project("acme", testrig.NewSink(t))
 	p.SMTP.Port = refusingPort
 	r := newRig(t, p)
 	first := r.send(raw("acme"))
@@ -370,8 +368,8 @@ func TestUnreachableServerAndItsReturn(t *testing.T) {
 		t.Errorf("20 mails made %d attempts within 5 minutes at a server that cannot be reached", burnt)
 	}
 	// A config that points elsewhere is tried at once, whatever the schedule says.
-	k2 := newSink(t)
-	p.SMTP.Port = k2.port()
+	k2 := testrig.NewSink(t)
+	p.SMTP.Port = k2.Port()
 	r.declare(p)
 	r.ConfigChanged(p.Project.ID)
 	for _, id := range append(ids, first.LogID) {
@@ -379,7 +377,7 @@ func TestUnreachableServerAndItsReturn(t *testing.T) {
 			t.Errorf("entry %+v", e)
 		}
 	}
-	if n := len(k2.mails()); n != 21 {
+	if n := len(k2.Letters()); n != 21 {
 		t.Errorf("%d mails arrived", n)
 	}
 }

@@ -13,12 +13,12 @@ import (
 )
 
 func TestSMTPTest(t *testing.T) {
-	k := newSink(t)
-	k.password = "right"
+	k := testrig.NewSink(t)
+	requireLogin(k, "right")
 	r := newRig(t, project("acme", k))
 	test := func(password string, change func(*mailer.TestRequest)) (mailer.TestReport, *catalog.Error) {
 		q := mailer.TestRequest{
-			Config:   catalog.SMTPConfig{Host: "127.0.0.1", Port: k.port(), Username: sinkUser, FromEmail: "hello@acme.example", FromName: "Acme"},
+			Config:   catalog.SMTPConfig{Host: "127.0.0.1", Port: k.Port(), Username: sinkUser, FromEmail: "hello@acme.example", FromName: "Acme"},
 			Password: password, ToEmail: "me@acme.example",
 		}
 		if change != nil {
@@ -35,7 +35,7 @@ func TestSMTPTest(t *testing.T) {
 	if e != nil || !report.Connected || !report.MailSent || report.ToEmail != "me@acme.example" || len(report.Steps) == 0 {
 		t.Errorf("report %+v, %v", report, e)
 	}
-	if m := k.mails(); len(m) != 1 || m[0].from != "hello@acme.example" || m[0].to != "me@acme.example" {
+	if m := k.Letters(); len(m) != 1 || m[0].From != "hello@acme.example" || m[0].To != "me@acme.example" {
 		t.Errorf("mails %+v", m)
 	}
 	// The message is fixed, so that forms can search it; the server's text is separate.
@@ -44,7 +44,7 @@ func TestSMTPTest(t *testing.T) {
 		e.Message != "Authentication failed: the SMTP server rejected the username or password (535)" {
 		t.Errorf("report %+v, %v", report, e)
 	}
-	k.set(func() { k.rcpt = func(string) error { return errNobody } })
+	k.Set(func(r *testrig.SinkRules) { r.Recipient = func(string) error { return errNobody } })
 	if report, e := test("right", nil); e == nil || e.Code != smtp.CodeRecipientRejected || !report.Connected {
 		t.Errorf("report %+v, %v", report, e)
 	}
@@ -69,7 +69,7 @@ func TestSMTPTestEndsInTime(t *testing.T) {
 	ended := make(chan result, 1)
 	go func() {
 		report, err := r.TestSMTP(t.Context(), mailer.TestRequest{
-			Config:  catalog.SMTPConfig{Host: "127.0.0.1", Port: peer.port(), FromEmail: "hello@acme.example"},
+			Config:  catalog.SMTPConfig{Host: "127.0.0.1", Port: peer.Port(), FromEmail: "hello@acme.example"},
 			ToEmail: "me@acme.example",
 		})
 		ended <- result{report, err}
@@ -108,7 +108,7 @@ func TestSMTPTestNamesTheStage(t *testing.T) {
 			r := newRig(t)
 			r.options.Budget = time.Minute
 			r.start(r.resolver)
-			q := mailer.TestRequest{Config: catalog.SMTPConfig{Host: "127.0.0.1", Port: peer.port(), FromEmail: "hello@acme.example"}, ToEmail: "me@acme.example"}
+			q := mailer.TestRequest{Config: catalog.SMTPConfig{Host: "127.0.0.1", Port: peer.Port(), FromEmail: "hello@acme.example"}, ToEmail: "me@acme.example"}
 			if c.change != nil {
 				c.change(&q.Config)
 			}

@@ -20,7 +20,7 @@ import (
 )
 
 // consoleFiles are a project with everything, one with the worst names, and a key for all of it.
-func consoleFiles(smtpPort string) (files map[string]string, admin, shopOnly string) {
+func consoleFiles(smtpPort int) (files map[string]string, admin, shopOnly string) {
 	admin, id := catalog.NewKeyText()
 	shopOnly, shopID := catalog.NewKeyText()
 	key := func(name, id, text, rights string) string {
@@ -44,7 +44,7 @@ project "acme" {
 
   smtp_config {
     host       = "127.0.0.1"
-    port       = ` + smtpPort + `
+    port       = ` + fmt.Sprint(smtpPort) + `
     from_email = "hello@acme.example"
   }
 
@@ -84,12 +84,12 @@ func TestConsole(t *testing.T) {
 	var trapped atomic.Int64
 	trap := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { trapped.Add(1) }))
 	t.Cleanup(trap.Close)
-	var post sink
-	if err := post.up(); err != nil {
+	var post testrig.Sink
+	if err := post.Up(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(post.down)
-	files, admin, shopOnly := consoleFiles(post.port())
+	t.Cleanup(post.Down)
+	files, admin, shopOnly := consoleFiles(post.Port())
 	files["worst.hcl"] = strings.ReplaceAll(files["worst.hcl"], "http://TRAP", trap.URL)
 	r := idleRig(t, t.TempDir(), files)
 	r.flags = []string{"--smtp-allow", "127.0.0.0/8"}
@@ -268,7 +268,7 @@ func TestConsole(t *testing.T) {
 		remove(form+"template&id="+bye, "acme.hcl", "BYE")
 		remove(form+"smtp-config", "acme.hcl", "smtp_config")
 		b.open(form + "smtp-config")
-		b.fill("host", "127.0.0.1", "port", post.port(), "fromEmail", "hello@acme.example")
+		b.fill("host", "127.0.0.1", "port", fmt.Sprint(post.Port()), "fromEmail", "hello@acme.example")
 		b.do(chromedp.Click("#f-tlsEnabled", chromedp.ByQuery))
 		save("acme.hcl", "+ smtp_config {")
 

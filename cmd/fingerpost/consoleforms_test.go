@@ -113,7 +113,7 @@ func (v *visitor) signIn(key string) {
 // TestConsoleForms sends what a browser would not.
 func TestConsoleForms(t *testing.T) {
 	t.Parallel()
-	files, admin, _ := consoleFiles("25")
+	files, admin, _ := consoleFiles(25)
 	leaver, leaverID := catalog.NewKeyText()
 	files["key-leaver.hcl"] = `key "leaver" {
   id = "` + leaverID + `"
@@ -306,7 +306,7 @@ func TestConsoleAssets(t *testing.T) {
 // TestConsoleAddress: the console can have an address of its own, or none, and its cookie is bound to TLS where there is.
 func TestConsoleAddress(t *testing.T) {
 	t.Parallel()
-	files, admin, _ := consoleFiles("25")
+	files, admin, _ := consoleFiles(25)
 	r := idleRig(t, t.TempDir(), files)
 	r.flags = []string{"--console=false"}
 	r.start()
@@ -383,14 +383,15 @@ func mustURL(t *testing.T, text string) *url.URL {
 // TestConsoleSMTPSteps: with a script the steps of a test come while the server still thinks, without one at the end.
 func TestConsoleSMTPSteps(t *testing.T) {
 	t.Parallel()
-	files, admin, _ := consoleFiles("25")
+	files, admin, _ := consoleFiles(25)
 	r := idleRig(t, t.TempDir(), files)
 	r.flags = []string{"--smtp-allow", "127.0.0.0/8"}
 	r.start()
-	post := &sink{hold: make(chan struct{}), holding: make(chan struct{}, 8)}
-	must(t, post.up())
-	t.Cleanup(post.down)
-	_, port, _ := net.SplitHostPort(post.addr)
+	post := &testrig.Sink{}
+	release := post.Hold()
+	must(t, post.Up())
+	t.Cleanup(post.Down)
+	_, port, _ := net.SplitHostPort(post.Addr())
 	v := newVisitor(t, r.url)
 	v.signIn(admin)
 	settings := url.Values{"token": {v.token()}, "kind": {"smtp-config"}, "host": {"127.0.0.1"}, "port": {port}, "fromEmail": {"shop@example.com"}, "toEmail": {"ops@example.com"}}
@@ -411,7 +412,7 @@ func TestConsoleSMTPSteps(t *testing.T) {
 	twin, err := v.client.Get(r.url + res.Request.URL.Path) // as after a lost connection
 	must(t, err)
 	defer twin.Body.Close()
-	<-post.holding // the server has the mail, and has not answered
+	testrig.Eventually(t, "the server has the mail, and has not answered", func() bool { return post.Counts().Held > 0 })
 	lines := bufio.NewScanner(res.Body)
 	until := func(want string) {
 		t.Helper()
@@ -424,7 +425,7 @@ func TestConsoleSMTPSteps(t *testing.T) {
 	}
 	until(`<th scope="row">dns</th>`)
 	until(`<th scope="row">connect</th>`)
-	close(post.hold)
+	release()
 	until(`<th scope="row">send</th>`)
 	until("The server took the mail.")
 	until("event: done")
@@ -464,7 +465,7 @@ func TestConsoleSMTPSteps(t *testing.T) {
 // is shown, what was entered stays, and no file changes.
 func TestConsoleCannotWrite(t *testing.T) {
 	t.Parallel()
-	files, admin, _ := consoleFiles("25")
+	files, admin, _ := consoleFiles(25)
 	form := func(v *visitor, acme, name string) url.Values {
 		t.Helper()
 		v.ask("/console/edit?kind=project&project="+acme, nil)
@@ -539,7 +540,7 @@ func TestConsoleGit(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
-	files, admin, _ := consoleFiles("25")
+	files, admin, _ := consoleFiles(25)
 	r := idleRig(t, t.TempDir(), files)
 	git := func(args ...string) string {
 		t.Helper()

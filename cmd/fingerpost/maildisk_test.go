@@ -28,13 +28,13 @@ func TestMailDiskFull(t *testing.T) {
 		t.Fatalf("mount a tmpfs, which needs root: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-	var k sink
-	if err := k.up(); err != nil {
+	var k testrig.Sink
+	if err := k.Up(); err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(k.addr)
-	k.down()
-	defer k.down()
+	_, port, _ := net.SplitHostPort(k.Addr())
+	k.Down()
+	defer k.Down()
 	r := idleRig(t, t.TempDir(), map[string]string{"post.hcl": fmt.Sprintf(`project "post" {
   name   = "Post"
   status = "ACTIVE"
@@ -84,12 +84,12 @@ func TestMailDiskFull(t *testing.T) {
 	if log := r.logged(); !strings.Contains(log, "too little room on the disk that mail is stored on") {
 		t.Error("the log does not say so")
 	}
-	if err := k.up(); err != nil {
+	if err := k.Up(); err != nil {
 		t.Fatal(err)
 	}
 	// A mail whose fourth attempt met no server waits for up to six minutes; filling the disk takes long with -race.
 	if err := poll(8*time.Minute, func() error {
-		if n := len(k.letters()); n < accepted {
+		if n := len(k.Letters()); n < accepted {
 			return fmt.Errorf("%d of %d mails have come", n, accepted)
 		}
 		return nil

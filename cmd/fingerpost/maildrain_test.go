@@ -30,8 +30,8 @@ func TestMailDrain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSink(t)
-			s.hold, s.holding = make(chan struct{}), make(chan struct{}, 100)
+			s := testrig.NewSink(t)
+			release := s.Hold()
 			r := idleRig(t, t.TempDir(), map[string]string{"post.hcl": postFile(s, "")})
 			r.flags = []string{"--smtp-allow", "127.0.0.0/8", "--shutdown-grace", c.grace, "--mail-budget", "50s"}
 			r.start()
@@ -41,7 +41,7 @@ func TestMailDrain(t *testing.T) {
 				defer close(answered)
 				job.run(r)
 			}()
-			<-s.holding
+			testrig.Eventually(t, "the mail is there", func() bool { return s.Counts().Held > 0 })
 			begun := time.Now()
 			for i := range c.signals {
 				if i > 0 {
@@ -69,7 +69,7 @@ func TestMailDrain(t *testing.T) {
 			if <-answered; code != c.exit || (job.status == 202) != c.answered || job.status != 202 && job.status != 0 {
 				t.Errorf("exit code %d, the send was answered %d: %s", code, job.status, r.logged())
 			}
-			close(s.hold)
+			release()
 			r.flags = r.flags[:2]
 			r.start()
 			project := r.idOf("post")
@@ -78,8 +78,8 @@ func TestMailDrain(t *testing.T) {
 			if len(entries) != 1 || entries[0].Status != "SENT" || !entries[0].Uncertain || job.logID != 0 && job.logID != entries[0].ID {
 				t.Errorf("%+v", entries)
 			}
-			letters := s.letters()
-			if len(letters) == 0 || slices.ContainsFunc(letters, func(l letter) bool { return l.sum != letters[0].sum }) {
+			letters := s.Letters()
+			if len(letters) == 0 || slices.ContainsFunc(letters, func(l testrig.Letter) bool { return l.Text != letters[0].Text }) {
 				t.Errorf("the sink has %s", fmt.Sprint(letters))
 			}
 		})

@@ -17,7 +17,7 @@ import (
 )
 
 // postFile is a project whose mail goes to a sink.
-func postFile(s *sink, more string) string {
+func postFile(s *testrig.Sink, more string) string {
 	return fmt.Sprintf(`project "post" {
   name   = "The Post"
   status = "ACTIVE"
@@ -25,7 +25,7 @@ func postFile(s *sink, more string) string {
   service_settings { mail_enabled = true }
   smtp_config {
     host       = "127.0.0.1"
-    port       = %s
+    port       = %d
     from_email = "hello@post.example"
     %s
   }
@@ -35,7 +35,7 @@ func postFile(s *sink, more string) string {
     body_text        = "Your code is {{code}}."
   }
 }
-`, s.port(), more)
+`, s.Port(), more)
 }
 
 // mail makes a call of the mail API. The status is 0 if no answer came.
@@ -155,7 +155,7 @@ func (r *rig) mailsEnd() {
 func TestMailKilledAtRandom(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
-	s := newSink(t)
+	s := testrig.NewSink(t)
 	r := idleRig(t, t.TempDir(), map[string]string{"post.hcl": postFile(s, "")})
 	r.flags = []string{"--smtp-allow", "127.0.0.0/8"}
 	r.start()
@@ -210,11 +210,11 @@ func TestMailKilledAtRandom(t *testing.T) {
 }
 
 // checkMails compares the log of a round with its jobs and the sink.
-func (r *rig) checkMails(s *sink, project int64, from time.Time, jobs []*mailJob) (uncertain, twice int) {
+func (r *rig) checkMails(s *testrig.Sink, project int64, from time.Time, jobs []*mailJob) (uncertain, twice int) {
 	r.t.Helper()
-	letters := map[string][]letter{}
-	for _, l := range s.letters() {
-		letters[l.messageID] = append(letters[l.messageID], l)
+	letters := map[string][]testrig.Letter{}
+	for _, l := range s.Letters() {
+		letters[l.MessageID()] = append(letters[l.MessageID()], l)
 	}
 	byMark := map[string][]mailEntry{}
 	for _, e := range r.entries(project, from) {
@@ -229,8 +229,8 @@ func (r *rig) checkMails(s *sink, project int64, from time.Time, jobs []*mailJob
 			r.t.Errorf("%+v is at the sink %d times, and not uncertain", e, len(at))
 		}
 		for _, l := range at {
-			if l.sum != at[0].sum || l.to != e.ToEmail {
-				r.t.Errorf("%+v was delivered to %s as\n%s\nand to %s as\n%s", e, at[0].to, at[0].text, l.to, l.text)
+			if l.Text != at[0].Text || l.To != e.ToEmail {
+				r.t.Errorf("%+v was delivered to %s as\n%s\nand to %s as\n%s", e, at[0].To, at[0].Text, l.To, l.Text)
 			}
 		}
 		if e.Uncertain {
@@ -257,9 +257,9 @@ func (r *rig) checkMails(s *sink, project int64, from time.Time, jobs []*mailJob
 		}
 	}
 	for id, at := range letters {
-		mark, _, _ := strings.Cut(at[0].to, "@")
+		mark, _, _ := strings.Cut(at[0].To, "@")
 		if slices.ContainsFunc(jobs, func(j *mailJob) bool { return j.mark == mark }) && !known[id] {
-			r.t.Errorf("the sink has %s, of which the log knows nothing", at[0].text)
+			r.t.Errorf("the sink has %s, of which the log knows nothing", at[0].Text)
 		}
 	}
 	return uncertain, twice

@@ -81,8 +81,8 @@ func (s *seen) folder(where, dir string) {
 func TestMailSecrets(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
-	s := newSink(t)
-	s.user, s.password, s.chatty = "acme", canaryPassword, true
+	s := testrig.NewSink(t)
+	s.Set(func(r *testrig.SinkRules) { r.User, r.Password, r.Chatty = "acme", canaryPassword, true })
 	auth := `username = "acme"
     password = file("smtp.pass")`
 	r := idleRig(t, t.TempDir(), map[string]string{
@@ -109,7 +109,7 @@ func TestMailSecrets(t *testing.T) {
 		return fmt.Sprintf(`{"domain":%q,"toEmail":%q,"subject":"s","bodyText":%q,"bodyHtml":"<p>%s</p>"}`, domain, to, canaryBody, canaryBody)
 	}
 	settings := func(password, more string) string {
-		return fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"username":"acme","password":%q,"fromEmail":"a@post.example","toEmail":"ada@example.com"%s}`, s.port(), password, more)
+		return fmt.Sprintf(`{"host":"127.0.0.1","port":%d,"username":"acme","password":%q,"fromEmail":"a@post.example","toEmail":"ada@example.com"%s}`, s.Port(), password, more)
 	}
 	ask(200, "/send/template", template("post.example", "ada@example.com", ""), "Idempotency-Key: one")
 	ask(200, "/send/template", template("post.example", "ada@example.com", ""), "Idempotency-Key: one")
@@ -132,7 +132,7 @@ func TestMailSecrets(t *testing.T) {
 	ask(400, "/projects/smtp-config/test", settings(canaryTest, `,"port":"x"`))
 	ask(400, "/projects/smtp-config/test", strings.Replace(settings(canaryTest, ""), "127.0.0.1", "10.0.0.1", 1))
 	ask(400, "/projects/smtp-config/test", settings(canaryTest, `,`))
-	s.down()
+	s.Down()
 	queued := ask(202, "/send/template", template("post.example", "later@example.com", ""), "Idempotency-Key: two")
 	ask(202, "/send/raw", raw("post.example", "eve@example.com"))
 
@@ -146,10 +146,10 @@ func TestMailSecrets(t *testing.T) {
 	for where, text := range during.texts {
 		found.add(where, text)
 	}
-	if err := s.up(); err != nil {
+	if err := s.Up(); err != nil {
 		t.Fatal(err)
 	}
-	s.welcome.Store(true)
+	s.Set(func(r *testrig.SinkRules) { r.Welcome = true })
 	r.put("odd.hcl", strings.ReplaceAll(postFile(s, auth), "post", "odd"))
 	r.mailsEnd()
 	r.looksAtAll(found)

@@ -37,26 +37,26 @@ func cmdSink(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	what := args[0]
 	name, _, args := named(args[1:])
-	all := ts.Value(sinksKey{}).(map[string]*sink)
+	all := ts.Value(sinksKey{}).(map[string]*testrig.Sink)
 	s := all[name]
 	if what == "down" {
-		s.down()
+		s.Down()
 		return
 	}
 	if s == nil {
-		s = &sink{}
+		s = &testrig.Sink{}
 		all[name] = s
-		ts.Defer(s.down)
+		ts.Defer(s.Down)
 	}
 	if len(args) == 2 {
-		s.user, s.password = args[0], args[1]
+		s.Set(func(r *testrig.SinkRules) { r.User, r.Password = args[0], args[1] })
 	}
-	ts.Check(s.up())
+	ts.Check(s.Up())
 	prefix := ""
 	if name != "" {
 		prefix = strings.ToUpper(name) + "_"
 	}
-	ts.Setenv(prefix+"SINK", s.port())
+	ts.Setenv(prefix+"SINK", fmt.Sprint(s.Port()))
 }
 
 func cmdInbox(ts *testscript.TestScript, neg bool, args []string) {
@@ -64,10 +64,10 @@ func cmdInbox(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: inbox PATTERN")
 	}
-	s, want := ts.Value(sinksKey{}).(map[string]*sink)[name], regexp.MustCompile(args[0])
-	matching := func() (found []letter) {
-		for _, l := range s.letters() {
-			if want.MatchString(l.text) {
+	s, want := ts.Value(sinksKey{}).(map[string]*testrig.Sink)[name], regexp.MustCompile(args[0])
+	matching := func() (found []testrig.Letter) {
+		for _, l := range s.Letters() {
+			if want.MatchString(l.Text) {
 				found = append(found, l)
 			}
 		}
@@ -75,13 +75,13 @@ func cmdInbox(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if neg {
 		if found := matching(); len(found) > 0 {
-			ts.Fatalf("%d mails match, such as\n%s", len(found), found[0].text)
+			ts.Fatalf("%d mails match, such as\n%s", len(found), found[0].Text)
 		}
 		return
 	}
 	err := poll(testrig.Patience, func() error {
 		if len(matching()) == 0 {
-			return fmt.Errorf("no mail of %d matches %s", len(s.letters()), args[0])
+			return fmt.Errorf("no mail of %d matches %s", len(s.Letters()), args[0])
 		}
 		return nil
 	})
@@ -89,7 +89,7 @@ func cmdInbox(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%v", err)
 	}
 	for _, l := range matching() {
-		fmt.Fprintf(ts.Stdout(), "from <%s> to <%s>\n%s\n", l.from, l.to, strings.ReplaceAll(l.text, "\r\n", "\n"))
+		fmt.Fprintf(ts.Stdout(), "from <%s> to <%s>\n%s\n", l.From, l.To, strings.ReplaceAll(l.Text, "\r\n", "\n"))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fingerpost/cmd/testrig"
 	"os"
 	"testing"
 	"time"
@@ -10,8 +11,8 @@ import (
 // nothing more to the old server, which the store still names.
 func TestQueueWaitsForTheFiles(t *testing.T) {
 	t.Parallel()
-	old, fresh := newSink(t), newSink(t)
-	old.hold, old.holding = make(chan struct{}), make(chan struct{}, 100)
+	old, fresh := testrig.NewSink(t), testrig.NewSink(t)
+	release := old.Hold()
 	r := idleRig(t, t.TempDir(), map[string]string{"post.hcl": postFile(old, "")})
 	r.flags = []string{"--smtp-allow", "127.0.0.0/8"}
 	r.start()
@@ -21,10 +22,10 @@ func TestQueueWaitsForTheFiles(t *testing.T) {
 		defer close(answered)
 		job.run(r)
 	}()
-	<-old.holding
+	testrig.Eventually(t, "the old server has it", func() bool { return old.Counts().Held > 0 })
 	r.kill()
 	<-answered
-	close(old.hold)
+	release()
 	must(t, os.WriteFile(r.dir+"/projects.d/post.hcl", []byte(postFile(fresh, "")), 0o644))
 	r.start()
 	project := r.idOf("post")
@@ -32,10 +33,10 @@ func TestQueueWaitsForTheFiles(t *testing.T) {
 	if entries := r.entries(project, time.Unix(0, 0)); len(entries) != 1 || entries[0].Status != "SENT" || !entries[0].Uncertain {
 		t.Errorf("%+v", entries)
 	}
-	if n := len(old.holding); n != 0 {
+	if n := old.Counts().Held; n != 1 {
 		t.Errorf("%d mails went to the server that is not the project's any more", n)
 	}
-	if got := fresh.letters(); len(got) != 1 {
+	if got := fresh.Letters(); len(got) != 1 {
 		t.Errorf("the new server has %d mails", len(got))
 	}
 }

@@ -58,7 +58,7 @@ func TestStories(t *testing.T) {
 			env.Setenv("KEY", demoKey)
 			env.Values[serversKey{}] = &servers{byName: map[string]*server{}}
 			env.Values[followersKey{}] = map[string]*follower{}
-			env.Values[sinksKey{}] = map[string]*sink{}
+			env.Values[sinksKey{}] = map[string]*testrig.Sink{}
 			env.Values[watchedKey{}] = map[string]*exec.Cmd{}
 			return os.MkdirAll(home, 0o700)
 		},
