@@ -4,7 +4,6 @@ import (
 	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,11 +92,8 @@ func newGitDesk(t *testing.T) *gitDesk {
 
 // git runs a command in a folder.
 func (g *gitDesk) git(dir, in string, args ...string) (string, error) {
-	cmd := exec.Command("git", append([]string{"-c", "gc.auto=0", "-c", "core.fsync=none", "-c", "advice.detachedHead=false"}, args...)...)
-	cmd.Dir = dir
+	cmd := testrig.GitCommand(dir, append([]string{"-c", "gc.auto=0", "-c", "core.fsync=none", "-c", "advice.detachedHead=false"}, args...)...)
 	cmd.Stdin = strings.NewReader(in)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_EDITOR=true",
-		"GIT_AUTHOR_NAME=A Person", "GIT_AUTHOR_EMAIL=person@example.org", "GIT_COMMITTER_NAME=A Person", "GIT_COMMITTER_EMAIL=person@example.org")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

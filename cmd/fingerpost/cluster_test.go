@@ -422,7 +422,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 		t.Errorf("the edge answers %d %s", back.status, back.body)
 	}
 	// The brake holds a pull back: its commit is in the branch, and not live.
-	must(t, os.Remove(filepath.Join(g.bobs, "projects.d", "pushed.hcl")))
+	must(t, os.Remove(filepath.Join(g.pats, "projects.d", "pushed.hcl")))
 	removed := g.push("note.txt", "removes most projects")
 	g.untilGit("it is pulled", func(st ops.GitStatus) bool { return st.Pulls == 2 })
 	if out, code := wait(removed, "50ms"); code != exitNot || !strings.Contains(out, "is not live") {

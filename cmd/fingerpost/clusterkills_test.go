@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc/cluster/history"
+	"fingerpost/cmd/testrig/history"
 	"fingerpost/resolver/catalog"
 )
 

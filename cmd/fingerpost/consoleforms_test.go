@@ -14,7 +14,6 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -544,13 +543,7 @@ func TestConsoleGit(t *testing.T) {
 	r := idleRig(t, t.TempDir(), files)
 	git := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-c", "user.name=Ann", "-c", "user.email=ann@example.com"}, args...)...)
-		cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return string(out)
+		return testrig.Git(t, r.dir, args...)
 	}
 	git("init", "-q", "-b", "main")
 	git("add", "projects.d")
@@ -582,7 +575,7 @@ func TestConsoleGit(t *testing.T) {
 	}
 	change("Committed", "do", "save", "message", "Say what it is")
 	v.expects(http.StatusOK, "Saved as commit "+strings.TrimSpace(git("rev-parse", "HEAD"))[:10])
-	if got := git("log", "-1", "--format=%an <%ae> %s"); got != "Ada Lovelace <ada@example.com> Say what it is\n" {
+	if got := git("log", "-1", "--format=%an <%ae> %s"); got != "Ada Lovelace <ada@example.com> Say what it is" {
 		t.Errorf("the commit: %s", got)
 	}
 	if err := poll(testrig.Patience, func() error { // the trail learns it a moment later

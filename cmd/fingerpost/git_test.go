@@ -27,22 +27,14 @@ func TestGit(t *testing.T) {
 	r.halt()
 	git := func(args ...string) string {
 		t.Helper()
-		cmd := r.command(t.Context(), args...)
-		cmd.Path, cmd.Args[0] = lookPath(t, "git"), "git"
-		cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return string(out)
+		return testrig.Git(t, r.dir, args...)
 	}
-	me := []string{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "start"}
 	if err := os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("/.fingerpost/\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	git("init", "-q")
 	git("add", "-A")
-	git(me...)
+	git("commit", "-qm", "start")
 	// A person's staged changes elsewhere stay theirs.
 	if err := os.WriteFile(filepath.Join(r.dir, "notes.txt"), []byte("in the works\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -78,7 +70,7 @@ func TestGit(t *testing.T) {
 		t.Errorf("delete: %d %s", got.status, got.body)
 	}
 	r.halt() // runs what is pending
-	if dirty := git("status", "--porcelain"); dirty != "A  notes.txt\n" {
+	if dirty := git("status", "--porcelain"); dirty != "A  notes.txt" {
 		t.Errorf("the tree is not clean: %s\n%s", dirty, r.logged())
 	}
 	history := git("log", "--stat=200", "--format=%an: %B")
@@ -141,27 +133,21 @@ func TestPropose(t *testing.T) {
 	r.halt()
 	git := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command("git", args...)
-		cmd.Dir = r.dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
+		return testrig.Git(t, r.dir, args...)
 	}
 	if err := os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("/.fingerpost/\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	git("init", "-q", "-b", "main")
 	git("add", "-A")
-	git("-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "start")
+	git("commit", "-qm", "start")
 	made, err := r.command(t.Context(), "keys", "create", "suggest", "--allow", "propose").Output()
 	suggest := strings.TrimSpace(string(made))
 	if err != nil || !strings.HasPrefix(suggest, "fpk_") {
 		t.Fatalf("%v %s", err, made)
 	}
 	git("add", "-A")
-	git("-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "key")
+	git("commit", "-qm", "key")
 	r.flags = []string{"--git", "--git-ack", "commit", "--git-web", "https://git.example/config"}
 	r.start()
 	type proposal struct {
@@ -398,11 +384,7 @@ func TestGitFlags(t *testing.T) {
 	refused(3, []string{"--git"}, "is not in a git repository")
 	git := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command("git", args...)
-		cmd.Dir = r.dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		testrig.Git(t, r.dir, args...)
 	}
 	git("init", "-q", "-b", "main")
 	git("config", "core.sparseCheckout", "true")

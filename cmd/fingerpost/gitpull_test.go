@@ -40,13 +40,13 @@ func TestGitPullIsAudited(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if e.Action != "project.update" || e.Door != "git" || orEmpty(e.Actor) != "Bob <bob@example.com>" || orEmpty(e.Commit) != commit {
+	if e.Action != "project.update" || e.Door != "git" || orEmpty(e.Actor) != testrig.Person || orEmpty(e.Commit) != commit {
 		t.Errorf("%+v, want it of Bob and commit %s", e, commit)
 	}
 	broken := g.push("gone.hcl", "project \"gone\" {\n")
 	if err := poll(testrig.Patience, func() error {
 		_, all, err := r.problems()
-		if text := fmt.Sprint(all); err != nil || !strings.Contains(text, "it came with commit "+broken[:12]+" of Bob <bob@example.com>") {
+		if text := fmt.Sprint(all); err != nil || !strings.Contains(text, "it came with commit "+broken[:12]+" of "+testrig.Person) {
 			return fmt.Errorf("%v, %v", all, err)
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,15 +13,15 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// A gitRig is a stopped rig whose folder is a clone of a bare remote, which Bob has cloned, too.
+// A gitRig is a stopped rig whose folder is a clone of a bare remote, which Pat has cloned, too.
 type gitRig struct {
 	*rig
-	remote, bobs string
+	remote, pats string
 }
 
 func newGitRig(t testing.TB, r *rig) *gitRig {
 	t.Helper()
-	g := &gitRig{rig: r, remote: filepath.Join(t.TempDir(), "remote.git"), bobs: filepath.Join(t.TempDir(), "bob")}
+	g := &gitRig{rig: r, remote: filepath.Join(t.TempDir(), "remote.git"), pats: filepath.Join(t.TempDir(), "pat")}
 	must(t, os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("/.fingerpost/\n"), 0o644))
 	g.git(r.dir, "init", "-q", "-b", "main")
 	g.git(r.dir, "add", "-A")
@@ -31,43 +30,24 @@ func newGitRig(t testing.TB, r *rig) *gitRig {
 	g.git(r.dir, "remote", "add", "origin", g.remote)
 	g.git(r.dir, "fetch", "-q")
 	g.git(r.dir, "branch", "-q", "-u", "origin/main")
-	g.git(r.dir, "clone", "-q", g.remote, g.bobs)
+	g.git(r.dir, "clone", "-q", g.remote, g.pats)
 	return g
-}
-
-// tryGit runs git in a folder, as Bob.
-func (g *gitRig) tryGit(dir string, args ...string) (string, error) {
-	g.t.Helper()
-	cmd := g.command(g.t.Context(), append([]string{"-c", "user.name=Bob", "-c", "user.email=bob@example.com"}, args...)...)
-	path, err := exec.LookPath("git")
-	if err != nil {
-		return "", err
-	}
-	cmd.Path, cmd.Args[0] = path, "git"
-	cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "LC_ALL=C")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	return strings.TrimRight(string(out), "\n"), err
 }
 
 func (g *gitRig) git(dir string, args ...string) string {
 	g.t.Helper()
-	out, err := g.tryGit(dir, args...)
-	if err != nil {
-		g.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return out
+	return testrig.Git(g.t, dir, args...)
 }
 
-// push has Bob save a file of the config folder, commit and push it.
+// push has Pat save a file of the config folder, commit and push it.
 func (g *gitRig) push(file, text string) (commit string) {
 	g.t.Helper()
-	must(g.t, os.WriteFile(filepath.Join(g.bobs, "projects.d", file), []byte(text), 0o644))
-	g.git(g.bobs, "add", "-A")
-	g.git(g.bobs, "commit", "-qm", "bob's")
-	g.git(g.bobs, "pull", "-q", "--rebase")
-	g.git(g.bobs, "push", "-q")
-	return g.git(g.bobs, "rev-parse", "HEAD")
+	must(g.t, os.WriteFile(filepath.Join(g.pats, "projects.d", file), []byte(text), 0o644))
+	g.git(g.pats, "add", "-A")
+	g.git(g.pats, "commit", "-qm", "pat's")
+	g.git(g.pats, "pull", "-q", "--rebase")
+	g.git(g.pats, "push", "-q")
+	return g.git(g.pats, "rev-parse", "HEAD")
 }
 
 // gitStatus is the part of /status about git.
@@ -124,7 +104,7 @@ func (g *gitRig) whole(requests ...string) {
 	if out := g.git(g.dir, "status", "--porcelain"); out != "" {
 		g.t.Errorf("git status: %s", out)
 	}
-	if out, err := g.tryGit(g.dir, "fsck", "--strict", "--no-dangling"); err != nil {
+	if out, err := testrig.TryGit(g.dir, "fsck", "--strict", "--no-dangling"); err != nil {
 		g.t.Errorf("git fsck: %v\n%s", err, out)
 	}
 }

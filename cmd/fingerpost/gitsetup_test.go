@@ -4,7 +4,6 @@ import (
 	"fingerpost/cmd/testrig"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,11 +17,7 @@ func TestGitSetups(t *testing.T) {
 	base := idleRig(t, t.TempDir(), nil)
 	git := func(dir string, args ...string) {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-c", "user.name=Ann", "-c", "user.email=ann@example.com", "-c", "protocol.file.allow=always"}, args...)...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		testrig.Git(t, dir, append([]string{"-c", "protocol.file.allow=always"}, args...)...)
 	}
 	git(base.dir, "init", "-q", "-b", "main")
 	git(base.dir, "add", "projects.d")

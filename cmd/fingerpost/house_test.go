@@ -46,9 +46,7 @@ var plan = map[string][]string{
 	// zstd packs the files, nkeys reads the seeds of keys
 	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
-	// for tests of cluster and of the whole program
-	"fingerpost/configsrc/cluster/history": {"fingerpost/resolver/catalog"},
-	"fingerpost/configsrc/gitrepo":         {"fingerpost/resolver/catalog"},
+	"fingerpost/configsrc/gitrepo": {"fingerpost/resolver/catalog"},
 	"fingerpost/configsrc/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
@@ -72,8 +70,9 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api/console", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
-	// for tests alone, so no other package of the plan may import it; go-smtp and go-sasl: mail servers of the tests
-	"fingerpost/cmd/testrig": {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},
+	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
+	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},
+	"fingerpost/cmd/testrig/history": {"fingerpost/resolver/catalog"},
 }
 
 // sole lists the libraries that only these packages may import. bench, with its baselines, is a module of its own.

@@ -1,6 +1,6 @@
 // Package testrig is what the tests of several rooms share: waiting for a condition, the size of a campaign, the tools
-// that a test needs, an SMTP server that keeps its mail, a git repository with a person at work in it, and the running
-// program. Only tests import it; the import plan in cmd/fingerpost/house_test.go says so.
+// that a test needs, an SMTP server that keeps its mail, git as a person runs it. Only tests import it; the import plan
+// in cmd/fingerpost/house_test.go says so.
 //
 // Two environment variables decide how much a run proves:
 //

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc/cluster/history"
+	"fingerpost/cmd/testrig/history"
 	"fingerpost/resolver/catalog"
 )
 

@@ -22,7 +22,7 @@ func TestCommit(t *testing.T) {
 		p.Project.Name = "Acme Shop"
 		p.Domains = append(p.Domains, catalog.Domain{Name: "new.acme.example", Active: true, UUID: catalog.DeriveDomainUUID(p.Project.UUID, "new.acme.example")})
 	})
-	if err != nil || got.Commit != git(t, r.clone, "rev-parse", "HEAD") || r.audited("req-1") != got.Commit {
+	if err != nil || got.Commit != testrig.Git(t, r.clone, "rev-parse", "HEAD") || r.audited("req-1") != got.Commit {
 		t.Fatalf("%+v, %v; the audit trail has %s", got, err, r.audited("req-1"))
 	}
 	want := `Ada Lovelace <ada@example.com>
@@ -33,10 +33,10 @@ Fingerpost-Key: ci
 Fingerpost-Request: req-1
 Fingerpost-Generation: 2
 `
-	if msg := git(t, r.clone, "log", "-1", "--format=%an <%ae>%n%cn <%ce>%n%B"); msg+"\n" != want {
+	if msg := testrig.Git(t, r.clone, "log", "-1", "--format=%an <%ae>%n%cn <%ce>%n%B"); msg+"\n" != want {
 		t.Errorf("got\n%s\nwant\n%s", msg, want)
 	}
-	if files := git(t, r.clone, "show", "--format=", "--name-only"); files != "projects.d/acme.hcl" {
+	if files := testrig.Git(t, r.clone, "show", "--format=", "--name-only"); files != "projects.d/acme.hcl" {
 		t.Errorf("changed: %s", files)
 	}
 	r.clean()
@@ -45,7 +45,7 @@ Fingerpost-Generation: 2
 	by = key("deploy", "req-2")
 	by.Message = "Rename the shop"
 	r.mustWrite(by, "other", "Others")
-	if got := git(t, r.clone, "log", "-1", "--format=%an <%ae> %s"); got != "deploy <deploy@svc.example> Rename the shop" {
+	if got := testrig.Git(t, r.clone, "log", "-1", "--format=%an <%ae> %s"); got != "deploy <deploy@svc.example> Rename the shop" {
 		t.Error(got)
 	}
 	// A project comes and goes, with its file.
@@ -55,7 +55,7 @@ Fingerpost-Generation: 2
 	}
 	subject := func(want string) {
 		t.Helper()
-		testrig.Eventually(t, want, func() bool { return git(t, r.clone, "log", "-1", "--format=%s") == want })
+		testrig.Eventually(t, want, func() bool { return testrig.Git(t, r.clone, "log", "-1", "--format=%s") == want })
 		testrig.Eventually(t, "nothing pending", func() bool { return r.repo.Status().Pending == 0 })
 		r.clean()
 	}
@@ -64,7 +64,7 @@ Fingerpost-Generation: 2
 		t.Fatal(err)
 	}
 	subject("- project new")
-	if files := git(t, r.clone, "show", "--format=", "--name-status"); files != "D\tprojects.d/new.hcl" {
+	if files := testrig.Git(t, r.clone, "show", "--format=", "--name-status"); files != "D\tprojects.d/new.hcl" {
 		t.Errorf("changed: %s", files)
 	}
 	if left, err := r.resolver.PendingWrites(); err != nil || len(left) > 0 {
@@ -79,24 +79,24 @@ func TestCommitNextToPeople(t *testing.T) {
 	save(t, r.clone, "projects.d/acme.hcl", strings.Replace(acme, "# The shop.", "# The shop. Ask Pat.", 1))
 	save(t, r.clone, "README", "staged\n")
 	save(t, r.clone, "notes.txt", "untracked\n")
-	git(t, r.clone, "add", "README")
+	testrig.Git(t, r.clone, "add", "README")
 	save(t, r.clone, "README", "staged, and edited again\n")
 	r.mustWrite(key("ci", "r1"), "acme", "Acme Shop")
-	if got := git(t, r.clone, "show", "HEAD:projects.d/acme.hcl") + "\n"; got != strings.Replace(acme, `"Acme"`, `"Acme Shop"`, 1) {
+	if got := testrig.Git(t, r.clone, "show", "HEAD:projects.d/acme.hcl") + "\n"; got != strings.Replace(acme, `"Acme"`, `"Acme Shop"`, 1) {
 		t.Errorf("the commit has\n%s", got)
 	}
 	want := strings.NewReplacer(`"Acme"`, `"Acme Shop"`, "# The shop.", "# The shop. Ask Pat.").Replace(acme)
 	if got := read(t, filepath.Join(r.dir, "acme.hcl")); got != want {
 		t.Errorf("the file has\n%s", got)
 	}
-	if got := git(t, r.clone, "status", "--porcelain"); got != "MM README\n M projects.d/acme.hcl\n?? notes.txt" {
+	if got := testrig.Git(t, r.clone, "status", "--porcelain"); got != "MM README\n M projects.d/acme.hcl\n?? notes.txt" {
 		t.Errorf("git status:\n%s", got)
 	}
 	// A staged edit of the same file stays as it was staged.
-	git(t, r.clone, "add", "projects.d/acme.hcl")
-	staged := git(t, r.clone, "show", ":projects.d/acme.hcl")
+	testrig.Git(t, r.clone, "add", "projects.d/acme.hcl")
+	staged := testrig.Git(t, r.clone, "show", ":projects.d/acme.hcl")
 	r.mustWrite(key("ci", "r2"), "acme", "Acme Market")
-	if got := git(t, r.clone, "show", ":projects.d/acme.hcl"); got != staged {
+	if got := testrig.Git(t, r.clone, "show", ":projects.d/acme.hcl"); got != staged {
 		t.Errorf("the index has\n%s", got)
 	}
 	// A write to a project that is not committed at all waits for its person.
@@ -112,9 +112,9 @@ func TestCommitNextToPeople(t *testing.T) {
 	}()
 	testrig.Eventually(t, "the status tells", func() bool { return strings.Contains(r.repo.Status().CommitError, "mine.hcl") })
 	r.mustWrite(key("ci", "r4"), "other", "goes on")
-	patientGit(t, r.clone, "add", "projects.d/mine.hcl")
-	patientGit(t, r.clone, "commit", "-q", "-m", "mine")
-	if got := <-waiting; got.Commit == "" || !strings.Contains(git(t, r.clone, "show", "HEAD:projects.d/mine.hcl"), "Mine now") {
+	testrig.PatientGit(t, r.clone, "add", "projects.d/mine.hcl")
+	testrig.PatientGit(t, r.clone, "commit", "-q", "-m", "mine")
+	if got := <-waiting; got.Commit == "" || !strings.Contains(testrig.Git(t, r.clone, "show", "HEAD:projects.d/mine.hcl"), "Mine now") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -137,7 +137,7 @@ func TestCommitsOfManyClients(t *testing.T) {
 	clients.Wait()
 	testrig.Eventually(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
 	r.clean()
-	log := git(t, r.clone, "log", "--format=%an%n%(trailers:key=Fingerpost-Request,valueonly)%(trailers:key=Fingerpost-Key,valueonly)")
+	log := testrig.Git(t, r.clone, "log", "--format=%an%n%(trailers:key=Fingerpost-Request,valueonly)%(trailers:key=Fingerpost-Key,valueonly)")
 	for _, k := range []string{"a", "b", "c"} {
 		for i := range each {
 			if n := strings.Count(log+"\n", "\n"+k+numbered(i)+"\n"); n != 1 {
@@ -153,29 +153,32 @@ func TestCommitsOfManyClients(t *testing.T) {
 func TestUnbornDetachedAndSwitched(t *testing.T) {
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "clone")
-	git(t, filepath.Dir(clone), "init", "-q", "-b", "trunk", clone)
+	testrig.Git(t, filepath.Dir(clone), "init", "-q", "-b", "trunk", clone)
 	save(t, clone, "projects.d/acme.hcl", acme)
 	r := start(t, clone, nil)
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
 	if err := r.source.CreateProject(configsrc.WithAuthor(t.Context(), key("ci", "r1"), nil), p); err != nil {
 		t.Fatal(err)
 	}
-	testrig.Eventually(t, "the first commit is ours", func() bool { out, err := tryGit(clone, "log", "--format=%an"); return err == nil && out == "ci\n" })
-	if got := git(t, clone, "ls-tree", "-r", "--name-only", "HEAD"); got != "projects.d/new.hcl" {
+	testrig.Eventually(t, "the first commit is ours", func() bool {
+		out, err := testrig.TryGit(clone, "log", "--format=%an")
+		return err == nil && out == "ci\n"
+	})
+	if got := testrig.Git(t, clone, "ls-tree", "-r", "--name-only", "HEAD"); got != "projects.d/new.hcl" {
 		t.Errorf("the first commit has %s", got)
 	}
-	patientGit(t, clone, "add", ".")
-	patientGit(t, clone, "commit", "-q", "-m", "mine")
-	patientGit(t, clone, "checkout", "-q", "--detach")
-	before := git(t, clone, "rev-parse", "HEAD")
+	testrig.PatientGit(t, clone, "add", ".")
+	testrig.PatientGit(t, clone, "commit", "-q", "-m", "mine")
+	testrig.PatientGit(t, clone, "checkout", "-q", "--detach")
+	before := testrig.Git(t, clone, "rev-parse", "HEAD")
 	done := make(chan gitrepo.Result)
 	go func() { done <- r.mustWrite(key("ci", "r2"), "acme", "Detached") }()
 	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().CommitError, "detached") })
-	if got := git(t, clone, "rev-parse", "HEAD"); got != before {
+	if got := testrig.Git(t, clone, "rev-parse", "HEAD"); got != before {
 		t.Error("a detached HEAD has moved")
 	}
-	patientGit(t, clone, "checkout", "-q", "-b", "feature")
-	if got := <-done; got.Commit != git(t, clone, "rev-parse", "feature") || before != git(t, clone, "rev-parse", "trunk") {
+	testrig.PatientGit(t, clone, "checkout", "-q", "-b", "feature")
+	if got := <-done; got.Commit != testrig.Git(t, clone, "rev-parse", "feature") || before != testrig.Git(t, clone, "rev-parse", "trunk") {
 		t.Errorf("%+v", got)
 	}
 	r.clean()
@@ -202,16 +205,16 @@ func TestCommitWithConversions(t *testing.T) {
 	t.Parallel()
 	clone := newClone(t)
 	save(t, clone, ".gitattributes", "*.hcl filter=shout\n")
-	git(t, clone, "config", "filter.shout.clean", "sed s/shop/SHOP/")
-	git(t, clone, "config", "filter.shout.smudge", "sed s/SHOP/shop/")
-	git(t, clone, "add", ".gitattributes")
-	git(t, clone, "add", "--renormalize", ".")
-	git(t, clone, "commit", "-q", "-m", "attributes")
+	testrig.Git(t, clone, "config", "filter.shout.clean", "sed s/shop/SHOP/")
+	testrig.Git(t, clone, "config", "filter.shout.smudge", "sed s/SHOP/shop/")
+	testrig.Git(t, clone, "add", ".gitattributes")
+	testrig.Git(t, clone, "add", "--renormalize", ".")
+	testrig.Git(t, clone, "commit", "-q", "-m", "attributes")
 	r := start(t, clone, nil)
 	r.mustWrite(key("ci", "r1"), "acme", "First")
 	r.mustWrite(key("ci", "r2"), "acme", "Second")
 	want := strings.NewReplacer(`"Acme"`, `"Second"`, "shop", "SHOP").Replace(acme)
-	if got := git(t, clone, "cat-file", "blob", "HEAD:projects.d/acme.hcl") + "\n"; got != want {
+	if got := testrig.Git(t, clone, "cat-file", "blob", "HEAD:projects.d/acme.hcl") + "\n"; got != want {
 		t.Errorf("the commit has\n%s", got)
 	}
 	if got := read(t, filepath.Join(r.dir, "acme.hcl")); got != strings.Replace(acme, `"Acme"`, `"Second"`, 1) {
@@ -229,7 +232,7 @@ func TestStaleIndex(t *testing.T) {
 	r := start(t, clone, nil)
 	index := filepath.Join(clone, ".git", "index")
 	save(t, clone, "mine.txt", "mine\n")
-	git(t, clone, "add", "mine.txt")
+	testrig.Git(t, clone, "add", "mine.txt")
 	r.mustWrite(key("ci", "1"), "acme", "One")
 	stale := read(t, index)
 	r.mustWrite(key("ci", "2"), "acme", "Two")
@@ -242,21 +245,21 @@ func TestStaleIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	staged := func() string { return git(t, clone, "diff", "--cached", "--name-only") }
+	staged := func() string { return testrig.Git(t, clone, "diff", "--cached", "--name-only") }
 	putBack()
 	if got := staged(); got != "mine.txt\nprojects.d/acme.hcl\nprojects.d/teams/other.hcl" {
 		t.Fatalf("the index is not stale: %s", got)
 	}
 	testrig.Eventually(t, "the index is right again", func() bool { return staged() == "mine.txt" })
-	if got := git(t, clone, "status", "--porcelain"); got != "A  mine.txt" {
+	if got := testrig.Git(t, clone, "status", "--porcelain"); got != "A  mine.txt" {
 		t.Errorf("git status: %s", got)
 	}
 
 	// On another branch the same entries are right.
-	git(t, clone, "branch", "before", "HEAD~3")
+	testrig.Git(t, clone, "branch", "before", "HEAD~3")
 	r.mustWrite(key("ci", "5"), "acme", "Five")
-	git(t, clone, "checkout", "-q", "before")
-	git(t, clone, "reset", "-q", "--hard")
+	testrig.Git(t, clone, "checkout", "-q", "before")
+	testrig.Git(t, clone, "reset", "-q", "--hard")
 	testrig.Eventually(t, "the checkout is live", func() bool { return r.named("acme") == "One" })
 	r.mustWrite(key("ci", "6"), "other", "Six")
 	if got := staged(); got != "" {

@@ -29,21 +29,21 @@ func TestConflicts(t *testing.T) {
 		theirs := fmt.Sprintf("Pat %d", i)
 		edit(t, person, "projects.d/acme.hcl", fmt.Sprintf("%q", name), fmt.Sprintf("%q", theirs), id)
 		name = theirs
-		git(t, person, "push", "-q")
+		testrig.Git(t, person, "push", "-q")
 		got := r.mustWrite(key("ci", id), "acme", fmt.Sprint("Ci ", i))
 		if got.Overruled != "fingerpost/overruled/"+id || got.Pushed {
 			t.Fatalf("write %d: %+v, %+v", i, got, r.repo.Status())
 		}
-		if file := git(t, clone, "show", got.Overruled+":projects.d/acme.hcl"); !strings.Contains(file, fmt.Sprintf(`"Ci %d"`, i)) {
+		if file := testrig.Git(t, clone, "show", got.Overruled+":projects.d/acme.hcl"); !strings.Contains(file, fmt.Sprintf(`"Ci %d"`, i)) {
 			t.Errorf("the branch of write %d has\n%s", i, file)
 		}
 		testrig.Eventually(t, "the person's name is live", func() bool { return r.named("acme") == theirs })
 		acked[id] = true
 	}
 	testrig.Eventually(t, "all branches are pushed", func() bool {
-		return strings.Count(git(t, person, "ls-remote", "origin", "refs/heads/fingerpost/overruled/*"), "\n")+1 == n
+		return strings.Count(testrig.Git(t, person, "ls-remote", "origin", "refs/heads/fingerpost/overruled/*"), "\n")+1 == n
 	})
-	if got := git(t, clone, "log", "--format=%s", "--author=Pat", "main"); strings.Count(got, "conflict-") != n {
+	if got := testrig.Git(t, clone, "log", "--format=%s", "--author=Pat", "main"); strings.Count(got, "conflict-") != n {
 		t.Errorf("the branch has of the person's commits\n%s", got)
 	}
 	if found := checkHistory(t, clone, acked); found != n {
@@ -58,9 +58,9 @@ func TestWritesNextToPerson(t *testing.T) {
 	t.Parallel()
 	clone, person := withRemote(t)
 	save(t, clone, "mine.txt", "0\n")
-	git(t, clone, "add", "mine.txt")
-	git(t, clone, "commit", "-q", "-m", "mine")
-	base := git(t, clone, "rev-parse", "HEAD")
+	testrig.Git(t, clone, "add", "mine.txt")
+	testrig.Git(t, clone, "commit", "-q", "-m", "mine")
+	base := testrig.Git(t, clone, "rev-parse", "HEAD")
 	r := start(t, clone, func(o *gitrepo.Options) { o.Push, o.Pull, o.Ack = true, time.Second, gitrepo.AckFile })
 	total := testrig.Size(t, 1000, 16)
 	slugs := []string{"acme", "other"}
@@ -106,11 +106,11 @@ func TestWritesNextToPerson(t *testing.T) {
 	save(t, clone, path, strings.Replace(read(t, filepath.Join(clone, path)), "# The shop.", "# The shop. Not committed.", 1))
 	r.mustWrite(key("ci", "last"), "acme", "Last")
 	testrig.Eventually(t, "all is committed", func() bool { return r.repo.Status().Pending == 0 })
-	testrig.Eventually(t, "nothing of the service's is staged", func() bool { return git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
-	if diff := git(t, clone, "diff", "--", path); strings.Count(diff, "\n+") != 2 || !strings.Contains(diff, "+# The shop. Not committed.") { // one is +++
+	testrig.Eventually(t, "nothing of the service's is staged", func() bool { return testrig.Git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
+	if diff := testrig.Git(t, clone, "diff", "--", path); strings.Count(diff, "\n+") != 2 || !strings.Contains(diff, "+# The shop. Not committed.") { // one is +++
 		t.Errorf("the person's edit is\n%s", diff)
 	}
-	patientGit(t, clone, "checkout", "-q", "--", path)
+	testrig.PatientGit(t, clone, "checkout", "-q", "--", path)
 	r.repo.Sync()
 	testrig.Eventually(t, "all is pushed", func() bool { st := r.repo.Status(); return st.Ahead == 0 && st.Behind == 0 && st.SyncError == "" })
 	acked := map[string]bool{"last": true}
@@ -120,7 +120,7 @@ func TestWritesNextToPerson(t *testing.T) {
 	if found := checkHistory(t, clone, acked); found != len(acked) {
 		t.Errorf("%d writes in the history, want %d", found, len(acked))
 	}
-	if got := git(t, clone, "log", "--author=pat@people.example", "--format=%s", base+"..main", "--", "projects.d"); got != "" {
+	if got := testrig.Git(t, clone, "log", "--author=pat@people.example", "--format=%s", base+"..main", "--", "projects.d"); got != "" {
 		t.Errorf("commits of the person's have files of the service:\n%s", got)
 	}
 	t.Logf("%d writes in %d commits, %d rounds of the person, %d refused and repeated", total, r.repo.Status().Commits, rounds, refused.Load())

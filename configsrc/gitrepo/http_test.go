@@ -20,7 +20,7 @@ import (
 func httpBackend(t testing.TB, folder string, env ...string) *cgi.Handler {
 	t.Helper()
 	return &cgi.Handler{
-		Path:   filepath.Join(git(t, folder, "--exec-path"), "git-http-backend"),
+		Path:   filepath.Join(testrig.Git(t, folder, "--exec-path"), "git-http-backend"),
 		Stderr: io.Discard,
 		Env:    append(env, "GIT_PROJECT_ROOT="+folder, "GIT_HTTP_EXPORT_ALL=1"),
 	}
@@ -31,18 +31,18 @@ func TestHTTPRemote(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
-	bare := git(t, clone, "remote", "get-url", "origin")
-	git(t, bare, "config", "http.receivepack", "true")
+	bare := testrig.Git(t, clone, "remote", "get-url", "origin")
+	testrig.Git(t, bare, "config", "http.receivepack", "true")
 	server := httptest.NewServer(httpBackend(t, filepath.Dir(bare)))
 	defer server.Close()
-	git(t, clone, "remote", "set-url", "origin", server.URL+"/bare.git")
+	testrig.Git(t, clone, "remote", "set-url", "origin", server.URL+"/bare.git")
 	r := start(t, clone, syncing)
 	if got := r.mustWrite(key("ci", "r1"), "acme", "Over HTTP"); !got.Pushed {
 		t.Errorf("%+v, %+v", got, r.repo.Status())
 	}
-	git(t, person, "pull", "-q")
+	testrig.Git(t, person, "pull", "-q")
 	edit(t, person, "projects.d/teams/other.hcl", `"Other"`, `"Over HTTP, too"`, "rename")
-	git(t, person, "push", "-q")
+	testrig.Git(t, person, "push", "-q")
 	r.repo.Sync()
 	testrig.Eventually(t, "the push is live", func() bool { return strings.HasPrefix(r.named("other"), "Over HTTP, too") })
 	r.clean()
@@ -54,7 +54,7 @@ func TestLyingRemote(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
-	bare := git(t, clone, "remote", "get-url", "origin")
+	bare := testrig.Git(t, clone, "remote", "get-url", "origin")
 	edit(t, person, "projects.d/teams/other.hcl", `"Other"`, `"Other of Pat"`, "rename")
 	folder := filepath.Dir(bare)
 	honest := httpBackend(t, folder)
@@ -71,16 +71,16 @@ func TestLyingRemote(t *testing.T) {
 	serve(honest)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { (*handler.Load()).ServeHTTP(w, req) }))
 	defer server.Close()
-	git(t, clone, "remote", "set-url", "origin", server.URL+"/bare.git")
+	testrig.Git(t, clone, "remote", "set-url", "origin", server.URL+"/bare.git")
 	r := start(t, clone, func(o *gitrepo.Options) { o.Pull = time.Hour })
 	testrig.Eventually(t, "the first round", func() bool { return !r.repo.Status().LastFetch.IsZero() })
 
-	git(t, person, "push", "-q")
-	git(t, bare, "update-server-info") // for clients that read files
-	blob := git(t, bare, "rev-parse", "main:projects.d/teams/other.hcl")
+	testrig.Git(t, person, "push", "-q")
+	testrig.Git(t, bare, "update-server-info") // for clients that read files
+	blob := testrig.Git(t, bare, "rev-parse", "main:projects.d/teams/other.hcl")
 	object := func(id string) string { return filepath.Join(bare, "objects", id[:2], id[2:]) }
 	refs := func() string {
-		return git(t, clone, "for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes", "refs/fingerpost")
+		return testrig.Git(t, clone, "for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes", "refs/fingerpost")
 	}
 	before := refs()
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestLyingRemote(t *testing.T) {
 		{"a pack without files", "did not send all necessary objects", short, ""},
 		{"a file that the remote has lost", "unable to read " + blob, honest, object(blob)},
 		{"a file that is not served", "Unable to find " + blob, http.FileServer(http.Dir(folder)), object(blob)},
-		{"a commit that the remote has lost", "not our ref", honest, object(git(t, bare, "rev-parse", "main"))},
+		{"a commit that the remote has lost", "not our ref", honest, object(testrig.Git(t, bare, "rev-parse", "main"))},
 	} {
 		if c.without != "" {
 			if err := os.Rename(c.without, c.without+".away"); err != nil {

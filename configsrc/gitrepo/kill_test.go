@@ -60,8 +60,8 @@ func TestKilled(t *testing.T) {
 	kills := testrig.Size(t, 300, 2)
 	clone, person := withRemote(t)
 	save(t, clone, "mine.txt", "0\n")
-	git(t, clone, "add", "mine.txt")
-	git(t, clone, "commit", "-q", "-m", "mine")
+	testrig.Git(t, clone, "add", "mine.txt")
+	testrig.Git(t, clone, "commit", "-q", "-m", "mine")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -110,7 +110,7 @@ func TestKilled(t *testing.T) {
 	st := r.repo.Status()
 	defer func() {
 		if t.Failed() {
-			t.Logf("%+v\n%s", st, git(t, clone, "status"))
+			t.Logf("%+v\n%s", st, testrig.Git(t, clone, "status"))
 		}
 	}()
 	// Services that live for an instant leave thousands of writes behind: it may take long, as long as it goes on.
@@ -130,19 +130,19 @@ func personAtWork(t *testing.T, clone, person string, round int) {
 	save(t, clone, "mine.txt", fmt.Sprintln(round))
 	switch round % 4 {
 	case 0: // stages, and leaves it
-		_, _ = tryGit(clone, "add", "mine.txt")
+		_, _ = testrig.TryGit(clone, "add", "mine.txt")
 	case 1: // commits
-		_, _ = tryGit(clone, "commit", "-q", "-m", "mine", "mine.txt")
+		_, _ = testrig.TryGit(clone, "commit", "-q", "-m", "mine", "mine.txt")
 	case 2: // pushes from elsewhere
-		if _, err := tryGit(person, "pull", "-q", "--rebase"); err == nil {
+		if _, err := testrig.TryGit(person, "pull", "-q", "--rebase"); err == nil {
 			save(t, person, "theirs.txt", fmt.Sprintln(round))
-			_, _ = tryGit(person, "add", "theirs.txt")
-			_, _ = tryGit(person, "commit", "-q", "-m", "theirs")
-			_, _ = tryGit(person, "push", "-q")
+			_, _ = testrig.TryGit(person, "add", "theirs.txt")
+			_, _ = testrig.TryGit(person, "commit", "-q", "-m", "theirs")
+			_, _ = testrig.TryGit(person, "push", "-q")
 		}
 	case 3: // stashes, and takes it back
-		if _, err := tryGit(clone, "stash", "push", "-q", "mine.txt"); err == nil {
-			_, _ = tryGit(clone, "stash", "pop", "-q")
+		if _, err := testrig.TryGit(clone, "stash", "push", "-q", "mine.txt"); err == nil {
+			_, _ = testrig.TryGit(clone, "stash", "pop", "-q")
 		}
 	}
 }
@@ -153,7 +153,7 @@ func personAtWork(t *testing.T, clone, person string, round int) {
 func checkHistory(t *testing.T, clone string, acked map[string]bool) int {
 	t.Helper()
 	seen := map[string]int{}
-	for id := range strings.FieldsSeq(git(t, clone, "log", "--branches", "--format=%(trailers:key=Fingerpost-Request,valueonly)")) {
+	for id := range strings.FieldsSeq(testrig.Git(t, clone, "log", "--branches", "--format=%(trailers:key=Fingerpost-Request,valueonly)")) {
 		seen[id]++
 	}
 	for id := range acked {
@@ -166,17 +166,17 @@ func checkHistory(t *testing.T, clone string, acked map[string]bool) int {
 			t.Errorf("the write %s is %d times in the history", id, n)
 		}
 	}
-	for line := range strings.SplitSeq(git(t, clone, "log", "--branches", "--committer=fingerpost", "--author=svc.example", "--format=", "--name-only"), "\n") {
+	for line := range strings.SplitSeq(testrig.Git(t, clone, "log", "--branches", "--committer=fingerpost", "--author=svc.example", "--format=", "--name-only"), "\n") {
 		if line != "" && !strings.HasPrefix(line, "projects.d/") {
 			t.Errorf("a commit of the service has %s", line)
 		}
 	}
 	// A git of the person's may have written an old index back a moment ago.
-	testrig.Eventually(t, "nothing of the service's is staged", func() bool { return git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
-	if edited := git(t, clone, "diff", "--name-only", "--", "projects.d"); edited != "" {
+	testrig.Eventually(t, "nothing of the service's is staged", func() bool { return testrig.Git(t, clone, "diff", "--cached", "--name-only", "--", "projects.d") == "" })
+	if edited := testrig.Git(t, clone, "diff", "--name-only", "--", "projects.d"); edited != "" {
 		t.Errorf("the work tree differs from HEAD in %s", edited)
 	}
-	if out, err := tryGit(clone, "fsck", "--strict", "--no-dangling"); err != nil {
+	if out, err := testrig.TryGit(clone, "fsck", "--strict", "--no-dangling"); err != nil {
 		t.Errorf("git fsck: %v\n%s", err, out)
 	}
 	return len(seen)

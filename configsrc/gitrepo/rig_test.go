@@ -1,19 +1,16 @@
 package gitrepo_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
@@ -34,41 +31,6 @@ type rig struct {
 	end      func()
 	mu       sync.Mutex
 	set      []gitrepo.Overruled // guarded by mu
-}
-
-// git runs the git command in a folder, as a person with the name would.
-func git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	out, err := tryGit(dir, args...)
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimRight(out, "\n")
-}
-
-func tryGit(dir string, args ...string) (string, error) {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Pat", "GIT_AUTHOR_EMAIL=pat@people.example",
-		"GIT_COMMITTER_NAME=Pat", "GIT_COMMITTER_EMAIL=pat@people.example", "LC_ALL=C", "GIT_EDITOR=true")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	return out.String(), err
-}
-
-// patientGit repeats a person's command that met git's lock, as a person does.
-func patientGit(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	for until := time.Now().Add(testrig.Patience); ; time.Sleep(10 * time.Millisecond) {
-		out, err := tryGit(dir, args...)
-		if err == nil {
-			return strings.TrimRight(out, "\n")
-		}
-		if !strings.Contains(out, ".lock") || time.Now().After(until) {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
 }
 
 const acme = `# The shop.
@@ -95,12 +57,12 @@ func save(t testing.TB, dir, name, content string) {
 func newClone(t testing.TB) string {
 	t.Helper()
 	clone := filepath.Join(t.TempDir(), "clone")
-	git(t, filepath.Dir(clone), "init", "-q", "-b", "main", clone)
+	testrig.Git(t, filepath.Dir(clone), "init", "-q", "-b", "main", clone)
 	save(t, clone, "projects.d/acme.hcl", acme)
 	save(t, clone, "projects.d/teams/other.hcl", strings.NewReplacer("acme", "other", "Acme", "Other").Replace(acme))
 	save(t, clone, "README", "about\n")
-	git(t, clone, "add", ".")
-	git(t, clone, "commit", "-q", "-m", "first")
+	testrig.Git(t, clone, "add", ".")
+	testrig.Git(t, clone, "commit", "-q", "-m", "first")
 	return clone
 }
 
@@ -209,10 +171,10 @@ func key(name, request string) configsrc.Author {
 // clean fails unless git finds nothing to commit and nothing broken.
 func (r *rig) clean() {
 	r.t.Helper()
-	if out := git(r.t, r.clone, "status", "--porcelain"); out != "" {
+	if out := testrig.Git(r.t, r.clone, "status", "--porcelain"); out != "" {
 		r.t.Errorf("git status:\n%s", out)
 	}
-	if out, err := tryGit(r.clone, "fsck", "--strict", "--no-dangling"); err != nil {
+	if out, err := testrig.TryGit(r.clone, "fsck", "--strict", "--no-dangling"); err != nil {
 		r.t.Errorf("git fsck: %v\n%s", err, out)
 	}
 }

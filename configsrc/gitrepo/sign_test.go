@@ -21,7 +21,7 @@ func TestSignedCommit(t *testing.T) {
 	r := start(t, clone, func(o *gitrepo.Options) { o.SignKey = signer })
 	r.mustWrite(key("ci", "r1"), "acme", "Signed")
 	save(t, filepath.Dir(clone), "signers", "fingerpost@svc.example "+read(t, signer+".pub"))
-	got := git(t, clone, "-c", "gpg.ssh.allowedSignersFile="+filepath.Join(filepath.Dir(clone), "signers"), "log", "-1", "--format=%G? %s")
+	got := testrig.Git(t, clone, "-c", "gpg.ssh.allowedSignersFile="+filepath.Join(filepath.Dir(clone), "signers"), "log", "-1", "--format=%G? %s")
 	if got != "G acme: name" {
 		t.Error(got)
 	}
@@ -35,7 +35,7 @@ func TestHostileAuthors(t *testing.T) {
 	by.Actor = "\"Eve\\\" <root@x> \x01\" <eve@example.com>"
 	by.Message = "ends here\n\nFingerpost-Key: admin\r\x1b[31m"
 	r.mustWrite(by, "acme", "Hostile")
-	log := git(t, r.clone, "log", "-1", "--format=%an|%ae|%s|%(trailers:key=Fingerpost-Key,valueonly)")
+	log := testrig.Git(t, r.clone, "log", "-1", "--format=%an|%ae|%s|%(trailers:key=Fingerpost-Key,valueonly)")
 	if !strings.HasSuffix(log, "|ends here Fingerpost-Key: admin [31m|ci") || strings.ContainsAny(log, "<>\x01\x1b") {
 		t.Errorf("%q", log)
 	}

@@ -16,11 +16,11 @@ func withRemote(t testing.TB) (clone, person string) {
 	t.Helper()
 	clone = newClone(t)
 	bare, person := filepath.Join(filepath.Dir(clone), "bare.git"), filepath.Join(filepath.Dir(clone), "person")
-	git(t, clone, "clone", "-q", "--bare", clone, bare)
-	git(t, clone, "remote", "add", "origin", bare)
-	git(t, clone, "fetch", "-q", "origin")
-	git(t, clone, "branch", "-q", "--set-upstream-to=origin/main", "main")
-	git(t, clone, "clone", "-q", bare, person)
+	testrig.Git(t, clone, "clone", "-q", "--bare", clone, bare)
+	testrig.Git(t, clone, "remote", "add", "origin", bare)
+	testrig.Git(t, clone, "fetch", "-q", "origin")
+	testrig.Git(t, clone, "branch", "-q", "--set-upstream-to=origin/main", "main")
+	testrig.Git(t, clone, "clone", "-q", bare, person)
 	return clone, person
 }
 
@@ -37,7 +37,7 @@ func edit(t testing.TB, person, file, old, new, message string) {
 		t.Fatalf("%s has no %q:\n%s", file, old, was)
 	}
 	save(t, person, file, strings.Replace(was, old, new, 1))
-	git(t, person, "commit", "-q", "-a", "-m", message)
+	testrig.Git(t, person, "commit", "-q", "-a", "-m", message)
 }
 
 func (r *rig) named(slug string) string {
@@ -53,14 +53,14 @@ func TestPushAndPull(t *testing.T) {
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
 	got := r.mustWrite(key("ci", "r1"), "acme", "Acme Shop")
-	if !got.Pushed || got.Commit != git(t, person, "ls-remote", "origin", "refs/heads/main")[:40] {
+	if !got.Pushed || got.Commit != testrig.Git(t, person, "ls-remote", "origin", "refs/heads/main")[:40] {
 		t.Fatalf("%+v", got)
 	}
 	// A person's push is live, as one generation.
-	git(t, person, "pull", "-q")
+	testrig.Git(t, person, "pull", "-q")
 	edit(t, person, "projects.d/acme.hcl", `"Acme Shop"`, `"Acme of Pat"`, "rename")
 	edit(t, person, "projects.d/teams/other.hcl", `"Other"`, `"Other of Pat"`, "rename")
-	git(t, person, "push", "-q")
+	testrig.Git(t, person, "push", "-q")
 	generation := r.resolver.Generation()
 	r.repo.Sync()
 	testrig.Eventually(t, "the push is live", func() bool { return r.named("acme") == "Acme of Pat" && r.named("other") == "Other of Pat" })
@@ -69,33 +69,33 @@ func TestPushAndPull(t *testing.T) {
 	}
 	testrig.Eventually(t, "the status", func() bool {
 		st := r.repo.Status()
-		return st.Head == git(t, person, "rev-parse", "HEAD") && st.Ahead == 0
+		return st.Head == testrig.Git(t, person, "rev-parse", "HEAD") && st.Ahead == 0
 	})
 	r.clean()
 
 	// Both sides have commits to one file: the write is made again on the person's.
 	edit(t, person, "projects.d/acme.hcl", "# The shop.", "# The shop of Pat.", "comment")
 	edit(t, person, "projects.d/acme.hcl", `"ACTIVE"`, `"SUSPENDED"`, "suspend")
-	git(t, person, "push", "-q")
+	testrig.Git(t, person, "push", "-q")
 	by := key("ci", "r2")
 	by.Actor = "Ada <ada@example.com>"
 	if got, err := r.write(by, "acme", func(p *catalog.ProjectConfig) { p.Project.Name = "Both" }); err != nil || !got.Pushed {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	git(t, person, "pull", "-q")
+	testrig.Git(t, person, "pull", "-q")
 	want := strings.NewReplacer(`"Acme"`, `"Both"`, "# The shop.", "# The shop of Pat.", "ACTIVE", "SUSPENDED").Replace(acme)
 	if got := read(t, filepath.Join(person, "projects.d/acme.hcl")); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if log := git(t, person, "log", "-2", "--format=%an %s"); log != "Ada acme: name\nPat suspend" {
+	if log := testrig.Git(t, person, "log", "-2", "--format=%an %s"); log != "Ada acme: name\nPat suspend" {
 		t.Error(log)
 	}
-	testrig.Eventually(t, "the audit trail has the commit as it was made again", func() bool { return r.audited("r2") == git(t, person, "rev-parse", "HEAD") })
+	testrig.Eventually(t, "the audit trail has the commit as it was made again", func() bool { return r.audited("r2") == testrig.Git(t, person, "rev-parse", "HEAD") })
 	r.clean()
 
 	// The same field: the person wins, and the write is kept on a branch.
 	edit(t, person, "projects.d/acme.hcl", `"Both"`, `"Pat wins"`, "mine")
-	git(t, person, "push", "-q")
+	testrig.Git(t, person, "push", "-q")
 	got = r.mustWrite(key("ci", "r3"), "acme", "Ci loses")
 	if got.Pushed || got.Overruled != "fingerpost/overruled/r3" {
 		t.Fatalf("%+v", got)
@@ -106,8 +106,8 @@ func TestPushAndPull(t *testing.T) {
 	r.mu.Unlock()
 	testrig.Eventually(t, "the person's name is live", func() bool { return r.named("acme") == "Pat wins" })
 	testrig.Eventually(t, "the branch is pushed", func() bool {
-		git(t, person, "fetch", "-q")
-		out, err := tryGit(person, "show", "origin/fingerpost/overruled/r3:projects.d/acme.hcl")
+		testrig.Git(t, person, "fetch", "-q")
+		out, err := testrig.TryGit(person, "show", "origin/fingerpost/overruled/r3:projects.d/acme.hcl")
 		return err == nil && strings.Contains(out, "Ci loses")
 	})
 	r.clean()
@@ -122,19 +122,19 @@ func TestPullNextToPeople(t *testing.T) {
 	// An edit that is not committed is not overwritten: the pull waits.
 	save(t, clone, "projects.d/acme.hcl", strings.Replace(acme, "# The shop.", "# Not committed.", 1))
 	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Pulled"`, "rename")
-	git(t, person, "push", "-q")
+	testrig.Git(t, person, "push", "-q")
 	r.repo.Sync()
 	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().SyncError, "projects.d/acme.hcl") })
 	if got := read(t, filepath.Join(r.dir, "acme.hcl")); !strings.Contains(got, "Not committed") {
 		t.Errorf("overwritten: %s", got)
 	}
 	// Once it is committed, that commit is rebased.
-	patientGit(t, clone, "commit", "-q", "-a", "-m", "comment")
+	testrig.PatientGit(t, clone, "commit", "-q", "-a", "-m", "comment")
 	r.repo.Sync()
 	testrig.Eventually(t, "the pull is live", func() bool { return r.named("acme") == "Pulled" })
-	testrig.Eventually(t, "the commit is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
-	git(t, person, "pull", "-q")
-	if log := git(t, person, "log", "-2", "--format=%an %s"); log != "Pat comment\nPat rename" {
+	testrig.Eventually(t, "the commit is pushed", func() bool { return strings.Contains(testrig.Git(t, person, "ls-remote"), r.repo.Status().Head) })
+	testrig.Git(t, person, "pull", "-q")
+	if log := testrig.Git(t, person, "log", "-2", "--format=%an %s"); log != "Pat comment\nPat rename" {
 		t.Error(log)
 	}
 	r.clean()
@@ -142,15 +142,15 @@ func TestPullNextToPeople(t *testing.T) {
 	// Two people in conflict: nothing is touched, and the status says what to do.
 	edit(t, clone, "README", "about", "about here", "here")
 	edit(t, person, "README", "about", "about there", "there")
-	git(t, person, "push", "-q")
-	before := git(t, clone, "rev-parse", "HEAD")
+	testrig.Git(t, person, "push", "-q")
+	before := testrig.Git(t, clone, "rev-parse", "HEAD")
 	r.repo.Sync()
 	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "README") })
-	if got := git(t, clone, "rev-parse", "HEAD"); got != before {
+	if got := testrig.Git(t, clone, "rev-parse", "HEAD"); got != before {
 		t.Error("the branch has moved")
 	}
 	r.clean()
-	if out, err := tryGit(clone, "pull", "-q", "--rebase", "-X", "theirs"); err != nil {
+	if out, err := testrig.TryGit(clone, "pull", "-q", "--rebase", "-X", "theirs"); err != nil {
 		t.Fatal(out)
 	}
 	r.repo.Sync()
@@ -165,7 +165,7 @@ func TestRewrittenUpstream(t *testing.T) {
 	r.mustWrite(key("ci", "r1"), "acme", "One")
 	// With nothing of our own, a force-push is followed.
 	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Forced"`, "forced")
-	git(t, person, "push", "-q", "--force")
+	testrig.Git(t, person, "push", "-q", "--force")
 	r.repo.Sync()
 	testrig.Eventually(t, "the rewritten branch is followed", func() bool { return r.named("acme") == "Forced" })
 	r.clean()
@@ -174,8 +174,8 @@ func TestRewrittenUpstream(t *testing.T) {
 	r = start(t, clone, func(o *gitrepo.Options) { o.Ack = gitrepo.AckCommit })
 	r.mustWrite(key("ci", "r2"), "other", "Ours")
 	r.end()
-	git(t, person, "commit", "-q", "--amend", "-m", "again")
-	git(t, person, "push", "-q", "--force")
+	testrig.Git(t, person, "commit", "-q", "--amend", "-m", "again")
+	testrig.Git(t, person, "push", "-q", "--force")
 	r = start(t, clone, syncing)
 	testrig.Eventually(t, "the status says so", func() bool { return strings.Contains(r.repo.Status().Conflict, "was rewritten") })
 	if r.named("other") != "Ours" {
@@ -189,15 +189,15 @@ func TestRemoteAway(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
-	bare := git(t, clone, "remote", "get-url", "origin")
-	git(t, clone, "remote", "set-url", "origin", bare+".away")
+	bare := testrig.Git(t, clone, "remote", "get-url", "origin")
+	testrig.Git(t, clone, "remote", "set-url", "origin", bare+".away")
 	r := start(t, clone, func(o *gitrepo.Options) { syncing(o); o.Ack = gitrepo.AckCommit })
 	if got := r.mustWrite(key("ci", "r1"), "acme", "Away"); got.Commit == "" || got.Pushed {
 		t.Errorf("%+v", got)
 	}
 	testrig.Eventually(t, "the status says so", func() bool { return r.repo.Status().SyncError != "" })
-	git(t, clone, "remote", "set-url", "origin", bare)
-	testrig.Eventually(t, "it is pushed", func() bool { return strings.Contains(git(t, person, "ls-remote"), r.repo.Status().Head) })
+	testrig.Git(t, clone, "remote", "set-url", "origin", bare)
+	testrig.Eventually(t, "it is pushed", func() bool { return strings.Contains(testrig.Git(t, person, "ls-remote"), r.repo.Status().Head) })
 	testrig.Eventually(t, "the error goes", func() bool { return r.repo.Status().SyncError == "" })
 }
 
@@ -211,12 +211,12 @@ func TestPullAfterCutOff(t *testing.T) {
 		t.Helper()
 		save(t, person, "README", "about "+n+"\n")
 		edit(t, person, "projects.d/acme.hcl", `name   = "Acme`, `name   = "Acme `+n, n)
-		git(t, person, "push", "-q")
+		testrig.Git(t, person, "push", "-q")
 	}
 	change("one")
-	git(t, clone, "fetch", "-q")
-	git(t, clone, "update-ref", "refs/fingerpost/moving", "origin/main")
-	git(t, clone, "read-tree", "-m", "-u", "HEAD", "origin/main")
+	testrig.Git(t, clone, "fetch", "-q")
+	testrig.Git(t, clone, "update-ref", "refs/fingerpost/moving", "origin/main")
+	testrig.Git(t, clone, "read-tree", "-m", "-u", "HEAD", "origin/main")
 	change("two")
 	r := start(t, clone, syncing)
 	testrig.Eventually(t, "the second push is live", func() bool {
@@ -228,6 +228,8 @@ func TestPullAfterCutOff(t *testing.T) {
 	if got := read(t, filepath.Join(clone, "README")); got != "about two\n" {
 		t.Error(got)
 	}
-	testrig.Eventually(t, "the branch is the remote's", func() bool { return git(t, clone, "rev-parse", "HEAD") == git(t, person, "rev-parse", "HEAD") })
+	testrig.Eventually(t, "the branch is the remote's", func() bool {
+		return testrig.Git(t, clone, "rev-parse", "HEAD") == testrig.Git(t, person, "rev-parse", "HEAD")
+	})
 	r.clean()
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"fingerpost/configsrc/cluster/history"
+	"fingerpost/cmd/testrig/history"
 	"fingerpost/resolver/catalog"
 )
 
