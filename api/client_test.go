@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fingerpost/cmd/testrig"
 	"io"
 	"net/http"
 	"strings"
@@ -16,6 +17,8 @@ type client struct {
 	http *http.Client
 	url  string
 	key  string
+
+	patient bool // see ask
 }
 
 // newClient gives up a request after a minute: a server that takes so long is as good as locked up.
@@ -33,8 +36,17 @@ type reply struct {
 	body   []byte
 }
 
-// ask sends a request, with an If-Match unless that is "".
+// ask sends a request, with an If-Match unless that is "". A patient client asks again after a 503, which has changed
+// nothing.
 func (c *client) ask(method, path, body, ifMatch string) (r reply) {
+	for end := time.Now().Add(testrig.Patience); ; {
+		if r = c.once(method, path, body, ifMatch); !c.patient || r.status != http.StatusServiceUnavailable || time.Now().After(end) {
+			return r
+		}
+	}
+}
+
+func (c *client) once(method, path, body, ifMatch string) (r reply) {
 	req, err := http.NewRequest(method, c.url+path, strings.NewReader(body))
 	if err != nil {
 		c.t.Error(err)

@@ -25,6 +25,7 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	d := newDesk(t, map[string]string{"acme.hcl": "# kept\nproject \"acme\" {\n  name        = \"Acme\" # and this\n  description = \"0\"\n\n" +
 		"  domain \"acme.example\" { primary = true }\n}\n"})
 	w := &writers{client: newClient(t, d), ids: map[int64]string{}, last: map[string]map[string]bool{}}
+	w.patient = true // 64 writers of one file wait for each other, on a slow machine longer than a request may
 	w.acme = d.path(t, "/api/platform/projects/@acme")
 	w.has("acme", "acme.example", true)
 	end := time.Now().Add(testrig.Size(t, time.Minute, 300*time.Millisecond))

@@ -162,10 +162,7 @@ func (c *weighingCarrier) Send(ctx context.Context, to smtp.Server, env smtp.Env
 // TestMessagesInMemoryAreBounded has servers that delay large mails. Mails that do not fit into memory are queued at
 // once and read later: of one project, of many, and queued mail.
 func TestMessagesInMemoryAreBounded(t *testing.T) {
-	testrig.Thorough(t)
-	if testing.Short() {
-		t.Skip("120 mails of 900 kB")
-	}
+	testrig.Campaign(t)
 	const projects, mails, mib = 6, 20, 1 << 20
 	k := testrig.NewSink(t)
 	release := make(chan struct{})
@@ -245,7 +242,7 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 	}
 	carrier.mu.Lock()
 	defer carrier.mu.Unlock()
-	t.Logf("%d MiB at most, of %d mails", carrier.most/mib, projects*mails)
+	t.Logf("campaign: %d MiB at most, of %d mails", carrier.most/mib, projects*mails)
 	if carrier.most > 64*mib || carrier.of != projects*mails || len(k.Letters()) != projects*mails {
 		t.Errorf("%d MiB of messages were in memory, %d attempts, %d mails taken", carrier.most/mib, carrier.of, len(k.Letters()))
 	}

@@ -252,10 +252,7 @@ func TestMassChangeIsOneReset(t *testing.T) {
 
 // The history is bounded in bytes; a client that falls behind gets a reset, then the following events.
 func TestHistoryIsBounded(t *testing.T) {
-	testrig.Thorough(t)
-	if testing.Short() {
-		t.Skip("20 MB of changes")
-	}
+	testrig.Campaign(t)
 	r := open(t, resolver.Options{})
 	p := block("p")
 	for i := range 3000 {
@@ -324,7 +321,7 @@ func TestNoEventBeforeItsAnswer(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					v, err := strconv.ParseUint(string(nameVersion.FindSubmatch(a.Data)[1]), 10, 64)
+					v, err := strconv.ParseUint(nameVersion.FindStringSubmatch(a.Data)[1], 10, 64)
 					if err != nil || v < at {
 						t.Errorf("%s is of version %d after an event of %d", name, v, at)
 						return
