@@ -15,7 +15,7 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	if c.outside || bytes.IndexByte(q.Check.Query, '#') >= 0 {
 		return nil
 	}
-	now := time.Now()
+	now := q.At
 	p := readGateParams(q.Check.Query)
 	query, err := p.query(http.StatusForbidden, nil)
 	if err != nil || query.rule == tokenRequired || query.rule == tokenOptional && q.Check.Authorized {

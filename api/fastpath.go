@@ -41,7 +41,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 	if c.services == Gateway {
 		return s.answerCheck(c, q)
 	}
-	now := time.Now()
+	now := q.At
 	key, failure := s.keys.verify(q.Key, now)
 	if failure != keyGood || key.Allow&resolvePermissions == 0 {
 		return nil

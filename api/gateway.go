@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 
@@ -138,12 +137,12 @@ func (s *Server) deny(ctx *fasthttp.RequestCtx, q *gateQuery, denied *catalog.Er
 }
 
 // eachLine calls set with the name and the value of each header line.
-func eachLine(lines []byte, set func(name, value []byte)) {
+func eachLine(lines string, set func(name, value []byte)) {
 	for len(lines) > 0 {
-		var line []byte
-		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
-		name, value, _ := bytes.Cut(line, []byte(": "))
-		set(name, value)
+		var line string
+		line, lines, _ = strings.Cut(lines, "\r\n")
+		name, value, _ := strings.Cut(line, ": ")
+		set([]byte(name), []byte(value))
 	}
 }
 

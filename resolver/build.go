@@ -125,7 +125,9 @@ func (b *building) findDomain(from records, wildcards bool) (bool, error) {
 
 // encode makes the answer from the match.
 func (b *building) encode() *Answer {
-	a := &Answer{host: b.host, Slug: b.project.Project.Slug}
+	a := &Answer{}
+	var buf, noTimes [2048]byte
+	text, tag := buf[:0], ""
 	switch {
 	case !b.found:
 		a.Code = catalog.CodeNotFound
@@ -136,15 +138,18 @@ func (b *building) encode() *Answer {
 	case b.form == Tokens:
 		a.tokens = tokenSourceOf(&b.match)
 	case b.form == Gateway:
-		a.Data, a.ETag = encodeGateway(&b.match)
+		text = appendGateway(text, &b.match)
+		tag = etag(text)
 		a.tokens, a.certificate = tokenSourceOf(&b.match), certificateOf(&b.domain)
 	default:
 		var secret *string
 		if b.form.secret() {
 			secret = b.r.secrets.forFlat(&b.match)
 		}
-		a.Data, a.ETag = encodeMatch(&b.match, b.form, secret)
+		text = appendMatch(text, &b.match, b.form, secret)
+		tag = etag(withoutTimes(append(noTimes[:0], text...)))
 	}
+	a.keep(text, tag, b.host, b.project.Project.Slug)
 	return a
 }
 

@@ -105,21 +105,16 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// encodeMatch returns an answer's data in a form, and its ETag.
-func encodeMatch(m *match, form Form, secret *string) (data []byte, tag string) {
+// appendMatch appends an answer's data in a form.
+func appendMatch(dst []byte, m *match, form Form, secret *string) []byte {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
 		service, auth = service.Over(m.defaults.Service), auth.Over(m.defaults.Auth)
 	}
-	var buf [2048]byte
-	b := buf[:0]
 	if form == Nested || form == NestedLabels {
-		b = appendNested(b, m, form, &service, &auth)
-	} else {
-		b = appendFlat(b, m, form, &service, &auth, secret)
+		return appendNested(dst, m, form, &service, &auth)
 	}
-	data = bytes.Clone(b)
-	return data, etag(withoutTimes(b))
+	return appendFlat(dst, m, form, &service, &auth, secret)
 }
 
 func appendNested(dst []byte, m *match, form Form, service *catalog.ServiceSettings, auth *catalog.AuthSettings) []byte {

@@ -14,7 +14,7 @@ func (r *Resolver) DataDir() string { return r.options.DataDir }
 // GatewayLines returns the Data and the certificate rule of an answer in the form Gateway.
 func GatewayLines(p catalog.ProjectConfig, d catalog.Domain) (lines, tag string, own, underWildcards bool) {
 	m := &match{found: true, project: p, domain: d}
-	data, tag := encodeGateway(m)
+	data := appendGateway(nil, m)
 	a := &Answer{certificate: certificateOf(&m.domain)}
-	return string(data), tag, a.MayHaveCertificate(false), a.MayHaveCertificate(true)
+	return string(data), etag(data), a.MayHaveCertificate(false), a.MayHaveCertificate(true)
 }

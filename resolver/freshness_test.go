@@ -53,11 +53,11 @@ func (w *world) check(t *testing.T, r *resolver.Resolver, name string, form reso
 	}
 	atMost := w.acknowledged.Load() + 1
 	read := func(re *regexp.Regexp) int64 {
-		m := re.FindSubmatch(a.Data)
+		m := re.FindStringSubmatch(a.Data)
 		if m == nil {
 			return least
 		}
-		v, _ := strconv.ParseInt(string(m[1]), 10, 64)
+		v, _ := strconv.ParseInt(m[1], 10, 64)
 		return v
 	}
 	v := read(nameVersion)

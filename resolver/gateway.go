@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
@@ -33,16 +32,15 @@ func (a *Answer) MayHaveCertificate(wildcards bool) bool {
 	return a.certificate == certificateYes || wildcards && a.certificate == certificateWildcard
 }
 
-// encodeGateway returns the header lines that tell a gateway about the project, and their ETag. Every line ends with
-// CR LF, and no value contains one.
-func encodeGateway(m *match) (lines []byte, tag string) {
+// appendGateway appends the header lines that tell a gateway about the project. Every line ends with CR LF, and no value
+// contains one.
+func appendGateway(dst []byte, m *match) []byte {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
 		service, auth = service.Over(m.defaults.Service), auth.Over(m.defaults.Auth)
 	}
 	p := &m.project.Project
-	var buf [2048]byte
-	b := appendLine(buf[:0], "X-Project-Id", strconv.FormatInt(p.ID, 10))
+	b := appendLine(dst, "X-Project-Id", strconv.FormatInt(p.ID, 10))
 	b = appendLine(b, "X-Project-Uuid", p.UUID.String())
 	b = appendLine(b, "X-Project-Slug", p.Slug)
 	b = appendLine(b, "X-Project-Status", p.Status)
@@ -52,7 +50,7 @@ func encodeGateway(m *match) (lines []byte, tag string) {
 	for _, l := range p.Labels {
 		b = appendLine(b, labelHeader(l.Name), l.Value)
 	}
-	return bytes.Clone(b), etag(b)
+	return b
 }
 
 func appendLine(dst []byte, name, value string) []byte {

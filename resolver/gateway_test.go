@@ -82,7 +82,7 @@ func TestGatewayAnswers(t *testing.T) {
 		t.Errorf("the nested form is %q", nested.Data)
 	}
 	for name, want := range map[string]catalog.Code{"off.example": catalog.CodeDomainNotVerified, "unknown.example": catalog.CodeNotFound} {
-		if a := resolve(t, r, name, resolver.Gateway); a.Code != want || a.Data != nil || a.MayHaveCertificate(true) {
+		if a := resolve(t, r, name, resolver.Gateway); a.Code != want || a.Data != "" || a.MayHaveCertificate(true) {
 			t.Errorf("%s: %s %q, want %s", name, a.Code, a.Data, want)
 		}
 	}

@@ -126,7 +126,7 @@ func TestForms(t *testing.T) {
 		if string(a.Data) != want {
 			t.Errorf("form %d:\n%s\nwant\n%s", form, a.Data, want)
 		}
-		if !json.Valid(a.Data) || a.ProjectID != 12 || a.Slug != "acme" {
+		if !json.Valid([]byte(a.Data)) || a.ProjectID != 12 || a.Slug != "acme" {
 			t.Errorf("form %d: %d %s", form, a.ProjectID, a.Slug)
 		}
 	}

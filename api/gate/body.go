@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 )
 
 const (
@@ -64,7 +65,7 @@ func (c *Conn) HasBody() bool { return c.in.left != 0 }
 func (c *Conn) readPart(data *[]byte) (n int, err error) {
 	if len(c.in.held) == 0 {
 		c.in.held = slices.Grow(c.in.held, bodyPiece)[:bodyPiece]
-		n, err = c.readSocket(c.in.held)
+		n, err = c.readSocket(c.in.held, time.Now())
 		c.in.held = c.in.held[:n]
 		switch {
 		case n > 0:

@@ -76,7 +76,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 // readHead waits for a whole head. In the usual case one read brings exactly one message without a body, which stays
 // where it is, in p.
 func (c *Conn) readHead(p []byte) (int, error) {
-	for {
+	for now := time.Now(); ; now = c.question.At { // again after an answer of the fast path, which took no time
 		c.in.scan = headScan{}
 		if len(c.in.held) > 0 {
 			return c.gatherHead(p)
@@ -87,7 +87,7 @@ func (c *Conn) readHead(p []byte) (int, error) {
 		if c.gate.stopping.Load() {
 			return 0, io.EOF
 		}
-		n, err := c.readSocket(p)
+		n, err := c.readSocket(p, now)
 		if n == 0 {
 			if errors.Is(err, os.ErrDeadlineExceeded) || c.life.over() {
 				err = io.EOF // no part of a request has arrived: there is nothing to answer
@@ -132,8 +132,9 @@ func (c *Conn) gatherHead(p []byte) (int, error) {
 			c.in.held = append(c.in.held[:0], c.in.held[end:]...) // the rest moves to the front
 			return c.beginMessage(p[:end])
 		}
-		c.times.beginMessage(time.Now())
-		n, err := c.readSocket(p)
+		now := time.Now()
+		c.times.beginMessage(now)
+		n, err := c.readSocket(p, now)
 		c.in.held = append(c.in.held, p[:n]...)
 		if n == 0 && err != nil {
 			switch {
@@ -177,8 +178,8 @@ func (c *Conn) refuse(p, seen []byte, bad *Refusal) (int, error) {
 	return 1, nil
 }
 
-func (c *Conn) readSocket(p []byte) (int, error) {
-	now := time.Now()
+// readSocket reads what the peer sends. now may be a little old; deadlines then come as much earlier.
+func (c *Conn) readSocket(p []byte, now time.Time) (int, error) {
 	if by, set := c.times.forRead(now); set {
 		if err := c.Conn.SetReadDeadline(by); err != nil {
 			return 0, err
@@ -197,8 +198,10 @@ func (c *Conn) readSocket(p []byte) (int, error) {
 }
 
 // Write writes p, all of it or an error.
-func (c *Conn) Write(p []byte) (int, error) {
-	if by, set := c.times.forWrite(time.Now()); set {
+func (c *Conn) Write(p []byte) (int, error) { return c.write(p, time.Now()) }
+
+func (c *Conn) write(p []byte, now time.Time) (int, error) {
+	if by, set := c.times.forWrite(now); set {
 		if err := c.Conn.SetWriteDeadline(by); err != nil {
 			return 0, err
 		}

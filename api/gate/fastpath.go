@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"time"
 )
 
 // ResolvePath is the path of plain resolve requests.
@@ -37,6 +38,7 @@ type Question struct {
 	ETags  []byte // resolve: the value of If-None-Match, nil if there is none
 	ID     []byte // the value of X-Request-Id, nil if there is none
 	Check  Check
+	At     time.Time // when it arrived: the one look at the clock that gate and resolver share
 }
 
 // A Check is what PlainCheck adds to a Question.
@@ -189,9 +191,10 @@ func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
 	if c.resolver == nil || !c.times.served || f.odd || f.hosts != 1 || !c.ask(head, f) || !c.life.beginAnswer() {
 		return false, nil
 	}
+	c.question.At = time.Now()
 	if response := c.resolver.AnswerPlain(c, &c.question); response != nil {
 		c.times.endMessage()
-		_, err = c.Write(response)
+		_, err = c.write(response, c.question.At)
 		answered = true
 	}
 	switch {

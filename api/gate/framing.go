@@ -91,7 +91,13 @@ func (h *headScan) headerLine(line []byte) *Refusal {
 	if colon <= 0 || bytes.IndexByte(line[:colon], ' ') >= 0 || line[colon-1] == '\t' {
 		return refuseHeaderName
 	}
-	name, value := line[:colon], bytes.Trim(line[colon+1:], " \t")
+	name, value := line[:colon], line[colon+1:]
+	for len(value) > 0 && (value[0] == ' ' || value[0] == '\t') {
+		value = value[1:]
+	}
+	for len(value) > 0 && (value[len(value)-1] == ' ' || value[len(value)-1] == '\t') {
+		value = value[:len(value)-1]
+	}
 	h.fields.note(name, value)
 	switch colon {
 	case len("expect"):
