@@ -246,5 +246,5 @@ func TestClaimsRace(t *testing.T) {
 			given["other"]++
 		}
 	}
-	t.Logf("of %d rounds: %v", rounds, given)
+	testrig.Figure(t, "of %d rounds: %v", rounds, given)
 }

@@ -239,7 +239,7 @@ func TestPowerLossDuringSaves(t *testing.T) {
 					states += len(r.shots)
 				}
 			}
-			t.Logf("%d steps, %d states after a power cut", steps, states)
+			testrig.Figure(t, "%d steps, %d states after a power cut", steps, states)
 			if len(lost) > 0 {
 				t.Errorf("%s\nand %d more", lost[0], len(lost)-1)
 			}

@@ -70,7 +70,7 @@ func TestGitWins(t *testing.T) {
 		for _, name := range g.names("*.tmp") {
 			t.Errorf("%s was left behind", name)
 		}
-		t.Logf("%d git commands, %d of them refused by git, %d conflicts; %d writes answered, %d of them known to git alone, %d done away with by git; answers %v; kept %v",
+		testrig.Figure(t, "%d git commands, %d of them refused by git, %d conflicts; %d writes answered, %d of them known to git alone, %d done away with by git; answers %v; kept %v",
 			g.commands, g.failed, g.conflicts, g.answered, g.settled, g.discarded, g.statuses, g.names("*~"))
 		if g.answered < writes*rounds || g.settled < rounds || 10*g.discarded > g.answered {
 			t.Error("that proves little")

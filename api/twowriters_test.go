@@ -102,7 +102,7 @@ func TestPeopleWin(t *testing.T) {
 	}
 	s.stop.Store(true)
 	running.Wait()
-	t.Logf("%d saves at the same time as %d writes that went well and %d that were refused for a save's sake", saves, s.well.Load(), s.refused.Load())
+	testrig.Figure(t, "%d saves at the same time as %d writes that went well and %d that were refused for a save's sake", saves, s.well.Load(), s.refused.Load())
 	if s.well.Load() < int64(saves/4) {
 		t.Errorf("that is no writing API: %d writes went well", s.well.Load())
 	}
@@ -117,7 +117,7 @@ func TestPeopleWin(t *testing.T) {
 			t.Errorf("%s was left behind", path)
 		}
 	}
-	t.Logf("%d saves were kept next to the file", aside)
+	testrig.Figure(t, "%d saves were kept next to the file", aside)
 }
 
 // keptSaves returns the saves that are kept next to the file, because another one came in while they were put back.

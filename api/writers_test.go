@@ -41,7 +41,7 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	}
 	running.Go(func() { w.watch(end) })
 	running.Wait()
-	t.Logf("%d writes, of which %d counted; %d were refused for what they had read", w.writes.Load(), w.counted.Load(), w.stale.Load())
+	testrig.Figure(t, "%d writes, of which %d counted; %d were refused for what they had read", w.writes.Load(), w.counted.Load(), w.stale.Load())
 	w.check(t, d)
 	d.compareFresh(t)
 	for path, content := range d.files(t) {

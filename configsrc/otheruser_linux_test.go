@@ -223,7 +223,7 @@ func TestSavesOfAnotherUser(t *testing.T) {
 			}
 			close(stop)
 			writing.Wait()
-			t.Logf("%d saves, %d lost; the writes: %v", saves, lost, codes)
+			testrig.Figure(t, "%d saves, %d lost; the writes: %v", saves, lost, codes)
 			if lost > 0 {
 				t.Errorf("%d of %d saves are lost", lost, saves)
 			}

@@ -68,7 +68,7 @@ func TestRandomWrites(t *testing.T) {
 		})
 	}
 	running.Wait()
-	t.Logf("%d edits in %d folders, seed %d, %v", made.Load(), worlds, first, time.Since(start).Round(time.Millisecond))
+	testrig.Figure(t, "%d edits in %d folders, seed %d, %v", made.Load(), worlds, first, time.Since(start).Round(time.Millisecond))
 }
 
 // A world is a folder with writes.

@@ -55,7 +55,7 @@ func TestRewrittenAgainAndAgain(t *testing.T) {
 			t.Fatalf("question %d: %s", asked, got)
 		}
 	}
-	t.Logf("%d questions", asked)
+	testrig.Figure(t, "%d questions", asked)
 	// A file that stays empty is accepted.
 	writers.Wait()
 	write(t, file, "")

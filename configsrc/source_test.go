@@ -128,7 +128,7 @@ func (n *node) name(domain string) string {
 		return string(a.Code)
 	}
 	var data struct{ Project struct{ Name string } }
-	if err := json.Unmarshal(a.Data, &data); err != nil {
+	if err := json.Unmarshal([]byte(a.Data), &data); err != nil {
 		n.Fatal(err)
 	}
 	return data.Project.Name

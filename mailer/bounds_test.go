@@ -242,7 +242,7 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 	}
 	carrier.mu.Lock()
 	defer carrier.mu.Unlock()
-	t.Logf("campaign: %d MiB at most, of %d mails", carrier.most/mib, projects*mails)
+	testrig.Figure(t, "%d MiB at most, of %d mails", carrier.most/mib, projects*mails)
 	if carrier.most > 64*mib || carrier.of != projects*mails || len(k.Letters()) != projects*mails {
 		t.Errorf("%d MiB of messages were in memory, %d attempts, %d mails taken", carrier.most/mib, carrier.of, len(k.Letters()))
 	}

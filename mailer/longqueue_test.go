@@ -49,7 +49,7 @@ func TestMillionWaitingMailsInLittleMemory(t *testing.T) {
 	if grown := heap() - before; grown > 64<<20 {
 		t.Errorf("1,000,000 mails that wait take %d MiB", grown>>20)
 	} else {
-		t.Logf("campaign: 1,000,000 mails that wait take %d MiB, at most 64", grown>>20)
+		testrig.Figure(t, "1,000,000 mails that wait take %d MiB, at most 64", grown>>20)
 	}
 	if got := r.send(raw("acme")); !got.Sent {
 		t.Errorf("receipt %+v", got)

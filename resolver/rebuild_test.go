@@ -186,5 +186,5 @@ func TestReadsGoOnDuringRebuild(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d questions, %d of them cached before the damage", len(answerable), len(cached))
+	testrig.Figure(t, "%d questions, %d of them cached before the damage", len(answerable), len(cached))
 }

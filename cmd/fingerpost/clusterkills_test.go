@@ -349,5 +349,5 @@ func TestKillsLoseNothing(t *testing.T) {
 	if writes < len(rounds) || answers < 10*len(rounds) {
 		t.Errorf("only %d writes were acknowledged, and %d requests answered", writes, answers)
 	}
-	t.Logf("%d kills, %d cuts, %d deletions of the bucket; %d acknowledged writes, %d answers", kills, cuts, deletions, writes, answers)
+	testrig.Figure(t, "%d kills, %d cuts, %d deletions of the bucket; %d acknowledged writes, %d answers", kills, cuts, deletions, writes, answers)
 }

@@ -419,7 +419,7 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 	s.kill()
 	s.chainsHold(filepath.Join(s.dir, ".fingerpost"))
-	t.Logf("%d writes answered, killed %d times", s.answered(), n)
+	testrig.Figure(t, "%d writes answered, killed %d times", s.answered(), n)
 	if s.answered() < n {
 		t.Error("hardly a write was answered; this shows nothing")
 	}

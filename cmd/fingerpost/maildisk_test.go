@@ -107,5 +107,5 @@ func TestMailDiskFull(t *testing.T) {
 	if strings.Contains(r.logged(), "store on disk unavailable") {
 		t.Error("the store has failed")
 	}
-	t.Logf("%d mails", accepted)
+	testrig.Figure(t, "%d mails", accepted)
 }

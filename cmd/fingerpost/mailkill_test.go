@@ -203,7 +203,7 @@ func TestMailKilledAtRandom(t *testing.T) {
 			t.Fatalf("in round %d", round)
 		}
 	}
-	t.Logf("%d mails answered, %d requests without an answer, %d uncertain, %d at the sink twice", answered, unanswered, uncertain, twice)
+	testrig.Figure(t, "%d mails answered, %d requests without an answer, %d uncertain, %d at the sink twice", answered, unanswered, uncertain, twice)
 	if unanswered == 0 {
 		t.Error("no request was cut off; this shows nothing")
 	}

@@ -133,7 +133,7 @@ func cutRounds(t *testing.T, leaveOut string, apart bool, n int) (wrong error) {
 	}
 	s.kill()
 	s.chainsHold(data)
-	t.Logf("%d writes answered, the power was cut %d times", s.answered(), n)
+	testrig.Figure(t, "%d writes answered, the power was cut %d times", s.answered(), n)
 	if s.answered() < n {
 		t.Error("hardly a write was answered; this shows nothing")
 	}

@@ -180,7 +180,7 @@ func TestKilledAfterRemovals(t *testing.T) {
 				}
 				removed += len(gone)
 			}
-			t.Logf("%d removals, killed %d times", removed, n)
+			testrig.Figure(t, "%d removals, killed %d times", removed, n)
 			if removed < n {
 				t.Error("hardly anything was removed; this shows nothing")
 			}

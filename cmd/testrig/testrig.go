@@ -81,7 +81,7 @@ func IsThorough() bool { return Full() || Compulsory("all") }
 func Campaign(t testing.TB) {
 	t.Helper()
 	if !Full() {
-		t.Skip("a campaign: FINGERPOST_FULL=1 runs it")
+		t.Skip("left to .ci/campaign: FINGERPOST_FULL=1 runs it")
 	}
 }
 
@@ -92,6 +92,12 @@ func AtMost(t testing.TB, took, limit time.Duration) {
 	if took > limit && Full() {
 		t.Errorf("it took %v, more than %v", took, limit)
 	}
+}
+
+// Figure logs what a campaign has counted or measured. The table of .ci/campaign shows it.
+func Figure(t testing.TB, format string, args ...any) {
+	t.Helper()
+	t.Logf("campaign: "+format, args...)
 }
 
 // Eventually waits for a condition that something else brings about.

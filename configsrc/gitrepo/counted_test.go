@@ -49,7 +49,7 @@ func TestConflicts(t *testing.T) {
 	if found := checkHistory(t, clone, acked); found != n {
 		t.Errorf("%d writes in the history, want %d", found, n)
 	}
-	t.Logf("%d conflicts", n)
+	testrig.Figure(t, "%d conflicts", n)
 }
 
 // Writes by several keys next to a person who edits, stages, stashes and commits in the same clone, also in the same
@@ -123,5 +123,5 @@ func TestWritesNextToPerson(t *testing.T) {
 	if got := testrig.Git(t, clone, "log", "--author=pat@people.example", "--format=%s", base+"..main", "--", "projects.d"); got != "" {
 		t.Errorf("commits of the person's have files of the service:\n%s", got)
 	}
-	t.Logf("%d writes in %d commits, %d rounds of the person, %d refused and repeated", total, r.repo.Status().Commits, rounds, refused.Load())
+	testrig.Figure(t, "%d writes in %d commits, %d rounds of the person, %d refused and repeated", total, r.repo.Status().Commits, rounds, refused.Load())
 }

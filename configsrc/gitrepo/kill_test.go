@@ -122,7 +122,7 @@ func TestKilled(t *testing.T) {
 		return st.Pending == 0 && st.Upstream != "" && st.Ahead == 0 && st.Behind == 0
 	})
 	n := checkHistory(t, clone, acked)
-	t.Logf("%d kills, %d answered writes, %d in the history", kills, len(acked), n)
+	testrig.Figure(t, "%d kills, %d answered writes, %d in the history", kills, len(acked), n)
 }
 
 // personAtWork does what people do while the service writes.

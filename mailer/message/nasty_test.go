@@ -169,7 +169,7 @@ func TestNasty(t *testing.T) {
 		}
 		composed++
 	}
-	t.Logf("%d composed, refused: %v", composed, refused)
+	testrig.Figure(t, "%d composed, refused: %v", composed, refused)
 	if composed < drafts/2 {
 		t.Errorf("%d of %d were composed: too few", composed, drafts)
 	}
