@@ -37,9 +37,9 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	response = append(response, "\r\nContent-Length: 0\r\nX-Request-Id: "...)
 	response = s.ids.append(response, q.ID, c)
 	response = append(append(append(response, "\r\nVary: "...), varyCheck...), "\r\n"...)
-	response = append(response, answer.Data...)
+	response = append(append(response, answer.Data...), "X-Auth: none\r\n"...)
 	if query.rule == tokenOptional {
-		response = append(response, "X-User-Id: \r\nX-User-Email: \r\nCache-Control: no-store\r\n\r\n"...)
+		response = append(response, "Cache-Control: no-store\r\n\r\n"...)
 	} else {
 		response = append(append(append(response, "ETag: "...), answer.ETag...), "\r\nCache-Control: "...)
 		response = append(append(response, s.cacheControl...), "\r\n\r\n"...)

@@ -78,8 +78,8 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery)
 	h := &ctx.Response.Header
 	h.SetNoDefaultContentType(true)
 	eachLine(answer.Data, h.SetCanonical)
+	setVerified(h, user)
 	if q.rule != tokenIgnored {
-		setUser(h, user)
 		h.SetCanonical(headerCacheControl, cacheNever)
 		return nil
 	}

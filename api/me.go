@@ -18,6 +18,7 @@ var (
 	headerProjectSlug = []byte("X-Project-Slug")
 	headerUserID      = []byte("X-User-Id")
 	headerUserEmail   = []byte("X-User-Email")
+	headerAuth        = []byte("X-Auth")
 )
 
 // authMe answers GET /api/auth/me: whether the bearer token is valid for the domain, and for which user.
@@ -94,6 +95,24 @@ func setUser(h *fasthttp.ResponseHeader, who *identity) {
 	}
 	h.SetCanonical(headerUserID, appendHeaderText(nil, who.subject))
 	h.SetCanonical(headerUserEmail, appendHeaderText(nil, who.email))
+}
+
+// setVerified sets X-Auth and the headers about the user, who may be nil. No header is empty: some gateways then pass on
+// what their client has sent (api/README.md, Gateways).
+func setVerified(h *fasthttp.ResponseHeader, who *identity) {
+	if who == nil {
+		h.SetCanonical(headerAuth, []byte("none"))
+		return
+	}
+	h.SetCanonical(headerAuth, []byte("good"))
+	for _, claim := range []struct {
+		header []byte
+		text   *string
+	}{{headerUserID, who.subject}, {headerUserEmail, who.email}} {
+		if claim.text != nil && *claim.text != "" {
+			h.SetCanonical(claim.header, appendHeaderText(nil, claim.text))
+		}
+	}
 }
 
 // appendHeaderText appends a claim as the value of a header: two users must never get the same header.

@@ -33,7 +33,7 @@ func (a *Answer) MayHaveCertificate(wildcards bool) bool {
 }
 
 // appendGateway appends the header lines that tell a gateway about the project. Every line ends with CR LF, and no value
-// contains one.
+// contains one or is empty: what a gateway does with an empty header differs from one to the next.
 func appendGateway(dst []byte, m *match) []byte {
 	service, auth := m.project.Service, m.project.Auth
 	if m.defaults != nil {
@@ -48,7 +48,9 @@ func appendGateway(dst []byte, m *match) []byte {
 	b = appendLine(b, "X-Auth-Enabled", strconv.FormatBool(service.AuthEnabled))
 	b = appendLine(b, "X-Registration-Mode", auth.RegistrationMode)
 	for _, l := range p.Labels {
-		b = appendLine(b, labelHeader(l.Name), l.Value)
+		if l.Value != "" {
+			b = appendLine(b, labelHeader(l.Name), l.Value)
+		}
 	}
 	return b
 }

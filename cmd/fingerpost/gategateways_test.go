@@ -27,6 +27,7 @@ type gated struct {
 	client   *http.Client // to the proxy, whatever the URL's host is
 	upstream *httptest.Server
 	reached  atomic.Int32
+	seen     atomic.Pointer[http.Header] // of the last request that reached the upstream
 	loses    bool // Debian's Caddy: under load it now and then loses the headers of the gate's answer
 }
 
@@ -55,6 +56,7 @@ project "bank" {
 func (g *gated) startUpstream() string {
 	g.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		g.reached.Add(1)
+		g.seen.Store(&req.Header)
 		body, _ := io.ReadAll(req.Body)
 		fmt.Fprintf(w, "%s %s project=%s user=%s plan=%s body=%d", req.Method, req.Host, strings.Join(req.Header["X-Project-Id"], "|"),
 			strings.Join(req.Header["X-User-Id"], "|"), strings.Join(req.Header["X-Label-Plan"], "|"), len(body))
@@ -72,13 +74,16 @@ func writeConfig(t *testing.T, path, text string) string {
 	return path
 }
 
-// runCaddy returns the socket of a Caddy that speaks TLS, with certificates of its own making.
-func runCaddy(t *testing.T, gate, upstream string) (socket string) {
+// runCaddy returns the socket of a Caddy that speaks TLS, with certificates of its own making. The program is the one of
+// PATH if it is "".
+func runCaddy(t *testing.T, caddy, gate, upstream string) (socket string) {
 	t.Helper()
-	caddy := testrig.Need(t, "caddy")[0]
+	if caddy == "" {
+		caddy = testrig.Need(t, "caddy")[0]
+	}
 	dir := shortDir(t)
 	socket = filepath.Join(dir, "s")
-	config := snippet(t, "caddyfile", "{\n\ton_demand_tls {", "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n\ton_demand_tls {", "127.0.0.1:8081", gate,
+	config := snippet(t, "caddyfile", "request_header", "request_header", "{\n\ton_demand_tls {", "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n\ton_demand_tls {", "127.0.0.1:8081", gate,
 		"https:// {", "https:// {\n\tbind unix/"+socket, "\t\ton_demand\n", "\t\ton_demand\n\t\tissuer internal\n", "127.0.0.1:3000", upstream)
 	runGateway(t, dir, socket, caddy, "run", "--adapter", "caddyfile", "--config", writeConfig(t, filepath.Join(dir, "Caddyfile"), config))
 	return socket
@@ -99,7 +104,11 @@ func dialTLS(ctx context.Context, socket, name string) (net.Conn, error) {
 }
 
 func runCaddyClient(t *testing.T, gate, upstream string) *http.Client {
-	socket := runCaddy(t, gate, upstream)
+	return caddyClient(t, "", gate, upstream)
+}
+
+func caddyClient(t *testing.T, program, gate, upstream string) *http.Client {
+	socket := runCaddy(t, program, gate, upstream)
 	return &http.Client{Timeout: testrig.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialTLS(ctx, socket, "shop.example")
 	}}}
@@ -288,7 +297,7 @@ func TestGateCertificates(t *testing.T) {
 		r := idleRig(t, t.TempDir(), gateFiles)
 		r.flags = []string{"--gate-listen", "127.0.0.1:0", fmt.Sprintf("--gate-wildcards=%v", wildcards)}
 		r.start()
-		socket := runCaddy(t, strings.TrimPrefix(r.gateURL(), "http://"), "127.0.0.1:1")
+		socket := runCaddy(t, "", strings.TrimPrefix(r.gateURL(), "http://"), "127.0.0.1:1")
 		ctx, cancel := context.WithTimeout(context.Background(), testrig.Patience)
 		defer cancel()
 		f := func(name string, want bool) {
