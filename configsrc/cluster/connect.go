@@ -160,6 +160,19 @@ func (c *Connection) connect() (*nats.Conn, error) {
 	return nc, nil
 }
 
+// bucket connects, and returns a cluster's bucket there.
+func (c *Connection) bucket(cluster string) (*bucket, error) {
+	nc, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBucket(nc, cluster)
+	if err != nil {
+		nc.Close()
+	}
+	return b, err
+}
+
 // checkVersion refuses a server that is older than MinServer.
 func checkVersion(nc *nats.Conn) error {
 	have := nc.ConnectedServerVersion()

@@ -38,11 +38,6 @@ func TestExistingServer(t *testing.T) {
 	url, stop := existing(t, func(o *server.Options) { o.MaxPayload = 64 << 10 })
 	connection := Connection{URLs: []string{url}}
 	r := &rig{t: t, dir: t.TempDir(), tree: newTree()}
-	noise := func(n int) string {
-		b := make([]byte, n)
-		rand.Read(b)
-		return string(b)
-	}
 	r.tree.commit(map[string]string{"acme.hcl": "one", "mail/large.html": noise(300 << 10)})
 	r.startAuthority(AuthorityOptions{Connection: connection, TTL: 2 * time.Second})
 	e := startEdge(t, FollowerOptions{Edge: "fra1", Connection: connection}, newTree())
@@ -61,6 +56,13 @@ func TestExistingServer(t *testing.T) {
 	if _, err := e.tree.TreeFile("b.hcl"); err != nil {
 		t.Error(err)
 	}
+}
+
+// noise returns n bytes that cannot be packed.
+func noise(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return string(b)
 }
 
 // A deafConn is a connection whose other end may stop to hear. It tells on lost when something is.
