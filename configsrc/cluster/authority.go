@@ -179,7 +179,7 @@ func (a *Authority) open() error {
 	}
 	c := a.o.Connection
 	c.name = "fingerpost authority of " + a.o.Cluster
-	c.inbox = "_INBOX_fingerpost_authority"
+	c.inbox = authorityInbox
 	c.failed = func(err error) {
 		a.mu.Lock()
 		a.netError = err

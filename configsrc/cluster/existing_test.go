@@ -17,7 +17,17 @@ import (
 // existing starts a NATS server of somebody else, without keys.
 func existing(t *testing.T, change func(*server.Options)) (url string, stop func()) {
 	t.Helper()
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	s := existingServer(t, change)
+	return s.ClientURL(), s.Shutdown
+}
+
+func existingOptions(t *testing.T) *server.Options {
+	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+}
+
+func existingServer(t *testing.T, change func(*server.Options)) *server.Server {
+	t.Helper()
+	o := existingOptions(t)
 	change(o)
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -28,7 +38,7 @@ func existing(t *testing.T, change func(*server.Options)) (url string, stop func
 		t.Fatal("the server does not start")
 	}
 	t.Cleanup(s.Shutdown)
-	return s.ClientURL(), s.Shutdown
+	return s
 }
 
 // TestExistingServer: files above the server's message limit come in parts, which go with the file; and without the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -78,9 +79,17 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 	}
 }
 
+// isOwnInbox reports whether a reply subject of a request can be the inbox of its edge. An edge in an account of its own
+// has one that the server made, which leads to that account.
+func isOwnInbox(reply, edge string) bool {
+	return strings.HasPrefix(reply, "_R_.") || strings.HasPrefix(reply, inboxOf(edge)+".")
+}
+
 // takeRequest answers a request of an edge.
 func (a *Authority) takeRequest(m *nats.Msg) {
-	if m.Reply == "" {
+	edge := strings.TrimPrefix(m.Subject, forwardSubject(a.o.Cluster, ""))
+	if !isOwnInbox(m.Reply, edge) {
+		a.o.Logger.Warn("a request of an edge is left alone: its reply subject is not the inbox of the edge", "edge", edge, "reply", m.Reply)
 		return
 	}
 	got := time.Now()
