@@ -57,6 +57,8 @@ type Authority struct {
 	edges     edges
 	answering chan struct{} // holds a value per forwarded request
 
+	sameAccount sync.Once // says that an edge has no account of its own
+
 	// The fields below belong to Claim and Run.
 	sent      map[string]sentFile // what the bucket has, by path
 	root      Root                // of sent

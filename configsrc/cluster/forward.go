@@ -79,16 +79,26 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 	}
 }
 
-// isOwnInbox reports whether a reply subject of a request can be the inbox of its edge. An edge in an account of its own
-// has one that the server made, which leads to that account.
-func isOwnInbox(reply, edge string) bool {
-	return strings.HasPrefix(reply, "_R_.") || strings.HasPrefix(reply, inboxOf(edge)+".")
+// carriedReply is the prefix of the reply subjects that the server makes for a request from another account. No client
+// may name one.
+const carriedReply = "_R_."
+
+// isOwnInbox reports whether the reply subject of a request leads to the inbox of its edge.
+func (a *Authority) isOwnInbox(reply, edge string) bool {
+	if strings.HasPrefix(reply, carriedReply) {
+		return true
+	}
+	a.sameAccount.Do(func() {
+		a.o.Logger.Warn("an edge is in the NATS account of the authority: its key can delete every stream there; "+
+			"give each edge an account of its own, see configsrc/cluster/README.md", "edge", edge)
+	})
+	return strings.HasPrefix(reply, inboxOf(edge)+".")
 }
 
 // takeRequest answers a request of an edge.
 func (a *Authority) takeRequest(m *nats.Msg) {
 	edge := strings.TrimPrefix(m.Subject, forwardSubject(a.o.Cluster, ""))
-	if !isOwnInbox(m.Reply, edge) {
+	if !a.isOwnInbox(m.Reply, edge) {
 		a.o.Logger.Warn("a request of an edge is left alone: its reply subject is not the inbox of the edge", "edge", edge, "reply", m.Reply)
 		return
 	}
