@@ -65,11 +65,15 @@ func reachReplies() []string {
 	}
 }
 
-// reachPayloads are what it publishes: nothing, JSON, and questions that have an empty message as the answer.
-func reachPayloads() []string {
+// reachMessages are what it publishes: nothing, JSON, questions that have an empty message as the answer, and a request to
+// trace the message to the reply subject.
+func reachMessages(subject, reply string) (messages []*nats.Msg) {
 	gone, _ := json.Marshal(getRequest{LastFor: "$KV." + Bucket("test") + ".f.gone=2Ehcl"})
 	all, _ := json.Marshal(getRequest{Seq: 1, NextFor: "$KV." + Bucket("test") + ".>", Batch: 10})
-	return []string{"", "{}", string(gone), string(all)}
+	for _, payload := range [][]byte{nil, []byte("{}"), gone, all} {
+		messages = append(messages, &nats.Msg{Subject: subject, Reply: reply, Data: payload})
+	}
+	return append(messages, &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Trace-Dest": []string{reply}}})
 }
 
 // TestEdgeKeyReachesNothingElse: whatever a key of an edge publishes, and whatever reply subject it names, nothing
@@ -86,11 +90,11 @@ func TestEdgeKeyReachesNothingElse(t *testing.T) {
 					if i == 0 && slices.Contains(allowed, subject) {
 						continue // that is what it may do
 					}
-					for _, payload := range reachPayloads() {
+					for _, m := range reachMessages(subject, reply) {
 						tried++
-						r.publish(subject, reply, payload)
+						r.publish(m)
 						if after := r.state(); after != before {
-							t.Fatalf("%s with the reply subject %s and %q:\n%s, before\n%s", subject, reply, payload, after, before)
+							t.Fatalf("%s with the reply subject %q, %v and %q:\n%s, before\n%s", subject, m.Reply, m.Header, m.Data, after, before)
 						}
 					}
 				}
@@ -338,8 +342,8 @@ func (r *reachRig) spy(t *testing.T) {
 }
 
 // publish publishes with the key of fra1. The server has done what follows from it, as far as that is done in order.
-func (r *reachRig) publish(subject, reply, payload string) {
-	must(r.t, r.key.PublishRequest(subject, reply, []byte(payload)))
+func (r *reachRig) publish(m *nats.Msg) {
+	must(r.t, r.key.PublishMsg(m))
 	must(r.t, r.key.Flush())
 	must(r.t, r.b.nc.Flush())
 	must(r.t, r.other.Flush())
@@ -360,10 +364,14 @@ func (r *reachRig) state() string {
 	if err != nil {
 		return "the orders' consumer: " + err.Error()
 	}
+	all, err := r.b.js.AccountInfo(ctx)
+	if err != nil {
+		return "the account: " + err.Error()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.authority.edges.mu.Lock()
 	defer r.authority.edges.mu.Unlock()
-	return fmt.Sprintf("bucket of %v, ends at %d; orders of %v with %d, %d not acknowledged; published %v, heard %v, a heartbeat of ams1 %t",
-		st.created, st.last, s.CachedInfo().Created, s.CachedInfo().State.LastSeq, c.CachedInfo().NumAckPending, r.spied, r.leaked, r.authority.edges.known["ams1"] != nil)
+	return fmt.Sprintf("%d streams and %d consumers; bucket of %v, ends at %d; orders of %v with %d, %d not acknowledged; published %v, heard %v, a heartbeat of ams1 %t",
+		all.Streams, all.Consumers, st.created, st.last, s.CachedInfo().Created, s.CachedInfo().State.LastSeq, c.CachedInfo().NumAckPending, r.spied, r.leaked, r.authority.edges.known["ams1"] != nil)
 }
