@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
@@ -145,6 +146,31 @@ func TestAuthorityCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.catchesUp(fra)
+	}
+}
+
+// TestWritesWithoutAPause: however fast writes come, the authority renews its lease, and refuses none of them.
+func TestWritesWithoutAPause(t *testing.T) {
+	testrig.Campaign(t) // it lasts for three leases
+	for _, flags := range [][]string{{"--cluster-listen", "127.0.0.1:0"}, {"--cluster"}} {
+		t.Run(flags[0], func(t *testing.T) {
+			t.Parallel()
+			if flags[0] == "--cluster" {
+				flags = append(flags, existingNATS(t))
+			}
+			r := idleRig(t, t.TempDir(), nil)
+			r.flags = flags
+			r.start()
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for i := range 300 {
+				<-tick.C
+				body := fmt.Sprintf(`{"name":"N","slug":"n%d"}`, i)
+				if got := r.writes(http.MethodPost, "/api/platform/projects", body); got.status != http.StatusCreated {
+					t.Fatalf("write %d is answered %d %s", i, got.status, got.body)
+				}
+			}
+		})
 	}
 }
 

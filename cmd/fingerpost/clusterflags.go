@@ -32,7 +32,7 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.clusterListen, "cluster-listen", "", "be the authority of a cluster: run the built-in NATS server on this address, such as 0.0.0.0:4222; see configsrc/cluster/README.md")
 	fl.StringSliceVar(&f.clusterURLs, "cluster", nil, "be the authority of a cluster on an existing NATS, such as nats://a:4222,nats://b:4222")
 	fl.StringVar(&f.clusterName, "cluster-name", "default", "the name of the cluster; its bucket is fingerpost_NAME")
-	fl.StringVar(&f.clusterCreds, "cluster-creds", "", "credentials file for an existing NATS")
+	fl.StringVar(&f.clusterCreds, "cluster-creds", "", "file of credentials, or with the seed of an nkey, for an existing NATS")
 	fl.StringVar(&f.clusterCA, "cluster-ca", "", "PEM file of the CA that NATS servers are trusted from; with --cluster-listen, that edges need a certificate of")
 	fl.StringSliceVar(&f.follow, "follow", nil, "be an edge: follow the authority over these NATS servers, such as nats://a:4222, instead of reading files")
 	fl.StringVar(&f.edgeName, "edge-name", "", "the name of this edge in the files")

@@ -57,21 +57,31 @@ type Authority struct {
 	edges     edges
 	answering chan struct{} // holds a value per forwarded request
 
+	sameAccount sync.Once // says that an edge has no account of its own
+
 	// The fields below belong to Claim and Run.
-	lease     watchedLease
 	sent      map[string]sentFile // what the bucket has, by path
 	root      Root                // of sent
 	strays    []string            // keys of the bucket that are no file's
-	seq       uint64              // of the stream's last message
 	marked    marker              // the bucket's last marker
 	fresh     bool                // the bucket is not known
 	connects  uint64              // of nc, when the bucket was read
 	compareAt time.Time
 
+	tail tail // of the stream
+
+	// The lease is renewed apart from all else, over a connection of its own.
+	leaseBucket *bucket
+	stopHolding context.CancelFunc
+	holding     sync.WaitGroup
+	renewing    sync.Mutex // held during a renewal; guards lease
+	lease       watchedLease
+
 	mu        sync.Mutex // guards the fields below
 	pending   pending
 	committed catalog.Position // of the newest change
 	leaseEnds time.Time        // when this node stops writing unless the lease is renewed
+	lapsing   error            // why the last renewal has failed, until Run has seen it
 	problem   error            // why nothing is published; nil: it is
 	netError  error            // the newest of the connection
 	published catalog.Position // the bucket's
@@ -152,10 +162,7 @@ func (a *Authority) Committed(c catalog.TreeChange) {
 		p.overflow, p.bytes = true, 0
 		clear(p.files)
 	}
-	select {
-	case a.woken <- struct{}{}:
-	default:
-	}
+	wake(a.woken)
 }
 
 // take returns the pending changes and forgets them.
@@ -174,29 +181,24 @@ func (a *Authority) open() error {
 	}
 	c := a.o.Connection
 	c.name = "fingerpost authority of " + a.o.Cluster
-	c.inbox = "_INBOX_fingerpost_authority"
+	c.inbox = authorityInbox
 	c.failed = func(err error) {
 		a.mu.Lock()
 		a.netError = err
 		a.mu.Unlock()
 	}
-	c.up = func() {
-		select {
-		case a.woken <- struct{}{}:
-		default:
-		}
-	}
-	nc, err := c.connect()
+	c.up = func() { wake(a.woken) }
+	b, err := c.bucket(a.o.Cluster)
 	if err != nil {
 		return err
 	}
-	b, err := newBucket(nc, a.o.Cluster)
-	if err != nil {
-		nc.Close()
+	c.name += " (lease)"
+	if a.leaseBucket, err = c.bucket(a.o.Cluster); err != nil {
+		b.nc.Close()
 		return err
 	}
 	a.mu.Lock()
-	a.nc, a.bucket = nc, b
+	a.nc, a.bucket = b.nc, b
 	a.mu.Unlock()
 	return a.listen()
 }
@@ -232,6 +234,7 @@ func (a *Authority) Run(ctx context.Context) error {
 	}
 	a.giveBack()
 	a.nc.Close()
+	a.leaseBucket.nc.Close()
 	return nil //nolint:nilerr // noted in the status
 }
 
@@ -252,7 +255,7 @@ func (a *Authority) note(err error) {
 	}
 }
 
-// tell tells the edges that there is news.
-func (a *Authority) tell() error {
-	return a.nc.Publish(newsSubject(a.o.Cluster), strconv.AppendUint(nil, a.seq, 10))
+// tell tells the edges that there is news up to seq.
+func tell(nc *nats.Conn, cluster string, seq uint64) error {
+	return nc.Publish(newsSubject(cluster), strconv.AppendUint(nil, seq, 10))
 }

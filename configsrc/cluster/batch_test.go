@@ -105,7 +105,7 @@ func TestWriteIsReadOneByOne(t *testing.T) {
 	e := r.edge("fra1")
 	r.reaches(e)
 	b := r.admin()
-	asked, err := b.nc.SubscribeSync(b.directGet())
+	asked, err := b.nc.SubscribeSync(directGet("test"))
 	if err == nil {
 		err = b.nc.Flush()
 	}

@@ -193,7 +193,7 @@ const (
 	fewMessages = 32
 )
 
-type directGet struct {
+type getRequest struct {
 	Seq      uint64 `json:"seq,omitempty"`
 	NextFor  string `json:"next_by_subj,omitempty"`
 	LastFor  string `json:"last_by_subj,omitempty"`
@@ -209,7 +209,7 @@ func (b *bucket) read(ctx context.Context, from, to uint64, yield func(record) e
 		return yield(r)
 	}
 	for next = from; next <= to; {
-		ask := directGet{Seq: next, NextFor: b.prefix + ">"}
+		ask := getRequest{Seq: next, NextFor: b.prefix + ">"}
 		if to-next < fewMessages {
 			r, found, err := b.get(ctx, ask)
 			if err != nil || !found {
@@ -231,11 +231,11 @@ func (b *bucket) read(ctx context.Context, from, to uint64, yield func(record) e
 
 // last returns the newest message of a key; found is false if there is none.
 func (b *bucket) last(ctx context.Context, key string) (r record, found bool, err error) {
-	r, found, err = b.get(ctx, directGet{LastFor: b.prefix + key})
+	r, found, err = b.get(ctx, getRequest{LastFor: b.prefix + key})
 	return r, found && !r.gone, err
 }
 
-func (b *bucket) directGet() string { return "$JS.API.DIRECT.GET." + stream(b.cluster) }
+func directGet(cluster string) string { return "$JS.API.DIRECT.GET." + stream(cluster) }
 
 // readError says which bucket an error is of.
 func (b *bucket) readError(ctx context.Context, err error) error {
@@ -246,7 +246,7 @@ func (b *bucket) readError(ctx context.Context, err error) error {
 }
 
 // get asks for one message; found is false if there is none.
-func (b *bucket) get(ctx context.Context, ask directGet) (r record, found bool, err error) {
+func (b *bucket) get(ctx context.Context, ask getRequest) (r record, found bool, err error) {
 	defer func() { err = b.readError(ctx, err) }()
 	request, err := json.Marshal(ask)
 	if err != nil {
@@ -256,7 +256,7 @@ func (b *bucket) get(ctx context.Context, ask directGet) (r record, found bool, 
 	defer stop()
 	wait, cancel := context.WithTimeout(connected, answerTime)
 	defer cancel()
-	m, err := b.nc.RequestWithContext(wait, b.directGet(), request)
+	m, err := b.nc.RequestWithContext(wait, directGet(b.cluster), request)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return r, false, errNoBucket
 	}
@@ -275,7 +275,7 @@ func (b *bucket) get(ctx context.Context, ask directGet) (r record, found bool, 
 }
 
 // getMany asks for a batch. pending is the number of messages that are left.
-func (b *bucket) getMany(ctx context.Context, ask directGet, yield func(record) error) (n int, pending uint64, err error) {
+func (b *bucket) getMany(ctx context.Context, ask getRequest, yield func(record) error) (n int, pending uint64, err error) {
 	defer func() { err = b.readError(ctx, err) }()
 	request, err := json.Marshal(ask)
 	if err != nil {
@@ -292,7 +292,7 @@ func (b *bucket) getMany(ctx context.Context, ask directGet, yield func(record) 
 	}
 	connected, stop := whileConnected(ctx, b.nc)
 	defer stop()
-	if err := b.nc.PublishRequest(b.directGet(), inbox, request); err != nil {
+	if err := b.nc.PublishRequest(directGet(b.cluster), inbox, request); err != nil {
 		return 0, 0, err
 	}
 	for {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -11,12 +10,22 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Claim takes the lease. Another authority that is alive is a *HeldError at once, or, with TakeOver, something to wait
-// for. A server that cannot be reached is no error: Run goes on trying, and until then MayWrite says no.
+// Claim takes the lease, and has it renewed until ctx or Run ends. Another authority that is alive is a *HeldError at
+// once, or, with TakeOver, something to wait for. A server that cannot be reached is no error: Run goes on trying, and
+// until then MayWrite says no.
 func (a *Authority) Claim(ctx context.Context) error {
 	if err := a.open(); err != nil {
 		return err
 	}
+	if err := a.claim(ctx); err != nil {
+		return err
+	}
+	ctx, a.stopHolding = context.WithCancel(ctx)
+	a.holding.Go(func() { a.hold(ctx) })
+	return nil
+}
+
+func (a *Authority) claim(ctx context.Context) error {
 	// A live holder renews its lease several times within its time to live, so its life shows well before the end.
 	tried := a.now()
 	var first uint64
@@ -62,6 +71,7 @@ func (a *Authority) know(ctx context.Context) error {
 		return err
 	}
 	a.connects = a.nc.Stats().Reconnects
+	a.tail.forget()
 	st, err := a.bucket.state(ctx)
 	if errors.Is(err, errNoBucket) {
 		if err = a.bucket.make(ctx); err == nil {
@@ -74,10 +84,11 @@ func (a *Authority) know(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.sent, a.root, a.strays, a.marked, a.seq = map[string]sentFile{}, Root{}, nil, marker{}, st.last
+	a.sent, a.root, a.strays, a.marked = map[string]sentFile{}, Root{}, nil, marker{}
+	end := st.last
 	var held watchedLease
 	if _, err := a.bucket.read(ctx, 1, math.MaxUint64, func(r record) error {
-		a.seq = max(a.seq, r.seq)
+		end = max(end, r.seq)
 		if r.gone {
 			return nil
 		}
@@ -86,14 +97,8 @@ func (a *Authority) know(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if held.seq != 0 {
-		had := a.lease.Instance == a.instance && a.lease.seq != 0
-		a.lease.see(held.lease, a.now())
-		if !a.lease.free(a.now(), a.o.Holder, a.instance, a.o.TTL) || had && held.Instance != a.instance && held.Holder != "" {
-			return &HeldError{Cluster: a.o.Cluster, Holder: held.Holder, Version: held.Version, Lost: had}
-		}
-	}
-	if err := a.renew(ctx); err != nil {
+	a.tail.found(end)
+	if err := a.takeLease(ctx, held); err != nil {
 		return err
 	}
 	a.fresh, a.compareAt = false, time.Time{}
@@ -124,35 +129,4 @@ func (a *Authority) meet(r record, held *watchedLease) {
 	default:
 		a.strays = append(a.strays, r.key)
 	}
-}
-
-// renew renews the lease, or takes it.
-func (a *Authority) renew(ctx context.Context) error {
-	began := a.now()
-	value, err := json.Marshal(lease{Holder: a.o.Holder, Instance: a.instance, Version: a.o.Version, TTL: a.o.TTL.String(), Position: a.o.Tree.Position().String()})
-	if err != nil {
-		return err
-	}
-	if err := a.put(ctx, []message{{keyLease, value}}); err != nil {
-		return err
-	}
-	a.lease.see(lease{Holder: a.o.Holder, Instance: a.instance, seq: a.seq}, began)
-	a.mu.Lock()
-	a.leaseEnds = began.Add(a.o.TTL - a.o.TTL/marginOf)
-	a.mu.Unlock()
-	return a.tell()
-}
-
-// giveBack ends the lease, so that another authority can start at once.
-func (a *Authority) giveBack() {
-	a.mu.Lock()
-	a.leaseEnds = time.Time{}
-	a.mu.Unlock()
-	if a.fresh || !a.nc.IsConnected() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	value, _ := json.Marshal(lease{Instance: a.instance, Version: a.o.Version})
-	_ = a.put(ctx, []message{{keyLease, value}}) // otherwise it runs out
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestEdgesFollow(t *testing.T) {
@@ -308,28 +307,4 @@ func TestRevokedEdgeIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.reaches(fra)
-}
-
-func TestEdgeMayDoNothingElse(t *testing.T) {
-	r := newRig(t, "fra1")
-	r.tree.commit(map[string]string{"acme.hcl": "one"})
-	r.reaches(r.edge("fra1"))
-	c := Connection{URLs: []string{"nats://" + r.supervisor.Addr()}, KeyFile: r.seeds["fra1"], inbox: inboxOf("fra1")}
-	nc, err := c.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	testrig.Eventually(t, "it is connected", nc.IsConnected)
-	s := stream("test")
-	for _, subject := range []string{"$KV." + Bucket("test") + ".f.acme=2Ehcl", "$JS.API.STREAM.DELETE." + s, "$JS.API.STREAM.PURGE." + s,
-		"$JS.API.CONSUMER.CREATE." + s, "$JS.API.STREAM.NAMES", "$JS.API.STREAM.CREATE.x", beatSubject("test", "ams1"), forwardSubject("test", "ams1"), newsSubject("test")} {
-		if _, err := nc.Request(subject, []byte("{}"), 200*time.Millisecond); err == nil {
-			t.Errorf("an edge may publish on %s", subject)
-		}
-	}
-	b := r.admin()
-	if _, found, err := b.last(t.Context(), prefixFile+"acme=2Ehcl"); !found || err != nil {
-		t.Errorf("the file is gone: %v", err)
-	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -20,7 +21,7 @@ const MinServer = "2.15.2"
 // Connection says how to reach NATS.
 type Connection struct {
 	URLs    []string
-	Creds   string // file of credentials; "": none
+	Creds   string // file of credentials, or with the seed of an nkey; "": none
 	KeyFile string // file with the seed of an nkey; "": none
 	CA      string // PEM file of a private CA that servers are trusted from; "": the system's
 	Cert    string // PEM file of a client certificate; "": none
@@ -29,6 +30,7 @@ type Connection struct {
 	seed   []byte              // in the place of KeyFile, for the supervised server
 	dialer nats.CustomDialer   // for tests
 	inbox  string              // prefix of reply subjects
+	edge   bool                // the server carries answers from the account of the authority
 	name   string              // as the server's operator sees it
 	failed func(problem error) // called when the connection fails or is refused; it must return at once
 	up     func()              // called when it is established, again too
@@ -41,13 +43,8 @@ func (c *Connection) Check() (problems []string) {
 			problems = append(problems, fmt.Sprintf("key file %s: %v; it must hold the seed that \"fingerpost edges keygen\" has printed, which begins with SU", c.KeyFile, err))
 		}
 	}
-	for _, file := range []string{c.Creds, c.CA} {
-		if file == "" {
-			continue
-		}
-		if _, err := os.ReadFile(file); err != nil {
-			problems = append(problems, err.Error())
-		}
+	if _, err := c.credentials(); err != nil {
+		problems = append(problems, err.Error())
 	}
 	if c.CA != "" && len(problems) == 0 {
 		if _, err := c.tls(); err != nil {
@@ -60,6 +57,25 @@ func (c *Connection) Check() (problems []string) {
 		}
 	}
 	return problems
+}
+
+// credentials returns nil without Creds.
+func (c *Connection) credentials() (nats.Option, error) {
+	if c.Creds == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(c.Creds)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(b, []byte("BEGIN NATS USER JWT")) {
+		return nats.UserCredentials(c.Creds), nil
+	}
+	option, err := nats.NkeyOptionFromSeed(c.Creds)
+	if err != nil {
+		return nil, fmt.Errorf("%s holds neither credentials of NATS, with a JWT, nor the seed of an nkey, which begins with SU: %w", c.Creds, err)
+	}
+	return option, nil
 }
 
 // tls returns nil where the URLs decide.
@@ -126,6 +142,11 @@ func (c *Connection) connect() (*nats.Conn, error) {
 	if c.inbox != "" {
 		options = append(options, nats.CustomInboxPrefix(c.inbox))
 	}
+	if c.edge {
+		// An inbox for each request: the server keeps what it needs for further answers until the inbox is gone, 2 minutes
+		// and some hundred bytes for each read otherwise.
+		options = append(options, nats.UseOldRequestStyle())
+	}
 	if c.dialer != nil {
 		options = append(options, nats.SetCustomDialer(c.dialer))
 	}
@@ -143,8 +164,12 @@ func (c *Connection) connect() (*nats.Conn, error) {
 		}
 		options = append(options, option)
 	}
-	if c.Creds != "" {
-		options = append(options, nats.UserCredentials(c.Creds))
+	credentials, err := c.credentials()
+	if err != nil {
+		return nil, err
+	}
+	if credentials != nil {
+		options = append(options, credentials)
 	}
 	config, err := c.tls()
 	if err != nil {
@@ -158,6 +183,19 @@ func (c *Connection) connect() (*nats.Conn, error) {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	return nc, nil
+}
+
+// bucket connects, and returns a cluster's bucket there.
+func (c *Connection) bucket(cluster string) (*bucket, error) {
+	nc, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBucket(nc, cluster)
+	if err != nil {
+		nc.Close()
+	}
+	return b, err
 }
 
 // checkVersion refuses a server that is older than MinServer.

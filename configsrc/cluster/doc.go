@@ -14,7 +14,8 @@
 // What we rely on, with the tests and issues of nats-server 2.15.2 read:
 //   - A stream of one writer keeps its messages in the order of their sequences, and the last message of each subject.
 //   - A publish with an expected last sequence is refused (error 10071) if anybody else has published. Every publish of
-//     an authority has one, the renewal of its lease too, so that an authority that was replaced can publish nothing.
+//     an authority has one, so that an authority that was replaced can publish nothing. The renewal of its lease has
+//     that of the lease's own key: it need not wait for the publishes that are under way, see tail.
 //   - An acknowledged publish is on the disk (sync_interval always; before 2.15.2 compaction ignored it, #8475).
 //   - An atomic batch is kept whole or not at all; an acknowledged one is on the disk (it is synced once, at its end).
 //   - A direct get answers messages in the order of the stream, from the first one asked for. A replica may lag behind.

@@ -17,7 +17,17 @@ import (
 // existing starts a NATS server of somebody else, without keys.
 func existing(t *testing.T, change func(*server.Options)) (url string, stop func()) {
 	t.Helper()
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	s := existingServer(t, change)
+	return s.ClientURL(), s.Shutdown
+}
+
+func existingOptions(t *testing.T) *server.Options {
+	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+}
+
+func existingServer(t *testing.T, change func(*server.Options)) *server.Server {
+	t.Helper()
+	o := existingOptions(t)
 	change(o)
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -28,7 +38,7 @@ func existing(t *testing.T, change func(*server.Options)) (url string, stop func
 		t.Fatal("the server does not start")
 	}
 	t.Cleanup(s.Shutdown)
-	return s.ClientURL(), s.Shutdown
+	return s
 }
 
 // TestExistingServer: files above the server's message limit come in parts, which go with the file; and without the
@@ -38,11 +48,6 @@ func TestExistingServer(t *testing.T) {
 	url, stop := existing(t, func(o *server.Options) { o.MaxPayload = 64 << 10 })
 	connection := Connection{URLs: []string{url}}
 	r := &rig{t: t, dir: t.TempDir(), tree: newTree()}
-	noise := func(n int) string {
-		b := make([]byte, n)
-		rand.Read(b)
-		return string(b)
-	}
 	r.tree.commit(map[string]string{"acme.hcl": "one", "mail/large.html": noise(300 << 10)})
 	r.startAuthority(AuthorityOptions{Connection: connection, TTL: 2 * time.Second})
 	e := startEdge(t, FollowerOptions{Edge: "fra1", Connection: connection}, newTree())
@@ -61,6 +66,13 @@ func TestExistingServer(t *testing.T) {
 	if _, err := e.tree.TreeFile("b.hcl"); err != nil {
 		t.Error(err)
 	}
+}
+
+// noise returns n bytes that cannot be packed.
+func noise(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return string(b)
 }
 
 // A deafConn is a connection whose other end may stop to hear. It tells on lost when something is.

@@ -24,7 +24,7 @@ func (r *rig) fillBlocks() {
 // blocks returns the files with the stream's messages, the newest last.
 func (r *rig) blocks() []string {
 	r.t.Helper()
-	blocks, err := filepath.Glob(r.dir + "/jetstream/$G/streams/*/msgs/*.blk")
+	blocks, err := filepath.Glob(r.dir + "/jetstream/fingerpost/streams/*/msgs/*.blk")
 	if err != nil || len(blocks) == 0 || len(blocks) > 9 { // 10.blk would come before 2.blk
 		r.t.Fatalf("%d files: %v", len(blocks), err)
 	}

@@ -141,7 +141,7 @@ func (f *Follower) isWhole() bool {
 func (f *Follower) Open() error {
 	c := f.o.Connection
 	c.name = "fingerpost edge " + f.o.Edge + " of " + f.o.Cluster
-	c.inbox = inboxOf(f.o.Edge)
+	c.inbox, c.edge = inboxOf(f.o.Edge), true
 	c.failed = func(err error) {
 		f.mu.Lock()
 		f.netError = err
@@ -196,6 +196,9 @@ func (f *Follower) mustRefill() error {
 	f.made = time.Time{}
 	return f.loadOwn()
 }
+
+// authorityInbox is the prefix of the authority's reply subjects.
+const authorityInbox = "_INBOX_fingerpost_authority"
 
 // inboxOf is the prefix of an edge's reply subjects: it may hear no other edge's.
 func inboxOf(edge string) string { return "_INBOX_fingerpost_" + edge }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -78,9 +79,27 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 	}
 }
 
+// carriedReply is the prefix of the reply subjects that the server makes for a request from another account. No client
+// may name one.
+const carriedReply = "_R_."
+
+// isOwnInbox reports whether the reply subject of a request leads to the inbox of its edge.
+func (a *Authority) isOwnInbox(reply, edge string) bool {
+	if strings.HasPrefix(reply, carriedReply) {
+		return true
+	}
+	a.sameAccount.Do(func() {
+		a.o.Logger.Warn("an edge is in the NATS account of the authority: its key can delete every stream there; "+
+			"give each edge an account of its own, see configsrc/cluster/README.md", "edge", edge)
+	})
+	return strings.HasPrefix(reply, inboxOf(edge)+".")
+}
+
 // takeRequest answers a request of an edge.
 func (a *Authority) takeRequest(m *nats.Msg) {
-	if m.Reply == "" {
+	edge := strings.TrimPrefix(m.Subject, forwardSubject(a.o.Cluster, ""))
+	if !a.isOwnInbox(m.Reply, edge) {
+		a.o.Logger.Warn("a request of an edge is left alone: its reply subject is not the inbox of the edge", "edge", edge, "reply", m.Reply)
 		return
 	}
 	got := time.Now()

@@ -1,10 +1,13 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"fingerpost/resolver/catalog"
 )
@@ -79,6 +82,101 @@ func (w *watchedLease) see(l lease, now time.Time) {
 // same data folder held it, which the lock of that folder shows to be gone.
 func (w *watchedLease) free(now time.Time, holder, instance string, ttl time.Duration) bool {
 	return w.seq == 0 || w.Holder == "" || w.Instance == instance || w.Holder == holder || now.Sub(w.since) > w.ttl(ttl)
+}
+
+// hold renews the lease until ctx ends.
+func (a *Authority) hold(ctx context.Context) {
+	tick := time.NewTicker(a.o.TTL / renewals)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := a.renew(ctx); err != nil && ctx.Err() == nil {
+			a.mu.Lock()
+			a.lapsing = err
+			a.mu.Unlock()
+		}
+		wake(a.woken)
+	}
+}
+
+// leaseProblem returns why the last renewal has failed, once.
+func (a *Authority) leaseProblem() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.lapsing
+	a.lapsing = nil
+	return err
+}
+
+// renew renews the lease if this authority holds it. Its condition is that of the lease alone: what is published into the
+// stream at the same time does not matter.
+func (a *Authority) renew(ctx context.Context) error {
+	a.renewing.Lock()
+	defer a.renewing.Unlock()
+	if a.lease.Instance != a.instance {
+		return nil
+	}
+	return a.putLease(ctx, jetstream.WithExpectLastSequencePerSubject(a.lease.seq))
+}
+
+// takeLease takes the lease if it is free and nobody has published since the bucket was read. held is what was read.
+func (a *Authority) takeLease(ctx context.Context, held watchedLease) error {
+	a.renewing.Lock()
+	defer a.renewing.Unlock()
+	if held.seq != 0 && held.Instance != a.instance {
+		had := a.lease.Instance == a.instance
+		a.lease.see(held.lease, a.now())
+		if !a.lease.free(a.now(), a.o.Holder, a.instance, a.o.TTL) || had && held.Holder != "" {
+			return &HeldError{Cluster: a.o.Cluster, Holder: held.Holder, Version: held.Version, Lost: had}
+		}
+	}
+	err := a.putLease(ctx, jetstream.WithExpectLastSequence(a.tail.end()))
+	if err == nil {
+		_ = a.leaseProblem()
+	}
+	return err
+}
+
+// putLease writes the lease on a condition. An answer that comes when the lease has ended is not waited for. The caller
+// holds renewing.
+func (a *Authority) putLease(ctx context.Context, condition jetstream.PublishOpt) error {
+	began, lasts := a.now(), a.o.TTL-a.o.TTL/marginOf
+	value, err := json.Marshal(lease{Holder: a.o.Holder, Instance: a.instance, Version: a.o.Version, TTL: a.o.TTL.String(), Position: a.o.Tree.Position().String()})
+	if err != nil {
+		return err
+	}
+	seq, err := a.leaseBucket.send(ctx, a.leaseBucket.msg(message{keyLease, value}), lasts, condition)
+	if err != nil {
+		return err
+	}
+	a.tail.add(seq, 1)
+	a.lease.see(lease{Holder: a.o.Holder, Instance: a.instance, seq: seq}, began)
+	a.mu.Lock()
+	a.leaseEnds = began.Add(lasts)
+	a.mu.Unlock()
+	return tell(a.leaseBucket.nc, a.o.Cluster, seq)
+}
+
+// giveBack ends the lease, so that another authority can start at once.
+func (a *Authority) giveBack() {
+	if a.stopHolding != nil {
+		a.stopHolding()
+		a.holding.Wait()
+	}
+	a.mu.Lock()
+	a.leaseEnds = time.Time{}
+	a.mu.Unlock()
+	if a.fresh || !a.nc.IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	value, _ := json.Marshal(lease{Instance: a.instance, Version: a.o.Version})
+	_ = a.put(ctx, []message{{keyLease, value}}) // otherwise it runs out
 }
 
 // MayWrite returns nil while this node may write: an UNAVAILABLE *catalog.Error once it has lost its lease, or cannot

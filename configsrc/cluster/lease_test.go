@@ -63,7 +63,8 @@ func TestFenceStopsTheFormerAuthority(t *testing.T) {
 	r.stop()
 	former, tree := r.second(AuthorityOptions{Holder: "former:/data"})
 	former.o.OwnServer = false
-	if err := former.Claim(t.Context()); err != nil {
+	awake, sleep := context.WithCancel(t.Context())
+	if err := former.Claim(awake); err != nil {
 		t.Fatal(err)
 	}
 	if err := former.MayWrite(); err != nil {
@@ -73,7 +74,7 @@ func TestFenceStopsTheFormerAuthority(t *testing.T) {
 	if err := former.work(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Now it sleeps: nothing renews its lease.
+	sleep() // nothing renews its lease
 	next, successor := r.second(AuthorityOptions{TakeOver: true})
 	if err := next.Claim(t.Context()); err != nil {
 		t.Fatal(err)
@@ -93,6 +94,7 @@ func TestFenceStopsTheFormerAuthority(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
+	go former.hold(ctx) // it is awake again
 	go func() { ended <- former.Run(ctx) }()
 	testrig.Eventually(t, "it says that it is none any more", func() bool { return former.Status(nil).Lost })
 	if err := former.MayWrite(); err == nil || !strings.Contains(err.Error(), "another node") {

@@ -17,7 +17,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// work publishes what is pending, and renews the lease. An error means that the bucket has to be read again.
+// work publishes what is pending. An error means that the bucket has to be read again.
 func (a *Authority) work(ctx context.Context) error {
 	// A server that was away may have lost messages in the middle of the stream, and end it where it did before.
 	if a.fresh || a.connects != a.nc.Stats().Reconnects {
@@ -31,21 +31,20 @@ func (a *Authority) work(ctx context.Context) error {
 		}
 		a.note(nil)
 	}
-	renew := time.NewTimer(a.o.TTL / renewals)
-	defer renew.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-renew.C:
-		if st, err := a.bucket.state(ctx); err != nil || st.last != a.seq {
-			return cmpErr(err, errFenced)
-		}
-		if a.now().After(a.compareAt) {
-			a.fresh = true
-			return nil
-		}
-		return a.renew(ctx)
-	case <-a.woken:
+	case <-a.woken: // each renewal of the lease does so, too
+	}
+	if err := a.leaseProblem(); err != nil {
+		return err
+	}
+	if a.tail.torn() {
+		return errFenced
+	}
+	if a.now().After(a.compareAt) {
+		a.fresh = true
+		return nil
 	}
 	p := a.take()
 	if !p.any {
@@ -58,13 +57,6 @@ func (a *Authority) work(ctx context.Context) error {
 		return err
 	}
 	return a.mark(ctx, p.position)
-}
-
-func cmpErr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 // compareEvery is how often an authority compares the bucket with its tree, and an edge its store with the bucket.
@@ -157,11 +149,6 @@ func (a *Authority) publishTree(ctx context.Context, paths []string) error {
 	for part := range parts {
 		if err := a.publish(ctx, part); err != nil {
 			return err
-		}
-		if a.now().Sub(a.lease.since) > a.o.TTL/renewals {
-			if err := a.renew(ctx); err != nil {
-				return err
-			}
 		}
 	}
 	return ctx.Err()
@@ -266,7 +253,7 @@ func (a *Authority) mark(ctx context.Context, p catalog.Position) error {
 	a.stats.Generations++
 	a.published = p
 	a.mu.Unlock()
-	return a.tell()
+	return tell(a.nc, a.o.Cluster, a.tail.end())
 }
 
 // What goes out before an acknowledgement is awaited.
@@ -284,40 +271,49 @@ var errNoAck = errors.New("the NATS server does not answer a publish: is its dis
 // put publishes messages in order, on the condition that nobody else has published since.
 func (a *Authority) put(ctx context.Context, messages []message) error {
 	for part := range slices.Chunk(messages, maxBatch) {
-		putPart := a.putEach
+		atOnce := 1
 		if len(part) >= minBatch {
-			putPart = a.putBatch
+			atOnce = len(part)
 		}
-		if err := putPart(ctx, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// putEach publishes messages one by one. Each waits for the answer to the one before it: if it were sent with the
-// sequence that the other is expected to have, and somebody else had published one message, it would fit behind that.
-func (a *Authority) putEach(ctx context.Context, messages []message) error {
-	for _, m := range messages {
-		if err := a.send(ctx, a.bucket.msg(m), jetstream.WithExpectLastSequence(a.seq)); err != nil {
-			return err
+		for unit := range slices.Chunk(part, atOnce) {
+			if err := a.putBehind(ctx, unit); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// send publishes a message, the last one of a batch or one that stands alone, and waits for the answer.
-func (a *Authority) send(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) error {
-	connected, stop := whileConnected(ctx, a.nc)
+// putBehind publishes one message, or a batch, at the end of the stream. It waits for the answer to the one before it:
+// if it were sent with the sequence that the other is expected to have, and somebody else had published one message, it
+// would fit behind that. If the lease was renewed meanwhile, the same is published behind the lease.
+func (a *Authority) putBehind(ctx context.Context, unit []message) error {
+	for {
+		end := a.tail.end()
+		err := a.putBatch(ctx, unit, end)
+		if !errors.Is(err, errFenced) {
+			return err
+		}
+		a.renewing.Lock() // the answer to a renewal may be on its way
+		renewed := a.tail.end() != end
+		a.renewing.Unlock()
+		if !renewed {
+			return err
+		}
+	}
+}
+
+// send publishes a message, the last one of a batch or one that stands alone, and waits at most d for the answer.
+func (b *bucket) send(ctx context.Context, msg *nats.Msg, d time.Duration, opts ...jetstream.PublishOpt) (seq uint64, err error) {
+	connected, stop := whileConnected(ctx, b.nc)
 	defer stop()
-	wait, cancel := context.WithTimeout(connected, 2*answerTime)
+	wait, cancel := context.WithTimeout(connected, d)
 	defer cancel()
-	ack, err := a.bucket.js.PublishMsg(wait, msg, opts...)
+	ack, err := b.js.PublishMsg(wait, msg, opts...)
 	if err != nil {
-		return publishError(orCause(connected, err))
+		return 0, publishError(orCause(connected, err))
 	}
-	a.seq = ack.Sequence
-	return nil
+	return ack.Sequence, nil
 }
 
 // Headers of an atomic batch (ADR-50 of NATS), for which the client library has no names.
@@ -329,23 +325,33 @@ const (
 	codeIncomplete jetstream.ErrorCode = 10176
 )
 
-// putBatch publishes messages as an atomic batch: all of them or none. Only the last one is answered.
-func (a *Authority) putBatch(ctx context.Context, messages []message) error {
-	id := rand.Text()
+// putBatch publishes one message, or several as an atomic batch, all of them or none, if the stream ends at end. Only
+// the last one is answered.
+func (a *Authority) putBatch(ctx context.Context, messages []message, end uint64) error {
+	id, n := rand.Text(), len(messages)
 	for i, m := range messages {
 		msg := a.bucket.msg(m)
-		msg.Header.Set(headerBatch, id)
-		msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
 		if i == 0 {
-			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(a.seq, 10))
+			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(end, 10))
 		}
-		if i == len(messages)-1 {
+		if n > 1 {
+			msg.Header.Set(headerBatch, id)
+			msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
+		}
+		if i < n-1 {
+			if err := a.nc.PublishMsg(msg); err != nil {
+				return fmt.Errorf("publish: %w", err)
+			}
+			continue
+		}
+		if n > 1 {
 			msg.Header.Set(headerBatchCommit, "1")
-			return a.send(ctx, msg)
 		}
-		if err := a.nc.PublishMsg(msg); err != nil {
-			return fmt.Errorf("publish: %w", err)
+		seq, err := a.bucket.send(ctx, msg, 2*answerTime)
+		if err != nil {
+			return err
 		}
+		a.tail.add(seq, uint64(n))
 	}
 	return nil
 }

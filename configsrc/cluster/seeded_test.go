@@ -225,7 +225,8 @@ func TestSeededDefects(t *testing.T) {
 			r.writeAll()
 			r.stop()
 			former, x := r.second(AuthorityOptions{Holder: "former:/data"})
-			if err := former.Claim(t.Context()); err != nil {
+			awake, sleep := context.WithCancel(t.Context())
+			if err := former.Claim(awake); err != nil {
 				t.Fatal(err)
 			}
 			x.commit(map[string]string{leftFile: "begin", rightFile: "begin", soloFile: "begin", "other.hcl": "begin"})
@@ -234,7 +235,7 @@ func TestSeededDefects(t *testing.T) {
 				t.Fatal(err)
 			}
 			testrig.Eventually(t, "the edge follows it", func() bool { return r.tree.had(p) })
-			// Now it sleeps through its lease, while another one takes over.
+			sleep() // through its lease, while another one takes over
 			next, successor := r.second(AuthorityOptions{Holder: "next:/data", TakeOver: true})
 			if err := next.Claim(t.Context()); err != nil {
 				t.Fatal(err)
@@ -252,7 +253,7 @@ func TestSeededDefects(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				former.seq = st.last
+				former.tail.found(st.last)
 			}
 			switch err := former.compare(t.Context()); {
 			case defect && err == nil:

@@ -66,15 +66,25 @@ func RunServer(in io.Reader, out, log io.Writer) error {
 			return fmt.Errorf("read the configuration: %w", err)
 		}
 		config.Edges = next.Edges
-		options, err := config.options()
-		if err == nil {
-			err = srv.ReloadOptions(options) // connections of keys that are gone are closed
-		}
-		if err != nil {
+		if err := reload(srv, &config); err != nil {
 			return fmt.Errorf("take the new edges: %w", err)
 		}
 	}
 	return lines.Err()
+}
+
+// reload lets in the edges of config. Connections of keys that are gone are closed.
+func reload(srv *server.Server, config *ServerConfig) error {
+	for range 2 { // the imports of an account that is new work from the next reload on (configureAccounts in its server.go)
+		options, err := config.options()
+		if err == nil {
+			err = srv.ReloadOptions(options)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func startServer(config *ServerConfig, log io.Writer) (*server.Server, *serverReady, error) {
@@ -126,10 +136,13 @@ func (c *ServerConfig) options() (*server.Options, error) {
 		MaxPayload: maxPayload, MaxPending: 64 << 20, WriteDeadline: 10 * time.Second,
 		PingInterval: 10 * time.Second, MaxPingsOut: 2, AuthTimeout: 5,
 		NoSigs: true, DisableJetStreamBanner: true,
-		Nkeys: []*server.NkeyUser{{Nkey: c.Authority}},
 	}
-	for name, key := range c.Edges {
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key, Permissions: EdgePermissions(c.Cluster, name)})
+	accounts, err := c.accounts()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.ProcessConfigString(accounts); err != nil {
+		return nil, fmt.Errorf("make the accounts: %w", err)
 	}
 	if c.Cert != "" {
 		if o.TLSConfig, err = c.tls(); err != nil {
@@ -138,17 +151,6 @@ func (c *ServerConfig) options() (*server.Options, error) {
 		o.TLS, o.TLSVerify, o.TLSTimeout = true, c.ClientCA != "", 5
 	}
 	return o, nil
-}
-
-// EdgePermissions are the subjects that an edge needs, and no more.
-func EdgePermissions(cluster, edge string) *server.Permissions {
-	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{
-			"$JS.API.STREAM.INFO." + stream(cluster), "$JS.API.DIRECT.GET." + stream(cluster),
-			beatSubject(cluster, edge), forwardSubject(cluster, edge),
-		}},
-		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(edge) + ".>", newsSubject(cluster)}},
-	}
 }
 
 func (c *ServerConfig) tls() (*tls.Config, error) {
