@@ -28,7 +28,7 @@ type gated struct {
 	upstream *httptest.Server
 	reached  atomic.Int32
 	seen     atomic.Pointer[http.Header] // of the last request that reached the upstream
-	loses    bool // Debian's Caddy: under load it now and then loses the headers of the gate's answer
+	loses    bool                        // Debian's Caddy: under load it now and then loses the headers of the gate's answer
 }
 
 // gateFiles are the projects that the gateways route to.
