@@ -37,6 +37,9 @@ func (d *draft) Anew() bool {
 	return d.kind == "key" || strings.Contains(d.Diff, `sealed("`)
 }
 
+// Live reports whether the change cannot be proposed: keys are always live.
+func (d *draft) Live() bool { return d.kind == "key" }
+
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.call.method == http.MethodDelete }
 
@@ -126,13 +129,19 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		return
 	}
 	save := d.call
-	save.header = d.call.header.Clone()
+	if save.header = d.call.header.Clone(); save.header == nil {
+		save.header = http.Header{}
+	}
 	if m := strings.TrimSpace(r.PostFormValue("message")); m != "" {
 		save.header.Set("X-Change-Message", m)
 	}
 	proposal := d.Proposal
 	if proposal == "" && r.PostFormValue("do") == "propose" {
 		name := strings.TrimSpace(r.PostFormValue("proposal"))
+		if d.Live() {
+			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "Keys are always live: a change of them cannot be proposed."})
+			return
+		}
 		if !proposalName.MatchString(name) {
 			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."})
 			return
@@ -153,7 +162,7 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		}
 		if fail.Status == http.StatusPreconditionFailed || fail.Code == "CONFIG_CHANGED_ON_DISK" {
 			f, err := c.formOf(r, s, d.kind, d.project, d.id)
-			if err == nil && !d.Deletes() {
+			if err == nil && d.sent != nil && !d.Deletes() {
 				f.fill(d.sent)
 				s.drop(d)
 				c.conflict(w, r, s, f)

@@ -142,7 +142,10 @@ type smtpStep struct{ Name, Milliseconds string }
 // smtpForm is the form of the SMTP config of a project, or an empty one.
 func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
 	if projectID(project) == "" {
-		return &form{Kind: "smtp-config", Fields: slices.Clone(editable["smtp-config"].fields)}, nil
+		k := editable["smtp-config"]
+		f := &form{Kind: "smtp-config", Fields: slices.Clone(k.fields)}
+		f.begin(k, nil)
+		return f, nil
 	}
 	return c.formOf(r, s, "smtp-config", project, "")
 }
@@ -163,10 +166,9 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 		c.failed(w, r, s, err)
 		return
 	}
-	f.now = nil // nothing stored is used
 	f.fill(r.PostForm)
 	v := smtpTestView{Form: f, To: strings.TrimSpace(r.PostFormValue("toEmail"))}
-	body, ok := f.body()
+	body, ok := f.whole() // nothing stored is used
 	delete(body, "active")
 	body["toEmail"] = v.To
 	t := &smtpTest{id: random(), changed: make(chan struct{})}
