@@ -20,7 +20,7 @@ type draft struct {
 	kind, project, id string
 	sent              url.Values
 	etag              string
-	call              call
+	call              call // with a header, which may be empty
 	saving            bool
 }
 
@@ -129,9 +129,7 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		return
 	}
 	save := d.call
-	if save.header = d.call.header.Clone(); save.header == nil {
-		save.header = http.Header{}
-	}
+	save.header = d.call.header.Clone()
 	if m := strings.TrimSpace(r.PostFormValue("message")); m != "" {
 		save.header.Set("X-Change-Message", m)
 	}

@@ -78,7 +78,7 @@ type changesView struct {
 	Rows                                             []object
 	Total, Page, Pages                               int
 	Link, Problem                                    string
-	Proposals                                        []object
+	Proposals                                        []proposalRow
 	Actions                                          []string
 }
 
@@ -97,7 +97,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 	if c.o.Git {
 		if a, err := c.ask(r.Context(), s, get("/api/platform/proposals")); err == nil {
-			v.Proposals = a.List()
+			v.Proposals = c.proposalRows(s, a.List())
 		}
 	}
 	v.Link = link(Prefix+"changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID, "from", v.From, "until", v.Until, "x", "1") + "&page="
