@@ -428,3 +428,54 @@ func TestConsoleForeignValue(t *testing.T) {
 		g.nothingChanged(s.state)
 	}
 }
+
+// TestConsoleStale saves a form that was opened before the file changed: the page shows both versions, and what the person
+// has not touched stays as it is in the file by now.
+func TestConsoleStale(t *testing.T) {
+	r := newConsoleRig(t, newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  status = \"DRAFT\"\n}\n"}))
+	p, err := r.resolver.ProjectBySlug("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := r.signIn(t, r.key)
+	g.send(fmt.Sprintf("/console/edit?kind=project&project=%d", p.ID), nil)
+	sent, _ := g.controls("/console/edit")
+	theirs := fmt.Sprintf("/api/platform/projects/%d", p.ID)
+	r.askBody("PUT", theirs, r.key, `{"description":"theirs","status":"ACTIVE"}`).check(t, 200, "")
+	sent.Set("name", "Mine")
+	g.send("/console/edit", sent)
+	again, _ := g.controls("/console/edit")
+	if g.status != http.StatusConflict || again.Get("description") != "theirs" || again.Get("status") != "ACTIVE" || again.Get("name") != "Mine" {
+		t.Fatalf("%d %v: %s", g.status, again, visibleText(g.page))
+	}
+	if call := g.changed("the second time", again, "name", "Mine"); call != nil && len(call.body) != 1 {
+		t.Errorf("it sends %v", call.body)
+	}
+	// Between the diff and the save.
+	r.askBody("PUT", theirs, r.key, `{"description":"theirs again"}`).check(t, 200, "")
+	g.send(g.path, url.Values{"token": sent["token"], "do": {"save"}})
+	last, _ := g.controls("/console/edit")
+	if g.status != http.StatusConflict || last.Get("description") != "theirs again" || last.Get("name") != "Mine" {
+		t.Errorf("%d %v: %s", g.status, last, visibleText(g.page))
+	}
+}
+
+// TestConsoleNewTemplate: a new template does not take the place of one with its code.
+func TestConsoleNewTemplate(t *testing.T) {
+	r := newConsoleRig(t, newDesk(t, map[string]string{
+		"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  template \"HI\" {\n    name = \"Hi\"\n    subject_template = \"S\"\n    body_text = \"B\"\n  }\n}\n"}))
+	p, err := r.resolver.ProjectBySlug("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := r.signIn(t, r.key)
+	g.send(fmt.Sprintf("/console/edit?kind=template&project=%d", p.ID), nil)
+	sent, _ := g.controls("/console/edit")
+	sent.Set("name", "Other")
+	sent.Set("subjectTemplate", "Other")
+	sent.Set("bodyText", "Other")
+	call := g.changed("new", sent, "code", "HI")
+	if call != nil && call.status != http.StatusPreconditionFailed || !strings.Contains(g.page, "exists already") {
+		t.Errorf("%v, then %d %s", call, g.status, visibleText(g.page))
+	}
+}

@@ -37,6 +37,11 @@ func (d *draft) Anew() bool {
 	return d.kind == "key" || strings.Contains(d.Diff, `sealed("`)
 }
 
+// new reports whether the change must not replace anything.
+func (d *draft) new() bool { return d.call.header.Get("If-None-Match") != "" }
+
+var existsAlready = &failure{Status: http.StatusPreconditionFailed, Message: "This exists already, and was not replaced. Edit that one."}
+
 // Live reports whether the change cannot be proposed: keys are always live.
 func (d *draft) Live() bool { return d.kind == "key" }
 
@@ -156,6 +161,10 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		s.keep(d)
 		if fail.Status == http.StatusPreconditionFailed && proposal != d.Proposal {
 			c.showRefused(w, r, s, d, &failure{Status: fail.Status, Message: "The proposal " + proposal + " has changed this already. Open it on the page Changes, work in it, and edit what it has."})
+			return
+		}
+		if fail.Status == http.StatusPreconditionFailed && d.new() {
+			c.showRefused(w, r, s, d, existsAlready)
 			return
 		}
 		if fail.Status == http.StatusPreconditionFailed || fail.Code == "CONFIG_CHANGED_ON_DISK" {

@@ -44,11 +44,14 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) {
 		return
 	}
 	c.prepare(w, r, s, d, func(fail *failure) {
-		if fail.Status == http.StatusPreconditionFailed && d.call.header.Get("If-None-Match") == "" {
+		switch {
+		case fail.Status == http.StatusPreconditionFailed && d.new():
+			c.refused(w, r, s, f, existsAlready)
+		case fail.Status == http.StatusPreconditionFailed:
 			c.conflict(w, r, s, f)
-			return
+		default:
+			c.refused(w, r, s, f, fail)
 		}
-		c.refused(w, r, s, f, fail)
 	})
 }
 

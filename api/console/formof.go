@@ -8,16 +8,20 @@ import (
 	"strings"
 )
 
-// formOf makes the form of a resource and fills it with what the API has.
+// formOf makes the form of a resource that the session's key may change, and fills it with what the API has.
 func (c *Console) formOf(r *http.Request, s *session, name, project, id string) (*form, error) {
+	if _, known := editable[name]; known && !c.may(s).form(name, projectID(project)) {
+		return nil, refuseForm
+	}
+	return c.showing(r, s, name, project, id)
+}
+
+// showing is formOf for a form that changes nothing.
+func (c *Console) showing(r *http.Request, s *session, name, project, id string) (*form, error) {
 	k, known := editable[name]
 	project, id = projectID(project), projectID(id)
 	if !known || project == "" && name != "project" && name != "key" || name == "key" && id != "" {
 		return nil, &failure{Status: http.StatusNotFound, Message: "There is no such form."}
-	}
-	may := c.may(s)
-	if !may.form(name, project) {
-		return nil, refuseForm
 	}
 	f := &form{Kind: name, Project: project, ID: id, mail: k.mail, Fields: slices.Clone(k.fields), path: k.list,
 		method: http.MethodPost, Back: Prefix + "projects/" + project}
@@ -40,7 +44,7 @@ func (c *Console) formOf(r *http.Request, s *session, name, project, id string) 
 	if err := c.load(r, s, f, k); err != nil {
 		return nil, err
 	}
-	if slug := f.field("slug"); slug != nil && !may.Create {
+	if slug := f.field("slug"); slug != nil && !c.may(s).Create {
 		slug.ReadOnly = "Only a key for every project changes it."
 	}
 	return f, nil
