@@ -92,7 +92,7 @@ func (f *formFolder) add(kind, part string, attrs map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		fmt.Fprintf(&inner, "%s = %s\n", name, attrs[name])
 	}
-	block := map[string]string{"service-settings": "service_settings", "auth-settings": "auth_settings", "smtp-config": "smtp_config"}[kind]
+	block := strings.ReplaceAll(kind, "-", "_")
 	switch kind {
 	case "domain", "template":
 		part = strings.ReplaceAll(part, "SLUG", slug)
@@ -190,8 +190,7 @@ func (s *formState) find(t *testing.T, from *resolver.Resolver) {
 func formFixture(t *testing.T, defaults string) (r *consoleRig, states []*formState, roles map[string]string) {
 	t.Helper()
 	t.Setenv("STORY_SECRET", strings.Repeat("s", 40))
-	f := &formFolder{files: map[string]string{"sealing.hcl": "sealing {\n  recipients = [\"{{recipient}}\"]\n}\n",
-		"default.hcl": "template \"DEFAULT\" {\n  name = \"D\"\n  subject_template = \" S \"\n  body_html = \"<p>\\r\\n</p>\"\n  active = false\n}\n"}}
+	f := &formFolder{files: map[string]string{"shared.hcl": formShared}}
 	if defaults != "" {
 		f.files["defaults.hcl"] = "defaults {\n" + defaults + "}\n"
 	}
@@ -211,6 +210,19 @@ func formFixture(t *testing.T, defaults string) (r *consoleRig, states []*formSt
 	}
 	return newConsoleRig(t, d), f.states, roles
 }
+
+// formShared has what seals passwords, and a default template.
+const formShared = `sealing {
+  recipients = ["{{recipient}}"]
+}
+
+template "DEFAULT" {
+  name             = "D"
+  subject_template = " S "
+  body_html        = "<p>\r\n</p>"
+  active           = false
+}
+`
 
 // formDefaults sets half of what projects inherit.
 const formDefaults = `  service_settings {
@@ -288,8 +300,9 @@ func otherValues(c control) (all [][]string) {
 		}
 		return all
 	}
-	other := map[string]string{"slug": "other-slug", "domain": "other-name.example", "port": "26", "maxAge": "11m", "host": "other.example",
-		"fromEmail": "new@acme.example", "replyTo": "new@acme.example", "labels": "plan=other", "bodyHtml": "<p>other</p>\r\nmore"}[c.name]
+	other := map[string]string{"slug": "other-slug", "domain": "other-name.example", "port": "26", "maxAge": "11m",
+		"host": "other.example", "fromEmail": "new@acme.example", "replyTo": "new@acme.example", "labels": "plan=other",
+		"bodyHtml": "<p>other</p>\r\nmore"}[c.name]
 	if other == "" {
 		other = c.value + " other"
 	}
@@ -394,7 +407,8 @@ func TestConsoleUntouchedNew(t *testing.T) {
 		g.send(fmt.Sprintf("/console/edit?kind=template&project=%d&id=%d", p.ID, list[0].ID), nil)
 		sent, _ := g.controls("/console/edit")
 		call := g.changed(role, sent, "name", "Own")
-		want := map[string]any{"code": "DEFAULT", "name": "Own", "subjectTemplate": " S ", "bodyHtml": "<p>\r\n</p>", "active": false, "maxAge": "24h"}
+		want := map[string]any{"code": "DEFAULT", "name": "Own", "subjectTemplate": " S ", "bodyHtml": "<p>\r\n</p>",
+			"active": false, "maxAge": "24h"}
 		if call != nil && (!maps.Equal(call.body, want) || call.status != http.StatusOK) {
 			t.Errorf("%s: %d %v, want %v", role, call.status, call.body, want)
 		}
@@ -408,7 +422,8 @@ func TestConsoleForeignValue(t *testing.T) {
 		if !strings.HasSuffix(path, "/auth-settings") {
 			return answer
 		}
-		return regexp.MustCompile(`"registrationMode":"[A-Z_]+"`).ReplaceAll(answer, []byte(`"registrationMode":"BY_LOT"`))
+		mode := regexp.MustCompile(`"registrationMode":"[A-Z_]+"`)
+		return mode.ReplaceAll(answer, []byte(`"registrationMode":"BY_LOT"`))
 	}
 	g := r.signIn(t, roles["writer"])
 	for _, s := range states {
@@ -445,7 +460,8 @@ func TestConsoleStale(t *testing.T) {
 	sent.Set("name", "Mine")
 	g.send("/console/edit", sent)
 	again, _ := g.controls("/console/edit")
-	if g.status != http.StatusConflict || again.Get("description") != "theirs" || again.Get("status") != "ACTIVE" || again.Get("name") != "Mine" {
+	if g.status != http.StatusConflict || again.Get("description") != "theirs" || again.Get("status") != "ACTIVE" ||
+		again.Get("name") != "Mine" {
 		t.Fatalf("%d %v: %s", g.status, again, visibleText(g.page))
 	}
 	if call := g.changed("the second time", again, "name", "Mine"); call != nil && len(call.body) != 1 {
@@ -462,9 +478,10 @@ func TestConsoleStale(t *testing.T) {
 
 // TestConsoleNewTemplate: a new template does not take the place of one with its code.
 func TestConsoleNewTemplate(t *testing.T) {
-	r := newConsoleRig(t, newDesk(t, map[string]string{
-		"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  template \"HI\" {\n    name = \"Hi\"\n    subject_template = \"S\"\n    body_text = \"B\"\n  }\n}\n"}))
-	p, err := r.resolver.ProjectBySlug("acme")
+	f := &formFolder{files: map[string]string{}}
+	f.add("template", "HI", formBases["template"])
+	r := newConsoleRig(t, newDesk(t, f.files))
+	p, err := r.resolver.ProjectBySlug("s0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,8 +93,8 @@ func shown(f field, of object) string {
 	return strings.Join(lines, "\n")
 }
 
-// asSent returns a text as a browser sends it back if nobody has changed it: a line has no line ends, and those of a text
-// area are one kind. What differs beyond that was changed by a person. Spaces around a line are no change.
+// asSent returns a text as a browser sends it back if nobody has changed it: a line has no line ends, and those of a
+// text area are of one kind. Spaces around a line are no change.
 func (f field) asSent(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	text = strings.ReplaceAll(text, "\x00", "\ufffd") // HTML has no NUL
@@ -136,7 +136,8 @@ func (f *form) fill(sent url.Values) {
 		if x.touched = (field{Type: x.Type, was: value}).Mark() != was; !x.touched {
 			continue
 		}
-		if x.Value = value; x.Type == "code" && strings.Count(x.was, "\n") == strings.Count(x.was, "\r\n") && strings.Contains(x.was, "\r\n") {
+		crlf := strings.Count(x.was, "\r\n")
+		if x.Value = value; x.Type == "code" && crlf > 0 && crlf == strings.Count(x.was, "\n") {
 			x.Value = strings.ReplaceAll(value, "\n", "\r\n") // the other lines stay as they are
 		}
 	}

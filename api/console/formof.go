@@ -81,28 +81,35 @@ func (c *Console) load(r *http.Request, s *session, f *form, k kind) error {
 	if f.Kind == "project" { // labels are in the full form only; the ETag covers them
 		f.now["labels"] = full["labels"]
 	}
+	f.show(values)
+	f.places(values, origins, defaults)
+	if f.Kind == "template" { // saved by its code; a default becomes the project's own
+		f.path = strings.TrimSuffix(f.path, "/"+f.ID)
+	}
+	if f.now["defaultTemplate"] == true {
+		f.now, f.ETag = nil, ""
+		f.Note = "This is a default template, which all projects share. " +
+			"Saving makes one of the same code for this project alone."
+	}
+	return nil
+}
+
+// show fills in what the API has, and from values what it has in the full form only.
+func (f *form) show(values object) {
 	for i := range f.Fields {
 		x := &f.Fields[i]
-		api := x.Value // what the API sets
-		if x.begin(shown(*x, f.now)); x.FileOnly {
+		unset := x.Value // what the API sets without the field
+		x.begin(shown(*x, f.now))
+		if x.FileOnly {
 			x.begin(shown(*x, values))
 		}
 		if f.now["defaultTemplate"] == true {
-			x.base = api
+			x.base = unset
 		}
 		if x.Fixed {
 			x.ReadOnly = "It cannot be changed: make a new one instead."
 		}
 	}
-	f.places(values, origins, defaults)
-	if f.Kind == "template" { // saved by its code; a default becomes the project's own
-		f.path = strings.TrimSuffix(f.path, "/"+f.ID)
-		if f.now["defaultTemplate"] == true {
-			f.now, f.ETag = nil, ""
-			f.Note = "This is a default template, which all projects share. Saving makes one of the same code for this project alone."
-		}
-	}
-	return nil
 }
 
 // begin makes a form for something new. inForce are the values of what stands in for it meanwhile.
@@ -121,8 +128,8 @@ func (f *form) begin(k kind, inForce object) {
 	}
 }
 
-// propose shows the values in force of something that the project has only in part: its own ones stay, the inherited ones
-// are examples.
+// propose shows the values in force of something that the project has in part: its own ones stay, the inherited ones are
+// examples.
 func (f *form) propose(inForce object) {
 	for i := range f.Fields {
 		x := &f.Fields[i]
@@ -188,6 +195,6 @@ func (f *form) limitKey(giver Key) {
 	allow := f.field("allow")
 	allow.Choices = choicesOf(giver.gives().Words())
 	if end := giver.ExpiresAt; !end.IsZero() {
-		f.field("expiresIn").Hint = "Such as 720h, no later than " + end.UTC().Format("2006-01-02 15:04:05") + " UTC, when your key ends."
+		f.field("expiresIn").Hint = "Such as 720h. Your key ends at " + end.UTC().Format("2006-01-02 15:04:05") + " UTC."
 	}
 }

@@ -15,64 +15,101 @@ type kind struct {
 }
 
 // editable are the resources that have forms. What a field is (its type, its choices, whether the API changes it) comes
-// from the catalog, which checks requests and files by it; here is only how people read it.
+// from the catalog, which checks requests and files by it; below is only how people read it.
 var editable = map[string]kind{
-	"project": {title: "project", list: "/api/platform/projects", fields: fieldsOf(new(catalog.Project).AuditFields(),
-		field{Name: "name", Label: "Name", Required: true},
-		field{Name: "slug", Label: "Slug", Hint: "Lower-case letters, digits and hyphens. Left empty, it is made from the name."},
-		field{Name: "status", Label: "Status", Later: true, Hint: "The domains of a suspended project are answered with 403."},
-		field{Name: "description", Label: "Description", Type: "textarea"},
-		field{Name: "labels", Label: "Labels", Hint: "One name=value a line, for gateways and tools."})},
-	"domain": {title: "domain", list: "/api/platform/projects/%s/domains", part: "domains", fields: fieldsOf(new(catalog.Domain).AuditFields(),
-		field{Name: "domain", Label: "Domain", Required: true, Hint: "A name, or *.name for everything below it."},
-		field{Name: "primary", Label: "Primary", Hint: "The project's main address; another one stops being it."},
-		field{Name: "active", Label: "Active", Hint: "Requests for an inactive domain are answered with 403.", Value: "yes"},
-		field{Name: "certificates", Label: "Certificates", Hint: "Whether gateways may fetch certificates for the names that it covers.",
-			Unset: "not said: yes for a name, no for a wildcard"})},
-	"service-settings": {title: "service settings", list: "/api/platform/projects/%s/service-settings", single: true, part: "serviceSettings",
-		fields: fieldsOf(new(catalog.ServiceSettings).Fields(),
-			field{Name: "authEnabled", Label: "Auth service"}, field{Name: "mailEnabled", Label: "Mail service"},
-			field{Name: "smsEnabled", Label: "SMS service"}, field{Name: "auditEnabled", Label: "Audit service"},
-			field{Name: "smsProvider", Label: "SMS provider"}, field{Name: "auditRetentionDays", Label: "Audit entries are kept for days"})},
-	"auth-settings": {title: "auth settings", list: "/api/platform/projects/%s/auth-settings", single: true, part: "authSettings",
-		fields: fieldsOf(new(catalog.AuthSettings).Fields(),
-			field{Name: "registrationMode", Label: "Registration", Hint: "Approval and invitation below follow it where the file does not set them."},
-			field{Name: "emailVerificationRequired", Label: "Mail addresses are verified"},
-			field{Name: "phoneVerificationRequired", Label: "Phone numbers are verified"},
-			field{Name: "approvalRequired", Label: "Somebody approves each registration"},
-			field{Name: "inviteOnly", Label: "Only invited people register"}, field{Name: "twoFactorRequired", Label: "A second factor is required"},
-			field{Name: "jwtEnabled", Label: "Tokens (JWT)"}, field{Name: "jwtSecret", Label: "Secret of the tokens"},
-			field{Name: "jwtExpiresIn", Label: "Tokens expire after"}, field{Name: "refreshTokenEnabled", Label: "Refresh tokens"},
-			field{Name: "refreshTokenExpiresIn", Label: "Refresh tokens expire after"}, field{Name: "sessionTimeout", Label: "Session timeout in seconds"},
-			field{Name: "passwordMinLength", Label: "Shortest password"}, field{Name: "passwordRequireUppercase", Label: "Passwords need a capital letter"},
-			field{Name: "passwordRequireNumbers", Label: "Passwords need a digit"})},
-	"smtp-config": {title: "SMTP config", mail: true, list: "/api/mail/projects/%s/smtp-config", single: true, part: "smtpConfig",
-		fields: fieldsOf(new(catalog.SMTPConfig).Fields(),
-			field{Name: "host", Label: "Host", Required: true},
-			field{Name: "port", Label: "Port", Hint: "587 for STARTTLS, 465 for TLS from the first byte."},
-			field{Name: "username", Label: "User name", Hint: "Empty: the server asks for none."},
-			field{Name: "password", Label: "Password", Hint: "Left empty, the stored one stays. It is sealed before it is written into the file."},
-			field{Name: "fromEmail", Label: "From: address", Required: true}, field{Name: "fromName", Label: "From: name"},
-			field{Name: "replyTo", Label: "Reply-To"}, field{Name: "tlsEnabled", Label: "STARTTLS is required", Proposed: "yes"},
-			field{Name: "sslEnabled", Label: "TLS from the first byte"},
-			field{Name: "active", Label: "Active", Hint: "Sends are refused while it is not.", Value: "yes"},
-			field{Name: "caFile", Label: "Certificate of a private CA"})},
-	"template": {title: "template", mail: true, list: "/api/mail/projects/%s/templates", fields: fieldsOf(new(catalog.Template).AuditFields(),
-		field{Name: "code", Label: "Code", Required: true, Fixed: true, Hint: "What callers name, such as WELCOME."},
-		field{Name: "name", Label: "Name", Required: true},
-		field{Name: "subjectTemplate", Label: "Subject", Required: true, Hint: "Placeholders are {{name}}."},
-		field{Name: "bodyHtml", Label: "HTML", Type: "code"}, field{Name: "bodyText", Label: "Text", Type: "code"},
-		field{Name: "maxAge", Label: "Kept trying for", Hint: "Such as 10m or 24h."}, field{Name: "active", Label: "Active", Value: "yes"})},
+	"project": {title: "project", list: projectsPath,
+		fields: fieldsOf(new(catalog.Project).AuditFields(), projectTexts)},
+	"domain": {title: "domain", list: projectsPath + "/%s/domains", part: "domains",
+		fields: fieldsOf(new(catalog.Domain).AuditFields(), domainTexts)},
+	"service-settings": {title: "service settings", list: projectsPath + "/%s/service-settings", single: true,
+		part: "serviceSettings", fields: fieldsOf(new(catalog.ServiceSettings).Fields(), serviceTexts)},
+	"auth-settings": {title: "auth settings", list: projectsPath + "/%s/auth-settings", single: true,
+		part: "authSettings", fields: fieldsOf(new(catalog.AuthSettings).Fields(), authTexts)},
+	"smtp-config": {title: "SMTP config", list: mailPath("%s", "/smtp-config"), mail: true, single: true,
+		part: "smtpConfig", fields: fieldsOf(new(catalog.SMTPConfig).Fields(), smtpTexts)},
+	"template": {title: "template", list: mailPath("%s", "/templates"), mail: true,
+		fields: fieldsOf(new(catalog.Template).AuditFields(), templateTexts)},
 	"key": {title: "key", list: keysPath, fields: []field{
 		{Name: "name", Label: "Name", Type: "text", Required: true},
 		{Name: "allow", Label: "May", Type: "permissions", Choices: choicesOf(catalog.Permissions)},
-		{Name: "projects", Label: "Projects", Type: "slugs", Hint: "One slug a line. Left empty, the key covers every project."},
+		{Name: "projects", Label: "Projects", Type: "slugs",
+			Hint: "One slug a line. Left empty, the key covers every project."},
 		{Name: "expiresIn", Label: "Expires in", Type: "text", Hint: "Such as 720h. Left empty, never."},
 	}},
 }
 
+var projectTexts = []field{
+	{Name: "name", Label: "Name", Required: true},
+	{Name: "slug", Label: "Slug",
+		Hint: "Lower-case letters, digits and hyphens. Left empty, it is made from the name."},
+	{Name: "status", Label: "Status", Later: true, Hint: "The domains of a suspended project are answered with 403."},
+	{Name: "description", Label: "Description", Type: "textarea"},
+	{Name: "labels", Label: "Labels", Hint: "One name=value a line, for gateways and tools."},
+}
+
+var domainTexts = []field{
+	{Name: "domain", Label: "Domain", Required: true, Hint: "A name, or *.name for everything below it."},
+	{Name: "primary", Label: "Primary", Hint: "The project's main address; another one stops being it."},
+	{Name: "active", Label: "Active", Value: "yes", Hint: "Requests for an inactive domain are answered with 403."},
+	{Name: "certificates", Label: "Certificates", Unset: "not said: yes for a name, no for a wildcard",
+		Hint: "Whether gateways may fetch certificates for the names that it covers."},
+}
+
+var serviceTexts = []field{
+	{Name: "authEnabled", Label: "Auth service"},
+	{Name: "mailEnabled", Label: "Mail service"},
+	{Name: "smsEnabled", Label: "SMS service"},
+	{Name: "auditEnabled", Label: "Audit service"},
+	{Name: "smsProvider", Label: "SMS provider"},
+	{Name: "auditRetentionDays", Label: "Days that audit entries are kept"},
+}
+
+var authTexts = []field{
+	{Name: "registrationMode", Label: "Registration",
+		Hint: "Approval and invitation below follow it where the file does not set them."},
+	{Name: "emailVerificationRequired", Label: "Mail addresses are verified"},
+	{Name: "phoneVerificationRequired", Label: "Phone numbers are verified"},
+	{Name: "approvalRequired", Label: "Somebody approves each registration"},
+	{Name: "inviteOnly", Label: "Only invited people register"},
+	{Name: "twoFactorRequired", Label: "A second factor is required"},
+	{Name: "jwtEnabled", Label: "Tokens (JWT)"},
+	{Name: "jwtSecret", Label: "Secret of the tokens"},
+	{Name: "jwtExpiresIn", Label: "Tokens expire after"},
+	{Name: "refreshTokenEnabled", Label: "Refresh tokens"},
+	{Name: "refreshTokenExpiresIn", Label: "Refresh tokens expire after"},
+	{Name: "sessionTimeout", Label: "Session timeout in seconds"},
+	{Name: "passwordMinLength", Label: "Characters of the shortest password"},
+	{Name: "passwordRequireUppercase", Label: "Passwords need a capital letter"},
+	{Name: "passwordRequireNumbers", Label: "Passwords need a digit"},
+}
+
+var smtpTexts = []field{
+	{Name: "host", Label: "Host", Required: true},
+	{Name: "port", Label: "Port", Hint: "587 for STARTTLS, 465 for TLS from the first byte."},
+	{Name: "username", Label: "User name", Hint: "Empty: the server asks for none."},
+	{Name: "password", Label: "Password",
+		Hint: "Left empty, the stored one stays. It is sealed before it is written into the file."},
+	{Name: "fromEmail", Label: "From: address", Required: true},
+	{Name: "fromName", Label: "From: name"},
+	{Name: "replyTo", Label: "Reply-To"},
+	{Name: "tlsEnabled", Label: "STARTTLS is required", Proposed: "yes"},
+	{Name: "sslEnabled", Label: "TLS from the first byte"},
+	{Name: "active", Label: "Active", Value: "yes", Hint: "Sends are refused while it is not."},
+	{Name: "caFile", Label: "Certificate of a private CA"},
+}
+
+var templateTexts = []field{
+	{Name: "code", Label: "Code", Required: true, Fixed: true, Hint: "What callers name, such as WELCOME."},
+	{Name: "name", Label: "Name", Required: true},
+	{Name: "subjectTemplate", Label: "Subject", Required: true, Hint: "Placeholders are {{name}}."},
+	{Name: "bodyHtml", Label: "HTML", Type: "code"},
+	{Name: "bodyText", Label: "Text", Type: "code"},
+	{Name: "maxAge", Label: "Kept trying for", Hint: "Such as 10m or 24h."},
+	{Name: "active", Label: "Active", Value: "yes"},
+}
+
 // fieldsOf completes the fields of a form from those of the noun. A field that no text is given for follows at the end.
-func fieldsOf(noun []catalog.Field, texts ...field) []field {
+func fieldsOf(noun []catalog.Field, texts []field) []field {
 	of := make(map[string]catalog.Field, len(noun))
 	for _, f := range noun {
 		of[f.Name] = f
@@ -80,7 +117,7 @@ func fieldsOf(noun []catalog.Field, texts ...field) []field {
 	for i := range texts {
 		f, known := of[texts[i].Name]
 		if !known {
-			panic("console: no noun has the field " + texts[i].Name + ": impossible while the forms and the catalog agree")
+			panic("console: no noun has the field " + texts[i].Name + ": impossible while both tables agree")
 		}
 		texts[i].typed(f)
 		delete(of, f.Name)

@@ -92,7 +92,8 @@ func keyRows(list []object, mine Key, now time.Time) []keyRow {
 	for i := range keys {
 		k := &keys[i]
 		_, err := k.Rotate(now, 0)
-		within := k.Allow&^mine.gives() == 0 && (mine.ExpiresAt.IsZero() || !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(mine.ExpiresAt))
+		ends := mine.ExpiresAt.IsZero() || !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(mine.ExpiresAt)
+		within := k.Allow&^mine.gives() == 0 && ends
 		rows[i] = keyRow{Key: list[i], Rotate: err == nil && within, Revoke: full > 1 || !k.Full(now)}
 	}
 	return rows

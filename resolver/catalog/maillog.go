@@ -16,8 +16,9 @@ const (
 )
 
 // MailStatuses lists the statuses.
-var MailStatuses = []string{string(MailPending), string(MailSending), string(MailSent), string(MailRetrying), string(MailFailed),
-	string(MailExpired)}
+var MailStatuses = []string{
+	string(MailPending), string(MailSending), string(MailSent), string(MailRetrying), string(MailFailed), string(MailExpired),
+}
 
 // Ended reports whether the status is final.
 func (s MailStatus) Ended() bool { return s == MailSent || s == MailFailed || s == MailExpired }
