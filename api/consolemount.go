@@ -95,7 +95,7 @@ func (k consoleKeys) Check(text string) (console.Key, bool) {
 	if failure != keyGood {
 		return console.Key{}, false
 	}
-	return console.Key{ID: key.ID, Name: key.Name, Allow: key.Allow, Everything: key.EveryProject()}, true
+	return console.Key{ID: key.ID, Name: key.Name, Allow: key.Allow, Everything: key.EveryProject(), ExpiresAt: key.ExpiresAt}, true
 }
 
 // Fail implements console.Keys.

@@ -22,11 +22,11 @@ func (s *Server) getDomain(r *request, _ *catalog.Project, d *catalog.Domain) er
 }
 
 // domainNames are the fields of a domain in a request.
-var domainNames = []string{"domain", "primary", "active", "certificates"}
+var domainNames = catalog.RequestNames(new(catalog.Domain).AuditFields())
 
 // readDomain reads the body into d and makes the name canonical.
 func (f *form) readDomain(d *catalog.Domain) error {
-	f.fill(append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainNames...)
+	f.fill(d.AuditFields(), domainNames...)
 	if f.has("domain") && !f.bad["domain"] {
 		name, err := catalog.ParseDomain(d.Name)
 		if err != nil {

@@ -182,3 +182,35 @@ func TestDryRunOfASecret(t *testing.T) {
 	a := d.askBody("PUT", path+"?dryRun=1", "", `{"password":"second-canary"}`, token...)
 	checkDry(t, "PUT", a, []string{`-    password   = sealed(\"…\")`, `+    password   = sealed(\"…\")`, `"secret":true`}, []string{"canary"})
 }
+
+// TestDryRunOfAProposal: a key that may only propose sees what a change would be, and makes none. Keys are not proposed.
+func TestDryRunOfAProposal(t *testing.T) {
+	t.Parallel()
+	suggest, file := keyFile("suggest", `allow = ["propose", "secrets"]`)
+	reader, other := keyFile("reader", `allow = ["resolve", "read", "mail", "secrets"]`)
+	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n", "s.hcl": file, "r.hcl": other})
+	acme, err := d.resolver.ProjectBySlug("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := strconv.FormatInt(acme.ID, 10)
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/api/platform/projects", `{"name":"New"}`},
+		{"PUT", "/api/platform/projects/" + id, `{"name":"Other"}`},
+		{"DELETE", "/api/platform/projects/" + id, ""},
+		{"POST", "/api/platform/projects/" + id + "/domains", `{"domain":"acme.example"}`},
+		{"PUT", "/api/platform/projects/" + id + "/service-settings", `{"mailEnabled":true}`},
+		{"PUT", "/api/mail/projects/" + id + "/templates", `{"code":"C","name":"N","subjectTemplate":"S","bodyText":"B"}`},
+	} {
+		mail := func(key string) []string {
+			return []string{"X-Internal-Service-Name: test", "X-Internal-Service-Token: " + key}
+		}
+		d.askBody(c.method, c.path+"?dryRun=1", suggest, c.body, mail(suggest)...).check(t, 200, "")
+		d.askBody(c.method, c.path+"?dryRun=0", suggest, c.body, mail(suggest)...).check(t, 403, "FORBIDDEN")
+		d.askBody(c.method, c.path+"?dryRun=1", reader, c.body, mail(reader)...).check(t, 403, "FORBIDDEN")
+	}
+	d.askBody("POST", "/api/platform/keys?dryRun=1", suggest, `{"name":"mine","allow":["propose"]}`).check(t, 403, "FORBIDDEN")
+	if now, err := d.resolver.ProjectBySlug("acme"); err != nil || now.Name != "Acme" {
+		t.Errorf("a dry run has changed something: %v, %v", now, err)
+	}
+}

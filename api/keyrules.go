@@ -59,9 +59,7 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 
 // isLast reports whether a key is the last one with every permission on every project.
 func (g *gatekeeper) isLast(set *resolver.KeySet, name string, now time.Time) bool {
-	full := func(k *resolver.Key) bool {
-		return k.Allow&catalog.MayAll == catalog.MayAll && k.EveryProject() && !k.Expired(now) && !g.blocked[k.ID]
-	}
+	full := func(k *resolver.Key) bool { return k.Full(now) && !g.blocked[k.ID] }
 	is := false
 	for _, k := range set.All() {
 		switch {

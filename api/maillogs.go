@@ -12,9 +12,6 @@ import (
 var mailLogFields = []string{"id", "projectId", "providerType", "toEmail", "subject", "templateCode", "status", "errorMessage",
 	"createdAt", "sentAt", "attempts", "nextAttemptAt", "errorCode", "smtpCode", "messageId", "uncertain", "serviceName"}
 
-var mailStatuses = []string{string(catalog.MailPending), string(catalog.MailSending), string(catalog.MailSent),
-	string(catalog.MailRetrying), string(catalog.MailFailed), string(catalog.MailExpired)}
-
 // listMailLogs answers GET /projects/{projectId}/logs: always paginated, and latest first by default.
 func (s *Server) listMailLogs(r *request) error {
 	raw := r.ctx.URI().QueryString()
@@ -72,8 +69,8 @@ func (s *Server) loggedProject(r *request, others ...catalog.Problem) (int64, er
 func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
 	q := parseQuery(raw, "status", "templateCode", "toEmail", "from", "to")
 	if status, given := q.values["status"]; given {
-		if f.Status = catalog.MailStatus(status); !slices.Contains(mailStatuses, status) {
-			q.problems.Addf("status", "must be one of %s", strings.Join(mailStatuses, ", "))
+		if f.Status = catalog.MailStatus(status); !slices.Contains(catalog.MailStatuses, status) {
+			q.problems.Addf("status", "must be one of %s", strings.Join(catalog.MailStatuses, ", "))
 		}
 	}
 	q.text("templateCode", &f.TemplateCode)

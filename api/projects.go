@@ -108,7 +108,7 @@ func onPart[T any](param string, find func(from *resolver.Resolver, project, id 
 }
 
 // projectNames are the fields of a project in a request.
-var projectNames = []string{"name", "slug", "description", "status", "labels"}
+var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
 
 // createProject answers POST /projects.
 func (s *Server) createProject(r *request) error {
@@ -124,7 +124,7 @@ func (s *Server) createProject(r *request) error {
 	}
 	p := catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}
 	f.require("name", "is required")
-	f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), "name", "slug", "description", "labels")
+	f.fill(p.AuditFields(), "name", "slug", "description", "labels")
 	switch {
 	case f.has("slug"):
 	case f.bad["name"] || strings.TrimSpace(p.Name) == "":
@@ -182,7 +182,7 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 	}
 	apply := func(p *catalog.Project) error {
 		slug := p.Slug
-		f.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), projectNames...)
+		f.fill(p.AuditFields(), projectNames...)
 		if err := f.validated(p.Validate()); err != nil {
 			return err
 		}

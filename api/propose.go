@@ -148,6 +148,7 @@ type proposalAnswer struct {
 	Branch     string  `json:"branch"`
 	Commit     string  `json:"commit"`
 	Author     string  `json:"author"`
+	Key        *string `json:"key"`  // null if its first commit names none
 	Plan       any     `json:"plan"` // null if its files cannot be read
 	Mergeable  bool    `json:"mergeable"`
 	CreatedAt  string  `json:"createdAt"`
@@ -159,6 +160,9 @@ func (s *Server) answerOf(p *Proposal) *proposalAnswer {
 		CreatedAt: p.Created.UTC().Format("2006-01-02T15:04:05.000000")}
 	if was, is, err := declarationsOf(p); err == nil && s.plan != nil {
 		a.Plan = s.plan(was, is, s.resolver.Defaults())
+	}
+	if p.Key != "" {
+		a.Key = &p.Key
 	}
 	if url := s.proposals.CompareURL(p.Branch); url != "" {
 		a.CompareURL = &url

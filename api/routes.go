@@ -96,10 +96,11 @@ type request struct {
 	body    *[]byte       // see bodyText; nil: not read yet
 }
 
-// permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.
+// permit returns an error if the key does not allow the operation. Handlers call it after checking path and query. Who
+// may propose a change may also see what it would change.
 func (r *request) permit() error {
 	may := r.route.allow
-	if r.propose != "" && may == catalog.MayWrite {
+	if (r.propose != "" || r.dry) && may == catalog.MayWrite {
 		may |= catalog.MayPropose
 	}
 	if r.key.Allow&may == 0 {

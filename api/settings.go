@@ -26,11 +26,10 @@ func (s *Server) getAuthSettings(r *request, project *catalog.Project) error {
 		s.resolver.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
 }
 
-// The fields of settings in a request. Fields that only files and the flat resolve form have are not among them.
+// The fields of settings in a request.
 var (
-	serviceNames = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled"}
-	authNames    = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired", "approvalRequired",
-		"inviteOnly", "twoFactorRequired"}
+	serviceNames = catalog.RequestNames(new(catalog.ServiceSettings).Fields())
+	authNames    = catalog.RequestNames(new(catalog.AuthSettings).Fields())
 )
 
 // updateServiceSettings answers PUT /projects/{id}/service-settings.

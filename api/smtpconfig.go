@@ -12,7 +12,7 @@ import (
 const smtpConfigPath = "/api/mail/projects/{projectId}/smtp-config"
 
 // smtpNames are the fields of an SMTP config in a request.
-var smtpNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled", "active"}
+var smtpNames = catalog.RequestNames(new(catalog.SMTPConfig).Fields())
 
 // maxPasswordBytes is the longest password that a request may set.
 const maxPasswordBytes = 1024

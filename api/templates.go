@@ -18,7 +18,7 @@ var (
 	// templateFields are the fields that sort a list of templates.
 	templateFields = []string{"id", "projectId", "code", "name", "subjectTemplate", "active", "defaultTemplate", "maxAge"}
 	// templateNames are the fields of a template in a request, and the other fields of answers.
-	templateNames = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active", "maxAge", "defaultTemplate"}
+	templateNames = append(catalog.RequestNames(new(catalog.Template).AuditFields()), "defaultTemplate")
 
 	refuseDefault = &refusal{Code: catalog.CodeForbidden, Message: "this is a default template, which belongs to no project: " +
 		"it cannot be deleted through one; an own template of the same code goes before it"}

@@ -51,6 +51,18 @@ func asList(v any) (list []object) {
 	return list
 }
 
+// asWords returns a list of texts, nil if v is none.
+func asWords(v any) (words []string) {
+	list, is := v.([]any)
+	if is {
+		words = []string{}
+	}
+	for _, w := range list {
+		words = append(words, text(w))
+	}
+	return words
+}
+
 // text returns a value as people read it; null is "".
 func text(v any) string {
 	switch v := v.(type) {

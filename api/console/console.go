@@ -24,7 +24,8 @@ const Prefix = "/console/"
 type Key struct {
 	ID, Name   string
 	Allow      catalog.Permission
-	Everything bool // it covers every project
+	Everything bool      // it covers every project
+	ExpiresAt  time.Time // zero: never
 }
 
 // May reports whether the key has one of the permissions.

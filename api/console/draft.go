@@ -20,7 +20,7 @@ type draft struct {
 	kind, project, id string
 	sent              url.Values
 	etag              string
-	call              call
+	call              call // with a header, which may be empty
 	saving            bool
 }
 
@@ -36,6 +36,14 @@ func (d *draft) EditLink() string {
 func (d *draft) Anew() bool {
 	return d.kind == "key" || strings.Contains(d.Diff, `sealed("`)
 }
+
+// new reports whether the change must not replace anything.
+func (d *draft) new() bool { return d.call.header.Get("If-None-Match") != "" }
+
+var existsAlready = &failure{Status: http.StatusPreconditionFailed, Message: "This exists already, and was not replaced. Edit that one."}
+
+// Live reports whether the change cannot be proposed: keys are always live.
+func (d *draft) Live() bool { return d.kind == "key" }
 
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.call.method == http.MethodDelete }
@@ -133,6 +141,10 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	proposal := d.Proposal
 	if proposal == "" && r.PostFormValue("do") == "propose" {
 		name := strings.TrimSpace(r.PostFormValue("proposal"))
+		if d.Live() {
+			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "Keys are always live: a change of them cannot be proposed."})
+			return
+		}
 		if !proposalName.MatchString(name) {
 			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."})
 			return
@@ -151,9 +163,13 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 			c.showRefused(w, r, s, d, &failure{Status: fail.Status, Message: "The proposal " + proposal + " has changed this already. Open it on the page Changes, work in it, and edit what it has."})
 			return
 		}
+		if fail.Status == http.StatusPreconditionFailed && d.new() {
+			c.showRefused(w, r, s, d, existsAlready)
+			return
+		}
 		if fail.Status == http.StatusPreconditionFailed || fail.Code == "CONFIG_CHANGED_ON_DISK" {
 			f, err := c.formOf(r, s, d.kind, d.project, d.id)
-			if err == nil && !d.Deletes() {
+			if err == nil && d.sent != nil && !d.Deletes() {
 				f.fill(d.sent)
 				s.drop(d)
 				c.conflict(w, r, s, f)

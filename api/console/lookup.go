@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"fingerpost/resolver/catalog"
 )
 
 // A lookUpView is what is known of a domain.
@@ -184,19 +186,22 @@ func groupsOf(full object) (groups []valueGroup) {
 		}
 	}
 	table("Project", "", full, origin, "name", "slug", "status", "description", "labels", "id", "uuid")
-	table("Service settings", "serviceSettings", asObject(full["serviceSettings"]), asObject(origin["serviceSettings"]), serviceFields...)
-	table("Auth settings", "authSettings", asObject(full["authSettings"]), asObject(origin["authSettings"]), authFields...)
-	table("SMTP config", "smtpConfig", asObject(full["smtpConfig"]), asObject(origin["smtpConfig"]), smtpFields...)
+	table("Service settings", "serviceSettings", asObject(full["serviceSettings"]), asObject(origin["serviceSettings"]),
+		namesOf(new(catalog.ServiceSettings).Fields())...)
+	table("Auth settings", "authSettings", asObject(full["authSettings"]), asObject(origin["authSettings"]),
+		namesOf(new(catalog.AuthSettings).Fields())...)
+	table("SMTP config", "smtpConfig", asObject(full["smtpConfig"]), asObject(origin["smtpConfig"]),
+		namesOf(new(catalog.SMTPConfig).Fields())...)
 	return groups
 }
 
-var (
-	serviceFields = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled", "smsProvider", "auditRetentionDays"}
-	authFields    = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired", "approvalRequired", "inviteOnly",
-		"twoFactorRequired", "jwtEnabled", "jwtSecret", "jwtExpiresIn", "refreshTokenEnabled", "refreshTokenExpiresIn", "sessionTimeout",
-		"passwordMinLength", "passwordRequireUppercase", "passwordRequireNumbers"}
-	smtpFields = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled", "active"}
-)
+// namesOf lists the fields of a noun.
+func namesOf(noun []catalog.Field) (names []string) {
+	for _, f := range noun {
+		names = append(names, f.Name)
+	}
+	return names
+}
 
 // place returns an origin as people read it: a file with its line, "defaults" or "built in".
 func place(v any) (where, kind string) {
@@ -267,7 +272,7 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 	} else {
 		v.Rows, v.Total, v.Pages = a.List(), a.Total, a.Pages
 	}
-	for _, status := range []string{"", "ACTIVE", "DRAFT", "SUSPENDED"} {
+	for _, status := range append([]string{""}, catalog.Statuses...) {
 		count := statusCount{Status: status, Link: link(Prefix+"projects", "q", v.Query, "label", v.Label, "status", status)}
 		if a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(status), "page", "1", "limit", "1")...)); err == nil {
 			count.N = a.Total

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
 )
 
 // A mailView is the mail of a project, and the state of the queue.
@@ -49,7 +50,7 @@ var mailFields = map[string]string{
 func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	q := r.URL.Query()
 	v := mailView{ID: projectID(q.Get("project")), Query: q.Get("q"), Status: q.Get("status"), To: strings.TrimSpace(q.Get("to")), Template: strings.TrimSpace(q.Get("template")),
-		From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1), Statuses: []string{"PENDING", "SENDING", "SENT", "RETRYING", "FAILED", "EXPIRED"}}
+		From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1), Statuses: catalog.MailStatuses}
 	if v.ID == "" {
 		a, err := c.ask(r.Context(), s, get(projectsPath, "q", v.Query, "page", "1", "limit", itoa(pageRows)))
 		if err != nil {
@@ -142,9 +143,12 @@ type smtpStep struct{ Name, Milliseconds string }
 // smtpForm is the form of the SMTP config of a project, or an empty one.
 func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
 	if projectID(project) == "" {
-		return &form{Kind: "smtp-config", Fields: slices.Clone(editable["smtp-config"].fields)}, nil
+		k := editable["smtp-config"]
+		f := &form{Kind: "smtp-config", Fields: slices.Clone(k.fields)}
+		f.begin(k, nil)
+		return f, nil
 	}
-	return c.formOf(r, s, "smtp-config", project, "")
+	return c.showing(r, s, "smtp-config", project, "")
 }
 
 func (c *Console) smtpTestPage(w http.ResponseWriter, r *http.Request, s *session) {
@@ -163,10 +167,9 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 		c.failed(w, r, s, err)
 		return
 	}
-	f.now = nil // nothing stored is used
 	f.fill(r.PostForm)
 	v := smtpTestView{Form: f, To: strings.TrimSpace(r.PostFormValue("toEmail"))}
-	body, ok := f.body()
+	body, ok := f.whole() // nothing stored is used
 	delete(body, "active")
 	body["toEmail"] = v.To
 	t := &smtpTest{id: random(), changed: make(chan struct{})}

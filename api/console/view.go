@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"fingerpost/resolver/catalog"
 )
 
 // A view is what every page gets.
@@ -23,9 +21,7 @@ type view struct {
 	Token       string // of the session's forms; "" without a session
 	Key         Key
 	Actor       string
-	MayWrite    bool // or propose
-	MayMail     bool
-	MayKeys     bool
+	May         rights
 	Git, Edge   bool
 	Proposal    string // that the person works in, or ""
 	Notice      string
@@ -83,9 +79,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 			v.Notice, v.Secret, s.notice, s.secretNotice = s.notice, s.secretNotice, "", ""
 		}
 		s.mu.Unlock()
-		v.MayWrite = v.Key.May(catalog.MayWrite) || c.o.Git && v.Key.May(catalog.MayPropose)
-		v.MayMail = v.Key.May(catalog.MayMail)
-		v.MayKeys = v.Key.Everything && v.Key.May(catalog.MayWrite) && v.Key.May(catalog.MaySecrets)
+		v.May = c.rightsOf(v.Key)
 		if c.o.Config != nil && v.Key.Everything {
 			st := c.o.Config.Status()
 			if v.Problems = st.Errors; st.Held != nil {

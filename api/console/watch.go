@@ -78,7 +78,7 @@ type changesView struct {
 	Rows                                             []object
 	Total, Page, Pages                               int
 	Link, Problem                                    string
-	Proposals                                        []object
+	Proposals                                        []proposalRow
 	Actions                                          []string
 }
 
@@ -97,7 +97,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 	if c.o.Git {
 		if a, err := c.ask(r.Context(), s, get("/api/platform/proposals")); err == nil {
-			v.Proposals = a.List()
+			v.Proposals = c.proposalRows(s, a.List())
 		}
 	}
 	v.Link = link(Prefix+"changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID, "from", v.From, "until", v.Until, "x", "1") + "&page="
@@ -146,7 +146,7 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 
 // A keysView lists the keys.
 type keysView struct {
-	Rows    []object
+	Rows    []keyRow
 	Refused *failure
 }
 
@@ -159,7 +159,7 @@ func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) {
 		c.failed(w, r, s, err)
 		return
 	} else {
-		v.Rows = a.List()
+		v.Rows = keyRows(a.List(), s.Key(), time.Now())
 	}
 	c.render(w, r, s, http.StatusOK, "keys", "Keys", v)
 }
@@ -168,21 +168,13 @@ func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) {
 func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) {
 	name := r.PathValue("name")
 	path := keysPath + "/" + url.PathEscape(name)
-	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name), call: call{method: http.MethodDelete, path: path}}
+	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name),
+		call: call{method: http.MethodDelete, path: path, header: http.Header{}}}
 	if r.PostFormValue("do") == "rotate" {
 		d.Title = "Rotate key " + visible(name) + " (the old one stays good for 24 hours)"
-		d.call = call{method: http.MethodPost, path: path + "/rotate", body: object{}}
+		d.call.method, d.call.path, d.call.body = http.MethodPost, path+"/rotate", object{}
 	}
-	dry := d.call
-	dry.path += "?dryRun=1"
-	a, err := c.ask(r.Context(), s, dry)
-	if err != nil {
-		c.failed(w, r, s, err)
-		return
-	}
-	d.Diff, d.Problems = text(a.Object()["diff"]), asList(a.Object()["problems"])
-	s.keepDraft(d)
-	http.Redirect(w, r, Prefix+"drafts/"+d.ID, http.StatusSeeOther)
+	c.prepare(w, r, s, d, func(fail *failure) { c.failed(w, r, s, fail) })
 }
 
 // A liveView is the state of this node at a moment.

@@ -393,7 +393,7 @@ func TestConsoleSMTPSteps(t *testing.T) {
 	_, port, _ := net.SplitHostPort(post.Addr())
 	v := newVisitor(t, r.url)
 	v.signIn(admin)
-	settings := url.Values{"token": {v.token()}, "kind": {"smtp-config"}, "host": {"127.0.0.1"}, "port": {port}, "fromEmail": {"shop@example.com"}, "toEmail": {"ops@example.com"}}
+	settings := url.Values{"token": {v.token()}, "kind": {"smtp-config"}, "host": {"127.0.0.1"}, "port": {port}, "fromEmail": {"shop@example.com"}, "tlsEnabled": {"no"}, "toEmail": {"ops@example.com"}}
 	stream := regexp.MustCompile(`sse-connect="([^"]+)"`)
 	begin := func() string {
 		t.Helper()
@@ -660,7 +660,7 @@ func TestConsoleOnEdge(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := v.token()
-	v.ask("/console/edit", url.Values{"token": {token}, "kind": {"domain"}, "project": {acme}, "domain": {"edge.acme.example"}, "active": {"1"}})
+	v.ask("/console/edit", url.Values{"token": {token}, "kind": {"domain"}, "project": {acme}, "domain": {"edge.acme.example"}, "active": {"yes"}})
 	v.expects(http.StatusOK, `domain &#34;edge.acme.example&#34; {}`, "this is an edge")
 	draft := v.res.Request.URL.Path
 	c.halt()

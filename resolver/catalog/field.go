@@ -8,6 +8,20 @@ type Field struct {
 	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret or *[]Label.
 	Value any
 	OneOf []string // the allowed values of an enum, for a *string
+	// FileOnly says that requests of the API do not have the field: only the files change it.
+	FileOnly bool
+	// Follows names a field of the noun: a request of the API that has that field and not this one sets this one, too.
+	Follows string
+}
+
+// RequestNames lists the fields that requests of the API may have.
+func RequestNames(fields []Field) (names []string) {
+	for _, f := range fields {
+		if !f.FileOnly {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 // Same reports whether two fields of one kind have the same value. It does not allocate.

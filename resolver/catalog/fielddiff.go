@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// The tables below say which fields of a noun the audit trail has, by their names in the API: the noun's Fields, its
-// name, and what is no attribute of the block.
+// The tables below list all fields of a noun, by their names in the API: its name, the noun's Fields, and what is no
+// attribute of the block. The audit trail, requests of the API and forms take their fields from here.
 
 // AuditFields lists the project's own fields for the audit trail.
 func (p *Project) AuditFields() []Field {

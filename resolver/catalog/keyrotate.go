@@ -24,6 +24,11 @@ func (k *Key) HashText() string { return "sha256:" + hex.EncodeToString(k.Hash[:
 // Expired reports whether the key has ended by now.
 func (k *Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
 
+// Full reports whether the key is good, and has every permission on every project.
+func (k *Key) Full(now time.Time) bool {
+	return k.Allow&MayAll == MayAll && k.Projects == nil && !k.Expired(now)
+}
+
 // A Rotation is the two keys that take the place of one: New has its name and rights and another text; Old has its
 // text, the name NAME-<id>, and an end.
 type Rotation struct {

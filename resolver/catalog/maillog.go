@@ -15,6 +15,11 @@ const (
 	MailExpired  MailStatus = "EXPIRED"  // not accepted within its template's max_age
 )
 
+// MailStatuses lists the statuses.
+var MailStatuses = []string{
+	string(MailPending), string(MailSending), string(MailSent), string(MailRetrying), string(MailFailed), string(MailExpired),
+}
+
 // Ended reports whether the status is final.
 func (s MailStatus) Ended() bool { return s == MailSent || s == MailFailed || s == MailExpired }
 

@@ -37,8 +37,8 @@ func (s *ServiceSettings) Fields() []Field {
 		{Name: "mailEnabled", Value: &s.MailEnabled},
 		{Name: "smsEnabled", Value: &s.SMSEnabled},
 		{Name: "auditEnabled", Value: &s.AuditEnabled},
-		{Name: "smsProvider", Value: &s.SMSProvider},
-		{Name: "auditRetentionDays", Value: &s.AuditRetentionDays},
+		{Name: "smsProvider", Value: &s.SMSProvider, FileOnly: true},
+		{Name: "auditRetentionDays", Value: &s.AuditRetentionDays, FileOnly: true},
 	}
 }
 
@@ -110,18 +110,18 @@ func (a *AuthSettings) Fields() []Field {
 		{Name: "registrationMode", Value: &a.RegistrationMode, OneOf: RegistrationModes},
 		{Name: "emailVerificationRequired", Value: &a.EmailVerificationRequired},
 		{Name: "phoneVerificationRequired", Value: &a.PhoneVerificationRequired},
-		{Name: "approvalRequired", Value: &a.ApprovalRequired},
-		{Name: "inviteOnly", Value: &a.InviteOnly},
+		{Name: "approvalRequired", Value: &a.ApprovalRequired, Follows: "registrationMode"},
+		{Name: "inviteOnly", Value: &a.InviteOnly, Follows: "registrationMode"},
 		{Name: "twoFactorRequired", Value: &a.TwoFactorRequired},
-		{Name: "jwtEnabled", Value: &a.Token.JWTEnabled},
-		{Name: "jwtSecret", Value: &a.Token.JWTSecret},
-		{Name: "jwtExpiresIn", Value: &a.Token.JWTExpiresIn},
-		{Name: "refreshTokenEnabled", Value: &a.Token.RefreshTokenEnabled},
-		{Name: "refreshTokenExpiresIn", Value: &a.Token.RefreshTokenExpiresIn},
-		{Name: "sessionTimeout", Value: &a.Token.SessionTimeout},
-		{Name: "passwordMinLength", Value: &a.Password.MinLength},
-		{Name: "passwordRequireUppercase", Value: &a.Password.RequireUppercase},
-		{Name: "passwordRequireNumbers", Value: &a.Password.RequireNumbers},
+		{Name: "jwtEnabled", Value: &a.Token.JWTEnabled, FileOnly: true},
+		{Name: "jwtSecret", Value: &a.Token.JWTSecret, FileOnly: true},
+		{Name: "jwtExpiresIn", Value: &a.Token.JWTExpiresIn, FileOnly: true},
+		{Name: "refreshTokenEnabled", Value: &a.Token.RefreshTokenEnabled, FileOnly: true},
+		{Name: "refreshTokenExpiresIn", Value: &a.Token.RefreshTokenExpiresIn, FileOnly: true},
+		{Name: "sessionTimeout", Value: &a.Token.SessionTimeout, FileOnly: true},
+		{Name: "passwordMinLength", Value: &a.Password.MinLength, FileOnly: true},
+		{Name: "passwordRequireUppercase", Value: &a.Password.RequireUppercase, FileOnly: true},
+		{Name: "passwordRequireNumbers", Value: &a.Password.RequireNumbers, FileOnly: true},
 	}
 }
 

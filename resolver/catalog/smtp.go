@@ -37,7 +37,7 @@ func (c *SMTPConfig) Fields() []Field {
 		{Name: "sslEnabled", Value: &c.SSLEnabled},
 		{Name: "tlsEnabled", Value: &c.TLSEnabled},
 		{Name: "active", Value: &c.Active},
-		{Name: "caFile", Value: &c.CAFile},
+		{Name: "caFile", Value: &c.CAFile, FileOnly: true},
 	}
 }
 

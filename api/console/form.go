@@ -1,0 +1,247 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// A form edits one resource of the API. Its fields are those of the API, in the same naming.
+type form struct {
+	Kind, Project, ID string // what is edited; ID "" for a new one
+	Title, Note       string
+	Fields            []field
+	ETag              string // of what the form shows; "" for something new
+	Delete            bool   // the form asks whether to delete it
+	Back              string
+
+	method, path string
+	mail         bool   // of the mail API
+	now          object // what the API has; nil for something new
+}
+
+// A field is a field of a form.
+type field struct {
+	Name, Label, Hint string
+	Type              string // text, textarea, code, number, select, password, labels, slugs, permissions
+	Choices           []choice
+	Required          bool
+	Nullable          bool   // without a value it is null
+	Bool              bool   // "yes" and "no" are true and false
+	Unset             string // how a select shows null
+	FileOnly          bool   // only the files change it
+	Follows           string // see catalog.Field
+	Later             bool   // something new has no such field
+	Fixed             bool   // only something new has a choice
+	Value             string // in editable: what the API sets if it is left out
+	Proposed          string // in editable: what a form for something new begins with; "": Value
+	Placeholder       string
+	Origin            string // where Value is said
+	ReadOnly          string // why it cannot be changed here; "" if it can
+	Error             string
+	Now               string // in a conflict: what the API has by now
+
+	was     string // what the form shows before a person changes it
+	base    string // what the API sets or keeps without the field
+	own     bool   // a line of the project's block says it
+	touched bool   // the person has changed it
+}
+
+// A choice is an option of a select, or a permission.
+type choice struct{ Value, Text string }
+
+// Options lists the choices, with the present value if it is none of them: it is shown and kept.
+func (f field) Options() []choice {
+	if slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Value == f.Value }) {
+		return f.Choices
+	}
+	return append([]choice{{f.Value, f.Value}}, f.Choices...)
+}
+
+// Has reports whether a permission is in the list.
+func (f field) Has(permission string) bool {
+	return slices.Contains(strings.Split(f.Value, ", "), permission)
+}
+
+// begin shows a value.
+func (f *field) begin(value string) { f.Value, f.was, f.base = value, value, value }
+
+// field returns the field of a name.
+func (f *form) field(name string) *field {
+	i := slices.IndexFunc(f.Fields, func(x field) bool { return x.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.Fields[i]
+}
+
+// shown returns a field's value in a form.
+func shown(f field, of object) string {
+	v := of[f.Name]
+	if f.Type != "labels" {
+		return text(v)
+	}
+	var lines []string
+	for name, value := range asObject(v) {
+		lines = append(lines, name+"="+text(value))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// asSent returns a text as a browser sends it back if nobody has changed it: a line has no line ends, and those of a
+// text area are of one kind. Spaces around a line are no change.
+func (f field) asSent(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	text = strings.ReplaceAll(text, "\x00", "\ufffd") // HTML has no NUL
+	switch f.Type {
+	case "textarea", "code":
+		return text
+	case "labels", "slugs":
+		return strings.Trim(text, "\n")
+	}
+	return strings.TrimSpace(strings.ReplaceAll(text, "\n", ""))
+}
+
+// Mark names the value that the form shows. The form carries it, so that what a person has changed is told from what has
+// changed in the files since.
+func (f field) Mark() string {
+	sum := sha256.Sum256([]byte(f.asSent(f.was)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// markPrefix begins the names of the fields with the marks.
+const markPrefix = "was."
+
+// fill takes the values that a person has sent. A field that was not sent is untouched.
+func (f *form) fill(sent url.Values) {
+	for i := range f.Fields {
+		x := &f.Fields[i]
+		values, given := sent[x.Name]
+		if x.Type == "permissions" { // of check boxes only the set ones are sent
+			values, given = []string{strings.Join(values, ", ")}, true
+		}
+		if !given || x.ReadOnly != "" {
+			continue
+		}
+		value := x.asSent(values[0])
+		was := x.Mark()
+		if mark := sent.Get(markPrefix + x.Name); mark != "" {
+			was = mark
+		}
+		if x.touched = (field{Type: x.Type, was: value}).Mark() != was; !x.touched {
+			continue
+		}
+		crlf := strings.Count(x.was, "\r\n")
+		if x.Value = value; x.Type == "code" && crlf > 0 && crlf == strings.Count(x.was, "\n") {
+			x.Value = strings.ReplaceAll(value, "\n", "\r\n") // the other lines stay as they are
+		}
+	}
+}
+
+// sends reports whether the API gets a field: it was touched, or the API would change it otherwise.
+func (f *form) sends(x *field) bool {
+	switch {
+	case x.ReadOnly != "":
+		return false
+	case x.touched:
+		return true
+	case f.now == nil:
+		return x.Value != x.base
+	}
+	leader := f.field(x.Follows)
+	return leader != nil && leader.touched && x.own
+}
+
+// body returns what the person has changed, nil for nothing, so that nothing else is touched. ok is false if a field is
+// not what it should be.
+func (f *form) body() (body object, ok bool) {
+	if !slices.ContainsFunc(f.Fields, func(x field) bool { return x.touched }) {
+		return nil, true
+	}
+	body, ok = object{}, true
+	for i := range f.Fields {
+		if x := &f.Fields[i]; f.sends(x) {
+			if body[x.Name], x.Error = x.sent(f.now); x.Error != "" {
+				ok = false
+			}
+		}
+	}
+	if code := f.field("code"); f.Kind == "template" { // a template is saved by its code
+		body["code"] = code.Value
+	}
+	return body, ok
+}
+
+// whole returns all fields that have a value, for a call that uses nothing stored.
+func (f *form) whole() (body object, ok bool) {
+	body, ok = object{}, true
+	for i := range f.Fields {
+		if x := &f.Fields[i]; x.ReadOnly == "" && !x.FileOnly && x.Value != "" {
+			if body[x.Name], x.Error = x.sent(nil); x.Error != "" {
+				ok = false
+			}
+		}
+	}
+	return body, ok
+}
+
+// sent returns a field's value for the API, and what is wrong with it. now is what the API has.
+func (f *field) sent(now object) (value any, bad string) {
+	switch {
+	case f.Nullable && f.Value == "":
+		return nil, ""
+	case f.Bool && (f.Value == "yes" || f.Value == "no"):
+		return f.Value == "yes", ""
+	}
+	switch f.Type {
+	case "number":
+		if f.Value == "" || strings.Trim(f.Value, "0123456789") != "" {
+			return nil, "must be a number"
+		}
+		return json.Number(f.Value), ""
+	case "labels":
+		return f.labels(asObject(now[f.Name]))
+	case "permissions":
+		return strings.Split(f.Value, ", "), ""
+	case "slugs":
+		return strings.Fields(strings.ReplaceAll(f.Value, ",", " ")), ""
+	}
+	return f.Value, ""
+}
+
+// labels reads the lines of labels. The value of a label whose line is as it was shown stays exactly as it is.
+func (f *field) labels(now object) (labels object, bad string) {
+	labels = object{}
+	for l := range strings.Lines(f.Value) {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		name, value, named := strings.Cut(l, "=")
+		if !named {
+			return nil, "each line must be name=value"
+		}
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		labels[name] = value
+		if had, has := now[name]; has && strings.TrimSpace(text(had)) == value {
+			labels[name] = had
+		}
+	}
+	return labels, ""
+}
+
+// header returns the preconditions of a save: what the form shows is still there, or still is not.
+func (f *form) header(etag string) http.Header {
+	h := http.Header{}
+	switch {
+	case etag != "":
+		h.Set("If-Match", etag)
+	case f.now == nil && f.mail: // these calls change what exists
+		h.Set("If-None-Match", "*")
+	}
+	return h
+}

@@ -1,0 +1,100 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// rights are what a key may do, by the rules of the API. Pages offer nothing else; the API decides.
+type rights struct {
+	Save    bool // change what is live
+	Propose bool // change it on a branch that somebody else applies
+	Edit    bool // one of the two
+	Create  bool // projects, and give them other slugs
+	Mail    bool // send it, and test SMTP settings
+	Keys    bool // manage keys
+}
+
+func (c *Console) rightsOf(k Key) rights {
+	r := rights{Save: k.May(catalog.MayWrite), Mail: k.May(catalog.MayMail)}
+	r.Propose = c.o.Git && k.May(catalog.MayWrite|catalog.MayPropose)
+	r.Edit = r.Save || r.Propose
+	r.Create = r.Edit && k.Everything
+	r.Keys = r.Save && k.Everything && k.May(catalog.MaySecrets)
+	return r
+}
+
+func (c *Console) may(s *session) rights { return c.rightsOf(s.Key()) }
+
+// form reports whether forms of a kind are offered. id is "" for something new.
+func (r rights) form(kind, project string) bool {
+	switch {
+	case kind == "key":
+		return r.Keys
+	case kind == "project" && project == "":
+		return r.Create
+	}
+	return r.Edit
+}
+
+var refuseForm = &failure{Status: http.StatusForbidden, Message: "Your key does not allow this change."}
+
+// A proposalRow is an open proposal with what can be done about it.
+type proposalRow struct {
+	Proposal    object
+	Apply, Drop bool   // the key may
+	Blocked     string // why it cannot be applied now
+}
+
+// proposalRows says of each proposal that the API shows to a key whether it may apply and drop it.
+func (c *Console) proposalRows(s *session, list []object) (rows []proposalRow) {
+	may, name := c.may(s), s.Key().Name
+	for _, p := range list {
+		row := proposalRow{Proposal: p, Apply: may.Save, Drop: may.Save || may.Edit && text(p["key"]) == name}
+		if p["mergeable"] != true {
+			row.Blocked = "It conflicts with what is live."
+		} else if p["plan"] == nil {
+			row.Blocked = "Its files cannot be read."
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// gives returns the permissions that a key can give to another one.
+func (k Key) gives() catalog.Permission {
+	if k.May(catalog.MayWrite) {
+		return k.Allow | catalog.MayPropose
+	}
+	return k.Allow
+}
+
+// A keyRow is a key with what can be done about it.
+type keyRow struct {
+	Key            object
+	Rotate, Revoke bool
+}
+
+// keyRows says of each key whether the holder of mine may rotate and revoke it (api/README.md, Keys over the API).
+func keyRows(list []object, mine Key, now time.Time) []keyRow {
+	rows, full := make([]keyRow, len(list)), 0
+	keys := make([]catalog.Key, len(list))
+	for i, o := range list {
+		k := &keys[i]
+		k.Name, k.ID, k.ExpiresAt = text(o["name"]), text(o["id"]), moment(o["expiresAt"])
+		k.Allow, _ = catalog.ParsePermissions(asWords(o["allow"]))
+		if k.Projects = asWords(o["projects"]); k.Full(now) {
+			full++
+		}
+	}
+	for i := range keys {
+		k := &keys[i]
+		_, err := k.Rotate(now, 0)
+		ends := mine.ExpiresAt.IsZero() || !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(mine.ExpiresAt)
+		within := k.Allow&^mine.gives() == 0 && ends
+		rows[i] = keyRow{Key: list[i], Rotate: err == nil && within, Revoke: full > 1 || !k.Full(now)}
+	}
+	return rows
+}
