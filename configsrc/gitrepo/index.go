@@ -3,11 +3,7 @@ package gitrepo
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,22 +12,13 @@ import (
 // ownIndex is the copy of people's index that is edited before it takes the index's place.
 const ownIndex = "fingerpost-index"
 
-// errLocked: another git holds the lock.
-var errLocked = errors.New("git's index.lock exists: another git is at work, or one was killed and its lock has to be removed")
-
 // underLock runs f while this service holds git's lock on the index.
 func (r *Repo) underLock(f func() error) error {
-	// A link makes the lock together with its content: a process that is killed leaves no lock that is not known as ours.
-	lock, mark := filepath.Join(r.gitDir, "index.lock"), filepath.Join(r.gitDir, "fingerpost-mark")
-	if err := os.WriteFile(mark, []byte(lockMark), 0o666); err != nil {
+	if err := r.lock.acquire(); err != nil {
 		return err
 	}
-	if err := os.Link(mark, lock); errors.Is(err, fs.ErrExist) {
-		return errLocked
-	} else if err != nil {
-		return err
-	}
-	return errors.Join(f(), os.Remove(lock))
+	defer r.lock.release()
+	return f()
 }
 
 // A step is what a commit of ours has done to a path.

@@ -112,8 +112,9 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	defer r.work.Unlock()
 	// People's git stays locked out until the index is right again.
 	locked := r.underLock
-	if lock := r.staleLock(); lock != "" {
-		defer os.Remove(lock)
+	if r.lock.takeOver() {
+		r.o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
+		defer r.lock.release()
 		locked = func(f func() error) error { return f() }
 	}
 	if err := r.finishMove(ctx, locked); err != nil {
@@ -235,19 +236,4 @@ func (r *Repo) inHistory(ctx context.Context, commit string) bool {
 	}
 	out, err := r.git.run(ctx, "for-each-ref", "--count=1", "--contains="+commit, "refs/heads", "refs/remotes")
 	return err == nil && out != ""
-}
-
-// lockMark is the content of git's lock while we hold it.
-const lockMark = "fingerpost\n"
-
-// staleLock returns the path of git's lock if an earlier process of ours has left it behind; "" if there is none, or it
-// is that of another git.
-func (r *Repo) staleLock() string {
-	path := filepath.Join(r.gitDir, "index.lock")
-	b, err := os.ReadFile(path)
-	if err != nil || !strings.HasPrefix(string(b), lockMark) {
-		return ""
-	}
-	r.o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
-	return path
 }

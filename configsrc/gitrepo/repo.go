@@ -99,6 +99,7 @@ type Status struct {
 	LastPush    time.Time `json:"lastPush,omitzero"`
 	CommitError string    `json:"commitError,omitempty"` // why the last commit was not made
 	SyncError   string    `json:"syncError,omitempty"`   // why the last fetch, merge or push failed
+	LockError   string    `json:"lockError,omitempty"`   // why our lock on git's index is still there
 	// Conflict says what a person has to do before anything is pulled or pushed again.
 	Conflict  string   `json:"conflict,omitempty"`
 	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
@@ -136,6 +137,7 @@ type Repo struct {
 	git    *command
 	gitDir string
 	prefix string // of the config folder in the repository: "" or ends in a slash
+	lock   *indexLock
 	files  Files
 
 	earlier map[int64][]byte // notes of earlier processes, until recover
@@ -195,6 +197,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	for i := range r.blobs {
 		r.blobs[i] = helper{git: r.git, args: []string{"hash-object", "-w", "--stdin-paths"}}
 	}
+	r.lock = newIndexLock(r.gitDir, r.unlocked)
 	if err := r.lockClone(ctx); err != nil {
 		return nil, err
 	}
@@ -224,6 +227,20 @@ func (r *Repo) change(f func(s *Status)) {
 	f(&r.status)
 }
 
+// unlocked notes whether our lock on git's index could be removed.
+func (r *Repo) unlocked(err error) {
+	text := ""
+	if err != nil {
+		text = fmt.Sprintf("the service's own lock on git's index cannot be removed, so writes and other gits have to wait; it is tried again every %v: %v", unlockEvery, err)
+	}
+	r.change(func(s *Status) {
+		if s.LockError == "" && text != "" {
+			r.o.Logger.Warn("git: " + text)
+		}
+		s.LockError = text
+	})
+}
+
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -251,6 +268,7 @@ func (r *Repo) Close() {
 	for i := range r.blobs {
 		r.blobs[i].close()
 	}
+	r.lock.close()
 	r.git.held.Close()
 }
 
