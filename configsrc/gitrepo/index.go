@@ -3,7 +3,9 @@ package gitrepo
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +72,7 @@ func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 		args = append(args, path)
 	}
 	out, err := r.git.call(ctx, localLimit, nil, nil, args...)
-	if err != nil {
+	if err = r.indexRead(err); err != nil {
 		return nil, err
 	}
 	staged := map[string]entry{}
@@ -114,6 +116,11 @@ func (r *Repo) stepped() bool {
 func (r *Repo) alignAgain(ctx context.Context) error {
 	r.work.Lock()
 	defer r.work.Unlock()
+	if r.Status().IndexError != "" {
+		if err := r.checkIndex(ctx); err != nil {
+			return err
+		}
+	}
 	h, err := r.head(ctx)
 	if err != nil || h.commit == "" {
 		return err
@@ -124,6 +131,30 @@ func (r *Repo) alignAgain(ctx context.Context) error {
 	return r.files.GitTurn(func() error {
 		return r.underLock(func() error { return r.align(ctx, h.tree, nil, nil) })
 	})
+}
+
+// checkIndex reads people's index, and notes in the status if that fails.
+func (r *Repo) checkIndex(ctx context.Context) error {
+	_, err := r.git.run(ctx, "--literal-pathspecs", "ls-files", "-s", "--", ownIndex)
+	return r.indexRead(err)
+}
+
+// indexRead notes in the status whether people's index could be read, and what to do if not: only a person knows what was
+// staged in it.
+func (r *Repo) indexRead(err error) error {
+	text := ""
+	if exitCode(err) > 0 {
+		index := filepath.Join(r.gitDir, "index")
+		text = fmt.Sprintf("git's index cannot be read: %v; run \"rm %s\" and \"git reset\" in the clone: what was staged is lost, the files stay", err, index)
+		err = errors.New(text)
+	}
+	r.change(func(s *Status) {
+		if s.IndexError == "" && text != "" {
+			r.o.Logger.Warn("git: " + text)
+		}
+		s.IndexError = text
+	})
+	return err
 }
 
 // alignAfter is align for a commit after which the process was killed.
@@ -156,7 +187,7 @@ func (r *Repo) diff(ctx context.Context, from, to string) (old, now map[string]e
 	old, now = map[string]entry{}, map[string]entry{}
 	for _, id := range []*string{&from, &to} {
 		if *id == "" {
-			if *id, err = r.newTree(ctx, "", nil); err != nil {
+			if *id, err = r.newTree("", nil); err != nil {
 				return nil, nil, err
 			}
 		}

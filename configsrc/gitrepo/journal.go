@@ -110,16 +110,12 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	r.files = files
 	r.work.Lock()
 	defer r.work.Unlock()
-	// People's git stays locked out until the index is right again.
 	locked := r.underLock
-	if r.lock.takeOver() {
-		r.o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
+	if r.tookOver { // people's git stays locked out until the index is right again
 		defer r.lock.release()
 		locked = func(f func() error) error { return f() }
 	}
-	if err := r.finishMove(ctx, locked); err != nil {
-		r.o.Logger.Warn("git: a pull that was cut off", "error", err)
-	}
+	_ = r.checkIndex(ctx) // the status says it
 	if out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/fingerpost/overruled/"); err == nil {
 		r.change(func(s *Status) { s.Overruled = strings.Fields(out) })
 	}

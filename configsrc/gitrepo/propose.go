@@ -156,7 +156,7 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 	if err != nil || len(changes) == 0 {
 		return onto, err
 	}
-	tree, err := r.newTree(ctx, c.tree, changes)
+	tree, err := r.newTree(c.tree, changes)
 	if err != nil {
 		return "", err
 	}
@@ -299,7 +299,7 @@ func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) 
 			if err != nil {
 				return "", err
 			}
-			return r.newTree(ctx, h.tree, changes)
+			return r.newTree(h.tree, changes)
 		}
 		if !errors.As(err, new(*waits)) {
 			return "", err
@@ -308,6 +308,9 @@ func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) 
 	tree, err := r.git.run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
 	if exitCode(err) == 1 {
 		return "", nil
+	}
+	if err == nil {
+		err = r.settleTree(ctx, h.tree, tree)
 	}
 	return tree, err
 }
@@ -364,8 +367,7 @@ func (r *Repo) DropProposal(ctx context.Context, name string, check func(p *Prop
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 	ref := "refs/heads/" + p.Branch
 	err := r.files.GitTurn(func() error { // removing a ref touches git's folder
-		_, err := r.git.run(ctx, "update-ref", "--no-deref", "-d", ref, p.Commit)
-		return err
+		return r.changeRef(ctx, ref, "-d", ref, p.Commit)
 	})
 	if err != nil {
 		return unavailable(err)

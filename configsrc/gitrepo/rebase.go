@@ -111,7 +111,7 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	tree, err := m.r.newTree(ctx, m.tree, changes)
+	tree, err := m.r.newTree(m.tree, changes)
 	if err != nil {
 		return err
 	}
@@ -153,10 +153,14 @@ func (m *rebase) merge(ctx context.Context, parent, c *commit) error {
 	if err != nil {
 		return err
 	}
-	if tree := strings.TrimSpace(out); tree != m.tree {
-		return m.add(ctx, tree, c)
+	tree := strings.TrimSpace(out)
+	if tree == m.tree {
+		return nil
 	}
-	return nil
+	if err := m.r.settleTree(ctx, m.tree, tree); err != nil {
+		return err
+	}
+	return m.add(ctx, tree, c)
 }
 
 // keepAside makes the branches of the commits that were set aside, and names them.
