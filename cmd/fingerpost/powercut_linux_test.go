@@ -165,7 +165,7 @@ func (g *gitRig) committed() error {
 		if st := g.gitStatus(); st.Pending > 0 || st.CommitError != "" || st.IndexError != "" {
 			return fmt.Errorf("not committed: %+v", st)
 		}
-		if out, err := g.tryGit(g.dir, "status", "--porcelain"); out != "" || err != nil {
+		if out, err := g.tryGit(g.dir, "--no-optional-locks", "status", "--porcelain"); out != "" || err != nil {
 			return fmt.Errorf("git status: %s, %w", out, err)
 		}
 		return nil
