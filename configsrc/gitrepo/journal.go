@@ -181,6 +181,15 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 	now := map[string][]byte{}
 	made := map[int64]bool{}
+	root, err := os.OpenRoot(r.git.dir)
+	if err != nil {
+		r.o.Logger.Error("git: the work tree cannot be read; all writes of an earlier process are taken as made", "error", err)
+		for _, w := range writes {
+			made[w.ID] = true
+		}
+		return made
+	}
+	defer root.Close()
 	same := func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 	for _, w := range slices.Backward(writes) {
 		last := w.Files[len(w.Files)-1] // the file that decides, see configsrc
@@ -188,7 +197,7 @@ func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 			if _, known := now[f.Path]; known {
 				continue
 			}
-			content, err := os.ReadFile(filepath.Join(r.git.dir, filepath.FromSlash(r.prefix+f.Path)))
+			content, err := root.ReadFile(filepath.FromSlash(r.prefix + f.Path))
 			if err == nil && content == nil {
 				content = []byte{}
 			}

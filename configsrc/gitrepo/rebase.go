@@ -26,6 +26,13 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 	if err != nil {
 		return nil, err
 	}
+	_, changes, err := r.diff(ctx, h.tree, onto.tree)
+	if err == nil {
+		err = r.refuseLinks(changes) // before any branch is made
+	}
+	if err != nil {
+		return nil, err
+	}
 	m := &rebase{r: r, tip: onto.id, tree: onto.tree, moved: map[string]string{}}
 	list, err := r.git.run(ctx, "rev-list", "--reverse", "--topo-order", since+".."+h.commit)
 	if err != nil {

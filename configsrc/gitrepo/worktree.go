@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -34,10 +36,8 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	if err != nil {
 		return err
 	}
-	for path, e := range changes {
-		if inside := strings.HasPrefix(path, r.prefix); inside && (e.mode == modeLink || e.mode == modeSubproj) {
-			return &conflict{fmt.Sprintf("%s is a link or a submodule in the remote's commit; only files are taken below the config folder", path)}
-		}
+	if err := r.refuseLinks(changes); err != nil {
+		return err
 	}
 	if err := r.checkIndex(ctx); err != nil {
 		return err
@@ -52,6 +52,22 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	r.change(func(s *Status) { s.Head, s.Pulls = to, s.Pulls+1 })
 	if err := r.files.Reload(ctx); err != nil && ctx.Err() == nil {
 		r.o.Logger.Warn("git: the pulled files", "error", err)
+	}
+	return nil
+}
+
+// refuseLinks returns a *conflict for changes by which something below the config folder becomes a link or a submodule, or
+// the folder itself, or one above it, becomes anything but a folder: file() and writes would lead out of the clone.
+func (r *Repo) refuseLinks(changes map[string]entry) error {
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		mode := changes[path].mode
+		switch {
+		case mode == "":
+		case strings.HasPrefix(r.prefix, path+"/"):
+			return &conflict{fmt.Sprintf("%s is no folder any more in the commit, and the config folder is in it; make it a folder again, without a link", path)}
+		case strings.HasPrefix(path, r.prefix) && (mode == modeLink || mode == modeSubproj):
+			return &conflict{fmt.Sprintf("%s is a link or a submodule in the commit; only files are taken below the config folder", path)}
+		}
 	}
 	return nil
 }
