@@ -106,3 +106,25 @@ func TestUnreadableIndex(t *testing.T) {
 	r.mustWrite(key("ci", "r2"), "acme", "Two")
 	r.clean()
 }
+
+// A pull that a power cut has ended is taken back before the files are read: a file that it has left empty declares what
+// the branch has.
+func TestPullCutOff(t *testing.T) {
+	t.Parallel()
+	clone, person := withRemote(t)
+	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Pulled"`, "one")
+	edit(t, person, "projects.d/teams/other.hcl", `"Other"`, `"Pulled, too"`, "two")
+	git(t, person, "push", "-q")
+	git(t, clone, "fetch", "-q")
+	git(t, clone, "update-ref", "refs/fingerpost/moving", "origin/main")
+	save(t, clone, "projects.d/acme.hcl", "")
+	save(t, clone, "projects.d/teams/other.hcl", read(t, filepath.Join(person, "projects.d/teams/other.hcl")))
+	r := start(t, clone, nil)
+	if got := r.named("acme"); got != "Acme" {
+		t.Errorf("acme is named %q", got)
+	}
+	if got := r.named("other"); got != "Other" {
+		t.Errorf("other is named %q", got)
+	}
+	r.clean()
+}
