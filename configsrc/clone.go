@@ -10,9 +10,9 @@ import (
 	"fingerpost/configsrc/atomicfile"
 )
 
-// A Clone is where a config folder is in the work tree of a git repository. Whoever may push to the repository decides what
-// is below its top. Therefore a folder with a Clone is opened from the top down, and through no link: otherwise a link in
-// its place, or in that of a folder above it, would let file() read the machine and let writes leave the clone. The zero
+// A Clone is where a config folder is in the work tree of a git repository. Everyone who may push to the repository
+// decides what is below its top. Therefore the folder is opened from the top down, and through no link: a link in its
+// place, or in that of a folder above it, would let file() read the machine and let writes leave the clone. The zero
 // Clone is none: links are followed.
 type Clone struct {
 	top   string // all links resolved
@@ -107,7 +107,8 @@ func openUnlinked(in *os.Root, name string) (*os.Root, error) {
 	return root, nil
 }
 
-var errNoFolder = errors.New("a link or another file is in the place of the folder, and below the top of a git repository links are not followed; put the folder back")
+var errNoFolder = errors.New("a link or another file is in the place of the folder, and below the top of a git " +
+	"repository links are not followed; put the folder back")
 
 // disk returns the file system for writes: in a Clone, one that does not leave the folder.
 func (c Clone) disk() atomicfile.Disk {

@@ -44,7 +44,8 @@ func newCloneRig(t *testing.T, fanout bool) *cloneRig {
   }
 }
 `
-	for _, dir := range []string{c.dir, filepath.Join(c.outside, "conf"), c.outside} { // whatever the link leads to looks like a config folder
+	// Where the link leads to looks like a config folder.
+	for _, dir := range []string{c.dir, filepath.Join(c.outside, "conf"), c.outside} {
 		write(t, filepath.Join(dir, "acme.hcl"), config)
 		write(t, filepath.Join(dir, "other.hcl"), project("other"))
 		write(t, filepath.Join(dir, "seal.key"), stolen)
@@ -94,10 +95,16 @@ var calls = map[string]func(c *cloneRig) error{
 		return err
 	},
 	"update": func(c *cloneRig) error {
-		return c.source.UpdateProject(c.t.Context(), catalog.DeriveProjectUUID("other"), func(p *catalog.ProjectConfig) error { p.Project.Name += "x"; return nil })
+		return c.source.UpdateProject(c.t.Context(), catalog.DeriveProjectUUID("other"), func(p *catalog.ProjectConfig) error {
+			p.Project.Name += "x"
+			return nil
+		})
 	},
 	"update of a body": func(c *cloneRig) error {
-		return c.source.UpdateProject(c.t.Context(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error { p.Templates[0].BodyHTML = "<p>new\n"; return nil })
+		return c.source.UpdateProject(c.t.Context(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+			p.Templates[0].BodyHTML = "<p>new\n"
+			return nil
+		})
 	},
 	"delete": func(c *cloneRig) error {
 		return c.source.DeleteProject(c.t.Context(), catalog.DeriveProjectUUID("other"), func(*catalog.ProjectConfig) error { return nil })

@@ -165,7 +165,8 @@ func New(o Options) *Source {
 	if o.OnReload == nil {
 		o.OnReload = func(Status) {}
 	}
-	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Clone.dir(o.Dir), Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
+	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Clone.dir(o.Dir), Disk: o.Disk, Log: o.Logger},
+		asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s

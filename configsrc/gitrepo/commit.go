@@ -314,7 +314,7 @@ func (r *Repo) newTree(tree string, changes map[string]entry) (string, error) {
 }
 
 // commitTree makes a commit object.
-func (r *Repo) commitTree(ctx context.Context, tree string, parents []string, author []string, message string) (id string, err error) {
+func (r *Repo) commitTree(ctx context.Context, tree string, parents, author []string, message string) (id string, err error) {
 	args := []string{}
 	if r.o.SignKey != "" {
 		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+r.o.SignKey)

@@ -56,7 +56,8 @@ func traced(t *testing.T, clone string) (calls []call) {
 		t.Fatal(err)
 	}
 	log := filepath.Join(t.TempDir(), "strace.log")
-	cmd := exec.Command("strace", "-f", "-y", "-qq", "-s", "4096", "--seccomp-bpf", "-o", log, "-e", "trace=fsync,fdatasync,rename,renameat,renameat2,link,linkat",
+	cmd := exec.Command("strace", "-f", "-y", "-qq", "-s", "4096", "--seccomp-bpf", "-o", log,
+		"-e", "trace=fsync,fdatasync,rename,renameat,renameat2,link,linkat",
 		self, "-test.run=^TestTracedChild$")
 	cmd.Env = append(os.Environ(), tracedClone+"="+clone)
 	if out, err := cmd.CombinedOutput(); err != nil {

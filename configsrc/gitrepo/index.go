@@ -145,7 +145,8 @@ func (r *Repo) indexRead(err error) error {
 	text := ""
 	if exitCode(err) > 0 {
 		index := filepath.Join(r.gitDir, "index")
-		text = fmt.Sprintf("git's index cannot be read: %v; run \"rm %s\" and \"git reset\" in the clone: what was staged is lost, the files stay", err, index)
+		text = fmt.Sprintf("git's index cannot be read: %v; run \"rm %s\" and \"git reset\" in the clone: "+
+			"what was staged is lost, the files stay", err, index)
 		err = errors.New(text)
 	}
 	r.change(func(s *Status) {

@@ -3,6 +3,7 @@ package gitrepo_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"fingerpost/configsrc/gitrepo"
@@ -27,7 +28,7 @@ func leaveLock(t *testing.T, clone, content string) (lock string) {
 // when the next service starts. It is git's again then.
 func TestOwnLockAfterCrash(t *testing.T) {
 	t.Parallel()
-	for name, content := range map[string]string{"killed": "fingerpost\n", "power cut": "", "power cut on XFS": "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
+	for name, content := range map[string]string{"killed": "fingerpost\n", "power cut": "", "power cut on XFS": strings.Repeat("\x00", 11)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clone := newClone(t)
@@ -52,7 +53,8 @@ func TestLockOfAnotherStays(t *testing.T) {
 	t.Parallel()
 	clone := newClone(t)
 	lock := filepath.Join(clone, ".git", "index.lock")
-	save(t, clone, ".git/hooks/reference-transaction", "#!/bin/sh\n[ \"$1\" = committed ] || exit 0\nrm "+lock+"\necho other >"+lock+"\n")
+	save(t, clone, ".git/hooks/reference-transaction", "#!/bin/sh\n[ \"$1\" = committed ] || exit 0\n"+
+		"rm "+lock+"\necho other >"+lock+"\n")
 	if err := os.Chmod(filepath.Join(clone, ".git/hooks/reference-transaction"), 0o755); err != nil {
 		t.Fatal(err)
 	}

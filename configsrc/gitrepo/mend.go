@@ -24,7 +24,8 @@ type damage struct {
 }
 
 func (e *damage) Error() string {
-	return fmt.Sprintf("the %s %s cannot be read: %v; \"git fsck\" lists what is missing, and another clone may have it: \"git fetch --refetch\" gets it",
+	return fmt.Sprintf("the %s %s cannot be read: %v; \"git fsck\" lists what is missing, "+
+		"and another clone may have it: \"git fetch --refetch\" gets it",
 		e.kind, e.id, e.err)
 }
 
@@ -126,7 +127,8 @@ func (m *mending) readIndex(ctx context.Context) error {
 
 // files makes the files again that folder has noted.
 func (m *mending) files(ctx context.Context) error {
-	out, err := m.r.git.call(ctx, localLimit, nil, []byte(strings.Join(slices.Collect(maps.Keys(m.blobs)), "\n")), "cat-file", "--batch-check", "--buffer")
+	ids := strings.Join(slices.Collect(maps.Keys(m.blobs)), "\n")
+	out, err := m.r.git.call(ctx, localLimit, nil, []byte(ids), "cat-file", "--batch-check", "--buffer")
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ func TestMissingObjectsAreMadeAgain(t *testing.T) {
 			return os.WriteFile(file, make([]byte, 100), 0o644)
 		},
 	}
-	for what, revision := range map[string]string{"top": "HEAD^{tree}", "folder": "HEAD:projects.d", "folder below": "HEAD:projects.d/teams", "file": "HEAD:projects.d/acme.hcl"} {
+	for what, revision := range map[string]string{"top": "HEAD^{tree}", "folder": "HEAD:projects.d",
+		"folder below": "HEAD:projects.d/teams", "file": "HEAD:projects.d/acme.hcl"} {
 		for how, f := range spoil {
 			if what != "folder" && how != "gone" && !testrig.Full() {
 				continue // much like the others

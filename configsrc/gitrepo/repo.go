@@ -248,7 +248,8 @@ func (r *Repo) change(f func(s *Status)) {
 func (r *Repo) unlocked(err error) {
 	text := ""
 	if err != nil {
-		text = fmt.Sprintf("the service's own lock on git's index cannot be removed, so writes and other gits have to wait; it is tried again every %v: %v", unlockEvery, err)
+		text = fmt.Sprintf("the service's own lock on git's index cannot be removed, "+
+			"so writes and other gits have to wait; it is tried again every %v: %v", unlockEvery, err)
 	}
 	r.change(func(s *Status) {
 		if s.LockError == "" && text != "" {

@@ -64,7 +64,8 @@ func (r *Repo) refuseLinks(changes map[string]entry) error {
 		switch {
 		case mode == "":
 		case strings.HasPrefix(r.prefix, path+"/"):
-			return &conflict{fmt.Sprintf("%s is no folder any more in the commit, and the config folder is in it; make it a folder again, without a link", path)}
+			return &conflict{fmt.Sprintf("%s is no folder any more in the commit, "+
+				"and the config folder is in it; make it a folder again, without a link", path)}
 		case strings.HasPrefix(path, r.prefix) && (mode == modeLink || mode == modeSubproj):
 			return &conflict{fmt.Sprintf("%s is a link or a submodule in the commit; only files are taken below the config folder", path)}
 		}
