@@ -64,7 +64,7 @@ func (s *Source) tell(round []*update) {
 	if s.o.OnWrite == nil || len(round) == 0 {
 		return
 	}
-	root, err := filepath.EvalSymlinks(s.o.Dir)
+	root, err := s.realDir()
 	written := make([]Written, 0, len(round))
 	for _, u := range round {
 		for _, f := range u.files {

@@ -107,7 +107,7 @@ func (g gitState) working() bool {
 // gitFolder returns the folder with the index of the checkout that contains the config folder (links resolved), "" for
 // none.
 func (s *Source) gitFolder() string {
-	root, err := filepath.EvalSymlinks(s.o.Dir)
+	root, err := s.realDir()
 	if err != nil {
 		return ""
 	}

@@ -25,7 +25,7 @@ func (s *Source) keep(u *update) (kept chan error) {
 		return kept
 	}
 	w := &catalog.FileWrite{Author: *u.by.author.audited(), Message: u.by.author.Message, Subject: u.subject()}
-	root, err := filepath.EvalSymlinks(s.o.Dir)
+	root, err := s.realDir()
 	for _, f := range u.files {
 		edit := catalog.FileEdit{Path: f.Name, Before: f.had, After: f.Content}
 		if rel, relErr := filepath.Rel(root, f.Target); err == nil && relErr == nil {

@@ -130,7 +130,7 @@ func (s *Source) editKeys(ctx context.Context, path string, permit func() error,
 
 func (s *Source) editKeysOnce(ctx context.Context, path string, permit func() error, rewrite keyEdit) error {
 	defer s.writers.lock(path)()
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return writeFault("edit "+path, err)
 	}
@@ -174,11 +174,11 @@ func (s *Source) editKeysOnce(ctx context.Context, path string, permit func() er
 
 // openKeys opens a file that gets or has keys. One that does not exist is empty.
 func (s *Source) openKeys(t *tree, path string, covers Coverage) (f *fileSwap, was *candidate, err error) {
-	if _, err := os.Lstat(filepath.Join(s.o.Dir, filepath.FromSlash(path))); path != KeysFile || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path))); path != KeysFile || !errors.Is(err, fs.ErrNotExist) {
 		f, was, _, err = s.openFile(t, path, covers)
 		return f, was, err
 	}
-	root, err := filepath.EvalSymlinks(s.o.Dir)
+	root, err := s.realDir()
 	if err != nil {
 		return nil, nil, writeFault("open the config folder", err)
 	}

@@ -35,7 +35,7 @@ type finding struct {
 // that nothing was changed.
 func (s *Source) look(ctx context.Context, sc scope) error {
 	start := time.Now()
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
 	}

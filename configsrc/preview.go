@@ -57,7 +57,7 @@ func (s *Source) preview(u *update) error {
 	if err := s.admit(u); err != nil {
 		return err
 	}
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}

@@ -112,7 +112,7 @@ func (s *Source) lastGood(c *candidate) *candidate {
 	if err != nil || b == nil {
 		return nil
 	}
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return nil
 	}

@@ -21,6 +21,7 @@ type Secrets struct {
 	Dir        string // the config folder
 	SecretsDir string // where file() may find secrets outside the config folder; "": nowhere
 	Identities *seal.Identities
+	Clone      Clone // of Dir
 }
 
 // maxSecretBytes bounds a secret that file() names, and a ca_file, which may be a bundle of all CAs.
@@ -51,12 +52,15 @@ func (s *Secrets) Open(secret catalog.Secret, context string) (string, error) {
 // readFile searches below the config folder first. One trailing newline, which editors add, is not part of the secret.
 func (s *Secrets) readFile(name string) (string, error) {
 	err := fs.ErrNotExist
-	for _, dir := range []string{s.Dir, s.SecretsDir} {
-		if dir == "" {
+	for _, in := range []struct {
+		dir   string
+		clone Clone
+	}{{s.Dir, s.Clone}, {s.SecretsDir, Clone{}}} {
+		if in.dir == "" {
 			continue
 		}
 		var b []byte
-		if b, err = readBelow(dir, name); err == nil {
+		if b, err = in.clone.readBelow(in.dir, name); err == nil {
 			return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -67,8 +71,8 @@ func (s *Secrets) readFile(name string) (string, error) {
 }
 
 // readBelow reads a file below a folder. It opens regular files only: a FIFO would block the goroutine.
-func readBelow(dir, name string) ([]byte, error) {
-	t, err := openTree(dir)
+func (c Clone) readBelow(dir, name string) ([]byte, error) {
+	t, err := c.openTree(dir)
 	if err != nil {
 		return nil, err
 	}

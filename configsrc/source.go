@@ -79,6 +79,8 @@ type Options struct {
 	ReadOnly bool
 	// Problems are problems of the node itself. The status shows them with those of the files.
 	Problems hclfile.Diagnostics
+	// Clone is set if Dir is in a git repository whose commits come from others.
+	Clone Clone
 	// Disk replaces the system calls of writes, for tests; nil is the real disk.
 	Disk atomicfile.Disk
 	// OnProgress, if set, is called during a first load with the number of accepted files.
@@ -155,7 +157,7 @@ const settleAtMost = 10 * time.Second
 // New returns a Source that has not loaded anything yet.
 func New(o Options) *Source {
 	if o.Disk == nil {
-		o.Disk = atomicfile.OSDisk{}
+		o.Disk = o.Clone.disk()
 	}
 	if o.Room == nil {
 		o.Room = atomicfile.RoomOf
@@ -163,10 +165,19 @@ func New(o Options) *Source {
 	if o.OnReload == nil {
 		o.OnReload = func(Status) {}
 	}
-	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Dir, Disk: o.Disk, Log: o.Logger}, asks: make(chan ask), updates: make(chan *update), table: newTable()}
+	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Clone.dir(o.Dir), Disk: o.Disk, Log: o.Logger},
+		asks: make(chan ask), updates: make(chan *update), table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s
+}
+
+// realDir returns the path of the config folder with links resolved. In a Clone none are followed.
+func (s *Source) realDir() (string, error) {
+	if s.o.Clone != (Clone{}) {
+		return s.o.Clone.dir(s.o.Dir), nil
+	}
+	return filepath.EvalSymlinks(s.o.Dir)
 }
 
 // display returns a path for messages: it can be opened from the working directory.

@@ -26,7 +26,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	_ = s.writable() // for the status; a write asks again
 	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		out.all = true
 		return out
@@ -87,7 +87,7 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	out.hash = true
 	pace := s.newSweepPace(ctx)
 	defer func() { out.cost = pace.worked() }()
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return out // sweep reports it, too
 	}

@@ -38,13 +38,18 @@ type tree struct {
 	unlisted  map[string]bool // folders that were not listed, with files that links point to
 }
 
-func openTree(dir string) (*tree, error) {
-	root, err := os.OpenRoot(dir)
+func openTree(dir string) (*tree, error) { return Clone{}.openTree(dir) }
+
+// openTree opens the folder that is named so.
+func (c Clone) openTree(named string) (*tree, error) {
+	root, err := c.open(named)
 	if err != nil {
 		return nil, err
 	}
-	return &tree{dir: dir, root: root, unlisted: map[string]bool{}}, nil
+	return &tree{dir: c.dir(named), root: root, unlisted: map[string]bool{}}, nil
 }
+
+func (s *Source) openTree() (*tree, error) { return s.o.Clone.openTree(s.o.Dir) }
 
 // statFile is stat with links followed.
 func (t *tree) statFile(at string) (info fs.FileInfo, err error) {

@@ -268,7 +268,7 @@ func (s *Source) admit(u *update) error {
 }
 
 func (s *Source) locate(path string) (*hclfile.Result, error) {
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 			if err := s.makeFolder(dir); err != nil {
 				return err
 			}
-			defer os.Remove(filepath.Join(s.o.Dir, dir)) // which fails if a file was created: a refused write and a dry run leave nothing
+			defer s.dropFolder(dir) // a refused write and a dry run leave nothing
 			name = dir + "/" + name
 		}
 		if err = s.patient(ctx, func() error { return s.create(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
@@ -147,7 +147,7 @@ func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []strin
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
 	}
 	defer s.writers.lock(append(slices.Clone(others), path)...)()
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return nil, writeFault("edit "+path, err)
 	}
@@ -246,7 +246,7 @@ func (s *Source) openFile(t *tree, path string, covers Coverage) (f *fileSwap, w
 // openSwap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present
 // content and its stamp.
 func (s *Source) openSwap(t *tree, path string) (f *fileSwap, src []byte, err error) {
-	target, err := atomicfile.Target(s.o.Dir, path)
+	target, err := atomicfile.Target(s.folder.Dir, path)
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
 	}
@@ -312,22 +312,22 @@ func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
 }
 
 func (s *Source) isLink(path string) bool {
-	info, err := os.Lstat(filepath.Join(s.o.Dir, filepath.FromSlash(path)))
+	info, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path)))
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // create writes a file that does not exist yet.
 func (s *Source) create(ctx context.Context, name string, content []byte) error {
 	defer s.writers.lock(name)()
-	if _, err := os.Lstat(filepath.Join(s.o.Dir, name)); err == nil {
+	if _, err := os.Lstat(filepath.Join(s.folder.Dir, name)); err == nil {
 		return fs.ErrExist
 	}
-	t, err := openTree(s.o.Dir)
+	t, err := s.openTree()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
 	defer t.root.Close()
-	root, err := filepath.EvalSymlinks(s.o.Dir)
+	root, err := s.realDir()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
@@ -342,13 +342,28 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 
 // makeFolder makes a folder for new files, durably.
 func (s *Source) makeFolder(name string) error {
-	switch err := os.Mkdir(filepath.Join(s.o.Dir, name), 0o777); {
+	root, err := s.o.Clone.open(s.o.Dir)
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	defer root.Close()
+	switch err := root.Mkdir(name, 0o777); {
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case err != nil:
 		return writeFault("make the folder "+name, err)
 	}
-	return atomicfile.SyncFolder(s.o.Disk, s.o.Dir)
+	return atomicfile.SyncFolder(s.o.Disk, s.folder.Dir)
+}
+
+// dropFolder removes a folder of makeFolder if there is no file in it.
+func (s *Source) dropFolder(name string) {
+	root, err := s.o.Clone.open(s.o.Dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	_ = atomicfile.RemoveFolder(root, name)
 }
 
 // fileOf returns the file that declares the object of the claim.

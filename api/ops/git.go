@@ -24,6 +24,8 @@ type GitStatus struct {
 	LastPush    time.Time `json:"lastPush,omitzero"`
 	CommitError string    `json:"commitError,omitempty"` // why the last commit was not made
 	SyncError   string    `json:"syncError,omitempty"`   // why the last fetch, merge or push failed
+	LockError   string    `json:"lockError,omitempty"`   // why the service's own lock on git's index is still there
+	IndexError  string    `json:"indexError,omitempty"`  // why people's index cannot be read, and what to do
 	Conflict    string    `json:"conflict,omitempty"`    // what a person has to do before anything is pulled or pushed again
 	Overruled   []string  `json:"overruled,omitempty"`   // branches with writes that were set aside, the latest last
 }

@@ -63,6 +63,35 @@ func TestGitDiskFull(t *testing.T) {
 	g.whole("full-1", "full-2")
 }
 
+// TestGitLockStays: while the service cannot remove its lock on git's index, /status says so, and writes are told to try
+// again. Once it can, the lock goes by itself, and what was answered is committed.
+func TestGitLockStays(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	testrig.Need(t, "git", "strace")
+	r := idleRig(t, t.TempDir(), nil)
+	g := newGitRig(t, r)
+	r.flags = []string{"--git", "--git-domain", "svc.example"}
+	r.start()
+	lock := filepath.Join(r.dir, ".git", "index.lock")
+	x := r.inject("unlinkat:error=EIO", lock)
+	g.create("Locks", "lock-1")
+	g.untilGit("the status says why", func(st ops.GitStatus) bool {
+		return st.Pending == 0 && strings.Contains(st.LockError, "input/output error") && strings.Contains(st.LockError, "index.lock")
+	})
+	if got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Refused"}`); got.status != http.StatusServiceUnavailable {
+		t.Errorf("while the lock is there: %d %s", got.status, got.body)
+	}
+	x.end()
+	g.untilGit("the lock is gone", func(st ops.GitStatus) bool { return st.LockError == "" })
+	if _, err := os.Lstat(lock); !os.IsNotExist(err) {
+		t.Errorf("the lock is still there: %v", err)
+	}
+	g.create("Works again", "lock-2")
+	g.untilGit("it is committed", func(st ops.GitStatus) bool { return st.Pending == 0 && st.Commits == 2 })
+	g.whole("lock-1", "lock-2")
+}
+
 // TestGitBadRemotes: a remote that never answers, and one that answers nonsense, delay no write and no commit. /status
 // tells of them in printable text, and the service ends in time. Once the remote is a good one again, all is pushed.
 func TestGitBadRemotes(t *testing.T) {

@@ -88,6 +88,19 @@ func (f *gitFlags) parse(s *serveFlags) error {
 	return usageAll(bad)
 }
 
+// clone returns where the config folder is in its repository: with --git it is never opened through a link below the top,
+// since others may push one.
+func (f *serveFlags) clone() (configsrc.Clone, error) {
+	if !f.git {
+		return configsrc.Clone{}, nil
+	}
+	c, err := configsrc.FindClone(f.config)
+	if err != nil {
+		return c, fmt.Errorf("--git: %w", err)
+	}
+	return c, nil
+}
+
 // openGit opens the repository of the config folder; nil without --git.
 func (s *service) openGit(ctx context.Context) (err error) {
 	if !s.f.git {

@@ -336,15 +336,17 @@ func newSiege(r *rig) *siege {
 func (s *siege) writeBulk(ids []int64, answered func()) {
 	for remove, failed := true, false; !failed; remove = !remove {
 		var all sync.WaitGroup
-		bad := make([]bool, len(ids))
+		bad, asked := make([]bool, len(ids)), false
 		for i, l := range s.bulk {
 			if remove == (ids[i] != 0) {
+				asked = true
 				all.Go(func() { bad[i] = !l.next(s.rig, &ids[i], remove) })
 			}
 		}
 		all.Wait()
-		answered()
-		failed = slices.Contains(bad, true)
+		if failed = slices.Contains(bad, true); asked { // at first there is none to remove
+			answered()
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,18 +13,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"fingerpost/cmd/testrig"
 )
 
-// A loopDisk is an ext4 file system in a file whose power can be cut: unsynced data is lost then.
+// A loopDisk is a file system in a file, ext4 or xfs, whose power can be cut: unsynced data is lost then.
 type loopDisk struct {
-	dir, device string
+	dir, device, kind string
 }
 
-// newLoopDisk needs root, losetup and mkfs.ext4.
-func newLoopDisk(t *testing.T) *loopDisk {
+// newLoopDisk needs root, losetup and the file system's mkfs.
+func newLoopDisk(t *testing.T, kind string) *loopDisk {
 	t.Helper()
 	testrig.NeedRoot(t)
-	testrig.Need(t, "losetup", "mkfs.ext4")
+	testrig.Need(t, "losetup", "mkfs."+kind)
 	tool := func(name string, args ...string) string {
 		out, err := exec.Command(testrig.Find(name), args...).CombinedOutput()
 		if err != nil {
@@ -32,14 +34,15 @@ func newLoopDisk(t *testing.T) *loopDisk {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	d := &loopDisk{dir: filepath.Join(t.TempDir(), "disk")}
+	d := &loopDisk{dir: filepath.Join(t.TempDir(), "disk"), kind: kind}
 	image := d.dir + ".img"
 	f, err := os.Create(image)
 	must(t, err)
-	must(t, f.Truncate(256<<20))
+	must(t, f.Truncate(320<<20))
 	must(t, f.Close())
 	must(t, os.Mkdir(d.dir, 0o755))
-	tool("mkfs.ext4", "-q", "-F", image)
+	force := map[string]string{"ext4": "-F", "xfs": "-f"}[kind]
+	tool("mkfs."+kind, "-q", force, image)
 	d.device = tool("losetup", "--find", "--show", image)
 	t.Cleanup(func() {
 		_ = syscall.Unmount(d.dir, syscall.MNT_DETACH)
@@ -51,13 +54,13 @@ func newLoopDisk(t *testing.T) *loopDisk {
 
 func (d *loopDisk) mount(t *testing.T) {
 	t.Helper()
-	must(t, syscall.Mount(d.device, d.dir, "ext4", 0, ""))
+	must(t, syscall.Mount(d.device, d.dir, d.kind, 0, ""))
 }
 
 // cut cuts the power: from now on every access fails, and nothing more reaches the disk, including the journal.
 func (d *loopDisk) cut(t *testing.T) {
 	t.Helper()
-	const shutdown, withoutLog = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
+	const shutdown, withoutLog = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN, their …_FLAGS_NOLOGFLUSH
 	f, err := os.Open(d.dir)
 	must(t, err)
 	defer f.Close()
@@ -95,27 +98,42 @@ func (r *rig) freeze() {
 	must(r.t, err)
 }
 
-// cutRounds cuts the power of a server under load n times, and returns the first problem after a cut. The store has a
-// disk of its own if apart is set: otherwise each sync of the ledger commits the journal of the disk, and the changes of
-// the config folder with it.
-func cutRounds(t *testing.T, leaveOut string, apart bool, n int) (wrong error) {
-	files := newLoopDisk(t)
+// A powerCut is a server under load on disks whose power is cut.
+type powerCut struct {
+	kind     string // of the disk with the files
+	leaveOut string // the steps that writes leave out
+	// apart gives the store a disk of its own: otherwise each sync of the ledger commits the journal of the disk, and the
+	// changes of the config folder with it.
+	apart  bool
+	git    bool // commit the writes
+	rounds int
+}
+
+// run cuts the power again and again, and returns the first problem after a cut.
+func (p powerCut) run(t *testing.T) (wrong error) {
+	files := newLoopDisk(t, p.kind)
 	home := filepath.Join(files.dir, "home")
 	disks, data := []*loopDisk{files}, filepath.Join(home, ".fingerpost")
-	if apart {
-		d := newLoopDisk(t)
+	if p.apart {
+		d := newLoopDisk(t, "ext4")
 		disks, data = append(disks, d), filepath.Join(d.dir, "store")
 	}
 	s := newSiege(idleRig(t, home, nil))
+	s.dies, s.flags = p.leaveOut, []string{"--data", data}
+	check := s.check
+	if p.git {
+		g := newGitRig(t, s.rig)
+		s.flags = append(s.flags, "--git", "--git-domain", "svc.example")
+		check = func() error { return errors.Join(s.check(), g.committed()) }
+	}
 	syscall.Sync() // what the test has made
-	s.dies, s.flags = leaveOut, []string{"--data", data}
 	s.start()
 	defer func() {
 		if s.running() {
 			s.kill()
 		}
 	}()
-	for round := range n {
+	for round := range p.rounds {
 		s.round(time.Duration(rand.IntN(60000))*time.Microsecond, func() {
 			s.freeze()
 			for _, d := range disks {
@@ -127,15 +145,45 @@ func cutRounds(t *testing.T, leaveOut string, apart bool, n int) (wrong error) {
 			d.power(t)
 		}
 		s.start()
-		if err := s.check(); err != nil {
+		if err := check(); err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 	}
 	s.kill()
 	s.chainsHold(data)
-	testrig.Figure(t, "%d writes answered, the power was cut %d times", s.answered(), n)
-	if s.answered() < n {
+	testrig.Figure(t, "%d writes answered, the power was cut %d times", s.answered(), p.rounds)
+	if s.answered() < p.rounds {
 		t.Error("hardly a write was answered; this shows nothing")
+	}
+	return nil
+}
+
+// committed waits until every write is in a commit, and checks that the history has each write of the audit trail once
+// and that git finds nothing broken and nothing to commit.
+func (g *gitRig) committed() error {
+	err := poll(testrig.Patience, func() error {
+		if st := g.gitStatus(); st.Pending > 0 || st.CommitError != "" || st.IndexError != "" {
+			return fmt.Errorf("not committed: %+v", st)
+		}
+		if out, err := testrig.TryGit(g.dir, "--no-optional-locks", "status", "--porcelain"); out != "" || err != nil {
+			return fmt.Errorf("git status: %s, %w", out, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if out, err := testrig.TryGit(g.dir, "fsck", "--strict", "--no-dangling"); err != nil {
+		return fmt.Errorf("git fsck: %w\n%s", err, out)
+	}
+	seen := map[string]int{}
+	for id := range strings.FieldsSeq(g.git(g.dir, "log", "--format=%(trailers:key=Fingerpost-Request,valueonly)")) {
+		seen[id]++
+	}
+	for id := range g.trail.seen {
+		if seen[id] != 1 {
+			return fmt.Errorf("the write %s is %d times in the history", id, seen[id])
+		}
 	}
 	return nil
 }
@@ -144,10 +192,16 @@ func cutRounds(t *testing.T, leaveOut string, apart bool, n int) (wrong error) {
 func TestPowerCut(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
-	for name, apart := range map[string]bool{"one disk": false, "two disks": true} {
+	rounds := testrig.Size(t, 75, 3)
+	for name, p := range map[string]powerCut{
+		"one disk":    {kind: "ext4", rounds: rounds},
+		"two disks":   {kind: "ext4", apart: true, rounds: rounds},
+		"git on ext4": {kind: "ext4", apart: true, git: true, rounds: rounds},
+		"git on xfs":  {kind: "xfs", apart: true, git: true, rounds: rounds},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := cutRounds(t, "", apart, testrig.Size(t, 75, 3)); err != nil {
+			if err := p.run(t); err != nil {
 				t.Error(err)
 			}
 		})
@@ -161,7 +215,7 @@ func TestPowerCutBites(t *testing.T) {
 		t.Run(leaveOut, func(t *testing.T) {
 			t.Parallel()
 			// Most cuts fall where nothing is lost: the test ends with the first one that does lose something.
-			err := cutRounds(t, leaveOut, true, 300)
+			err := powerCut{kind: "ext4", leaveOut: leaveOut, apart: true, rounds: 300}.run(t)
 			if err == nil {
 				t.Fatalf("without the %s nothing was lost", leaveOut)
 			}

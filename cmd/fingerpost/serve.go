@@ -182,7 +182,11 @@ func (s *service) open(ctx context.Context) error {
 			return err
 		}
 	}
-	secrets := &configsrc.Secrets{Dir: s.f.config, SecretsDir: s.f.secretsDir, Identities: ids}
+	clone, err := s.f.clone()
+	if err != nil {
+		return err
+	}
+	secrets := &configsrc.Secrets{Dir: s.f.config, SecretsDir: s.f.secretsDir, Identities: ids, Clone: clone}
 	if err := s.bind(); err != nil {
 		return err
 	}
@@ -205,7 +209,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	disk, _ := ctx.Value(diskKey{}).(atomicfile.Disk)
 	sourceOptions := configsrc.Options{
-		Dir: s.f.config, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
+		Dir: s.f.config, Clone: clone, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
 		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },
 		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete,
 		OnConfirm: func(h configsrc.Held) { noteConfirm(s.resolver, h) },

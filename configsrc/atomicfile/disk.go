@@ -49,17 +49,27 @@ type TempFile interface {
 type OSDisk struct{}
 
 func (OSDisk) CreateTemp(dir, pattern string, perm fs.FileMode) (TempFile, error) {
+	var f *os.File
+	_, err := freshName(dir, pattern, func(name string) (err error) {
+		f, err = os.OpenFile(name, os.O_RDONLY|os.O_CREATE|os.O_EXCL, perm|0o200)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tempFile{f}, nil
+}
+
+// freshName calls create with names in a folder until it finds one that is not taken.
+func freshName(dir, pattern string, create func(name string) error) (name string, err error) {
 	prefix, suffix, _ := strings.Cut(pattern, "*")
-	for try := 0; ; try++ {
-		name := filepath.Join(dir, prefix+strconv.FormatUint(uint64(rand.Uint32()), 10)+suffix)
-		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|os.O_EXCL, perm|0o200)
-		if err == nil {
-			return tempFile{f}, nil
-		}
-		if !errors.Is(err, fs.ErrExist) || try > 10_000 {
-			return nil, err
+	for range 10_000 {
+		name = filepath.Join(dir, prefix+strconv.FormatUint(uint64(rand.Uint32()), 10)+suffix)
+		if err = create(name); !errors.Is(err, fs.ErrExist) {
+			break
 		}
 	}
+	return name, err
 }
 
 // A tempFile has no descriptor for writing but within Write. Every program that the process starts (git, a NATS server)

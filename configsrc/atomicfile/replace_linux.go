@@ -9,8 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (OSDisk) Exchange(a, b string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+func (OSDisk) Exchange(a, b string) error { return exchangeIn(unix.AT_FDCWD, a, unix.AT_FDCWD, b) }
+
+// exchangeAt swaps two files, each by its name in a folder.
+func exchangeAt(dirA *os.File, a string, dirB *os.File, b string) error {
+	return exchangeIn(int(dirA.Fd()), a, int(dirB.Fd()), b)
+}
+
+func exchangeIn(dirA int, a string, dirB int, b string) error {
+	err := unix.Renameat2(dirA, a, dirB, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
 		return errors.ErrUnsupported
 	}

@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,12 +32,17 @@ var (
 
 // commitLoop commits writes until ctx ends.
 func (r *Repo) commitLoop(ctx context.Context) {
+	r.work.Lock()
+	if _, err := r.mend(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errDetached) {
+		r.o.Logger.Warn("git: HEAD is not whole", "error", err)
+	}
+	r.work.Unlock()
 	pause := time.Duration(0)
 	for {
 		var again, index <-chan time.Time
 		if pause > 0 {
 			again = time.After(pause)
-		} else if r.stepped() {
+		} else if r.stepped() || r.Status().IndexError != "" {
 			index = time.After(repeatEvery)
 		}
 		select {
@@ -79,6 +85,13 @@ func (r *Repo) commitPending(ctx context.Context) error {
 	var failed error
 	for _, g := range groups {
 		err := r.commitGroup(ctx, g)
+		if errors.As(err, new(*damage)) && time.Since(r.mended) > mendEvery {
+			if made, merr := r.mend(ctx); made {
+				err = r.commitGroup(ctx, g)
+			} else {
+				r.mended, err = time.Now(), cmp.Or(merr, err)
+			}
+		}
 		failed = errors.Join(failed, err)
 		if err != nil && !errors.As(err, new(*waits)) {
 			break // the next group would fail, too
@@ -169,9 +182,12 @@ func (r *Repo) head(ctx context.Context) (h head, err error) {
 	}
 	h.branch = branch
 	switch id, _, _, err := r.object(branch); {
-	case errors.Is(err, errMissing):
-	case err != nil:
-		return h, err
+	case err != nil: // there is no such branch, or its commit is missing or damaged
+		if id, gone := r.git.run(ctx, "rev-parse", "--quiet", "--verify", branch); gone == nil {
+			return h, &damage{"commit", id, err}
+		} else if !errors.Is(err, errMissing) {
+			return h, err
+		}
 	default:
 		c, err := r.commit(id)
 		if err != nil {
@@ -225,7 +241,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 	}
 	made := h.commit
 	if len(changes) > 0 { // otherwise people have committed our edits together with theirs
-		tree, err := r.newTree(ctx, h.tree, changes)
+		tree, err := r.newTree(h.tree, changes)
 		if err != nil {
 			return err
 		}
@@ -240,6 +256,9 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		}
 		note, err := json.Marshal(intent{Commit: made, Writes: ids})
 		if err != nil {
+			return err
+		}
+		if err := r.objects.sync(); err != nil {
 			return err
 		}
 		if err := r.o.Notes.ChangePending(map[int64][]byte{intentID: note}); err != nil {
@@ -286,18 +305,16 @@ func writeCommits(writes []*pendingWrite, commit string) (list []catalog.WriteCo
 }
 
 // newTree is writeTree for a commit, where a tree may be empty.
-func (r *Repo) newTree(ctx context.Context, tree string, changes map[string]entry) (string, error) {
+func (r *Repo) newTree(tree string, changes map[string]entry) (string, error) {
 	id, err := r.writeTree(tree, changes)
 	if err == nil && id == "" {
-		var out []byte
-		out, err = r.git.call(ctx, localLimit, nil, nil, "mktree")
-		id = strings.TrimSpace(string(out))
+		id, err = r.storeTree(nil)
 	}
 	return id, err
 }
 
 // commitTree makes a commit object.
-func (r *Repo) commitTree(ctx context.Context, tree string, parents []string, author []string, message string) (string, error) {
+func (r *Repo) commitTree(ctx context.Context, tree string, parents, author []string, message string) (id string, err error) {
 	args := []string{}
 	if r.o.SignKey != "" {
 		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+r.o.SignKey)
@@ -310,12 +327,16 @@ func (r *Repo) commitTree(ctx context.Context, tree string, parents []string, au
 		args = append(args, "-p", p)
 	}
 	out, err := r.git.call(ctx, localLimit, append(author, r.committer()...), []byte(message), append(args, tree)...)
-	return strings.TrimSpace(string(out)), err
+	id = strings.TrimSpace(string(out))
+	if err == nil {
+		r.objects.made(id)
+	}
+	return id, err
 }
 
 // moveRef sets a ref if it still has the old value, "" for none; errRace if it has not.
 func (r *Repo) moveRef(ctx context.Context, ref, to, from, why string) error {
-	_, err := r.git.call(ctx, localLimit, r.committer(), nil, "update-ref", "--no-deref", "-m", oneLine(why, 200), ref, to, from)
+	err := r.changeRef(ctx, ref, "-m", oneLine(why, 200), ref, to, from)
 	if err != nil && strings.Contains(err.Error(), "cannot lock ref") && strings.Contains(err.Error(), "but expected") ||
 		err != nil && strings.Contains(err.Error(), "reference already exists") {
 		return errRace

@@ -78,6 +78,9 @@ func (f *failure) Error() string {
 	for len(args) > 2 && args[0] == "-c" {
 		args = args[2:]
 	}
+	if len(args) > 1 && args[0] == "--literal-pathspecs" {
+		args = args[1:]
+	}
 	return "git " + args[0] + ": " + text
 }
 

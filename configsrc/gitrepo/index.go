@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,22 +14,13 @@ import (
 // ownIndex is the copy of people's index that is edited before it takes the index's place.
 const ownIndex = "fingerpost-index"
 
-// errLocked: another git holds the lock.
-var errLocked = errors.New("git's index.lock exists: another git is at work, or one was killed and its lock has to be removed")
-
 // underLock runs f while this service holds git's lock on the index.
 func (r *Repo) underLock(f func() error) error {
-	// A link makes the lock together with its content: a process that is killed leaves no lock that is not known as ours.
-	lock, mark := filepath.Join(r.gitDir, "index.lock"), filepath.Join(r.gitDir, "fingerpost-mark")
-	if err := os.WriteFile(mark, []byte(lockMark), 0o666); err != nil {
+	if err := r.lock.acquire(); err != nil {
 		return err
 	}
-	if err := os.Link(mark, lock); errors.Is(err, fs.ErrExist) {
-		return errLocked
-	} else if err != nil {
-		return err
-	}
-	return errors.Join(f(), os.Remove(lock))
+	defer r.lock.release()
+	return f()
 }
 
 // A step is what a commit of ours has done to a path.
@@ -83,7 +72,7 @@ func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 		args = append(args, path)
 	}
 	out, err := r.git.call(ctx, localLimit, nil, nil, args...)
-	if err != nil {
+	if err = r.indexRead(err); err != nil {
 		return nil, err
 	}
 	staged := map[string]entry{}
@@ -127,6 +116,11 @@ func (r *Repo) stepped() bool {
 func (r *Repo) alignAgain(ctx context.Context) error {
 	r.work.Lock()
 	defer r.work.Unlock()
+	if r.Status().IndexError != "" {
+		if err := r.checkIndex(ctx); err != nil {
+			return err
+		}
+	}
 	h, err := r.head(ctx)
 	if err != nil || h.commit == "" {
 		return err
@@ -137,6 +131,31 @@ func (r *Repo) alignAgain(ctx context.Context) error {
 	return r.files.GitTurn(func() error {
 		return r.underLock(func() error { return r.align(ctx, h.tree, nil, nil) })
 	})
+}
+
+// checkIndex reads people's index, and notes in the status if that fails.
+func (r *Repo) checkIndex(ctx context.Context) error {
+	_, err := r.git.run(ctx, "--literal-pathspecs", "ls-files", "-s", "--", ownIndex)
+	return r.indexRead(err)
+}
+
+// indexRead notes in the status whether people's index could be read, and what to do if not: only a person knows what was
+// staged in it.
+func (r *Repo) indexRead(err error) error {
+	text := ""
+	if exitCode(err) > 0 {
+		index := filepath.Join(r.gitDir, "index")
+		text = fmt.Sprintf("git's index cannot be read: %v; run \"rm %s\" and \"git reset\" in the clone: "+
+			"what was staged is lost, the files stay", err, index)
+		err = errors.New(text)
+	}
+	r.change(func(s *Status) {
+		if s.IndexError == "" && text != "" {
+			r.o.Logger.Warn("git: " + text)
+		}
+		s.IndexError = text
+	})
+	return err
 }
 
 // alignAfter is align for a commit after which the process was killed.
@@ -169,7 +188,7 @@ func (r *Repo) diff(ctx context.Context, from, to string) (old, now map[string]e
 	old, now = map[string]entry{}, map[string]entry{}
 	for _, id := range []*string{&from, &to} {
 		if *id == "" {
-			if *id, err = r.newTree(ctx, "", nil); err != nil {
+			if *id, err = r.newTree("", nil); err != nil {
 				return nil, nil, err
 			}
 		}

@@ -110,15 +110,12 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	r.files = files
 	r.work.Lock()
 	defer r.work.Unlock()
-	// People's git stays locked out until the index is right again.
 	locked := r.underLock
-	if lock := r.staleLock(); lock != "" {
-		defer os.Remove(lock)
+	if r.tookOver { // people's git stays locked out until the index is right again
+		defer r.lock.release()
 		locked = func(f func() error) error { return f() }
 	}
-	if err := r.finishMove(ctx, locked); err != nil {
-		r.o.Logger.Warn("git: a pull that was cut off", "error", err)
-	}
+	_ = r.checkIndex(ctx) // the status says it
 	if out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/fingerpost/overruled/"); err == nil {
 		r.change(func(s *Status) { s.Overruled = strings.Fields(out) })
 	}
@@ -184,6 +181,15 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 	now := map[string][]byte{}
 	made := map[int64]bool{}
+	root, err := os.OpenRoot(r.git.dir)
+	if err != nil {
+		r.o.Logger.Error("git: the work tree cannot be read; all writes of an earlier process are taken as made", "error", err)
+		for _, w := range writes {
+			made[w.ID] = true
+		}
+		return made
+	}
+	defer root.Close()
 	same := func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 	for _, w := range slices.Backward(writes) {
 		last := w.Files[len(w.Files)-1] // the file that decides, see configsrc
@@ -191,7 +197,7 @@ func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 			if _, known := now[f.Path]; known {
 				continue
 			}
-			content, err := os.ReadFile(filepath.Join(r.git.dir, filepath.FromSlash(r.prefix+f.Path)))
+			content, err := root.ReadFile(filepath.FromSlash(r.prefix + f.Path))
 			if err == nil && content == nil {
 				content = []byte{}
 			}
@@ -235,19 +241,4 @@ func (r *Repo) inHistory(ctx context.Context, commit string) bool {
 	}
 	out, err := r.git.run(ctx, "for-each-ref", "--count=1", "--contains="+commit, "refs/heads", "refs/remotes")
 	return err == nil && out != ""
-}
-
-// lockMark is the content of git's lock while we hold it.
-const lockMark = "fingerpost\n"
-
-// staleLock returns the path of git's lock if an earlier process of ours has left it behind; "" if there is none, or it
-// is that of another git.
-func (r *Repo) staleLock() string {
-	path := filepath.Join(r.gitDir, "index.lock")
-	b, err := os.ReadFile(path)
-	if err != nil || !strings.HasPrefix(string(b), lockMark) {
-		return ""
-	}
-	r.o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
-	return path
 }

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,7 +116,7 @@ func (r *Repo) tree(id string) (list []treeEntry, err error) {
 		err = fmt.Errorf("%s is a %s", id, kind)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read tree %s: %w", id, err)
+		return nil, &damage{"tree", id, err}
 	}
 	raw := len(id) / 2
 	for len(b) > 0 {
@@ -160,6 +163,9 @@ func (r *Repo) blob(e entry) ([]byte, error) {
 		return nil, fmt.Errorf("it is no file in the commit, but mode %s", e.mode)
 	}
 	_, _, b, err := r.object(e.id)
+	if err != nil {
+		err = &damage{"file", e.id, err}
+	}
 	return b, err
 }
 
@@ -178,22 +184,11 @@ func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) 
 		}
 		below[name][rest] = e
 	}
-	var out bytes.Buffer
-	n := 0
-	add := func(name string, e entry) {
-		kind := "blob"
-		if e.mode == modeFolder {
-			kind = "tree"
-		} else if e.mode == modeSubproj {
-			kind = "commit"
-		}
-		fmt.Fprintf(&out, "%s %s %s\t%s\x00", e.mode, kind, e.id, name)
-		n++
-	}
+	var now []treeEntry
 	change := func(name string, was entry, inside map[string]entry) error {
 		if e, leaf := inside[""]; leaf {
 			if e.id != "" {
-				add(name, e)
+				now = append(now, treeEntry{name, e})
 			}
 			return nil
 		}
@@ -202,7 +197,7 @@ func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) 
 		}
 		id, err := r.writeTree(was.id, inside)
 		if err == nil && id != "" {
-			add(name, entry{modeFolder, id})
+			now = append(now, treeEntry{name, entry{modeFolder, id}})
 		}
 		return err
 	}
@@ -210,7 +205,7 @@ func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) 
 		inside, changed := below[e.name]
 		delete(below, e.name)
 		if !changed {
-			add(e.name, e.entry)
+			now = append(now, e)
 		} else if err := change(e.name, e.entry, inside); err != nil {
 			return "", err
 		}
@@ -220,16 +215,59 @@ func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) 
 			return "", err
 		}
 	}
-	if n == 0 {
+	if len(now) == 0 {
 		return "", nil
 	}
-	out.WriteByte(0)
-	var id string
-	err = r.trees.ask(out.Bytes(), func(in *bufio.Reader) (err error) {
-		id, err = in.ReadString('\n')
-		id = strings.TrimSpace(id)
+	content, err := encodeTree(now)
+	if err != nil {
+		return "", err
+	}
+	return r.storeTree(content)
+}
+
+// encodeTree returns a tree as git stores it.
+func encodeTree(list []treeEntry) ([]byte, error) {
+	sortedAs := func(e treeEntry) string {
+		if e.mode == modeFolder {
+			return e.name + "/"
+		}
+		return e.name
+	}
+	slices.SortFunc(list, func(a, b treeEntry) int { return strings.Compare(sortedAs(a), sortedAs(b)) })
+	var out []byte
+	for _, e := range list {
+		id, err := hex.DecodeString(e.id)
+		if err != nil {
+			return nil, fmt.Errorf("tree entry %s: %w", e.name, err)
+		}
+		out = append(append(append(out, e.mode+" "+e.name...), 0), id...)
+	}
+	return out, nil
+}
+
+// treeFile is the file from which git takes a tree.
+func (r *Repo) treeFile() string { return filepath.Join(r.gitDir, "fingerpost-tree") }
+
+// storeTree stores a tree by hash-object: mktree of git 2.39 does not sync.
+func (r *Repo) storeTree(content []byte) (id string, err error) {
+	id = objectID("tree", content, r.digits)
+	if found, err := r.objects.found(id); found || err != nil {
+		return id, err
+	}
+	// The helper takes names of files only, and a process a tree would cost more than the commit. The file stays: a change
+	// in git's folder looks like a git at work (configsrc/gitlock.go).
+	if err := os.WriteFile(r.treeFile(), content, 0o600); err != nil {
+		return "", err
+	}
+	var made string
+	err = r.trees.ask([]byte(r.treeFile()+"\n"), func(out *bufio.Reader) error {
+		made, err = out.ReadString('\n')
 		return err
 	})
+	if made = strings.TrimSpace(made); err == nil && made != id {
+		err = fmt.Errorf("git hash-object: the tree %s became %q", id, made)
+	}
+	r.objects.made(id)
 	return id, err
 }
 
@@ -262,18 +300,37 @@ func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids 
 // content, and the helper reads it there, which saves a process for each file. Its object is taken only if the id is that
 // of the content: conversions, and edits by people, lead to a process of their own.
 func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
+	plain := objectID("blob", content, r.digits)
+	there, err := r.objects.found(plain)
+	if err != nil {
+		return "", err
+	}
 	if !strings.ContainsAny(path, "\n\r\"") {
 		err := h.ask([]byte(path+"\n"), func(out *bufio.Reader) error {
 			line, err := out.ReadString('\n')
 			id = strings.TrimSpace(line)
 			return err
 		})
-		if err == nil && id == blobID(content, len(id)) {
+		if err == nil && id == plain {
+			r.objects.made(id)
 			return id, nil
 		}
 	}
-	out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "-w", "--stdin", "--path="+path)
-	return strings.TrimSpace(string(out)), err
+	for range 2 {
+		out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "-w", "--stdin", "--path="+path)
+		if id = strings.TrimSpace(string(out)); err != nil {
+			return "", err
+		}
+		if id == plain && !there {
+			r.objects.made(id)
+			return id, nil
+		}
+		if found, err := r.objects.found(id); found || err != nil {
+			return id, err
+		}
+		// It is in a pack, or a file of its name was cut off, which is gone now.
+	}
+	return id, nil
 }
 
 // A commit is a commit object.
@@ -289,7 +346,7 @@ func (r *Repo) commit(id string) (*commit, error) {
 		err = fmt.Errorf("%s is a %s", id, kind)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read commit %s: %w", id, err)
+		return nil, &damage{"commit", id, err}
 	}
 	c := &commit{id: got}
 	head, message, _ := strings.Cut(string(b), "\n\n")

@@ -2,6 +2,9 @@ package gitrepo
 
 import (
 	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -38,6 +41,14 @@ func (r *Repo) check(ctx context.Context) error {
 	r.git.dir, r.gitDir = lines[0], lines[1]
 	if len(lines) > 2 {
 		r.prefix = lines[2]
+	}
+	format, err := r.git.run(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return fmt.Errorf("--git: %w", err)
+	}
+	r.digits = hex.EncodedLen(map[string]int{"sha256": sha256.Size}[format])
+	if r.digits == 0 {
+		r.digits = hex.EncodedLen(sha1.Size)
 	}
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("--git: "+format, args...)) }

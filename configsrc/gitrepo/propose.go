@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ type Proposal struct {
 	Mergeable bool      // into HEAD, without a person
 	Files     []catalog.FileEdit
 
-	tree string // of the merge into HEAD
+	tree    string // of the merge into HEAD
+	refused error  // why it can never be merged: it has links
 }
 
 // ProposalBase returns the commit that the next write of a proposal is made on: the last one of its branch, or HEAD, with
@@ -156,7 +158,7 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 	if err != nil || len(changes) == 0 {
 		return onto, err
 	}
-	tree, err := r.newTree(ctx, c.tree, changes)
+	tree, err := r.newTree(c.tree, changes)
 	if err != nil {
 		return "", err
 	}
@@ -257,13 +259,14 @@ func (r *Repo) proposal(ctx context.Context, h head, ref, tip string) (*Proposal
 		if err != nil {
 			return nil, err
 		}
+		p.refused = cmp.Or(r.refuseLinks(now), r.refuseLinks(old))
 		for path := range now {
 			f := catalog.FileEdit{Path: strings.TrimPrefix(path, r.prefix)}
 			if !strings.HasPrefix(path, r.prefix) {
 				f.Path = "/" + path // outside the config folder
 			}
-			if f.Before, err = r.blob(old[path]); err == nil {
-				f.After, err = r.blob(now[path])
+			if f.Before, err = r.text(old[path]); err == nil {
+				f.After, err = r.text(now[path])
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
@@ -271,8 +274,10 @@ func (r *Repo) proposal(ctx context.Context, h head, ref, tip string) (*Proposal
 			p.Files = append(p.Files, f)
 		}
 		slices.SortFunc(p.Files, func(a, b catalog.FileEdit) int { return strings.Compare(a.Path, b.Path) })
-		if p.tree, err = r.merged(ctx, h, p); err != nil {
-			return nil, err
+		if p.refused == nil {
+			if p.tree, err = r.merged(ctx, h, p); err != nil {
+				return nil, err
+			}
 		}
 		p.Mergeable = p.tree != ""
 	}
@@ -288,6 +293,14 @@ func (r *Repo) proposal(ctx context.Context, h head, ref, tip string) (*Proposal
 	return p, nil
 }
 
+// text is blob for a list of changes: a link and a submodule have none.
+func (r *Repo) text(e entry) ([]byte, error) {
+	if e.mode == modeLink || e.mode == modeSubproj {
+		return nil, nil
+	}
+	return r.blob(e)
+}
+
 // merged returns the tree of a proposal's merge into HEAD, "" if there is a conflict: field by field, else as git merges
 // text, for what people have added to the branch.
 func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) {
@@ -299,7 +312,7 @@ func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) 
 			if err != nil {
 				return "", err
 			}
-			return r.newTree(ctx, h.tree, changes)
+			return r.newTree(h.tree, changes)
 		}
 		if !errors.As(err, new(*waits)) {
 			return "", err
@@ -308,6 +321,9 @@ func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) 
 	tree, err := r.git.run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
 	if exitCode(err) == 1 {
 		return "", nil
+	}
+	if err == nil {
+		err = r.settleTree(ctx, h.tree, tree)
 	}
 	return tree, err
 }
@@ -327,6 +343,9 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 	if err := check(p); err != nil {
 		return "", err
 	}
+	if p.refused != nil {
+		return "", &catalog.Error{Code: catalog.CodeConflict, Message: p.refused.Error()}
+	}
 	if !p.Mergeable {
 		return "", &catalog.Error{Code: catalog.CodeConflict, Message: "the proposal and the branch have changed the same since; merge " + p.Branch + " by hand, or drop it and propose anew"}
 	}
@@ -341,7 +360,9 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 			return "", err
 		}
 	}
-	if err := r.moveTo(ctx, h, to, ""); err != nil {
+	if err := r.moveTo(ctx, h, to, ""); errors.As(err, new(*conflict)) {
+		return "", &catalog.Error{Code: catalog.CodeConflict, Message: err.Error()}
+	} else if err != nil {
 		return "", unavailable(err)
 	}
 	return to, r.dropProposal(ctx, p)
@@ -364,8 +385,7 @@ func (r *Repo) DropProposal(ctx context.Context, name string, check func(p *Prop
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 	ref := "refs/heads/" + p.Branch
 	err := r.files.GitTurn(func() error { // removing a ref touches git's folder
-		_, err := r.git.run(ctx, "update-ref", "--no-deref", "-d", ref, p.Commit)
-		return err
+		return r.changeRef(ctx, ref, "-d", ref, p.Commit)
 	})
 	if err != nil {
 		return unavailable(err)

@@ -60,20 +60,20 @@ func (r *Repo) AuthorOf(path string, content []byte) *catalog.Author {
 	r.mu.Lock()
 	p, found := r.pulled[path]
 	r.mu.Unlock()
-	if !found || (content == nil) != (p.id == "") || content != nil && blobID(content, len(p.id)) != p.id {
+	if !found || (content == nil) != (p.id == "") || content != nil && objectID("blob", content, len(p.id)) != p.id {
 		return nil
 	}
 	by := p.author
 	return &by
 }
 
-// blobID returns git's name for a content, in a repository whose names have so many digits.
-func blobID(content []byte, digits int) string {
+// objectID returns git's name for an object, in a repository whose names have so many digits.
+func objectID(kind string, content []byte, digits int) string {
 	var h hash.Hash = sha1.New()
 	if digits == hex.EncodedLen(sha256.Size) {
 		h = sha256.New()
 	}
-	fmt.Fprintf(h, "blob %d\x00", len(content))
+	fmt.Fprintf(h, "%s %d\x00", kind, len(content))
 	h.Write(content)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -26,6 +26,13 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 	if err != nil {
 		return nil, err
 	}
+	_, changes, err := r.diff(ctx, h.tree, onto.tree)
+	if err == nil {
+		err = r.refuseLinks(changes) // before any branch is made
+	}
+	if err != nil {
+		return nil, err
+	}
 	m := &rebase{r: r, tip: onto.id, tree: onto.tree, moved: map[string]string{}}
 	list, err := r.git.run(ctx, "rev-list", "--reverse", "--topo-order", since+".."+h.commit)
 	if err != nil {
@@ -111,7 +118,7 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	tree, err := m.r.newTree(ctx, m.tree, changes)
+	tree, err := m.r.newTree(m.tree, changes)
 	if err != nil {
 		return err
 	}
@@ -153,10 +160,14 @@ func (m *rebase) merge(ctx context.Context, parent, c *commit) error {
 	if err != nil {
 		return err
 	}
-	if tree := strings.TrimSpace(out); tree != m.tree {
-		return m.add(ctx, tree, c)
+	tree := strings.TrimSpace(out)
+	if tree == m.tree {
+		return nil
 	}
-	return nil
+	if err := m.r.settleTree(ctx, m.tree, tree); err != nil {
+		return err
+	}
+	return m.add(ctx, tree, c)
 }
 
 // keepAside makes the branches of the commits that were set aside, and names them.

@@ -99,6 +99,8 @@ type Status struct {
 	LastPush    time.Time `json:"lastPush,omitzero"`
 	CommitError string    `json:"commitError,omitempty"` // why the last commit was not made
 	SyncError   string    `json:"syncError,omitempty"`   // why the last fetch, merge or push failed
+	LockError   string    `json:"lockError,omitempty"`   // why our lock on git's index is still there
+	IndexError  string    `json:"indexError,omitempty"`  // why people's index cannot be read, and what to do
 	// Conflict says what a person has to do before anything is pulled or pushed again.
 	Conflict  string   `json:"conflict,omitempty"`
 	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
@@ -136,17 +138,23 @@ type Repo struct {
 	git    *command
 	gitDir string
 	prefix string // of the config folder in the repository: "" or ends in a slash
+	digits int    // of an object's name
+	lock   *indexLock
 	files  Files
 
-	earlier map[int64][]byte // notes of earlier processes, until recover
+	objects objectFolder
+
+	earlier  map[int64][]byte // notes of earlier processes, until Recover
+	tookOver bool             // git's lock is that of an earlier process, until Recover
 
 	wakeCommit, wakeSync chan struct{} // of capacity 1
 
 	// work is held by a commit and by a merge.
 	work   sync.Mutex
 	steps  []step              // of our last commits, the oldest first, see align
+	mended time.Time           // when mend has not helped
 	reader helper              // cat-file --batch
-	trees  helper              // mktree --batch
+	trees  helper              // hash-object -t tree -w --stdin-paths
 	blobs  [blobWriters]helper // hash-object -w --stdin-paths
 
 	mu      sync.Mutex // guards what follows
@@ -191,16 +199,28 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r.reader = helper{git: r.git, args: []string{"cat-file", "--batch"}}
-	r.trees = helper{git: r.git, args: []string{"mktree", "--batch", "--missing", "-z"}}
+	r.trees = helper{git: r.git, args: []string{"hash-object", "-t", "tree", "-w", "--no-filters", "--stdin-paths"}}
 	for i := range r.blobs {
 		r.blobs[i] = helper{git: r.git, args: []string{"hash-object", "-w", "--stdin-paths"}}
 	}
+	r.lock = newIndexLock(r.gitDir, r.unlocked)
+	r.objects.dir, r.objects.unsynced = filepath.Join(r.gitDir, "objects"), map[string]bool{}
 	if err := r.lockClone(ctx); err != nil {
 		return nil, err
+	}
+	if err := os.WriteFile(r.treeFile(), nil, 0o600); err != nil {
+		return nil, fmt.Errorf("--git: %w", err)
 	}
 	// Read before the first Begin: from then on there are notes of this process.
 	if r.earlier, err = o.Notes.PendingWrites(); err != nil {
 		o.Logger.Error("git: the notes of earlier writes cannot be read; such writes stay uncommitted", "error", err)
+	}
+	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
+	if r.tookOver = r.lock.takeOver(); r.tookOver {
+		o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
+	}
+	if err := r.finishMove(ctx); err != nil {
+		o.Logger.Warn("git: a pull that was cut off", "error", err)
 	}
 	r.lastID = time.Now().UnixMicro()
 	for id := range r.earlier {
@@ -222,6 +242,21 @@ func (r *Repo) change(f func(s *Status)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(&r.status)
+}
+
+// unlocked notes whether our lock on git's index could be removed.
+func (r *Repo) unlocked(err error) {
+	text := ""
+	if err != nil {
+		text = fmt.Sprintf("the service's own lock on git's index cannot be removed, "+
+			"so writes and other gits have to wait; it is tried again every %v: %v", unlockEvery, err)
+	}
+	r.change(func(s *Status) {
+		if s.LockError == "" && text != "" {
+			r.o.Logger.Warn("git: " + text)
+		}
+		s.LockError = text
+	})
 }
 
 func wake(c chan struct{}) {
@@ -251,6 +286,7 @@ func (r *Repo) Close() {
 	for i := range r.blobs {
 		r.blobs[i].close()
 	}
+	r.lock.close()
 	r.git.held.Close()
 }
 

@@ -69,7 +69,13 @@ func newClone(t testing.TB) string {
 // start runs a service on a clone. end, or the end of the test, ends it.
 func start(t testing.TB, clone string, change func(o *gitrepo.Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, clone: clone, dir: filepath.Join(clone, "projects.d")}
+	return startIn(t, clone, "projects.d", change)
+}
+
+// startIn is start for a config folder anywhere in the clone.
+func startIn(t testing.TB, clone, folder string, change func(o *gitrepo.Options)) *rig {
+	t.Helper()
+	r := &rig{t: t, clone: clone, dir: filepath.Join(clone, folder)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -95,7 +101,11 @@ func start(t testing.TB, clone string, change func(o *gitrepo.Options)) *rig {
 	if r.repo, err = gitrepo.Open(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	r.source = configsrc.New(configsrc.Options{Dir: r.dir, Sink: r.resolver, Logger: log, MaxDelete: 1, Journal: r.repo})
+	place, err := configsrc.FindClone(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.source = configsrc.New(configsrc.Options{Dir: r.dir, Clone: place, Sink: r.resolver, Logger: log, MaxDelete: 1, Journal: r.repo})
 	r.source.Watch()
 	ctx, stop := context.WithCancel(context.Background())
 	if err := r.source.Load(ctx); err != nil {

@@ -141,8 +141,10 @@ func (r *Repo) headAndUpstream(ctx context.Context) (head, *upstream, error) {
 }
 
 func (r *Repo) fetch(ctx context.Context, u *upstream) error {
+	before := r.objects.times()
 	_, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
 		u.remote, "+"+u.ref+":"+u.track)...)
+	r.objects.changedSince(before)
 	if err != nil && strings.Contains(err.Error(), "couldn't find remote ref") {
 		return nil // nothing has been pushed yet
 	}
@@ -248,8 +250,7 @@ func baseRef(branch string) string {
 }
 
 func (r *Repo) setBase(ctx context.Context, branch, commit string) error {
-	_, err := r.git.call(ctx, localLimit, r.committer(), nil, "update-ref", "--no-deref", baseRef(branch), commit)
-	return err
+	return r.setRef(ctx, baseRef(branch), commit)
 }
 
 func (r *Repo) isAncestor(ctx context.Context, a, b string) (bool, error) {

@@ -2,12 +2,15 @@ package gitrepo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +28,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	}
 	from := h.tree
 	if from == "" {
-		if from, err = r.newTree(ctx, "", nil); err != nil {
+		if from, err = r.newTree("", nil); err != nil {
 			return err
 		}
 	}
@@ -33,14 +36,15 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	if err != nil {
 		return err
 	}
-	for path, e := range changes {
-		if inside := strings.HasPrefix(path, r.prefix); inside && (e.mode == modeLink || e.mode == modeSubproj) {
-			return &conflict{fmt.Sprintf("%s is a link or a submodule in the remote's commit; only files are taken below the config folder", path)}
-		}
+	if err := r.refuseLinks(changes); err != nil {
+		return err
+	}
+	if err := r.checkIndex(ctx); err != nil {
+		return err
 	}
 	r.notePulled(ctx, h.commit, to, changes)
 	err = r.files.GitTurn(func() error {
-		return r.underLock(func() error { return r.moveUnderLock(ctx, h, from, c, base) })
+		return r.underLock(func() error { return r.moveUnderLock(ctx, h, from, c, base, changes) })
 	})
 	if err != nil {
 		return err
@@ -52,7 +56,24 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	return nil
 }
 
-func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit, base string) (err error) {
+// refuseLinks returns a *conflict for changes by which something below the config folder becomes a link or a submodule, or
+// the folder itself, or one above it, becomes anything but a folder: file() and writes would lead out of the clone.
+func (r *Repo) refuseLinks(changes map[string]entry) error {
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		mode := changes[path].mode
+		switch {
+		case mode == "":
+		case strings.HasPrefix(r.prefix, path+"/"):
+			return &conflict{fmt.Sprintf("%s is no folder any more in the commit, "+
+				"and the config folder is in it; make it a folder again, without a link", path)}
+		case strings.HasPrefix(path, r.prefix) && (mode == modeLink || mode == modeSubproj):
+			return &conflict{fmt.Sprintf("%s is a link or a submodule in the commit; only files are taken below the config folder", path)}
+		}
+	}
+	return nil
+}
+
+func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit, base string, changes map[string]entry) (err error) {
 	moving := false
 	err = r.withOwnIndex(func(env []string) error {
 		// The entries that we have brought up to date have no times in the index.
@@ -66,7 +87,11 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit
 		if _, err := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", from, c.tree); err != nil {
 			return fmt.Errorf("the pull waits for edits that are not committed: %w", err)
 		}
-		if err := r.moveRef(ctx, h.branch, c.id, h.commit, "fingerpost: pull"); err != nil {
+		err := r.syncFiles(changes)
+		if err == nil {
+			err = r.moveRef(ctx, h.branch, c.id, h.commit, "fingerpost: pull")
+		}
+		if err != nil {
 			if _, undo := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", c.tree, from); undo != nil {
 				err = errors.Join(err, undo)
 			}
@@ -84,13 +109,11 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit
 }
 
 // setRef sets a ref of our own, or removes it.
-func (r *Repo) setRef(ctx context.Context, name, to string) (err error) {
+func (r *Repo) setRef(ctx context.Context, name, to string) error {
 	if to == "" {
-		_, err = r.git.run(ctx, "update-ref", "--no-deref", "-d", name)
-	} else {
-		_, err = r.git.call(ctx, localLimit, r.committer(), nil, "update-ref", "--no-deref", name, to)
+		return r.changeRef(ctx, name, "-d", name)
 	}
-	return err
+	return r.changeRef(ctx, name, name, to)
 }
 
 // withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after an
@@ -105,15 +128,32 @@ func (r *Repo) withOwnIndex(f func(env []string) error) error {
 	defer os.Remove(own)
 	err := f([]string{"GIT_INDEX_FILE=" + own})
 	if _, missing := os.Lstat(own); missing == nil {
-		err = errors.Join(err, os.Rename(own, index))
+		err = errors.Join(err, r.replaceIndex())
 	}
 	return err
 }
 
+// replaceIndex puts our copy of people's index in the index's place. git has not synced it.
+func (r *Repo) replaceIndex() error {
+	own := filepath.Join(r.gitDir, ownIndex)
+	if err := syncFolder(own); err != nil {
+		return err
+	}
+	if err := os.Rename(own, filepath.Join(r.gitDir, "index")); err != nil {
+		return err
+	}
+	return syncFolder(r.gitDir)
+}
+
 // finishMove takes up a moveTo that a crash has cut off before the branch moved: files and index become those of the
 // branch again. The remote may have moved on, and the next merge could not tell what the move has written from edits of a
-// person. First, files that are those of the move's commit get their entry in the index. The caller holds work.
-func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) error {
+// person. First, files that are those of the move's commit, and those that a power cut has emptied, get the entry of the
+// move's commit in the index. It runs before the files are read.
+func (r *Repo) finishMove(ctx context.Context) error {
+	locked := r.underLock
+	if r.tookOver {
+		locked = func(f func() error) error { return f() }
+	}
 	to, err := r.ref(movingRef)
 	if err != nil || to == "" {
 		return err
@@ -132,7 +172,7 @@ func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) 
 			if _, missing := os.Lstat(own); missing != nil {
 				return nil //nolint:nilerr // nothing to put in place
 			}
-			return os.Rename(own, filepath.Join(r.gitDir, "index"))
+			return r.replaceIndex()
 		})
 		if err != nil {
 			return err
@@ -143,29 +183,19 @@ func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) 
 	if err != nil {
 		return err
 	}
-	var in bytes.Buffer
-	for path, e := range changes {
-		content, err := os.ReadFile(filepath.Join(r.git.dir, filepath.FromSlash(path)))
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && e.id == "":
-			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(to)), path)
-		case err != nil || e.id == "":
-		default:
-			out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "--stdin", "--path="+path)
-			if err == nil && strings.TrimSpace(string(out)) == e.id {
-				fmt.Fprintf(&in, "%s %s\t%s\x00", e.mode, e.id, path)
-			}
-		}
+	in, err := r.movedFiles(ctx, changes)
+	if err != nil {
+		return err
 	}
 	tree := h.tree
 	if tree == "" {
-		if tree, err = r.newTree(ctx, "", nil); err != nil {
+		if tree, err = r.newTree("", nil); err != nil {
 			return err
 		}
 	}
 	err = locked(func() error {
 		return r.withOwnIndex(func(env []string) error {
-			if _, err := r.git.call(ctx, localLimit, env, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {
+			if _, err := r.git.call(ctx, localLimit, env, in, "update-index", "-z", "--index-info"); err != nil {
 				return err
 			}
 			if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
@@ -176,4 +206,78 @@ func (r *Repo) finishMove(ctx context.Context, locked func(func() error) error) 
 		})
 	})
 	return errors.Join(err, r.setRef(ctx, movingRef, ""))
+}
+
+// movedFiles returns the entries of the files that are those of the changes, as update-index takes them. Files that a
+// power cut has emptied are removed, and count as moved.
+func (r *Repo) movedFiles(ctx context.Context, changes map[string]entry) ([]byte, error) {
+	root, err := os.OpenRoot(r.git.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var in bytes.Buffer
+	for path, e := range changes {
+		name := filepath.FromSlash(path)
+		content, err := root.ReadFile(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && e.id == "":
+			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", r.digits), path)
+			continue
+		case err != nil || e.id == "":
+			continue
+		case len(content) == 0 && e.id != objectID("blob", nil, r.digits):
+			if err := root.Remove(name); err != nil {
+				return nil, err
+			}
+		default:
+			out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "--stdin", "--path="+path)
+			if err != nil || strings.TrimSpace(string(out)) != e.id {
+				continue
+			}
+		}
+		fmt.Fprintf(&in, "%s %s\t%s\x00", e.mode, e.id, path)
+	}
+	return in.Bytes(), nil
+}
+
+// syncFiles makes the changed files of the config folder durable, which git has written into the work tree.
+func (r *Repo) syncFiles(changes map[string]entry) error {
+	root, err := os.OpenRoot(r.git.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	folders := map[string]bool{}
+	for path, e := range changes {
+		if !strings.HasPrefix(path, r.prefix) {
+			continue
+		}
+		for dir := parent(path); len(dir) >= len(r.prefix)-1 && !folders[dir]; dir = parent(dir) {
+			folders[dir] = true
+			if dir == "" {
+				break
+			}
+		}
+		if e.id == "" {
+			continue
+		}
+		if err := syncIn(root, path); err != nil {
+			return err
+		}
+	}
+	for dir := range folders {
+		if err := syncIn(root, cmp.Or(dir, ".")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncIn(root *os.Root, path string) error {
+	f, err := root.Open(filepath.FromSlash(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

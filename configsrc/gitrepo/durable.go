@@ -1,0 +1,187 @@
+package gitrepo
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An objectFolder is git's folder of objects. Most new ones have a file each, in one of 256 folders. With core.fsync git
+// syncs such a file before it gets its name; it never syncs the folder. Before anything names an object, sync does that.
+type objectFolder struct {
+	dir string
+
+	mu       sync.Mutex      // guards what follows
+	unsynced map[string]bool // folders with names that may not be on the disk
+	synced   time.Time       // mtime of dir when it was synced
+}
+
+// file returns the path that an object has unless it is in a pack.
+func (o *objectFolder) file(id string) string { return filepath.Join(o.dir, id[:2], id[2:]) }
+
+// found reports whether an object has a file, and syncs it then: a person's git may have made it, which does not sync by
+// default. A file that a power cut has emptied is removed, because git would take it for the object and not write it
+// again.
+func (o *objectFolder) found(id string) (bool, error) {
+	f, err := os.Open(o.file(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if !isZlib(f) {
+		return false, os.Remove(f.Name())
+	}
+	o.made(id)
+	return true, f.Sync()
+}
+
+// isZlib reports whether a file begins as zlib data, as that of an object does: neither empty nor full of zeros.
+func isZlib(f io.Reader) bool {
+	var head [2]byte
+	_, err := io.ReadFull(f, head[:])
+	return err == nil && head[0]&0x0f == 8 && binary.BigEndian.Uint16(head[:])%31 == 0
+}
+
+// made notes that git has made an object, whose file it has synced.
+func (o *objectFolder) made(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unsynced[filepath.Dir(o.file(id))] = true
+}
+
+// times returns the mtimes of the folders with objects, for changedSince.
+func (o *objectFolder) times() map[string]time.Time {
+	times := map[string]time.Time{}
+	list, err := os.ReadDir(o.dir)
+	for _, e := range list {
+		if info, ierr := e.Info(); err == nil && ierr == nil && e.IsDir() {
+			times[filepath.Join(o.dir, e.Name())] = info.ModTime()
+		}
+	}
+	return times
+}
+
+// changedSince notes the folders in which git has made or removed names since: those of a fetch.
+func (o *objectFolder) changedSince(before map[string]time.Time) {
+	now := o.times()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for dir, at := range now {
+		if !at.Equal(before[dir]) {
+			o.unsynced[dir] = true
+		}
+	}
+}
+
+// sync makes the names of all noted objects durable.
+func (o *objectFolder) sync() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.unsynced) == 0 {
+		return nil
+	}
+	info, err := os.Stat(o.dir)
+	if err != nil {
+		return err
+	}
+	dirs := []string{}
+	for dir := range o.unsynced {
+		dirs = append(dirs, dir)
+	}
+	if !info.ModTime().Equal(o.synced) { // one of the 256 folders is new
+		dirs = append(dirs, o.dir)
+	}
+	if err := syncFolders(dirs); err != nil {
+		return err
+	}
+	o.synced = info.ModTime()
+	clear(o.unsynced)
+	return nil
+}
+
+// syncFolders syncs folders, or files, at the same time: syncs that wait together share the file system's work.
+func syncFolders(paths []string) error {
+	errs := make([]error, len(paths))
+	var syncing sync.WaitGroup
+	next := make(chan int)
+	for range min(len(paths), blobWriters) {
+		syncing.Go(func() {
+			for i := range next {
+				errs[i] = syncFolder(paths[i])
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	syncing.Wait()
+	return errors.Join(errs...)
+}
+
+// syncFolder makes the names in a folder, or the content of a file, durable.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// changeRef runs update-ref for one ref: what it names is durable before, and the ref is afterwards. git syncs the file
+// of a ref (core.fsync), not its folder.
+func (r *Repo) changeRef(ctx context.Context, ref string, args ...string) error {
+	if err := r.objects.sync(); err != nil {
+		return err
+	}
+	folder := filepath.Dir(filepath.Join(r.gitDir, filepath.FromSlash(ref)))
+	_, missing := os.Lstat(folder)
+	if _, err := r.git.call(ctx, localLimit, r.committer(), nil, append([]string{"update-ref", "--no-deref"}, args...)...); err != nil {
+		return err
+	}
+	for ; strings.HasPrefix(folder, r.gitDir); folder = filepath.Dir(folder) {
+		err := syncFolder(folder)
+		if errors.Is(err, fs.ErrNotExist) { // git removes empty folders
+			continue
+		}
+		if err != nil || missing == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleTree makes the objects durable in which a tree differs from another one, for git merge-tree, which does not sync.
+func (r *Repo) settleTree(ctx context.Context, from, to string) error {
+	if from == to {
+		return nil
+	}
+	if _, err := r.objects.found(to); err != nil {
+		return err
+	}
+	out, err := r.git.call(ctx, localLimit, nil, nil, "diff-tree", "-r", "-t", "-z", "--no-renames", from, to)
+	if err != nil {
+		return err
+	}
+	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	for i := 0; i+1 < len(words); i += 2 { // and the path
+		f := strings.Fields(words[i])
+		if len(f) != 5 || f[1] == "000000" || f[1] == modeSubproj {
+			continue
+		}
+		if _, err := r.objects.found(f[3]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

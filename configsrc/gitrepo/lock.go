@@ -1,0 +1,149 @@
+package gitrepo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lockMark is the content of the file that our lock is a second name of.
+const lockMark = "fingerpost\n"
+
+// unlockEvery is the pause before the service tries again to remove its lock.
+const unlockEvery = 500 * time.Millisecond
+
+// errLocked: another git holds the lock.
+var errLocked = errors.New("git's index.lock exists: another git is at work, or one was killed and its lock has to be removed")
+
+// An indexLock is git's lock on the index, as this service takes it. It is a hard link to a file of ours that stays, the
+// mark: a link appears together with its content, and its inode tells whose lock it is. The mark is synced before its
+// first link, so this holds after a power cut, too.
+type indexLock struct {
+	path, mark string
+	// told is called with each result of a removal, nil once the lock is gone.
+	told func(error)
+
+	mu     sync.Mutex  // guards what follows
+	inode  fs.FileInfo // of the mark
+	synced bool        // the mark is on the disk
+	held   bool
+	closed bool
+}
+
+func newIndexLock(gitDir string, told func(error)) *indexLock {
+	return &indexLock{path: filepath.Join(gitDir, "index.lock"), mark: filepath.Join(gitDir, "fingerpost-mark"), told: told}
+}
+
+// acquire takes the lock; errLocked if another git has it. A lock of ours that could not be removed is taken over: the
+// callers, which hold Repo.work, take the lock one after the other.
+func (l *indexLock) acquire() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.makeMark(); err != nil {
+		return fmt.Errorf("make the lock on git's index: %w", err)
+	}
+	err := os.Link(l.mark, l.path)
+	if errors.Is(err, fs.ErrExist) {
+		if !l.isOurs() {
+			return errLocked
+		}
+		err = nil
+	}
+	l.held = err == nil
+	return err
+}
+
+// takeOver takes the lock if an earlier process of ours has left it behind.
+func (l *indexLock) takeOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inode, _ = os.Lstat(l.mark)
+	l.held = l.isOurs()
+	return l.held
+}
+
+// release gives the lock back. If that fails, it is tried again until it succeeds.
+func (l *indexLock) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = false
+	l.remove()
+}
+
+// remove removes the lock unless an operation holds it. The caller holds mu.
+func (l *indexLock) remove() {
+	if l.held || l.closed {
+		return
+	}
+	var err error
+	if l.isOurs() { // a person may have removed it, as git advises, and another git may have it now
+		err = os.Remove(l.path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if l.told(err); err == nil {
+		return
+	}
+	time.AfterFunc(unlockEvery, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.remove()
+	})
+}
+
+// close ends the attempts to remove the lock, with a last one.
+func (l *indexLock) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove()
+	l.closed = true
+}
+
+// isOurs reports whether the lock exists and is ours. The caller holds mu.
+func (l *indexLock) isOurs() bool {
+	info, err := os.Lstat(l.path)
+	if err != nil {
+		return false
+	}
+	if l.inode != nil && os.SameFile(info, l.inode) {
+		return true
+	}
+	b, err := os.ReadFile(l.path) // the mark may be gone
+	return err == nil && strings.HasPrefix(string(b), lockMark)
+}
+
+// makeMark makes the mark and syncs it, once a process. The caller holds mu.
+func (l *indexLock) makeMark() error {
+	if info, err := os.Lstat(l.mark); err == nil && l.synced && os.SameFile(info, l.inode) {
+		return nil
+	}
+	f, err := os.OpenFile(l.mark, os.O_RDWR|os.O_CREATE, 0o666) // without O_TRUNC: a lock of ours may be the same file
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, int64(len(lockMark))+1))
+	if err == nil && string(b) != lockMark {
+		if _, err = f.WriteAt([]byte(lockMark), 0); err == nil {
+			err = f.Truncate(int64(len(lockMark)))
+		}
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(l.mark))
+	}
+	if err == nil {
+		l.inode, err = f.Stat()
+	}
+	l.synced = err == nil
+	return err
+}
