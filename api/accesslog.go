@@ -12,7 +12,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// logAccess adds a finished request to the access log. pattern is the route's path, "" if no route matched: the request's
+// logAccess adds a finished request to the access log. pattern is the route's path, "" if no route matched: the
+// request's
 // own path is text of the client, and belongs neither here nor in the metrics.
 func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key *resolver.Key, took time.Duration) {
 	if status := ctx.Response.StatusCode(); key == nil && status >= 400 && status < 500 && !s.anonymous.allow(time.Now()) {
@@ -37,7 +38,8 @@ func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key
 // methodLabel returns the method, or "other": a client may invent methods, and metrics must stay few.
 func methodLabel(name []byte) string {
 	switch method := string(name); method {
-	case fasthttp.MethodGet, fasthttp.MethodHead, fasthttp.MethodPost, fasthttp.MethodPut, fasthttp.MethodDelete, fasthttp.MethodOptions:
+	case fasthttp.MethodGet, fasthttp.MethodHead, fasthttp.MethodPost, fasthttp.MethodPut, fasthttp.MethodDelete,
+		fasthttp.MethodOptions:
 		return method
 	}
 	return "other"

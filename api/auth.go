@@ -44,7 +44,8 @@ const (
 	keyFailures
 )
 
-var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed", "unknown", "expired", "blocked", "service_name",
+var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed", "unknown", "expired", "blocked",
+	"service_name",
 	"token_missing", "token_repeated", "token_malformed", "token_invalid"}
 
 // A gatekeeper checks keys. Safe for concurrent use; a key that has been verified before costs no lock, no hash and no

@@ -9,12 +9,15 @@ import (
 )
 
 // The HTTP library never sees a request body. headerReceived sets its length to 0, and a handler that needs the body
-// reads it from the connection (readBody) after it has checked route, key, permission and path. A request that fails one
+// reads it from the connection (readBody) after it has checked route, key, permission and path. A request that fails
+// one
 // of these checks is answered without reading its body (api/README.md, Errors and Keys).
 
 var (
-	refuseBodies    = &refusal{Code: catalog.CodeUnavailable, Message: "too many request bodies are being read at this moment; try again later"}
-	refuseKeyBodies = &refusal{Code: catalog.CodeUnavailable, Message: "too many request bodies of this key are being read at this moment; try again later"}
+	refuseBodies = &refusal{Code: catalog.CodeUnavailable,
+		Message: "too many request bodies are being read at this moment; try again later"}
+	refuseKeyBodies = &refusal{Code: catalog.CodeUnavailable,
+		Message: "too many request bodies of this key are being read at this moment; try again later"}
 )
 
 // headerReceived is the library's hook after a request's header. It hides the body from the library.

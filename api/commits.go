@@ -10,8 +10,9 @@ import (
 const commitPath = "/api/platform/commits/{commit}"
 
 var (
-	commitID      = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	refuseCommit  = &refusal{Code: catalog.CodeNotFound, Message: "the commit is not live: it is not in the branch that this server has, or the brake holds a reload back"}
+	commitID     = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	refuseCommit = &refusal{Code: catalog.CodeNotFound,
+		Message: "the commit is not live: it is not in the branch that this server has, or the brake holds a reload back"}
 	refuseHistory = &refusal{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git)"}
 )
 
@@ -35,6 +36,7 @@ func (s *Server) getCommit(r *request) error {
 		return refuseCommit
 	}
 	at := s.resolver.Published() // only now: before, it might have been the position without the commit
-	s.succeed(r.ctx, "commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text, at.Generation))
+	s.succeed(r.ctx, "commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text,
+		at.Generation))
 	return nil
 }

@@ -36,7 +36,8 @@ type asked struct {
 // attach returns the function that makes the State of a listener's new connections.
 func (s *Server) attach(services Services) func(*gate.Conn) any {
 	return func(c *gate.Conn) any {
-		return &conn{Conn: c, services: services, outside: services == Gateway && !s.mayAsk(c.RemoteAddr()), shard: int(s.admitted.Add(1) % shards)}
+		return &conn{Conn: c, services: services, outside: services == Gateway && !s.mayAsk(c.RemoteAddr()),
+			shard: int(s.admitted.Add(1) % shards)}
 	}
 }
 

@@ -84,7 +84,8 @@ func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 	s.finish(ctx, console.Prefix, nil, nil)
 }
 
-var refuseSignInBody = &refusal{Code: codeTooLarge, Message: "a form of somebody who is not signed in has at most 4 KiB"}
+var refuseSignInBody = &refusal{Code: codeTooLarge,
+	Message: "a form of somebody who is not signed in has at most 4 KiB"}
 
 // consoleKeys checks the keys of people.
 type consoleKeys struct{ s *Server }
@@ -95,7 +96,8 @@ func (k consoleKeys) Check(text string) (console.Key, bool) {
 	if failure != keyGood {
 		return console.Key{}, false
 	}
-	return console.Key{ID: key.ID, Name: key.Name, Allow: key.Allow, Everything: key.EveryProject(), ExpiresAt: key.ExpiresAt}, true
+	return console.Key{ID: key.ID, Name: key.Name, Allow: key.Allow, Everything: key.EveryProject(),
+		ExpiresAt: key.ExpiresAt}, true
 }
 
 // Fail implements console.Keys.
@@ -106,7 +108,8 @@ func (k consoleKeys) Fail(peer netip.Addr) time.Duration {
 
 func (s *Server) consoleFigures() console.Figures {
 	m := s.resolver.Metrics()
-	f := console.Figures{Hits: m.Hits + m.NegativeHits, Misses: m.Misses, CacheBytes: m.CacheBytes, CacheLimit: m.CacheLimit,
+	f := console.Figures{Hits: m.Hits + m.NegativeHits, Misses: m.Misses, CacheBytes: m.CacheBytes,
+		CacheLimit:  m.CacheLimit,
 		Connections: s.Connections(), Generation: s.resolver.Generation()}
 	f.Degraded, _ = s.resolver.Degraded()
 	counts := make([]uint64, len(durationBounds))

@@ -65,26 +65,35 @@ const smtpCodes = "SMTP_"
 type refusal = catalog.Error
 
 var (
-	refuseLoading   = &refusal{Code: catalog.CodeUnavailable, Message: "the service is loading its configuration"}
-	refuseStale     = &refusal{Code: catalog.CodeUnavailable, Message: "this node has not heard the authority of its cluster for too long"}
-	refusePath      = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
-	refuseMethod    = &refusal{Code: codeMethodNotAllowed, Message: "the method is not allowed for this path; see the Allow header"}
-	refuseKey       = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
-	refuseRate      = &refusal{Code: catalog.CodeRateLimited, Message: "too many failed keys from this address; try again later"}
+	refuseLoading = &refusal{Code: catalog.CodeUnavailable, Message: "the service is loading its configuration"}
+	refuseStale   = &refusal{Code: catalog.CodeUnavailable,
+		Message: "this node has not heard the authority of its cluster for too long"}
+	refusePath   = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
+	refuseMethod = &refusal{Code: codeMethodNotAllowed,
+		Message: "the method is not allowed for this path; see the Allow header"}
+	refuseKey  = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
+	refuseRate = &refusal{Code: catalog.CodeRateLimited,
+		Message: "too many failed keys from this address; try again later"}
 	refuseToken     = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
-	refuseTokenRate = &refusal{Code: catalog.CodeRateLimited, Message: "too many failed tokens from this address; try again later"}
-	refuseAllow     = &refusal{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
-	refuseProject   = &refusal{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
-	refuseRename    = &refusal{Code: catalog.CodeForbidden, Message: "a project gets another slug only by a key with write on every project: other keys may be prepared for the new slug"}
+	refuseTokenRate = &refusal{Code: catalog.CodeRateLimited,
+		Message: "too many failed tokens from this address; try again later"}
+	refuseAllow   = &refusal{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
+	refuseProject = &refusal{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
+	refuseRename  = &refusal{Code: catalog.CodeForbidden,
+		Message: "a project gets another slug only by a key with write on every project: other keys may be prepared for " +
+			"the new slug"}
 	refuseNoDomain  = &refusal{Code: catalog.CodeNotFound, Message: "no project for this domain"}
 	refuseInactive  = &refusal{Code: catalog.CodeDomainNotVerified, Message: "the domain is declared but not active"}
-	refuseSuspended = &refusal{Code: catalog.CodeProjectSuspended, Message: "the project that the domain belongs to is suspended"}
-	refuseInternal  = &refusal{Code: catalog.CodeInternal, Message: "an internal error; the log has its cause under the request id"}
+	refuseSuspended = &refusal{Code: catalog.CodeProjectSuspended,
+		Message: "the project that the domain belongs to is suspended"}
+	refuseInternal = &refusal{Code: catalog.CodeInternal,
+		Message: "an internal error; the log has its cause under the request id"}
 )
 
 // gateCodes maps the gate's kinds of refusals to error codes.
 var gateCodes = map[gate.Kind]catalog.Code{
-	gate.Malformed: catalog.CodeValidation, gate.HeadTooLarge: codeHeadersTooLarge, gate.BodyTooLarge: codeTooLarge, gate.TooSlow: codeTimeout,
+	gate.Malformed: catalog.CodeValidation, gate.HeadTooLarge: codeHeadersTooLarge, gate.BodyTooLarge: codeTooLarge,
+	gate.TooSlow: codeTimeout,
 }
 
 // refusedByGate returns the error that the client gets for a refusal of the gate.

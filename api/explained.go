@@ -15,7 +15,8 @@ type Explainer interface {
 	Block(project catalog.UUID) (*configsrc.Block, error)
 }
 
-var refuseView = &refusal{Code: catalog.CodeUnavailable, Message: "this server has no config folder, which says where values come from"}
+var refuseView = &refusal{Code: catalog.CodeUnavailable,
+	Message: "this server has no config folder, which says where values come from"}
 
 // getProject answers GET /projects/{id}, and with view=full the project with everything in it.
 func (s *Server) getProject(r *request) error {

@@ -72,7 +72,8 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 }
 
 // appendPlainHead appends the head of a 200 or 304, with the fields in the library's order.
-func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *resolver.Answer, shown *resolver.Published, status int, now time.Time) []byte {
+func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *resolver.Answer,
+	shown *resolver.Published, status int, now time.Time) []byte {
 	date := s.clock.at(now).date[:]
 	if status == http.StatusOK {
 		dst = append(append(dst, "HTTP/1.1 200 OK\r\nDate: "...), date...)

@@ -63,7 +63,8 @@ func (s *Server) forward(r *request) error {
 
 // hopByHop are header fields of one connection. The body's length is known by now.
 var hopByHop = []string{
-	fasthttp.HeaderConnection, "Keep-Alive", fasthttp.HeaderTransferEncoding, fasthttp.HeaderTE, fasthttp.HeaderTrailer, fasthttp.HeaderUpgrade,
+	fasthttp.HeaderConnection, "Keep-Alive", fasthttp.HeaderTransferEncoding, fasthttp.HeaderTE, fasthttp.HeaderTrailer,
+	fasthttp.HeaderUpgrade,
 	fasthttp.HeaderExpect, fasthttp.HeaderContentLength, "Proxy-Connection", "X-Min-Position",
 }
 

@@ -20,7 +20,8 @@ const (
 )
 
 var (
-	refusePeer      = &refusal{Code: catalog.CodeForbidden, Message: "this address may not ask here: serve --gate-allow CIDR lets it in"}
+	refusePeer = &refusal{Code: catalog.CodeForbidden,
+		Message: "this address may not ask here: serve --gate-allow CIDR lets it in"}
 	refuseAskMethod = &refusal{Code: codeMethodNotAllowed, Message: "ask takes GET and HEAD"}
 )
 

@@ -133,7 +133,8 @@ func (p *gateParams) query(denied int, problems catalog.Problems) (q gateQuery, 
 		}
 	}
 	if p.other.times > 0 {
-		problems.Addf(shortened(string(p.other.value), maxDetailField), "is no parameter of this call; the query of the gateway's client must not be passed on")
+		problems.Addf(shortened(string(p.other.value), maxDetailField),
+			"is no parameter of this call; the query of the gateway's client must not be passed on")
 	}
 	if len(problems) > 0 {
 		return q, invalid(problems...)
@@ -162,7 +163,8 @@ func (q *gateQuery) headerHost(ctx *fasthttp.RequestCtx) (domain []byte, denied 
 	return domain, nil
 }
 
-// host returns the domain of the query, or else the host of X-Original-URL, or else X-Forwarded-Host, or else Host; false
+// host returns the domain of the query, or else the host of X-Original-URL, or else X-Forwarded-Host, or else Host;
+// false
 // if X-Original-URL counts and has none.
 func (q *gateQuery) host(original, forwarded, host []byte) (domain []byte, ok bool) {
 	switch {
@@ -176,7 +178,8 @@ func (q *gateQuery) host(original, forwarded, host []byte) (domain []byte, ok bo
 	return host, true
 }
 
-// urlHost returns host and port of an absolute URL. It refuses user information: "http://shop.example\@bank.example" has
+// urlHost returns host and port of an absolute URL. It refuses user information: "http://shop.example\@bank.example"
+// has
 // one host or the other, depending on who reads it.
 func urlHost(url []byte) (host []byte, ok bool) {
 	scheme, rest, ok := bytes.Cut(url, []byte("://"))

@@ -25,7 +25,8 @@ func (s *Server) gateToken(h *fasthttp.RequestHeader, rule tokenRule) (token str
 	return "", s.failedToken(failure)
 }
 
-// hasBearer reports whether the Authorization header has the scheme Bearer. Other schemes are between the client and the
+// hasBearer reports whether the Authorization header has the scheme Bearer. Other schemes are between the client and
+// the
 // service behind the gateway.
 func hasBearer(h *fasthttp.RequestHeader) bool {
 	scheme, _, _ := bytes.Cut(h.Peek(fasthttp.HeaderAuthorization), []byte{' '})

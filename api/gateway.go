@@ -24,7 +24,9 @@ var (
 	varyCheck        = []byte("X-Original-URL, X-Forwarded-Host")
 	varyKeyCheck     = []byte(headerVaryPlatform + ", X-Original-URL, X-Forwarded-Host")
 
-	refuseCertificate = &refusal{Code: catalog.CodeForbidden, Message: "only a wildcard covers the name, or its record has certificates = false: set certificates = true for the domain"}
+	refuseCertificate = &refusal{Code: catalog.CodeForbidden,
+		Message: "only a wildcard covers the name, or its record has certificates = false: set certificates = true for " +
+			"the domain"}
 )
 
 // gateCheck answers GET /api/gate/check.
@@ -105,7 +107,8 @@ func (s *Server) askCertificate(ctx *fasthttp.RequestCtx, key *resolver.Key, q g
 
 // gateAnswer resolves the domain of a question. denied says why the domain gets no: it is no host name, unknown,
 // inactive or suspended.
-func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gateQuery) (a *resolver.Answer, denied *catalog.Error, err error) {
+func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gateQuery) (a *resolver.Answer,
+	denied *catalog.Error, err error) {
 	domain, denied := q.headerHost(ctx)
 	if denied != nil {
 		return nil, denied, nil
@@ -158,7 +161,8 @@ func forGateway(ctx *fasthttp.RequestCtx, path string) bool {
 func failGateway(ctx *fasthttp.RequestCtx, e *catalog.Error) {
 	ctx.Response.ResetBody()
 	ctx.Response.Header.SetNoDefaultContentType(true)
-	ctx.Response.Header.SetCanonical(headerGateReason, catalog.AppendHeaderText(nil, shortened(gateReason(e), maxDetailMessage)))
+	ctx.Response.Header.SetCanonical(headerGateReason, catalog.AppendHeaderText(nil, shortened(gateReason(e),
+		maxDetailMessage)))
 }
 
 func gateReason(e *catalog.Error) string {

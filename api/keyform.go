@@ -33,7 +33,8 @@ func (s *Server) readKey(f *form, now time.Time) (k *catalog.Key, expiry string,
 	for i, word := range f.words("allow", "permissions: "+strings.Join(catalog.Permissions, ", ")) {
 		p, unknown := catalog.ParsePermissions([]string{word})
 		if k.Allow |= p; len(unknown) > 0 {
-			f.fail(element("allow", i), "must be one of "+strings.Join(catalog.Permissions, ", ")+meant(configsrc.NearestWord(word, catalog.Permissions)))
+			f.fail(element("allow", i), "must be one of "+strings.Join(catalog.Permissions,
+				", ")+meant(configsrc.NearestWord(word, catalog.Permissions)))
 		}
 	}
 	if f.body.values["projects"] != nil {

@@ -11,14 +11,16 @@ import (
 // The rules of keys over the API (api/README.md, Keys over the API).
 
 var (
-	refuseKeys    = &refusal{Code: catalog.CodeForbidden, Message: "keys are managed with a key that has write and secrets on every project"}
+	refuseKeys = &refusal{Code: catalog.CodeForbidden,
+		Message: "keys are managed with a key that has write and secrets on every project"}
 	refuseLastKey = conflictName("the last key with every permission on every project cannot be revoked here",
 		"is the last such key: create another one first, or remove this one from the files")
 )
 
 // conflictName returns a CONFLICT on the name of a key.
 func conflictName(message, detail string) *catalog.Error {
-	return &catalog.Error{Code: catalog.CodeConflict, Message: message, Problems: catalog.Problems{{Path: "name", Message: detail}}}
+	return &catalog.Error{Code: catalog.CodeConflict, Message: message, Problems: catalog.Problems{{Path: "name",
+		Message: detail}}}
 }
 
 // managesKeys reports whether a key may call the routes of keys at all.
@@ -54,7 +56,8 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &catalog.Error{Code: catalog.CodeForbidden, Message: "a key cannot give, rotate or prolong more than it has itself", Problems: problems}
+	return &catalog.Error{Code: catalog.CodeForbidden,
+		Message: "a key cannot give, rotate or prolong more than it has itself", Problems: problems}
 }
 
 // isLast reports whether a key is the last one with every permission on every project.

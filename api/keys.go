@@ -68,7 +68,10 @@ func (s *Server) createKey(r *request) error {
 	}
 	text := k.Renew()
 	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, k, expiry) })
-	if err := s.write(r, func(ctx context.Context, files Files) error { return files.CreateKey(ctx, k, permit) }); err != nil {
+	if err := s.write(r, func(ctx context.Context, files Files) error {
+		return files.CreateKey(ctx, k,
+			permit)
+	}); err != nil {
 		return err
 	}
 	s.succeedCreated(r.ctx, "key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
@@ -120,7 +123,10 @@ func (s *Server) rotateKey(r *request) error {
 		made = &rotation
 		return made, nil
 	}
-	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, &made.New, "expiresAt") })
+	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error {
+		return beyond(key, &made.New,
+			"expiresAt")
+	})
 	err = s.write(r, func(ctx context.Context, files Files) error { return files.RotateKey(ctx, k.Name, rotate, permit) })
 	if err != nil {
 		return err
@@ -144,7 +150,10 @@ func (s *Server) revokeKey(r *request) error {
 		}
 		return nil
 	})
-	if err := s.write(r, func(ctx context.Context, files Files) error { return files.RevokeKey(ctx, k.Name, permit) }); err != nil {
+	if err := s.write(r, func(ctx context.Context, files Files) error {
+		return files.RevokeKey(ctx, k.Name,
+			permit)
+	}); err != nil {
 		return err
 	}
 	s.succeed(r.ctx, "key revoked", []byte("null"))

@@ -101,7 +101,8 @@ func listOwned[Row any](s *Server, r *request, param string, fields []string, me
 // succeedPage answers with a list, and with meta if the request names a page. data is the JSON of the list.
 func (s *Server) succeedPage(ctx *fasthttp.RequestCtx, message string, data []byte, p paging, total int) {
 	if p.paged {
-		data = fmt.Appendf(data, `,"meta":{"total":%d,"page":%d,"limit":%d,"totalPages":%d}`, total, p.page, p.limit, (total+p.limit-1)/p.limit)
+		data = fmt.Appendf(data, `,"meta":{"total":%d,"page":%d,"limit":%d,"totalPages":%d}`, total, p.page, p.limit,
+			(total+p.limit-1)/p.limit)
 	}
 	s.succeed(ctx, message, data)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // mailLogFields are the fields that sort a list of log entries.
-var mailLogFields = []string{"id", "projectId", "providerType", "toEmail", "subject", "templateCode", "status", "errorMessage",
+var mailLogFields = []string{"id", "projectId", "providerType", "toEmail", "subject", "templateCode", "status",
+	"errorMessage",
 	"createdAt", "sentAt", "attempts", "nextAttemptAt", "errorCode", "smtpCode", "messageId", "uncertain", "serviceName"}
 
 // listMailLogs answers GET /projects/{projectId}/logs: always paginated, and latest first by default.

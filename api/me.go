@@ -97,7 +97,8 @@ func setUser(h *fasthttp.ResponseHeader, who *identity) {
 	h.SetCanonical(headerUserEmail, appendHeaderText(nil, who.email))
 }
 
-// setVerified sets X-Auth and the headers about the user, who may be nil. No header is empty: some gateways then pass on
+// setVerified sets X-Auth and the headers about the user, who may be nil. No header is empty: some gateways then pass
+// on
 // what their client has sent (api/README.md, Gateways).
 func setVerified(h *fasthttp.ResponseHeader, who *identity) {
 	if who == nil {

@@ -111,7 +111,8 @@ func (m *metrics) each(yield func(ops.Requests)) {
 }
 
 func (h *histogram) requests(l requestLabels) ops.Requests {
-	r := ops.Requests{Route: l.route, Method: l.method, Status: l.status, Buckets: make(map[float64]uint64, len(durationBounds)), Sum: time.Duration(h.sum.Load())}
+	r := ops.Requests{Route: l.route, Method: l.method, Status: l.status, Buckets: make(map[float64]uint64,
+		len(durationBounds)), Sum: time.Duration(h.sum.Load())}
 	for i, bound := range durationBounds {
 		r.Count += h.buckets[i].Load()
 		r.Buckets[bound.Seconds()] = r.Count

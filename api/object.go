@@ -78,7 +78,8 @@ func checkMediaType(h *fasthttp.RequestHeader) error {
 	coding := strings.ToLower(strings.TrimSpace(string(h.Peek("Content-Encoding"))))
 	switch {
 	case kind != "" && kind != "application/json":
-		return &catalog.Error{Code: codeMediaType, Message: "the body must be application/json, and the Content-Type header must say so (curl -d by itself says otherwise)"}
+		return &catalog.Error{Code: codeMediaType, Message: "the body must be application/json, and the Content-Type " +
+			"header must say so (curl -d by itself says otherwise)"}
 	case strings.HasPrefix(params, "charset=") && params != "charset=utf-8":
 		return &catalog.Error{Code: codeMediaType, Message: "the body must be encoded in UTF-8"}
 	case coding != "" && coding != "identity":

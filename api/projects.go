@@ -169,7 +169,10 @@ func (s *Server) slugFree(slug string) error {
 
 // slugOf makes a slug from a name, "" if no character of the name can be in a slug.
 func slugOf(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9') })
+	words := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= '0' &&
+			c <= '9')
+	})
 	slug := strings.Join(words, "-")
 	return strings.TrimRight(slug[:min(len(slug), catalog.MaxSlugLen)], "-")
 }

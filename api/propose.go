@@ -27,8 +27,9 @@ const (
 const proposeTime = 3 * writeTime
 
 var (
-	proposalName   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-	refuseNoGit    = &refusal{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
+	proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	refuseNoGit  = &refusal{Code: catalog.CodeGitOff,
+		Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
 	refuseProposal = &refusal{Code: catalog.CodeForbidden, Message: "the proposal changes more than the key's projects"}
 )
 
@@ -51,7 +52,8 @@ type Proposals interface {
 	ViewProposal(ctx context.Context, name string, read func(ProposedState) error) error
 	Proposals(ctx context.Context) ([]*Proposal, error)
 	// ApplyProposal makes a proposal live and removes it, DropProposal removes it. check decides.
-	ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(*Proposal) error) (commit string, err error)
+	ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(*Proposal) error) (commit string,
+		err error)
 	DropProposal(ctx context.Context, name string, check func(*Proposal) error) error
 	// CompareURL returns the page that shows a branch, "" if there is none.
 	CompareURL(branch string) string
@@ -67,8 +69,10 @@ type ProposedState struct {
 
 // proposedReads are the reads that can show the state of a proposal: those of what files declare.
 var proposedReads = map[string]bool{
-	"/api/platform/projects": true, "/api/platform/projects/{id}": true, blockPath: true, "/api/platform/projects/by-slug/{slug}": true,
-	"/api/platform/projects/{id}/domains": true, "/api/platform/projects/{projectId}/domains/{domainId}": true, "/api/platform/domains": true,
+	"/api/platform/projects": true, "/api/platform/projects/{id}": true, blockPath: true,
+	"/api/platform/projects/by-slug/{slug}": true,
+	"/api/platform/projects/{id}/domains":   true, "/api/platform/projects/{projectId}/domains/{domainId}": true,
+	"/api/platform/domains":                        true,
 	"/api/platform/projects/{id}/service-settings": true, "/api/platform/projects/{id}/auth-settings": true,
 	smtpConfigPath: true, templatesPath: true, templatePath: true,
 }
@@ -89,8 +93,10 @@ func (r *request) readPropose() error {
 		return invalidField(headerPropose, "is not for this call")
 	}
 	name := string(values[0])
-	if !proposalName.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".") {
-		return invalidField(headerPropose, "must be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, and be no name that git refuses")
+	if !proposalName.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") ||
+		strings.HasSuffix(name, ".") {
+		return invalidField(headerPropose,
+			"must be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, and be no name that git refuses")
 	}
 	r.propose = name
 	return nil
@@ -112,14 +118,16 @@ func (s *Server) inProposal(r *request) error {
 	run := func(state ProposedState) error {
 		err := r.route.run(s.on(state), r)
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(state.Broken) > 0 {
-			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " + strings.Join(state.Broken, ", ")}
+			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +
+				strings.Join(state.Broken, ", ")}
 		}
 		return err
 	}
 	if r.route.method == http.MethodGet {
 		return s.proposals.ViewProposal(ctx, r.propose, run)
 	}
-	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that may
+	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
+	// may
 	// not write is refused before its body is read.
 	if r.permit() == nil {
 		if _, err := s.bodyText(r); err != nil {
@@ -312,7 +320,8 @@ func (s *Server) dropProposal(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.resolver.Note(catalog.AuditDrop, catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name, RequestID: requestID(r.ctx)},
+	s.resolver.Note(catalog.AuditDrop, catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name,
+		RequestID: requestID(r.ctx)},
 		catalog.FieldChange{Field: "proposal", After: name})
 	s.succeed(r.ctx, "proposal dropped", []byte("null"))
 	return nil

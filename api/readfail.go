@@ -27,7 +27,8 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, _ error) {
 	s.logAccess(ctx, label, "", nil, 0)
 }
 
-// requestLine returns the method and the path of a head, which may be truncated or malformed. The target may start with a
+// requestLine returns the method and the path of a head, which may be truncated or malformed. The target may start with
+// a
 // scheme and a host.
 func requestLine(head []byte) (method, path []byte) {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte{'\n'})

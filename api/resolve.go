@@ -101,7 +101,8 @@ func refusedCode(code catalog.Code) *catalog.Error {
 }
 
 // writeAnswer answers 200, or 304 if the client has the answer already.
-func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver.Answer, shown *resolver.Published, now time.Time) {
+func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver.Answer, shown *resolver.Published,
+	now time.Time) {
 	h := &ctx.Response.Header
 	var buf [64]byte
 	h.SetCanonical(headerETag, append(buf[:0], answer.ETag...))

@@ -36,17 +36,22 @@ func routes() []route {
 		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before it asks the router
 		{"POST", resolvePath, Platform, resolvePermissions, (*Server).resolveBatch},
 		{"GET", "/api/platform/projects/{id}/domains", Platform, read, (*Server).listDomains},
-		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, onPart("domainId", (*resolver.Resolver).Domain, (*Server).getDomain)},
+		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, onPart("domainId",
+			(*resolver.Resolver).Domain, (*Server).getDomain)},
 		{"GET", "/api/platform/domains", Platform, read, (*Server).listAllDomains},
-		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, onProject("id", (*Server).getServiceSettings)},
+		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, onProject("id",
+			(*Server).getServiceSettings)},
 		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, onProject("id", (*Server).getAuthSettings)},
 		{"POST", "/api/platform/projects", Platform, write, (*Server).createProject},
 		{"PUT", "/api/platform/projects/{id}", Platform, write, onProject("id", (*Server).updateProject)},
 		{"DELETE", "/api/platform/projects/{id}", Platform, write, onProject("id", (*Server).deleteProject)},
 		{"POST", "/api/platform/projects/{id}/domains", Platform, write, onProject("id", (*Server).createDomain)},
-		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId", (*resolver.Resolver).Domain, (*Server).updateDomain)},
-		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId", (*resolver.Resolver).Domain, (*Server).deleteDomain)},
-		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, onProject("id", (*Server).updateServiceSettings)},
+		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId",
+			(*resolver.Resolver).Domain, (*Server).updateDomain)},
+		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId",
+			(*resolver.Resolver).Domain, (*Server).deleteDomain)},
+		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, onProject("id",
+			(*Server).updateServiceSettings)},
 		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, onProject("id", (*Server).updateAuthSettings)},
 		{"GET", keysPath, Platform, write, (*Server).listKeys},
 		{"POST", keysPath, Platform, write, (*Server).createKey},
@@ -77,7 +82,8 @@ func routes() []route {
 		{"POST", "/api/mail/send/raw", Mail, mail, (*Server).sendRaw},
 		{"POST", "/api/mail/send/test-template", Mail, mail, (*Server).sendTestTemplate},
 		{"POST", "/api/mail/projects/smtp-config/test", Mail, mail, (*Server).testSMTP},
-		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, onProject("projectId", (*Server).previewTemplate)},
+		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, onProject("projectId",
+			(*Server).previewTemplate)},
 		{"GET", mailLogsPath, Mail, read, (*Server).listMailLogs},
 		{"GET", mailLogPath, Mail, read, (*Server).getMailLog},
 	}
@@ -162,7 +168,8 @@ func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		s.finish(ctx, "", nil, refusePath)
 		return
 	}
-	if allow, static := s.statics[path]; static { // for a static path the library also counts routes whose parameter would match it
+	// for a static path the library also counts routes whose parameter would match it
+	if allow, static := s.statics[path]; static {
 		ctx.Response.Header.Set("Allow", allow)
 	}
 	s.finish(ctx, "", nil, refuseMethod)
@@ -189,7 +196,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		now = c.asked.at
 	}
 	var id [maxRequestID]byte
-	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(id[:0], ctx.Request.Header.PeekCanonical(headerRequestID), c))
+	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(id[:0],
+		ctx.Request.Header.PeekCanonical(headerRequestID), c))
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.panicked(ctx, cause)
@@ -305,7 +313,8 @@ func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler
 	return s.handler(rt)
 }
 
-// finish answers with err, if there is one, and records the request. pattern is the route's path, "" if no route matched.
+// finish answers with err, if there is one, and records the request. pattern is the route's path, "" if no route
+// matched.
 func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.Key, err error) {
 	if err != nil {
 		s.fail(ctx, string(ctx.URI().PathOriginal()), s.shown(ctx, err))

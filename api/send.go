@@ -25,7 +25,8 @@ var (
 	headerRetryAfter = []byte("Retry-After")
 
 	refuseMail  = &refusal{Code: catalog.CodeUnavailable, Message: "this server has no mail service"}
-	refuseTests = &refusal{Code: catalog.CodeRateLimited, Message: "too many SMTP tests run at this moment; try again later"}
+	refuseTests = &refusal{Code: catalog.CodeRateLimited,
+		Message: "too many SMTP tests run at this moment; try again later"}
 )
 
 // sendTemplate answers POST /send/template.

@@ -22,7 +22,8 @@ func (f *form) idempotencyKey(r *request, m *mailer.Send) {
 	}
 	m.IdempotencyKey = string(values[0])
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
-	if len(values) > 1 || m.IdempotencyKey == "" || len(m.IdempotencyKey) > maxIdempotencyKey || strings.ContainsFunc(m.IdempotencyKey, unprintable) {
+	if len(values) > 1 || m.IdempotencyKey == "" || len(m.IdempotencyKey) > maxIdempotencyKey ||
+		strings.ContainsFunc(m.IdempotencyKey, unprintable) {
 		f.fail(headerIdempotencyKey, "must be given once, as 1 to 255 printable ASCII characters")
 	}
 }

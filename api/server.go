@@ -100,7 +100,8 @@ type Limits struct {
 	Streams       int           // connections that event streams may take; 0: half of Conns
 	StreamsPerKey int           // the same for one key; 0: a quarter of Streams
 	Heartbeat     time.Duration // between two comments in an event stream; 0: 15 s
-	Sends         int           // requests that may wait for an SMTP server; beyond it mails are queued without a wait; 0: half of Conns
+	// requests that may wait for an SMTP server; beyond it mails are queued without a wait; 0: half of Conns
+	Sends int
 }
 
 func (l Limits) withDefaults() Limits {

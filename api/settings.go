@@ -6,7 +6,8 @@ import (
 )
 
 // getSingle answers with a resource that a project has once: settings or the SMTP config.
-func getSingle[T any](s *Server, r *request, project *catalog.Project, message string, read func(project int64) (*T, error),
+func getSingle[T any](s *Server, r *request, project *catalog.Project, message string, read func(project int64) (*T,
+	error),
 	appendTo func([]byte, int64, *T) []byte, etag func(int64, *T) string) error {
 	v, err := read(project.ID)
 	if err != nil {

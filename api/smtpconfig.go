@@ -59,7 +59,8 @@ func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
 	if now, err = s.resolver.SMTPConfig(project.ID); err != nil {
 		return err
 	}
-	s.succeedSaved(r.ctx, "SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now), resolver.SMTPConfigETag(project.ID, now),
+	s.succeedSaved(r.ctx, "SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
+		resolver.SMTPConfigETag(project.ID, now),
 		mailLocation(project.ID)+"/smtp-config")
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // smtpTestNames are the fields of a test of SMTP settings.
-var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "toEmail", "sslEnabled", "tlsEnabled"}
+var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "toEmail",
+	"sslEnabled", "tlsEnabled"}
 
 // testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses
 // nothing stored. It concerns no project, so a key that is bound to some projects may call it.
@@ -54,7 +55,8 @@ func (s *Server) testSMTP(r *request) error {
 	return err
 }
 
-// watchTest has the steps of the test with a request id told while it runs: the answer comes at its end. stop ends that.
+// watchTest has the steps of the test with a request id told while it runs: the answer comes at its end. stop ends
+// that.
 func (s *Server) watchTest(requestID string, tell func(name string, took time.Duration)) (stop func()) {
 	s.watchedTests.Store(requestID, tell)
 	return func() { s.watchedTests.Delete(requestID) }

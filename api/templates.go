@@ -20,12 +20,14 @@ var (
 	// templateNames are the fields of a template in a request, and the other fields of answers.
 	templateNames = append(catalog.RequestNames(new(catalog.Template).AuditFields()), "defaultTemplate")
 
-	refuseDefault = &refusal{Code: catalog.CodeForbidden, Message: "this is a default template, which belongs to no project: " +
-		"it cannot be deleted through one; an own template of the same code goes before it"}
+	refuseDefault = &refusal{Code: catalog.CodeForbidden,
+		Message: "this is a default template, which belongs to no project: " +
+			"it cannot be deleted through one; an own template of the same code goes before it"}
 )
 
 func (s *Server) listTemplates(r *request) error {
-	return listOwned(s, r, "projectId", templateFields, "templates found", s.resolver.Templates, resolver.AppendTemplateRow)
+	return listOwned(s, r, "projectId", templateFields, "templates found", s.resolver.Templates,
+		resolver.AppendTemplateRow)
 }
 
 // getTemplate answers with a template of the project, or with a default one.

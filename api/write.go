@@ -29,7 +29,8 @@ type Files interface {
 	UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error
 	DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error
 	CreateKey(ctx context.Context, k *catalog.Key, permit func() error) error
-	RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error), permit func() error) error
+	RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error),
+		permit func() error) error
 	RevokeKey(ctx context.Context, name string, permit func() error) error
 }
 
@@ -39,10 +40,12 @@ const writeTime = 10 * time.Second
 var (
 	headerLocation = []byte(fasthttp.HeaderLocation)
 
-	refuseMatch     = &refusal{Code: catalog.CodePrecondition, Message: "the resource is not what If-Match names; read it again"}
+	refuseMatch = &refusal{Code: catalog.CodePrecondition,
+		Message: "the resource is not what If-Match names; read it again"}
 	refuseNoneMatch = &refusal{Code: catalog.CodePrecondition, Message: "there is what If-None-Match rules out"}
 	refuseWriting   = &refusal{Code: catalog.CodeReadOnly, Message: "this server has no config folder to write into"}
-	refuseDegraded  = &refusal{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
+	refuseDegraded  = &refusal{Code: catalog.CodeUnavailable,
+		Message: "the store has failed; writes are refused until it is back"}
 )
 
 // write runs f, which changes the files, with the request's key as author. A dry run that succeeds returns a *dryRun,
@@ -63,7 +66,8 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
 	var noted int64
-	by := configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor, Message: r.message, Noted: func(id int64) { noted = id }}
+	by := configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor, Message: r.message,
+		Noted: func(id int64) { noted = id }}
 	ctx = configsrc.WithAuthor(ctx, by, covers)
 	if r.dry {
 		ctx, preview := configsrc.WithPreview(ctx)
@@ -105,7 +109,9 @@ func (s *Server) tellCommit(r *request, write int64) error {
 		h.Set(headerGitPushed, strconv.FormatBool(pushed))
 	}
 	if overruled != "" {
-		return &catalog.Error{Code: catalog.CodeOverruled, Message: "a person's commit has changed the same at the same time, and wins; the branch " + overruled + " keeps this write"}
+		return &catalog.Error{Code: catalog.CodeOverruled,
+			Message: "a person's commit has changed the same at the same time, and wins; the branch " + overruled +
+				" keeps this write"}
 	}
 	return nil
 }

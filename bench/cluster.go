@@ -75,7 +75,8 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	} else if mem > 0 {
 		rep.add(alone("resident memory of the NATS server", "MiB", mem))
 	}
-	rep.note("A write is visible once every edge has answered a resolve with the X-Min-Position of the write's answer; the time runs " +
+	rep.note("A write is visible once every edge has answered a resolve with the X-Min-Position of the write's answer; " +
+		"the time runs " +
 		"from that answer. The bare NATS is in the bench's process, with as many connections, and a message of 1 KiB.")
 	return rep, nil
 }
@@ -151,7 +152,8 @@ func (c *clusterBench) edge(ctx context.Context) (*server, error) {
 }
 
 func (c *clusterBench) startEdge(ctx context.Context, i int) (*server, error) {
-	return c.node(ctx, edgeName(i), "an edge", "--follow", "nats://"+c.nats, "--edge-name", edgeName(i), "--edge-key", c.seed(i))
+	return c.node(ctx, edgeName(i), "an edge", "--follow", "nats://"+c.nats, "--edge-name", edgeName(i), "--edge-key",
+		c.seed(i))
 }
 
 // firstEdge compares the first start of an edge with one from a folder, and times its second start.
@@ -170,7 +172,8 @@ func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report
 	}
 	c.nodes[0] = again
 	rep.add(
-		comparedOnce("first start of an edge", "s", first.ready.Seconds(), plain.ready.Seconds(), "a cold start from a folder").ratioAtMost(1.5),
+		comparedOnce("first start of an edge", "s", first.ready.Seconds(), plain.ready.Seconds(),
+			"a cold start from a folder").ratioAtMost(1.5),
 		alone("second start of an edge", "s", again.ready.Seconds()).atMost(3))
 	return nil
 }
@@ -178,7 +181,8 @@ func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report
 // onAnEdge compares resolve on an edge with resolve without a cluster, also while writes come in at the authority.
 func (c *clusterBench) onAnEdge(ctx context.Context, plain *server, alike *corpus, rep *report) error {
 	schedule := zipfSchedule(c.corpus.Domains, c.zipf, c.corpus.Seed)
-	base, quiet := c.fullSpeed("without a cluster", known(plain, alike, schedule)), c.fullSpeed("an edge", known(c.nodes[0], c.corpus, schedule))
+	base, quiet := c.fullSpeed("without a cluster", known(plain, alike, schedule)), c.fullSpeed("an edge",
+		known(c.nodes[0], c.corpus, schedule))
 	for _, of := range []target{known(plain, alike, schedule), known(c.nodes[0], c.corpus, schedule)} {
 		if err := c.warm(ctx, of, c.warmUp); err != nil {
 			return err
@@ -206,12 +210,16 @@ func (c *clusterBench) onAnEdge(ctx context.Context, plain *server, alike *corpu
 	rep.add(
 		quiet.against(base, perSecond, "resolve on an edge", "requests/s").ratioAtLeast(0.97),
 		quiet.against(base, cpuEach, "server CPU of resolve on an edge", "µs/request"),
-		busy.against(base, perSecond, fmt.Sprintf("resolve on an edge while %v writes a second come in", c.writeRate), "requests/s").ratioAtLeast(0.97))
+		busy.against(base, perSecond, fmt.Sprintf("resolve on an edge while %v writes a second come in", c.writeRate),
+			"requests/s").ratioAtLeast(0.97))
 	return nil
 }
 
 func (c *clusterBench) side(s *server, of *corpus, e *editor) *writeSide {
-	return &writeSide{name: s.name, pid: s.pid, last: &e.last, writer: func() (writer, error) { return servedWriter(s, of) }}
+	return &writeSide{name: s.name, pid: s.pid, last: &e.last, writer: func() (writer, error) {
+		return servedWriter(s,
+			of)
+	}}
 }
 
 // writePath compares durable writes at the authority with those without a cluster.
@@ -240,7 +248,8 @@ func (c *clusterBench) writePath(ctx context.Context, plain *server, alike *corp
 
 // visible times the way of writes to all edges, for each number of edges.
 func (c *clusterBench) visible(ctx context.Context, rep *report) error {
-	times := chart.Chart{Name: "visible", Title: "Write answered → visible on all edges", X: chart.Axis{Label: "edges"}, Y: chart.Axis{Label: "p99, ms"}}
+	times := chart.Chart{Name: "visible", Title: "Write answered → visible on all edges", X: chart.Axis{Label: "edges"},
+		Y: chart.Axis{Label: "p99, ms"}}
 	for _, n := range c.edges {
 		for len(c.nodes) < n {
 			if _, err := c.edge(ctx); err != nil {
@@ -283,7 +292,8 @@ func (c *clusterBench) timeWrites(ctx context.Context, t *turn, edges []*server)
 }
 
 // askNode asks one node, and returns the position of its answer.
-func (c *clusterBench) askNode(ctx context.Context, client *http.Client, s *server, method, path, body, position string) (string, error) {
+func (c *clusterBench) askNode(ctx context.Context, client *http.Client, s *server, method, path, body,
+	position string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+s.addr+path, strings.NewReader(body))
 	if err != nil {
 		return "", err
@@ -332,7 +342,8 @@ func (c *clusterBench) timeEach(ctx context.Context, t *turn, everywhere func(po
 
 // timeBare publishes as many messages to a number of subscribers of a NATS server in this process.
 func (c *clusterBench) timeBare(ctx context.Context, t *turn, subscribers int) error {
-	ns, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoLog: true, NoSigs: true})
+	ns, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoLog: true,
+		NoSigs: true})
 	if err != nil {
 		return fmt.Errorf("bare NATS: %w", err)
 	}

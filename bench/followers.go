@@ -76,7 +76,8 @@ func reach(ctx context.Context, trees []*lightTree, p catalog.Position) error {
 	return nil
 }
 
-// lightStarts is how many light followers start at the same time: each holds its first tree in memory until it is whole.
+// lightStarts is how many light followers start at the same time: each holds its first tree in memory until it is
+// whole.
 const lightStarts = 16
 
 func lightName(i int) string { return fmt.Sprintf("light%04d", i) }
@@ -103,7 +104,8 @@ func (c *clusterBench) declareLight() error {
 	return os.WriteFile(path, []byte(blocks.String()), 0o644)
 }
 
-// light times the way of writes to many followers that only keep hashes, and that of a message to as many subscribers of a bare NATS.
+// light times the way of writes to many followers that only keep hashes, and that of a message to as many subscribers
+// of a bare NATS.
 func (c *clusterBench) light(ctx context.Context, rep *report) error {
 	n := c.followers
 	if n == 0 {
@@ -125,7 +127,8 @@ func (c *clusterBench) light(ctx context.Context, rep *report) error {
 	trees := make([]*lightTree, n)
 	for i := range trees {
 		trees[i] = &lightTree{sums: map[string][sha256.Size]byte{}, moved: make(chan struct{})}
-		f := cluster.NewFollower(cluster.FollowerOptions{Cluster: "default", Edge: lightName(i), Replica: trees[i], Logger: slog.New(slog.DiscardHandler),
+		f := cluster.NewFollower(cluster.FollowerOptions{Cluster: "default", Edge: lightName(i), Replica: trees[i],
+			Logger:     slog.New(slog.DiscardHandler),
 			Connection: cluster.Connection{URLs: []string{"nats://" + c.nats}, KeyFile: c.lightSeed(i)}})
 		if err := f.Open(); err != nil {
 			return fmt.Errorf("light follower %d: %w", i, err)

@@ -32,7 +32,8 @@ func commands() []command {
 		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", runMiss},
 		{"checkout", "resolve while git switches many files at once", runCheckout},
 		{"gate", "CPU of a gateway's check, with a token and without, against a resolve hit and the floor", runGate},
-		{"cluster", "from a write to all edges, against a bare NATS; what a cluster costs its authority and an edge", runCluster},
+		{"cluster", "from a write to all edges, against a bare NATS; what a cluster costs its authority and an edge",
+			runCluster},
 		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", runFeed},
 		{"scale", "resolve, start and memory from 1,000 domains to a million and more", runScale},
 	}

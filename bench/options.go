@@ -69,7 +69,8 @@ func defaultOptions(command string) options {
 		connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen,
 		saves: 200, unknown: 1_000_000, streams: 1000, changeEvery: 200 * time.Millisecond, writeRate: 50,
 		logEntries: 100_000, waiting: 10_000, switched: 10_000,
-		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16}, edges: intList{1, 5, 10, 20}, followers: 1000,
+		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16},
+		edges: intList{1, 5, 10, 20}, followers: 1000,
 	}
 	switch command {
 	case speedCommand:
@@ -91,7 +92,8 @@ func (o *options) register(f *flag.FlagSet) {
 	f.StringVar(&o.work, "work", o.work, "folder for corpora, stores and the built binary; reused by later runs")
 	f.StringVar(&o.binary, "binary", o.binary, "a ready fingerpost binary (default: built from this checkout)")
 	f.StringVar(&o.base, "base", o.base, "speed: the binary to compare with")
-	f.StringVar(&o.serverCPU, "server-cpu", o.serverCPU, "processors that servers may use, as in taskset -c (default: all)")
+	f.StringVar(&o.serverCPU, "server-cpu", o.serverCPU,
+		"processors that servers may use, as in taskset -c (default: all)")
 	f.BoolVar(&o.json, "json", o.json, "print the result as JSON")
 	f.BoolVar(&o.save, "save", o.save, "keep the result as a file")
 	f.StringVar(&o.results, "results", o.results, "folder of kept results (default: bench/results of this checkout)")
@@ -113,7 +115,8 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Float64Var(&o.zipf, "zipf", o.zipf, "exponent of the Zipf distribution of hits, above 1")
 	f.IntVar(&o.warmUp, "warm-up", o.warmUp, "questions before anything is measured")
 	f.StringVar(&o.cacheSize, "cache-size", o.cacheSize, "the server's --cache-size (default: the server's own)")
-	f.IntVar(&o.saves, "saves", o.saves, "reload: saves that are timed, in each way of saving; cluster: writes that are timed in a round")
+	f.IntVar(&o.saves, "saves", o.saves,
+		"reload: saves that are timed, in each way of saving; cluster: writes that are timed in a round")
 	f.IntVar(&o.streams, "streams", o.streams, "feed: subscribers of the change feed")
 	f.DurationVar(&o.changeEvery, "change-every", o.changeEvery, "feed: time between two saves of a file")
 	f.Float64Var(&o.writeRate, "write-rate", o.writeRate, "write: writes a second while resolve is asked")

@@ -13,7 +13,8 @@ import (
 // speedCommand compares two builds. It is no part of all, because it needs a second binary.
 const speedCommand = "speed"
 
-var speed = command{speedCommand, "CPU of a hit, a save, a write, a page of a list and a start, size and memory, against the binary -base", runSpeed}
+var speed = command{speedCommand,
+	"CPU of a hit, a save, a write, a page of a list and a start, size and memory, against the binary -base", runSpeed}
 
 const (
 	mostSlower   = 1.05 // the ratio from which on a build counts as slower, if the interval does not contain 1
@@ -55,7 +56,8 @@ func runSpeed(ctx context.Context, b *bench) (*report, error) {
 		return nil, err
 	}
 	rep.add(sizes)
-	rep.note("A ratio has the 95 %% interval of its median over the rounds. It is too high above %v, if the interval lies above 1.", mostSlower)
+	rep.note("A ratio has the 95 %% interval of its median over the rounds. It is too high above %v, if the interval "+
+		"lies above 1.", mostSlower)
 	return rep, nil
 }
 
@@ -105,7 +107,8 @@ func (b *bench) speedOfCalls(ctx context.Context, rep *report, here, base *build
 		}
 		return res.requests, nil
 	}
-	for _, op := range []operation{{"a resolve hit", hit}, {"a save", saveRound}, {"an API write", b.writeRound}, {"a page of a list", listRound}} {
+	for _, op := range []operation{{"a resolve hit", hit}, {"a save", saveRound}, {"an API write", b.writeRound},
+		{"a page of a list", listRound}} {
 		b.say("%s", op.name)
 		for _, side := range []*build{here, base} { // not measured: caches fill
 			if _, err := op.do(ctx, side); err != nil {
@@ -221,7 +224,8 @@ func binarySizes(here, base *build) (row, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return row{}, err
 	}
-	return comparedOnce("size of the binary", "MiB", mib(ours.Size()), mib(theirs.Size()), "base").ratioAtMost(mostSlower), nil
+	return comparedOnce("size of the binary", "MiB", mib(ours.Size()), mib(theirs.Size()), "base").ratioAtMost(mostSlower),
+		nil
 }
 
 // paired compares figures of the same rounds. Its ratio is the median of the rounds' ratios, with the 95 % interval.

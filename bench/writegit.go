@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// writeWithGit compares durable writes with and without --git, in turn, and a commit with git commit-tree. without is the
+// writeWithGit compares durable writes with and without --git, in turn, and a commit with git commit-tree. without is
+// the
 // side of the server without git, c its corpus.
 func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus, rep *report) error {
 	withGit, err := b.openCorpus("write-git-", c.corpusParams)
@@ -18,7 +19,8 @@ func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus,
 	}
 	repo := filepath.Dir(withGit.config)
 	git := func(args ...string) error {
-		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", repo, "-c", "user.name=bench", "-c", "user.email=bench@bench.example"}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", repo, "-c", "user.name=bench", "-c",
+			"user.email=bench@bench.example"}, args...)...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
 		}
@@ -58,7 +60,8 @@ func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus,
 	}
 	title := func(what string) string { return fmt.Sprintf("--git, %d at once: %s", b.connections, what) }
 	rep.add(turns[0].against(turns[1], perSecond, title("durable writes"), "writes/s").ratioAtLeast(0.8),
-		turns[0].against(turns[1], "p99", title("latency p99"), "ms"), turns[0].against(turns[1], cpuEach, title("CPU"), "ms/write"))
+		turns[0].against(turns[1], "p99", title("latency p99"), "ms"), turns[0].against(turns[1], cpuEach, title("CPU"),
+			"ms/write"))
 	s.stop()
 
 	// A write that waits for its commit, less one that does not.
@@ -73,7 +76,8 @@ func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus,
 		l.reserve()
 		for range 20 {
 			began := time.Now()
-			if err := git("-c", "core.fsync=committed,reference", "commit-tree", "-p", "HEAD", "-m", "bench", "HEAD^{tree}"); err != nil {
+			if err := git("-c", "core.fsync=committed,reference", "commit-tree", "-p", "HEAD", "-m", "bench",
+				"HEAD^{tree}"); err != nil {
 				return err
 			}
 			l.add(time.Since(began))
@@ -84,7 +88,8 @@ func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus,
 	if err := b.alternate(ctx, commits, plain, bare); err != nil {
 		return err
 	}
-	rep.add(comparedOnce("--git: a commit of one write", "ms", commits.median("p50")-plain.median("p50"), bare.median("p50"), "git commit-tree").ratioAtMost(3))
+	rep.add(comparedOnce("--git: a commit of one write", "ms", commits.median("p50")-plain.median("p50"),
+		bare.median("p50"), "git commit-tree").ratioAtMost(3))
 	rep.note("The time of writes with --git ends when all are committed.")
 	rep.note("A commit's cost is the p50 of a write with --git-ack commit less that of a write without --git.")
 	return nil

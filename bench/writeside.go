@@ -18,7 +18,8 @@ type writeSide struct {
 	pid    int           // whose CPU time is counted
 	last   *atomic.Int64 // the last number that a write has: the revision of a project, or the number of a mail
 	writer func() (writer, error)
-	settle func(ctx context.Context) error // waits for what the writes have left to do, which counts as their time; nil: nothing
+	// waits for what the writes have left to do, which counts as their time; nil: nothing
+	settle func(ctx context.Context) error
 }
 
 // A writer makes durable writes one after the other. Not safe for concurrent use.
@@ -82,8 +83,10 @@ type writeResult struct {
 
 func (r *writeResult) perSecond() float64 { return float64(r.count()) / r.elapsed.Seconds() }
 
-// write opens a client for each list of projects, which writes them in turn until ctx ends, and waits for the outstanding
-// writes. A round other than 0 ends it that long after all clients were open. If every is 0, each client writes as fast as its writes complete. Otherwise all clients together
+// write opens a client for each list of projects, which writes them in turn until ctx ends, and waits for the
+// outstanding
+// writes. A round other than 0 ends it that long after all clients were open. If every is 0, each client writes as fast
+// as its writes complete. Otherwise all clients together
 // make one write per every, and latency counts from the time at which it is due.
 func (s *writeSide) write(ctx context.Context, own [][]int, every, round time.Duration) (*writeResult, error) {
 	writers := make([]writer, len(own))

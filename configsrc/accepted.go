@@ -6,7 +6,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The accepted tree is what the Sink keeps as bytes: the last good content of each config file, and the files that these
+// The accepted tree is what the Sink keeps as bytes: the last good content of each config file, and the files that
+// these
 // name, as they were decoded with them. A cluster carries it to edges.
 
 // texts lists the files that accepted candidates name with other content than before, and those that nothing names any
@@ -48,7 +49,10 @@ func (s *Source) texts(accepted []*candidate) (changes []catalog.TextChange) {
 
 // hasDep reports whether an accepted file names a file with this content.
 func (s *Source) hasDep(f *file, d catalog.Dep) bool {
-	return f != nil && slices.ContainsFunc(f.deps, func(old catalog.Dep) bool { return old.Path == d.Path && old.Stamp.Hash == d.Stamp.Hash })
+	return f != nil && slices.ContainsFunc(f.deps, func(old catalog.Dep) bool {
+		return old.Path == d.Path &&
+			old.Stamp.Hash == d.Stamp.Hash
+	})
 }
 
 // committed returns what a change that the Sink has taken says of the accepted tree.
@@ -59,7 +63,8 @@ func (s *Source) committed(change *catalog.Change) (c catalog.TreeChange) {
 		case f.Row == nil:
 			c.Removed = append(c.Removed, f.Path)
 		case f.Declared != nil:
-			if file, err := s.o.Sink.TreeFile(f.Path); err == nil { // otherwise the store has failed; its replacement is compared
+			// otherwise the store has failed; its replacement is compared
+			if file, err := s.o.Sink.TreeFile(f.Path); err == nil {
 				c.Put = append(c.Put, file)
 			}
 		}

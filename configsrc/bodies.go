@@ -47,8 +47,9 @@ func (s *Source) soleUse(e *edit, b hcledit.BodyEdit) error {
 	default:
 		return nil
 	}
-	return &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: %s is file(%q), %s; give it a file or a text of its own first",
-		e.was.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
+	return &catalog.Error{Code: catalog.CodeExpression,
+		Message: fmt.Sprintf("%s:%d:%d: %s is file(%q), %s; give it a file or a text of its own first",
+			e.was.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
 }
 
 // read reports whether the file at path had this hash when the config file was decoded.

@@ -33,7 +33,8 @@ func (s *Source) brake(found *finding, loss counts, start time.Time) (held bool,
 // maxNamed bounds how many objects a hold names.
 const maxNamed = 40
 
-// removes names the objects that a look would remove, with the files that declare them, projects first. The domains of a
+// removes names the objects that a look would remove, with the files that declare them, projects first. The domains of
+// a
 // project that goes are not named.
 func (s *Source) removes(found *finding) (names []string) {
 	stays := map[catalog.Ref]bool{}
@@ -79,7 +80,8 @@ func (s *Source) tooMuch(found *finding, loss counts) (reason string, empty bool
 	case len(s.table.files) > 0 && s.remaining(found) == 0:
 		return "the config folder has no config files", true
 	case total.projects >= brakeFrom &&
-		(float64(loss.projects) > s.o.MaxDelete*float64(total.projects) || float64(loss.domains) > s.o.MaxDelete*float64(total.domains)):
+		(float64(loss.projects) > s.o.MaxDelete*float64(total.projects) ||
+			float64(loss.domains) > s.o.MaxDelete*float64(total.domains)):
 		return fmt.Sprintf("it would remove %d of %d projects and %d of %d domains, more than %.0f%%",
 			loss.projects, total.projects, loss.domains, total.domains, s.o.MaxDelete*100), false
 	}
@@ -126,7 +128,8 @@ func (s *Source) hold(h Held) error {
 	st := s.status
 	s.mu.Unlock()
 	if before == nil || before.Reason != h.Reason {
-		s.o.Logger.Error("reload held back, everything goes on being served; confirm with \"fingerpost reload --confirm\"", "reason", h.Reason)
+		s.o.Logger.Error("reload held back, everything goes on being served; confirm with \"fingerpost reload --confirm\"",
+			"reason", h.Reason)
 	}
 	s.o.OnReload(st)
 	return ErrHeld

@@ -91,7 +91,8 @@ func (c *candidate) decode(display string, t namedReader) *hclfile.Result {
 		for _, recipient := range sealing.Recipients {
 			if err := seal.CheckRecipient(recipient); err != nil {
 				c.diags = append(c.diags, r.Diagnose(catalog.Ref{Kind: catalog.KindSealing}, hclfile.Error,
-					fmt.Sprintf("recipient %q is no age X25519 recipient: %v", recipient, err), "\"fingerpost secrets keygen\" prints one"))
+					fmt.Sprintf("recipient %q is no age X25519 recipient: %v", recipient, err),
+					"\"fingerpost secrets keygen\" prints one"))
 			}
 		}
 	}

@@ -182,7 +182,8 @@ func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, er
 func (s *Source) imagine(t *tree, path string, content []byte) *candidate {
 	c := &candidate{path: path, bytes: content}
 	if len(content) > MaxFileBytes {
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path), fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), MaxFileBytes), "")}
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),
+			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), MaxFileBytes), "")}
 		return c
 	}
 	c.decode(s.display(path), t)
@@ -200,7 +201,8 @@ func (f *CheckedFile) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnos
 			if r == nil {
 				r, _ = hclfile.Decode(f.Display, f.source, hclfile.Options{})
 			}
-			ds = append(ds, unknownSlug(r, catalog.UnknownSlug{Key: k.Name, Slug: slug}, func(slug string) bool { return slugs[slug] }))
+			ds = append(ds, unknownSlug(r, catalog.UnknownSlug{Key: k.Name, Slug: slug},
+				func(slug string) bool { return slugs[slug] }))
 		}
 	}
 	return ds
@@ -211,7 +213,8 @@ func (c *Checked) Within(paths []string) hclfile.Diagnostics {
 	var out hclfile.Diagnostics
 	for _, d := range c.Problems {
 		for _, p := range paths {
-			if rel, err := filepath.Rel(filepath.Clean(p), d.File); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			if rel, err := filepath.Rel(filepath.Clean(p), d.File); err == nil && rel != ".." && !strings.HasPrefix(rel,
+				".."+string(filepath.Separator)) {
 				out = append(out, d)
 				break
 			}

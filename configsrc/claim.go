@@ -30,7 +30,8 @@ func MayClaim(names Names, covers Coverage, project int64, name string) error {
 		return err
 	}
 	if public, _ := catalog.PublicSuffix(name); public {
-		return domainNotAllowed("is a public suffix, a single label, or a wildcard directly below one: only a key for every project may declare it")
+		return domainNotAllowed("is a public suffix, a single label, or a wildcard directly below one: only a key for " +
+			"every project may declare it")
 	}
 	foreign := func(id int64) bool { return id != project && !covers(id) }
 	for wildcard := range wildcardsAbove(name) {

@@ -69,8 +69,10 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 	return nil
 }
 
-// inChunks decodes the files of a first load and commits them, in order. While one chunk is stored, the next is decoded.
-func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*candidate, commit func([]*candidate) error) error {
+// inChunks decodes the files of a first load and commits them, in order. While one chunk is stored, the next is
+// decoded.
+func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*candidate,
+	commit func([]*candidate) error) error {
 	decoding, cancel := context.WithCancel(ctx)
 	chunks := make(chan []*candidate)
 	defer func() {

@@ -54,7 +54,8 @@ func stampOf(b []byte) catalog.Stamp {
 }
 
 // ApplyTree takes one change of the authority's files: as a whole, or it returns an error and nothing has changed. The
-// Source's position is then that of the change. Files that are refused are no error, see Status. The error is ErrHeld if
+// Source's position is then that of the change. Files that are refused are no error, see Status. The error is ErrHeld
+// if
 // the brake holds the change: give it again, with what has come since, until Confirm lets it through. Run must be
 // running; c must not be changed any more.
 func (s *Source) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
@@ -137,7 +138,8 @@ func sortedCandidates(by map[string]*candidate) (all []*candidate) {
 }
 
 // take is one look at received files, from top to bottom.
-func (s *Source) take(ctx context.Context, in *received, change catalog.Change, candidates []*candidate, start time.Time) error {
+func (s *Source) take(ctx context.Context, in *received, change catalog.Change, candidates []*candidate,
+	start time.Time) error {
 	if err := s.decodeReceived(ctx, in, candidates); err != nil {
 		return err
 	}
@@ -164,9 +166,11 @@ func (s *Source) take(ctx context.Context, in *received, change catalog.Change, 
 	return nil
 }
 
-// firstTree is take for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder does,
+// firstTree is take for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder
+// does,
 // and the position with the last: up to then nothing is served, and a crash begins anew.
-func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Change, candidates map[string]*candidate, start time.Time) error {
+func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Change, candidates map[string]*candidate,
+	start time.Time) error {
 	if err := s.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
@@ -202,7 +206,9 @@ func (s *Source) decodeReceived(ctx context.Context, in *received, candidates []
 		switch {
 		case ctx.Err() != nil || c.gone:
 		case int64(len(c.bytes)) > MaxFileBytes:
-			c.diags = hclfile.Diagnostics{hclfile.FileProblem(c.path, fmt.Sprintf("the file is %d bytes long; a config file has at most 1 MiB (%d bytes)", len(c.bytes), MaxFileBytes), "")}
+			c.diags = hclfile.Diagnostics{hclfile.FileProblem(c.path,
+				fmt.Sprintf("the file is %d bytes long; a config file has at most 1 MiB (%d bytes)", len(c.bytes), MaxFileBytes),
+				"")}
 		default:
 			c.decode(c.path, in)
 		}

@@ -68,12 +68,14 @@ func (g gitState) refusal() error {
 	if g.unfinished == "" {
 		return errGitBusy
 	}
-	return busy("a git " + g.unfinished + " is not finished in the config folder, and aborting it would take the write away; finish or abort it")
+	return busy("a git " + g.unfinished +
+		" is not finished in the config folder, and aborting it would take the write away; finish or abort it")
 }
 
 // gitMarks are the files that git keeps in its folder while an operation is unfinished.
 var gitMarks = [...]struct{ name, of string }{
-	{"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"rebase-merge", "rebase"}, {"rebase-apply", "rebase"},
+	{"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"rebase-merge", "rebase"},
+	{"rebase-apply", "rebase"},
 }
 
 // gitNow returns the state of the checkout that contains the folder, zero for none.

@@ -122,7 +122,10 @@ func (j *judge) keeper(c *candidate, cl claim) (path string, conflict bool) {
 
 // candidate returns the candidate for a path, nil if there is none.
 func (j *judge) candidate(path string) *candidate {
-	i, found := slices.BinarySearchFunc(j.candidates, path, func(c *candidate, path string) int { return strings.Compare(c.path, path) })
+	i, found := slices.BinarySearchFunc(j.candidates, path, func(c *candidate,
+		path string) int {
+		return strings.Compare(c.path, path)
+	})
 	if !found {
 		return nil
 	}
@@ -214,7 +217,8 @@ func conflictText(what string, ref catalog.Ref, place string) string {
 	case "edge key":
 		return fmt.Sprintf("the public key of edge %q is that of another edge, too, in %s", ref.Name, place)
 	case derivedID:
-		return fmt.Sprintf("the id %d of %s %q is by chance that of another object, too, in %s", ref.ID, ref.Kind, ref.Name, place)
+		return fmt.Sprintf("the id %d of %s %q is by chance that of another object, too, in %s", ref.ID, ref.Kind, ref.Name,
+			place)
 	case "uuid", "id":
 		return fmt.Sprintf("the %s of %s %q belongs to another object, in %s", what, ref.Kind, ref.Name, place)
 	}
@@ -228,7 +232,8 @@ func (j *judge) conflictHint(what string, ref catalog.Ref) string {
 	case "domain":
 		return "a domain belongs to one project at most, over all files: remove it from one of them"
 	case derivedID:
-		return fmt.Sprintf("ids follow from uuids, and these two came to the same one: add this line to the block, for a uuid of its own: uuid = %q",
+		return fmt.Sprintf("ids follow from uuids, and these two came to the same one: add this line to the block, for a "+
+			"uuid of its own: uuid = %q",
 			catalog.DeriveUUID(ref.Kind, ref.UUID))
 	case "uuid", "id":
 		return "a copied block needs an identity of its own: remove its " + what + " line"
@@ -330,7 +335,8 @@ func (j *judge) lostToBroken() (moved bool) {
 				if b != c && strings.Contains(string(b.bytes), `"`+ref.Name+`"`) {
 					c.rejected, moved = true, true
 					c.cross = append(c.cross, hclfile.FileProblem(j.display(c.path),
-						fmt.Sprintf("project %q is gone from here, and %s, which names it, is broken; it stays until that file is repaired", ref.Name, j.display(b.path)), ""))
+						fmt.Sprintf("project %q is gone from here, and %s, which names it, is broken; it stays until that file is "+
+							"repaired", ref.Name, j.display(b.path)), ""))
 					break
 				}
 			}

@@ -44,9 +44,11 @@ func (s *Source) CreateKey(ctx context.Context, k *catalog.Key, permit func() er
 	})
 }
 
-// RotateKey replaces the key with the name by the two keys that rotate returns. rotate gets the key as its file declares
+// RotateKey replaces the key with the name by the two keys that rotate returns. rotate gets the key as its file
+// declares
 // it now; it may run again, on newer content.
-func (s *Source) RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error), permit func() error) error {
+func (s *Source) RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error),
+	permit func() error) error {
 	return s.editKey(ctx, name, permit, func(src []byte, keys []catalog.Key, at int) ([]byte, []catalog.Key, error) {
 		r, err := rotate(keys[at])
 		if err != nil {
@@ -174,7 +176,8 @@ func (s *Source) editKeysOnce(ctx context.Context, path string, permit func() er
 
 // openKeys opens a file that gets or has keys. One that does not exist is empty.
 func (s *Source) openKeys(t *tree, path string, covers Coverage) (f *fileSwap, was *candidate, err error) {
-	if _, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path))); path != KeysFile || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path))); path != KeysFile || !errors.Is(err,
+		fs.ErrNotExist) {
 		f, was, _, err = s.openFile(t, path, covers)
 		return f, was, err
 	}

@@ -219,7 +219,8 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 		bad := s.quarantine[e.path]
 		switch {
 		case ctx.Err() != nil:
-		case bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t, bad.deps):
+		case bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t,
+			bad.deps):
 			results[i] = &candidate{path: e.path, prev: prev, refused: bad, diags: bad.broken}
 		default:
 			results[i] = s.examineOne(t, e, prev)
@@ -266,11 +267,13 @@ func (s *Source) examineOne(t *tree, e entry, prev *file) *candidate {
 		c.gone = true
 		return c
 	case err != nil:
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), "the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path),
+			"the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
 		return c
 	}
 	c.stamp, c.bytes = stamp, b
-	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.redecode && (!s.byHash || depsAsKnown(t, prev.deps)) {
+	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.redecode && (!s.byHash ||
+		depsAsKnown(t, prev.deps)) {
 		c.deps, c.touched = prev.deps, true
 		return c
 	}
@@ -292,10 +295,12 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 			accepted = append(accepted, c)
 		}
 	}
-	return s.commit(catalog.Change{Texts: s.texts(accepted)}, accepted, found.candidates, partial || len(accepted) == len(found.touched))
+	return s.commit(catalog.Change{Texts: s.texts(accepted)}, accepted, found.candidates, partial ||
+		len(accepted) == len(found.touched))
 }
 
-// commit adds accepted candidates to a change and applies it to the Sink, updates the table, and records the problems of
+// commit adds accepted candidates to a change and applies it to the Sink, updates the table, and records the problems
+// of
 // all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
 func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fill bool) (err error) {
 	for _, c := range accepted {

@@ -13,10 +13,12 @@ const (
 // file system that does not report its free space passes: the write itself reports a refusal.
 func (s *Source) writable() error {
 	if s.o.Follow {
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node is an edge: it follows the files of its authority"}
+		return &catalog.Error{Code: catalog.CodeReadOnly,
+			Message: "this node is an edge: it follows the files of its authority"}
 	}
 	if s.o.ReadOnly {
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node never writes into the config folder (serve --read-only)"}
+		return &catalog.Error{Code: catalog.CodeReadOnly,
+			Message: "this node never writes into the config folder (serve --read-only)"}
 	}
 	low := ""
 	if room, err := s.o.Room(s.o.Dir); err == nil {
@@ -30,12 +32,14 @@ func (s *Source) writable() error {
 	s.mu.Unlock()
 	switch {
 	case low != "" && before == "":
-		s.o.Logger.Warn("too little room on the disk of the config folder: API writes are refused, all else goes on", "room", low)
+		s.o.Logger.Warn("too little room on the disk of the config folder: API writes are refused, all else goes on", "room",
+			low)
 	case low == "" && before != "":
 		s.o.Logger.Info("the disk of the config folder has room again: API writes go on")
 	}
 	if low == "" {
 		return nil
 	}
-	return &catalog.Error{Code: catalog.CodeUnavailable, Message: "too little room on the disk of the config folder: " + low}
+	return &catalog.Error{Code: catalog.CodeUnavailable, Message: "too little room on the disk of the config folder: " +
+		low}
 }

@@ -45,7 +45,10 @@ func MergeEdit(path string, before, after, theirs []byte, force bool) ([]byte, e
 		to  **hclfile.Result
 		src []byte
 	}{{&b, before}, {&o, after}, {&t, theirs}} {
-		r, diags := hclfile.Decode(path, f.src, hclfile.Options{ReadFile: func(p string) ([]byte, error) { return []byte("content of " + p), nil }})
+		r, diags := hclfile.Decode(path, f.src, hclfile.Options{ReadFile: func(p string) ([]byte,
+			error) {
+			return []byte("content of " + p), nil
+		}})
 		if diags.HasErrors() {
 			return nil, fmt.Errorf("%s has errors: %s", path, diags[0].Summary)
 		}
@@ -172,15 +175,18 @@ func (m *merge) project(b, o, t *catalog.ProjectConfig) *catalog.ProjectConfig {
 	want.Domains = mergeList(m, slug+": domain ", b.Domains, o.Domains, want.Domains,
 		func(d *catalog.Domain) string { return d.UUID.String() },
 		func(d *catalog.Domain) []catalog.Field {
-			return append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}, catalog.Field{Name: "certificates", Value: &d.Certificates})
+			return append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}, catalog.Field{Name: "certificates",
+				Value: &d.Certificates})
 		}, func(d *catalog.Domain) string { return d.Name })
 	want.Templates = mergeList(m, slug+": template ", b.Templates, o.Templates, want.Templates,
-		func(t *catalog.Template) string { return t.Code }, (*catalog.Template).Fields, func(t *catalog.Template) string { return t.Code })
+		func(t *catalog.Template) string { return t.Code }, (*catalog.Template).Fields,
+		func(t *catalog.Template) string { return t.Code })
 	return want
 }
 
 // mergeList returns theirs with what changes from before to after. key identifies an element.
-func mergeList[T any](m *merge, of string, before, after, theirs []T, key func(*T) string, fields func(*T) []catalog.Field, name func(*T) string) []T {
+func mergeList[T any](m *merge, of string, before, after, theirs []T, key func(*T) string,
+	fields func(*T) []catalog.Field, name func(*T) string) []T {
 	find := func(list []T, k string) *T {
 		for i := range list {
 			if key(&list[i]) == k {
@@ -288,14 +294,18 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 	}
 }
 
-// DecodeEdit returns what a file declares before and after an edit. Texts that templates take by file() stay unread, and
+// DecodeEdit returns what a file declares before and after an edit. Texts that templates take by file() stay unread,
+// and
 // a file that is no config file declares nothing.
 func DecodeEdit(f *catalog.FileEdit) (was, is *catalog.Declared, err error) {
 	decode := func(src []byte) (*catalog.Declared, error) {
 		if src == nil || !isConfigName(f.Path[strings.LastIndexByte(f.Path, '/')+1:]) {
 			return new(catalog.Declared), nil
 		}
-		r, diags := hclfile.Decode(f.Path, src, hclfile.Options{ReadFile: func(p string) ([]byte, error) { return []byte("content of " + p), nil }})
+		r, diags := hclfile.Decode(f.Path, src, hclfile.Options{ReadFile: func(p string) ([]byte,
+			error) {
+			return []byte("content of " + p), nil
+		}})
 		if diags.HasErrors() {
 			return nil, fmt.Errorf("%s: %s", f.Path, diags[0].Summary)
 		}

@@ -9,7 +9,8 @@ import (
 )
 
 // Explain returns a project as it is served, with the origin of each value. Both come from the last good bytes of the
-// project's file and of the file with the defaults block, so they always agree. Paths are relative to the config folder.
+// project's file and of the file with the defaults block, so they always agree. Paths are relative to the config
+// folder.
 // A project that no file declares is a NOT_FOUND *catalog.Error. It may be called from any goroutine.
 func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
 	path, file, declared, err := s.declared(project)
@@ -27,7 +28,8 @@ func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
 }
 
 // declared returns a project as the last good bytes of its file declare it, with the file.
-func (s *Source) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig, err error) {
+func (s *Source) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
+	err error) {
 	path, found := s.fileOf(projectClaim(project))
 	if !found {
 		return "", nil, nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
@@ -173,7 +175,8 @@ func (e *explainer) blocks(kind catalog.Kind) (own, inherited hclfile.Lines) {
 
 // settings returns the origins of settings, which are inherited one by one. A field that is set without a line follows
 // registration_mode (configsrc/README.md, auth_settings).
-func (e *explainer) settings(kind catalog.Kind, fields []catalog.Field, own, inherited catalog.FieldSet) catalog.Origins {
+func (e *explainer) settings(kind catalog.Kind, fields []catalog.Field, own,
+	inherited catalog.FieldSet) catalog.Origins {
 	ownLines, inheritedLines := e.blocks(kind)
 	o := make(catalog.Origins, len(fields))
 	for i, f := range fields {
@@ -211,7 +214,8 @@ func (e *explainer) smtp(c *catalog.SMTPConfig) catalog.Origins {
 	return o
 }
 
-// decides reports whether a field of a block without a host replaces the relay's: a text does if it is not empty, active
+// decides reports whether a field of a block without a host replaces the relay's: a text does if it is not empty,
+// active
 // if it is false (see catalog.SMTPInForce).
 func decides(f catalog.Field) bool {
 	switch v := f.Value.(type) {

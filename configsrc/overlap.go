@@ -67,7 +67,8 @@ func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
 			if ref.Kind != catalog.KindDomain {
 				continue
 			}
-			isNew := !had[claimOf("domain", ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))] // or another project's
+			// or another project's
+			isNew := !had[claimOf("domain", ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))]
 			if isNew || len(s.overlaps) > 0 {
 				l.above(c, ref)
 			}
@@ -163,19 +164,22 @@ func (l *overlapLook) warn(upper *catalog.Domain, lower string, project int64) {
 		l.decoded, _ = hclfile.Decode(s.display(at.path), content, hclfile.Options{})
 	}
 	was := s.overlaps[upper.Name]
-	now := overlap{at.path, claimOf("domain", lower), overlapWarning(l.decoded, upper, lower, p.Slug, s.display(there.path))}
+	now := overlap{at.path, claimOf("domain", lower), overlapWarning(l.decoded, upper, lower, p.Slug,
+		s.display(there.path))}
 	l.forget(upper.Name)
 	s.overlaps[upper.Name] = now
 	s.overlapping[now.path]++
 	l.touched[now.path] = true
 	if now.diag.Summary != was.diag.Summary {
-		s.o.Logger.Warn("config warning", "problem", now.diag.Summary, "hint", now.diag.Detail, "file", now.diag.File, "line", now.diag.Start.Line)
+		s.o.Logger.Warn("config warning", "problem", now.diag.Summary, "hint", now.diag.Detail, "file", now.diag.File, "line",
+			now.diag.Start.Line)
 	}
 }
 
 // overlapWarning makes the warning in the wildcard's file.
 func overlapWarning(in *hclfile.Result, upper *catalog.Domain, lower, slug, file string) hclfile.Diagnostic {
-	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: upper.Name, ProjectID: upper.ProjectID}, hclfile.Warning,
+	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: upper.Name, ProjectID: upper.ProjectID},
+		hclfile.Warning,
 		fmt.Sprintf("wildcard %q lies above %q of project %q, in %s", upper.Name, lower, slug, file),
 		"the longer name answers for its own project; if that is not meant, take one of the two out")
 }
@@ -192,7 +196,8 @@ func (l *overlapLook) mark() {
 		}
 		if warned := len(l.s.warnings[path]) > 0 || l.s.overlapping[path] > 0; warned != f.warned {
 			f.warned = warned
-			change.Files = append(change.Files, catalog.FileChange{Path: path, Row: &catalog.FileRow{Stamp: f.stamp, Deps: f.deps, Warned: warned}})
+			change.Files = append(change.Files, catalog.FileChange{Path: path, Row: &catalog.FileRow{Stamp: f.stamp,
+				Deps: f.deps, Warned: warned}})
 		}
 	}
 	l.s.known.Unlock()

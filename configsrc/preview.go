@@ -24,8 +24,9 @@ type Preview struct {
 	Files []PreviewedFile // in the order in which the write would put them in place; empty: nothing changes
 	// Was and Is are the declarations of the config files concerned, before and after. A key that is limited to projects
 	// does not get the keys and edges among them.
-	Was, Is  []*catalog.Declared
-	Problems hclfile.Diagnostics // not nil: the warnings that the change would bring, with paths relative to the config folder
+	Was, Is []*catalog.Declared
+	// not nil: the warnings that the change would bring, with paths relative to the config folder
+	Problems hclfile.Diagnostics
 }
 
 // A PreviewedFile is a file that a write would create, replace or remove.
@@ -69,7 +70,8 @@ func (s *Source) preview(u *update) error {
 			file.After = nil
 		}
 		if !f.Creates {
-			if file.Before, err = s.o.Disk.ReadFile(f.Target); errors.Is(err, fs.ErrNotExist) || err == nil && sha256.Sum256(file.Before) != f.Old {
+			if file.Before, err = s.o.Disk.ReadFile(f.Target); errors.Is(err, fs.ErrNotExist) || err == nil &&
+				sha256.Sum256(file.Before) != f.Old {
 				return atomicfile.ErrChanged
 			} else if err != nil {
 				return writeFault("read "+f.Name, err)
@@ -118,7 +120,8 @@ func (p *Preview) add(was, is *catalog.Declared) {
 
 // declaresMore reports whether a file declares anything next to one project.
 func declaresMore(d *catalog.Declared) bool {
-	return d != nil && len(d.Projects)+len(d.Templates)+len(d.Keys)+len(d.Edges) > 1 || d != nil && (d.Defaults != nil || d.Sealing != nil)
+	return d != nil && len(d.Projects)+len(d.Templates)+len(d.Keys)+len(d.Edges) > 1 || d != nil && (d.Defaults != nil ||
+		d.Sealing != nil)
 }
 
 // foreseeOverlaps adds the warnings about wildcards and names of different projects that the new domains would bring.
@@ -237,7 +240,8 @@ type hunk struct {
 // flush prints the hunk.
 func (h *hunk) flush(out *strings.Builder) {
 	if len(h.text) > 0 {
-		fmt.Fprintf(out, "@@ -%s +%s @@\n%s", lineRange(h.old, h.oldLines), lineRange(h.new, h.newLines), strings.Join(h.text, ""))
+		fmt.Fprintf(out, "@@ -%s +%s @@\n%s", lineRange(h.old, h.oldLines), lineRange(h.new, h.newLines), strings.Join(h.text,
+			""))
 	}
 	*h = hunk{}
 }

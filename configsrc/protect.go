@@ -44,7 +44,8 @@ func (s *Source) protect(e *edit, have, want *catalog.ProjectConfig) error {
 	sealing := s.o.Sink.Sealing()
 	if sealing == nil || len(sealing.Recipients) == 0 {
 		return &catalog.Error{Code: catalog.CodeSecretsMissing,
-			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets keygen\" in the config folder, which adds one"}
+			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets " +
+				"keygen\" in the config folder, which adds one"}
 	}
 	sealed, err := seal.Seal(sealing.Recipients, context, given.Ref)
 	if err != nil {
@@ -73,8 +74,10 @@ func (s *Source) says(secret catalog.Secret, context, plain string) bool {
 
 func (s *Source) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
 	pos, _ := e.draft.Place(hcledit.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
-	err := &catalog.Error{Code: catalog.CodeExpression, Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place first",
-		e.was.path, pos.Line, pos.Column, old, why)}
+	err := &catalog.Error{Code: catalog.CodeExpression,
+		Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place "+
+			"first",
+			e.was.path, pos.Line, pos.Column, old, why)}
 	err.Problems.Addf("password", "is an expression in the file")
 	return err
 }

@@ -21,7 +21,8 @@ func (s *Source) noteQuarantined(c *candidate) {
 	}
 	if by != nil {
 		for i := range diags {
-			diags[i].Detail = strings.TrimPrefix(fmt.Sprintf("%s; it came with commit %.12s of %s", diags[i].Detail, by.Commit, by.Actor), "; ")
+			diags[i].Detail = strings.TrimPrefix(fmt.Sprintf("%s; it came with commit %.12s of %s", diags[i].Detail, by.Commit,
+				by.Actor), "; ")
 		}
 	}
 	old := s.quarantine[c.path]

@@ -120,7 +120,8 @@ func (s *Source) relative(text string) string {
 }
 
 // tooMuch is the advice for a text that a config file cannot hold (hcledit.ErrLimit).
-const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written with its escapes: " +
+const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written " +
+	"with its escapes: " +
 	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
 
 // writeFault returns the client's error for a failed system call. The original files are unchanged.
@@ -130,15 +131,20 @@ func writeFault(step string, err error) error {
 	case errors.As(err, &unfit):
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.Path + " cannot be written: " + unfit.Why}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " + atomicfile.Cause(err).Error()}
+		return &catalog.Error{Code: catalog.CodeReadOnly, Message: step + ": the config folder cannot be written: " +
+			atomicfile.Cause(err).Error()}
 	case atomicfile.IsDiskFault(err):
 		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + atomicfile.Cause(err).Error()}
 	case errors.Is(err, errKeepsChanging):
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() + "; try again in a moment"}
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() +
+			"; try again in a moment"}
 	case errors.Is(err, fs.ErrNotExist):
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file is gone; try again when the files have been reloaded"}
-	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, errLeadsOut):
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": something else has taken the file's place; try again when the files have been reloaded"}
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step +
+			": the file is gone; try again when the files have been reloaded"}
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err,
+		errLeadsOut):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step +
+			": something else has taken the file's place; try again when the files have been reloaded"}
 	}
 	return fmt.Errorf("%s: %w", step, err)
 }

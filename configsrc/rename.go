@@ -35,10 +35,12 @@ func (j *judge) renames() (moved bool) {
 			c.rejected, old.from.rejected, moved = true, true, true
 			c.cross = append(c.cross, r.Diagnose(ref, hclfile.Error,
 				fmt.Sprintf("project %q looks like %q under a new slug, and would lose its identity", p.Project.Slug, old.ref.Name),
-				fmt.Sprintf("to keep ids and uuid, add this line to the block: uuid = %q; if it is meant as a new project, add: uuid = \"new\"", old.ref.UUID)))
+				fmt.Sprintf("to keep ids and uuid, add this line to the block: uuid = %q; if it is meant as a new project, add: "+
+					"uuid = \"new\"", old.ref.UUID)))
 			if old.from != c {
 				old.from.cross = append(old.from.cross, hclfile.FileProblem(j.display(old.from.path),
-					fmt.Sprintf("project %q is gone from here and seems to be %q in %s now; it stays until that is settled", old.ref.Name, p.Project.Slug, j.display(c.path)), ""))
+					fmt.Sprintf("project %q is gone from here and seems to be %q in %s now; it stays until that is settled",
+						old.ref.Name, p.Project.Slug, j.display(c.path)), ""))
 			}
 		}
 	}
@@ -76,7 +78,8 @@ func newGoneProjects(j *judge, lost map[*candidate][]claim) goneProjects {
 		}
 		byID := map[int64]*goneProject{}
 		for _, ref := range row.Refs {
-			if ref.Kind == catalog.KindProject && !j.claimed(c, projectClaim(ref.UUID)) && (j.meant == nil || !j.meant(ref.UUID)) {
+			if ref.Kind == catalog.KindProject && !j.claimed(c, projectClaim(ref.UUID)) && (j.meant == nil ||
+				!j.meant(ref.UUID)) {
 				p := &goneProject{ref: ref, from: c, domains: map[string]bool{}}
 				byID[ref.ID] = p
 				g.byFile[c] = append(g.byFile[c], p)

@@ -7,7 +7,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// warnOfSenders warns of projects that mean to send mail through the relay of the defaults block and cannot: there is no
+// warnOfSenders warns of projects that mean to send mail through the relay of the defaults block and cannot: there is
+// no
 // relay, or nobody names the sender. It is no error, because the two files may come with different branches, and a
 // project must not break when another file changes.
 func warnOfSenders(files []CheckedFile) (ds hclfile.Diagnostics) {
@@ -45,10 +46,12 @@ func senderProblem(p *catalog.ProjectConfig, defaults *catalog.Defaults) (summar
 	case catalog.SMTPInForce(p.SMTP, defaults) != nil:
 	case p.SMTP != nil && !p.SMTP.Active: // mail is off on purpose
 	case p.SMTP != nil && !hasRelay:
-		return fmt.Sprintf("project %q cannot send mail: its smtp_config has no host, and the defaults block has no smtp_config", p.Project.Slug),
+		return fmt.Sprintf("project %q cannot send mail: its smtp_config has no host, and the defaults block has no "+
+				"smtp_config", p.Project.Slug),
 			"add a host here, or an smtp_config block with a host to the defaults block"
 	case hasRelay && (p.SMTP != nil || inForce(p, defaults).Service.MailEnabled):
-		return fmt.Sprintf("project %q cannot send mail: neither it nor the smtp_config of the defaults block has a from_email", p.Project.Slug),
+		return fmt.Sprintf("project %q cannot send mail: neither it nor the smtp_config of the defaults block has a "+
+				"from_email", p.Project.Slug),
 			`add smtp_config { from_email = "…" } to the project`
 	}
 	return "", ""

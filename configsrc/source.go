@@ -57,7 +57,8 @@ type Sink interface {
 	Position() catalog.Position
 	// TreeFile returns an accepted file, with the times of its objects; a NOT_FOUND *catalog.Error if there is none.
 	TreeFile(path string) (catalog.TreeFile, error)
-	// Text returns the accepted bytes of a file that config files name, nil if there is none. It is safe for concurrent use.
+	// Text returns the accepted bytes of a file that config files name, nil if there is none. It is safe for concurrent
+	// use.
 	Text(path string) ([]byte, error)
 	// Refused yields the files of catalog.Change.Refused. yield may keep content.
 	Refused(yield func(path string, content []byte) bool) error
@@ -93,7 +94,8 @@ type Options struct {
 	// AuthorOf, if set, says who has brought a file's content, nil content for its absence; nil means that somebody has
 	// saved it here. It is called by the goroutine that looks, and must return at once.
 	AuthorOf func(path string, content []byte) *catalog.Author
-	// OnCommit, if set, is called with each change of what is accepted, in order, before anybody is told that it is made. A
+	// OnCommit, if set, is called with each change of what is accepted, in order, before anybody is told that it is made.
+	// A
 	// change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
 	// at once.
 	OnCommit func(catalog.TreeChange)
@@ -123,7 +125,8 @@ type Source struct {
 	ownGit  atomic.Int64      // mtime of git's folder after the last GitTurn, in nanoseconds
 	folder  atomicfile.Folder // config files and the files next to them
 
-	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that looks
+	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that
+	// looks
 	// (Load, then Run) writes them, so it reads them without the lock.
 	known      sync.RWMutex
 	table      *table
@@ -201,7 +204,8 @@ func (s *Source) Load(ctx context.Context) error {
 func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, map[string]hclfile.Diagnostics{}
+	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{},
+		map[string]hclfile.Diagnostics{}
 	s.overlaps, s.overlapping = map[string]overlap{}, map[string]int{}
 }
 

@@ -40,12 +40,14 @@ type Status struct {
 
 // Held describes what the brake holds back.
 type Held struct {
-	Reason   string    `json:"reason"`
-	Projects int       `json:"projects"` // to be removed
-	Domains  int       `json:"domains"`
-	Removes  []string  `json:"removes,omitempty"` // them with their files: projects first, at most 40; none if the whole folder is gone
-	Since    time.Time `json:"since"`
-	By       Author    `json:"-"` // who has confirmed it, for OnConfirm; zero: the operator, at the ops listener or a start
+	Reason   string `json:"reason"`
+	Projects int    `json:"projects"` // to be removed
+	Domains  int    `json:"domains"`
+	// them with their files: projects first, at most 40; none if the whole folder is gone
+	Removes []string  `json:"removes,omitempty"`
+	Since   time.Time `json:"since"`
+	// who has confirmed it, for OnConfirm; zero: the operator, at the ops listener or a start
+	By Author `json:"-"`
 }
 
 // Status returns the present state.
@@ -117,7 +119,8 @@ func (s *Source) report(start time.Time, word string) {
 	s.mu.Unlock()
 	if before.Generation != now.Generation || before.Errors != now.Errors || before.State != now.State {
 		s.o.Logger.Info("config "+word, "generation", now.Generation, "files", now.Files, "projects", now.Projects,
-			"domains", now.Domains, "quarantined", now.Quarantined, "took", time.Since(start).Round(10*time.Microsecond).String())
+			"domains", now.Domains, "quarantined", now.Quarantined, "took",
+			time.Since(start).Round(10*time.Microsecond).String())
 	}
 	s.o.OnReload(now)
 }

@@ -30,7 +30,10 @@ func Subject(was, is *catalog.Declared) string {
 			parts = append(parts, "- project "+p.Project.Slug)
 		}
 	}
-	parts = append(parts, differing("key", was.Keys, is.Keys, func(k *catalog.Key) (string, []catalog.Field) { return k.Name, k.AuditFields() })...)
+	parts = append(parts, differing("key", was.Keys, is.Keys, func(k *catalog.Key) (string,
+		[]catalog.Field) {
+		return k.Name, k.AuditFields()
+	})...)
 	return strings.Join(parts, "; ")
 }
 
@@ -51,7 +54,10 @@ func projectWords(had, p *catalog.ProjectConfig) (words []string) {
 	for _, c := range catalog.FieldChanges(had.Project.AuditFields(), p.Project.AuditFields()) {
 		words = append(words, catalog.Snake(c.Field))
 	}
-	words = append(words, differing("domain", had.Domains, p.Domains, func(d *catalog.Domain) (string, []catalog.Field) { return d.Name, d.AuditFields() })...)
+	words = append(words, differing("domain", had.Domains, p.Domains, func(d *catalog.Domain) (string,
+		[]catalog.Field) {
+		return d.Name, d.AuditFields()
+	})...)
 	if !had.Service.Same(&p.Service) {
 		words = append(words, "service_settings")
 	}

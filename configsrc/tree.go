@@ -95,7 +95,8 @@ func (t *tree) follow(at string, f func(name string) error) error {
 // escapes reports the one error of an os.Root that is not a system error.
 func escapes(err error) bool {
 	var system syscall.Errno
-	return !errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrClosed)
+	return !errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err,
+		fs.ErrClosed)
 }
 
 // An entry is what is at a path: stat data, or the reason why it cannot be config.
@@ -141,7 +142,8 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 				t.leftovers = append(t.leftovers, at)
 			}
 		case isConfigName(name):
-			if info, err := in.Lstat(name); !errors.Is(err, fs.ErrNotExist) { // otherwise it was removed since its folder was read
+			// otherwise it was removed since its folder was read
+			if info, err := in.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 				yield(t.entryOf(at, info, err))
 			}
 		case one.IsDir():
@@ -205,7 +207,8 @@ func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
 	}
 	e.stat = statOf(info)
 	if e.stat.Size > MaxFileBytes {
-		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its own", e.stat.Size, MaxFileBytes)
+		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its "+
+			"own", e.stat.Size, MaxFileBytes)
 	}
 	return e
 }

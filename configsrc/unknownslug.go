@@ -57,7 +57,8 @@ func unknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug strin
 	if near := NearSlug(u.Slug, there); near != "" {
 		hint = "did you mean `" + near + "`?"
 	}
-	return r.DiagnoseKeySlug(u.Key, u.Slug, fmt.Sprintf("key %q names the project %q, which no file declares", u.Key, u.Slug), hint)
+	return r.DiagnoseKeySlug(u.Key, u.Slug, fmt.Sprintf("key %q names the project %q, which no file declares", u.Key,
+		u.Slug), hint)
 }
 
 const slugBytes = "abcdefghijklmnopqrstuvwxyz0123456789-"

@@ -174,7 +174,8 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.changed...)
 	}
-	// The files are the truth: if the Sink refuses the change, the next look applies it. But no write is answered, and none
+	// The files are the truth: if the Sink refuses the change, the next look applies it. But no write is answered, and
+	// none
 	// is made, that the audit trail does not have.
 	err := s.commitPart(found, false)
 	if errors.Is(err, catalog.ErrUnaudited) {

@@ -26,7 +26,8 @@ import (
 // UpdateProject applies change to the project with the uuid, as the files declare it now, with its settings in force.
 // It returns an error of change as it is. change may run again, on newer content, if there is a save at the same time.
 // It must not keep the project.
-func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
+func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID,
+	change func(p *catalog.ProjectConfig) error) error {
 	return s.edit(ctx, uuid, func(e *edit) error {
 		have := inForce(e.project, e.defaults)
 		want := have
@@ -52,7 +53,8 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID, change fu
 
 // DeleteProject removes the project's block from its file, and the file if it declares nothing else. check may refuse,
 // with an error that is returned as it is.
-func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
+func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID,
+	check func(p *catalog.ProjectConfig) error) error {
 	return s.edit(ctx, uuid, func(e *edit) error {
 		have := inForce(e.project, e.defaults)
 		if err := check(&have); err != nil {
@@ -109,7 +111,8 @@ type edit struct {
 	moves    *slugMove              // nil: the slug stays
 }
 
-// edit changes the file of a project. rewrite makes the edits in e.draft, and sets e.want and e.moves. A write that lost
+// edit changes the file of a project. rewrite makes the edits in e.draft, and sets e.want and e.moves. A write that
+// lost
 // against a save at the same time is repeated once (configsrc/README.md, Write-back). A write that turns out to need
 // more files starts again with locks on all of them.
 func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
@@ -141,7 +144,8 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 
 // editOnce makes the edit under locks on the project's file and on others. If it needs locks on more files, it has
 // changed nothing and returns them.
-func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []string, rewrite func(e *edit) error) (more []string, err error) {
+func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []string,
+	rewrite func(e *edit) error) (more []string, err error) {
 	path, ok := s.fileOf(projectClaim(uuid))
 	if !ok {
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
@@ -227,7 +231,8 @@ func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []strin
 }
 
 // openFile reads and decodes a config file that will be replaced, see openSwap.
-func (s *Source) openFile(t *tree, path string, covers Coverage) (f *fileSwap, was *candidate, decoded *hclfile.Result, err error) {
+func (s *Source) openFile(t *tree, path string, covers Coverage) (f *fileSwap, was *candidate, decoded *hclfile.Result,
+	err error) {
 	f, src, err := s.openSwap(t, path)
 	if err != nil {
 		return nil, nil, nil, err
@@ -258,7 +263,8 @@ func (s *Source) openSwap(t *tree, path string) (f *fileSwap, src []byte, err er
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
 	}
-	return &fileSwap{stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target, Like: info, Old: stamp.Hash}}, src, nil
+	return &fileSwap{stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target,
+		Like: info, Old: stamp.Hash}}, src, nil
 }
 
 // proves reports whether got is the file's present content with the intended edit and no other change.
@@ -284,7 +290,8 @@ func (e *edit) proves(got *catalog.Declared) bool {
 // and templates does not count, and a new domain in want has no id yet.
 func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
 	if !reflect.DeepEqual(got.Project, want.Project) || !got.Service.Same(&want.Service) || !got.Auth.Same(&want.Auth) ||
-		!reflect.DeepEqual(got.SMTP, want.SMTP) || len(got.Domains) != len(want.Domains) || len(got.Templates) != len(want.Templates) {
+		!reflect.DeepEqual(got.SMTP, want.SMTP) || len(got.Domains) != len(want.Domains) ||
+		len(got.Templates) != len(want.Templates) {
 		return false
 	}
 	domains := make(map[catalog.UUID]catalog.Domain, len(got.Domains))
@@ -335,7 +342,8 @@ func (s *Source) create(ctx context.Context, name string, content []byte) error 
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
 	}
-	file := &fileSwap{c: c, Swap: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name), Content: content, Creates: true}}
+	file := &fileSwap{c: c, Swap: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name),
+		Content: content, Creates: true}}
 	u := &update{c: c, was: new(candidate), file: file, files: []*fileSwap{file}, done: make(chan error, 1)}
 	return s.submit(ctx, u)
 }

@@ -87,7 +87,8 @@ func (m *Mailer) admit(project int64) error {
 	case w.all.mails >= m.options.Queue:
 		return full("the mail queue is full; try again later")
 	case w.byProject[project].mails >= m.options.QueuePerProject:
-		return full("%d mails of this project wait for its SMTP server, more are not queued (--mail-queue-per-project); try again later", w.byProject[project].mails)
+		return full("%d mails of this project wait for its SMTP server, more are not queued (--mail-queue-per-project); "+
+			"try again later", w.byProject[project].mails)
 	}
 	w.change(project, 1, 0)
 	return nil

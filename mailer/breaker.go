@@ -118,7 +118,8 @@ func reached(o *smtp.Outcome) bool {
 // configLevel reports whether a permanent outcome applies to every mail with this config. TLS and AUTH fail for each
 // mail in the same way, so the breaker opens although package smtp calls them Permanent.
 func configLevel(o *smtp.Outcome) bool {
-	return o.Class == smtp.Permanent && slices.Contains([]smtp.Stage{smtp.StageTLS, smtp.StageSTARTTLS, smtp.StageAuth}, o.Stage)
+	return o.Class == smtp.Permanent && slices.Contains([]smtp.Stage{smtp.StageTLS, smtp.StageSTARTTLS, smtp.StageAuth},
+		o.Stage)
 }
 
 // aboutMail reports whether the stage comes after connecting, TLS and AUTH.
@@ -139,7 +140,8 @@ func (m *Mailer) refused(b *outbox, config destination, o *smtp.Outcome) bool {
 		return false
 	}
 	b.wait(hold{code: o.Code, message: o.Message, config: config, outcome: *o})
-	m.log.Warn("an SMTP config does not work, and is not tried again until it changes", "project", b.project, "code", string(o.Code))
+	m.log.Warn("an SMTP config does not work, and is not tried again until it changes", "project", b.project, "code",
+		string(o.Code))
 	return true
 }
 

@@ -38,9 +38,11 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 // the operator.
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
-	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
+	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled,
+		TLS: c.TLSEnabled}
 	if c.Password.Source != catalog.SecretNone {
-		if d.server.Password, err = m.options.OpenSecret(c.Password, c.SecretContext(p.Project.UUID, "password")); err != nil {
+		if d.server.Password, err = m.options.OpenSecret(c.Password, c.SecretContext(p.Project.UUID,
+			"password")); err != nil {
 			return d, m.notOpened(&p.Project, "SMTP password", err)
 		}
 	}
@@ -60,7 +62,8 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 func (m *Mailer) notOpened(p *catalog.Project, what string, err error) error {
 	why := what + ": " + err.Error()
 	if before, _ := m.unopened.Swap(p.ID, why); before != why {
-		m.log.Warn("a project's mail cannot be sent from this node, since a secret cannot be opened", "project", p.Slug, "secret", what, "error", err)
+		m.log.Warn("a project's mail cannot be sent from this node, since a secret cannot be opened", "project", p.Slug,
+			"secret", what, "error", err)
 	}
 	return fmt.Errorf("the %s of project %s cannot be opened on this node, whose log says why", what, p.Slug)
 }

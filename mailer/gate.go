@@ -78,14 +78,16 @@ func (m *Mailer) Drain(ctx context.Context) error {
 			m.ledgerUse.Lock()
 			defer m.ledgerUse.Unlock()
 			m.abandoned = true
-			m.log.Warn("mails were handed over whole, and their servers have not said whether they take them", "mails", m.counters.attempts.Load())
+			m.log.Warn("mails were handed over whole, and their servers have not said whether they take them", "mails",
+				m.counters.attempts.Load())
 			return nil
 		}
 	}
 	m.saveAll()
 	if m.mu.Lock(); len(m.unsaved) > 0 {
 		defer m.mu.Unlock()
-		return fmt.Errorf("drain mailer: the outcomes of %d attempts could not be stored, and count as uncertain", len(m.unsaved))
+		return fmt.Errorf("drain mailer: the outcomes of %d attempts could not be stored, and count as uncertain",
+			len(m.unsaved))
 	}
 	m.mu.Unlock()
 	return nil

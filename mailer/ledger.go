@@ -15,7 +15,8 @@ type Ledger interface {
 	NewMailID() int64
 	// AcceptMail stores a new mail: its log entry, its message, and the idempotency key if idem is not nil. If that key
 	// exists and has not expired, AcceptMail stores nothing and returns what is there.
-	AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency) (there *catalog.Idempotency, err error)
+	AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency) (there *catalog.Idempotency,
+		err error)
 	// UpdateMail replaces the log entry. If its status is an end, the queued mail goes in the same batch. It returns
 	// NOT_FOUND for an entry that was lost and CONFLICT for one that has ended; in both cases there is nothing left to do
 	// about the mail.

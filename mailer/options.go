@@ -30,7 +30,8 @@ type Carrier interface {
 	Send(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte) smtp.Outcome
 	// SendAlone uses a connection of its own, and ends with ctx even if the server has the whole message.
 	// tell is called with each step when it has ended, from any goroutine.
-	SendAlone(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte, tell func(smtp.Step)) smtp.Outcome
+	SendAlone(ctx context.Context, to smtp.Server, envelope smtp.Envelope, message []byte,
+		tell func(smtp.Step)) smtp.Outcome
 }
 
 // A Clock tells the time and runs timers. The zero Options use the real clock.

@@ -47,7 +47,8 @@ const everyNth = 8
 func (b *outbox) idle(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.busy == 0 && b.pending == 0 && b.later.Len() == 0 && b.ready.Len() == 0 && len(b.fresh) == 0 && !now.Before(b.failure.until) &&
+	return b.busy == 0 && b.pending == 0 && b.later.Len() == 0 && b.ready.Len() == 0 && len(b.fresh) == 0 &&
+		!now.Before(b.failure.until) &&
 		(b.hold == nil || b.hold.config == destination{})
 }
 

@@ -23,14 +23,17 @@ type runningKey struct {
 }
 
 var (
-	errStillRuns = &catalog.Error{Code: catalog.CodeConflict, Message: "the first request with this Idempotency-Key is still under way"}
-	errMismatch  = &catalog.Error{Code: catalog.CodeIdempotencyMismatch, Message: "this Idempotency-Key was used for another request"}
+	errStillRuns = &catalog.Error{Code: catalog.CodeConflict,
+		Message: "the first request with this Idempotency-Key is still under way"}
+	errMismatch = &catalog.Error{Code: catalog.CodeIdempotencyMismatch,
+		Message: "this Idempotency-Key was used for another request"}
 )
 
 // sendOnce is send under an Idempotency-Key: one mail is accepted under the key, and a repeat gets the first answer.
 // The key is stored in the batch that accepts the mail, so a refused request leaves the key free.
 func (m *Mailer) sendOnce(ctx context.Context, s *Send, p *catalog.ProjectConfig) (Receipt, error) {
-	if len(s.IdempotencyKey) > maxIdempotencyKey || strings.ContainsFunc(s.IdempotencyKey, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if len(s.IdempotencyKey) > maxIdempotencyKey || strings.ContainsFunc(s.IdempotencyKey,
+		func(r rune) bool { return r < ' ' || r > '~' }) {
 		e := &catalog.Error{Code: catalog.CodeValidation, Message: "the Idempotency-Key is no good"}
 		e.Problems.Addf("Idempotency-Key", "must be 1 to %d printable ASCII characters", maxIdempotencyKey)
 		return Receipt{}, e
@@ -75,7 +78,8 @@ func (m *Mailer) leaveKey(key runningKey) {
 	delete(m.running, key)
 }
 
-// keepAnswer stores the answer for a repeat, because the log entry will not show it later: "queued" for a mail that goes
+// keepAnswer stores the answer for a repeat, because the log entry will not show it later: "queued" for a mail that
+// goes
 // on, and a whole failure. The entry of a sent mail does not change.
 func (m *Mailer) keepAnswer(key runningKey, r *Receipt) {
 	answer, err := json.Marshal(r)
@@ -106,7 +110,8 @@ func (m *Mailer) replay(there *catalog.Idempotency, request [32]byte) (r Receipt
 	case err != nil:
 		return r, err
 	case !found:
-		return r, &catalog.Error{Code: catalog.CodeConflict, Message: "a mail was accepted under this Idempotency-Key, and what became of it is not known any more"}
+		return r, &catalog.Error{Code: catalog.CodeConflict,
+			Message: "a mail was accepted under this Idempotency-Key, and what became of it is not known any more"}
 	}
 	r = Receipt{LogID: log.ID, MessageID: log.MessageID, Replayed: true}
 	switch log.Status {

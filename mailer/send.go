@@ -16,7 +16,8 @@ var (
 	errDraining      = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the server is shutting down"}
 	errSuspended     = &catalog.Error{Code: catalog.CodeProjectSuspended, Message: "the project is suspended"}
 	errDisabled      = &catalog.Error{Code: catalog.CodeMailDisabled, Message: "the project's mailEnabled is false"}
-	errNotConfigured = &catalog.Error{Code: catalog.CodeSMTPNotConfigured, Message: "the project has no active SMTP config"}
+	errNotConfigured = &catalog.Error{Code: catalog.CodeSMTPNotConfigured,
+		Message: "the project has no active SMTP config"}
 )
 
 // The steps of a send: Send finds the project; prepare checks, renders and composes; deliver stores the mail and passes
@@ -104,7 +105,8 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	c := &prepared{
 		to: to,
 		log: catalog.MailLog{
-			ID: logID, ProjectID: p.Project.ID, ProviderType: catalog.ProviderSMTP, ToEmail: s.ToEmail, Subject: rendered.Subject,
+			ID: logID, ProjectID: p.Project.ID, ProviderType: catalog.ProviderSMTP, ToEmail: s.ToEmail,
+			Subject:      rendered.Subject,
 			TemplateCode: s.TemplateCode, MessageID: draft.MessageID, ServiceName: s.ServiceName, CreatedAt: now,
 		},
 		mail: catalog.QueuedMail{
@@ -114,7 +116,8 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	}
 	if s.IdempotencyKey != "" {
 		c.idem = &catalog.Idempotency{
-			ProjectID: p.Project.ID, Key: s.IdempotencyKey, Request: s.Request, LogID: logID, ExpiresAt: now.Add(keepIdempotency),
+			ProjectID: p.Project.ID, Key: s.IdempotencyKey, Request: s.Request, LogID: logID,
+			ExpiresAt: now.Add(keepIdempotency),
 		}
 	}
 	return c, nil
@@ -139,7 +142,8 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 	}
 	r, problems := parsed.Render(template.WithProjectName(s.Variables, p.Project.Name))
 	if len(problems) > 0 {
-		return r, 0, &catalog.Error{Code: catalog.CodeValidation, Message: "the template cannot be filled in with these variables", Problems: problems}
+		return r, 0, &catalog.Error{Code: catalog.CodeValidation,
+			Message: "the template cannot be filled in with these variables", Problems: problems}
 	}
 	return r, t.Lifetime(), nil
 }

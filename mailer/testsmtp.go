@@ -37,13 +37,16 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 		problems.Addf("toEmail", "%s", msg)
 	}
 	if len(problems) > 0 {
-		return report, &catalog.Error{Code: catalog.CodeValidation, Message: "the SMTP settings cannot be tried", Problems: problems}
+		return report, &catalog.Error{Code: catalog.CodeValidation, Message: "the SMTP settings cannot be tried",
+			Problems: problems}
 	}
 	draft := message.Draft{
 		FromEmail: c.FromEmail, FromName: c.FromName, ReplyTo: c.ReplyTo, ToEmail: t.ToEmail,
 		Subject: "Test of your SMTP settings",
-		Text:    "This mail has come by the SMTP settings that were tested just now. They work.\n\nNobody needs to answer it.\n",
-		HTML:    "<p>This mail has come by the SMTP settings that were tested just now. They work.</p>\n<p>Nobody needs to answer it.</p>\n",
+		Text: "This mail has come by the SMTP settings that were tested just now. They work.\n\nNobody needs to answer " +
+			"it.\n",
+		HTML: "<p>This mail has come by the SMTP settings that were tested just now. They work.</p>\n<p>Nobody needs " +
+			"to answer it.</p>\n",
 
 		MessageID: message.NewMessageID(m.options.Ledger.NewMailID(), c.FromEmail), Date: m.now(),
 	}
@@ -60,7 +63,8 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	})()
 	defer context.AfterFunc(m.attempts, cancel)()
 	sender, recipient := draft.Envelope()
-	server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}
+	server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password,
+		SSL: c.SSLEnabled, TLS: c.TLSEnabled}
 	tell := func(step smtp.Step) {
 		if t.OnStep != nil {
 			t.OnStep(step.Name, step.Took)

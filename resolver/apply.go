@@ -82,7 +82,8 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// Nothing reads a store that is being filled, and it does not have all keys yet. Answers from the old store stay fresh
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
-		if effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.unsettled || r.settled.Load().keys.rebinds(effect) {
+		if effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.unsettled ||
+			r.settled.Load().keys.rebinds(effect) {
 			err = r.settle(st)
 			r.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
@@ -244,7 +245,8 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 // writes are refused, it accepts only an empty note: another one would be lost with the process.
 func (r *Resolver) NoteRemovals(note []byte) error {
 	if len(note) > 0 && !r.Writable() || r.writes.Load().NoteRemovals(note) != nil {
-		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the store has failed; writes are refused until it is back"}
+		return &catalog.Error{Code: catalog.CodeUnavailable,
+			Message: "the store has failed; writes are refused until it is back"}
 	}
 	return nil
 }

@@ -117,7 +117,8 @@ func appendMatch(dst []byte, m *match, form Form, secret *string) []byte {
 	return appendFlat(dst, m, form, &service, &auth, secret)
 }
 
-func appendNested(dst []byte, m *match, form Form, service *catalog.ServiceSettings, auth *catalog.AuthSettings) []byte {
+func appendNested(dst []byte, m *match, form Form, service *catalog.ServiceSettings,
+	auth *catalog.AuthSettings) []byte {
 	project := &m.project.Project
 	dst = AppendProject(append(dst, `{"project":`...), project)
 	dst = form.appendLabels(dst, project)
@@ -127,7 +128,8 @@ func appendNested(dst []byte, m *match, form Form, service *catalog.ServiceSetti
 	return append(dst, '}')
 }
 
-func appendFlat(dst []byte, m *match, form Form, service *catalog.ServiceSettings, auth *catalog.AuthSettings, secret *string) []byte {
+func appendFlat(dst []byte, m *match, form Form, service *catalog.ServiceSettings, auth *catalog.AuthSettings,
+	secret *string) []byte {
 	p := &m.project.Project
 	dst = appendObject(append(dst, `{"project":`...),
 		"id", strconv.FormatInt(p.ID, 10),

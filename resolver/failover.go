@@ -17,7 +17,8 @@ type DiskOptions struct {
 	Ledger     func(dir string, o ledger.Options) (*ledger.Ledger, error) // nil: ledger.Open
 	Probe      func(dir string) error                                     // nil: store.Probe
 	CheckEvery time.Duration                                              // between checks of the directory; 0: one second
-	RetryEvery time.Duration                                              // first pause between recovery attempts; 0: two seconds
+	// first pause between recovery attempts; 0: two seconds
+	RetryEvery time.Duration
 }
 
 const (
@@ -104,7 +105,8 @@ func (r *Resolver) openSound() (*store.Store, error) {
 	if open == nil {
 		open = store.Open
 	}
-	st, err := open(r.options.DataDir, store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes, Paced: &r.paced})
+	st, err := open(r.options.DataDir, store.Options{Logger: r.log, CacheBytes: r.options.StoreCacheBytes,
+		Paced: &r.paced})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +135,8 @@ func (r *Resolver) stopWatch() {
 
 // degrade records and logs a failure of the disk.
 func (r *Resolver) degrade(s state) {
-	r.log.Error("store on disk unavailable: serving from memory, durable writes are refused until it is back", "reason", s.reason)
+	r.log.Error("store on disk unavailable: serving from memory, durable writes are refused until it is back", "reason",
+		s.reason)
 	w := &r.watch
 	w.mu.Lock()
 	w.state = s

@@ -119,7 +119,8 @@ func (r *Resolver) openLedger(s ledgerState) (*ledger.Ledger, error) {
 	if moveErr != nil {
 		return nil, fmt.Errorf("%w; move it aside: %w", err, moveErr)
 	}
-	r.log.Warn("ledger damaged: moved aside, and what mail can be read of it is recovered", "error", err, "moved_to", aside)
+	r.log.Warn("ledger damaged: moved aside, and what mail can be read of it is recovered", "error", err, "moved_to",
+		aside)
 	return open(r.ledgerDir(), o)
 }
 
@@ -325,7 +326,8 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 			former = nil
 			continue
 		}
-		r.log.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries, "queued", gap.Queued,
+		r.log.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries, "queued",
+			gap.Queued,
 			"lost", gap.Lost, "complete", gap.Complete, "reason", gap.Reason)
 		if err := r.readGaps(l); err != nil {
 			return err

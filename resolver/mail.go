@@ -56,7 +56,8 @@ func (r *Resolver) NewMailID() int64 {
 	}
 	m.last = id
 	if l := m.ledger.Load(); l != nil && !l.InMemory() && id > l.MailIDBound() {
-		_ = l.ReserveMailIDs(id+mailIDsAhead, false) // without the reservation, a ledger that fails to write accepts no mail with this id
+		// without the reservation, a ledger that fails to write accepts no mail with this id
+		_ = l.ReserveMailIDs(id+mailIDsAhead, false)
 	}
 	return id
 }
@@ -75,7 +76,8 @@ func mailError(err error) error {
 		return notFound("mail")
 	case errors.Is(err, ledger.ErrMailEnded):
 		return &catalog.Error{Code: catalog.CodeConflict, Message: "the mail has reached its end"}
-	case errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged), errors.Is(err, ledger.ErrClosed), errors.Is(err, ledger.ErrNewer):
+	case errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged), errors.Is(err, ledger.ErrClosed),
+		errors.Is(err, ledger.ErrNewer):
 		return unavailable("the mail store is not available at the moment")
 	}
 	return err
@@ -118,7 +120,8 @@ func (r *Resolver) withMail(f func(l *ledger.Ledger) error) error {
 // that is durable when it returns. If the key exists and has not expired, it stores nothing and returns the existing
 // record. Times are kept to the microsecond. A mail refused as UNAVAILABLE is not sent once the disk works again; it
 // may be sent if the process ends before that.
-func (r *Resolver) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency) (there *catalog.Idempotency, err error) {
+func (r *Resolver) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail,
+	idem *catalog.Idempotency) (there *catalog.Idempotency, err error) {
 	r.mail.accepting.RLock()
 	defer r.mail.accepting.RUnlock()
 	err = r.withMail(func(l *ledger.Ledger) (err error) {

@@ -129,7 +129,8 @@ func (r *Resolver) keep(a *Answer) {
 	r.known.Wait()
 }
 
-// left is called for each answer that leaves ristretto. a is nil where ristretto evicts the same key twice: its sample of
+// left is called for each answer that leaves ristretto. a is nil where ristretto evicts the same key twice: its sample
+// of
 // keys may hold one twice when one answer pushes out several.
 func (r *Resolver) left(a *Answer) {
 	if a != nil && a.seen.project != nil {

@@ -90,7 +90,8 @@ func Open(o Options) (*Resolver, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed(), trail: trail.New(o.Logger, o.Now), secrets: secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
+	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed(), trail: trail.New(o.Logger, o.Now),
+		secrets: secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
 	st, failure, err := r.firstStore()
 	if err != nil {
 		return nil, err

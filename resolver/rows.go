@@ -6,7 +6,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The rows of the API and their strong, quoted ETags. An ETag does not depend on the times of a row, except for a mail's
+// The rows of the API and their strong, quoted ETags. An ETag does not depend on the times of a row, except for a
+// mail's
 // log entry.
 
 // AppendProject appends a project in the API's form to dst.
@@ -22,7 +23,8 @@ func AppendProject(dst []byte, p *catalog.Project) []byte {
 		"updatedAt", p.UpdatedAt)
 }
 
-// ProjectETag returns the ETag of a project. It covers the labels, which AppendProject leaves out, so that If-Match on a
+// ProjectETag returns the ETag of a project. It covers the labels, which AppendProject leaves out, so that If-Match on
+// a
 // PUT of the whole map notices a change of another client. Without labels it is the ETag of the row alone.
 func ProjectETag(p *catalog.Project) string {
 	text := withoutTimes(AppendProject(nil, p))

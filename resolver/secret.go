@@ -90,7 +90,8 @@ func (s *secrets) open(from *tokenSource) *openedSecret {
 		o.flat.Store(before.flat.Load())
 	}
 	if o.problem != "" && from.secret.Source != catalog.SecretNone && (before == nil || before.problem != o.problem) {
-		s.log.Warn("the jwt_secret of a project cannot be opened: its tokens cannot be verified", "project", from.slug, "error", o.problem)
+		s.log.Warn("the jwt_secret of a project cannot be opened: its tokens cannot be verified", "project", from.slug,
+			"error", o.problem)
 	}
 	slot.opened.Store(o)
 	return o
@@ -157,7 +158,8 @@ func (r *Resolver) dropChangedSecrets(e *store.Effect) {
 func (r *Resolver) ForgetSecrets() { r.secrets.slots.Clear() }
 
 // TokenSecret returns the secret that signs the tokens of the project that a belongs to. a must have the form Tokens
-// or Gateway, and no Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED if the
+// or Gateway, and no Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED
+// if the
 // project's jwt_enabled is false, UNAVAILABLE if it has no secret or one that cannot be opened here; SecretProblems
 // then says why.
 func (r *Resolver) TokenSecret(a *Answer) ([]byte, error) {
@@ -166,7 +168,8 @@ func (r *Resolver) TokenSecret(a *Answer) ([]byte, error) {
 	}
 	o := r.secrets.open(a.tokens)
 	if o.problem != "" {
-		return nil, &catalog.Error{Code: catalog.CodeUnavailable, Message: "the project's tokens cannot be verified at the moment"}
+		return nil, &catalog.Error{Code: catalog.CodeUnavailable,
+			Message: "the project's tokens cannot be verified at the moment"}
 	}
 	return o.plain, nil
 }
@@ -193,7 +196,8 @@ func (r *Resolver) SecretProblems() (problems []SecretProblem) {
 		case o.problem != "" && (o.from.authEnabled || o.flat.Load()):
 			problems = append(problems, p)
 		case o.problem == "" && len(o.plain) < minSecretBytes && o.from.secret.Source != catalog.SecretPlain:
-			p.Message, p.Warning = "is shorter than 32 bytes: one token is enough to try out short secrets; use 32 random bytes", true
+			p.Message, p.Warning = "is shorter than 32 bytes: one token is enough to try out short secrets; use 32 random bytes",
+				true
 			problems = append(problems, p)
 		}
 		return true

@@ -12,7 +12,8 @@ import (
 
 var templateOrders = []order[catalog.Template]{
 	{"id", func(a, b *catalog.Template) int { return cmp.Compare(a.ID, b.ID) }},
-	{"projectId", func(a, b *catalog.Template) int { return cmp.Compare(a.ProjectID, b.ProjectID) }}, // null before every number
+	// null before every number
+	{"projectId", func(a, b *catalog.Template) int { return cmp.Compare(a.ProjectID, b.ProjectID) }},
 	{"code", func(a, b *catalog.Template) int { return strings.Compare(a.Code, b.Code) }},
 	{"name", func(a, b *catalog.Template) int { return strings.Compare(a.Name, b.Name) }},
 	{"subjectTemplate", func(a, b *catalog.Template) int { return strings.Compare(a.SubjectTemplate, b.SubjectTemplate) }},
@@ -59,7 +60,10 @@ func (r *Resolver) Template(projectID, id int64) (*catalog.Template, error) {
 
 // OwnTemplate returns a project's own template with a code; it need not be active.
 func (r *Resolver) OwnTemplate(projectID int64, code string) (*catalog.Template, error) {
-	return r.template(func(v *store.View, t *catalog.Template) (bool, error) { return v.TemplateByCode(t, projectID, code) })
+	return r.template(func(v *store.View, t *catalog.Template) (bool, error) {
+		return v.TemplateByCode(t, projectID,
+			code)
+	})
 }
 
 func (r *Resolver) template(read func(v *store.View, t *catalog.Template) (bool, error)) (*catalog.Template, error) {

@@ -52,12 +52,14 @@ func New(o Options) *Client {
 		// A followed redirect would carry the key to its target.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	c := &Client{platform: &service{http: httpClient, base: o.URL, veil: hide, headers: map[string]string{"X-PLATFORM-KEY": o.Key}}}
+	c := &Client{platform: &service{http: httpClient, base: o.URL, veil: hide,
+		headers: map[string]string{"X-PLATFORM-KEY": o.Key}}}
 	if o.NoMail {
 		return c
 	}
 	c.mail = &service{http: httpClient, base: cmp.Or(o.MailURL, o.URL), veil: hide,
-		headers: map[string]string{"X-Internal-Service-Token": cmp.Or(o.MailKey, o.Key), "X-Internal-Service-Name": serviceName}}
+		headers: map[string]string{"X-Internal-Service-Token": cmp.Or(o.MailKey, o.Key),
+			"X-Internal-Service-Name": serviceName}}
 	return c
 }
 

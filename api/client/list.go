@@ -27,7 +27,8 @@ func (c *Client) pages(ctx context.Context, path string) (all []row, whole bool,
 	seen, total := map[string]bool{}, -1
 	for page := 1; ; page++ {
 		var rows []row
-		meta, err := c.platform.call(ctx, http.MethodGet, fmt.Sprintf("%s?page=%d&limit=%d", path, page, pageSize), nil, &rows)
+		meta, err := c.platform.call(ctx, http.MethodGet, fmt.Sprintf("%s?page=%d&limit=%d", path, page, pageSize), nil,
+			&rows)
 		if page == 1 && Status(err, http.StatusBadRequest) { // a server without paging may refuse to be asked for it
 			rows = nil
 			meta, err = c.platform.call(ctx, http.MethodGet, path, nil, &rows)
@@ -55,7 +56,8 @@ func (c *Client) pages(ctx context.Context, path string) (all []row, whole bool,
 
 // InOrder calls get for 0 … n-1, up to parallel at once, and calls use with each result, one after the other and in
 // order. It holds only a few results more than are being fetched, and stops at the first error.
-func InOrder[T any](ctx context.Context, parallel, n int, get func(ctx context.Context, i int) (T, error), use func(i int, v T) error) error {
+func InOrder[T any](ctx context.Context, parallel, n int, get func(ctx context.Context, i int) (T, error),
+	use func(i int, v T) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	type result struct {

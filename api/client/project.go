@@ -128,7 +128,8 @@ func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, err
 	return f, c.mailOf(ctx, f)
 }
 
-func (c *Client) settings(ctx context.Context, project int64, rest string, fields []catalog.Field, names []string) error {
+func (c *Client) settings(ctx context.Context, project int64, rest string, fields []catalog.Field,
+	names []string) error {
 	var x row
 	path := projectPath(project, rest)
 	if _, err := c.platform.call(ctx, http.MethodGet, path, nil, &x); err != nil {

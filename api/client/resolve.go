@@ -21,7 +21,8 @@ type Resolution struct {
 // domain.
 func (c *Client) Resolve(ctx context.Context, domain string) (Resolution, error) {
 	var r Resolution
-	if _, err := c.platform.call(ctx, http.MethodGet, projectsPath+"/resolve?domain="+url.QueryEscape(domain), nil, &r.Data); err != nil {
+	if _, err := c.platform.call(ctx, http.MethodGet, projectsPath+"/resolve?domain="+url.QueryEscape(domain), nil,
+		&r.Data); err != nil {
 		return r, err
 	}
 	var data struct {

@@ -13,15 +13,18 @@ import (
 // The fields that each API returns and accepts, besides id, uuid and owner. Other fields of the files are not in the
 // API.
 var (
-	projectFields  = []string{"name", "slug", "description", "status"}
-	domainFields   = []string{"domain", "primary", "active"}
-	serviceFields  = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled"}
-	authFields     = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired", "approvalRequired", "inviteOnly", "twoFactorRequired"}
-	smtpFields     = []string{"host", "port", "username", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled", "active"}
+	projectFields = []string{"name", "slug", "description", "status"}
+	domainFields  = []string{"domain", "primary", "active"}
+	serviceFields = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled"}
+	authFields    = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired",
+		"approvalRequired", "inviteOnly", "twoFactorRequired"}
+	smtpFields = []string{"host", "port", "username", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled",
+		"active"}
 	templateFields = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active", "maxAge"}
 
 	flatServiceFields = []string{"smsProvider", "auditRetentionDays"}
-	flatAuthFields    = []string{"jwtEnabled", "jwtExpiresIn", "refreshTokenEnabled", "refreshTokenExpiresIn", "sessionTimeout",
+	flatAuthFields    = []string{"jwtEnabled", "jwtExpiresIn", "refreshTokenEnabled", "refreshTokenExpiresIn",
+		"sessionTimeout",
 		"passwordMinLength", "passwordRequireUppercase", "passwordRequireNumbers"}
 )
 

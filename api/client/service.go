@@ -42,7 +42,8 @@ func (s *service) call(ctx context.Context, method, path string, body, into any)
 }
 
 // callAgain is call with the statuses after which it tries again.
-func (s *service) callAgain(ctx context.Context, method, path string, body, into any, again ...int) (meta *page, err error) {
+func (s *service) callAgain(ctx context.Context, method, path string, body, into any, again ...int) (meta *page,
+	err error) {
 	var payload []byte
 	if body != nil {
 		if payload, err = json.Marshal(body); err != nil {
@@ -78,7 +79,8 @@ func (s *service) callAgain(ctx context.Context, method, path string, body, into
 const never time.Duration = -1
 
 // once makes one attempt. wait is how long to wait before the next: 0 leaves it to the caller.
-func (s *service) once(ctx context.Context, method, path string, payload []byte, into any) (meta *page, wait time.Duration, err error) {
+func (s *service) once(ctx context.Context, method, path string, payload []byte, into any) (meta *page,
+	wait time.Duration, err error) {
 	if method != http.MethodGet {
 		ctx = context.WithoutCancel(ctx) // a change that has begun is not left half done; the client's timeout applies
 	}
@@ -150,7 +152,8 @@ func (s *service) read(method, path string, res *http.Response, raw []byte, into
 		return nil, refused
 	}
 	if err != nil || env.Success == nil {
-		return nil, fmt.Errorf("%s %s: the answer is not the JSON envelope of this API: does the address lead to it?", method, path)
+		return nil, fmt.Errorf("%s %s: the answer is not the JSON envelope of this API: does the address lead to it?", method,
+			path)
 	}
 	if into != nil {
 		if err := json.Unmarshal(env.Data, into); err != nil {

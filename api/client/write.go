@@ -13,14 +13,16 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// CreateProject makes a project with name, slug, description and labels, and returns it as the server has it. The server
+// CreateProject makes a project with name, slug, description and labels, and returns it as the server has it. The
+// server
 // chooses all other fields.
 func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog.Project, error) {
 	var more map[string]any
 	if len(p.Labels) > 0 {
 		more = labelsBody(p.Labels)
 	}
-	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, ownFields(p), []string{"name", "slug", "description"}, more)
+	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, ownFields(p), []string{"name", "slug", "description"},
+		more)
 	if err != nil {
 		return catalog.Project{}, err
 	}
@@ -50,7 +52,8 @@ func (c *Client) DeleteProject(ctx context.Context, id int64) error {
 
 // PutServiceSettings replaces the service settings of a project.
 func (c *Client) PutServiceSettings(ctx context.Context, project int64, s *catalog.ServiceSettings) error {
-	_, err := write(ctx, c.platform, http.MethodPut, projectPath(project, "/service-settings"), s.Fields(), serviceFields, nil)
+	_, err := write(ctx, c.platform, http.MethodPut, projectPath(project, "/service-settings"), s.Fields(), serviceFields,
+		nil)
 	return err
 }
 
@@ -76,7 +79,8 @@ func (c *Client) domain(ctx context.Context, method, path string, d *catalog.Dom
 	if full || d.Certificates != nil {
 		more = map[string]any{"certificates": d.Certificates}
 	}
-	_, err := write(ctx, c.platform, method, path, append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainFields, more)
+	_, err := write(ctx, c.platform, method, path, append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}),
+		domainFields, more)
 	return err
 }
 
@@ -105,7 +109,8 @@ func (c *Client) PutTemplate(ctx context.Context, project int64, t *catalog.Temp
 	if t.MaxAge == "" {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "maxAge" })
 	}
-	return c.save(ctx, mailPath(project, "/templates"), append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}), names, nil)
+	return c.save(ctx, mailPath(project, "/templates"), append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}),
+		names, nil)
 }
 
 // DeleteTemplate removes a template of a project.
@@ -123,7 +128,8 @@ func remove(ctx context.Context, s *service, path, what string) error {
 }
 
 // save creates or replaces an object. Services differ in the method.
-func (c *Client) save(ctx context.Context, path string, fields []catalog.Field, names []string, more map[string]any) error {
+func (c *Client) save(ctx context.Context, path string, fields []catalog.Field, names []string,
+	more map[string]any) error {
 	_, err := write(ctx, c.mail, http.MethodPut, path, fields, names, more)
 	if Absent(err) {
 		_, err = write(ctx, c.mail, http.MethodPost, path, fields, names, more)
@@ -132,7 +138,8 @@ func (c *Client) save(ctx context.Context, path string, fields []catalog.Field, 
 }
 
 // write sends the named fields and compares them with the server's answer.
-func write(ctx context.Context, s *service, method, path string, fields []catalog.Field, names []string, more map[string]any) (row, error) {
+func write(ctx context.Context, s *service, method, path string, fields []catalog.Field, names []string,
+	more map[string]any) (row, error) {
 	body := map[string]any{}
 	for k, v := range more {
 		body[k] = v

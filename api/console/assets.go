@@ -23,7 +23,8 @@ type asset struct {
 	tag           string
 }
 
-var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml"}
 
 // loadAssets returns the assets by the names that pages use, "console.0123456789abcdef.css".
 func loadAssets() (map[string]*asset, error) {
@@ -49,7 +50,8 @@ func loadAssets() (map[string]*asset, error) {
 		}
 		sum := sha256.Sum256(b)
 		tag := hex.EncodeToString(sum[:8])
-		all[strings.TrimSuffix(entry.Name(), ext)+"."+tag+ext] = &asset{kind: kinds[ext], plain: b, packed: packed.Bytes(), tag: `"` + tag + `"`}
+		all[strings.TrimSuffix(entry.Name(), ext)+"."+tag+ext] = &asset{kind: kinds[ext], plain: b, packed: packed.Bytes(),
+			tag: `"` + tag + `"`}
 	}
 	return all, nil
 }

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// callTime is how long a call of the API may take: a write waits for its turn, and a test of SMTP settings for a server.
+// callTime is how long a call of the API may take: a write waits for its turn, and a test of SMTP settings for a
+// server.
 const callTime = 30 * time.Second
 
 // maxAnswer bounds an answer of the API: templates are the largest.
@@ -148,7 +149,8 @@ func (c *Console) ask(ctx context.Context, s *session, q call) (*answer, error) 
 	}
 	res, err := c.client.Do(req)
 	if err != nil {
-		return nil, &failure{Status: http.StatusServiceUnavailable, Message: "The service does not answer: it is stopping, or overloaded. Nothing is known of what was asked."}
+		return nil, &failure{Status: http.StatusServiceUnavailable,
+			Message: "The service does not answer: it is stopping, or overloaded. Nothing is known of what was asked."}
 	}
 	defer res.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -174,7 +176,8 @@ func (c *Console) ask(ctx context.Context, s *session, q call) (*answer, error) 
 	}
 	a.Data, a.Total, a.Pages = envelope.Data, envelope.Meta.Total, envelope.Meta.TotalPages
 	if e := envelope.Error; e != nil {
-		return a, &failure{Status: res.StatusCode, Code: e.Code, Message: e.Message, Details: e.Details, RequestID: res.Header.Get("X-Request-Id")}
+		return a, &failure{Status: res.StatusCode, Code: e.Code, Message: e.Message, Details: e.Details,
+			RequestID: res.Header.Get("X-Request-Id")}
 	}
 	return a, nil
 }

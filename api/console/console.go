@@ -142,7 +142,8 @@ func New(o Options) (*Console, error) {
 	c.routes()
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.failed(w, r, nil, &failure{Status: http.StatusForbidden, Message: "This form was sent by another site. Nothing was done."})
+		c.failed(w, r, nil, &failure{Status: http.StatusForbidden,
+			Message: "This form was sent by another site. Nothing was done."})
 	}))
 	c.guard = cross.Handler(c.mux)
 	return c, nil
@@ -211,7 +212,8 @@ func (c *Console) routes() {
 }
 
 // policy is the Content-Security-Policy of all pages but the frames of mail previews.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"frame-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.
@@ -226,7 +228,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.o.Logger.Error("console page panicked", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
-			c.failed(w, r, nil, &failure{Status: http.StatusInternalServerError, Message: "This page has a defect; the log says more."})
+			c.failed(w, r, nil, &failure{Status: http.StatusInternalServerError,
+				Message: "This page has a defect; the log says more."})
 		}
 	}()
 	// Not the server's context: it ends when a shutdown begins, and a save that has begun is made and answered then, too.
@@ -237,7 +240,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if c.o.Loading != nil && c.o.Loading() && !strings.HasPrefix(r.URL.Path, Prefix+"assets/") {
 		h.Set("Retry-After", "1")
-		c.failed(w, r, nil, &failure{Status: http.StatusServiceUnavailable, Message: "The files are being loaded. Open this page again in a moment."})
+		c.failed(w, r, nil, &failure{Status: http.StatusServiceUnavailable,
+			Message: "The files are being loaded. Open this page again in a moment."})
 		return
 	}
 	c.guard.ServeHTTP(w, r)
@@ -271,7 +275,8 @@ func (c *Console) signedIn(h handler) http.Handler {
 				return
 			}
 			if !s.hasToken(r.PostFormValue("token")) {
-				c.failed(w, r, s, &failure{Status: http.StatusForbidden, Message: "This form is not of your session: nothing was done. Open the page again, and send it from there."})
+				c.failed(w, r, s, &failure{Status: http.StatusForbidden,
+					Message: "This form is not of your session: nothing was done. Open the page again, and send it from there."})
 				return
 			}
 		}

@@ -6,7 +6,8 @@
 // first, and is made only if what it started from is still there. Pages work without JavaScript, except for what is
 // live. A slow browser costs a goroutine, and slows nobody else.
 //
-// What it needs. A way to the API (Options.API), the check of keys (Keys), and for what the API does not tell, the state
+// What it needs. A way to the API (Options.API), the check of keys (Keys), and for what the API does not tell, the
+// state
 // of the files (Config), of the mail queue (Mail) and the figures of this node. What concerns every project is shown to
 // keys for every project only.
 //

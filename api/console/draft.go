@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A draft is a change that a person has seen the diff of and not saved yet. It lives in the session, so that no password
+// A draft is a change that a person has seen the diff of and not saved yet. It lives in the session, so that no
+// password
 // travels back into a page, and is used once.
 type draft struct {
 	ID, Title, Back string
@@ -40,7 +41,8 @@ func (d *draft) Anew() bool {
 // new reports whether the change must not replace anything.
 func (d *draft) new() bool { return d.call.header.Get("If-None-Match") != "" }
 
-var existsAlready = &failure{Status: http.StatusPreconditionFailed, Message: "This exists already, and was not replaced. Edit that one."}
+var existsAlready = &failure{Status: http.StatusPreconditionFailed,
+	Message: "This exists already, and was not replaced. Edit that one."}
 
 // Live reports whether the change cannot be proposed: keys are always live.
 func (d *draft) Live() bool { return d.kind == "key" }
@@ -100,7 +102,9 @@ func (s *session) keep(d *draft) {
 	d.saving = false
 }
 
-var goneDraft = &failure{Status: http.StatusNotFound, Message: "This change is not waiting any more: it was saved, dropped, or forgotten after newer ones. Look at the project, and begin again if it is missing there."}
+var goneDraft = &failure{Status: http.StatusNotFound,
+	Message: "This change is not waiting any more: it was saved, dropped, or forgotten after newer ones. Look at the " +
+		"project, and begin again if it is missing there."}
 
 func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) {
 	d := s.draft(r.PathValue("id"))
@@ -142,11 +146,13 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	if proposal == "" && r.PostFormValue("do") == "propose" {
 		name := strings.TrimSpace(r.PostFormValue("proposal"))
 		if d.Live() {
-			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "Keys are always live: a change of them cannot be proposed."})
+			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest,
+				Message: "Keys are always live: a change of them cannot be proposed."})
 			return
 		}
 		if !proposalName.MatchString(name) {
-			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."})
+			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest,
+				Message: "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."})
 			return
 		}
 		save.header.Set(headerPropose, name)
@@ -160,7 +166,8 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	if fail, is := errors.AsType[*failure](err); is {
 		s.keep(d)
 		if fail.Status == http.StatusPreconditionFailed && proposal != d.Proposal {
-			c.showRefused(w, r, s, d, &failure{Status: fail.Status, Message: "The proposal " + proposal + " has changed this already. Open it on the page Changes, work in it, and edit what it has."})
+			c.showRefused(w, r, s, d, &failure{Status: fail.Status, Message: "The proposal " + proposal +
+				" has changed this already. Open it on the page Changes, work in it, and edit what it has."})
 			return
 		}
 		if fail.Status == http.StatusPreconditionFailed && d.new() {
@@ -187,7 +194,8 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	s.drop(d)
 	c.saved(s, d, a, proposal != "")
 	to := d.Back
-	if id, made := strings.CutPrefix(a.Header.Get("Location"), projectsPath+"/"); made && d.kind == "project" && d.Proposal != "" {
+	if id, made := strings.CutPrefix(a.Header.Get("Location"), projectsPath+"/"); made && d.kind == "project" &&
+		d.Proposal != "" {
 		to = Prefix + "projects/" + id
 	} else if d.kind == "project" && d.Deletes() {
 		to = Prefix + "projects"

@@ -103,7 +103,8 @@ func (c *Console) refused(w http.ResponseWriter, r *http.Request, s *session, f 
 details:
 	for _, d := range fail.Details {
 		for i := range f.Fields {
-			if name, _, _ := strings.Cut(d.Field, "["); name == f.Fields[i].Name || strings.HasPrefix(d.Field, f.Fields[i].Name+".") {
+			if name, _, _ := strings.Cut(d.Field, "["); name == f.Fields[i].Name || strings.HasPrefix(d.Field,
+				f.Fields[i].Name+".") {
 				f.Fields[i].Error = d.Message
 				continue details
 			}

@@ -107,7 +107,8 @@ func (f field) asSent(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\n", ""))
 }
 
-// Mark names the value that the form shows. The form carries it, so that what a person has changed is told from what has
+// Mark names the value that the form shows. The form carries it, so that what a person has changed is told from what
+// has
 // changed in the files since.
 func (f field) Mark() string {
 	sum := sha256.Sum256([]byte(f.asSent(f.was)))

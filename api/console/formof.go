@@ -128,7 +128,8 @@ func (f *form) begin(k kind, inForce object) {
 	}
 }
 
-// propose shows the values in force of something that the project has in part: its own ones stay, the inherited ones are
+// propose shows the values in force of something that the project has in part: its own ones stay, the inherited ones
+// are
 // examples.
 func (f *form) propose(inForce object) {
 	for i := range f.Fields {

@@ -245,7 +245,8 @@ type statusCount struct {
 const pageRows = 25
 
 func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *session) {
-	v := projectsView{Query: strings.TrimSpace(r.FormValue("q")), Status: r.FormValue("status"), Label: strings.TrimSpace(r.FormValue("label")), Page: number(r.FormValue("page"), 1)}
+	v := projectsView{Query: strings.TrimSpace(r.FormValue("q")), Status: r.FormValue("status"),
+		Label: strings.TrimSpace(r.FormValue("label")), Page: number(r.FormValue("page"), 1)}
 	label := ""
 	name, value, named := strings.Cut(v.Label, "=")
 	if v.Label != "" && !named {
@@ -260,7 +261,8 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 		}
 		return f
 	}
-	a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(v.Status), "page", itoa(v.Page), "limit", itoa(pageRows))...))
+	a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(v.Status), "page", itoa(v.Page), "limit",
+		itoa(pageRows))...))
 	if f, is := errors.AsType[*failure](err); is && f.Status == http.StatusBadRequest {
 		v.Problem = f.Message
 		for _, d := range f.Details {
@@ -274,7 +276,8 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 	}
 	for _, status := range append([]string{""}, catalog.Statuses...) {
 		count := statusCount{Status: status, Link: link(Prefix+"projects", "q", v.Query, "label", v.Label, "status", status)}
-		if a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(status), "page", "1", "limit", "1")...)); err == nil {
+		if a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(status), "page", "1", "limit",
+			"1")...)); err == nil {
 			count.N = a.Total
 		}
 		v.Counts = append(v.Counts, count)

@@ -42,14 +42,18 @@ type stoppedRow struct {
 
 // mailFields name the setting that a person changes to mend a failure (the contract's table of SMTP failures).
 var mailFields = map[string]string{
-	"SMTP_AUTH_FAILED": "username, password", "SMTP_AUTH_REQUIRED": "username, password", "SMTP_HOST_NOT_FOUND": "host", "SMTP_CONNECTION_REFUSED": "host, port",
-	"SMTP_CONNECTION_FAILED": "host, port", "SMTP_TIMEOUT": "host, port", "SMTP_TLS_NOT_OFFERED": "tlsEnabled", "SMTP_TLS_FAILED": "tlsEnabled, sslEnabled, port",
-	"SMTP_CERTIFICATE_INVALID": "host", "SMTP_SENDER_REFUSED": "fromEmail", "SMTP_ADDRESS_NOT_ALLOWED": "host", "SMTP_NOT_CONFIGURED": "the SMTP config",
+	"SMTP_AUTH_FAILED": "username, password", "SMTP_AUTH_REQUIRED": "username, password", "SMTP_HOST_NOT_FOUND": "host",
+	"SMTP_CONNECTION_REFUSED": "host, port",
+	"SMTP_CONNECTION_FAILED":  "host, port", "SMTP_TIMEOUT": "host, port", "SMTP_TLS_NOT_OFFERED": "tlsEnabled",
+	"SMTP_TLS_FAILED":          "tlsEnabled, sslEnabled, port",
+	"SMTP_CERTIFICATE_INVALID": "host", "SMTP_SENDER_REFUSED": "fromEmail", "SMTP_ADDRESS_NOT_ALLOWED": "host",
+	"SMTP_NOT_CONFIGURED": "the SMTP config",
 }
 
 func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	q := r.URL.Query()
-	v := mailView{ID: projectID(q.Get("project")), Query: q.Get("q"), Status: q.Get("status"), To: strings.TrimSpace(q.Get("to")), Template: strings.TrimSpace(q.Get("template")),
+	v := mailView{ID: projectID(q.Get("project")), Query: q.Get("q"), Status: q.Get("status"),
+		To: strings.TrimSpace(q.Get("to")), Template: strings.TrimSpace(q.Get("template")),
 		From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1), Statuses: catalog.MailStatuses}
 	if v.ID == "" {
 		a, err := c.ask(r.Context(), s, get(projectsPath, "q", v.Query, "page", "1", "limit", itoa(pageRows)))
@@ -69,7 +73,8 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 	v.Project = a.Object()
 	filters := []string{"status", v.Status, "toEmail", v.To, "templateCode", v.Template, "from", v.From, "to", v.Until}
-	a, err = c.ask(r.Context(), s, get(mailPath(v.ID, "/logs"), append(filters, "page", itoa(v.Page), "limit", itoa(pageRows))...))
+	a, err = c.ask(r.Context(), s, get(mailPath(v.ID, "/logs"), append(filters, "page", itoa(v.Page), "limit",
+		itoa(pageRows))...))
 	if f, is := errors.AsType[*failure](err); is {
 		v.Problem = f.text()
 	} else if err != nil {
@@ -81,7 +86,8 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	if a, err := c.ask(r.Context(), s, get(mailPath(v.ID, "/templates"))); err == nil {
 		v.Templates = a.List()
 	}
-	v.Link = link(Prefix+"mail", "project", v.ID, "status", v.Status, "to", v.To, "template", v.Template, "from", v.From, "until", v.Until) + "&page="
+	v.Link = link(Prefix+"mail", "project", v.ID, "status", v.Status, "to", v.To, "template", v.Template, "from", v.From,
+		"until", v.Until) + "&page="
 	c.queue(r, s, &v)
 	c.render(w, r, s, http.StatusOK, "mail", "Mail of "+text(v.Project["name"]), v)
 }
@@ -212,8 +218,10 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 }
 
 // trySMTP has the API try settings. The steps are those that have ended, also of a test that fails.
-func (c *Console) trySMTP(ctx context.Context, s *session, requestID string, body object) (passed bool, steps []smtpStep, err error) {
-	a, err := c.ask(ctx, s, call{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: body, header: http.Header{"X-Request-Id": {requestID}}})
+func (c *Console) trySMTP(ctx context.Context, s *session, requestID string, body object) (passed bool,
+	steps []smtpStep, err error) {
+	a, err := c.ask(ctx, s, call{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: body,
+		header: http.Header{"X-Request-Id": {requestID}}})
 	if a != nil {
 		for _, o := range asList(a.Object()["steps"]) {
 			steps = append(steps, smtpStep{text(o["name"]), text(o["milliseconds"])})
@@ -236,7 +244,8 @@ type smtpTest struct {
 func (t *smtpTest) step(name string, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.steps = append(t.steps, smtpStep{name, strconv.FormatFloat(float64(took.Round(time.Microsecond))/float64(time.Millisecond), 'f', -1, 64)})
+	t.steps = append(t.steps, smtpStep{name,
+		strconv.FormatFloat(float64(took.Round(time.Microsecond))/float64(time.Millisecond), 'f', -1, 64)})
 	t.wake()
 }
 
@@ -347,7 +356,8 @@ func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error)
 			values[name] = value[0]
 		}
 	}
-	v.Preview = c.rendered(r, s, v.ID, object{"subjectTemplate": v.Template["subjectTemplate"], "bodyHtml": v.Template["bodyHtml"], "bodyText": v.Template["bodyText"]}, values)
+	v.Preview = c.rendered(r, s, v.ID, object{"subjectTemplate": v.Template["subjectTemplate"],
+		"bodyHtml": v.Template["bodyHtml"], "bodyText": v.Template["bodyText"]}, values)
 	names := strings.Split(v.Preview.Missing, ", ")
 	for name := range values {
 		names = append(names, name)
@@ -369,7 +379,8 @@ func (c *Console) rendered(r *http.Request, s *session, project string, parts, v
 		}
 	}
 	parts["variables"] = values
-	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: mailPath(project, "/templates/preview"), body: parts})
+	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: mailPath(project, "/templates/preview"),
+		body: parts})
 	if fail, is := errors.AsType[*failure](err); is {
 		return &previewView{Failed: fail}
 	}
@@ -377,7 +388,8 @@ func (c *Console) rendered(r *http.Request, s *session, project string, parts, v
 		return &previewView{Failed: &failure{Message: err.Error()}}
 	}
 	o := a.Object()
-	p := &previewView{Subject: text(o["subject"]), Text: text(o["bodyText"]), HTML: text(o["bodyHtml"]), Missing: text(o["missing"]), Unused: text(o["unused"])}
+	p := &previewView{Subject: text(o["subject"]), Text: text(o["bodyText"]), HTML: text(o["bodyHtml"]),
+		Missing: text(o["missing"]), Unused: text(o["unused"])}
 	p.Frame = s.keepFrame(p.HTML)
 	return p
 }
@@ -450,7 +462,8 @@ func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) {
 	v.To = strings.TrimSpace(r.PostFormValue("toEmail"))
 	began := time.Now()
 	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: "/api/mail/send/test-template",
-		body: object{"projectId": json.Number(v.ID), "toEmail": v.To, "templateCode": v.Template["code"], "variables": values}})
+		body: object{"projectId": json.Number(v.ID), "toEmail": v.To, "templateCode": v.Template["code"],
+			"variables": values}})
 	if fail, is := errors.AsType[*failure](err); is {
 		v.Failed = fail
 	} else if err != nil {

@@ -48,7 +48,8 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 	if a, err := c.ask(r.Context(), s, get(auditPath, "projectId", id, "limit", "10")); err == nil {
 		v.Changes = a.List()
 	}
-	if a, err := c.ask(r.Context(), s, get(mailPath(id, "/logs"), "limit", "10", "from", time.Now().UTC().Add(-24*time.Hour).Format("2006-01-02T15:04:05"))); err == nil {
+	if a, err := c.ask(r.Context(), s, get(mailPath(id, "/logs"), "limit", "10", "from",
+		time.Now().UTC().Add(-24*time.Hour).Format("2006-01-02T15:04:05"))); err == nil {
 		v.Mail, v.MailTotal = a.List(), a.Total
 	} else {
 		v.MailNote = err.Error()

@@ -62,7 +62,8 @@ func (s *session) Key() Key {
 	return s.key
 }
 
-// Proposal returns the name of the proposal that the person works in: projects are shown as its branch has them, and what
+// Proposal returns the name of the proposal that the person works in: projects are shown as its branch has them, and
+// what
 // is saved goes there. "": none, everything is live.
 func (s *session) Proposal() string {
 	s.mu.Lock()
@@ -207,7 +208,8 @@ func peerOf(r *http.Request) netip.Addr {
 // ownPath returns a path of the console, so that nobody is sent to another site after signing in.
 func ownPath(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, Prefix) || strings.Contains(path, `\`) || strings.Contains(u.Path, "//") {
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, Prefix) || strings.Contains(path, `\`) ||
+		strings.Contains(u.Path, "//") {
 		return Prefix
 	}
 	return u.RequestURI()
@@ -215,7 +217,8 @@ func ownPath(path string) string {
 
 // signIn exchanges a key for a session.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
-	v := signInView{To: ownPath(r.PostFormValue("to")), Name: strings.TrimSpace(r.PostFormValue("name")), Email: strings.TrimSpace(r.PostFormValue("email")), Demo: c.demo(r) != ""}
+	v := signInView{To: ownPath(r.PostFormValue("to")), Name: strings.TrimSpace(r.PostFormValue("name")),
+		Email: strings.TrimSpace(r.PostFormValue("email")), Demo: c.demo(r) != ""}
 	text := strings.TrimSpace(r.PostFormValue("key"))
 	if r.PostFormValue("demo") != "" {
 		text = c.demo(r)
@@ -232,18 +235,21 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	key, good := c.o.Keys.Check(text)
 	if !good {
 		if wait := c.o.Keys.Fail(peerOf(r)); wait > 0 {
-			refuse(http.StatusTooManyRequests, "Too many wrong keys came from your address. Try again in "+wait.Round(time.Second).String()+".")
+			refuse(http.StatusTooManyRequests,
+				"Too many wrong keys came from your address. Try again in "+wait.Round(time.Second).String()+".")
 			return
 		}
 		refuse(http.StatusUnauthorized, "This key is not known here, or has expired.")
 		return
 	}
 	if !key.May(catalog.MayRead) {
-		refuse(http.StatusForbidden, `This key may not read, and the console only shows what its key may see. Use one with "read" in its allow list.`)
+		refuse(http.StatusForbidden,
+			`This key may not read, and the console only shows what its key may see. Use one with "read" in its allow list.`)
 		return
 	}
 	now := time.Now()
-	s := &session{id: random()[:12], secret: random(), token: random(), text: text, actor: actor, peer: peerOf(r), began: now, seen: now, expires: now.Add(sessionTime), key: key}
+	s := &session{id: random()[:12], secret: random(), token: random(), text: text, actor: actor, peer: peerOf(r),
+		began: now, seen: now, expires: now.Add(sessionTime), key: key}
 	if !c.sessions.add(s) {
 		refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
 		return
@@ -254,7 +260,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, v.To, http.StatusSeeOther)
 }
 
-// cookie makes a cookie that no script reads and no other site sends. Under TLS its name has the prefix that keeps other
+// cookie makes a cookie that no script reads and no other site sends. Under TLS its name has the prefix that keeps
+// other
 // hosts of the domain from setting it, which asks for the path "/".
 func cookie(r *http.Request, name, value, path string, age int) *http.Cookie {
 	k := &http.Cookie{Name: name, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode}
@@ -298,7 +305,8 @@ func random() string {
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	if s, _ := c.session(r); s != nil {
 		if !s.hasToken(r.PostFormValue("token")) {
-			c.failed(w, r, s, &failure{Status: http.StatusForbidden, Message: "This form is not of your session: nothing was done."})
+			c.failed(w, r, s, &failure{Status: http.StatusForbidden,
+				Message: "This form is not of your session: nothing was done."})
 			return
 		}
 		c.sessions.end(s)

@@ -33,7 +33,8 @@ type view struct {
 }
 
 // navOf is the menu's entry of pages that have another name.
-var navOf = map[string]string{"project": "projects", "edit": "projects", "draft": "projects", "conflict": "projects", "template": "mail", "entry": "mail", "smtptest": "mail"}
+var navOf = map[string]string{"project": "projects", "edit": "projects", "draft": "projects", "conflict": "projects",
+	"template": "mail", "entry": "mail", "smtptest": "mail"}
 
 // parsePages parses each page together with the layout and the parts that several pages share.
 func (c *Console) parsePages() (map[string]*template.Template, error) {
@@ -112,7 +113,8 @@ func (c *Console) failed(w http.ResponseWriter, r *http.Request, s *session, err
 	f, is := errors.AsType[*failure](err)
 	if !is {
 		c.o.Logger.Error("console", "path", r.URL.Path, "error", err)
-		f = &failure{Status: http.StatusInternalServerError, Message: "Something is wrong with the console; the log says more."}
+		f = &failure{Status: http.StatusInternalServerError,
+			Message: "Something is wrong with the console; the log says more."}
 	}
 	if f.Status < 400 {
 		f.Status = http.StatusInternalServerError
@@ -199,7 +201,8 @@ func timeTag(v any) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("2006-01-02 15:04:05") + ` UTC">` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`)
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("2006-01-02 15:04:05") +
+		` UTC">` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`)
 }
 
 func sizeText(n int64) string {

@@ -53,7 +53,8 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
 	v := c.problemsOf(s)
 	switch {
 	case !v.Whole || !v.May:
-		c.failed(w, r, s, &failure{Status: http.StatusForbidden, Message: "Confirming needs a key with write on every project."})
+		c.failed(w, r, s, &failure{Status: http.StatusForbidden,
+			Message: "Confirming needs a key with write on every project."})
 		return
 	case v.Status.Held == nil:
 		v.Error = "Nothing is held back any more."
@@ -61,7 +62,8 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
 		v.Error = "Type the word " + confirmWord + " to confirm. Nothing was done."
 	default:
 		c.o.Logger.Info("held reload confirmed in the console", "key", s.Key().ID, "actor", s.actor)
-		if err := c.o.Config.Confirm(configsrc.WithAuthor(r.Context(), configsrc.Author{Key: s.Key().Name, Actor: s.actor}, nil)); err != nil {
+		if err := c.o.Config.Confirm(configsrc.WithAuthor(r.Context(), configsrc.Author{Key: s.Key().Name, Actor: s.actor},
+			nil)); err != nil {
 			v.Error = err.Error()
 			break
 		}
@@ -84,8 +86,10 @@ type changesView struct {
 
 func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 	q := r.URL.Query()
-	v := changesView{ProjectID: q.Get("project"), Actor: q.Get("actor"), Action: q.Get("action"), RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1)}
-	a, err := c.ask(r.Context(), s, get(auditPath, "projectId", v.ProjectID, "actor", v.Actor, "action", v.Action, "requestId", v.RequestID,
+	v := changesView{ProjectID: q.Get("project"), Actor: q.Get("actor"), Action: q.Get("action"),
+		RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1)}
+	a, err := c.ask(r.Context(), s, get(auditPath, "projectId", v.ProjectID, "actor", v.Actor, "action", v.Action,
+		"requestId", v.RequestID,
 		"from", v.From, "to", v.Until, "page", itoa(v.Page), "limit", itoa(pageRows)))
 	if f, is := errors.AsType[*failure](err); is {
 		v.Problem = f.text()
@@ -100,7 +104,8 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 			v.Proposals = c.proposalRows(s, a.List())
 		}
 	}
-	v.Link = link(Prefix+"changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID, "from", v.From, "until", v.Until, "x", "1") + "&page="
+	v.Link = link(Prefix+"changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
+		"from", v.From, "until", v.Until, "x", "1") + "&page="
 	c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
 }
 
@@ -120,7 +125,8 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 	case "enter":
 		before := s.Proposal()
 		s.workIn(name)
-		if _, err := c.ask(r.Context(), s, get(projectsPath, "limit", "1")); err != nil { // it is gone, or its files are still being read
+		// it is gone, or its files are still being read
+		if _, err := c.ask(r.Context(), s, get(projectsPath, "limit", "1")); err != nil {
 			s.workIn(before)
 			c.failed(w, r, s, err)
 			return
@@ -131,7 +137,8 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 	q := call{method: http.MethodPost, path: "/api/platform/proposals/" + name + "/apply"}
 	done := "The proposal " + name + " is applied, and live."
 	if r.PostFormValue("do") == "drop" {
-		q, done = call{method: http.MethodDelete, path: "/api/platform/proposals/" + name}, "The proposal "+name+" was dropped."
+		q, done = call{method: http.MethodDelete, path: "/api/platform/proposals/" + name},
+			"The proposal "+name+" was dropped."
 	}
 	if _, err := c.ask(r.Context(), s, q); err != nil {
 		c.failed(w, r, s, err)
@@ -305,7 +312,8 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 				break wait
 			}
 		}
-		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) || c.sessions.find(cookieName+"="+s.secret) == nil {
+		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) ||
+			c.sessions.find(cookieName+"="+s.secret) == nil {
 			fmt.Fprint(w, "event: ended\ndata: \n\n")
 			_ = flush.Flush()
 			return

@@ -98,7 +98,8 @@ func (s *stream) serve() {
 	why := EndFault
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.streams.Logger.Error("event stream panicked", "request_id", s.RequestID, "cause", cause, "stack", string(debug.Stack()))
+			s.streams.Logger.Error("event stream panicked", "request_id", s.RequestID, "cause", cause, "stack",
+				string(debug.Stack()))
 		}
 		s.Conn.Abort()
 		s.Ended(why, s.sent)

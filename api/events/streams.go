@@ -11,8 +11,10 @@ import (
 )
 
 var (
-	refuseFull     = &catalog.Error{Code: catalog.CodeUnavailable, Message: "this node has as many event streams open as it may"}
-	refuseKeyFull  = &catalog.Error{Code: catalog.CodeUnavailable, Message: "this key has as many event streams open on this node as a key may"}
+	refuseFull = &catalog.Error{Code: catalog.CodeUnavailable,
+		Message: "this node has as many event streams open as it may"}
+	refuseKeyFull = &catalog.Error{Code: catalog.CodeUnavailable,
+		Message: "this key has as many event streams open on this node as a key may"}
 	refuseStopping = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the service is shutting down"}
 )
 

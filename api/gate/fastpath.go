@@ -104,7 +104,8 @@ func (f *headFields) note(name, value []byte) {
 
 // specials are the fields that the library or check acts on, in lower case. note finds their usual spellings, or leaves
 // them to the library.
-var specials = [...]string{"host", "x-forwarded-host", "x-original-url", "authorization", "x-request-id", "connection", "content-length",
+var specials = [...]string{"host", "x-forwarded-host", "x-original-url", "authorization", "x-request-id", "connection",
+	"content-length",
 	"transfer-encoding", "expect", "trailer", "upgrade"}
 
 func special(name []byte) bool {

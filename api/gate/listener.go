@@ -50,7 +50,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		limits := &l.gate.limits
 		c := &Conn{
-			Conn: raw, raw: raw, gate: l.gate, peer: PeerAddr(raw.RemoteAddr()), resolver: l.options.Resolver, plain: l.options.Plain,
+			Conn: raw, raw: raw, gate: l.gate, peer: PeerAddr(raw.RemoteAddr()), resolver: l.options.Resolver,
+			plain: l.options.Plain,
 			times: deadlines{limits: limits, slack: limits.slack()},
 		}
 		if l.options.TLS != nil {

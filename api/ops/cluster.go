@@ -58,8 +58,9 @@ var (
 	clusterListings    = clusterDesc("listings_total", "Times that the whole bucket was read.")
 	clusterRepairs     = clusterDesc("repairs_total", "Of them, those because the own tree differed.")
 	clusterRefused     = clusterDesc("refused_messages", "Messages of the bucket that cannot be read.")
-	clusterEdgeLag     = clusterDesc("edge_lag_seconds", "Seconds since the oldest commit that an edge has not confirmed.", "edge")
-	clusterEdgeReady   = clusterDesc("edge_ready", "1 while an edge has a whole tree and is heard.", "edge")
+	clusterEdgeLag     = clusterDesc("edge_lag_seconds", "Seconds since the oldest commit that an edge has not confirmed.",
+		"edge")
+	clusterEdgeReady = clusterDesc("edge_ready", "1 while an edge has a whole tree and is heard.", "edge")
 )
 
 // Describe implements prometheus.Collector. The metrics depend on the role, so it names none.

@@ -26,8 +26,9 @@ type GitStatus struct {
 	SyncError   string    `json:"syncError,omitempty"`   // why the last fetch, merge or push failed
 	LockError   string    `json:"lockError,omitempty"`   // why the service's own lock on git's index is still there
 	IndexError  string    `json:"indexError,omitempty"`  // why people's index cannot be read, and what to do
-	Conflict    string    `json:"conflict,omitempty"`    // what a person has to do before anything is pulled or pushed again
-	Overruled   []string  `json:"overruled,omitempty"`   // branches with writes that were set aside, the latest last
+	// what a person has to do before anything is pulled or pushed again
+	Conflict  string   `json:"conflict,omitempty"`
+	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
 }
 
 // gitHook answers POST /hooks/git: the next fetch begins at once.
@@ -41,7 +42,8 @@ func (o *Server) gitHook(w http.ResponseWriter, _ *http.Request) {
 }
 
 // gitMetrics are the metrics of the git repository.
-func (o *Server) gitMetrics(gauge func(name, help string, value func() float64) prometheus.Collector) []prometheus.Collector {
+func (o *Server) gitMetrics(gauge func(name, help string,
+	value func() float64) prometheus.Collector) []prometheus.Collector {
 	seconds := func(t time.Time) float64 {
 		if t.IsZero() {
 			return 0
@@ -50,7 +52,9 @@ func (o *Server) gitMetrics(gauge func(name, help string, value func() float64) 
 	}
 	return []prometheus.Collector{
 		counters{
-			desc: prometheus.NewDesc("fingerpost_git_operations_total", "Commits and pushes that were made, pulls that brought commits, and failures of any of them.", []string{"kind"}, nil),
+			desc: prometheus.NewDesc("fingerpost_git_operations_total",
+				"Commits and pushes that were made, pulls that brought commits, and failures of any of them.", []string{"kind"},
+				nil),
 			read: func(yield func(kind string, count uint64)) {
 				st := o.Git()
 				yield("commit", st.Commits)
@@ -59,13 +63,18 @@ func (o *Server) gitMetrics(gauge func(name, help string, value func() float64) 
 				yield("failure", st.Failures)
 			},
 		},
-		gauge("fingerpost_git_pending_writes", "API writes that are not in a commit yet.", func() float64 { return float64(o.Git().Pending) }),
+		gauge("fingerpost_git_pending_writes", "API writes that are not in a commit yet.",
+			func() float64 { return float64(o.Git().Pending) }),
 		gauge("fingerpost_git_ahead", "Commits that the upstream lacks.", func() float64 { return float64(o.Git().Ahead) }),
-		gauge("fingerpost_git_behind", "Commits of the upstream that are not here.", func() float64 { return float64(o.Git().Behind) }),
+		gauge("fingerpost_git_behind", "Commits of the upstream that are not here.",
+			func() float64 { return float64(o.Git().Behind) }),
 		gauge("fingerpost_git_conflict", "1 while a person has to solve a conflict before anything is pulled or pushed.",
 			func() float64 { return boolValue(o.Git().Conflict != "") }),
-		gauge("fingerpost_git_last_commit_timestamp_seconds", "When the last commit was made, 0 if never.", func() float64 { return seconds(o.Git().LastCommit) }),
-		gauge("fingerpost_git_last_fetch_timestamp_seconds", "When the last fetch succeeded, 0 if never.", func() float64 { return seconds(o.Git().LastFetch) }),
-		gauge("fingerpost_git_last_push_timestamp_seconds", "When the last push succeeded, 0 if never.", func() float64 { return seconds(o.Git().LastPush) }),
+		gauge("fingerpost_git_last_commit_timestamp_seconds", "When the last commit was made, 0 if never.",
+			func() float64 { return seconds(o.Git().LastCommit) }),
+		gauge("fingerpost_git_last_fetch_timestamp_seconds", "When the last fetch succeeded, 0 if never.",
+			func() float64 { return seconds(o.Git().LastFetch) }),
+		gauge("fingerpost_git_last_push_timestamp_seconds", "When the last push succeeded, 0 if never.",
+			func() float64 { return seconds(o.Git().LastPush) }),
 	}
 }

@@ -36,7 +36,8 @@ func newGuard(listen []string, allow []netip.Prefix) *guard {
 func (g *guard) reading(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !overUnix(r) && !g.isThisMachine(r) {
-			refuse(w, fmt.Sprintf("the Host of the request, %.80q, is no address or name of this machine: ask for http://127.0.0.1 or the address of --ops-listen", r.Host))
+			refuse(w, fmt.Sprintf("the Host of the request, %.80q, is no address or name of this machine: ask for "+
+				"http://127.0.0.1 or the address of --ops-listen", r.Host))
 			return
 		}
 		next(w, r)
@@ -47,7 +48,8 @@ func (g *guard) reading(next http.HandlerFunc) http.Handler {
 func (g *guard) command(next http.HandlerFunc) http.Handler {
 	return g.reading(func(w http.ResponseWriter, r *http.Request) {
 		if !overUnix(r) && !g.mayCommand(r) {
-			refuse(w, fmt.Sprintf("commands and profiles are for this machine only, and this request comes from %s: serve --ops-allow CIDR lets others in", peerOf(r)))
+			refuse(w, fmt.Sprintf("commands and profiles are for this machine only, and this request comes from %s: serve "+
+				"--ops-allow CIDR lets others in", peerOf(r)))
 			return
 		}
 		next(w, r)

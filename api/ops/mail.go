@@ -10,11 +10,12 @@ import (
 
 // mailStatus is the part of /status about the mail service.
 type mailStatus struct {
-	Queued   int64             `json:"queued"`            // mails that are accepted and have not reached their end
-	LowDisk  string            `json:"lowDisk,omitempty"` // what the disk of the mail store lacks; sends are refused while it does
-	Attempts int64             `json:"attempts"`          // that run now
-	Sends    map[string]uint64 `json:"sends"`             // by result, since the start
-	Stopped  []stoppedStatus   `json:"stopped"`           // at most maxStopped
+	Queued int64 `json:"queued"` // mails that are accepted and have not reached their end
+	// what the disk of the mail store lacks; sends are refused while it does
+	LowDisk  string            `json:"lowDisk,omitempty"`
+	Attempts int64             `json:"attempts"` // that run now
+	Sends    map[string]uint64 `json:"sends"`    // by result, since the start
+	Stopped  []stoppedStatus   `json:"stopped"`  // at most maxStopped
 	Gaps     []gapStatus       `json:"gaps,omitempty"`
 }
 
@@ -43,7 +44,8 @@ const maxStopped = 100
 
 func (o *Server) mailStatus() *mailStatus {
 	c, stopped := o.Mail.Counts(), o.Mail.Stopped()
-	s := &mailStatus{Queued: c.Waiting, LowDisk: c.LowDisk, Attempts: c.Attempts, Sends: make(map[string]uint64, len(c.Sends)), Stopped: []stoppedStatus{}}
+	s := &mailStatus{Queued: c.Waiting, LowDisk: c.LowDisk, Attempts: c.Attempts, Sends: make(map[string]uint64,
+		len(c.Sends)), Stopped: []stoppedStatus{}}
 	for _, send := range c.Sends {
 		s.Sends[send.Result] = send.N
 	}
@@ -61,10 +63,12 @@ func (o *Server) mailStatus() *mailStatus {
 }
 
 // mailMetrics are the metrics of the mail service.
-func (o *Server) mailMetrics(gauge func(name, help string, value func() float64) prometheus.Collector) []prometheus.Collector {
+func (o *Server) mailMetrics(gauge func(name, help string,
+	value func() float64) prometheus.Collector) []prometheus.Collector {
 	return []prometheus.Collector{
 		counters{
-			desc: prometheus.NewDesc("fingerpost_mail_sends_total", "What came of attempts to send a mail, and of the wait for one.", []string{"result"}, nil),
+			desc: prometheus.NewDesc("fingerpost_mail_sends_total",
+				"What came of attempts to send a mail, and of the wait for one.", []string{"result"}, nil),
 			read: func(yield func(result string, count uint64)) {
 				for _, send := range o.Mail.Counts().Sends {
 					yield(send.Result, send.N)
@@ -75,12 +79,13 @@ func (o *Server) mailMetrics(gauge func(name, help string, value func() float64)
 			func() float64 { return float64(o.Mail.Counts().Waiting) }),
 		gauge("fingerpost_mail_attempts_running", "Attempts to send a mail that are under way.",
 			func() float64 { return float64(o.Mail.Counts().Attempts) }),
-		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail could not be had back whole, or not yet.", func() (n float64) {
-			for _, gap := range o.Resolver.MailGaps() {
-				n += boolValue(!gap.Complete)
-			}
-			return n
-		}),
+		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail could not be had back whole, or not yet.",
+			func() (n float64) {
+				for _, gap := range o.Resolver.MailGaps() {
+					n += boolValue(!gap.Complete)
+				}
+				return n
+			}),
 		gauge("fingerpost_mail_stopped_projects", "Projects whose mail is not tried until their SMTP config changes.",
 			func() float64 { return float64(len(o.Mail.Stopped())) }),
 	}

@@ -18,26 +18,31 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 	all := []prometheus.Collector{
 		durations{o.Figures},
 		counters{
-			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused for want of a good key or token.", []string{"reason"}, nil),
+			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused for want of a good key or token.",
+				[]string{"reason"}, nil),
 			read: o.Figures.EachAuthFailure,
 		},
 		counters{
-			desc: prometheus.NewDesc("fingerpost_resolve_cache_total", "Resolve answers, by how the cache did.", []string{"result"}, nil),
+			desc: prometheus.NewDesc("fingerpost_resolve_cache_total", "Resolve answers, by how the cache did.",
+				[]string{"result"}, nil),
 			read: o.eachCacheResult,
 		},
 		gauge("fingerpost_resolve_cache_bytes", "Memory that cached answers take.",
 			func() float64 { m := o.Resolver.Metrics(); return float64(m.CacheBytes + m.UnknownBytes) }),
-		gauge("fingerpost_config_last_reload_success_timestamp_seconds", "When the files were last looked at without a failure, 0 if never.",
+		gauge("fingerpost_config_last_reload_success_timestamp_seconds",
+			"When the files were last looked at without a failure, 0 if never.",
 			func() float64 {
 				if t := status().LastSuccess; !t.IsZero() {
 					return float64(t.UnixMilli()) / 1000
 				}
 				return 0
 			}),
-		gauge("fingerpost_config_problems", "Errors in the config files.", func() float64 { return float64(status().Errors) }),
+		gauge("fingerpost_config_problems", "Errors in the config files.",
+			func() float64 { return float64(status().Errors) }),
 		gauge("fingerpost_config_quarantined_files", "Config files whose last good state is served.",
 			func() float64 { return float64(status().Quarantined) }),
-		gauge("fingerpost_config_held", "1 while a mass deletion is held back.", func() float64 { return boolValue(status().Held != nil) }),
+		gauge("fingerpost_config_held", "1 while a mass deletion is held back.",
+			func() float64 { return boolValue(status().Held != nil) }),
 		gauge("fingerpost_config_disk_low", "1 while the config folder's disk has too little room for API writes.",
 			func() float64 { return boolValue(status().LowDisk != "") }),
 		gauge("fingerpost_config_generation", "The generation that is being served.",
@@ -49,7 +54,8 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 		gauge("fingerpost_event_streams", "Open streams of the change feed.",
 			func() float64 { return float64(o.Streams.Len()) }),
 		counters{
-			desc: prometheus.NewDesc("fingerpost_event_streams_ended_total", "Streams of the change feed that have ended, by reason.", []string{"reason"}, nil),
+			desc: prometheus.NewDesc("fingerpost_event_streams_ended_total",
+				"Streams of the change feed that have ended, by reason.", []string{"reason"}, nil),
 			read: o.Streams.EachEnding,
 		},
 		collectors.NewGoCollector(),
@@ -57,7 +63,8 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 	}
 	if o.AfterWrite != nil {
 		all = append(all, counters{
-			desc: prometheus.NewDesc("fingerpost_after_write_runs_total", "Runs of the command after writes.", []string{"result"}, nil),
+			desc: prometheus.NewDesc("fingerpost_after_write_runs_total", "Runs of the command after writes.",
+				[]string{"result"}, nil),
 			read: o.eachAfterWrite,
 		}, gauge("fingerpost_after_write_pending", "Writes that the command after writes has yet to be run for.",
 			func() float64 { return float64(o.AfterWrite().Pending) }))
@@ -138,6 +145,7 @@ func (durations) Describe(ch chan<- *prometheus.Desc) { ch <- durationsDesc }
 // Collect implements prometheus.Collector.
 func (d durations) Collect(ch chan<- prometheus.Metric) {
 	d.figures.EachRequest(func(r Requests) {
-		ch <- prometheus.MustNewConstHistogram(durationsDesc, r.Count, r.Sum.Seconds(), r.Buckets, r.Route, r.Method, strconv.Itoa(r.Status))
+		ch <- prometheus.MustNewConstHistogram(durationsDesc, r.Count, r.Sum.Seconds(), r.Buckets, r.Route, r.Method,
+			strconv.Itoa(r.Status))
 	})
 }

@@ -110,7 +110,8 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", ops.readyz)
 	mux.Handle("GET /status", guard.reading(ops.status))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
 	reload := func(ctx context.Context) error {
 		o.Resolver.ForgetSecrets()
 		return o.Config.Reload(ctx)
@@ -238,7 +239,8 @@ func (o *Server) secretStatus() []secretStatus {
 		if p.Warning {
 			severity = "warning"
 		}
-		list = append(list, secretStatus{Severity: severity, Project: p.Slug, ProjectID: p.ProjectID, Field: "jwtSecret", Message: p.Message})
+		list = append(list, secretStatus{Severity: severity, Project: p.Slug, ProjectID: p.ProjectID, Field: "jwtSecret",
+			Message: p.Message})
 	}
 	return list
 }

@@ -1,4 +1,5 @@
-// Package chart draws the charts of bench as SVG: lines with error bars for the spread of rounds. It is the only package
+// Package chart draws the charts of bench as SVG: lines with error bars for the spread of rounds. It is the only
+// package
 // that uses the plotting library.
 package chart
 

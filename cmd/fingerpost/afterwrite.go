@@ -65,7 +65,8 @@ func newAfterWrite(command, dir string, limit time.Duration, log *slog.Logger) (
 	}
 	open, close := context.WithCancel(context.Background())
 	ctx, kill := context.WithCancel(context.Background())
-	a := &afterWrite{command: command, dir: abs, limit: limit, log: log, wake: make(chan struct{}, 1), close: close, kill: kill, done: make(chan struct{})}
+	a := &afterWrite{command: command, dir: abs, limit: limit, log: log, wake: make(chan struct{}, 1), close: close,
+		kill: kill, done: make(chan struct{})}
 	go a.loop(ctx, open)
 	return a, nil
 }
@@ -186,7 +187,8 @@ func (a *afterWrite) runBatch(ctx context.Context) (more bool) {
 	}
 	a.mu.Unlock()
 	if err != nil {
-		a.log.Warn("after-write: the command failed; it runs again, with later writes", "writes", n, "took", took, "error", err, "output", output)
+		a.log.Warn("after-write: the command failed; it runs again, with later writes", "writes", n, "took", took, "error",
+			err, "output", output)
 		return false
 	}
 	a.log.Info("after-write: done", "writes", n, "took", took)
@@ -197,7 +199,8 @@ func (a *afterWrite) runBatch(ctx context.Context) (more bool) {
 func batch(pending []configsrc.Written) (n int, env []string) {
 	var paths, keys, ids list
 	for _, w := range pending {
-		if paths.size+len(w.Path) > maxVariable || keys.size+len(w.By.Key) > maxVariable || ids.size+len(w.By.RequestID) > maxVariable {
+		if paths.size+len(w.Path) > maxVariable || keys.size+len(w.By.Key) > maxVariable ||
+			ids.size+len(w.By.RequestID) > maxVariable {
 			break
 		}
 		paths.add(w.Path)

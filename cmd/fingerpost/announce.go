@@ -73,7 +73,8 @@ func (s *service) announce() {
 	defer func() { _, _ = s.t.out.Write(out.Bytes()) }() // stdout may be closed
 	st := s.source.Status()
 	if s.cluster.isEdge() {
-		fmt.Fprintf(out, "edge %s of cluster %s: %s and %s so far\n", s.f.edgeName, s.f.clusterName, count(st.Projects, "project"), count(st.Domains, "domain"))
+		fmt.Fprintf(out, "edge %s of cluster %s: %s and %s so far\n", s.f.edgeName, s.f.clusterName, count(st.Projects,
+			"project"), count(st.Domains, "domain"))
 	} else {
 		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
 			count(st.Files, "file"), filepath.Clean(s.f.config))
@@ -82,7 +83,8 @@ func (s *service) announce() {
 		fmt.Fprintf(out, "held back: %s\n", st.Held.Reason)
 	}
 	if st.Errors > 0 {
-		fmt.Fprintf(out, "%s in %s: run \"fingerpost validate\", or see /status\n", count(st.Errors, "error"), count(st.Quarantined, "quarantined file"))
+		fmt.Fprintf(out, "%s in %s: run \"fingerpost validate\", or see /status\n", count(st.Errors, "error"),
+			count(st.Quarantined, "quarantined file"))
 	}
 	for _, l := range s.listeners {
 		switch l.services {
@@ -109,11 +111,13 @@ func (s *service) announce() {
 	}
 	demo := s.demoDeclared()
 	if demo && s.blockedKeys() != nil {
-		s.log.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from the files", "key", demoKeyID())
+		s.log.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from the "+
+			"files", "key", demoKeyID())
 		return
 	}
 	if demo {
-		s.log.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key", demoKeyID())
+		s.log.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key",
+			demoKeyID())
 	}
 	s.tryLine(out, demo)
 }

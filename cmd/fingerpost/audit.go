@@ -97,7 +97,8 @@ func (r *auditReader) find(ctx context.Context) error {
 }
 
 // read reads entries, page by page, until it has enough of each project. They are in the order of their ids.
-func (r *auditReader) read(ctx context.Context, q client.AuditQuery, enough int) (entries []client.AuditEntry, err error) {
+func (r *auditReader) read(ctx context.Context, q client.AuditQuery, enough int) (entries []client.AuditEntry,
+	err error) {
 	for _, q.Project = range r.projects {
 		n := 0
 		q.Page, q.Limit = 0, min(max(enough, 1), client.MaxLogPage)

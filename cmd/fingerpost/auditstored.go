@@ -25,7 +25,8 @@ func storedAudit(t terminal, f auditFlags) error {
 	}
 	var entries []client.AuditEntry
 	for _, id := range projects {
-		q := catalog.AuditQuery{ProjectID: id, Actor: f.actor, Action: f.action, From: f.from(), Page: 1, Limit: max(f.limit, 1)}
+		q := catalog.AuditQuery{ProjectID: id, Actor: f.actor, Action: f.action, From: f.from(), Page: 1, Limit: max(f.limit,
+			1)}
 		page, err := resolver.AuditDir(f.data, q)
 		if pid, held := resolver.HeldBy(err); held {
 			return fmt.Errorf("process %d has %s open: ask the server by --url, or stop it first", pid, f.data)
@@ -50,7 +51,8 @@ func storedAudit(t terminal, f auditFlags) error {
 	return (&auditReader{flags: f, t: t}).print(entries)
 }
 
-// storedProjects returns the ids that --project names, of which one is 0 for everything. A slug is looked up in the store;
+// storedProjects returns the ids that --project names, of which one is 0 for everything. A slug is looked up in the
+// store;
 // without one an id is taken as it is.
 func storedProjects(f auditFlags) (ids []int64, err error) {
 	if f.projects == nil {

@@ -21,8 +21,10 @@ func newAuditVerify(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check the hash chains of the audit trail",
-		Long: "Reads the audit trail of a server that does not run, and changes nothing. Each entry has the hash of the previous one of\n" +
-			"its project: the first link that does not hold is named. That the end of a chain was cut off shows only against a head\n" +
+		Long: "Reads the audit trail of a server that does not run, and changes nothing. Each entry has the hash of the " +
+			"previous one of\n" +
+			"its project: the first link that does not hold is named. That the end of a chain was cut off shows only against " +
+			"a head\n" +
 			"from before, which the server logs once an hour (\"audit head\").\n\n" +
 			"Exit codes: 0 all links hold; 1 one does not, or the head is not found; 3 the trail cannot be read.",
 		Args: cobra.NoArgs,
@@ -59,7 +61,8 @@ func auditVerify(t terminal, f verifyFlags) error {
 	}
 	check, err := resolver.VerifyAuditDir(f.data, head)
 	if pid, held := resolver.HeldBy(err); held {
-		return fmt.Errorf("process %d has %s open: stop the server first, or restore a backup into another folder and verify that", pid, f.data)
+		return fmt.Errorf("process %d has %s open: stop the server first, or restore a backup into another folder and "+
+			"verify that", pid, f.data)
 	}
 	if err != nil {
 		return fmt.Errorf("read the audit trail in %s: %w", f.data, err)

@@ -34,10 +34,13 @@ func newBackup(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write a consistent copy of the store",
-		Long: "Writes what the store holds at one moment into one file: the mail log and queue, createdAt and updatedAt, and\n" +
-			"everything derived from the config files. FILE may be - for stdout. Where a server has the store (--data) open, its\n" +
+		Long: "Writes what the store holds at one moment into one file: the mail log and queue, createdAt and updatedAt, " +
+			"and\n" +
+			"everything derived from the config files. FILE may be - for stdout. Where a server has the store (--data) open, " +
+			"its\n" +
 			"ops listener (--ops-url) is asked; otherwise the store is read where it lies, and not changed.\n\n" +
-			"A backup is as confidential as the config folder and the mail log: the files' text is in it, with sealed values and\n" +
+			"A backup is as confidential as the config folder and the mail log: the files' text is in it, with sealed values " +
+			"and\n" +
 			"key hashes, and so is a secret that stands in a file in clear text. The config folder itself is not in it.",
 		Args: cobra.ExactArgs(1),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
@@ -46,7 +49,8 @@ func newBackup(t terminal) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder")
-	cmd.Flags().StringVar(&f.ops, "ops-url", defaultOpsURL, "the ops listener of the server; without --data, the store of whichever server answers there")
+	cmd.Flags().StringVar(&f.ops, "ops-url", defaultOpsURL,
+		"the ops listener of the server; without --data, the store of whichever server answers there")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print what is in the backup as JSON")
 	return cmd

@@ -29,16 +29,24 @@ type clusterFlags struct {
 }
 
 func (f *clusterFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.clusterListen, "cluster-listen", "", "be the authority of a cluster: run the built-in NATS server on this address, such as 0.0.0.0:4222; see configsrc/cluster/README.md")
-	fl.StringSliceVar(&f.clusterURLs, "cluster", nil, "be the authority of a cluster on an existing NATS, such as nats://a:4222,nats://b:4222")
+	fl.StringVar(&f.clusterListen, "cluster-listen", "",
+		"be the authority of a cluster: run the built-in NATS server on this address, such as 0.0.0.0:4222; see "+
+			"configsrc/cluster/README.md")
+	fl.StringSliceVar(&f.clusterURLs, "cluster", nil,
+		"be the authority of a cluster on an existing NATS, such as nats://a:4222,nats://b:4222")
 	fl.StringVar(&f.clusterName, "cluster-name", "default", "the name of the cluster; its bucket is fingerpost_NAME")
-	fl.StringVar(&f.clusterCreds, "cluster-creds", "", "file of credentials, or with the seed of an nkey, for an existing NATS")
-	fl.StringVar(&f.clusterCA, "cluster-ca", "", "PEM file of the CA that NATS servers are trusted from; with --cluster-listen, that edges need a certificate of")
-	fl.StringSliceVar(&f.follow, "follow", nil, "be an edge: follow the authority over these NATS servers, such as nats://a:4222, instead of reading files")
+	fl.StringVar(&f.clusterCreds, "cluster-creds", "",
+		"file of credentials, or with the seed of an nkey, for an existing NATS")
+	fl.StringVar(&f.clusterCA, "cluster-ca", "",
+		"PEM file of the CA that NATS servers are trusted from; with --cluster-listen, that edges need a certificate of")
+	fl.StringSliceVar(&f.follow, "follow", nil,
+		"be an edge: follow the authority over these NATS servers, such as nats://a:4222, instead of reading files")
 	fl.StringVar(&f.edgeName, "edge-name", "", "the name of this edge in the files")
 	fl.StringVar(&f.edgeKey, "edge-key", "", "file with the seed of this edge's key, see \"fingerpost edges keygen\"")
-	fl.BoolVar(&f.takeOver, "take-over", false, "wait until another authority of the cluster has been silent for its lease, in place of refusing to start")
-	fl.DurationVar(&f.staleAfter, "stale-after", time.Minute, "without a word from the authority for so long, an edge's answers carry X-Config-Age")
+	fl.BoolVar(&f.takeOver, "take-over", false,
+		"wait until another authority of the cluster has been silent for its lease, in place of refusing to start")
+	fl.DurationVar(&f.staleAfter, "stale-after", time.Minute,
+		"without a word from the authority for so long, an edge's answers carry X-Config-Age")
 	fl.DurationVar(&f.maxStale, "max-stale", 0, "and without one for so long it answers 503; 0: it answers for ever")
 }
 
@@ -58,17 +66,22 @@ func (f *clusterFlags) check(cmd *cobra.Command, serve *serveFlags) error {
 		}
 	}
 	set := func(name string) bool { return cmd.Flags().Changed(name) }
-	say(f.clusterListen != "" && len(f.clusterURLs) > 0, "--cluster-listen runs a NATS server of its own, --cluster uses an existing one: give one of them")
-	say(f.isEdge() && f.isAuthority(), "--follow makes this node an edge, --cluster and --cluster-listen make it the authority: give one of them")
+	say(f.clusterListen != "" && len(f.clusterURLs) > 0,
+		"--cluster-listen runs a NATS server of its own, --cluster uses an existing one: give one of them")
+	say(f.isEdge() && f.isAuthority(),
+		"--follow makes this node an edge, --cluster and --cluster-listen make it the authority: give one of them")
 	if f.isEdge() {
 		for _, name := range []string{"config", "after-write", "read-only", "take-over", "git"} {
-			say(set(name), "--follow and --%s contradict each other: an edge has no config folder, its files come from the authority", name)
+			say(set(name), "--follow and --%s contradict each other: an edge has no config folder, its files come from the "+
+				"authority", name)
 		}
 		say(f.edgeName == "", "--follow needs --edge-name NAME, as an edge block in the files has it")
 		wrong := catalog.CheckEdgeName(f.edgeName)
 		say(f.edgeName != "" && wrong != "", "--edge-name %q: %s", f.edgeName, wrong)
-		say(f.edgeKey == "" && f.clusterCreds == "", "--follow needs --edge-key FILE, which \"fingerpost edges keygen\" prints, or --cluster-creds FILE")
-		say(f.edgeKey != "" && f.clusterCreds != "", "--edge-key and --cluster-creds are two ways to say who this edge is: give one of them")
+		say(f.edgeKey == "" && f.clusterCreds == "",
+			"--follow needs --edge-key FILE, which \"fingerpost edges keygen\" prints, or --cluster-creds FILE")
+		say(f.edgeKey != "" && f.clusterCreds != "",
+			"--edge-key and --cluster-creds are two ways to say who this edge is: give one of them")
 	} else {
 		for _, name := range []string{"edge-name", "edge-key", "stale-after", "max-stale"} {
 			say(set(name), "--%s is for an edge: it needs --follow URL", name)
@@ -79,11 +92,15 @@ func (f *clusterFlags) check(cmd *cobra.Command, serve *serveFlags) error {
 			say(set(name), "--%s needs --cluster-listen, --cluster or --follow", name)
 		}
 	}
-	say(!clusterNames.MatchString(f.clusterName), "--cluster-name %q must be letters, digits, hyphens and underscores, at most 64", f.clusterName)
-	say(f.clusterListen != "" && f.clusterCreds != "", "--cluster-creds is for an existing NATS; the built-in server makes its own")
-	say(f.clusterListen != "" && serve.tlsCert == "" && f.clusterCA != "", "--cluster-ca with --cluster-listen needs --tls-cert and --tls-key: edges show certificates in TLS only")
+	say(!clusterNames.MatchString(f.clusterName),
+		"--cluster-name %q must be letters, digits, hyphens and underscores, at most 64", f.clusterName)
+	say(f.clusterListen != "" && f.clusterCreds != "",
+		"--cluster-creds is for an existing NATS; the built-in server makes its own")
+	say(f.clusterListen != "" && serve.tlsCert == "" && f.clusterCA != "",
+		"--cluster-ca with --cluster-listen needs --tls-cert and --tls-key: edges show certificates in TLS only")
 	say(f.clusterListen != "" && serve.tlsCert == "" && beyondLoopback(f.clusterListen),
-		"--cluster-listen %s: other machines can reach it, and without TLS everybody on the way can read the files: give --tls-cert and --tls-key, or listen on 127.0.0.1", f.clusterListen)
+		"--cluster-listen %s: other machines can reach it, and without TLS everybody on the way can read the files: give "+
+			"--tls-cert and --tls-key, or listen on 127.0.0.1", f.clusterListen)
 	say(f.staleAfter <= 0, "--stale-after must be more than 0")
 	say(f.maxStale < 0, "--max-stale must not be negative")
 	say(f.maxStale > 0 && f.maxStale < f.staleAfter, "--max-stale must not be less than --stale-after")
@@ -102,12 +119,14 @@ func (f *clusterFlags) check(cmd *cobra.Command, serve *serveFlags) error {
 
 func natsURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && slices.Contains([]string{"nats", "tls"}, u.Scheme) && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == ""
+	return err == nil && slices.Contains([]string{"nats", "tls"}, u.Scheme) && u.Hostname() != "" && u.User == nil &&
+		strings.Trim(u.Path, "/") == ""
 }
 
 // connection is how this node reaches an existing NATS, or an edge its authority's.
 func (f *clusterFlags) connection(serve *serveFlags) cluster.Connection {
-	c := cluster.Connection{URLs: f.clusterURLs, Creds: f.clusterCreds, CA: f.clusterCA, Cert: serve.tlsCert, Key: serve.tlsKey}
+	c := cluster.Connection{URLs: f.clusterURLs, Creds: f.clusterCreds, CA: f.clusterCA, Cert: serve.tlsCert,
+		Key: serve.tlsKey}
 	if f.isEdge() {
 		c.URLs, c.KeyFile = f.follow, f.edgeKey
 	}

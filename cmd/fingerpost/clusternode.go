@@ -71,7 +71,8 @@ func openNode(ctx context.Context, s *service) (*clusterNode, error) {
 // follow makes the follower of an edge.
 func (n *clusterNode) follow(s *service) error {
 	n.follower = cluster.NewFollower(cluster.FollowerOptions{
-		Cluster: n.f.clusterName, Edge: n.f.edgeName, Connection: n.f.connection(&s.f), Logger: s.log, Version: builtAs().version,
+		Cluster: n.f.clusterName, Edge: n.f.edgeName, Connection: n.f.connection(&s.f), Logger: s.log,
+		Version: builtAs().version,
 		Replica: replica{s.resolver, s.source}, OnWhole: s.becomeWhole,
 		Broken: func() string { return brokenHere(s.source.Status()) },
 	})
@@ -83,7 +84,8 @@ func brokenHere(st configsrc.Status) string {
 	if st.Quarantined == 0 {
 		return ""
 	}
-	return "refuses " + count(st.Quarantined, "file") + " and serves the last good content: is it older than the authority? Its /status has them"
+	return "refuses " + count(st.Quarantined, "file") +
+		" and serves the last good content: is it older than the authority? Its /status has them"
 }
 
 // refillWithin is how long one try to read the tree again may take: 100,000 files take a minute on two cores. The store
@@ -97,7 +99,8 @@ func (n *clusterNode) refill(ctx context.Context) error {
 	return n.follower.Refill(ctx)
 }
 
-// holderName names this node for people, and tells it from others: the lock of the data folder lets one process have it.
+// holderName names this node for people, and tells it from others: the lock of the data folder lets one process have
+// it.
 func holderName(data string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -117,8 +120,9 @@ func (n *clusterNode) startServer(ctx context.Context, s *service) error {
 	if err != nil {
 		return err
 	}
-	config := cluster.ServerConfig{Listen: n.f.clusterListen, Dir: filepath.Join(s.f.data, "cluster"), Cluster: n.f.clusterName,
-		Edges: n.edges(), Cert: s.f.tlsCert, Key: s.f.tlsKey, ClientCA: n.f.clusterCA}
+	config := cluster.ServerConfig{Listen: n.f.clusterListen, Dir: filepath.Join(s.f.data, "cluster"),
+		Cluster: n.f.clusterName,
+		Edges:   n.edges(), Cert: s.f.tlsCert, Key: s.f.tlsKey, ClientCA: n.f.clusterCA}
 	n.supervisor, err = cluster.NewSupervisor(config, func() *exec.Cmd {
 		cmd := exec.Command(program, clusterServer)
 		for _, v := range os.Environ() {
@@ -134,7 +138,8 @@ func (n *clusterNode) startServer(ctx context.Context, s *service) error {
 	}
 	if n.ended, err = n.supervisor.Start(ctx); err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) || strings.Contains(err.Error(), "address already in use") {
-			return fmt.Errorf("--cluster-listen %s: the address is in use; end that process, or give another address with --cluster-listen", n.f.clusterListen)
+			return fmt.Errorf("--cluster-listen %s: the address is in use; end that process, or give another address with "+
+				"--cluster-listen", n.f.clusterListen)
 		}
 		return fmt.Errorf("--cluster-listen %s: %w", n.f.clusterListen, err)
 	}
@@ -255,12 +260,14 @@ func (n *clusterNode) Figures() ops.ClusterFigures {
 	f := ops.ClusterFigures{Connected: st.Connected, Problem: st.Problem != "" || len(st.Refused) > 0}
 	if n.follower != nil {
 		stats := n.follower.Stats()
-		f.Edge, f.Generations, f.Forwarded, f.Listings, f.Repairs = true, stats.Generations, stats.Forwarded, stats.Listings, stats.Repairs
+		f.Edge, f.Generations, f.Forwarded, f.Listings, f.Repairs = true, stats.Generations, stats.Forwarded, stats.Listings,
+			stats.Repairs
 		f.LagSeconds, f.Refused = st.AgeSeconds, len(st.Refused)
 		return f
 	}
 	stats := n.authority.Stats()
-	f.Generations, f.Forwarded, f.Files, f.Compared, f.Lost = stats.Generations, stats.Forwarded, stats.Files, stats.Compared, st.Lost
+	f.Generations, f.Forwarded, f.Files, f.Compared, f.Lost = stats.Generations, stats.Forwarded, stats.Files,
+		stats.Compared, st.Lost
 	if n.supervisor != nil {
 		f.ServerStarts = uint64(n.supervisor.Starts())
 	}
@@ -282,12 +289,14 @@ func (g gatedFiles) CreateProject(ctx context.Context, p *catalog.Project) error
 }
 
 // UpdateProject implements api.Files.
-func (g gatedFiles) UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
+func (g gatedFiles) UpdateProject(ctx context.Context, uuid catalog.UUID,
+	change func(p *catalog.ProjectConfig) error) error {
 	return g.then(func() error { return g.Files.UpdateProject(ctx, uuid, change) })
 }
 
 // DeleteProject implements api.Files.
-func (g gatedFiles) DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
+func (g gatedFiles) DeleteProject(ctx context.Context, uuid catalog.UUID,
+	check func(p *catalog.ProjectConfig) error) error {
 	return g.then(func() error { return g.Files.DeleteProject(ctx, uuid, check) })
 }
 
@@ -297,7 +306,8 @@ func (g gatedFiles) CreateKey(ctx context.Context, k *catalog.Key, permit func()
 }
 
 // RotateKey implements api.Files.
-func (g gatedFiles) RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error), permit func() error) error {
+func (g gatedFiles) RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error),
+	permit func() error) error {
 	return g.then(func() error { return g.Files.RotateKey(ctx, name, rotate, permit) })
 }
 

@@ -26,7 +26,8 @@ func completeArgs(lists ...nameList) cobra.CompletionFunc {
 
 // completeFlag completes the last name in the comma-separated value of a flag, without those that it has already.
 func completeFlag(cmd *cobra.Command, flag string, list nameList) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndexByte(typed, ',')+1]
 		names, directive := complete(cmd, typed[len(before):], list)
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(strings.Split(before, ","), name) })
@@ -47,5 +48,6 @@ func complete(cmd *cobra.Command, typed string, list nameList) ([]string, cobra.
 		return nil, cobra.ShellCompDirectiveError
 	}
 	names := slices.Sorted(slices.Values(list(checked)))
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }),
+		cobra.ShellCompDirectiveNoFileComp
 }

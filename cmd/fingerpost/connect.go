@@ -24,7 +24,8 @@ type connectFlags struct {
 func (f *connectFlags) add(cmd *cobra.Command, keyMay string) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.url, "url", "", "the server, such as https://config.example or http://127.0.0.1:8080")
-	fl.StringVar(&f.key, "key", "", "a key that may "+keyMay+"; better given as FINGERPOST_KEY, which process lists do not show")
+	fl.StringVar(&f.key, "key", "",
+		"a key that may "+keyMay+"; better given as FINGERPOST_KEY, which process lists do not show")
 	fl.StringVar(&f.caCert, "ca-cert", "", "PEM file of a private CA that the server's certificate may come from, too")
 	fl.DurationVar(&f.timeout, "timeout", requestTimeout, "how long one request may take")
 }
@@ -88,7 +89,8 @@ func (f *remoteFlags) add(cmd *cobra.Command, keyMay string) {
 func (f *remoteFlags) addMail(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.mailURL, "mail-url", "", "the mail service, where it has another address than --url")
-	fl.StringVar(&f.mailKey, "mail-key", "", "its service token, where that is another than --key; better given as FINGERPOST_MAIL_KEY")
+	fl.StringVar(&f.mailKey, "mail-key", "",
+		"its service token, where that is another than --key; better given as FINGERPOST_MAIL_KEY")
 }
 
 // connect makes the client for the flags.

@@ -34,7 +34,8 @@ func (s *service) consoleOptions() *console.Options {
 	if !s.f.console {
 		return nil
 	}
-	o := &console.Options{Config: s.source, Mail: s.mail.mailer, DemoKey: s.demoKeyInUse, GitWeb: s.f.gitWeb, Version: builtAs().version}
+	o := &console.Options{Config: s.source, Mail: s.mail.mailer, DemoKey: s.demoKeyInUse, GitWeb: s.f.gitWeb,
+		Version: builtAs().version}
 	if s.repo != nil {
 		o.GitState = s.consoleGit
 	}
@@ -43,7 +44,8 @@ func (s *service) consoleOptions() *console.Options {
 
 func (s *service) consoleGit() console.GitState {
 	st := s.gitStatus()
-	g := console.GitState{Branch: st.Branch, Head: st.Head, Ahead: st.Ahead, Behind: st.Behind, Pending: st.Pending, Conflict: st.Conflict, Overruled: st.Overruled}
+	g := console.GitState{Branch: st.Branch, Head: st.Head, Ahead: st.Ahead, Behind: st.Behind, Pending: st.Pending,
+		Conflict: st.Conflict, Overruled: st.Overruled}
 	for _, e := range []string{st.CommitError, st.SyncError} {
 		if e != "" {
 			g.Errors = append(g.Errors, e)

@@ -14,8 +14,9 @@ func newDocs(t terminal) *cobra.Command {
 	return group("docs", "Write the manual of the commands", "", &cobra.Command{
 		Use:   "man [DIR]",
 		Short: "Write a man page for every command into a folder",
-		Long:  "Writes fingerpost.1, fingerpost-serve.1 and so on into DIR, or into the folder man, which is made where there is none.",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "Writes fingerpost.1, fingerpost-serve.1 and so on into DIR, or into the folder man, which is made where " +
+			"there is none.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "man"
 			if len(args) > 0 {

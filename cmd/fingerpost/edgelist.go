@@ -35,7 +35,8 @@ func newEdges(t terminal) *cobra.Command {
 		Long: "Asks a running server of the cluster; an edge asks the authority.\n\n" +
 			"With --wait GENERATION it ends with 0 once every edge that is ready has that generation, and with 1 if --timeout\n" +
 			"comes first. An edge that is not ready is not waited for. The generation is in X-Config-Generation of a write's\n" +
-			"answer, and in the log line of a reload. With --wait COMMIT it first waits until the authority (serve --git) has the\n" +
+			"answer, and in the log line of a reload. With --wait COMMIT it first waits until the authority (serve --git) " +
+			"has the\n" +
 			"commit, by a pull or as an API write; give the full id, as git rev-parse and X-Commit have it.\n\n" +
 			"With --data it lists the edges that the store of a server declares which does not run.",
 		Example: `  fingerpost edges --wait "$(git rev-parse HEAD)" --timeout 2m   # in a deploy script, after git push`,
@@ -46,7 +47,8 @@ func newEdges(t terminal) *cobra.Command {
 	fl := cmd.Flags()
 	f.url = "http://127.0.0.1:8080"
 	fl.Lookup("url").DefValue = f.url
-	fl.StringVar(&f.wait, "wait", "", "wait until every ready edge has this generation, position EPOCH.GENERATION, or commit")
+	fl.StringVar(&f.wait, "wait", "",
+		"wait until every ready edge has this generation, position EPOCH.GENERATION, or commit")
 	fl.StringVar(&f.data, "data", "", "the store's folder of a server that does not run")
 	fl.DurationVar(&f.every, "every", 200*time.Millisecond, "how often --wait asks")
 	fl.BoolVar(&f.json, "json", false, "one JSON document on stdout")
@@ -82,7 +84,8 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 	if f.wait != "" {
 		var err error
 		if want, err = parseTarget(f.wait); err != nil {
-			bad = append(bad, fmt.Sprintf("--wait %q must be a generation such as 812, a position such as 0123456789abcdef.812, or the full id of a commit", f.wait))
+			bad = append(bad, fmt.Sprintf("--wait %q must be a generation such as 812, a position such as "+
+				"0123456789abcdef.812, or the full id of a commit", f.wait))
 		}
 	}
 	if f.every < 10*time.Millisecond {

@@ -51,7 +51,8 @@ func (s *service) keepFresh(ctx context.Context) {
 		s.api.SetStale(stale)
 		s.ops.SetReady(!stale)
 		if stale {
-			s.log.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale", s.f.maxStale.String())
+			s.log.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale",
+				s.f.maxStale.String())
 		} else {
 			s.log.Info("the authority is heard again: requests are answered")
 		}

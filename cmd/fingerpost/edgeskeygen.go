@@ -17,7 +17,8 @@ func newEdgesKeygen(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keygen NAME",
 		Short: "Write a new edge's public key to the files and print its seed, once",
-		Long: "The seed is what the edge proves itself with: put it into a file of mode 0600 on its machine, for serve --edge-key.\n" +
+		Long: "The seed is what the edge proves itself with: put it into a file of mode 0600 on its machine, for serve " +
+			"--edge-key.\n" +
 			"To replace the key of an edge, remove its block first; the old key is then refused with the reload.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +42,8 @@ func makeEdge(t terminal, dir, name string, asJSON bool) error {
 		f := &checked.Files[i]
 		for _, e := range f.Declared.Edges {
 			if path = f.Path; e.Name == name {
-				return no("there is an edge %q already, in %s: remove its block to give it another key, or choose another name", name, f.Display)
+				return no("there is an edge %q already, in %s: remove its block to give it another key, or choose another name",
+					name, f.Display)
 			}
 		}
 	}
@@ -56,7 +58,8 @@ func makeEdge(t terminal, dir, name string, asJSON bool) error {
 	if asJSON {
 		return printJSON(t.out, map[string]string{"name": name, "publicKey": public, "seed": seed, "file": file})
 	}
-	fmt.Fprintf(t.err, "%s has the public key of edge %q now. This is the seed, for serve --edge-key; it cannot be shown again:\n", file, name)
+	fmt.Fprintf(t.err, "%s has the public key of edge %q now. This is the seed, for serve --edge-key; it cannot be "+
+		"shown again:\n", file, name)
 	_, err = fmt.Fprintln(t.out, seed)
 	return err
 }

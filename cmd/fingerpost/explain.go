@@ -20,7 +20,8 @@ import (
 )
 
 // explainFiles adds to an answer from the files where the project's values come from.
-func explainFiles(checked *configsrc.Checked, answer func(string) (resolution, error)) func(string) (resolution, error) {
+func explainFiles(checked *configsrc.Checked, answer func(string) (resolution, error)) func(string) (resolution,
+	error) {
 	return func(domain string) (resolution, error) {
 		r, err := answer(domain)
 		if x := checked.Explain(r.Project); err == nil && x != nil {
@@ -31,7 +32,8 @@ func explainFiles(checked *configsrc.Checked, answer func(string) (resolution, e
 }
 
 // explainServer adds to a server's answer where the project's values come from.
-func explainServer(ctx context.Context, c *client.Client, answer func(string) (resolution, error)) func(string) (resolution, error) {
+func explainServer(ctx context.Context, c *client.Client, answer func(string) (resolution,
+	error)) func(string) (resolution, error) {
 	return func(domain string) (resolution, error) {
 		r, err := answer(domain)
 		if err != nil || !r.Found {
@@ -112,7 +114,8 @@ func (x *explanation) part(block, field string, fields []catalog.Field) []explai
 }
 
 // rows returns a row for each named value that the document has, or has the origin of: a secret.
-func (x *explanation) rows(prefix string, values, origins, places map[string]any, names ...string) (rows []explainedRow) {
+func (x *explanation) rows(prefix string, values, origins, places map[string]any,
+	names ...string) (rows []explainedRow) {
 	for _, name := range names {
 		value, known := values[name]
 		origin, told := origins[name]

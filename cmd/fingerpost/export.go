@@ -109,7 +109,8 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 }
 
 // planExport does everything before the first change.
-func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want *transfer.Tree) (*transfer.Export, error) {
+func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want *transfer.Tree) (*transfer.Export,
+	error) {
 	c, err := f.connect()
 	if err != nil {
 		return nil, err
@@ -119,7 +120,8 @@ func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want
 	}
 	read := t.progress("projects read")
 	defer read.end()
-	e, err := transfer.PlanExport(ctx, c, want, transfer.ExportOptions{Passwords: f.passwords, Remove: f.remove, Parallel: f.parallel}, read.set)
+	e, err := transfer.PlanExport(ctx, c, want, transfer.ExportOptions{Passwords: f.passwords, Remove: f.remove,
+		Parallel: f.parallel}, read.set)
 	if err != nil || f.dryRun {
 		return e, err
 	}
@@ -201,7 +203,8 @@ func (out *exported) print(t terminal) {
 	if len(out.Actions) == 0 {
 		fmt.Fprintf(t.out, "no changes: %s has what the files say\n", out.Against)
 	} else {
-		fmt.Fprintf(t.out, "%s: %s\n", word, strings.NewReplacer("to add", "added", "to change", "changed", "to remove", "removed").Replace(out.Summary.String()))
+		fmt.Fprintf(t.out, "%s: %s\n", word, strings.NewReplacer("to add", "added", "to change", "changed", "to remove",
+			"removed").Replace(out.Summary.String()))
 	}
 	for _, c := range out.OnlyOnServer {
 		fmt.Fprintf(t.err, "only on the server, left alone: %s\n", titleOf(&c))

@@ -42,18 +42,22 @@ type forwarder struct {
 // waitApplied is how long a forwarded write may take to come back to this node.
 const waitApplied = 5 * time.Second
 
-// Forward implements api.Forwarder. The answer to a write is returned once this node has applied it, so that the client's
+// Forward implements api.Forwarder. The answer to a write is returned once this node has applied it, so that the
+// client's
 // next read here finds it. If that takes too long it is returned nevertheless: what it says is true.
 func (f forwarder) Forward(ctx context.Context, request []byte) ([]byte, error) {
 	answer, at, err := f.follower.Forward(ctx, request)
 	switch {
 	case errors.Is(err, cluster.ErrAway):
-		return nil, &catalog.Error{Code: catalog.CodeUnavailable, Message: "the authority of the cluster cannot be reached; nothing was done"}
+		return nil, &catalog.Error{Code: catalog.CodeUnavailable,
+			Message: "the authority of the cluster cannot be reached; nothing was done"}
 	case errors.Is(err, cluster.ErrNoAnswer):
 		return nil, &catalog.Error{Code: catalog.CodeOutcomeUnknown,
-			Message: "the authority of the cluster has not answered: it may have done what was asked; the audit trail tells, by the request id"}
+			Message: "the authority of the cluster has not answered: it may have done what was asked; the audit trail tells, " +
+				"by the request id"}
 	case errors.Is(err, cluster.ErrTooLarge):
-		return nil, &catalog.Error{Code: catalog.CodeUnavailable, Message: "the request is larger than the largest message of the cluster's NATS server (max_payload)"}
+		return nil, &catalog.Error{Code: catalog.CodeUnavailable,
+			Message: "the request is larger than the largest message of the cluster's NATS server (max_payload)"}
 	case err != nil:
 		return nil, fmt.Errorf("forward the request: %w", err)
 	}

@@ -18,8 +18,10 @@ type gateFlags struct {
 
 func (f *gateFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.gate, "gate-listen", "", "address where gateways ask without a key, in clear HTTP; unix:/path works")
-	fl.StringSliceVar(&f.gateAllow, "gate-allow", nil, "networks (CIDR,…) beyond this machine whose gateways may ask there, such as 10.0.0.0/8")
-	fl.BoolVar(&f.gateWildcards, "gate-wildcards", false, "let gateways fetch certificates for names that only a wildcard covers")
+	fl.StringSliceVar(&f.gateAllow, "gate-allow", nil,
+		"networks (CIDR,…) beyond this machine whose gateways may ask there, such as 10.0.0.0/8")
+	fl.BoolVar(&f.gateWildcards, "gate-wildcards", false,
+		"let gateways fetch certificates for names that only a wildcard covers")
 }
 
 // parse returns the networks. An address that other machines can reach needs some: it is the only credential.

@@ -29,16 +29,22 @@ type gitFlags struct {
 
 func (f *gitFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.git, "git", false, "commit each API write to the git repository of the config folder")
-	fl.StringVar(&f.gitAck, "git-ack", "file", "answer a write once the file is safe, the commit is made, or the remote has it: file, commit or push")
+	fl.StringVar(&f.gitAck, "git-ack", "file",
+		"answer a write once the file is safe, the commit is made, or the remote has it: file, commit or push")
 	fl.DurationVar(&f.gitAckTimeout, "git-ack-timeout", 15*time.Second, "how long a write waits for that")
-	fl.StringVar(&f.gitDomain, "git-domain", "", "domain of the addresses of keys and of the service in commits (default the machine's name)")
+	fl.StringVar(&f.gitDomain, "git-domain", "",
+		"domain of the addresses of keys and of the service in commits (default the machine's name)")
 	fl.StringVar(&f.gitSignKey, "git-sign-key", "", "ssh key that signs the commits")
-	fl.BoolVar(&f.gitHooks, "git-hooks", false, "run the repository's hooks reference-transaction, post-commit and pre-push")
+	fl.BoolVar(&f.gitHooks, "git-hooks", false,
+		"run the repository's hooks reference-transaction, post-commit and pre-push")
 	fl.BoolVar(&f.gitPush, "git-push", false, "push commits to the branch's upstream")
 	fl.DurationVar(&f.gitPull, "git-pull", 0, "how often to fetch from the upstream, such as 30s; 0 is never")
-	fl.StringVar(&f.gitWeb, "git-web", "", "address of the repository's web page, for links to commits, and that compare a proposal's branch")
-	fl.BoolVar(&f.gitFanout, "git-fanout", false, "put the file of a new project into a folder named after the slug's first two characters")
-	fl.StringVar(&f.gitHookSecret, "git-hook-secret", "", "file with the secret of POST /hooks/git on the main listener, as GitHub, GitLab and Gitea sign it")
+	fl.StringVar(&f.gitWeb, "git-web", "",
+		"address of the repository's web page, for links to commits, and that compare a proposal's branch")
+	fl.BoolVar(&f.gitFanout, "git-fanout", false,
+		"put the file of a new project into a folder named after the slug's first two characters")
+	fl.StringVar(&f.gitHookSecret, "git-hook-secret", "",
+		"file with the secret of POST /hooks/git on the main listener, as GitHub, GitLab and Gitea sign it")
 }
 
 // parse checks the flags against each other, and reports all problems.
@@ -46,7 +52,8 @@ func (f *gitFlags) parse(s *serveFlags) error {
 	var bad []string
 	add := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
 	if !f.git {
-		for flag, set := range map[string]bool{"--git-push": f.gitPush, "--git-pull": f.gitPull != 0, "--git-hooks": f.gitHooks,
+		for flag, set := range map[string]bool{"--git-push": f.gitPush, "--git-pull": f.gitPull != 0,
+			"--git-hooks":    f.gitHooks,
 			"--git-sign-key": f.gitSignKey != "", "--git-ack": f.gitAck != "file", "--git-hook-secret": f.gitHookSecret != "",
 			"--git-domain": f.gitDomain != "", "--git-web": f.gitWeb != ""} {
 			if set {
@@ -88,7 +95,8 @@ func (f *gitFlags) parse(s *serveFlags) error {
 	return usageAll(bad)
 }
 
-// clone returns where the config folder is in its repository: with --git it is never opened through a link below the top,
+// clone returns where the config folder is in its repository: with --git it is never opened through a link below the
+// top,
 // since others may push one.
 func (f *serveFlags) clone() (configsrc.Clone, error) {
 	if !f.git {
@@ -115,7 +123,8 @@ func (s *service) openGit(ctx context.Context) (err error) {
 		Dir: s.f.config, Notes: s.resolver, Logger: s.log, Merge: configsrc.MergeEdit,
 		Answered:    func(w *catalog.FileWrite) bool { return audited(s.resolver, w) },
 		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(s.resolver, o) },
-		Ack:         gitrepo.Ack(s.f.gitAck), Domain: domain, SignKey: s.f.gitSignKey, Hooks: s.f.gitHooks, Push: s.f.gitPush, Pull: s.f.gitPull,
+		Ack:         gitrepo.Ack(s.f.gitAck), Domain: domain, SignKey: s.f.gitSignKey, Hooks: s.f.gitHooks, Push: s.f.gitPush,
+		Pull: s.f.gitPull,
 	})
 	return err
 }
@@ -134,7 +143,8 @@ func audited(r *resolver.Resolver, w *catalog.FileWrite) bool {
 func noteOverruled(r *resolver.Resolver, o gitrepo.Overruled) {
 	by := o.Author
 	by.Commit = o.Commit
-	r.Note(catalog.AuditOverruled, by, catalog.FieldChange{Field: "branch", After: o.Branch}, catalog.FieldChange{Field: "reason", After: o.Reason},
+	r.Note(catalog.AuditOverruled, by, catalog.FieldChange{Field: "branch", After: o.Branch},
+		catalog.FieldChange{Field: "reason", After: o.Reason},
 		catalog.FieldChange{Field: "author", After: o.By})
 }
 

@@ -105,7 +105,8 @@ func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*tr
 	return im, nil
 }
 
-func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im *transfer.Import) (*transfer.Imported, error) {
+func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im *transfer.Import) (*transfer.Imported,
+	error) {
 	ds, err := im.Place(dir, folder(dir), f.force)
 	if err != nil {
 		return nil, err
@@ -143,7 +144,8 @@ func (f folder) Edit(name string, edit func(src []byte) ([]byte, error)) error {
 
 // refuseImport ends an import that has written nothing.
 func refuseImport(t terminal, asJSON bool, problems []string) error {
-	none := transfer.Imported{Files: []transfer.ImportedFile{}, Secrets: []string{}, NotKept: []string{}, Problems: problems}
+	none := transfer.Imported{Files: []transfer.ImportedFile{}, Secrets: []string{}, NotKept: []string{},
+		Problems: problems}
 	return endWithProblems(t, asJSON, none, problems, "written")
 }
 

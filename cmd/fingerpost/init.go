@@ -24,8 +24,10 @@ func newInit(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented example folder",
-		Long: "Writes an example config folder (projects.d when DIR is left out), .gitattributes and .gitignore. What exists is left alone.\n\n" +
-			"With --ci it also writes what checks the files in git, at the top of the repository: a pre-commit hook, and jobs for pull\n" +
+		Long: "Writes an example config folder (projects.d when DIR is left out), .gitattributes and .gitignore. What " +
+			"exists is left alone.\n\n" +
+			"With --ci it also writes what checks the files in git, at the top of the repository: a pre-commit hook, and " +
+			"jobs for pull\n" +
 			"requests on GitHub and GitLab. A folder that has config files already gets these alone.",
 		Example: "  fingerpost init\n  fingerpost init --ci github,hook",
 		Args:    cobra.MaximumNArgs(1),
@@ -57,8 +59,10 @@ func newInit(t terminal) *cobra.Command {
 
 // gitFiles are written next to the config folder, for git.
 var gitFiles = []struct{ name, content string }{
-	{".gitattributes", "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n# Mail bodies are sent as they are.\nmail/** -text\n"},
-	{".gitignore", "# The store, derived from the files, and what must never be committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n"},
+	{".gitattributes", "# The same commit must have the same bytes on every node.\n*.hcl text eol=lf\n# Mail bodies " +
+		"are sent as they are.\nmail/** -text\n"},
+	{".gitignore", "# The store, derived from the files, and what must never be " +
+		"committed.\n/.fingerpost/\nseal.key\n.fingerpost-*.tmp\n"},
 }
 
 // hasConfig reports whether a folder has config files.
@@ -89,7 +93,8 @@ func initDir(t terminal, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.err, "next: fingerpost keys create my-service --allow resolve --config %s, then fingerpost serve --config %s\n", shellWord(dir), shellWord(dir))
+	fmt.Fprintf(t.err, "next: fingerpost keys create my-service --allow resolve --config %s, then fingerpost serve "+
+		"--config %s\n", shellWord(dir), shellWord(dir))
 	return nil
 }
 

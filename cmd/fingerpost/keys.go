@@ -23,7 +23,8 @@ import (
 
 func newKeys(t terminal) *cobra.Command {
 	return group("keys", "Create, list, rotate and revoke API keys in the files",
-		"Keys stand in the files as hashes. A running server takes changes up at once; so does every node that gets the files.",
+		"Keys stand in the files as hashes. A running server takes changes up at once; so does every node that gets the "+
+			"files.",
 		newKeysCreate(t), newKeysList(t), newKeysRevoke(t), newKeysRotate(t))
 }
 
@@ -121,7 +122,8 @@ func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
 	}
 	keys := keysOf(checked)
 	if at := slices.Index(keyNames(checked), k.Name); at >= 0 {
-		return no("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name, keys[at].file.Display)
+		return no("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name,
+			keys[at].file.Display)
 	}
 	text, err := newKey(&k)
 	if err != nil {
@@ -142,7 +144,8 @@ func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
 func warnUnknown(t terminal, checked *configsrc.Checked, slugs []string) {
 	for _, slug := range slugs {
 		if _, project := checked.Project(slug); project == nil {
-			hint := cmp.Or(suggestion("`%s`", hclfile.Nearest(slug, projectSlugs(checked))), ": the key is for whichever project takes it")
+			hint := cmp.Or(suggestion("`%s`", hclfile.Nearest(slug, projectSlugs(checked))),
+				": the key is for whichever project takes it")
 			fmt.Fprintf(t.err, "warning: no project has the slug %q%s\n", slug, hint)
 		}
 	}
@@ -232,7 +235,8 @@ func listKeys(t terminal, dir string, asJSON bool) error {
 				expires += " (expired)"
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s:%d\n", l.Name, l.ID, strings.Join(l.Allow, ","), projects, expires, l.File, l.Line)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s:%d\n", l.Name, l.ID, strings.Join(l.Allow, ","), projects, expires, l.File,
+			l.Line)
 	}
 	return w.Flush()
 }
@@ -265,9 +269,10 @@ func newKeysRotate(t terminal) *cobra.Command {
 	var overlap string
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:               "rotate NAME --overlap 24h",
-		Short:             "Replace a key by a new one, both good for a while",
-		Long:              "The new key takes the name and the rights; the old one is kept under NAME-<id> and expires after the overlap.",
+		Use:   "rotate NAME --overlap 24h",
+		Short: "Replace a key by a new one, both good for a while",
+		Long: "The new key takes the name and the rights; the old one is kept under NAME-<id> and expires " +
+			"after the overlap.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeArgs(keyNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -296,6 +301,7 @@ func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "the old key is %q now and good until %s UTC\n", r.Old.Name, r.Old.ExpiresAt.UTC().Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(t.err, "the old key is %q now and good until %s UTC\n", r.Old.Name,
+		r.Old.ExpiresAt.UTC().Format("2006-01-02 15:04:05"))
 	return printKey(t, r.New, r.Text, old.file.Display, asJSON)
 }

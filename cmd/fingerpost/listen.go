@@ -30,7 +30,8 @@ func listen(flag, addr string) (net.Listener, error) {
 	}
 	ln, err := api.Listen(addr)
 	if tcp != nil && errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("--%s %s: the address is in use%s; end that process, or give another address with --%s", flag, addr, holder(tcp.IP, tcp.Port), flag)
+		return nil, fmt.Errorf("--%s %s: the address is in use%s; end that process, or give another address with --%s", flag,
+			addr, holder(tcp.IP, tcp.Port), flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)

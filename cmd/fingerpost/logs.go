@@ -29,7 +29,8 @@ func newLogs(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs",
 		Short: "Show the mail log of a running server",
-		Long: "Prints the newest entries, the latest one last. With --follow it goes on: each new mail gets a line, and so does each\n" +
+		Long: "Prints the newest entries, the latest one last. With --follow it goes on: each new mail gets a line, and " +
+			"so does each\n" +
 			"step that a mail takes (an attempt, its end), until Ctrl-C.\n\n" +
 			"With --json one array, or with --follow one object a line.",
 		Args: cobra.NoArgs,
@@ -179,7 +180,8 @@ func (l *logReader) query() client.LogQuery {
 }
 
 // read reads a project's log, page by page, until it has so many entries or all.
-func (l *logReader) read(ctx context.Context, p *loggedProject, q client.LogQuery, enough int) (entries []mailEntry, err error) {
+func (l *logReader) read(ctx context.Context, p *loggedProject, q client.LogQuery, enough int) (entries []mailEntry,
+	err error) {
 	q.Limit = min(enough, client.MaxLogPage)
 	for more := true; more && len(entries) < enough; {
 		q.Page++

@@ -32,9 +32,12 @@ type mailFlags struct {
 func (f *mailFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.smtpAllow, "smtp-allow", nil,
 		"networks (CIDR,…) in which SMTP servers may be reached although they are private or loopback, such as 10.0.0.0/8")
-	fl.DurationVar(&f.budget, "mail-budget", mailer.DefaultBudget, "how long a send waits for the SMTP server before it is answered 202 and goes on by itself")
-	fl.IntVar(&f.queue, "mail-queue", mailer.DefaultQueue, "how many mails may wait, over all projects; sends beyond that are answered 429")
-	fl.IntVar(&f.perQueue, "mail-queue-per-project", mailer.DefaultQueuePerProject, "how many mails of one project may wait")
+	fl.DurationVar(&f.budget, "mail-budget", mailer.DefaultBudget,
+		"how long a send waits for the SMTP server before it is answered 202 and goes on by itself")
+	fl.IntVar(&f.queue, "mail-queue", mailer.DefaultQueue,
+		"how many mails may wait, over all projects; sends beyond that are answered 429")
+	fl.IntVar(&f.perQueue, "mail-queue-per-project", mailer.DefaultQueuePerProject,
+		"how many mails of one project may wait")
 	fl.StringVar(&f.keepText, "mail-retention", "90d", "how long entries of the mail log are kept")
 }
 
@@ -94,7 +97,8 @@ type mailService struct {
 }
 
 // openMail opens the mail service. Its queue waits for mailer.Release.
-func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error), log *slog.Logger) (*mailService, error) {
+func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error),
+	log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
 		carrier: smtp.NewTransport(smtp.TransportOptions{Allow: f.allow}),

@@ -25,7 +25,8 @@ func wantsCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion("%q", hclfile.Nearest(args[0], names)))
+	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion("%q", hclfile.Nearest(args[0],
+		names)))
 }
 
 // group makes a command that only has sub-commands.

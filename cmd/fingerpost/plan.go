@@ -67,7 +67,8 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 		}),
 	}
 	f.add(cmd, "read")
-	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder of a server that does not run; taken where there is no --url")
+	cmd.Flags().StringVar(&f.data, "data", ".fingerpost",
+		"the store's folder of a server that does not run; taken where there is no --url")
 	cmd.Flags().StringVar(&f.base, "base", "", "a branch, tag or commit whose files are compared, such as origin/main")
 	cmd.Flags().BoolVar(&f.ids, "ids", false, "with --url: count differing uuids and ids as changes")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "one JSON document on stdout")
@@ -111,7 +112,8 @@ func planServer(ctx context.Context, t terminal, f planFlags, want *transfer.Tre
 func planStore(ctx context.Context, dir string, want *transfer.Tree) (transfer.Plan, error) {
 	s, err := resolver.OpenStored(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return transfer.Plan{}, fmt.Errorf("%w (--data reads the store of a server that does not run; compare with one that runs by --url)", err)
+		return transfer.Plan{},
+			fmt.Errorf("%w (--data reads the store of a server that does not run; compare with one that runs by --url)", err)
 	}
 	defer s.Close()
 	return transfer.PlanStore(ctx, s, want)
@@ -135,7 +137,8 @@ func (p *planned) print(t terminal, f planFlags) error {
 			fmt.Fprintf(t.err, "not compared: %s\n", text)
 		}
 		if p.Renumbered > 0 {
-			fmt.Fprintf(t.err, "%s on the server have another uuid or id than these files give them (--ids shows which)\n", count(p.Renumbered, "object"))
+			fmt.Fprintf(t.err, "%s on the server have another uuid or id than these files give them (--ids shows which)\n",
+				count(p.Renumbered, "object"))
 		}
 	}
 	if p.Changed {

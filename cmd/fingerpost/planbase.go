@@ -43,7 +43,8 @@ func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
 	p.Document = transfer.PlanFiles(declarationsOf(was), declarationsOf(checked), nil)
 	p.Against = against
 	if broken := brokenFiles(was.Problems, tmp); len(broken) > 0 {
-		p.NotCompared = append(p.NotCompared, fmt.Sprintf("files that have errors in %s: %s", f.base, strings.Join(broken, ", ")))
+		p.NotCompared = append(p.NotCompared, fmt.Sprintf("files that have errors in %s: %s", f.base, strings.Join(broken,
+			", ")))
 	}
 	return p.print(t, f)
 }

@@ -31,7 +31,8 @@ type proposals struct {
 // project that the proposal creates can be changed in it, and If-Match compares with what the proposal has. Without it
 // an edit can only be checked against what is live, and carried over.
 //
-// There is one, for the branch that was asked for last. It costs as long as a first load to make, and the memory of one;
+// There is one, for the branch that was asked for last. It costs as long as a first load to make, and the memory of
+// one;
 // the way to another branch costs the files that differ. It goes after a while without questions.
 type proposedState struct {
 	o        proposedOptions
@@ -58,7 +59,8 @@ const (
 	proposedCache  = 1 << 20 // nobody resolves there
 )
 
-var errProposedBusy = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the files of the proposal's branch are still being read; try again in a moment"}
+var errProposedBusy = &catalog.Error{Code: catalog.CodeUnavailable,
+	Message: "the files of the proposal's branch are still being read; try again in a moment"}
 
 // newProposals removes what a process that was killed has left behind.
 func newProposals(repo *gitrepo.Repo, web string, o proposedOptions) *proposals {
@@ -156,11 +158,13 @@ func (s *proposedState) open(ctx context.Context) (err error) {
 	quiet := slog.New(slog.DiscardHandler) // it would speak like the live one
 	secrets := s.o.secrets
 	secrets.Dir = s.dir
-	s.resolver, err = resolver.Open(resolver.Options{CacheBytes: proposedCache, StoreCacheBytes: proposedCache, Logger: quiet, OpenSecret: secrets.Open})
+	s.resolver, err = resolver.Open(resolver.Options{CacheBytes: proposedCache, StoreCacheBytes: proposedCache,
+		Logger: quiet, OpenSecret: secrets.Open})
 	if err != nil {
 		return err
 	}
-	s.source = configsrc.New(configsrc.Options{Dir: s.dir, Sink: s.resolver, Logger: quiet, MaxDelete: 1, Journal: s, Fanout: s.o.fanout, OpenSecret: secrets.Open})
+	s.source = configsrc.New(configsrc.Options{Dir: s.dir, Sink: s.resolver, Logger: quiet, MaxDelete: 1, Journal: s,
+		Fanout: s.o.fanout, OpenSecret: secrets.Open})
 	if err := s.source.Load(ctx); err != nil {
 		return err
 	}
@@ -203,7 +207,8 @@ func (s *proposedState) End(w *catalog.FileWrite, made bool) {
 func (s *proposedState) asAPI() api.ProposedState {
 	state := api.ProposedState{Resolver: s.resolver, Files: s.source, Explainer: s.source}
 	for _, d := range s.source.Status().Problems {
-		if name := strings.TrimPrefix(d.File, s.dir+"/"); d.Severity == hclfile.Error && !slices.Contains(state.Broken, name) {
+		if name := strings.TrimPrefix(d.File, s.dir+"/"); d.Severity == hclfile.Error && !slices.Contains(state.Broken,
+			name) {
 			state.Broken = append(state.Broken, name)
 		}
 	}
@@ -211,7 +216,8 @@ func (s *proposedState) asAPI() api.ProposedState {
 }
 
 // Propose implements api.Proposals.
-func (p *proposals) Propose(ctx context.Context, name string, write func(api.ProposedState) error) (made *api.Proposal, err error) {
+func (p *proposals) Propose(ctx context.Context, name string, write func(api.ProposedState) error) (made *api.Proposal,
+	err error) {
 	base, _, err := p.ProposalBase(ctx, name)
 	if err != nil {
 		return nil, err
@@ -249,7 +255,8 @@ func (p *proposals) ViewProposal(ctx context.Context, name string, read func(api
 }
 
 func proposalOf(p *gitrepo.Proposal) *api.Proposal {
-	return &api.Proposal{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Key: p.Key, Author: p.Author, Created: p.Created, Mergeable: p.Mergeable, Files: p.Files}
+	return &api.Proposal{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Key: p.Key, Author: p.Author,
+		Created: p.Created, Mergeable: p.Mergeable, Files: p.Files}
 }
 
 // Proposals implements api.Proposals.
@@ -262,7 +269,8 @@ func (p *proposals) Proposals(ctx context.Context) (list []*api.Proposal, err er
 }
 
 // ApplyProposal implements api.Proposals.
-func (p *proposals) ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(*api.Proposal) error) (string, error) {
+func (p *proposals) ApplyProposal(ctx context.Context, name string, by catalog.Author,
+	check func(*api.Proposal) error) (string, error) {
 	return p.Repo.ApplyProposal(ctx, name, by, func(found *gitrepo.Proposal) error { return check(proposalOf(found)) })
 }
 
@@ -276,5 +284,6 @@ func (p *proposals) CompareURL(branch string) string {
 	if p.web == "" {
 		return ""
 	}
-	return strings.TrimSuffix(p.web, "/") + "/compare/" + url.PathEscape(p.Status().Branch) + "..." + url.PathEscape(branch)
+	return strings.TrimSuffix(p.web, "/") + "/compare/" + url.PathEscape(p.Status().Branch) + "..." +
+		url.PathEscape(branch)
 }

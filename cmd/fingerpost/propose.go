@@ -16,13 +16,16 @@ func newPropose(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "propose",
 		Short: "List, show, apply and drop the proposals of a running server",
-		Long: "A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the branch propose/NAME\n" +
+		Long: "A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the " +
+			"branch propose/NAME\n" +
 			"of the server's git repository. These commands deal with what was proposed.",
 	}
-	sub := func(use, short, keyMay string, args cobra.PositionalArgs, run func(ctx context.Context, c *client.Client, args []string, asJSON bool) error) {
+	sub := func(use, short, keyMay string, args cobra.PositionalArgs, run func(ctx context.Context, c *client.Client,
+		args []string, asJSON bool) error) {
 		var f connectFlags
 		asJSON := false
-		one := &cobra.Command{Use: use, Short: short, Args: args, RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+		one := &cobra.Command{Use: use, Short: short, Args: args, RunE: interruptible(func(cmd *cobra.Command,
+			args []string) error {
 			if f.url == "" {
 				return usage("--url says which server")
 			}
@@ -37,7 +40,8 @@ func newPropose(t terminal) *cobra.Command {
 		one.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
 		cmd.AddCommand(one)
 	}
-	sub("list", "List the open proposals", "read", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string, asJSON bool) error {
+	sub("list", "List the open proposals", "read", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string,
+		asJSON bool) error {
 		list, err := c.Proposals(ctx)
 		if err != nil {
 			return err
@@ -54,7 +58,8 @@ func newPropose(t terminal) *cobra.Command {
 		}
 		return nil
 	})
-	sub("show NAME", "Show what a proposal would change", "read", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string, asJSON bool) error {
+	sub("show NAME", "Show what a proposal would change", "read", cobra.ExactArgs(1), func(ctx context.Context,
+		c *client.Client, args []string, asJSON bool) error {
 		list, err := c.Proposals(ctx)
 		if err != nil {
 			return err
@@ -75,7 +80,8 @@ func newPropose(t terminal) *cobra.Command {
 		}
 		return transfer.WriteChanges(t.out, plan.Changes, colour(t.out))
 	})
-	sub("apply NAME", "Make a proposal live", "write", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string, asJSON bool) error {
+	sub("apply NAME", "Make a proposal live", "write", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client,
+		args []string, asJSON bool) error {
 		commit, err := c.ApplyProposal(ctx, args[0])
 		switch {
 		case err != nil:
@@ -86,7 +92,8 @@ func newPropose(t terminal) *cobra.Command {
 		fmt.Fprintln(t.out, commit)
 		return nil
 	})
-	sub("drop NAME", "Remove a proposal", "write, or has made it", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string, asJSON bool) error {
+	sub("drop NAME", "Remove a proposal", "write, or has made it", cobra.ExactArgs(1), func(ctx context.Context,
+		c *client.Client, args []string, asJSON bool) error {
 		err := c.DropProposal(ctx, args[0])
 		if err == nil && asJSON {
 			return printJSON(t.out, map[string]string{"dropped": args[0]})

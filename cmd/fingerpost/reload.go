@@ -17,7 +17,8 @@ func newReload(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Make a running server look at its files now",
-		Long: "Asks the ops listener of a running server. With --confirm, a reload that is held back because it would remove\n" +
+		Long: "Asks the ops listener of a running server. With --confirm, a reload that is held back because it would " +
+			"remove\n" +
 			"too much goes through, once.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -66,7 +66,8 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 		case err == nil:
 			changed[slices.Index(changed, file.Path)] = moved
 		case errors.Is(err, fs.ErrExist):
-			note = fmt.Sprintf("%s keeps its name: %s is there already\n", file.Display, filepath.Join(dir, filepath.FromSlash(moved)))
+			note = fmt.Sprintf("%s keeps its name: %s is there already\n", file.Display, filepath.Join(dir,
+				filepath.FromSlash(moved)))
 		default:
 			return err
 		}
@@ -80,7 +81,8 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 
 // renameInFiles makes the change the way a server does for an API call, so that all files are old or all are new,
 // whatever happens. It returns the project's uuid and the written files.
-func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid catalog.UUID, changed []string, err error) {
+func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid catalog.UUID, changed []string,
+	err error) {
 	log := slog.New(slog.DiscardHandler)
 	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
 	if err != nil {
@@ -89,11 +91,12 @@ func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid
 	defer r.Close()
 	shown := t.progress("files read")
 	defer shown.end()
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.set, OnWrite: func(written []configsrc.Written) {
-		for _, w := range written {
-			changed = append(changed, w.Path)
-		}
-	}})
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.set,
+		OnWrite: func(written []configsrc.Written) {
+			for _, w := range written {
+				changed = append(changed, w.Path)
+			}
+		}})
 	if err := s.Load(ctx); err != nil {
 		return uuid, nil, err
 	}

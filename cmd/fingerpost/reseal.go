@@ -72,7 +72,8 @@ func sealedIn(checked *configsrc.Checked) iter.Seq2[*configsrc.CheckedFile, seal
 		for i := range checked.Files {
 			f := &checked.Files[i]
 			if d := f.Declared.Defaults; d != nil && d.SMTP != nil && d.SMTP.Password.Source == catalog.SecretSealed {
-				v := sealedValue{"the defaults block", hcledit.BlockPath{"defaults", "smtp_config"}, "password", relayContext(), d.SMTP.Password.Ref}
+				v := sealedValue{"the defaults block", hcledit.BlockPath{"defaults", "smtp_config"}, "password", relayContext(),
+					d.SMTP.Password.Ref}
 				if !yield(f, v) {
 					return
 				}

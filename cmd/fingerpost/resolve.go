@@ -21,8 +21,10 @@ func newResolve(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resolve DOMAIN…",
 		Short: "Tell which project a domain belongs to, and why",
-		Long: "Without --url, answers from the files alone and says which file and line matched. With --url, asks a running server.\n" +
-			"With --explain, also prints each value of the project as it is in force, and where it comes from: file and line, the\n" +
+		Long: "Without --url, answers from the files alone and says which file and line matched. With --url, asks a " +
+			"running server.\n" +
+			"With --explain, also prints each value of the project as it is in force, and where it comes from: file and " +
+			"line, the\n" +
 			"defaults block, or built-in. With --url, that needs a key with read.\n" +
 			"Exit code 1 when a domain does not resolve.",
 		Args:              cobra.MinimumNArgs(1),
@@ -140,7 +142,8 @@ func fromFiles(checked *configsrc.Checked) func(string) (resolution, error) {
 	return func(domain string) (resolution, error) {
 		host, err := canonical(domain)
 		if err != nil {
-			return resolution{Domain: domain, Code: catalog.CodeValidation, Why: "the domain " + err.Error()}, nil //nolint:nilerr // an answer like others
+			why := "the domain " + err.Error()
+			return resolution{Domain: domain, Code: catalog.CodeValidation, Why: why}, nil //nolint:nilerr // an answer
 		}
 		for _, name := range matchOrder(host) {
 			p, ok := places[name]
@@ -162,7 +165,8 @@ func fromFiles(checked *configsrc.Checked) func(string) (resolution, error) {
 			}
 			return r, nil
 		}
-		return resolution{Domain: domain, Code: catalog.CodeNotFound, Why: "no file declares it: looked for " + strings.Join(matchOrder(host), ", ")}, nil
+		return resolution{Domain: domain, Code: catalog.CodeNotFound, Why: "no file declares it: looked for " +
+			strings.Join(matchOrder(host), ", ")}, nil
 	}
 }
 

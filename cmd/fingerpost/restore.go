@@ -23,8 +23,10 @@ func newRestore(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make the store out of a backup",
-		Long: "Builds the store out of a file that \"fingerpost backup\" has written (- for stdin) beside the data folder, checks every\n" +
-			"byte and reads the store through, and only then puts it in place. No server may run on the folder. With --force, a\n" +
+		Long: "Builds the store out of a file that \"fingerpost backup\" has written (- for stdin) beside the data " +
+			"folder, checks every\n" +
+			"byte and reads the store through, and only then puts it in place. No server may run on the folder. With " +
+			"--force, a\n" +
 			"store that is there is moved aside, never deleted. Config files are not touched: the server takes up those that\n" +
 			"differ from what the backup knows when it starts. Mail that waited in the backup's queue is sent then, marked as\n" +
 			"uncertain: it may have been sent since.",

@@ -124,8 +124,10 @@ func newRoot(t terminal) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.PersistentFlags().String("config", "projects.d", "the folder of HCL files")
-	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t), newInit(t),
-		newReload(t), newLogs(t), newAudit(t), newPlan(t), newPropose(t), newImport(t), newExport(t), newBackup(t), newRestore(t), newEdges(t), newClusterServer(t), newDocs(t), newVersion(t))
+	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t),
+		newInit(t),
+		newReload(t), newLogs(t), newAudit(t), newPlan(t), newPropose(t), newImport(t), newExport(t), newBackup(t),
+		newRestore(t), newEdges(t), newClusterServer(t), newDocs(t), newVersion(t))
 	return root
 }
 

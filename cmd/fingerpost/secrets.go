@@ -29,7 +29,8 @@ func newSecrets(t terminal) *cobra.Command {
 	sealing := &cobra.Command{
 		Use:   "seal PROJECT FIELD",
 		Short: "Seal a value from stdin, or asked for, and print the expression for the file",
-		Long: "FIELD is jwt_secret or password. The sealed value works in that field of that project only; with --defaults,\n" +
+		Long: "FIELD is jwt_secret or password. The sealed value works in that field of that project only; with " +
+			"--defaults,\n" +
 			"which takes no PROJECT, it is the password of the smtp_config in the defaults block.\n" +
 			"It is never taken from an argument: those show in process lists and shell histories.",
 		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password",
@@ -82,7 +83,8 @@ func sealKeygen(t terminal, dir, keyFile string) error {
 	}
 	recipient, err := seal.Keygen(keyFile)
 	if errors.Is(err, fs.ErrExist) {
-		return no("%s exists and is not overwritten: what it sealed could not be opened any more; name another file with --seal-key", keyFile)
+		return no("%s exists and is not overwritten: what it sealed could not be opened any more; name another file with "+
+			"--seal-key", keyFile)
 	}
 	if err != nil {
 		return err
@@ -108,7 +110,8 @@ func addRecipient(dir string, checked *configsrc.Checked, recipient string) (whe
 			return hcledit.SetAttribute(src, hcledit.BlockPath{"sealing"}, "recipients", list)
 		})
 	}
-	block := "# Who can open sealed values; a service opens them with --seal-key.\nsealing {\n  recipients = " + hcledit.QuoteList([]string{recipient}) + "\n}\n"
+	block := "# Who can open sealed values; a service opens them with --seal-key.\nsealing {\n  recipients = " +
+		hcledit.QuoteList([]string{recipient}) + "\n}\n"
 	return filepath.Join(dir, sealingFile), addBlock(dir, sealingFile, block)
 }
 
@@ -163,7 +166,8 @@ func sealRelay(t terminal, dir, field string) error {
 	if err != nil {
 		return err
 	}
-	return printSealed(t, recipients, "password", "the defaults block", relayContext(), "the smtp_config block of the defaults block")
+	return printSealed(t, recipients, "password", "the defaults block", relayContext(),
+		"the smtp_config block of the defaults block")
 }
 
 // relayContext is the context of the relay's password.

@@ -44,32 +44,40 @@ func newServe(t terminal) *cobra.Command {
 	fl.StringVar(&f.data, "data", ".fingerpost", "the store's folder; disposable, it is derived from the files")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of both APIs; unix:/path works")
 	fl.StringVar(&f.mail, "mail-listen", "", "an address of its own for the mail API")
-	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090", "address of probes, metrics, status, commands and pprof; keep it private")
-	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil, "networks (CIDR,…) beyond this machine that may send commands and use pprof there, such as 10.0.0.0/8")
+	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090",
+		"address of probes, metrics, status, commands and pprof; keep it private")
+	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil,
+		"networks (CIDR,…) beyond this machine that may send commands and use pprof there, such as 10.0.0.0/8")
 	fl.StringVar(&f.tlsCert, "tls-cert", "", "certificate chain (PEM), reloaded when it changes")
 	fl.StringVar(&f.tlsKey, "tls-key", "", "private key (PEM), reloaded when it changes")
 	fl.BoolVar(&f.readOnly, "read-only", false, "never write into the config folder")
 	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "the iss claim that bearer tokens must have")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
 	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
-	fl.StringVar(&f.afterWrite, "after-write", "", "shell command that runs after API writes; see cmd/fingerpost/README.md")
+	fl.StringVar(&f.afterWrite, "after-write", "",
+		"shell command that runs after API writes; see cmd/fingerpost/README.md")
 	fl.DurationVar(&f.afterLimit, "after-write-timeout", time.Minute, "how long one run of it may take")
 	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
-	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB", "budget for the store's block cache, which is for answers that are not cached; taken as it is needed")
+	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB",
+		"budget for the store's block cache, which is for answers that are not cached; taken as it is needed")
 	fl.StringVar(&f.maxDelete, "max-delete", "30%", "the share of projects or domains that one reload may remove")
 	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than that")
 	fl.StringVar(&f.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
 	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put resolve into the access log, too")
-	fl.BoolVar(&f.fastPath, "fast-path", true, "answer plain resolve requests before the HTTP library parses them; the answers are the same without it")
+	fl.BoolVar(&f.fastPath, "fast-path", true,
+		"answer plain resolve requests before the HTTP library parses them; the answers are the same without it")
 	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "how long callers may cache an answer of resolve")
 	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests and mails in flight may take to finish")
-	fl.DurationVar(&f.drainDelay, "drain-delay", 0, "how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer time to look")
+	fl.DurationVar(&f.drainDelay, "drain-delay", 0,
+		"how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer "+
+			"time to look")
 	f.gateFlags.add(fl)
 	f.gitFlags.add(fl)
 	f.mailFlags.add(fl)
 	f.clusterFlags.add(fl)
 	f.consoleFlags.add(fl)
-	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"},
+		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -173,8 +181,9 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	case err != nil: // the seal key is optional, and everything that needs no secret is served without it
 		s.log.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
-		problems = append(problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: defaultSealKey(), Summary: "sealed secrets stay closed: " + err.Error(),
-			Detail: "make it an age identity file that the service may read, or remove it, and start the service again"})
+		problems = append(problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: defaultSealKey(),
+			Summary: "sealed secrets stay closed: " + err.Error(),
+			Detail:  "make it an age identity file that the service may read, or remove it, and start the service again"})
 	}
 	var tlsConfig *tls.Config
 	if s.f.tlsCert != "" {
@@ -190,7 +199,8 @@ func (s *service) open(ctx context.Context) error {
 	if err := s.bind(); err != nil {
 		return err
 	}
-	made := make(chan struct{}) // closed when the source and the node's part in a cluster exist; a store that fails early has to wait for it
+	// closed when the source and the node's part in a cluster exist; a store that fails early has to wait for it
+	made := make(chan struct{})
 	s.resolver, err = resolver.Open(resolver.Options{
 		DataDir: s.f.data, CacheBytes: s.cacheSize, StoreCacheBytes: s.storeCache, Logger: s.log, OpenSecret: secrets.Open,
 		Rebuild: func(ctx context.Context) error {
@@ -209,14 +219,17 @@ func (s *service) open(ctx context.Context) error {
 	}
 	disk, _ := ctx.Value(diskKey{}).(atomicfile.Disk)
 	sourceOptions := configsrc.Options{
-		Dir: s.f.config, Clone: clone, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly, Disk: disk, OpenSecret: secrets.Open,
+		Dir: s.f.config, Clone: clone, Problems: problems, Sink: s.resolver, Logger: s.log, ReadOnly: s.f.readOnly,
+		Disk: disk, OpenSecret: secrets.Open,
 		OnProgress: func(done, total int) { s.loading.Load().set(done, total) },
 		MaxDelete:  s.maxDelete, AcceptDeletes: s.f.acceptDelete,
 		OnConfirm: func(h configsrc.Held) { noteConfirm(s.resolver, h) },
 	}
-	opsOptions := ops.Options{Logger: s.log, Version: builtAs().version, Listen: []string{s.f.ops, s.opsListener.Addr().String()}, Allow: s.opsAllow}
+	opsOptions := ops.Options{Logger: s.log, Version: builtAs().version, Listen: []string{s.f.ops,
+		s.opsListener.Addr().String()}, Allow: s.opsAllow}
 	if !loopback(s.opsListener.Addr()) {
-		s.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; commands and pprof are for this machine and --ops-allow",
+		s.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; "+
+			"commands and pprof are for this machine and --ops-allow",
 			"address", s.opsListener.Addr().String(), "ops_allow", fmt.Sprint(s.opsAllow))
 	}
 	if s.after, err = newAfterWrite(s.f.afterWrite, s.f.config, s.f.afterLimit, s.log); err != nil {
@@ -254,16 +267,19 @@ func (s *service) open(ctx context.Context) error {
 	var git api.Git
 	var offers api.Proposals
 	if s.repo != nil {
-		s.proposals = newProposals(s.repo, s.f.gitWeb, proposedOptions{data: s.f.data, secrets: *secrets, fanout: s.f.gitFanout, log: s.log})
+		s.proposals = newProposals(s.repo, s.f.gitWeb, proposedOptions{data: s.f.data, secrets: *secrets,
+			fanout: s.f.gitFanout, log: s.log})
 		offers = s.proposals
-		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush), func() bool { return s.source.Status().Held != nil }}
+		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush),
+			func() bool { return s.source.Status().Held != nil }}
 	}
 	onHook, hookSecret, err := s.gitHook()
 	if err != nil {
 		return err
 	}
 	apiOptions := api.Options{
-		Resolver: s.resolver, Git: git, Proposals: offers, OnGitHook: onHook, GitHookSecret: hookSecret, Files: s.source, Explainer: s.source, Plan: planFiles, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
+		Resolver: s.resolver, Git: git, Proposals: offers, OnGitHook: onHook, GitHookSecret: hookSecret, Files: s.source,
+		Explainer: s.source, Plan: planFiles, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		GateAllow: s.gateAllow, GateWildcards: s.f.gateWildcards, AuthIssuer: s.f.authIssuer,
 		AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),
 		Limits: api.Limits{Conns: maxConns()}, Console: s.consoleOptions(),

@@ -31,7 +31,8 @@ func (f *trailFlags) add(cmd *cobra.Command, c *connectFlags, what, all string) 
 	fl := cmd.Flags()
 	c.url = "http://127.0.0.1:8080"
 	fl.Lookup("url").DefValue = c.url
-	fl.StringSliceVar(&f.projects, "project", nil, "slugs of the projects, or the ids of deleted ones (default "+all+" that the key reaches)")
+	fl.StringSliceVar(&f.projects, "project", nil,
+		"slugs of the projects, or the ids of deleted ones (default "+all+" that the key reaches)")
 	fl.StringVar(&f.since, "since", "", "only "+what+" of the last while: 90d, 12h, 30m")
 	fl.IntVar(&f.limit, "limit", 50, "at most so many entries, before --follow goes on")
 	fl.BoolVar(&f.follow, "follow", false, "go on with what comes")
@@ -97,9 +98,11 @@ func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(i
 	return nil
 }
 
-// pollTrail calls read and print every f.every, until ctx ends. It says once that the server fails, until it works again.
+// pollTrail calls read and print every f.every, until ctx ends. It says once that the server fails, until it works
+// again.
 // print gets what read returns, also with an error.
-func pollTrail[Entry any](ctx context.Context, f *trailFlags, errs io.Writer, read func() ([]Entry, error), print func([]Entry) error) error {
+func pollTrail[Entry any](ctx context.Context, f *trailFlags, errs io.Writer, read func() ([]Entry, error),
+	print func([]Entry) error) error {
 	failing := false
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()

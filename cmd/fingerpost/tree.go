@@ -12,7 +12,8 @@ import (
 
 // loadTree reads the config folder. If the files have errors it prints them, and the exit code is 1. With asJSON it
 // prints document, after it has put them into diagnostics, which is a part of document.
-func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree, error) {
+func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree,
+	error) {
 	checked, err := checkTree(t, dir, nil, asJSON, document, diagnostics)
 	if err != nil {
 		return nil, err
@@ -21,7 +22,8 @@ func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hc
 }
 
 // checkTree is loadTree for the files one by one, checked as by a server that knows others; nil: none.
-func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*configsrc.Checked, error) {
+func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, document any,
+	diagnostics *hclfile.Diagnostics) (*configsrc.Checked, error) {
 	checked, err := t.check(dir, known)
 	switch {
 	case err != nil:
@@ -34,7 +36,8 @@ func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, docum
 	default:
 		err = checked.Problems.WriteText(t.err, colour(t.err))
 	}
-	return nil, cmp.Or(err, no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`))
+	return nil, cmp.Or(err,
+		no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`))
 }
 
 func treeOf(checked *configsrc.Checked) *transfer.Tree {

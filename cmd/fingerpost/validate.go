@@ -24,10 +24,13 @@ func newValidate(t terminal) *cobra.Command {
 		Short: "Check the files as serve would, and print every problem",
 		Long: "Checks the config folder, or the folders and files given, with the loader and the rules of serve.\n" +
 			"Needs no running server and no secrets. Exit code 1 when there are errors; warnings alone are 0.\n\n" +
-			"A single - reads one file from standard input and checks it among the others of the config folder, in the place of\n" +
+			"A single - reads one file from standard input and checks it among the others of the config folder, in the place " +
+			"of\n" +
 			"the file that --stdin-name names: what an editor has not saved yet, or what git has staged.\n\n" +
-			"With --data, and where neither --config nor --data is given and the default store is there, the files are compared\n" +
-			"with that store as serve would on it: a project that lost its identity by a new slug is found. A running server has\n" +
+			"With --data, and where neither --config nor --data is given and the default store is there, the files are " +
+			"compared\n" +
+			"with that store as serve would on it: a project that lost its identity by a new slug is found. A running server " +
+			"has\n" +
 			"its store to itself and tells such a project in its log and /status.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch format {
@@ -61,9 +64,12 @@ func newValidate(t terminal) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout; as --format json")
-	cmd.Flags().StringVar(&format, "format", "text", "text, json, github (annotations of a pull request) or sarif (code scanning)")
-	cmd.Flags().StringVar(&stdinName, "stdin-name", "stdin.hcl", "with -, the file that standard input stands for, below the config folder")
-	cmd.Flags().StringVar(&data, "data", ".fingerpost", "the store's folder of a server that does not run, to compare with")
+	cmd.Flags().StringVar(&format, "format", "text",
+		"text, json, github (annotations of a pull request) or sarif (code scanning)")
+	cmd.Flags().StringVar(&stdinName, "stdin-name", "stdin.hcl",
+		"with -, the file that standard input stands for, below the config folder")
+	cmd.Flags().StringVar(&data, "data", ".fingerpost",
+		"the store's folder of a server that does not run, to compare with")
 	return cmd
 }
 
@@ -126,7 +132,8 @@ func validateInput(t terminal, dir, name, format string) error {
 	if err != nil || !below(dir, display) || filepath.Ext(path) != ".hcl" {
 		return usage("--stdin-name %q must be a .hcl file below %s", name, dir)
 	}
-	content, err := io.ReadAll(io.LimitReader(t.in, configsrc.MaxFileBytes+1)) // one byte too many is a problem of the file
+	// one byte too many is a problem of the file
+	content, err := io.ReadAll(io.LimitReader(t.in, configsrc.MaxFileBytes+1))
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -176,7 +183,8 @@ func (v *validation) print(t terminal, format string) (err error) {
 		return err
 	}
 	if format == "text" || format == "github" {
-		fmt.Fprintf(t.err, "%s good, %s, %s\n", count(v.Files, "file"), count(v.Errors, "error"), count(v.Warnings, "warning"))
+		fmt.Fprintf(t.err, "%s good, %s, %s\n", count(v.Files, "file"), count(v.Errors, "error"), count(v.Warnings,
+			"warning"))
 	}
 	if !v.Valid {
 		return errNot

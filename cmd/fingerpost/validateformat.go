@@ -29,7 +29,8 @@ func writeGitHub(w io.Writer, ds hclfile.Diagnostics) error {
 		if d.Start.Line > 0 {
 			at = fmt.Sprintf(",line=%d,endLine=%d,col=%d", d.Start.Line, max(d.End.Line, d.Start.Line), d.Start.Column)
 		}
-		if _, err := fmt.Fprintf(w, "::%s file=%s%s::%s\n", kind, property.Replace(filepath.ToSlash(d.File)), at, message.Replace(text)); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s file=%s%s::%s\n", kind, property.Replace(filepath.ToSlash(d.File)), at,
+			message.Replace(text)); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,8 @@ func writeSARIF(w io.Writer, ds hclfile.Diagnostics) error {
 	run.Tool.Driver.Rules = []sarifRule{}
 	run.Tool.Driver.Name, run.Tool.Driver.Version = "fingerpost", builtAs().version
 	for _, d := range ds {
-		result := sarifResult{RuleID: cmp.Or(d.Rule, "config"), Level: "error", Message: sarifText{d.Summary}, Locations: make([]sarifLocation, 1)}
+		result := sarifResult{RuleID: cmp.Or(d.Rule, "config"), Level: "error", Message: sarifText{d.Summary},
+			Locations: make([]sarifLocation, 1)}
 		if d.Severity != hclfile.Error {
 			result.Level = "warning"
 		}
@@ -109,5 +111,6 @@ func writeSARIF(w io.Writer, ds hclfile.Diagnostics) error {
 		}
 		run.Results = append(run.Results, result)
 	}
-	return printJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return printJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
+		Runs: []sarifRun{run}})
 }

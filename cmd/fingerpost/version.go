@@ -17,7 +17,8 @@ func newVersion(t terminal) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				b := builtAs()
-				return printJSON(t.out, map[string]string{"version": b.version, "commit": b.commit, "date": b.date, "go": runtime.Version(),
+				return printJSON(t.out, map[string]string{"version": b.version, "commit": b.commit, "date": b.date,
+					"go":       runtime.Version(),
 					"platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
 			_, err := fmt.Fprintln(t.out, versionLine())
@@ -34,7 +35,8 @@ func versionLine() string {
 	if b.date != unknown {
 		b.commit += " of " + b.date
 	}
-	return fmt.Sprintf("fingerpost %s (commit %s, %s, %s/%s)", b.version, b.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("fingerpost %s (commit %s, %s, %s/%s)", b.version, b.commit, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // A build is what the Go tool has stamped into the program.

@@ -16,7 +16,8 @@ import (
 )
 
 // A Sink is an SMTP server at 127.0.0.1 that keeps the mail that it takes. It refuses the recipients "nobody" (550) and
-// "later" (450) of any domain. What it does otherwise, a test says with Set, also while it runs. It is safe for concurrent
+// "later" (450) of any domain. What it does otherwise, a test says with Set, also while it runs. It is safe for
+// concurrent
 // use.
 type Sink struct {
 	mu       sync.Mutex // guards what follows
@@ -38,10 +39,11 @@ type SinkRules struct {
 	Welcome        bool   // the recipient "later" is taken
 	Chatty         bool   // its refusal of a login repeats what it was told
 
-	Login     func()                      // called once, at the next login
-	Sender    func(from string) error     // the reply to MAIL FROM
-	Recipient func(to string) error       // the reply to RCPT TO, instead of the rule for "nobody" and "later"
-	Answer    func(n int, l Letter) error // the reply to the final dot of the nth mail that was offered, from 1; nil takes it
+	Login     func()                  // called once, at the next login
+	Sender    func(from string) error // the reply to MAIL FROM
+	Recipient func(to string) error   // the reply to RCPT TO, instead of the rule for "nobody" and "later"
+	// the reply to the final dot of the nth mail that was offered, from 1; nil takes it
+	Answer func(n int, l Letter) error
 }
 
 // SinkCounts count what a Sink has seen.

@@ -11,7 +11,8 @@
 // With FINGERPOST_NEED=all those tests run, too, that take seconds of servers and disks, see Thorough. With -short,
 // campaigns and whole programs are left out.
 //
-// Nothing here measures time: Patience is long because machines are slow and busy, and a test that reaches it has failed.
+// Nothing here measures time: Patience is long because machines are slow and busy, and a test that reaches it has
+// failed.
 package testrig
 
 import (
@@ -28,7 +29,8 @@ import (
 // Patience is how long a test waits for what must come.
 const Patience = 3 * time.Minute
 
-// Main is the TestMain of packages whose tests mostly wait for disks, sockets, processes and clocks: it runs more of them
+// Main is the TestMain of packages whose tests mostly wait for disks, sockets, processes and clocks: it runs more of
+// them
 // at once than there are cores. Campaigns of full size need the cores, and run two at a time.
 func Main(m *testing.M) {
 	Crowd()
@@ -64,7 +66,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// Thorough skips a test that .ci/run and .ci/campaign run, and that "go test" leaves out: it takes seconds of servers and
+// Thorough skips a test that .ci/run and .ci/campaign run, and that "go test" leaves out: it takes seconds of servers
+// and
 // disks, and a smaller test of the same promise is not left out. FINGERPOST_NEED=all runs it.
 func Thorough(t testing.TB) {
 	t.Helper()

@@ -55,10 +55,12 @@ func holdStill(name string) (*hold, error) {
 func whyUnknown(err unix.Errno, info os.FileInfo) string {
 	if err == unix.EACCES || err == unix.EPERM {
 		owner := info.Sys().(*syscall.Stat_t).Uid
-		return fmt.Sprintf("the kernel tells only its owner, uid %d, whether an editor is writing it, and the service is uid %d: "+
+		return fmt.Sprintf("the kernel tells only its owner, uid %d, whether an editor is writing it, and the service is "+
+			"uid %d: "+
 			"chown it to the service's user, or give the service CAP_LEASE", owner, os.Geteuid())
 	}
-	return fmt.Sprintf("its file system does not tell whether an editor is writing it (%v): keep the config folder on a local file system", err)
+	return fmt.Sprintf("its file system does not tell whether an editor is writing it (%v): keep the config folder on "+
+		"a local file system", err)
 }
 
 // check returns ErrChanged unless the file is still the one at name, has the content with the hash want, and no process
@@ -99,7 +101,8 @@ func keepAttributes(name, like string) error {
 			continue
 		}
 		if err := unix.Lremovexattr(name, attr); err != nil && !errors.Is(err, unix.ENODATA) {
-			return fmt.Errorf("a new file gets %s from the system or the folder, it has none, and that cannot be kept so: %w", attributeName(attr), err)
+			return fmt.Errorf("a new file gets %s from the system or the folder, it has none, and that cannot be kept so: %w",
+				attributeName(attr), err)
 		}
 	}
 	for attr, value := range want {

@@ -75,7 +75,8 @@ func (f *Folder) clearSome(paths []string, left map[string]*leftover) (changed [
 			delete(left, p)
 		case !left[p].logged:
 			left[p].logged = true
-			f.Log.Warn("a temporary file that a write left when it was cut off stays for now", "file", filepath.Join(f.Dir, filepath.FromSlash(p)), "error", err)
+			f.Log.Warn("a temporary file that a write left when it was cut off stays for now", "file", filepath.Join(f.Dir,
+				filepath.FromSlash(p)), "error", err)
 		}
 		for _, name := range restored {
 			changed = append(changed, path.Join(path.Dir(p), name))
@@ -195,6 +196,7 @@ func (f *Folder) restore(temp, after, target string) (restored string, err error
 
 // logKept logs that a save is kept next to its file.
 func (f *Folder) logKept(place, kept string) {
-	f.Log.Error("a save came in while a write was under way, and another one right after it: the later one is in the file, the earlier one is kept beside it",
+	f.Log.Error("a save came in while a write was under way, and another one right after it: the later one is in the "+
+		"file, the earlier one is kept beside it",
 		"file", place, "kept", kept)
 }

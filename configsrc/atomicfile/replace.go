@@ -27,7 +27,8 @@ const lockWait = time.Second
 //
 // dir is the config folder, path slash-separated below it. On return without error the file and its folder are synced.
 func Edit(dir, path string, edit func(src []byte) ([]byte, error)) error {
-	return editFile(OSDisk{}, dir, path, edit, func(d Disk, temp, target string, want, ours [sha256.Size]byte) (string, error) {
+	return editFile(OSDisk{}, dir, path, edit, func(d Disk, temp, target string, want, ours [sha256.Size]byte) (string,
+		error) {
 		kept, err := exchange(d, temp, target, want, ours)
 		if isUnknownWriter(err) {
 			return "", replaceChecked(d, temp, target, want)
@@ -105,8 +106,10 @@ func Target(dir, path string) (string, error) {
 		}
 		return "", fmt.Errorf("open %s: %w", path, Cause(err))
 	}
-	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return "", &UnfitError{Path: path, Why: "it is a link that leads out of the config folder; put the file itself into the folder"}
+	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel,
+		".."+string(filepath.Separator)) {
+		return "", &UnfitError{Path: path,
+			Why: "it is a link that leads out of the config folder; put the file itself into the folder"}
 	}
 	info, err := os.Lstat(target)
 	if err != nil {
@@ -116,7 +119,8 @@ func Target(dir, path string) (string, error) {
 		return "", &UnfitError{Path: path, Why: "it is no regular file"}
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-		return "", &UnfitError{Path: path, Why: fmt.Sprintf("it has %d hard links, and replacing it would part them; leave it one name", st.Nlink)}
+		return "", &UnfitError{Path: path,
+			Why: fmt.Sprintf("it has %d hard links, and replacing it would part them; leave it one name", st.Nlink)}
 	}
 	return target, nil
 }
@@ -156,7 +160,8 @@ func editOnce(d Disk, target string, edit func([]byte) ([]byte, error), swap swa
 
 // writeTemp writes and syncs a temporary file. If it is to replace the file target, with info like, it gets the same
 // mode, owner, ACLs and extended attributes; an *UnfitError if one of them cannot be kept. info describes the new file.
-func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target string) (name string, info fs.FileInfo, err error) {
+func writeTemp(d Disk, dir string, content []byte, like fs.FileInfo, target string) (name string, info fs.FileInfo,
+	err error) {
 	mode := fs.FileMode(0o644)
 	if like != nil {
 		mode = like.Mode().Perm()
@@ -221,7 +226,8 @@ func keepOwner(f TempFile, like fs.FileInfo) error {
 		if is.Uid == want.Uid {
 			what = fmt.Sprintf("group, gid %d,", want.Gid)
 		}
-		return fmt.Errorf("its %s cannot be kept: %w; chown it to the service's user and group (%d:%d), or give the service CAP_CHOWN and CAP_LEASE",
+		return fmt.Errorf("its %s cannot be kept: %w; chown it to the service's user and group (%d:%d), or give the "+
+			"service CAP_CHOWN and CAP_LEASE",
 			what, Cause(err), is.Uid, is.Gid)
 	}
 	return nil
@@ -229,9 +235,11 @@ func keepOwner(f TempFile, like fs.FileInfo) error {
 
 // writeSwap writes and syncs the new content for target, which has the hash old, under a name that contains the hashes.
 // Content nil means a removal.
-func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string, info fs.FileInfo, err error) {
+func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha256.Size]byte) (name string,
+	info fs.FileInfo, err error) {
 	if len(filepath.Base(target)) > maxSwapBase {
-		return "", nil, fmt.Errorf("replace %s: its name is longer than %d bytes, which leaves no room for a temporary name; rename it",
+		return "", nil, fmt.Errorf("replace %s: its name is longer than %d bytes, which leaves no room for a temporary "+
+			"name; rename it",
 			filepath.Base(target), maxSwapBase)
 	}
 	temp, info, err := writeTemp(d, filepath.Dir(target), content, like, target)
@@ -239,7 +247,8 @@ func writeSwap(d Disk, target string, content []byte, like fs.FileInfo, old [sha
 		return "", nil, err
 	}
 	after := sha256.Sum256(content)
-	name = fmt.Sprintf("%s-%x-%x-%s.tmp", strings.TrimSuffix(temp, ".tmp"), old[:8], after[:8], filepath.Base(target)) // as in swapTemp
+	// as in swapTemp
+	name = fmt.Sprintf("%s-%x-%x-%s.tmp", strings.TrimSuffix(temp, ".tmp"), old[:8], after[:8], filepath.Base(target))
 	if err := d.Rename(temp, name); err != nil {
 		_ = d.Remove(temp)
 		return "", nil, fmt.Errorf("write into the config folder: %w", Cause(err))

@@ -14,7 +14,8 @@ type Room struct {
 	Inodes, FreeInodes uint64 // 0 inodes: they are allocated on demand
 }
 
-// Low names the resource that is too low, "" if there is enough: kept bytes must stay free, or one in share of a smaller
+// Low names the resource that is too low, "" if there is enough: kept bytes must stay free, or one in share of a
+// smaller
 // file system, and extra bytes.
 func (r Room) Low(kept, share, extra uint64) string {
 	if keep := min(kept, r.Bytes/share) + extra; r.FreeBytes < keep {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A RootDisk is the real disk for names below one folder. Each step opens the folder, and links below it that lead out of
+// A RootDisk is the real disk for names below one folder. Each step opens the folder, and links below it that lead out
+// of
 // it are not followed, also if they come between two steps.
 type RootDisk struct {
 	Dir  string                   // with all links resolved; names begin with it
@@ -146,7 +147,8 @@ func (d RootDisk) Remove(name string) error {
 	return d.in("remove", name, (*os.Root).Remove)
 }
 
-// RemoveFolder removes an empty folder in another one. A Root would remove a link in its place, too, which is a person's.
+// RemoveFolder removes an empty folder in another one. A Root would remove a link in its place, too, which is a
+// person's.
 func RemoveFolder(in *os.Root, name string) error {
 	f, err := in.Open(".")
 	if err != nil {

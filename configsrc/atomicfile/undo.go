@@ -104,7 +104,8 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 		return nil, Cause(err)
 	}
 	var note undoNote
-	if json.Unmarshal(content, &note) != nil || len(note.Files) < 2 { // the note itself was cut off: no file was exchanged yet
+	// the note itself was cut off: no file was exchanged yet
+	if json.Unmarshal(content, &note) != nil || len(note.Files) < 2 {
 		return nil, Cause(d.Remove(name))
 	}
 	dir := filepath.Dir(name)

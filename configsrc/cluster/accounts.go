@@ -8,7 +8,8 @@ import (
 // ownAccount is the authority's account on the built-in server: the bucket is there, and nothing else.
 const ownAccount = "fingerpost"
 
-// accountInfo is imported into the account of each edge, and no edge may ask for it: without it, the server would add an
+// accountInfo is imported into the account of each edge, and no edge may ask for it: without it, the server would add
+// an
 // import of all JetStream requests, and would answer them too, with "JetStream not enabled for account"
 // (enableJetStreamInfoServiceImportOnly in its jetstream.go).
 const accountInfo = "$JS.API.INFO"
@@ -44,7 +45,8 @@ type (
 	}
 )
 
-// accounts is who may do what on the built-in server, in the server's configuration language; README.md has the same for
+// accounts is who may do what on the built-in server, in the server's configuration language; README.md has the same
+// for
 // an existing one. Each edge has an account of its own, which imports what it needs. Whatever reply subject an edge
 // names is one of that account: in the authority's, the server would publish its answer on it with the authority's
 // rights, and an answer on the subject of a JetStream request is a request.

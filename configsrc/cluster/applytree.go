@@ -47,7 +47,8 @@ func (f *Follower) mark(ctx context.Context) error {
 	f.stuck = nil
 	if m.position.Epoch == have.Epoch && m.position.Generation < have.Generation && f.isWhole() {
 		f.owing = false
-		f.stuck = fmt.Errorf("the bucket is at generation %d, and this edge at %d already: waiting for the authority", m.position.Generation, have.Generation)
+		f.stuck = fmt.Errorf("the bucket is at generation %d, and this edge at %d already: waiting for the authority",
+			m.position.Generation, have.Generation)
 		return nil
 	}
 	if m.position.Epoch != have.Epoch && f.isWhole() && !f.from.anew {

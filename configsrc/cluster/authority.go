@@ -45,7 +45,8 @@ type AuthorityOptions struct {
 	now func() time.Time
 }
 
-// An Authority publishes the accepted tree. Call Committed with every change, from the start; Claim, then Run. The other
+// An Authority publishes the accepted tree. Call Committed with every change, from the start; Claim, then Run. The
+// other
 // methods are safe for concurrent use.
 type Authority struct {
 	o         AuthorityOptions
@@ -125,7 +126,8 @@ func NewAuthority(o AuthorityOptions) *Authority {
 	}
 	var id [8]byte
 	rand.Read(id[:]) // never fails, see crypto/rand
-	a := &Authority{o: o, now: o.now, instance: hex.EncodeToString(id[:]), woken: make(chan struct{}, 1), answering: make(chan struct{}, forwards), fresh: true}
+	a := &Authority{o: o, now: o.now, instance: hex.EncodeToString(id[:]), woken: make(chan struct{}, 1),
+		answering: make(chan struct{}, forwards), fresh: true}
 	a.edges.now = o.now
 	a.problem = errors.New("not connected yet")
 	return a
@@ -203,7 +205,8 @@ func (a *Authority) open() error {
 	return a.listen()
 }
 
-// Run publishes until ctx ends, and gives the lease back then. It returns no other error: what fails is tried again, and
+// Run publishes until ctx ends, and gives the lease back then. It returns no other error: what fails is tried again,
+// and
 // Status has it.
 func (a *Authority) Run(ctx context.Context) error {
 	if err := a.open(); err != nil {
@@ -251,7 +254,8 @@ func (a *Authority) note(err error) {
 	case err == nil && before != nil:
 		a.o.Logger.Info("the cluster is up to date", "cluster", a.o.Cluster)
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		a.o.Logger.Warn("changes do not reach the cluster: they are published when the cause is gone", "cluster", a.o.Cluster, "error", err)
+		a.o.Logger.Warn("changes do not reach the cluster: they are published when the cause is gone", "cluster", a.o.Cluster,
+			"error", err)
 	}
 }
 

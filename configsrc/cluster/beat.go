@@ -32,15 +32,16 @@ type beat struct {
 
 // An EdgeStatus is what the authority knows of an edge.
 type EdgeStatus struct {
-	Name       string  `json:"name"`
-	Version    string  `json:"version"`
-	Position   string  `json:"position"`
-	Generation uint64  `json:"generation"`
-	Current    bool    `json:"current"` // it has the newest generation
-	LagMS      float64 `json:"lagMs"`   // since the commit of the oldest generation that it has not confirmed; 0 if it is current
-	BeatAgeMS  float64 `json:"beatAgeMs"`
-	Ready      bool    `json:"ready"`   // it has a whole tree, and a heartbeat of the last seconds says so
-	Problem    string  `json:"problem"` // in its own words, or that two processes use its name
+	Name       string `json:"name"`
+	Version    string `json:"version"`
+	Position   string `json:"position"`
+	Generation uint64 `json:"generation"`
+	Current    bool   `json:"current"` // it has the newest generation
+	// since the commit of the oldest generation that it has not confirmed; 0 if it is current
+	LagMS     float64 `json:"lagMs"`
+	BeatAgeMS float64 `json:"beatAgeMs"`
+	Ready     bool    `json:"ready"`   // it has a whole tree, and a heartbeat of the last seconds says so
+	Problem   string  `json:"problem"` // in its own words, or that two processes use its name
 }
 
 // edges are the edges that have been heard. Safe for concurrent use.

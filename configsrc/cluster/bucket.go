@@ -54,7 +54,8 @@ func parseMarker(value []byte) (m marker, err error) {
 // Errors that an operator has to solve.
 var (
 	errNoBucket = errors.New("there is no such bucket: has the authority been started, and is --cluster-name its name?")
-	errForeign  = errors.New("the bucket was not made by fingerpost: give the cluster another --cluster-name, or delete the bucket")
+	errForeign  = errors.New("the bucket was not made by fingerpost: give the cluster another --cluster-name, or " +
+		"delete the bucket")
 )
 
 // A bucket is a cluster's bucket on a NATS server.
@@ -127,7 +128,8 @@ func (b *bucket) state(ctx context.Context) (st bucketState, err error) {
 	case !found || err != nil || info.Config.MaxMsgsPerSubject != 1:
 		return st, fmt.Errorf("bucket %s: %w", Bucket(b.cluster), errForeign)
 	case number > format:
-		return st, fmt.Errorf("bucket %s has format %d, of a newer release; this release reads format %d: update this node", Bucket(b.cluster), number, format)
+		return st, fmt.Errorf("bucket %s has format %d, of a newer release; this release reads format %d: update this node",
+			Bucket(b.cluster), number, format)
 	}
 	return bucketState{created: info.Created, last: info.State.LastSeq, batches: info.Config.AllowAtomicPublish}, nil
 }
@@ -201,7 +203,8 @@ type getRequest struct {
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// read yields the bucket's messages from sequence from to sequence to, in order, and returns the sequence to go on from.
+// read yields the bucket's messages from sequence from to sequence to, in order, and returns the sequence to go on
+// from.
 // Later ones may come with them. It stops early where the stream of the server that answers ends.
 func (b *bucket) read(ctx context.Context, from, to uint64, yield func(record) error) (next uint64, err error) {
 	take := func(r record) error {
@@ -275,7 +278,8 @@ func (b *bucket) get(ctx context.Context, ask getRequest) (r record, found bool,
 }
 
 // getMany asks for a batch. pending is the number of messages that are left.
-func (b *bucket) getMany(ctx context.Context, ask getRequest, yield func(record) error) (n int, pending uint64, err error) {
+func (b *bucket) getMany(ctx context.Context, ask getRequest, yield func(record) error) (n int, pending uint64,
+	err error) {
 	defer func() { err = b.readError(ctx, err) }()
 	request, err := json.Marshal(ask)
 	if err != nil {

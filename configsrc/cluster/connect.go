@@ -40,7 +40,9 @@ type Connection struct {
 func (c *Connection) Check() (problems []string) {
 	if c.KeyFile != "" {
 		if _, err := nats.NkeyOptionFromSeed(c.KeyFile); err != nil {
-			problems = append(problems, fmt.Sprintf("key file %s: %v; it must hold the seed that \"fingerpost edges keygen\" has printed, which begins with SU", c.KeyFile, err))
+			problems = append(problems,
+				fmt.Sprintf("key file %s: %v; it must hold the seed that \"fingerpost edges keygen\" has printed, which begins "+
+					"with SU", c.KeyFile, err))
 		}
 	}
 	if _, err := c.credentials(); err != nil {
@@ -73,7 +75,8 @@ func (c *Connection) credentials() (nats.Option, error) {
 	}
 	option, err := nats.NkeyOptionFromSeed(c.Creds)
 	if err != nil {
-		return nil, fmt.Errorf("%s holds neither credentials of NATS, with a JWT, nor the seed of an nkey, which begins with SU: %w", c.Creds, err)
+		return nil, fmt.Errorf("%s holds neither credentials of NATS, with a JWT, nor the seed of an nkey, which begins "+
+			"with SU: %w", c.Creds, err)
 	}
 	return option, nil
 }
@@ -104,7 +107,8 @@ func (c *Connection) tls() (*tls.Config, error) {
 }
 
 // errKeyRefused explains the answer of a server that does not let a node in.
-var errKeyRefused = errors.New("the NATS server refuses the key (authorization violation): do the files declare this edge, with the public half of this key?")
+var errKeyRefused = errors.New("the NATS server refuses the key (authorization violation): do the files declare " +
+	"this edge, with the public half of this key?")
 
 // connect connects, and keeps trying for ever. Publishes fail at once while there is no connection: nothing is queued.
 func (c *Connection) connect() (*nats.Conn, error) {
@@ -112,7 +116,8 @@ func (c *Connection) connect() (*nats.Conn, error) {
 		if err == nil || c.failed == nil {
 			return
 		}
-		if errors.Is(err, nats.ErrAuthorization) || strings.Contains(strings.ToLower(err.Error()), "authorization violation") {
+		if errors.Is(err, nats.ErrAuthorization) || strings.Contains(strings.ToLower(err.Error()),
+			"authorization violation") {
 			err = errKeyRefused
 		}
 		if strings.Contains(err.Error(), "remote error: tls:") || strings.Contains(err.Error(), "after TLS handshake") {
@@ -123,7 +128,8 @@ func (c *Connection) connect() (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name(c.name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
 		nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, 500*time.Millisecond),
-		nats.Timeout(answerTime), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.IgnoreAuthErrorAbort(),
+		nats.Timeout(answerTime), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.IgnoreAuthErrorAbort(),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err == nil {
 				err = errors.New("the connection to NATS is closed")
@@ -205,7 +211,8 @@ func checkVersion(nc *nats.Conn) error {
 		return nats.ErrConnectionReconnecting
 	}
 	if older(have, MinServer) {
-		return fmt.Errorf("NATS server %s has version %s, older than %s, the oldest that fingerpost is tested with: update it", nc.ConnectedServerName(), have, MinServer)
+		return fmt.Errorf("NATS server %s has version %s, older than %s, the oldest that fingerpost is tested with: "+
+			"update it", nc.ConnectedServerName(), have, MinServer)
 	}
 	return nil
 }

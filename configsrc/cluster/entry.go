@@ -68,7 +68,8 @@ const (
 // maxKeyPath bounds an encoded path: a NATS server refuses protocol lines of more than 4 KiB.
 const maxKeyPath = 1024
 
-// encodePath writes a path as one token of a NATS subject that a person can read: letters, digits, "/", "-" and "_" stay,
+// encodePath writes a path as one token of a NATS subject that a person can read: letters, digits, "/", "-" and "_"
+// stay,
 // every other byte is "=" and two hexadecimal digits. A path that gets too long is its hash; the value has it in full.
 func encodePath(path string) string {
 	var b strings.Builder
@@ -128,7 +129,8 @@ type entry struct {
 	encoded string // the path in the key
 }
 
-// Both are made when they are first used, because most nodes have no cluster, and are safe for concurrent use. They fail
+// Both are made when they are first used, because most nodes have no cluster, and are safe for concurrent use. They
+// fail
 // for bad options only.
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {

@@ -127,7 +127,8 @@ func NewFollower(o FollowerOptions) *Follower {
 	}
 	var id [8]byte
 	rand.Read(id[:]) // never fails, see crypto/rand
-	return &Follower{o: o, now: o.now, started: o.now(), instance: hex.EncodeToString(id[:]), news: make(chan struct{}, 1), beats: make(chan struct{}, 1),
+	return &Follower{o: o, now: o.now, started: o.now(), instance: hex.EncodeToString(id[:]), news: make(chan struct{}, 1),
+		beats:   make(chan struct{}, 1),
 		problem: errors.New("not connected yet"), bad: map[string]string{}}
 }
 
@@ -238,7 +239,8 @@ func (f *Follower) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, errRepair):
-			f.o.Logger.Warn("the own tree is not that of the cluster: reading all of it", "position", f.o.Replica.Position().String())
+			f.o.Logger.Warn("the own tree is not that of the cluster: reading all of it", "position",
+				f.o.Replica.Position().String())
 			f.mu.Lock()
 			f.stats.Repairs++
 			f.mu.Unlock()
@@ -290,16 +292,19 @@ func (f *Follower) note(err error) {
 	case !f.nc.IsConnected():
 		err = f.netError
 	case errors.Is(f.netError, nats.ErrPermissionViolation): // requests that are not let through have no answer
-		err = fmt.Errorf("%w: is %q the name that this key has in the files, and %q the name of the cluster?", f.netError, f.o.Edge, f.o.Cluster)
+		err = fmt.Errorf("%w: is %q the name that this key has in the files, and %q the name of the cluster?", f.netError,
+			f.o.Edge, f.o.Cluster)
 	}
 	before := f.problem
 	f.problem = err
 	f.mu.Unlock()
 	switch {
 	case err == nil && before != nil:
-		f.o.Logger.Info("the edge follows the cluster", "cluster", f.o.Cluster, "edge", f.o.Edge, "position", f.o.Replica.Position().String())
+		f.o.Logger.Info("the edge follows the cluster", "cluster", f.o.Cluster, "edge", f.o.Edge, "position",
+			f.o.Replica.Position().String())
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		f.o.Logger.Warn("the edge does not follow the cluster: it goes on with what it has", "cluster", f.o.Cluster, "edge", f.o.Edge, "error", err)
+		f.o.Logger.Warn("the edge does not follow the cluster: it goes on with what it has", "cluster", f.o.Cluster, "edge",
+			f.o.Edge, "error", err)
 	}
 }
 

@@ -20,7 +20,8 @@ type Answer func(ctx context.Context, request []byte) (answer []byte, err error)
 var (
 	// ErrAway says that the authority cannot be reached. It has not got the request.
 	ErrAway = errors.New("the authority of the cluster cannot be reached")
-	// ErrNoAnswer says that the authority has got the request, or may have, and has not answered: nobody knows what came of it.
+	// ErrNoAnswer says that the authority has got the request, or may have, and has not answered: nobody knows what came
+	// of it.
 	ErrNoAnswer = errors.New("the authority of the cluster has not answered: it may have done what was asked")
 	// ErrTooLarge says that the request is larger than the NATS server's largest message.
 	ErrTooLarge = errors.New("the request is larger than the largest message of the NATS server (max_payload)")
@@ -54,7 +55,8 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 		return nil, at, ErrAway
 	}
 	defer sub.Unsubscribe()
-	if err := f.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox, Data: request, Header: nats.Header{}}); err != nil {
+	if err := f.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox, Data: request,
+		Header: nats.Header{}}); err != nil {
 		return nil, at, ErrAway
 	}
 	f.mu.Lock()
@@ -99,7 +101,8 @@ func (a *Authority) isOwnInbox(reply, edge string) bool {
 func (a *Authority) takeRequest(m *nats.Msg) {
 	edge := strings.TrimPrefix(m.Subject, forwardSubject(a.o.Cluster, ""))
 	if !a.isOwnInbox(m.Reply, edge) {
-		a.o.Logger.Warn("a request of an edge is left alone: its reply subject is not the inbox of the edge", "edge", edge, "reply", m.Reply)
+		a.o.Logger.Warn("a request of an edge is left alone: its reply subject is not the inbox of the edge", "edge", edge,
+			"reply", m.Reply)
 		return
 	}
 	got := time.Now()

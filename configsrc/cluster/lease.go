@@ -56,9 +56,11 @@ type HeldError struct {
 // Error names the holder and what would be right.
 func (e *HeldError) Error() string {
 	if e.Lost {
-		return fmt.Sprintf("cluster %s has another authority now, %s (version %s): this one writes no more; end one of the two", e.Cluster, e.Holder, e.Version)
+		return fmt.Sprintf("cluster %s has another authority now, %s (version %s): this one writes no more; end one of "+
+			"the two", e.Cluster, e.Holder, e.Version)
 	}
-	return fmt.Sprintf("cluster %s has an authority already, %s (version %s): end it, or start this one with --take-over, which waits until that one has been silent for its lease", e.Cluster, e.Holder, e.Version)
+	return fmt.Sprintf("cluster %s has an authority already, %s (version %s): end it, or start this one with "+
+		"--take-over, which waits until that one has been silent for its lease", e.Cluster, e.Holder, e.Version)
 }
 
 // errFenced says that somebody else has published into the bucket.
@@ -112,7 +114,8 @@ func (a *Authority) leaseProblem() error {
 	return err
 }
 
-// renew renews the lease if this authority holds it. Its condition is that of the lease alone: what is published into the
+// renew renews the lease if this authority holds it. Its condition is that of the lease alone: what is published into
+// the
 // stream at the same time does not matter.
 func (a *Authority) renew(ctx context.Context) error {
 	a.renewing.Lock()
@@ -145,7 +148,8 @@ func (a *Authority) takeLease(ctx context.Context, held watchedLease) error {
 // holds renewing.
 func (a *Authority) putLease(ctx context.Context, condition jetstream.PublishOpt) error {
 	began, lasts := a.now(), a.o.TTL-a.o.TTL/marginOf
-	value, err := json.Marshal(lease{Holder: a.o.Holder, Instance: a.instance, Version: a.o.Version, TTL: a.o.TTL.String(), Position: a.o.Tree.Position().String()})
+	value, err := json.Marshal(lease{Holder: a.o.Holder, Instance: a.instance, Version: a.o.Version, TTL: a.o.TTL.String(),
+		Position: a.o.Tree.Position().String()})
 	if err != nil {
 		return err
 	}
@@ -187,9 +191,11 @@ func (a *Authority) MayWrite() error {
 	var held *HeldError
 	switch {
 	case errors.As(a.problem, &held):
-		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "another node is the authority of this cluster now; writes go there"}
+		return &catalog.Error{Code: catalog.CodeUnavailable,
+			Message: "another node is the authority of this cluster now; writes go there"}
 	case !a.o.OwnServer && !a.now().Before(a.leaseEnds):
-		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the lease of this cluster's authority cannot be renewed: writes are refused until NATS can be reached"}
+		return &catalog.Error{Code: catalog.CodeUnavailable,
+			Message: "the lease of this cluster's authority cannot be renewed: writes are refused until NATS can be reached"}
 	}
 	return nil
 }

@@ -126,7 +126,8 @@ func (a *Authority) compare(ctx context.Context) error {
 	return a.mark(ctx, after)
 }
 
-// publishTree puts files of the tree. While the server takes some, the next are read: an edge that starts on a new bucket
+// publishTree puts files of the tree. While the server takes some, the next are read: an edge that starts on a new
+// bucket
 // waits for the last of them.
 func (a *Authority) publishTree(ctx context.Context, paths []string) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -304,7 +305,8 @@ func (a *Authority) putBehind(ctx context.Context, unit []message) error {
 }
 
 // send publishes a message, the last one of a batch or one that stands alone, and waits at most d for the answer.
-func (b *bucket) send(ctx context.Context, msg *nats.Msg, d time.Duration, opts ...jetstream.PublishOpt) (seq uint64, err error) {
+func (b *bucket) send(ctx context.Context, msg *nats.Msg, d time.Duration, opts ...jetstream.PublishOpt) (seq uint64,
+	err error) {
 	connected, stop := whileConnected(ctx, b.nc)
 	defer stop()
 	wait, cancel := context.WithTimeout(connected, d)

@@ -249,7 +249,8 @@ func (f *Follower) remove(path string) {
 // refuse keeps what a message would replace, as a broken file keeps its last good content.
 func (f *Follower) refuse(key string, err error) {
 	if f.bad[key] == "" {
-		f.o.Logger.Warn("a message of the bucket is refused; what it would replace goes on being served", "key", key, "error", err)
+		f.o.Logger.Warn("a message of the bucket is refused; what it would replace goes on being served", "key", key, "error",
+			err)
 	}
 	f.bad[key] = err.Error()
 	f.showBad()

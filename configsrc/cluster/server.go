@@ -75,7 +75,8 @@ func RunServer(in io.Reader, out, log io.Writer) error {
 
 // reload lets in the edges of config. Connections of keys that are gone are closed.
 func reload(srv *server.Server, config *ServerConfig) error {
-	for range 2 { // the imports of an account that is new work from the next reload on (configureAccounts in its server.go)
+	// the imports of an account that is new work from the next reload on (configureAccounts in its server.go)
+	for range 2 {
 		options, err := config.options()
 		if err == nil {
 			err = srv.ReloadOptions(options)

@@ -41,7 +41,8 @@ const maxRefused = 100
 // Status returns the state of the authority. declared are the names of edges in the files.
 func (a *Authority) Status(declared []string) Status {
 	position := a.o.Tree.Position()
-	s := Status{Role: "authority", Cluster: a.o.Cluster, Position: position.String(), Whole: true, Edges: a.edges.status(declared, position)}
+	s := Status{Role: "authority", Cluster: a.o.Cluster, Position: position.String(), Whole: true,
+		Edges: a.edges.status(declared, position)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.Connected, s.Server = a.server()
@@ -72,7 +73,8 @@ func (a *Authority) Stats() AuthorityStats {
 
 // Status returns the state of the edge.
 func (f *Follower) Status() Status {
-	s := Status{Role: "edge", Cluster: f.o.Cluster, Edge: f.o.Edge, Position: f.o.Replica.Position().String(), AgeSeconds: f.Age().Seconds()}
+	s := Status{Role: "edge", Cluster: f.o.Cluster, Edge: f.o.Edge, Position: f.o.Replica.Position().String(),
+		AgeSeconds: f.Age().Seconds()}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.nc != nil && f.nc.IsConnected() {
@@ -93,7 +95,8 @@ func (f *Follower) Status() Status {
 	return s
 }
 
-// Age returns the time since the last word of the authority, or since the start if there was none yet. It takes no lock.
+// Age returns the time since the last word of the authority, or since the start if there was none yet. It takes no
+// lock.
 func (f *Follower) Age() time.Duration {
 	return max(0, f.now().Sub(f.started)-time.Duration(f.word.Load()))
 }

@@ -209,7 +209,8 @@ func (s *Supervisor) start(ctx context.Context) (wait func() error, err error) {
 // logLines is how many lines of the server are logged in a minute: a client whose key is refused comes again and again.
 const logLines = 30
 
-// writeFailed is in the line of a server that could not write into its stream. From then on it stores nothing and answers
+// writeFailed is in the line of a server that could not write into its stream. From then on it stores nothing and
+// answers
 // no publish, also when the disk has room again, until it is started again (setWriteErr in its filestore.go).
 const writeFailed = "Critical write error"
 
@@ -283,7 +284,8 @@ func hasRoom(dir string) bool {
 }
 
 // watch returns when the process has ended. It ends it when ctx does; when the stream's folder or a file in it is gone,
-// since the engine would go on without; and when its disk was full and has room again. Until then it goes on, since edges
+// since the engine would go on without; and when its disk was full and has room again. Until then it goes on, since
+// edges
 // read from it and forward writes through it.
 func (s *Supervisor) watch(ctx context.Context, ended chan error) error {
 	look := time.NewTicker(folderEvery)

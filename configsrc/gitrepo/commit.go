@@ -26,8 +26,9 @@ const (
 )
 
 var (
-	errDetached = errors.New("HEAD is detached, so that no branch could take commits; the writes are committed once HEAD names a branch")
-	errRace     = errors.New("somebody else has committed at the same time")
+	errDetached = errors.New("HEAD is detached, so that no branch could take commits; the writes are committed once " +
+		"HEAD names a branch")
+	errRace = errors.New("somebody else has committed at the same time")
 )
 
 // commitLoop commits writes until ctx ends.
@@ -154,7 +155,8 @@ type waits struct {
 }
 
 func (e *waits) Error() string {
-	return fmt.Sprintf("%s: the write is in the file, but its commit waits until the file's earlier edits are committed: %v", e.path, e.err)
+	return fmt.Sprintf("%s: the write is in the file, but its commit waits until the file's earlier edits are "+
+		"committed: %v", e.path, e.err)
 }
 
 // A head is what HEAD names.
@@ -314,7 +316,8 @@ func (r *Repo) newTree(tree string, changes map[string]entry) (string, error) {
 }
 
 // commitTree makes a commit object.
-func (r *Repo) commitTree(ctx context.Context, tree string, parents, author []string, message string) (id string, err error) {
+func (r *Repo) commitTree(ctx context.Context, tree string, parents, author []string, message string) (id string,
+	err error) {
 	args := []string{}
 	if r.o.SignKey != "" {
 		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+r.o.SignKey)
@@ -356,7 +359,8 @@ type scratch struct {
 }
 
 func newScratch(r *Repo, tree string) *scratch {
-	return &scratch{r: r, tree: tree, old: map[string]entry{}, was: map[string][]byte{}, now: map[string][]byte{}, trees: map[string][]treeEntry{}}
+	return &scratch{r: r, tree: tree, old: map[string]entry{}, was: map[string][]byte{}, now: map[string][]byte{},
+		trees: map[string][]treeEntry{}}
 }
 
 func (s *scratch) readTree(id string) (list []treeEntry, err error) {

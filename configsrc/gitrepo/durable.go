@@ -13,8 +13,10 @@ import (
 	"time"
 )
 
-// An objectFolder is git's folder of objects. Most new ones have a file each, in one of 256 folders. With core.fsync git
-// syncs such a file before it gets its name; it never syncs the folder. Before anything names an object, sync does that.
+// An objectFolder is git's folder of objects. Most new ones have a file each, in one of 256 folders. With core.fsync
+// git
+// syncs such a file before it gets its name; it never syncs the folder. Before anything names an object, sync does
+// that.
 type objectFolder struct {
 	dir string
 
@@ -26,7 +28,8 @@ type objectFolder struct {
 // file returns the path that an object has unless it is in a pack.
 func (o *objectFolder) file(id string) string { return filepath.Join(o.dir, id[:2], id[2:]) }
 
-// found reports whether an object has a file, and syncs it then: a person's git may have made it, which does not sync by
+// found reports whether an object has a file, and syncs it then: a person's git may have made it, which does not sync
+// by
 // default. A file that a power cut has emptied is removed, because git would take it for the object and not write it
 // again.
 func (o *objectFolder) found(id string) (bool, error) {
@@ -146,7 +149,8 @@ func (r *Repo) changeRef(ctx context.Context, ref string, args ...string) error 
 	}
 	folder := filepath.Dir(filepath.Join(r.gitDir, filepath.FromSlash(ref)))
 	_, missing := os.Lstat(folder)
-	if _, err := r.git.call(ctx, localLimit, r.committer(), nil, append([]string{"update-ref", "--no-deref"}, args...)...); err != nil {
+	if _, err := r.git.call(ctx, localLimit, r.committer(), nil, append([]string{"update-ref", "--no-deref"},
+		args...)...); err != nil {
 		return err
 	}
 	for ; strings.HasPrefix(folder, r.gitDir); folder = filepath.Dir(folder) {
@@ -161,7 +165,8 @@ func (r *Repo) changeRef(ctx context.Context, ref string, args ...string) error 
 	return nil
 }
 
-// settleTree makes the objects durable in which a tree differs from another one, for git merge-tree, which does not sync.
+// settleTree makes the objects durable in which a tree differs from another one, for git merge-tree, which does not
+// sync.
 func (r *Repo) settleTree(ctx context.Context, from, to string) error {
 	if from == to {
 		return nil

@@ -31,12 +31,15 @@ type command struct {
 }
 
 // passed are the variables that git gets from the service: what it needs to find programs and credentials.
-var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSH_ASKPASS", "GIT_SSH",
-	"GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",
+var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSH_ASKPASS",
+	"GIT_SSH",
+	"GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy",
+	"no_proxy",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "KRB5CCNAME", "TZ"}
 
 func environment() []string {
-	env := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C", "GIT_PAGER=cat", "GIT_EDITOR=false"}
+	env := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C", "GIT_PAGER=cat",
+		"GIT_EDITOR=false"}
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); slices.Contains(passed, name) {
 			env = append(env, v)
@@ -50,10 +53,13 @@ func environment() []string {
 	return env
 }
 
-// settings are the settings that each call gets. Hooks and fsmonitor are programs, which run only if they are asked for.
+// settings are the settings that each call gets. Hooks and fsmonitor are programs, which run only if they are asked
+// for.
 func settings(hooks bool) []string {
-	s := []string{"core.fsync=committed,reference", "core.fsmonitor=false", "core.quotePath=false", "gc.auto=0", "maintenance.auto=false",
-		"protocol.allow=never", "submodule.recurse=false", "fetch.recurseSubmodules=false", "commit.gpgSign=false", "tag.gpgSign=false",
+	s := []string{"core.fsync=committed,reference", "core.fsmonitor=false", "core.quotePath=false", "gc.auto=0",
+		"maintenance.auto=false",
+		"protocol.allow=never", "submodule.recurse=false", "fetch.recurseSubmodules=false", "commit.gpgSign=false",
+		"tag.gpgSign=false",
 		"push.gpgSign=false", "core.sparseCheckout=false", "advice.detachedHead=false"}
 	if !hooks {
 		s = append(s, "core.hooksPath="+os.DevNull)
@@ -116,7 +122,8 @@ func (c *command) run(ctx context.Context, args ...string) (string, error) {
 }
 
 // call calls git with a time limit, further variables and an input.
-func (c *command) call(ctx context.Context, limit time.Duration, env []string, stdin []byte, args ...string) ([]byte, error) {
+func (c *command) call(ctx context.Context, limit time.Duration, env []string, stdin []byte, args ...string) ([]byte,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := c.make(ctx, env, args...)
@@ -141,7 +148,10 @@ func (c *command) call(ctx context.Context, limit time.Duration, env []string, s
 
 // clean makes one printable line of what git, or a remote, has written to stderr.
 func clean(text string) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+		return r < ' ' ||
+			r == 0x7f || r >= 0x80 && r < 0xa0
+	}), " ")
 	if len(text) > maxStderr {
 		text = strings.ToValidUTF8(text[:maxStderr], "") + "…"
 	}

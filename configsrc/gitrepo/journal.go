@@ -104,7 +104,8 @@ func (r *Repo) settled(writes []*pendingWrite, commit string) {
 	r.pending = slices.DeleteFunc(r.pending, func(w *pendingWrite) bool { return slices.Contains(writes, w) })
 }
 
-// Recover takes up the writes of an earlier process: those that were made and are not in the history are queued. Call it
+// Recover takes up the writes of an earlier process: those that were made and are not in the history are queued. Call
+// it
 // once, after the first load of the files and before the first write of this process, which would change them.
 func (r *Repo) Recover(ctx context.Context, files Files) {
 	r.files = files
@@ -116,7 +117,8 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 		locked = func(f func() error) error { return f() }
 	}
 	_ = r.checkIndex(ctx) // the status says it
-	if out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/fingerpost/overruled/"); err == nil {
+	if out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)",
+		"refs/heads/fingerpost/overruled/"); err == nil {
 		r.change(func(s *Status) { s.Overruled = strings.Fields(out) })
 	}
 	records := r.earlier
@@ -183,7 +185,8 @@ func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 	made := map[int64]bool{}
 	root, err := os.OpenRoot(r.git.dir)
 	if err != nil {
-		r.o.Logger.Error("git: the work tree cannot be read; all writes of an earlier process are taken as made", "error", err)
+		r.o.Logger.Error("git: the work tree cannot be read; all writes of an earlier process are taken as made", "error",
+			err)
 		for _, w := range writes {
 			made[w.ID] = true
 		}

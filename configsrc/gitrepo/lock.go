@@ -19,9 +19,11 @@ const lockMark = "fingerpost\n"
 const unlockEvery = 500 * time.Millisecond
 
 // errLocked: another git holds the lock.
-var errLocked = errors.New("git's index.lock exists: another git is at work, or one was killed and its lock has to be removed")
+var errLocked = errors.New("git's index.lock exists: another git is at work, or one was killed and its lock has to " +
+	"be removed")
 
-// An indexLock is git's lock on the index, as this service takes it. It is a hard link to a file of ours that stays, the
+// An indexLock is git's lock on the index, as this service takes it. It is a hard link to a file of ours that stays,
+// the
 // mark: a link appears together with its content, and its inode tells whose lock it is. The mark is synced before its
 // first link, so this holds after a power cut, too.
 type indexLock struct {
@@ -37,7 +39,8 @@ type indexLock struct {
 }
 
 func newIndexLock(gitDir string, told func(error)) *indexLock {
-	return &indexLock{path: filepath.Join(gitDir, "index.lock"), mark: filepath.Join(gitDir, "fingerpost-mark"), told: told}
+	return &indexLock{path: filepath.Join(gitDir, "index.lock"), mark: filepath.Join(gitDir, "fingerpost-mark"),
+		told: told}
 }
 
 // acquire takes the lock; errLocked if another git has it. A lock of ours that could not be removed is taken over: the

@@ -53,7 +53,8 @@ func (r *Repo) mend(ctx context.Context) (bool, error) {
 	}
 	err = m.files(ctx)
 	if m.made > 0 {
-		r.o.Logger.Warn("git: objects of HEAD were missing or damaged, and were made again from the index and the work tree", "objects", m.made)
+		r.o.Logger.Warn("git: objects of HEAD were missing or damaged, and were made again from the index and the work tree",
+			"objects", m.made)
 	}
 	return m.made > 0, errors.Join(err, r.objects.sync())
 }

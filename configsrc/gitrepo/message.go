@@ -28,7 +28,8 @@ func (r *Repo) authorOf(w *pendingWrite, at time.Time) []string {
 }
 
 func identity(who, name, address, date string) []string {
-	return []string{"GIT_" + who + "_NAME=" + nameOnly(name), "GIT_" + who + "_EMAIL=" + nameOnly(address), "GIT_" + who + "_DATE=@" + date}
+	return []string{"GIT_" + who + "_NAME=" + nameOnly(name), "GIT_" + who + "_EMAIL=" + nameOnly(address), "GIT_" + who +
+		"_DATE=@" + date}
 }
 
 // nameOnly takes out what git gives a meaning to in the line of an author.
@@ -91,7 +92,8 @@ func message(writes []*pendingWrite) string {
 
 // oneLine makes one line of printable text, of at most n characters.
 func oneLine(s string, n int) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"),
+		func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
 	if s == "" {
 		s = "change"
 	}

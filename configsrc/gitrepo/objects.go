@@ -124,7 +124,8 @@ func (r *Repo) tree(id string) (list []treeEntry, err error) {
 		if space < 0 || zero < space || len(b) < zero+1+raw {
 			return nil, fmt.Errorf("read tree %s: malformed", id)
 		}
-		list = append(list, treeEntry{string(b[space+1 : zero]), entry{string(b[:space]), hex.EncodeToString(b[zero+1 : zero+1+raw])}})
+		list = append(list, treeEntry{string(b[space+1 : zero]), entry{string(b[:space]),
+			hex.EncodeToString(b[zero+1 : zero+1+raw])}})
 		b = b[zero+1+raw:]
 	}
 	return list, nil
@@ -271,7 +272,8 @@ func (r *Repo) storeTree(content []byte) (id string, err error) {
 	return id, err
 }
 
-// writeBlobs stores the contents of files, and returns their ids by path. Each is synced; syncs that wait at the same time
+// writeBlobs stores the contents of files, and returns their ids by path. Each is synced; syncs that wait at the same
+// time
 // share the file system's work.
 func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids map[string]string, err error) {
 	ids = make(map[string]string, len(contents))
@@ -296,8 +298,10 @@ func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids 
 	return ids, err
 }
 
-// writeBlob stores a file's content, with the conversions that git makes for the path. Mostly the work tree has the same
-// content, and the helper reads it there, which saves a process for each file. Its object is taken only if the id is that
+// writeBlob stores a file's content, with the conversions that git makes for the path. Mostly the work tree has the
+// same
+// content, and the helper reads it there, which saves a process for each file. Its object is taken only if the id is
+// that
 // of the content: conversions, and edits by people, lead to a process of their own.
 func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
 	plain := objectID("blob", content, r.digits)

@@ -25,7 +25,8 @@ func (r *Repo) check(ctx context.Context) error {
 	bare, err := r.git.run(ctx, "rev-parse", "--is-bare-repository")
 	switch {
 	case err != nil && strings.Contains(err.Error(), "dubious ownership"):
-		return fmt.Errorf("--git: the repository of %s belongs to another user, and git refuses it; run \"git config --global --add safe.directory %s\" as the service's user", r.o.Dir, r.top())
+		return fmt.Errorf("--git: the repository of %s belongs to another user, and git refuses it; run \"git config "+
+			"--global --add safe.directory %s\" as the service's user", r.o.Dir, r.top())
 	case err != nil && strings.Contains(err.Error(), "not a git repository"):
 		return fmt.Errorf("--git: %s is not in a git repository; run \"git init\" there, or serve without --git", r.o.Dir)
 	case err != nil:
@@ -75,7 +76,8 @@ func (r *Repo) check(ctx context.Context) error {
 	plain := *r.git
 	plain.config = nil
 	if sparse, err := plain.run(ctx, "config", "--type=bool", "core.sparseCheckout"); err == nil && sparse == "true" {
-		add("the checkout is sparse, and files that are not checked out would look deleted; run \"git sparse-checkout disable\"")
+		add("the checkout is sparse, and files that are not checked out would look deleted; run \"git sparse-checkout " +
+			"disable\"")
 	}
 	if _, err := r.git.run(ctx, "check-ignore", "-q", "--", r.prefix+"fingerpost-check.hcl"); err == nil {
 		add("git ignores the files of %s; take the pattern out of .gitignore", r.o.Dir)
@@ -146,10 +148,13 @@ func (r *Repo) upstream(ctx context.Context, branch string) (*upstream, error) {
 	u.remote, err1 = r.git.run(ctx, "config", "branch."+name+".remote")
 	u.ref, err2 = r.git.run(ctx, "config", "branch."+name+".merge")
 	if err1 != nil || err2 != nil || u.remote == "." {
-		return nil, fmt.Errorf("branch %s has no upstream; run \"git branch --set-upstream-to=<remote>/<branch> %s\"", name, name)
+		return nil, fmt.Errorf("branch %s has no upstream; run \"git branch --set-upstream-to=<remote>/<branch> %s\"", name,
+			name)
 	}
-	if strings.HasPrefix(u.remote, "-") || !strings.HasPrefix(u.ref, "refs/heads/") || strings.ContainsAny(u.remote, "/:") {
-		return nil, fmt.Errorf("branch %s has the upstream %q of %q; --git needs a branch of a named remote", name, u.ref, u.remote)
+	if strings.HasPrefix(u.remote, "-") || !strings.HasPrefix(u.ref, "refs/heads/") || strings.ContainsAny(u.remote,
+		"/:") {
+		return nil, fmt.Errorf("branch %s has the upstream %q of %q; --git needs a branch of a named remote", name, u.ref,
+			u.remote)
 	}
 	u.track = "refs/remotes/" + u.remote + "/" + strings.TrimPrefix(u.ref, "refs/heads/")
 	url, err := r.git.run(ctx, "remote", "get-url", "--push", u.remote)

@@ -36,7 +36,8 @@ type Proposal struct {
 	refused error  // why it can never be merged: it has links
 }
 
-// ProposalBase returns the commit that the next write of a proposal is made on: the last one of its branch, or HEAD, with
+// ProposalBase returns the commit that the next write of a proposal is made on: the last one of its branch, or HEAD,
+// with
 // every write that was answered, if there is no such proposal.
 func (r *Repo) ProposalBase(ctx context.Context, name string) (commit string, exists bool, err error) {
 	r.work.Lock()
@@ -56,7 +57,8 @@ func (r *Repo) ProposalBase(ctx context.Context, name string) (commit string, ex
 		return "", false, unavailable(err)
 	}
 	if h.commit == "" {
-		return "", false, &catalog.Error{Code: catalog.CodeConflict, Message: "there is no commit yet that a proposal could change"}
+		return "", false, &catalog.Error{Code: catalog.CodeConflict,
+			Message: "there is no commit yet that a proposal could change"}
 	}
 	return h.commit, false, nil
 }
@@ -150,7 +152,8 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 	s, pending := newScratch(r, c.tree), &pendingWrite{FileWrite: *w}
 	var late *waits
 	if err := s.apply(pending, true); errors.As(err, &late) {
-		return "", &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("the change does not fit the proposal: %v", late.err)}
+		return "", &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("the change does not fit the proposal: %v",
+			late.err)}
 	} else if err != nil {
 		return "", err
 	}
@@ -230,7 +233,8 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 
 // proposal describes a proposal. The caller holds work.
 func (r *Repo) proposal(ctx context.Context, h head, ref, tip string) (*Proposal, error) {
-	p := &Proposal{Name: strings.TrimPrefix(ref, proposePrefix), Branch: strings.TrimPrefix(ref, "refs/heads/"), Commit: tip}
+	p := &Proposal{Name: strings.TrimPrefix(ref, proposePrefix), Branch: strings.TrimPrefix(ref, "refs/heads/"),
+		Commit: tip}
 	first, err := r.commit(tip)
 	if err != nil {
 		return nil, err
@@ -301,7 +305,8 @@ func (r *Repo) text(e entry) ([]byte, error) {
 	return r.blob(e)
 }
 
-// merged returns the tree of a proposal's merge into HEAD, "" if there is a conflict: field by field, else as git merges
+// merged returns the tree of a proposal's merge into HEAD, "" if there is a conflict: field by field, else as git
+// merges
 // text, for what people have added to the branch.
 func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) {
 	s := newScratch(r, h.tree)
@@ -330,7 +335,8 @@ func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) 
 
 // ApplyProposal merges a proposal into the branch, which makes it live, and removes it. check decides with the proposal
 // as it is merged. It returns the branch's new commit.
-func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(p *Proposal) error) (string, error) {
+func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author,
+	check func(p *Proposal) error) (string, error) {
 	if err := r.commitPending(ctx); err != nil {
 		return "", unavailable(err)
 	}
@@ -347,7 +353,9 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 		return "", &catalog.Error{Code: catalog.CodeConflict, Message: p.refused.Error()}
 	}
 	if !p.Mergeable {
-		return "", &catalog.Error{Code: catalog.CodeConflict, Message: "the proposal and the branch have changed the same since; merge " + p.Branch + " by hand, or drop it and propose anew"}
+		return "", &catalog.Error{Code: catalog.CodeConflict,
+			Message: "the proposal and the branch have changed the same since; merge " + p.Branch +
+				" by hand, or drop it and propose anew"}
 	}
 	to := p.Commit
 	ahead, err := r.isAncestor(ctx, h.commit, to)
@@ -356,7 +364,8 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 	}
 	if !ahead {
 		w := &pendingWrite{FileWrite: catalog.FileWrite{Author: by, Subject: "Merge proposal " + name}}
-		if to, err = r.commitTree(ctx, p.tree, []string{h.commit, to}, r.authorOf(w, time.Now()), message([]*pendingWrite{w})); err != nil {
+		if to, err = r.commitTree(ctx, p.tree, []string{h.commit, to}, r.authorOf(w, time.Now()),
+			message([]*pendingWrite{w})); err != nil {
 			return "", err
 		}
 	}

@@ -44,7 +44,8 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 			return nil, err
 		}
 		if len(c.parents) != 1 {
-			return nil, &conflict{fmt.Sprintf("%.12s is a merge of a person that the remote lacks: run \"git pull\" and \"git push\" in the clone", id)}
+			return nil, &conflict{fmt.Sprintf("%.12s is a merge of a person that the remote lacks: run \"git pull\" and "+
+				"\"git push\" in the clone", id)}
 		}
 		parent, err := r.commit(c.parents[0])
 		if err != nil {
@@ -147,14 +148,16 @@ func identityOf(line string) (name, address, date string) {
 // merge makes a person's commit again as git would. git 2.39 takes no merge base, so the tip's tree gets a commit whose
 // parent is the base.
 func (m *rebase) merge(ctx context.Context, parent, c *commit) error {
-	side, err := m.r.commitTree(ctx, m.tree, []string{parent.id}, identity("AUTHOR", "fingerpost", "fingerpost", "0 +0000"), "base of a merge\n")
+	side, err := m.r.commitTree(ctx, m.tree, []string{parent.id}, identity("AUTHOR", "fingerpost", "fingerpost",
+		"0 +0000"), "base of a merge\n")
 	if err != nil {
 		return err
 	}
 	out, err := m.r.git.run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", side, c.id)
 	if exitCode(err) == 1 {
 		files := strings.Fields(out)
-		return &conflict{fmt.Sprintf("the commit %.12s of a person and the remote have changed the same in %s: run \"git pull --rebase\" in the clone, and solve it there",
+		return &conflict{fmt.Sprintf("the commit %.12s of a person and the remote have changed the same in %s: run \"git "+
+			"pull --rebase\" in the clone, and solve it there",
 			c.id, strings.Join(files[min(1, len(files)):], ", "))}
 	}
 	if err != nil {
@@ -208,7 +211,8 @@ func (m *rebase) tell() {
 		r.o.Logger.Warn("git: the audit trail names commits that were made anew since", "error", err)
 	}
 	for _, o := range m.aside { // before a client is told: then the audit trail has it
-		r.o.Logger.Warn("git: a write was set aside, because a person has changed the same first", "write", o.Subject, "request", o.Author.RequestID,
+		r.o.Logger.Warn("git: a write was set aside, because a person has changed the same first", "write", o.Subject,
+			"request", o.Author.RequestID,
 			"branch", o.Branch, "by", o.By, "reason", o.Reason)
 		if r.o.OnOverruled != nil {
 			r.o.OnOverruled(o)

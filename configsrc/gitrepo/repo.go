@@ -48,7 +48,8 @@ type Options struct {
 	Dir    string // the config folder
 	Notes  Notes
 	Logger *slog.Logger
-	// Merge makes the edit from before to after on the content theirs; nil stands for no file. With force, after wins where
+	// Merge makes the edit from before to after on the content theirs; nil stands for no file. With force, after wins
+	// where
 	// theirs differs; otherwise that is an error.
 	Merge func(path string, before, after, theirs []byte, force bool) ([]byte, error)
 	// Answered reports whether the client of a write may have been told that it was made. It is asked after a crash, for a
@@ -123,7 +124,8 @@ func (r *Repo) lockClone(ctx context.Context) error {
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
 			f.Close()
-			return fmt.Errorf("--git: another service, or a git that it has started, uses the clone of %s (%s is locked)", r.o.Dir, f.Name())
+			return fmt.Errorf("--git: another service, or a git that it has started, uses the clone of %s (%s is locked)",
+				r.o.Dir, f.Name())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

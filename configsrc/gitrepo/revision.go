@@ -25,7 +25,8 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 		return "", fmt.Errorf("read a revision: the git command is needed: %w", err)
 	}
 	if revision == "" || revision[0] == '-' {
-		return "", fmt.Errorf("%w: %q is no name of one; a branch, a tag or a commit is, such as origin/main", ErrRevision, revision)
+		return "", fmt.Errorf("%w: %q is no name of one; a branch, a tag or a commit is, such as origin/main", ErrRevision,
+			revision)
 	}
 	git := &command{dir: dir, env: environment(), config: settings(false)}
 	if inside, err := git.run(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
@@ -38,7 +39,8 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 		return "", err
 	}
 	if commit, err = git.run(ctx, "rev-parse", "--verify", "--quiet", revision+"^{commit}"); err != nil {
-		return "", fmt.Errorf("%w: git knows no commit by %q; fetch it first, if it is a branch of a remote", ErrRevision, revision)
+		return "", fmt.Errorf("%w: git knows no commit by %q; fetch it first, if it is a branch of a remote", ErrRevision,
+			revision)
 	}
 	blobs, err := git.blobsBelow(ctx, commit, prefix)
 	if err != nil {
@@ -46,7 +48,8 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 	}
 	if len(blobs) == 0 {
 		if _, err := git.run(ctx, "check-ignore", "-q", "--", "fingerpost-check.hcl"); err == nil {
-			return "", fmt.Errorf("%w: git ignores the files of %s, so that no revision has them; take the pattern out of .gitignore", ErrRevision, dir)
+			return "", fmt.Errorf("%w: git ignores the files of %s, so that no revision has them; take the pattern out of "+
+				".gitignore", ErrRevision, dir)
 		}
 	}
 	return commit, git.writeBlobs(ctx, blobs, to)

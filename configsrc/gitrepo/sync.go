@@ -192,7 +192,8 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 				continue
 			}
 			// By itself: a branch that the remote has not, because it was dropped before the push, would fail all others.
-			if _, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("push", "--quiet", u.remote, refspec)...); err != nil && !strings.Contains(err.Error(), "does not exist") {
+			if _, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("push", "--quiet", u.remote,
+				refspec)...); err != nil && !strings.Contains(err.Error(), "does not exist") {
 				back()
 				return err
 			}
@@ -200,7 +201,8 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 		out, err := r.git.call(ctx, remoteLimit, nil, nil, args...)
 		if err != nil {
 			back()
-			if text := string(out) + err.Error(); strings.Contains(text, "(fetch first)") || strings.Contains(text, "(non-fast-forward)") {
+			if text := string(out) + err.Error(); strings.Contains(text, "(fetch first)") || strings.Contains(text,
+				"(non-fast-forward)") {
 				return fmt.Errorf("git push: %w (--git-pull would take them)", errRejected)
 			}
 			return fmt.Errorf("%w %s", err, clean(string(out)))
@@ -306,13 +308,15 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 		case !kept && own: // nothing of our own was lost
 			return r.moveTo(ctx, h, remote, remote)
 		case !kept:
-			return &conflict{fmt.Sprintf("%s was rewritten, and %s has commits of its own: bring them onto it by \"git rebase --onto %s %.12s\", "+
+			return &conflict{fmt.Sprintf("%s was rewritten, and %s has commits of its own: bring them onto it by \"git "+
+				"rebase --onto %s %.12s\", "+
 				"or drop them by \"git reset --keep %s\"", u.track, branch, u.track, base, u.track)}
 		}
 	}
 	since, err := r.git.run(ctx, "merge-base", h.commit, remote)
 	if exitCode(err) == 1 {
-		return &conflict{fmt.Sprintf("%s and %s have no commit in common; push to another branch, or make a new clone", branch, u.track)}
+		return &conflict{fmt.Sprintf("%s and %s have no commit in common; push to another branch, or make a new clone",
+			branch, u.track)}
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,8 @@ import (
 const movingRef = "refs/fingerpost/moving"
 
 // moveTo brings work tree, index and branch from the head to another commit. It refuses, and changes nothing, if a file
-// that would change has edits that are not committed. base is the commit of the upstream in it, "" if that is unchanged.
+// that would change has edits that are not committed. base is the commit of the upstream in it, "" if that is
+// unchanged.
 // The caller holds work.
 func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	c, err := r.commit(to)
@@ -56,7 +57,8 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	return nil
 }
 
-// refuseLinks returns a *conflict for changes by which something below the config folder becomes a link or a submodule, or
+// refuseLinks returns a *conflict for changes by which something below the config folder becomes a link or a submodule,
+// or
 // the folder itself, or one above it, becomes anything but a folder: file() and writes would lead out of the clone.
 func (r *Repo) refuseLinks(changes map[string]entry) error {
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
@@ -67,17 +69,20 @@ func (r *Repo) refuseLinks(changes map[string]entry) error {
 			return &conflict{fmt.Sprintf("%s is no folder any more in the commit, "+
 				"and the config folder is in it; make it a folder again, without a link", path)}
 		case strings.HasPrefix(path, r.prefix) && (mode == modeLink || mode == modeSubproj):
-			return &conflict{fmt.Sprintf("%s is a link or a submodule in the commit; only files are taken below the config folder", path)}
+			return &conflict{fmt.Sprintf("%s is a link or a submodule in the commit; only files are taken below the config "+
+				"folder", path)}
 		}
 	}
 	return nil
 }
 
-func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit, base string, changes map[string]entry) (err error) {
+func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit, base string,
+	changes map[string]entry) (err error) {
 	moving := false
 	err = r.withOwnIndex(func(env []string) error {
 		// The entries that we have brought up to date have no times in the index.
-		if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
+		if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil &&
+			exitCode(err) != 1 {
 			return err
 		}
 		if err := r.setRef(ctx, movingRef, c.id); err != nil {
@@ -116,7 +121,8 @@ func (r *Repo) setRef(ctx context.Context, name, to string) error {
 	return r.changeRef(ctx, name, name, to)
 }
 
-// withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after an
+// withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after
+// an
 // error. The caller holds git's lock.
 func (r *Repo) withOwnIndex(f func(env []string) error) error {
 	index, own := filepath.Join(r.gitDir, "index"), filepath.Join(r.gitDir, ownIndex)
@@ -146,8 +152,10 @@ func (r *Repo) replaceIndex() error {
 }
 
 // finishMove takes up a moveTo that a crash has cut off before the branch moved: files and index become those of the
-// branch again. The remote may have moved on, and the next merge could not tell what the move has written from edits of a
-// person. First, files that are those of the move's commit, and those that a power cut has emptied, get the entry of the
+// branch again. The remote may have moved on, and the next merge could not tell what the move has written from edits of
+// a
+// person. First, files that are those of the move's commit, and those that a power cut has emptied, get the entry of
+// the
 // move's commit in the index. It runs before the files are read.
 func (r *Repo) finishMove(ctx context.Context) error {
 	locked := r.underLock
@@ -198,7 +206,8 @@ func (r *Repo) finishMove(ctx context.Context) error {
 			if _, err := r.git.call(ctx, localLimit, env, in, "update-index", "-z", "--index-info"); err != nil {
 				return err
 			}
-			if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
+			if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil &&
+				exitCode(err) != 1 {
 				return err
 			}
 			_, err := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", c.tree, tree)

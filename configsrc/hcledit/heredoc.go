@@ -97,7 +97,8 @@ func (doc *document) heredocAt(at int) heredoc {
 	first := true
 	for line := range bytes.Lines(doc.Src[tokens[0].Range.End.Byte:end]) {
 		rest := bytes.TrimLeft(line, " \t")
-		if indent := string(line[:len(line)-len(rest)]); len(bytes.TrimSpace(rest)) > 0 && (first || len(indent) < len(h.indent)) {
+		if indent := string(line[:len(line)-len(rest)]); len(bytes.TrimSpace(rest)) > 0 &&
+			(first || len(indent) < len(h.indent)) {
 			h.indent, first = indent, false
 		}
 	}

@@ -32,7 +32,8 @@ func (d *Draft) ReplaceInKeys(old, now string) (found bool, err error) {
 	return found, nil
 }
 
-func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute, list *hclsyntax.TupleConsExpr, old, now string) (found bool, err error) {
+func (d *Draft) replaceInList(block *hclsyntax.Block, attr *hclsyntax.Attribute, list *hclsyntax.TupleConsExpr, old,
+	now string) (found bool, err error) {
 	var match []hclsyntax.Expression
 	var want []string
 	rest := 0

@@ -36,7 +36,8 @@ func mapKey(name string) string {
 	return name
 }
 
-// setLabels notes the edits that turn the map of an attribute into want. Only the entries that differ change: a value is
+// setLabels notes the edits that turn the map of an attribute into want. Only the entries that differ change: a value
+// is
 // replaced, a new entry stands after the last one in the layout of the map, a removed one takes the comment on its line
 // along. Without labels the attribute is removed.
 func (s *site) setLabels(name string, want []catalog.Label) error {

@@ -188,7 +188,8 @@ func linked(line hclsyntax.Tokens) bool {
 func openBrackets(tokens hclsyntax.Tokens) (n int) {
 	for _, tok := range tokens {
 		switch tok.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateControl, hclsyntax.TokenTemplateInterp:
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateControl,
+			hclsyntax.TokenTemplateInterp:
 			n++
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
 			n--

@@ -79,7 +79,8 @@ func literal(s string) string {
 	if hclfile.Heavy(escapes(s), s) {
 		return quote(s, true)
 	}
-	if !strings.Contains(s, "\n") || !fitsHeredoc(s) || looksConflicting(s) || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && hclfile.Unprintable(r, string(r)) }) {
+	if !strings.Contains(s, "\n") || !fitsHeredoc(s) || looksConflicting(s) || strings.ContainsFunc(s,
+		func(r rune) bool { return r != '\n' && hclfile.Unprintable(r, string(r)) }) {
 		return Quote(s)
 	}
 	for _, indent := range []string{"  ", ""} {

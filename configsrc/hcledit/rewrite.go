@@ -267,5 +267,6 @@ func fieldText(value any) (expr string, set bool) {
 			return "sealed(" + Quote(v.Ref) + ")", true
 		}
 	}
-	panic(fmt.Sprintf("hcledit: a field of type %T is written: impossible, secrets in clear text are sealed before", value))
+	panic(fmt.Sprintf("hcledit: a field of type %T is written: impossible, secrets in clear text are sealed before",
+		value))
 }

@@ -173,7 +173,8 @@ func (s *site) lineSplices() []splice {
 			inner = indent + inner + s.d.eol
 		}
 		bare := inner == "" && len(s.added) == 0
-		inner = s.d.eol + inner + s.additions(indent) + s.insertions(indent, bare) + s.d.indentAt(s.block.TypeRange.Start.Byte)
+		inner = s.d.eol + inner + s.additions(indent) + s.insertions(indent, bare) +
+			s.d.indentAt(s.block.TypeRange.Start.Byte)
 	} else if len(s.values) == 0 {
 		return nil
 	}

@@ -72,8 +72,10 @@ func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
 	case *string:
 		text, ok := d.stringValue(attr.Name, attr.Expr, wantString)
 		*to = text
-		if ok && f.OneOf != nil && !slices.Contains(f.OneOf, text) { // here and not in Validate, because this can make a suggestion
-			d.errorf(attr.Expr.Range(), attr.Name+": must be one of "+strings.Join(f.OneOf, ", "), "%s", didYouMean(text, f.OneOf))
+		// here and not in Validate, because this can make a suggestion
+		if ok && f.OneOf != nil && !slices.Contains(f.OneOf, text) {
+			d.errorf(attr.Expr.Range(), attr.Name+": must be one of "+strings.Join(f.OneOf, ", "), "%s", didYouMean(text,
+				f.OneOf))
 			return false
 		}
 		return ok
@@ -324,7 +326,8 @@ func (d *decoder) insideHeredoc(t *hclsyntax.TemplateExpr, text string, p catalo
 	}
 	from := strings.LastIndexByte(text[:p.Start], '\n') + 1
 	line, _, _ := strings.Cut(text[from:], "\n")
-	if bytes.HasSuffix(d.Src[start:end], []byte(line[p.Start-from:])) { // the text before has lost its indentation, and escapes
+	// the text before has lost its indentation, and escapes
+	if bytes.HasSuffix(d.Src[start:end], []byte(line[p.Start-from:])) {
 		start = end - len(line)
 		return d.rangeAt(start+p.Start-from, min(start+p.End-from, end)), true
 	}

@@ -27,11 +27,13 @@ func (d *decoder) misplacedCall(attr string, call *hclsyntax.FunctionCallExpr) {
 	use, known := functionUse[call.Name]
 	if !known {
 		if d.hidden(call.NameRange) { // an unquoted password may look like a call
-			d.errorf(call.NameRange, "unknown function", "%s", joinLines(didYouMean(call.Name, functions), "there are env, file and sealed; "+literalsOnly))
+			d.errorf(call.NameRange, "unknown function", "%s", joinLines(didYouMean(call.Name, functions),
+				"there are env, file and sealed; "+literalsOnly))
 			return
 		}
 		detail := "there are trimsuffix, env, file and sealed; " + literalsOnly
-		d.errorf(call.NameRange, "unknown function "+Quoted(call.Name), "%s", joinLines(didYouMean(call.Name, functions), detail))
+		d.errorf(call.NameRange, "unknown function "+Quoted(call.Name), "%s", joinLines(didYouMean(call.Name, functions),
+			detail))
 		return
 	}
 	d.errorf(call.Range(), call.Name+"() cannot stand here: attribute "+Quoted(attr), "%s", use)

@@ -20,7 +20,8 @@ func (d *decoder) defaults(block *hclsyntax.Block) {
 			continue
 		}
 		if first, taken := seen[b.Type]; taken {
-			d.errorf(header(b), "the defaults block has one "+b.Type+" block only", "the first is at %s; put both together", d.at(first))
+			d.errorf(header(b), "the defaults block has one "+b.Type+" block only", "the first is at %s; put both together",
+				d.at(first))
 		}
 		switch b.Type {
 		case "service_settings":

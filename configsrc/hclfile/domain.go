@@ -13,11 +13,13 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	if len(block.Labels) > 0 {
 		canonical, err := catalog.ParseDomain(label)
 		if err != nil {
-			d.errorf(rng, "domain: "+err.Error(), "a domain is a host name such as shop.acme.example, or a wildcard such as *.acme.example")
+			d.errorf(rng, "domain: "+err.Error(),
+				"a domain is a host name such as shop.acme.example, or a wildcard such as *.acme.example")
 		} else {
 			name, sound = canonical, true
 			if mixed := catalog.MixedScript(name); mixed != "" {
-				d.warn("", rng, "the label "+Quoted(mixed)+" mixes scripts", "names like this are made to be mistaken for others; is it the one that you mean?")
+				d.warn("", rng, "the label "+Quoted(mixed)+" mixes scripts",
+					"names like this are made to be mistaken for others; is it the one that you mean?")
 			}
 			if _, listed := catalog.PublicSuffix(name); listed {
 				d.warn("", rng, "domain "+Quoted(name)+" is a public suffix, or a wildcard directly below one",
@@ -28,7 +30,8 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	dom := catalog.Domain{Name: name, ProjectID: d.config.Project.ID, Active: true}
 	var written identity
 	c := d.attributes(block, domainSchema, append(dom.Fields(), written.fields()...))
-	dom.UUID, dom.ID = d.identify(c, catalog.KindDomain, written, catalog.DeriveDomainUUID(d.config.Project.UUID, name), "")
+	dom.UUID, dom.ID = d.identify(c, catalog.KindDomain, written, catalog.DeriveDomainUUID(d.config.Project.UUID, name),
+		"")
 	d.addDomain(block, &dom, sound)
 }
 
@@ -39,7 +42,8 @@ func (d *projectDecoder) addDomain(block *hclsyntax.Block, dom *catalog.Domain, 
 		rng = block.LabelRanges[0]
 	}
 	if sound {
-		d.once(claim{"domain", dom.Name}, rng, "domain "+Quoted(dom.Name)+" is declared twice", "a domain belongs to one project, and stands in it once")
+		d.once(claim{"domain", dom.Name}, rng, "domain "+Quoted(dom.Name)+" is declared twice",
+			"a domain belongs to one project, and stands in it once")
 	}
 	if dom.Primary {
 		if d.primary.Start.Line == 0 {

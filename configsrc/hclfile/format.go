@@ -43,5 +43,8 @@ func Format(src []byte) ([]byte, Diagnostics) {
 func SameTokens(a, b []byte) bool {
 	x, _ := hclsyntax.LexConfig(a, "", hcl.InitialPos)
 	y, _ := hclsyntax.LexConfig(b, "", hcl.InitialPos)
-	return slices.EqualFunc(x, y, func(a, b hclsyntax.Token) bool { return a.Type == b.Type && bytes.Equal(a.Bytes, b.Bytes) })
+	return slices.EqualFunc(x, y, func(a, b hclsyntax.Token) bool {
+		return a.Type == b.Type && bytes.Equal(a.Bytes,
+			b.Bytes)
+	})
 }

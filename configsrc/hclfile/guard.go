@@ -125,7 +125,8 @@ func (s *Source) guardKeys() (ds Diagnostics) {
 			break
 		}
 		ds = append(ds, s.diagnostic(Error, s.rangeAt(from+start, from+end), "a full API key stands in the file",
-			"whoever can read the file or its history can use it: make a new one with \"fingerpost keys rotate\", and keep only the hash here"))
+			"whoever can read the file or its history can use it: make a new one with \"fingerpost keys rotate\", and keep "+
+				"only the hash here"))
 		from += end
 	}
 	return ds
@@ -202,7 +203,8 @@ func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 			return s.diagnostic(Error, tok.Range, "brackets and templates are nested too deeply",
 				"100 levels are allowed; a config file needs about five. Is a quote or bracket not closed before here?"), true
 		case c.foreign > maxForeign:
-			return s.diagnostic(Error, c.first.Range, "the file is full of what a config file cannot hold: operators, references or interpolations, from here on",
+			return s.diagnostic(Error, c.first.Range,
+				"the file is full of what a config file cannot hold: operators, references or interpolations, from here on",
 				literalsOnly+"; "+escapeTemplate), true
 		case tok.Type == hclsyntax.TokenNumberLit && len(tok.Bytes) > maxNumber:
 			return s.diagnostic(Error, tok.Range, "this number has too many digits", "64 characters are allowed"), true
@@ -212,7 +214,8 @@ func (s *Source) guardTokens(tokens hclsyntax.Tokens) (d Diagnostic, bad bool) {
 		}
 	}
 	if len(tokens) > maxTokens+1 { // the last one is the end of the file
-		return s.diagnostic(Error, tokens[maxTokens].Range, "the file has more than 400,000 tokens (names, values, signs and line ends)",
+		return s.diagnostic(Error, tokens[maxTokens].Range,
+			"the file has more than 400,000 tokens (names, values, signs and line ends)",
 			"1 MiB of ordinary configuration has half of that. Split the file: any number of files is read"), true
 	}
 	s.broken, s.hostile = false, false
@@ -236,7 +239,8 @@ func (c *census) count(tok *hclsyntax.Token, afterMinus bool) {
 		c.quote = tok
 	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOHeredoc:
 		c.depth++
-	case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc,
+	case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc,
 		hclsyntax.TokenTemplateSeqEnd:
 		c.depth--
 	case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
@@ -246,7 +250,8 @@ func (c *census) count(tok *hclsyntax.Token, afterMinus bool) {
 		if afterMinus {
 			c.foreign++
 		}
-	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenComment, hclsyntax.TokenNewline, hclsyntax.TokenEqual, hclsyntax.TokenColon, hclsyntax.TokenComma, hclsyntax.TokenEOF:
+	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenComment, hclsyntax.TokenNewline,
+		hclsyntax.TokenEqual, hclsyntax.TokenColon, hclsyntax.TokenComma, hclsyntax.TokenEOF:
 	default:
 		c.foreign++
 	}

@@ -24,7 +24,8 @@ const newUUID = "new"
 
 // identify returns the uuid and id in force: the written ones, else the derived ones. slug is set for projects, where
 // "new" is allowed, and "" otherwise.
-func (d *decoder) identify(c *content, kind catalog.Kind, written identity, derived catalog.UUID, slug string) (catalog.UUID, int64) {
+func (d *decoder) identify(c *content, kind catalog.Kind, written identity, derived catalog.UUID,
+	slug string) (catalog.UUID, int64) {
 	uuid := derived
 	if attr := c.block.Body.Attributes["uuid"]; attr != nil && c.says("uuid") {
 		switch parsed, err := catalog.ParseUUID(written.uuid); {
@@ -34,7 +35,8 @@ func (d *decoder) identify(c *content, kind catalog.Kind, written identity, deri
 		case written.uuid == newUUID && kind == catalog.KindProject:
 			d.res.NewUUIDs = append(d.res.NewUUIDs, slug)
 		case written.uuid == newUUID:
-			d.errorf(attr.Expr.Range(), `uuid = "new" is for projects only`, "leave the line out: the uuid follows from the project's")
+			d.errorf(attr.Expr.Range(), `uuid = "new" is for projects only`,
+				"leave the line out: the uuid follows from the project's")
 		default:
 			d.errorf(attr.Expr.Range(), "uuid: "+err.Error(), "leave the line out to have one derived")
 		}
@@ -52,7 +54,8 @@ func (d *decoder) identify(c *content, kind catalog.Kind, written identity, deri
 }
 
 func (d *decoder) onceIdentity(kind catalog.Kind, what, text string, attr *hclsyntax.Attribute) {
-	d.once(claim{string(kind) + "." + what, text}, attr.Expr.Range(), "two blocks have the same "+what, "each object needs its own")
+	d.once(claim{string(kind) + "." + what, text}, attr.Expr.Range(), "two blocks have the same "+what,
+		"each object needs its own")
 }
 
 // says reports whether an attribute was written and could be read.

@@ -28,7 +28,8 @@ func (d *decoder) key(block *hclsyntax.Block) {
 		d.once(claim{"key", name}, rng, "key "+Quoted(name)+" is declared twice", "")
 	}
 	if c.says("id") {
-		d.once(claim{"key id", k.ID}, block.Body.Attributes["id"].Expr.Range(), "two keys have the same id", "the id is part of the key's text, so one of the two can never match")
+		d.once(claim{"key id", k.ID}, block.Body.Attributes["id"].Expr.Range(), "two keys have the same id",
+			"the id is part of the key's text, so one of the two can never match")
 	}
 	d.place(catalog.KindKey, name, 0, block)
 	d.res.Declared.Keys = append(d.res.Declared.Keys, k)
@@ -65,7 +66,8 @@ func (d *decoder) keyAllow(c *content, k *catalog.Key, words list) {
 		p, unknown := catalog.ParsePermissions([]string{w})
 		k.Allow |= p
 		if len(unknown) > 0 {
-			d.errorf(words.ranges[i], "allow: must be one of "+strings.Join(catalog.Permissions, ", "), "%s", didYouMean(w, catalog.Permissions))
+			d.errorf(words.ranges[i], "allow: must be one of "+strings.Join(catalog.Permissions, ", "), "%s", didYouMean(w,
+				catalog.Permissions))
 			_, at := c.schema.attribute("allow")
 			c.bad = c.bad.With(at)
 		}
@@ -101,7 +103,8 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
 	if r.Source.Body != nil {
 		for _, block := range r.Source.Body.Blocks {
-			if block.Type != keySchema.typ || len(block.Labels) != 1 || block.Labels[0] != key || block.Body.Attributes["projects"] == nil {
+			if block.Type != keySchema.typ || len(block.Labels) != 1 || block.Labels[0] != key ||
+				block.Body.Attributes["projects"] == nil {
 				continue
 			}
 			list, _ := Unparen(block.Body.Attributes["projects"].Expr).(*hclsyntax.TupleConsExpr)

@@ -12,7 +12,8 @@ import (
 
 const (
 	literalsOnly   = "references and expressions are not allowed: what a file says must be seen in that file"
-	escapeTemplate = "${ and %{ begin an expression, which is not allowed here; to have the characters themselves, write $${ and %%{"
+	escapeTemplate = "${ and %{ begin an expression, which is not allowed here; to have the characters themselves, " +
+		"write $${ and %%{"
 )
 
 // A value is the value of a literal syntax node. Exactly one of the members is set, or none for null.
@@ -269,7 +270,8 @@ func (d *decoder) reference(attr string, e *hclsyntax.ScopeTraversalExpr, want s
 	if len(e.Traversal) == 1 && want != wantInt && want != wantBool {
 		detail = "if a string is meant, write it in double quotes"
 	}
-	d.errorf(e.Range(), "attribute "+Quoted(attr)+" wants "+want+", found a reference", "%s", joinLines(literalsOnly, detail))
+	d.errorf(e.Range(), "attribute "+Quoted(attr)+" wants "+want+", found a reference", "%s", joinLines(literalsOnly,
+		detail))
 }
 
 func joinLines(lines ...string) string {

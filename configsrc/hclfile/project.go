@@ -21,7 +21,8 @@ func (d *decoder) project(block *hclsyntax.Block) {
 	p.UUID, p.ID = d.identify(c, catalog.KindProject, written, catalog.DeriveProjectUUID(slug), slug)
 	d.validated(c, p.Validate(), "slug")
 	if slug != "" {
-		d.once(claim{"project", slug}, slugRange, "project "+Quoted(slug)+" is declared twice", "a slug belongs to one project")
+		d.once(claim{"project", slug}, slugRange, "project "+Quoted(slug)+" is declared twice",
+			"a slug belongs to one project")
 	}
 	d.place(catalog.KindProject, slug, 0, block)
 

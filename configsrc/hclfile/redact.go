@@ -153,10 +153,12 @@ func (s *Source) tokenSecrets(found []span) []span {
 	depth, open, start := 0, -1, 0
 	for i, tok := range tokens {
 		switch tok.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc,
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+			hclsyntax.TokenOHeredoc,
 			hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
 			depth++
-		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc,
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+			hclsyntax.TokenCHeredoc,
 			hclsyntax.TokenTemplateSeqEnd:
 			depth--
 		case hclsyntax.TokenEqual:
@@ -242,6 +244,7 @@ func openEnded(rest []byte) bool {
 		return true
 	}
 	quotes := bytes.Count(rest, []byte{'"'}) - bytes.Count(rest, []byte(`\"`))
-	open := bytes.Count(rest, []byte{'('}) + bytes.Count(rest, []byte{'['}) - bytes.Count(rest, []byte{')'}) - bytes.Count(rest, []byte{']'})
+	open := bytes.Count(rest, []byte{'('}) + bytes.Count(rest, []byte{'['}) - bytes.Count(rest,
+		[]byte{')'}) - bytes.Count(rest, []byte{']'})
 	return quotes%2 != 0 || open > 0
 }

@@ -31,11 +31,13 @@ var (
 
 	projectSchema = newSchema("project", "its slug", `project "acme" {`, new(catalog.Project).Fields(), "uuid", "id").
 			holds("domain", "service_settings", "auth_settings", "smtp_config", "template")
-	domainSchema   = newSchema("domain", "the host name", `domain "shop.acme.example" {`, new(catalog.Domain).Fields(), "uuid", "id")
+	domainSchema = newSchema("domain", "the host name", `domain "shop.acme.example" {`, new(catalog.Domain).Fields(),
+		"uuid", "id")
 	serviceSchema  = newSchema("service_settings", "", "service_settings {", new(catalog.ServiceSettings).Fields(), "uuid")
 	authSchema     = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields(), "uuid")
 	smtpSchema     = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields(), "uuid")
-	templateSchema = newSchema("template", "its code", `template "WELCOME" {`, new(catalog.Template).Fields(), "uuid", "id")
+	templateSchema = newSchema("template", "its code", `template "WELCOME" {`, new(catalog.Template).Fields(), "uuid",
+		"id")
 	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings", "smtp_config")
 	keySchema      = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
 	edgeSchema     = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
@@ -46,7 +48,8 @@ var (
 	defaultAuthSchema    = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields())
 	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
-	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema, keySchema, edgeSchema, sealingSchema}
+	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema,
+		keySchema, edgeSchema, sealingSchema}
 
 	allAttributes = func() (all []string) {
 		for _, s := range schemas {

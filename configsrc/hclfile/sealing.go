@@ -17,10 +17,12 @@ func (d *decoder) sealing(block *hclsyntax.Block) {
 	d.once(claim{"sealing", ""}, header(block), "there is one sealing block only", "put both together")
 	var out catalog.Sealing
 	var recipients list
-	d.attributes(block, sealingSchema, []catalog.Field{{Name: "recipients", Value: &recipients}, {Name: "require", Value: &out.Require}})
+	d.attributes(block, sealingSchema, []catalog.Field{{Name: "recipients", Value: &recipients}, {Name: "require",
+		Value: &out.Require}})
 	for i, r := range recipients.values {
 		if !recipient.MatchString(r) {
-			d.errorf(recipients.ranges[i], "recipients: this is no age X25519 recipient", `it begins with "age1" and has 62 characters, as "fingerpost secrets keygen" prints it`)
+			d.errorf(recipients.ranges[i], "recipients: this is no age X25519 recipient",
+				`it begins with "age1" and has 62 characters, as "fingerpost secrets keygen" prints it`)
 		}
 	}
 	out.Recipients = recipients.values

@@ -27,7 +27,8 @@ func (d *projectDecoder) authSettings(block *hclsyntax.Block) {
 	d.place(catalog.KindAuthSettings, "", d.config.Project.ID, block)
 }
 
-func (d *decoder) serviceBlock(block *hclsyntax.Block, schema *schema, s *catalog.ServiceSettings, more ...catalog.Field) *content {
+func (d *decoder) serviceBlock(block *hclsyntax.Block, schema *schema, s *catalog.ServiceSettings,
+	more ...catalog.Field) *content {
 	d.label(block, schema)
 	fields := s.Fields()
 	c := d.attributes(block, schema, append(fields, more...))
@@ -36,7 +37,8 @@ func (d *decoder) serviceBlock(block *hclsyntax.Block, schema *schema, s *catalo
 	return c
 }
 
-func (d *decoder) authBlock(block *hclsyntax.Block, schema *schema, a *catalog.AuthSettings, more ...catalog.Field) *content {
+func (d *decoder) authBlock(block *hclsyntax.Block, schema *schema, a *catalog.AuthSettings,
+	more ...catalog.Field) *content {
 	d.label(block, schema)
 	fields := a.Fields()
 	c := d.attributes(block, schema, append(fields, more...))

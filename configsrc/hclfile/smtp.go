@@ -33,15 +33,18 @@ func (d *decoder) relay(block *hclsyntax.Block) *catalog.SMTPConfig {
 }
 
 // smtpBlock reads the attributes, and checks what Validate cannot see.
-func (d *decoder) smtpBlock(block *hclsyntax.Block, schema *schema, smtp *catalog.SMTPConfig, more ...catalog.Field) *content {
+func (d *decoder) smtpBlock(block *hclsyntax.Block, schema *schema, smtp *catalog.SMTPConfig,
+	more ...catalog.Field) *content {
 	d.label(block, schema)
 	c := d.attributes(block, schema, append(smtp.Fields(), more...))
 	if c.says("port") && smtp.Port == 0 { // to Validate it means the default
-		d.errorf(block.Body.Attributes["port"].Expr.Range(), "port: must be from 1 to 65535", "leave the line out for 587, or 465 with ssl_enabled")
+		d.errorf(block.Body.Attributes["port"].Expr.Range(), "port: must be from 1 to 65535",
+			"leave the line out for 587, or 465 with ssl_enabled")
 	}
 	if c.says("ca_file") {
 		if msg := checkPath(smtp.CAFile); msg != "" {
-			d.errorf(block.Body.Attributes["ca_file"].Expr.Range(), "ca_file: "+msg, "it is the path of a PEM file below the config folder")
+			d.errorf(block.Body.Attributes["ca_file"].Expr.Range(), "ca_file: "+msg,
+				"it is the path of a PEM file below the config folder")
 		} else {
 			d.res.Deps = append(d.res.Deps, smtp.CAFile)
 		}
@@ -52,7 +55,8 @@ func (d *decoder) smtpBlock(block *hclsyntax.Block, schema *schema, smtp *catalo
 // senderAttributes are what an smtp_config block without a host may say; all others describe the server.
 var senderAttributes = []string{"from_email", "from_name", "reply_to", "active"}
 
-// senderAlone reports whether an smtp_config block names a sender, and nothing of a server. A block that says nothing at
+// senderAlone reports whether an smtp_config block names a sender, and nothing of a server. A block that says nothing
+// at
 // all counts as one that lacks its host.
 func (c *content) senderAlone() bool {
 	var sender, server bool

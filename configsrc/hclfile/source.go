@@ -48,7 +48,8 @@ func (s *Source) Tokens() hclsyntax.Tokens {
 // EndsLine reports whether a token ends a line: a newline, or a comment that begins with # or //, which includes its
 // newline.
 func EndsLine(tok hclsyntax.Token) bool {
-	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte{'\n'})
+	return tok.Type == hclsyntax.TokenNewline || tok.Type == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes,
+		[]byte{'\n'})
 }
 
 // A span is a range of bytes, the end exclusive.

@@ -18,7 +18,8 @@ func (s *Source) parse() (sound int, ds Diagnostics) {
 	defer func() {
 		if recover() != nil { // a panic of the parser must not end the service
 			s.Body, s.broken, sound = &hclsyntax.Body{}, true, 0
-			ds = Diagnostics{FileProblem(s.path, "the parser failed on this file", "it is not valid HCL in a way that the parser did not foresee")}
+			ds = Diagnostics{FileProblem(s.path, "the parser failed on this file",
+				"it is not valid HCL in a way that the parser did not foresee")}
 		}
 	}()
 	file, found := hclsyntax.ParseConfig(s.Src, s.path, hcl.InitialPos)
@@ -84,10 +85,12 @@ func (s *Source) unclosed(d *hcl.Diagnostic, rng hcl.Range) (diag Diagnostic, ok
 func (s *Source) unclosedText(begin hclsyntax.Token) Diagnostic {
 	from := begin.Range.Start.Byte
 	summary := "the string is not closed"
-	detail := "it must end on its line; for text of several lines write a heredoc: <<-EOT, the text, and EOT on a line of its own"
+	detail := "it must end on its line; for text of several lines write a heredoc: <<-EOT, the text, and EOT on a line " +
+		"of its own"
 	if begin.Type == hclsyntax.TokenOHeredoc {
 		summary = "the heredoc is not closed"
-		detail = "a line with nothing but " + string(bytes.Trim(begin.Bytes, "<- \t\r\n")) + " must end it, and a line feed must follow"
+		detail = "a line with nothing but " + string(bytes.Trim(begin.Bytes, "<- \t\r\n")) +
+			" must end it, and a line feed must follow"
 	}
 	return s.diagnostic(Error, s.rangeAt(from, s.lineEnd(from)), summary, detail)
 }
@@ -149,7 +152,8 @@ func (s *Source) redefined(rng hcl.Range) Diagnostic {
 next:
 	for {
 		for _, block := range body.Blocks {
-			if block.Body != nil && block.OpenBraceRange.End.Byte <= rng.Start.Byte && rng.End.Byte <= block.CloseBraceRange.Start.Byte {
+			if block.Body != nil && block.OpenBraceRange.End.Byte <= rng.Start.Byte &&
+				rng.End.Byte <= block.CloseBraceRange.Start.Byte {
 				body = block.Body
 				continue next
 			}

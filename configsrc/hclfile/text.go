@@ -83,7 +83,8 @@ func width(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
-	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul), r >= 0x1f300 && r < 0x1fb00, r >= 0xff01 && r <= 0xff60:
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul), r >= 0x1f300 && r < 0x1fb00,
+		r >= 0xff01 && r <= 0xff60:
 		return 2
 	}
 	return 1

@@ -37,12 +37,14 @@ func Keygen(path string) (recipient string, err error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("make seal key: %s exists and is not overwritten: what it sealed could never be opened again: %w", path, fs.ErrExist)
+		return "", fmt.Errorf("make seal key: %s exists and is not overwritten: what it sealed could never be opened "+
+			"again: %w", path, fs.ErrExist)
 	}
 	if err != nil {
 		return "", fmt.Errorf("make seal key: %w", err)
 	}
-	text := "# fingerpost seal key: keep it secret, keep a copy, keep it out of git\n# public key: " + recipient + "\n" + id.String() + "\n"
+	text := "# fingerpost seal key: keep it secret, keep a copy, keep it out of git\n# public key: " + recipient + "\n" +
+		id.String() + "\n"
 	_, err = io.WriteString(f, text)
 	if err == nil {
 		err = f.Sync()

@@ -44,7 +44,8 @@ func parseRecipient(s string) (age.Recipient, error) {
 	r, err := age.ParseX25519Recipient(s)
 	if err != nil {
 		if strings.HasPrefix(strings.ToUpper(s), "AGE-SECRET-KEY") {
-			return nil, errors.New("this is an identity, which is secret, and no recipient: make a new one, it must not stand in a file that others see")
+			return nil, errors.New("this is an identity, which is secret, and no recipient: make a new one, it must not " +
+				"stand in a file that others see")
 		}
 		return nil, errors.New(`this is no age X25519 recipient: it begins with "age1" and ends with a checksum, as "fingerpost secrets keygen" prints it`)
 	}

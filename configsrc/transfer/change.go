@@ -16,11 +16,12 @@ const (
 
 // A Change is the change of one object. Its JSON is that of "plan --json".
 type Change struct {
-	Action  string        `json:"action"`            // add, change, remove
-	Kind    catalog.Kind  `json:"kind"`              // the block's name in the files
-	Project string        `json:"project,omitempty"` // the slug, in the files where they have it
-	Name    string        `json:"name,omitempty"`    // slug, domain, template code or key name
-	Fields  []FieldChange `json:"fields"`            // of an added object: those that differ from their value without a line
+	Action  string       `json:"action"`            // add, change, remove
+	Kind    catalog.Kind `json:"kind"`              // the block's name in the files
+	Project string       `json:"project,omitempty"` // the slug, in the files where they have it
+	Name    string       `json:"name,omitempty"`    // slug, domain, template code or key name
+	// of an added object: those that differ from their value without a line
+	Fields []FieldChange `json:"fields"`
 }
 
 // A FieldChange is the change of one field. A secret never has values.

@@ -115,7 +115,8 @@ func (c *comparison) project(have *client.Project, want *catalog.ProjectConfig) 
 	fields = append(fields, c.identity(h.UUID, w.UUID, h.ID, w.ID)...)
 	c.note(Changed, catalog.KindProject, w.Slug, fields)
 	c.domains(have.Domains, want.Domains)
-	c.note(Changed, catalog.KindServiceSettings, "", append(diffFields(have.Service.Fields(), want.Service.Fields(), c.service),
+	c.note(Changed, catalog.KindServiceSettings, "", append(diffFields(have.Service.Fields(), want.Service.Fields(),
+		c.service),
 		c.settingsIdentity(have.Service.UUID, want.Service.UUID)...))
 	c.note(Changed, catalog.KindAuthSettings, "", append(diffFields(have.Auth.Fields(), want.Auth.Fields(), c.auth),
 		c.settingsIdentity(have.Auth.UUID, want.Auth.UUID)...))

@@ -158,7 +158,8 @@ func compareSealing(have, want *catalog.Sealing) []Change {
 	}
 	var fields []FieldChange
 	if !slices.Equal(h.Recipients, w.Recipients) {
-		fields = append(fields, FieldChange{Field: "recipients", Old: strings.Join(h.Recipients, ", "), New: strings.Join(w.Recipients, ", ")})
+		fields = append(fields, FieldChange{Field: "recipients", Old: strings.Join(h.Recipients, ", "),
+			New: strings.Join(w.Recipients, ", ")})
 	}
 	if h.Require != w.Require {
 		fields = append(fields, FieldChange{Field: "require", Old: h.Require, New: w.Require})

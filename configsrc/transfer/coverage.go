@@ -41,14 +41,18 @@ func (c *coverage) blind() []string {
 		out = append(out, "max_age of templates: the server does not tell it")
 	}
 	if c.flatless > 0 {
-		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and audit_retention_days of %s: they show through an active domain of a project that is not suspended, where the server has the flat form of resolve",
+		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and "+
+			"audit_retention_days of %s: they show through an active domain of a project that is not suspended, where the "+
+			"server has the flat form of resolve",
 			count(c.flatless, "project")))
 	}
 	if c.mailless > 0 || c.projects == 0 {
-		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless, "project")))
+		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless,
+			"project")))
 	}
 	if c.bodiless > 0 {
-		out = append(out, fmt.Sprintf("the bodies of %s: the server has no call that tells them", count(c.bodiless, "template")))
+		out = append(out, fmt.Sprintf("the bodies of %s: the server has no call that tells them", count(c.bodiless,
+			"template")))
 	}
 	return out
 }

@@ -49,7 +49,8 @@ func PlanFiles(was, is []*catalog.Declared, defaults *catalog.Defaults) Document
 	}
 	c := comparison{view: everything}
 	c.templates(have.Templates, want.Templates, nil)
-	d.Changes = append(d.Changes, slices.Concat(c.changes, compareDefaults(have.Defaults, want.Defaults), compareKeys(have.Keys, want.Keys),
+	d.Changes = append(d.Changes, slices.Concat(c.changes, compareDefaults(have.Defaults, want.Defaults),
+		compareKeys(have.Keys, want.Keys),
 		compareEdges(have.Edges, want.Edges), compareSealing(have.Sealing, want.Sealing))...)
 	d.Complete()
 	return d

@@ -78,7 +78,8 @@ type Export struct {
 }
 
 // PlanExport reads the server and determines what to do, and the problems that prevent it.
-func PlanExport(ctx context.Context, c *client.Client, want *Tree, o ExportOptions, progress Progress) (*Export, error) {
+func PlanExport(ctx context.Context, c *client.Client, want *Tree, o ExportOptions, progress Progress) (*Export,
+	error) {
 	e := &Export{remote: c, options: o, want: want, out: NewExported()}
 	haves, err := c.Projects(ctx)
 	if err != nil {
@@ -179,8 +180,10 @@ func (o owners) conflicts(j *job) (problems []string) {
 			continue
 		}
 		if owner, taken := o[c.Name]; taken && (j.found == nil || owner != j.found.Project.Slug) {
-			problems = append(problems, fmt.Sprintf("domain %s of project %s belongs to project %s on the server, which does not have it in the files: --delete takes it away there",
-				hcledit.Quote(c.Name), hcledit.Quote(j.slug()), hcledit.Quote(client.Printable(owner))))
+			problems = append(problems,
+				fmt.Sprintf("domain %s of project %s belongs to project %s on the server, which does not have it in the files: "+
+					"--delete takes it away there",
+					hcledit.Quote(c.Name), hcledit.Quote(j.slug()), hcledit.Quote(client.Printable(owner))))
 		}
 	}
 	return problems
@@ -209,7 +212,8 @@ func (e *Export) unsayable() (out []string) {
 		if len(diffFields(builtin.Fields(), auth.Fields(), client.FlatFields(catalog.KindAuthSettings))) > 0 {
 			token++
 		}
-		if plain := catalog.NewServiceSettings(); len(diffFields(plain.Fields(), p.Service.Fields(), client.FlatFields(catalog.KindServiceSettings))) > 0 {
+		if plain := catalog.NewServiceSettings(); len(diffFields(plain.Fields(), p.Service.Fields(),
+			client.FlatFields(catalog.KindServiceSettings))) > 0 {
 			service++
 		}
 		if p.SMTP != nil && p.SMTP.CAFile != "" {

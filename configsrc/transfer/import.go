@@ -35,8 +35,10 @@ type Import struct {
 // ReadServer reads all projects and makes the contents of their files, and of one for the default templates. defaults
 // is the folder's defaults block, or nil: projects need not repeat its values. No file may be larger than maxFileBytes.
 // The caller checks Problems.
-func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Defaults, maxFileBytes, parallel int, progress Progress) (*Import, error) {
-	im := &Import{maxFileBytes: maxFileBytes, defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{}, owner: map[string]string{}}
+func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Defaults, maxFileBytes, parallel int,
+	progress Progress) (*Import, error) {
+	im := &Import{maxFileBytes: maxFileBytes, defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{},
+		owner: map[string]string{}}
 	projects, err := c.Projects(ctx)
 	if err != nil {
 		return nil, err
@@ -134,7 +136,8 @@ func (im *Import) unsaid(f *client.Project) {
 		}
 	}
 	v := seenBy(f, false)
-	service, auth := catalog.NewServiceSettings().Over(im.defaults.Service), catalog.NewAuthSettings().Over(im.defaults.Auth)
+	service, auth := catalog.NewServiceSettings().Over(im.defaults.Service),
+		catalog.NewAuthSettings().Over(im.defaults.Auth)
 	follow(f.Service.Fields(), service.Fields(), v.service)
 	follow(f.Auth.Fields(), auth.Fields(), v.auth)
 }

@@ -26,7 +26,8 @@ func (im *Import) pinned(kind catalog.Kind, uuid catalog.UUID, id int64, who str
 	if id == derived || id >= 1 && id <= catalog.MaxDeclaredID {
 		return id
 	}
-	im.foreign = append(im.foreign, fmt.Sprintf("%s has the id %d, files can pin 1 to %d: it becomes %d", who, id, catalog.MaxDeclaredID, derived))
+	im.foreign = append(im.foreign, fmt.Sprintf("%s has the id %d, files can pin 1 to %d: it becomes %d", who, id,
+		catalog.MaxDeclaredID, derived))
 	return derived
 }
 
@@ -122,8 +123,9 @@ func (im *Import) shared(ts []catalog.Template) {
 func (im *Import) fillSecrets(f *client.Project) {
 	p := &f.ProjectConfig
 	note := func(block, attr, name string) {
-		im.secrets = append(im.secrets, fmt.Sprintf(`%s.hcl: %s %s = env("%s"): set the variable where the server runs, or put in what "fingerpost secrets seal %s %s" prints`,
-			p.Project.Slug, block, attr, name, p.Project.Slug, attr))
+		im.secrets = append(im.secrets,
+			fmt.Sprintf(`%s.hcl: %s %s = env("%s"): set the variable where the server runs, or put in what "fingerpost secrets seal %s %s" prints`,
+				p.Project.Slug, block, attr, name, p.Project.Slug, attr))
 	}
 	if f.JWTSecret {
 		name := variable(p.Project.Slug, "JWT_SECRET")
@@ -173,15 +175,19 @@ func (im *Import) notKept() []string {
 	if c.projects == 0 {
 		return append(out, "the server has no projects that this key may see")
 	}
-	out = append(out, "keys, and the ids of settings and SMTP configs: no API tells the ones, and files do not give the others")
+	out = append(out, "keys, and the ids of settings and SMTP configs: no API tells the ones, and files do not give "+
+		"the others")
 	if c.flatless > 0 {
-		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and audit_retention_days of %s: the server does not tell them", count(c.flatless, "project")))
+		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and "+
+			"audit_retention_days of %s: the server does not tell them", count(c.flatless, "project")))
 	}
 	if c.flatless < c.projects {
-		out = append(out, "a jwt_secret shows only to a key with the permission secrets: check that each project that needs one has it")
+		out = append(out, "a jwt_secret shows only to a key with the permission secrets: check that each project that "+
+			"needs one has it")
 	}
 	if c.mailless > 0 {
-		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless, "project")))
+		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless,
+			"project")))
 	}
 	if c.bodiless > 0 {
 		out = append(out, fmt.Sprintf("%s: the server has no call that tells their bodies", count(c.bodiless, "template")))

@@ -20,7 +20,8 @@ func (e *Export) OpenPasswords(open func(p *catalog.ProjectConfig) (string, erro
 			e.remote.Hide(j.password)
 			continue
 		}
-		j.sealed = fmt.Errorf("the password of smtp_config of project %s cannot be opened: %w (--passwords none sends the rest without)",
+		j.sealed = fmt.Errorf("the password of smtp_config of project %s cannot be opened: %w (--passwords none sends the "+
+			"rest without)",
 			hcledit.Quote(j.slug()), j.sealed)
 		if e.remote.MailAnswers() {
 			e.out.Problems = append(e.out.Problems, j.sealed.Error())

@@ -115,9 +115,11 @@ func (im *Import) Write(ctx context.Context, folder Folder, progress Progress) (
 	close(next)
 	wg.Wait()
 	if failed == nil && written < len(names) {
-		failed = fmt.Errorf("interrupted after %d of %s; each is whole, and the same command writes the others", written, count(len(names), "file"))
+		failed = fmt.Errorf("interrupted after %d of %s; each is whole, and the same command writes the others", written,
+			count(len(names), "file"))
 	}
-	return &Imported{Files: im.placed, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept()), Problems: []string{}}, failed
+	return &Imported{Files: im.placed, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept()), Problems: []string{}},
+		failed
 }
 
 func writeFile(folder Folder, name string, content, old []byte) error {

@@ -30,7 +30,8 @@ func (p Progress) set(done, total int) {
 
 // PlanServer compares want with a running server. parallel is how many projects are read at once. With ids, differing
 // uuids and ids are changes; otherwise they are counted.
-func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, parallel int, progress Progress) (Plan, error) {
+func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, parallel int, progress Progress) (Plan,
+	error) {
 	p := NewPlan()
 	haves, err := c.Projects(ctx)
 	if err != nil {

@@ -118,7 +118,10 @@ func (e *Export) rename(ctx context.Context, j *job) []Action {
 
 // updateProject sends the project's own fields, if they differ.
 func (r *sending) updateProject() {
-	at := slices.IndexFunc(r.j.changes, func(c Change) bool { return c.Kind == catalog.KindProject && c.Action == Changed })
+	at := slices.IndexFunc(r.j.changes, func(c Change) bool {
+		return c.Kind == catalog.KindProject &&
+			c.Action == Changed
+	})
 	if at < 0 {
 		return
 	}
@@ -210,7 +213,8 @@ func (r *sending) settings(kind catalog.Kind, put func() error) {
 // mail sends SMTP config and templates.
 func (r *sending) mail() {
 	id, want := r.j.found.Project.ID, r.j.want
-	resend := r.options.Passwords == AllPasswords && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone && r.j.found.Mail
+	resend := r.options.Passwords == AllPasswords && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone &&
+		r.j.found.Mail
 	for _, c := range r.j.changes {
 		if c.Action == Removed {
 			continue // done in an earlier step

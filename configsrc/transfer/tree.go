@@ -48,7 +48,10 @@ func NewTree(files []*catalog.Declared) *Tree {
 			p.SMTP.Port = p.SMTP.EffectivePort()
 		}
 	}
-	slices.SortFunc(d.Projects, func(a, b *catalog.ProjectConfig) int { return cmp.Compare(a.Project.Slug, b.Project.Slug) })
+	slices.SortFunc(d.Projects, func(a, b *catalog.ProjectConfig) int {
+		return cmp.Compare(a.Project.Slug,
+			b.Project.Slug)
+	})
 	return d
 }
 

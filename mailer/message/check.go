@@ -45,7 +45,8 @@ func checkBody(ps *catalog.Problems, path string, body *string) {
 	for i := range len(*body) {
 		if c := (*body)[i]; catalog.UnfitForBody(rune(c)) {
 			line, column := position(*body, i)
-			ps.Addf(path, "line %d, column %d: must not hold control characters other than tabs and line breaks: this is %U", line, column, rune(c))
+			ps.Addf(path, "line %d, column %d: must not hold control characters other than tabs and line breaks: this is %U",
+				line, column, rune(c))
 			return
 		}
 	}

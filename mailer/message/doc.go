@@ -10,7 +10,8 @@
 // boundaries are random, and it wraps everything into a multipart/mixed; mime.go replaces the one and takes off the
 // other.
 //
-// The finished bytes are read back without the code that has written them (verify.go): a message that does not say what the
+// The finished bytes are read back without the code that has written them (verify.go): a message that does not say what
+// the
 // draft says is an error, and is never sent.
 //
 // The package does not send, knows no templates and no attachments, and never quotes a mail in its errors.

@@ -33,8 +33,9 @@ func (d *soundDraft) build() ([]byte, error) {
 		{"Date", d.Date.UTC().Format(time.RFC1123Z)},
 		{"Message-ID", d.MessageID},
 		{"MIME-Version", "1.0"},
-		{"Auto-Submitted", "auto-generated"},           // RFC 3834: keeps answering machines from answering
-		{"X-Auto-Response-Suppress", "OOF, AutoReply"}, // MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which ignores Auto-Submitted
+		{"Auto-Submitted", "auto-generated"}, // RFC 3834: keeps answering machines from answering
+		// MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which ignores Auto-Submitted
+		{"X-Auto-Response-Suppress", "OOF, AutoReply"},
 	} {
 		if name, value := header[0], header[1]; value != "" {
 			message = appendHeader(message, name, value)

@@ -68,7 +68,8 @@ func (d *soundDraft) verifyHeaderNames(message []byte) error {
 	if !found {
 		return errors.New("the header has no end")
 	}
-	want := []string{"From", "To", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Auto-Submitted", "X-Auto-Response-Suppress"}
+	want := []string{"From", "To", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Auto-Submitted",
+		"X-Auto-Response-Suppress"}
 	if d.ReplyTo == "" {
 		want = slices.Delete(want, 2, 3)
 	}

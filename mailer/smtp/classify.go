@@ -64,7 +64,8 @@ func (a *attempt) classify(err error) Outcome {
 		return a.afterDot(out)
 	case errors.As(err, new(textproto.ProtocolError)):
 		out := a.end(Permanent, CodeProtocolError, "What answers at %s does not speak SMTP.", a.where())
-		out.Problems.Addf("port", "leads to something that does not speak SMTP: submission is usually on 587, or 465 with sslEnabled")
+		out.Problems.Addf("port",
+			"leads to something that does not speak SMTP: submission is usually on 587, or 465 with sslEnabled")
 		return a.afterDot(out)
 	}
 	switch a.stage {
@@ -112,7 +113,8 @@ func (a *attempt) classifyDial(err error) (out Outcome) {
 		out = a.end(Temporary, CodeConnectTimeout, "No connection to %s was free in time.", a.where())
 	case errors.Is(err, errAddress):
 		out = a.end(Permanent, CodeAddressNotAllowed, "The address of %s is not one that mail may be sent to.", a.server.Host)
-		out.Problems.Addf("host", "has a private, local or reserved address; whoever runs the service can allow its network with --smtp-allow")
+		out.Problems.Addf("host",
+			"has a private, local or reserved address; whoever runs the service can allow its network with --smtp-allow")
 	case errors.As(err, &dns) && dns.IsNotFound:
 		out = a.end(Temporary, CodeUnknownHost, "Unknown host: %s", a.server.Host)
 		out.Problems.Addf("host", "UnknownHostException: %s", a.server.Host)
@@ -151,7 +153,8 @@ func (a *attempt) classifyTLS(err error) (out Outcome) {
 	switch {
 	case errors.Is(err, errNoSTARTTLS):
 		out = a.end(Permanent, CodeSTARTTLSUnavailable, "The server does not offer STARTTLS.")
-		out.Problems.Addf("tlsEnabled", "asks for STARTTLS, which the server does not offer: use another port, or sslEnabled on 465")
+		out.Problems.Addf("tlsEnabled",
+			"asks for STARTTLS, which the server does not offer: use another port, or sslEnabled on 465")
 	case errors.As(err, &certificate):
 		reason, why := "UNKNOWN_AUTHORITY", "is signed by nobody who is trusted here; a private CA goes into ca_file"
 		switch {
@@ -166,7 +169,8 @@ func (a *attempt) classifyTLS(err error) (out Outcome) {
 		out.Problems.Addf("host", "%s: the certificate %s", reason, why)
 	case errors.As(err, &record) && a.stage == StageTLS:
 		out = a.end(Permanent, CodeTLSNotSupported, "The server does not speak TLS on port %d.", a.server.port())
-		out.Problems.Addf("sslEnabled", "needs a port that speaks TLS from the first byte, usually 465; here, use tlsEnabled (STARTTLS)")
+		out.Problems.Addf("sslEnabled",
+			"needs a port that speaks TLS from the first byte, usually 465; here, use tlsEnabled (STARTTLS)")
 	case a.ctx.Err() != nil || isTimeout(err) || isClosed(err):
 		out = a.end(Temporary, CodeTLSHandshake, "The server broke the TLS handshake off, or did not answer in time.")
 		out.Problems.Addf("tlsEnabled", "the TLS handshake was not finished; that may pass")
@@ -186,9 +190,11 @@ func (a *attempt) classifyLost(err error) (out Outcome) {
 		out.Problems.Addf("tlsEnabled", "must be true (STARTTLS), or sslEnabled, where there is a username")
 	case errors.Is(err, errNoAuth):
 		out = a.end(Permanent, CodeAuthUnsupported, "The server offers no login that is known here (PLAIN, LOGIN, CRAM-MD5).")
-		out.Problems.Addf("username", "cannot be used: the server offers no login by PLAIN, LOGIN or CRAM-MD5 on this connection")
+		out.Problems.Addf("username",
+			"cannot be used: the server offers no login by PLAIN, LOGIN or CRAM-MD5 on this connection")
 	case errors.Is(err, errTooLarge):
-		out = a.end(Permanent, CodeMessageTooLarge, "The message has %d bytes; the server takes %d.", len(a.message), a.session.maxSize)
+		out = a.end(Permanent, CodeMessageTooLarge, "The message has %d bytes; the server takes %d.", len(a.message),
+			a.session.maxSize)
 	case a.stage == StageGreeting && late:
 		out = a.end(Temporary, CodeGreetingTimeout, "%s accepts connections and says nothing.", a.where())
 		hint := "the server sends no greeting; if it is one for TLS from the first byte (usually port 465), enable sslEnabled"
@@ -201,9 +207,11 @@ func (a *attempt) classifyLost(err error) (out Outcome) {
 	case a.stage == StageEOD && (late || !isReset(err)):
 		out = a.end(Uncertain, CodeOutcomeUnknown, "The server had the whole message and did not say whether it takes it.")
 	case a.stage == StageEOD:
-		out = a.end(Uncertain, CodeConnectionLost, "The connection broke while the server had to say whether it takes the message.")
+		out = a.end(Uncertain, CodeConnectionLost,
+			"The connection broke while the server had to say whether it takes the message.")
 	case late:
-		out = a.end(Temporary, CodeConnectionLost, "The server did not answer in time at %s.", strings.ToUpper(string(a.stage)))
+		out = a.end(Temporary, CodeConnectionLost, "The server did not answer in time at %s.",
+			strings.ToUpper(string(a.stage)))
 	default:
 		out = a.end(Temporary, CodeConnectionLost, "The connection broke at %s.", strings.ToUpper(string(a.stage)))
 	}
@@ -212,7 +220,8 @@ func (a *attempt) classifyLost(err error) (out Outcome) {
 
 func isTimeout(err error) bool {
 	var timeout net.Error
-	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.As(err,
+		&timeout) && timeout.Timeout()
 }
 
 // isClosed reports whether the other side has closed the connection.

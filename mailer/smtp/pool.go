@@ -87,7 +87,8 @@ func (p *pool) take(ctx context.Context, server Server) (*serverQueue, *session,
 	return q, s, nil
 }
 
-// withdraw removes a waiter from its queue. It returns false if the waiter is no longer in it, so that got has a value or
+// withdraw removes a waiter from its queue. It returns false if the waiter is no longer in it, so that got has a value
+// or
 // is closed.
 func (p *pool) withdraw(q *serverQueue, w *waiter) bool {
 	p.mu.Lock()
@@ -191,7 +192,8 @@ func (p *pool) settle() {
 	for {
 		var q *serverQueue
 		for _, other := range p.queues {
-			if p.wants(other) && (q == nil || other.open < q.open || other.open == q.open && other.waiting[0].number < q.waiting[0].number) {
+			if p.wants(other) && (q == nil || other.open < q.open || other.open == q.open &&
+				other.waiting[0].number < q.waiting[0].number) {
 				q = other
 			}
 		}

@@ -18,12 +18,15 @@ type verdict struct {
 
 // The verdicts of more than one row.
 var (
-	authRequired = verdict{BadConfig, CodeAuthRequired, "The server wants a login, and there is no username.", []string{"username"}}
-	tooLarge     = verdict{Permanent, CodeMessageTooLarge, "The message is larger than the server takes.", nil}
-	rejected     = verdict{Permanent, CodeMessageRejected, "The server refuses the message.", nil}
-	temporary    = verdict{Temporary, CodeTemporary, "The server does not take the mail at the moment.", nil}
-	relayDenied  = verdict{BadConfig, CodeRelayDenied, "The server does not pass mail on for this account.", []string{"username"}}
-	protocol     = verdict{Permanent, CodeProtocolError, "The server does not know a command that every SMTP server has.", []string{"host"}}
+	authRequired = verdict{BadConfig, CodeAuthRequired, "The server wants a login, and there is no username.",
+		[]string{"username"}}
+	tooLarge    = verdict{Permanent, CodeMessageTooLarge, "The message is larger than the server takes.", nil}
+	rejected    = verdict{Permanent, CodeMessageRejected, "The server refuses the message.", nil}
+	temporary   = verdict{Temporary, CodeTemporary, "The server does not take the mail at the moment.", nil}
+	relayDenied = verdict{BadConfig, CodeRelayDenied, "The server does not pass mail on for this account.",
+		[]string{"username"}}
+	protocol = verdict{Permanent, CodeProtocolError, "The server does not know a command that every SMTP server has.",
+		[]string{"host"}}
 )
 
 // advice says for each field what may be wrong with it.
@@ -69,7 +72,8 @@ func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	}
 	out := a.end(v.class, v.code, "%s", v.message)
 	if v.code == CodeAuthFailed { // a fixed text, because forms search it
-		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)", refusal.Code)
+		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)",
+			refusal.Code)
 	}
 	for _, field := range v.fields {
 		out.Problems.Addf(field, "%s", v.advice(field))
@@ -106,7 +110,8 @@ func (a *attempt) verdict(code int, enhanced string) verdict {
 		case code < 500:
 			return verdict{Temporary, CodeAuthTemporary, "The server cannot check the login at the moment.", nil}
 		case unknown:
-			return verdict{Permanent, CodeAuthUnsupported, "The server does not do the login that it offers.", []string{"username"}}
+			return verdict{Permanent, CodeAuthUnsupported, "The server does not do the login that it offers.",
+				[]string{"username"}}
 		}
 		return verdict{class: BadConfig, code: CodeAuthFailed, fields: []string{"username", "password"}}
 	case StageMail:
@@ -137,7 +142,8 @@ func (a *attempt) verdict(code int, enhanced string) verdict {
 	switch { // DATA and the final dot
 	case code < 500:
 		return temporary
-	case code == 552 && slices.Contains([]string{"", "5.3.4", "5.2.3"}, enhanced): // otherwise it is about the mailbox or the content
+	// otherwise it is about the mailbox or the content
+	case code == 552 && slices.Contains([]string{"", "5.3.4", "5.2.3"}, enhanced):
 		return tooLarge
 	}
 	return rejected

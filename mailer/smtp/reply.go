@@ -54,7 +54,8 @@ func repeats(text string, server Server) bool {
 	if server.Password == "" || text == "" {
 		return false
 	}
-	if strings.Contains(text, server.Password) || strings.Contains(strings.ToLower(text), strings.ToLower(server.Password)) {
+	if strings.Contains(text, server.Password) || strings.Contains(strings.ToLower(text),
+		strings.ToLower(server.Password)) {
 		return true
 	}
 	for before := range 3 {

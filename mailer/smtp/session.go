@@ -231,7 +231,8 @@ func (s *session) inStep(err error) bool {
 	if errors.As(err, &refusal) {
 		return refusal.Code != 421
 	}
-	return errors.Is(err, errNoSTARTTLS) || errors.Is(err, errClearAuth) || errors.Is(err, errNoAuth) || errors.Is(err, errTooLarge)
+	return errors.Is(err, errNoSTARTTLS) || errors.Is(err, errClearAuth) || errors.Is(err, errNoAuth) || errors.Is(err,
+		errTooLarge)
 }
 
 // reusable reports whether a session can take another mail after a transaction that ended with err at a stage.

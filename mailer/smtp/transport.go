@@ -48,7 +48,8 @@ type Limits struct {
 
 func (l Limits) orDefault() Limits {
 	return Limits{
-		Connect: cmp.Or(l.Connect, 30*time.Second), Greeting: cmp.Or(l.Greeting, time.Minute), TLS: cmp.Or(l.TLS, 30*time.Second),
+		Connect: cmp.Or(l.Connect, 30*time.Second), Greeting: cmp.Or(l.Greeting, time.Minute), TLS: cmp.Or(l.TLS,
+			30*time.Second),
 		Command: cmp.Or(l.Command, 2*time.Minute), Data: cmp.Or(l.Data, 2*time.Minute), Body: cmp.Or(l.Body, 5*time.Minute),
 		Dot: cmp.Or(l.Dot, 10*time.Minute), Quit: cmp.Or(l.Quit, time.Second),
 	}
@@ -92,7 +93,8 @@ func (t *Transport) Close() { t.pool.close() }
 // needs an answer earlier runs Send in a goroutine and takes the Outcome later. Once the server has accepted the mail,
 // nothing that follows on the connection changes the Outcome.
 func (t *Transport) Send(ctx context.Context, server Server, env Envelope, message []byte) Outcome {
-	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, tell: func(Step) {}}
+	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial,
+		tell: func(Step) {}}
 	if err := a.check(); err != nil {
 		return a.outcome(err)
 	}
@@ -117,8 +119,10 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 // SendAlone is Send over a new connection that serves no other mail and does not count towards PerServer and Total. It
 // is for the test of settings. Such a mail is never repeated, so the context applies to the end, including the reply to
 // the final dot. tell is called with each step when it has ended, from any goroutine; it must return at once.
-func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, message []byte, tell func(Step)) Outcome {
-	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, alone: true, tell: tell}
+func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, message []byte,
+	tell func(Step)) Outcome {
+	a := &attempt{Transport: t, ctx: ctx, server: server, env: env, message: message, stage: StageDial, alone: true,
+		tell: tell}
 	if err := a.check(); err != nil {
 		return a.outcome(err)
 	}

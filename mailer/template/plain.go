@@ -44,7 +44,8 @@ const (
 // whatever they contain.
 func plainSegments(body []catalog.Segment) (plain []catalog.Segment) {
 	var b strings.Builder
-	first := map[string]int{} // equal placeholders must be equal here, so that a link whose text is its own address is recognised
+	// equal placeholders must be equal here, so that a link whose text is its own address is recognised
+	first := map[string]int{}
 	for i, s := range body {
 		b.WriteString(s.Text)
 		if s.Name == "" {
@@ -105,9 +106,12 @@ type openLink struct {
 
 // Blocks: the number of line breaks before and after.
 var blocks = map[string]int{
-	"p": 2, "h1": 2, "h2": 2, "h3": 2, "h4": 2, "h5": 2, "h6": 2, "blockquote": 2, "pre": 2, "dl": 2, "hr": 2, "ul": 2, "ol": 2, "table": 2,
-	"address": 1, "article": 1, "aside": 1, "body": 1, "caption": 1, "center": 1, "dd": 1, "details": 1, "div": 1, "dt": 1, "fieldset": 1,
-	"figcaption": 1, "figure": 1, "footer": 1, "form": 1, "header": 1, "li": 1, "main": 1, "nav": 1, "section": 1, "summary": 1, "tr": 1,
+	"p": 2, "h1": 2, "h2": 2, "h3": 2, "h4": 2, "h5": 2, "h6": 2, "blockquote": 2, "pre": 2, "dl": 2, "hr": 2, "ul": 2,
+	"ol": 2, "table": 2,
+	"address": 1, "article": 1, "aside": 1, "body": 1, "caption": 1, "center": 1, "dd": 1, "details": 1, "div": 1, "dt": 1,
+	"fieldset":   1,
+	"figcaption": 1, "figure": 1, "footer": 1, "form": 1, "header": 1, "li": 1, "main": 1, "nav": 1, "section": 1,
+	"summary": 1, "tr": 1,
 }
 
 // unseenElements are elements whose content no reader shows.
@@ -118,12 +122,14 @@ var unseenElements = map[string]bool{
 
 // void elements have no end tag, so they cannot hide anything.
 var void = map[string]bool{
-	"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true, "link": true, "meta": true,
+	"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true,
+	"link": true, "meta": true,
 	"source": true, "track": true, "wbr": true,
 }
 
 // endedByNext are elements that end at the next element of their kind.
-var endedByNext = map[string]bool{"p": true, "li": true, "dt": true, "dd": true, "tr": true, "td": true, "th": true, "option": true}
+var endedByNext = map[string]bool{"p": true, "li": true, "dt": true, "dd": true, "tr": true, "td": true, "th": true,
+	"option": true}
 
 // maxDepth bounds the indentation by lists and quotations.
 const maxDepth = 8
@@ -248,7 +254,8 @@ func (w *plainWriter) endLink() {
 	}
 	text := strings.TrimSpace(w.out.String()[l.from:])
 	bare := l.url[strings.IndexByte(l.url, ':')+1:]
-	if text == l.url || text == bare || text == strings.TrimPrefix(bare, "//") || text+"/" == strings.TrimPrefix(bare, "//") {
+	if text == l.url || text == bare || text == strings.TrimPrefix(bare, "//") || text+"/" == strings.TrimPrefix(bare,
+		"//") {
 		return
 	}
 	w.out.WriteString(" (" + l.url + ")") // before pending blanks and breaks, which come after the text

@@ -198,7 +198,8 @@ func (v variable) check(ps *catalog.Problems, value string) {
 		ps.Addf(path, "must not hold control characters other than tabs and line breaks")
 	}
 	if v.link && !isLink(value) {
-		ps.Addf(path, "begins a link (href, src, action or the like), so it must be an http, https, mailto or tel address, such as https://acme.example/")
+		ps.Addf(path, "begins a link (href, src, action or the like), so it must be an http, https, mailto or tel "+
+			"address, such as https://acme.example/")
 	}
 }
 

@@ -102,7 +102,8 @@ func (m *Manifest) check() error {
 }
 
 func newerArchive(what string, has, knows uint64) error {
-	return fmt.Errorf("%w: a newer fingerpost made it (%s %d, this release knows up to %d); restore it with that release", ErrArchive, what, has, knows)
+	return fmt.Errorf("%w: a newer fingerpost made it (%s %d, this release knows up to %d); restore it with that release",
+		ErrArchive, what, has, knows)
 }
 
 // writeArchive writes the manifest and the files that it names. open returns a file's content, which must match the
@@ -119,7 +120,8 @@ func writeArchive(w io.Writer, m *Manifest, open func(name string) (io.ReadClose
 		return err
 	}
 	header := func(name string, size int64) error {
-		return out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: m.CreatedAt.Truncate(time.Second)})
+		return out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600,
+			ModTime: m.CreatedAt.Truncate(time.Second)})
 	}
 	if err := header(manifestName, int64(len(manifest))); err != nil {
 		return err
@@ -180,7 +182,8 @@ func readArchive(in io.Reader, to archiveTaker) (*Manifest, error) {
 			return nil, unsound(fmt.Sprintf("it ends with %d of %d files", i, len(m.Files)), err)
 		}
 		if h.Typeflag != tar.TypeReg || h.Name != entryName(f.Name) || h.Size != f.Size {
-			return nil, fmt.Errorf("%w: where its manifest has %s of %d bytes stands %q of %d bytes", ErrArchive, f.Name, f.Size, h.Name, h.Size)
+			return nil, fmt.Errorf("%w: where its manifest has %s of %d bytes stands %q of %d bytes", ErrArchive, f.Name, f.Size,
+				h.Name, h.Size)
 		}
 		sum := sha256.New()
 		content := &countingReader{r: io.TeeReader(io.LimitReader(tape, f.Size), sum)}
@@ -191,7 +194,8 @@ func readArchive(in io.Reader, to archiveTaker) (*Manifest, error) {
 			return nil, err
 		}
 		if content.n != f.Size || hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-			return nil, fmt.Errorf("%w: %s is not what its manifest says (SHA-256 %s, %d bytes)", ErrArchive, f.Name, f.SHA256, f.Size)
+			return nil, fmt.Errorf("%w: %s is not what its manifest says (SHA-256 %s, %d bytes)", ErrArchive, f.Name, f.SHA256,
+				f.Size)
 		}
 	}
 	if h, err := tape.Next(); err == nil {

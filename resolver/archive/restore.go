@@ -223,7 +223,8 @@ func (r *restore) verify(m *Manifest) error {
 	// The upgrade has emptied the store of an earlier release, but for the times of its objects.
 	if counts := s.Counts(); err == nil && m.StoreFormat == store.Format &&
 		(s.Generation() != m.Generation || counts.Projects != m.Projects || counts.Domains != m.Domains) {
-		err = fmt.Errorf("its manifest tells of generation %d with %d projects and %d domains, the store in it of %d with %d and %d",
+		err = fmt.Errorf("its manifest tells of generation %d with %d projects and %d domains, the store in it of %d with "+
+			"%d and %d",
 			m.Generation, m.Projects, m.Domains, s.Generation(), counts.Projects, counts.Domains)
 	}
 	if err := errors.Join(err, s.Close()); errors.Is(err, store.ErrUnavailable) {
@@ -307,14 +308,16 @@ func (r *restore) place() error {
 		return r.mountPoint(err)
 	}
 	r.aside = aside
-	_, _, _ = pebblefs.MakePrivate(aside, []string{ledger.Folder}) // it was private before, or the next start reports an error
+	// it was private before, or the next start reports an error
+	_, _, _ = pebblefs.MakePrivate(aside, []string{ledger.Folder})
 	return nil
 }
 
 // mountPoint explains the error for the mount point of a container's volume.
 func (r *restore) mountPoint(err error) error {
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
-		return fmt.Errorf("it is a mount point, which cannot be replaced (%w): restore into a folder in it, and start the service with that as --data", pebblefs.RootCause(err))
+		return fmt.Errorf("it is a mount point, which cannot be replaced (%w): restore into a folder in it, and start the "+
+			"service with that as --data", pebblefs.RootCause(err))
 	}
 	if err != nil {
 		return pebblefs.WithoutPath(err)

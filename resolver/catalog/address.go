@@ -108,5 +108,6 @@ func checkLocal(local string) error {
 
 // isAtext reports whether c may stand in an atom (RFC 5322 3.2.3).
 func isAtext(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-/=?^_`{|}~", c) >= 0
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-/=?^_`{|}~",
+		c) >= 0
 }

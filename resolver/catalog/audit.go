@@ -34,7 +34,8 @@ type Author struct {
 }
 
 // ErrUnaudited refuses the write of a client that the audit trail cannot take: nothing has changed.
-var ErrUnaudited = &Error{Code: CodeUnavailable, Message: "the audit trail cannot be written at the moment; nothing was changed"}
+var ErrUnaudited = &Error{Code: CodeUnavailable,
+	Message: "the audit trail cannot be written at the moment; nothing was changed"}
 
 // An AuditEntry is one entry of the audit trail: what happened to one object.
 type AuditEntry struct {
@@ -63,14 +64,15 @@ type FieldChange struct {
 
 // An AuditQuery selects entries, the latest first.
 type AuditQuery struct {
-	ProjectID int64                    // 0: all
-	Actor     string                   // "": all; else the actor or the key's name
-	Action    string                   // "": all
-	RequestID string                   // "": all
-	From, To  time.Time                // From <= Time < To; zero: open
-	Covers    func(project int64) bool // nil: all; else entries of the projects for which it is true, and none without a project
-	Ascending bool                     // the oldest first
-	Page      int                      // from 1
+	ProjectID int64     // 0: all
+	Actor     string    // "": all; else the actor or the key's name
+	Action    string    // "": all
+	RequestID string    // "": all
+	From, To  time.Time // From <= Time < To; zero: open
+	// nil: all; else entries of the projects for which it is true, and none without a project
+	Covers    func(project int64) bool
+	Ascending bool // the oldest first
+	Page      int  // from 1
 	Limit     int
 }
 

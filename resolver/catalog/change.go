@@ -18,7 +18,8 @@ type Declared struct {
 // Clone returns a copy of d that shares no mutable memory with it.
 func (d *Declared) Clone() *Declared {
 	c := &Declared{
-		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys), Edges: slices.Clone(d.Edges),
+		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys),
+		Edges:    slices.Clone(d.Edges),
 		Defaults: clone(d.Defaults), Sealing: clone(d.Sealing),
 	}
 	for i := range c.Projects {
@@ -158,7 +159,8 @@ type FileChange struct {
 	// Change declares them.
 	Declared *Declared
 	Bytes    []byte // the accepted content, stored as the file's last good state; set with Declared
-	// By is the client of a write, or with DoorGit the author of what a pull has brought. Nil: somebody has saved or removed
+	// By is the client of a write, or with DoorGit the author of what a pull has brought. Nil: somebody has saved or
+	// removed
 	// the file.
 	By *Author
 	// Times, if there are any, are those of the objects in Declared: an edge takes them from its authority.

@@ -19,7 +19,8 @@ func (p *Project) AuditFields() []Field {
 
 // AuditFields lists the fields of a domain for the audit trail.
 func (d *Domain) AuditFields() []Field {
-	return withFields(Field{Name: "domain", Value: &d.Name}, d.Fields(), Field{Name: "certificates", Value: &d.Certificates})
+	return withFields(Field{Name: "domain", Value: &d.Name}, d.Fields(), Field{Name: "certificates",
+		Value: &d.Certificates})
 }
 
 // AuditFields lists the fields of a template for the audit trail.

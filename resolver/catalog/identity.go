@@ -29,7 +29,8 @@ const (
 // KnownKind returns the constant equal to k, or k if there is none, so that all equal kinds share one string.
 func KnownKind(k Kind) Kind {
 	for _, known := range [...]Kind{
-		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindEdge, KindDefaults, KindSealing,
+		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindEdge,
+		KindDefaults, KindSealing,
 	} {
 		if k == known {
 			return known

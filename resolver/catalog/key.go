@@ -215,7 +215,8 @@ func (k *Key) Validate() Problems {
 		ps.Addf("allow", "must name at least one of %s", strings.Join(Permissions, ", "))
 	}
 	if k.Projects != nil && len(k.Projects) == 0 {
-		ps.Warnf("projects", "is empty, so the key reaches no project: name some, leave the line out for every project, or remove the key")
+		ps.Warnf("projects", "is empty, so the key reaches no project: name some, leave the line out for every project, "+
+			"or remove the key")
 	}
 	for _, slug := range k.Projects {
 		if msg := CheckSlug(slug); msg != "" {

@@ -43,7 +43,8 @@ func (k *Key) Rotate(now time.Time, overlap time.Duration) (r Rotation, err erro
 	}
 	r.Old, r.New = *k, *k
 	if r.Old.Name = k.replacedName(); r.Old.Name == k.Name {
-		return r, fmt.Errorf("key %q is the old one of a rotation: rotate the key that has replaced it, or revoke this one", k.Name)
+		return r, fmt.Errorf("key %q is the old one of a rotation: rotate the key that has replaced it, or revoke this one",
+			k.Name)
 	}
 	if end := now.Add(overlap).UTC().Truncate(time.Second); k.ExpiresAt.IsZero() || end.Before(k.ExpiresAt) {
 		r.Old.ExpiresAt = end

@@ -17,7 +17,8 @@ const (
 
 // MailStatuses lists the statuses.
 var MailStatuses = []string{
-	string(MailPending), string(MailSending), string(MailSent), string(MailRetrying), string(MailFailed), string(MailExpired),
+	string(MailPending), string(MailSending), string(MailSent), string(MailRetrying), string(MailFailed),
+	string(MailExpired),
 }
 
 // Ended reports whether the status is final.

@@ -53,7 +53,8 @@ var refusedAttributes = map[string]string{
 var refusedElements = map[string]bool{"meta": true, "base": true, "animate": true, "set": true}
 
 // linkAttributes hold one address.
-var linkAttributes = map[string]bool{"action": true, "formaction": true, "background": true, "poster": true, "data": true, "cite": true,
+var linkAttributes = map[string]bool{"action": true, "formaction": true, "background": true, "poster": true,
+	"data": true, "cite": true,
 	"longdesc": true, "ping": true, "codebase": true, "manifest": true}
 
 // refuse advances past the holes that begin before to and reports them. Invalid placeholders were reported already.
@@ -139,7 +140,8 @@ func (m *markup) markupAt(at, end int) int {
 // rawElements are those whose content has no tags. The value is the reason why a placeholder in it is refused, or "" if
 // the content is text.
 var rawElements = map[string]string{
-	"script": inScript, "style": inStyle, "title": "", "textarea": "", "xmp": "", "iframe": "", "noembed": "", "noframes": "", "plaintext": "",
+	"script": inScript, "style": inStyle, "title": "", "textarea": "", "xmp": "", "iframe": "", "noembed": "",
+	"noframes": "", "plaintext": "",
 }
 
 func (m *markup) startTag(open, end int) int {
@@ -321,7 +323,8 @@ func (m *markup) comment(open, end int) int {
 	body = body[:stop]
 	first := m.next
 	const begin = "[if"
-	if i := strings.Index(body, "]>"); !m.inConditional && i >= 0 && len(body) > len(begin) && strings.EqualFold(body[:len(begin)], begin) {
+	if i := strings.Index(body, "]>"); !m.inConditional && i >= 0 && len(body) > len(begin) &&
+		strings.EqualFold(body[:len(begin)], begin) {
 		to := len(body)
 		if j := strings.LastIndex(body, "<![endif]"); j > i {
 			to = j

@@ -12,7 +12,8 @@ import (
 type Segment struct {
 	Text string // unchanged bytes
 	Name string // the variable whose value follows Text; "" only at the end of the part, if none follows
-	Link bool   // the value begins an address (href, src, action …), so it must be a web, mail or telephone one (mailer/README.md)
+	// the value begins an address (href, src, action …), so it must be a web, mail or telephone one (mailer/README.md)
+	Link bool
 }
 
 // ParsePlain splits a subject or a plain text into segments. Placeholders are {{name}}, spaces inside allowed; anything
@@ -93,7 +94,8 @@ func (l *lint) problems(path string) (ps Problems) {
 		if i == maxFindings {
 			f.message = fmt.Sprintf("from here on %d more problems are not shown", len(l.found)-i)
 		}
-		ps = append(ps, Problem{Path: path, Start: f.start, End: f.end, Message: fmt.Sprintf("line %d, column %d: %s", line, column, f.message)})
+		ps = append(ps, Problem{Path: path, Start: f.start, End: f.end, Message: fmt.Sprintf("line %d, column %d: %s", line,
+			column, f.message)})
 		if i == maxFindings {
 			break
 		}
@@ -114,7 +116,8 @@ func (l *lint) holes() (all []hole) {
 		case !closed:
 			l.add(open, h.end, "{{ is never closed; a placeholder is {{name}}, on one line")
 		case h.name == "":
-			l.add(open, h.end, "what stands in double braces must be a name of letters, digits, underscores and dots, such as {{userName}}")
+			l.add(open, h.end, "what stands in double braces must be a name of letters, digits, underscores and dots, such "+
+				"as {{userName}}")
 		}
 		all = append(all, h)
 		at = h.end

@@ -159,7 +159,8 @@ func (a *AuthSettings) Validate() Problems {
 	if !slices.Contains(RegistrationModes, a.RegistrationMode) {
 		ps.Addf("registrationMode", "must be one of %s", strings.Join(RegistrationModes, ", "))
 	}
-	for _, f := range []Field{{Name: "jwtExpiresIn", Value: a.Token.JWTExpiresIn}, {Name: "refreshTokenExpiresIn", Value: a.Token.RefreshTokenExpiresIn}} {
+	for _, f := range []Field{{Name: "jwtExpiresIn", Value: a.Token.JWTExpiresIn}, {Name: "refreshTokenExpiresIn",
+		Value: a.Token.RefreshTokenExpiresIn}} {
 		if !lifetime.MatchString(f.Value.(string)) {
 			ps.Addf(f.Name, `must be a number with a unit of s, m, h, d or w, such as "15m" or "30d"`)
 		}

@@ -44,7 +44,8 @@ const DefaultMaxAge = "24h"
 // EffectiveMaxAge returns MaxAge, or its default.
 func (t *Template) EffectiveMaxAge() string { return cmp.Or(t.MaxAge, DefaultMaxAge) }
 
-var lifetimeUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+var lifetimeUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour,
+	'w': 7 * 24 * time.Hour}
 
 // Lifetime returns EffectiveMaxAge as a duration, capped at the longest duration. For an invalid MaxAge it is 0.
 func (t *Template) Lifetime() time.Duration {

@@ -44,7 +44,8 @@ func decodeChain(project int64, rec []byte) (*AuditChain, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &AuditChain{Project: project, Head: d.hash(), Last: d.fixed(), Cut: d.hash(), Entries: int64(d.uint()), Days: int(d.uint())}
+	c := &AuditChain{Project: project, Head: d.hash(), Last: d.fixed(), Cut: d.hash(), Entries: int64(d.uint()),
+		Days: int(d.uint())}
 	return c, d.err()
 }
 
@@ -103,7 +104,8 @@ func (l *Ledger) AppendAudit(entries []catalog.AuditEntry, above int64, days map
 // NoteRestore adds to the trail that the backup of a time was restored. Its id is higher than above.
 func (l *Ledger) NoteRestore(now time.Time, generation uint64, made time.Time, above int64) error {
 	_, err := l.AppendAudit([]catalog.AuditEntry{{
-		Time: now.UTC().Truncate(time.Microsecond), Generation: generation, Action: catalog.AuditRestore, Door: catalog.DoorCLI,
+		Time: now.UTC().Truncate(time.Microsecond), Generation: generation, Action: catalog.AuditRestore,
+		Door:    catalog.DoorCLI,
 		Changes: []catalog.FieldChange{{Field: "backup", After: made.UTC().Format(time.RFC3339)}},
 	}}, above, nil)
 	return err
@@ -163,7 +165,8 @@ func (l *Ledger) AuditChains(f func(c *AuditChain) error) error {
 // AuditSince calls f with all entries whose id is higher than id, the oldest first. f must not call the Ledger.
 func (l *Ledger) AuditSince(id int64, f func(e *catalog.AuditEntry) error) error {
 	return l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditKey(nil, id+1), UpperBound: []byte{prefixAudit + 1}})
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditKey(nil, id+1), UpperBound: []byte{prefixAudit +
+			1}})
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,8 @@ var errOrder = errors.New("entries of the audit trail cannot be put back between
 const copiedPerTurn = 1000
 
 // Audit copies the audit trail as it is, with its hashes, so that a chain whose entries are all readable still holds,
-// and the commits of its writes. It must have returned before the new ledger gets entries of its own. What retention has
+// and the commits of its writes. It must have returned before the new ledger gets entries of its own. What retention
+// has
 // cut off stays cut off.
 func (v *Salvage) Audit(ctx context.Context) error {
 	if v.rows == nil {
@@ -48,7 +49,8 @@ func (v *Salvage) Audit(ctx context.Context) error {
 	return err
 }
 
-// commits copies the commits of writes, but for those that the new ledger has from an earlier attempt: they may have been
+// commits copies the commits of writes, but for those that the new ledger has from an earlier attempt: they may have
+// been
 // made anew since.
 func (v *Salvage) commits(ctx context.Context) error {
 	missing := map[string][]byte{}

@@ -17,7 +17,8 @@ func (l *Ledger) ForgetAudit(last int64) error {
 }
 
 func (t *mailTurn) forgetAudit(last int64) error {
-	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditKey(nil, last+1), UpperBound: []byte{prefixAudit + 1}})
+	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditKey(nil, last+1), UpperBound: []byte{prefixAudit +
+		1}})
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,8 @@ func (t *mailTurn) unlink(chains map[int64]*AuditChain, id int64, rec []byte) (e
 
 // entryBefore returns the id of a project's entry before another, 0 if there is none.
 func (l *Ledger) entryBefore(project, id int64) (before int64, err error) {
-	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditOfKey(nil, project, 0), UpperBound: appendAuditOfKey(nil, project, id)})
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditOfKey(nil, project, 0),
+		UpperBound: appendAuditOfKey(nil, project, id)})
 	if err != nil {
 		return 0, err
 	}

@@ -39,7 +39,8 @@ func (l *Ledger) PruneAudit(ctx context.Context, now time.Time, days func(projec
 // nextChain advances project to the next one that has a chain.
 func (l *Ledger) nextChain(project *int64) (found bool, err error) {
 	err = l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixAuditChain}, UpperBound: []byte{prefixAuditChain + 1}})
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixAuditChain},
+			UpperBound: []byte{prefixAuditChain + 1}})
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,8 @@ func decodeAudit(dst *catalog.AuditEntry, key, rec []byte) error {
 		RequestID: d.string(), Commit: d.string(),
 	}
 	for n := d.uint(); n > 0 && !d.failed; n-- {
-		dst.Changes = append(dst.Changes, catalog.FieldChange{Field: d.string(), Secret: d.bool(), Before: d.value(), After: d.value()})
+		dst.Changes = append(dst.Changes, catalog.FieldChange{Field: d.string(), Secret: d.bool(), Before: d.value(),
+			After: d.value()})
 	}
 	if id, err := lastID(key); err != nil || id != dst.ID {
 		return errRecord

@@ -11,10 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// An entry of the audit trail cannot name the git commit of an API write: the commit is made later, and the entry's hash
+// An entry of the audit trail cannot name the git commit of an API write: the commit is made later, and the entry's
+// hash
 // is in the chain by then. The commit has a record of its own, which Audit joins.
 
-// appendCommitKey appends the key of a write's record. A client may give several writes the same request id, so that the
+// appendCommitKey appends the key of a write's record. A client may give several writes the same request id, so that
+// the
 // generation is in it, too.
 func appendCommitKey(dst []byte, generation uint64, request string) []byte {
 	return append(appendID(append(dst, prefixCommit), int64(generation)), request...)
@@ -37,7 +39,8 @@ func decodeCommit(rec []byte) (at time.Time, commit string, err error) {
 	return at, commit, d.err()
 }
 
-// Committed stores the commits of writes and deletes their records of ChangePending, in one batch that is durable when it
+// Committed stores the commits of writes and deletes their records of ChangePending, in one batch that is durable when
+// it
 // returns.
 func (l *Ledger) Committed(writes []catalog.WriteCommit, drop ...int64) error {
 	now := time.Now()

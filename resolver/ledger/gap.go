@@ -9,13 +9,14 @@ import (
 
 // A MailGap describes what became of the mail in a store that was damaged, or removed while in use.
 type MailGap struct {
-	Found    time.Time // when it was examined; zero while that is under way
-	MovedTo  string    // name of the damaged ledger in the data directory, or of an old store next to it; "" for one that is gone
-	Complete bool      // all mail was recovered, and the log has no gap
-	Reason   string    // why not, written for an operator; "" if complete
-	Entries  int       // of the mail log, recovered
-	Queued   int       // of them: mails that will still be sent
-	Lost     int       // of them: mails that were queued and cannot be sent any more, FAILED in the log
+	Found time.Time // when it was examined; zero while that is under way
+	// name of the damaged ledger in the data directory, or of an old store next to it; "" for one that is gone
+	MovedTo  string
+	Complete bool   // all mail was recovered, and the log has no gap
+	Reason   string // why not, written for an operator; "" if complete
+	Entries  int    // of the mail log, recovered
+	Queued   int    // of them: mails that will still be sent
+	Lost     int    // of them: mails that were queued and cannot be sent any more, FAILED in the log
 }
 
 // PendingGap returns the gap of a damaged store whose mail is not salvaged yet.

@@ -51,7 +51,8 @@ const nearID = 5 * time.Second
 func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, err error) {
 	err = l.readMail(project, func(r *mailReader) error {
 		at := MailIDEpoch.Add(time.Duration(id) * time.Microsecond)
-		r.it.SetBounds(appendMailKey(nil, project, posOf(at.Add(-nearID), 0)), appendMailKey(nil, project, posOf(at.Add(nearID), 0)))
+		r.it.SetBounds(appendMailKey(nil, project, posOf(at.Add(-nearID), 0)), appendMailKey(nil, project,
+			posOf(at.Add(nearID), 0)))
 		if found, err = r.find(id, &log); err != nil || found {
 			return err
 		}
@@ -107,7 +108,8 @@ type mailList struct {
 // entry holds the address as it was sent to, and the caller may use the other form.
 func canonicalIDN(address string) string {
 	canonical, err := catalog.ParseAddress(address)
-	if _, domain, _ := strings.Cut(canonical, "@"); err != nil || !strings.HasPrefix(domain, "xn--") && !strings.Contains(domain, ".xn--") {
+	if _, domain, _ := strings.Cut(canonical, "@"); err != nil || !strings.HasPrefix(domain, "xn--") &&
+		!strings.Contains(domain, ".xn--") {
 		return ""
 	}
 	return canonical
@@ -178,7 +180,8 @@ func (l *mailList) hasStatus(rec []byte) (bool, error) {
 	return status == l.status, err
 }
 
-// walk calls f with all entries that match the filters, in the list's order of createdAt. log is filled only if whole is
+// walk calls f with all entries that match the filters, in the list's order of createdAt. log is filled only if whole
+// is
 // set or a filter needs it.
 func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.MailLog) error) error {
 	lower, upper := appendID([]byte{prefixMailLog}, l.project), after(appendID([]byte{prefixMailLog}, l.project))

@@ -187,7 +187,8 @@ func (t *mailTurn) stored(project int64, p mailPos) (status byte, err error) {
 // not nil. If the key exists and has not expired by now, it stores nothing and returns the existing record, even while
 // that record's batch is not durable yet. Times are kept to the microsecond. The id is new to the ledger: it comes from
 // resolver.NewMailID, whose reservations on disk prove that, so nothing is looked up here.
-func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency, now time.Time) (*catalog.Idempotency, error) {
+func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency,
+	now time.Time) (*catalog.Idempotency, error) {
 	if err := checkAccepted(log, mail, idem); err != nil {
 		return nil, fmt.Errorf("accept a mail: %w", err)
 	}
@@ -200,7 +201,8 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 	var expires time.Time
 	err := errors.Join(
 		b.Set(appendMailKey(nil, project, pos), appendMailLog(nil, log), nil),
-		b.Set(appendQueueKey(nil, prefixQueue, id), appendQueued(nil, &queued{project, log.CreatedAt, mail.From, mail.To, mail.ExpiresAt}), nil),
+		b.Set(appendQueueKey(nil, prefixQueue, id), appendQueued(nil, &queued{project, log.CreatedAt, mail.From, mail.To,
+			mail.ExpiresAt}), nil),
 		b.Set(appendQueueKey(nil, prefixMessage, id), mail.Message, nil),
 	)
 	if idem != nil {
@@ -266,7 +268,8 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 	ended := log.Status.Ended()
 	err := b.Set(appendMailKey(nil, project, pos), appendMailLog(nil, log), nil)
 	if ended {
-		err = errors.Join(err, b.Delete(appendQueueKey(nil, prefixQueue, id), nil), b.Delete(appendQueueKey(nil, prefixMessage, id), nil))
+		err = errors.Join(err, b.Delete(appendQueueKey(nil, prefixQueue, id), nil), b.Delete(appendQueueKey(nil,
+			prefixMessage, id), nil))
 	}
 	if err != nil {
 		return fmt.Errorf("update a mail: %w", errors.Join(err, b.Close()))

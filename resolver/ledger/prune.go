@@ -61,7 +61,8 @@ func (l *Ledger) pruneProjects(before time.Time) error {
 // nextMailProject advances project to the next one that has mail.
 func (l *Ledger) nextMailProject(project *int64) (found bool, err error) {
 	err = l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailCount}, UpperBound: []byte{prefixMailCount + 1}})
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailCount}, UpperBound: []byte{prefixMailCount +
+			1}})
 		if err != nil {
 			return err
 		}

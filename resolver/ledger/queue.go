@@ -77,7 +77,8 @@ func (l *Ledger) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail)
 	return stopped
 }
 
-func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, mail catalog.QueuedMail) error) (stopped, err error) {
+func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, mail catalog.QueuedMail) error) (stopped,
+	err error) {
 	id, err := lastID(it.Key())
 	if err != nil {
 		return nil, err

@@ -12,7 +12,8 @@ const mailVersion = 1
 
 // statusCodes maps the statuses of a mail to bytes, from 1 on.
 var statusCodes = [...]catalog.MailStatus{
-	1: catalog.MailPending, catalog.MailSending, catalog.MailRetrying, catalog.MailSent, catalog.MailFailed, catalog.MailExpired,
+	1: catalog.MailPending, catalog.MailSending, catalog.MailRetrying, catalog.MailSent, catalog.MailFailed,
+	catalog.MailExpired,
 }
 
 // statusCode returns 0 for an unknown status.
@@ -41,7 +42,8 @@ func checkVersion(b []byte) error {
 	case len(b) == 0 || b[0] < mailVersion:
 		return errRecord
 	case b[0] > mailVersion:
-		return fmt.Errorf("%w: it has a record of mail of version %d, this release knows up to %d", ErrNewer, b[0], mailVersion)
+		return fmt.Errorf("%w: it has a record of mail of version %d, this release knows up to %d", ErrNewer, b[0],
+			mailVersion)
 	}
 	return nil
 }

@@ -65,7 +65,8 @@ func MailSorts() []string {
 	return fields
 }
 
-// maxSorted is how many entries, with their sort keys, one walk finds for a page sorted by a field other than createdAt:
+// maxSorted is how many entries, with their sort keys, one walk finds for a page sorted by a field other than
+// createdAt:
 // enough for the first 100 pages of 100 entries.
 const maxSorted = 16 << 10
 

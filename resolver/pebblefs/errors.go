@@ -44,7 +44,8 @@ func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
 // Newer makes the error for a directory of a later release, with advice.
 func Newer(dir, what string, has, knows uint64) error {
-	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d): start that release again, or move the directory away and the store is rebuilt from the files",
+	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d): start that release again, or move the "+
+		"directory away and the store is rebuilt from the files",
 		dir, ErrNewer, what, has, knows)
 }
 
@@ -65,7 +66,8 @@ func Refused(err error) bool {
 // Classify turns a failure of Pebble into one of these errors. missing says that the directory itself is gone.
 func Classify(err error, missing bool) error {
 	switch {
-	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err, ErrNewer),
+	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err,
+		ErrNewer),
 		errors.Is(err, ErrNoStore):
 		return err
 	case missing, Refused(err):

@@ -70,7 +70,8 @@ func Narrow(dir string, own []string, log *slog.Logger) {
 		}
 		args := []any{"folder", dir, "mode", fmt.Sprintf("%04o", mode), "files", files}
 		if err != nil {
-			log.Warn("store not private: other users may read mail in it; its folder should have mode 0700, its files 0600", append(args, "error", err)...)
+			log.Warn("store not private: other users may read mail in it; its folder should have mode 0700, its files 0600",
+				append(args, "error", err)...)
 		} else {
 			log.Warn("store was not private: its folder has mode 0700 now, its files 0600", args...)
 		}

@@ -77,14 +77,16 @@ type DomainEffect struct {
 // differs; for a project these are its own fields without the settings. A block that moved between two files of the
 // Change is left alone.
 //
-// A Change with a Position gets that position, also where generations is 0, and its objects get the times that it gives.
+// A Change with a Position gets that position, also where generations is 0, and its objects get the times that it
+// gives.
 //
 // Apply calls committing when everything that can fail for reasons of its own is done, right before readers may see the
 // change. If it fails before that, it does not call committing. If committing fails, nothing is done.
 //
 // After ErrUnavailable or ErrDamaged nothing more can be written and the change may or may not be visible; any other
 // error means that nothing was done.
-func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (effect *Effect, err error) {
+func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time,
+	committing func(*Effect) error) (effect *Effect, err error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if err := s.fs.Err(); err != nil {
@@ -113,9 +115,11 @@ func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time, comm
 }
 
 // apply writes the batch and commits it.
-func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (*Effect, error) {
+func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (*Effect,
+	error) {
 	effect := &Effect{Generation: s.generation.Load() + generations, Loaded: s.filling && generations > 0}
-	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect, untold: s.filling || c.Position != nil}
+	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect, untold: s.filling ||
+		c.Position != nil}
 	if c.Position == nil {
 		if err := s.reserveFor(effect.Generation); err != nil {
 			return nil, err
@@ -189,9 +193,10 @@ type writer struct {
 	err    error // from building the batch, sticky
 
 	// before holds what the changed files declared so far; kept is set for an object that is declared again.
-	before  map[objectID]*formerRef
-	by      *catalog.Author                    // of the file at hand; nil: somebody saved it
-	untold  bool                               // the audit trail tells of no single object: the store is being filled, or an edge's
+	before map[objectID]*formerRef
+	by     *catalog.Author // of the file at hand; nil: somebody saved it
+	// the audit trail tells of no single object: the store is being filled, or an edge's
+	untold  bool
 	times   map[timedObject]catalog.ObjectTime // of the file at hand, from the authority
 	inForce *catalog.Defaults                  // see defaults
 
@@ -280,7 +285,8 @@ func (w *writer) file(f *catalog.FileChange) error {
 }
 
 // inherit sets the times of rec, a declared object's record, from those of old, the stored record or nil. It reports
-// whether the content differs. updatedAt moves only if own, the front of the content, differs. Times that the change gives are taken as they are.
+// whether the content differs. updatedAt moves only if own, the front of the content, differs. Times that the change
+// gives are taken as they are.
 func (w *writer) inherit(kind catalog.Kind, rec, old, own []byte) (changed bool, err error) {
 	if given, ok := w.times[timedObject{kind, catalog.UUID(rec[offsetUUID:headerLen])}]; ok {
 		setRecordTimes(rec, given.CreatedAt, given.UpdatedAt)

@@ -195,9 +195,15 @@ func (w *writer) remove(ref *catalog.Ref) error {
 		}
 		return w.tellTemplate(old, nil)
 	case catalog.KindKey:
-		return w.removePlain(textKey(prefixKey, ref.Name), &w.effect.Keys, func(old []byte) error { return w.tellKey(old, nil) })
+		return w.removePlain(textKey(prefixKey, ref.Name), &w.effect.Keys, func(old []byte) error {
+			return w.tellKey(old,
+				nil)
+		})
 	case catalog.KindEdge:
-		return w.removePlain(textKey(prefixEdge, ref.Name), &w.effect.Edges, func(old []byte) error { return w.tellEdge(old, nil) })
+		return w.removePlain(textKey(prefixEdge, ref.Name), &w.effect.Edges, func(old []byte) error {
+			return w.tellEdge(old,
+				nil)
+		})
 	case catalog.KindDefaults:
 		return w.removePlain(keyDefaults, &w.effect.Defaults, func(old []byte) error { return w.tellDefaults(old, nil) })
 	case catalog.KindSealing:

@@ -53,7 +53,8 @@ func (w *writer) tell(noun string, project int64, object string, before, after f
 	if verb == "update" && len(changes) == 0 {
 		return
 	}
-	e := catalog.AuditEntry{Action: noun + "." + verb, ProjectID: project, Object: object, Changes: changes, Door: catalog.DoorFile}
+	e := catalog.AuditEntry{Action: noun + "." + verb, ProjectID: project, Object: object, Changes: changes,
+		Door: catalog.DoorFile}
 	if by := w.by; by != nil {
 		e.Door, e.Actor, e.Key, e.RequestID, e.Commit = by.Door, by.Actor, by.Key, by.RequestID, by.Commit
 	}
@@ -147,7 +148,8 @@ func (w *writer) defaults() (*catalog.Defaults, error) {
 	}
 	d := new(catalog.Defaults)
 	rec, err := w.s.load(keyDefaults)
-	if former := w.before[objectID{kind: catalog.KindDefaults}]; rec != nil && err == nil && (former == nil || former.kept) {
+	if former := w.before[objectID{kind: catalog.KindDefaults}]; rec != nil && err == nil && (former == nil ||
+		former.kept) {
 		err = decode(rec, d)
 	}
 	w.inForce = d

@@ -25,7 +25,8 @@ type stampRecord struct {
 }
 
 func stampRecordOf(s *catalog.Stamp) stampRecord {
-	return stampRecord{Size: s.Size, ModTime: instantOf(s.ModTime), Changed: instantOf(s.Changed), Inode: s.Inode, Hash: s.Hash}
+	return stampRecord{Size: s.Size, ModTime: instantOf(s.ModTime), Changed: instantOf(s.Changed), Inode: s.Inode,
+		Hash: s.Hash}
 }
 
 func (s *stampRecord) stamp() catalog.Stamp {

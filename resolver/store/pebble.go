@@ -69,7 +69,8 @@ func (s *Store) pebbleOptions(o Options) *pebble.Options {
 	po.EventListener = &pebble.EventListener{
 		BackgroundError: s.backgroundError,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			s.fs.Trip(pebblefs.Classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details, errRecord)), s.fs.Missing()))
+			s.fs.Trip(pebblefs.Classify(fmt.Errorf("read %s: %w", s.fs.PathBase(info.Path), errors.Join(info.Details,
+				errRecord)), s.fs.Missing()))
 		},
 	}
 	s.backlog.listen(po.EventListener)

@@ -10,7 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A Reader reads what a miss needs from the newest state. It is valid only within the Borrow call that passed it, on one
+// A Reader reads what a miss needs from the newest state. It is valid only within the Borrow call that passed it, on
+// one
 // goroutine.
 type Reader struct {
 	// One iterator for each, so that both stay in the table where the next record of their kind is likely to be.

@@ -33,7 +33,8 @@ func (w *writer) textChanges(prefix byte, changes []catalog.TextChange) {
 	}
 }
 
-// Tree yields the whole accepted tree as of one moment, in no order: every config file with its last accepted bytes, and
+// Tree yields the whole accepted tree as of one moment, in no order: every config file with its last accepted bytes,
+// and
 // the files that config files name. Where an edge has received other content, which it refuses, it yields that. content
 // is valid within the call.
 func (s *Store) Tree(yield func(path string, content []byte) bool) error {
@@ -131,7 +132,8 @@ func (v *View) times(path string) (times []catalog.ObjectTime, err error) {
 			continue // another file has taken it over
 		}
 		created, updated := recordTimes(rec)
-		times = append(times, catalog.ObjectTime{Kind: row.Refs[i].Kind, UUID: row.Refs[i].UUID, CreatedAt: created, UpdatedAt: updated})
+		times = append(times, catalog.ObjectTime{Kind: row.Refs[i].Kind, UUID: row.Refs[i].UUID, CreatedAt: created,
+			UpdatedAt: updated})
 	}
 	return times, nil
 }

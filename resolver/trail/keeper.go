@@ -1,14 +1,20 @@
-// Package trail writes the audit trail of a node: it turns the changes that the store commits into entries of the ledger.
+// Package trail writes the audit trail of a node: it turns the changes that the store commits into entries of the
+// ledger.
 //
-// The entries of a change are durable in the ledger before the store commits the change: the store, which commits without
-// a sync, is never ahead of the trail. What a crash leaves is a store that is behind. The next look then finds changes in
-// the files that the trail has already: a Keeper remembers what the trail says of such objects, and gives them no second
+// The entries of a change are durable in the ledger before the store commits the change: the store, which commits
+// without
+// a sync, is never ahead of the trail. What a crash leaves is a store that is behind. The next look then finds changes
+// in
+// the files that the trail has already: a Keeper remembers what the trail says of such objects, and gives them no
+// second
 // entry.
 //
-// While the ledger refuses, writes of clients are refused with catalog.ErrUnaudited. Changes that people make in the files
+// While the ledger refuses, writes of clients are refused with catalog.ErrUnaudited. Changes that people make in the
+// files
 // go live nevertheless: their entries wait in memory, and are lost with the process.
 //
-// The package holds no files of its own. Package ledger stores the entries and their hash chains, package store tells the
+// The package holds no files of its own. Package ledger stores the entries and their hash chains, package store tells
+// the
 // fields that a change has touched.
 package trail
 
@@ -42,7 +48,8 @@ const (
 // New returns a Keeper that has met no ledger yet. now gives the entries their times.
 func New(log *slog.Logger, now func() time.Time) *Keeper { return &Keeper{log: log, now: now} }
 
-// CatchUp gets to know a ledger that was opened since the last change, and gives it the entries that wait. It returns l,
+// CatchUp gets to know a ledger that was opened since the last change, and gives it the entries that wait. It returns
+// l,
 // or nil if l is nil or takes no entries.
 func (k *Keeper) CatchUp(st *store.Store, l *ledger.Ledger) *ledger.Ledger {
 	if l == nil || l.Err() != nil {
@@ -105,7 +112,8 @@ func (k *Keeper) add(l *ledger.Ledger, entries []catalog.AuditEntry, days map[in
 }
 
 // Record writes the entries of a change that is about to be committed, and tells the store in e.AuditID how far it then
-// agrees with the trail. It returns catalog.ErrUnaudited if the change must not be made. l is what CatchUp has returned.
+// agrees with the trail. It returns catalog.ErrUnaudited if the change must not be made. l is what CatchUp has
+// returned.
 func (k *Keeper) Record(l *ledger.Ledger, c *catalog.Change, e *store.Effect) error {
 	entries, days := k.entries(e)
 	if len(entries) == 0 {
@@ -154,8 +162,9 @@ func (k *Keeper) entries(e *store.Effect) (entries []catalog.AuditEntry, days ma
 		if e.Generation > 1 && e.Counts.Projects == 0 {
 			return nil, nil // a start with no files
 		}
-		return []catalog.AuditEntry{{Time: now, Generation: e.Generation, Action: catalog.AuditLoad, Door: catalog.DoorFile, Changes: []catalog.FieldChange{
-			{Field: "projects", After: int64(e.Counts.Projects)}, {Field: "domains", After: int64(e.Counts.Domains)}}}}, nil
+		return []catalog.AuditEntry{{Time: now, Generation: e.Generation, Action: catalog.AuditLoad, Door: catalog.DoorFile,
+			Changes: []catalog.FieldChange{
+				{Field: "projects", After: int64(e.Counts.Projects)}, {Field: "domains", After: int64(e.Counts.Domains)}}}}, nil
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
@@ -213,7 +222,8 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 			return err
 		}
 		known := k.ahead[of]
-		e := catalog.AuditEntry{Action: of.noun + ".update", ProjectID: of.project, Object: known.object, Door: catalog.DoorFile,
+		e := catalog.AuditEntry{Action: of.noun + ".update", ProjectID: of.project, Object: known.object,
+			Door: catalog.DoorFile,
 			Time: k.time(), Generation: st.Generation()}
 		var after func() []catalog.Field
 		if fields != nil {
@@ -232,7 +242,8 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 
 // Note appends an entry that tells of no change of an object, such as catalog.AuditConfirm. It is durable when Note
 // returns. If the ledger refuses it, the entry waits in memory. l is what CatchUp has returned.
-func (k *Keeper) Note(l *ledger.Ledger, generation uint64, action string, by catalog.Author, changes ...catalog.FieldChange) {
+func (k *Keeper) Note(l *ledger.Ledger, generation uint64, action string, by catalog.Author,
+	changes ...catalog.FieldChange) {
 	entries := []catalog.AuditEntry{{Time: k.time(), Generation: generation, Action: action,
 		Door: by.Door, Actor: by.Actor, Key: by.Key, RequestID: by.RequestID, Commit: by.Commit, Changes: changes}}
 	if l == nil || k.add(l, entries, nil) != nil {

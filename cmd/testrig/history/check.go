@@ -131,7 +131,8 @@ func (c *checker) judge(p *past, a *Answer) (Kind, string) {
 	case version < seen:
 		return StaleRead, fmt.Sprintf("the edge has shown %q", c.content(a.Name, seen))
 	case version < need:
-		return LostWrite, fmt.Sprintf("%q was acknowledged at %v", c.content(a.Name, need), c.writes[c.of[a.Name][need-1]].Position)
+		return LostWrite, fmt.Sprintf("%q was acknowledged at %v", c.content(a.Name, need),
+			c.writes[c.of[a.Name][need-1]].Position)
 	case p.left[at.Epoch] || at.Epoch == p.at.Epoch && at.Generation < p.at.Generation:
 		return BackInTime, fmt.Sprintf("the edge was at %v", p.at)
 	case a.Last && newest != "" && at.Epoch != newest:
@@ -151,7 +152,8 @@ func (c *checker) needed(a *Answer, floor catalog.Position) (version int, newest
 		if w.Outcome != Acknowledged {
 			continue
 		}
-		if w.Position.Epoch == "" || w.Position.Epoch == floor.Epoch && (a.Last || w.Position.Generation <= floor.Generation) {
+		if w.Position.Epoch == "" || w.Position.Epoch == floor.Epoch &&
+			(a.Last || w.Position.Generation <= floor.Generation) {
 			version = i + 1
 		}
 	}

@@ -6,7 +6,8 @@
 //   - One writer at a time writes to a name, and after a write with an unknown outcome nobody does: it may still happen.
 //   - No write removes a name. Whatever exists once is never answered 404.
 //
-// An answer is at least as new as its position, and the position of an acknowledged write is at least its generation. So
+// An answer is at least as new as its position, and the position of an acknowledged write is at least its generation.
+// So
 // an answer may show more than its position says, never less.
 package history
 
@@ -33,7 +34,8 @@ type Write struct {
 	Names   []string
 	Content string
 	Outcome Outcome
-	// Position is that of the acknowledgement. Without an epoch the write is older than everything, as the files are that a
+	// Position is that of the acknowledgement. Without an epoch the write is older than everything, as the files are that
+	// a
 	// test begins with.
 	Position catalog.Position
 }
@@ -75,7 +77,8 @@ type Violation struct {
 
 // String is for the log of a test.
 func (v Violation) String() string {
-	return fmt.Sprintf("%s: %s answers %d %q for %s at %s (%d to %d): %s", v.Kind, v.Answer.Edge, v.Answer.Status, v.Answer.Content,
+	return fmt.Sprintf("%s: %s answers %d %q for %s at %s (%d to %d): %s", v.Kind, v.Answer.Edge, v.Answer.Status,
+		v.Answer.Content,
 		v.Answer.Name, v.Answer.Position, v.Answer.Began, v.Answer.Ended, v.Text)
 }
 

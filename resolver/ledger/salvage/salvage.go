@@ -223,7 +223,8 @@ func separators(t *sstable.Reader) (keys [][]byte, err error) {
 		return nil, err
 	}
 	for _, handle := range layout.Index {
-		index, err := t.BlockReader().Read(context.Background(), block.NoReadEnv, nil, handle, blockkind.Index, colblk.InitIndexBlockMetadata)
+		index, err := t.BlockReader().Read(context.Background(), block.NoReadEnv, nil, handle, blockkind.Index,
+			colblk.InitIndexBlockMetadata)
 		if err != nil {
 			return nil, err
 		}
