@@ -245,6 +245,7 @@ const formDefaults = `  service_settings {
 // TestConsoleUntouched opens every form in every state of each field, as each role that edits. Submitted untouched it
 // changes nothing; with one field changed, exactly that field is sent, and the diff has that attribute alone.
 func TestConsoleUntouched(t *testing.T) {
+	testrig.Thorough(t)
 	for name, defaults := range map[string]string{"built-in": "", "defaults": formDefaults} {
 		t.Run(name, func(t *testing.T) {
 			r, states, roles := formFixture(t, defaults)

@@ -44,7 +44,7 @@ func TestEditFileWaitsForWriters(t *testing.T) {
 
 // While the folder is locked nothing is written; a short lock is waited for.
 func TestLockedFolder(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir := t.TempDir()
 	name := write(t, filepath.Join(dir, "a.hcl"), "one\n")

@@ -16,6 +16,7 @@ import (
 
 // Links that come and go between two steps of a call are not followed either.
 func TestCloneWithFlippingLink(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for _, replaced := range []string{"in/conf", "in", "in/conf/ne"} {
 		t.Run(strings.ReplaceAll(replaced, "/", "-"), func(t *testing.T) {

@@ -41,7 +41,7 @@ func (d *gitDisk) Rename(from, to string) error { return d.after(from, d.OSDisk.
 // TestWriteAsGitBegins: git locks its index and reads the files before a write, and writes into the tree after it. So a
 // lock or an index that is new since takes the write back: it is repeated on git's result, or refused.
 func TestWriteAsGitBegins(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	v1 := named("a", "v1", "a.example")
 	gits := named("a", "git's", "a.example", "git.example")

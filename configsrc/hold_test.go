@@ -28,7 +28,7 @@ func (n *node) looked(save func()) {
 // TestCutFile leaves a file of two projects truncated at every few bytes, long enough for a look. One in six truncated
 // files parses; no project may disappear.
 func TestCutFile(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir := t.TempDir()
 	whole := project("one", "one.example") + project("two", "two.example")
@@ -57,7 +57,7 @@ func manyProjects(t *testing.T, count int) string {
 }
 
 func TestBrake(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	// What goes at once is a folder, so that no look sees a part of it.
@@ -121,7 +121,7 @@ func TestBrake(t *testing.T) {
 
 // TestBlockMoves: whichever file is saved first, the project never disappears, and it keeps its record.
 func TestBlockMoves(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.hcl"), filepath.Join(dir, "b.hcl")
@@ -171,7 +171,7 @@ func TestBlockMoves(t *testing.T) {
 }
 
 func TestRenameIsHeld(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "acme.hcl"), project("acme", "acme.example"))

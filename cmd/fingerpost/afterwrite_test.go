@@ -107,6 +107,7 @@ func TestAfterWriteGathers(t *testing.T) {
 
 // TestAfterWriteFails: no write is forgotten, the reason is in the status, and the output kept is bounded.
 func TestAfterWriteFails(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newAfterRig(t, record+`rmdir alone; [ -e good ] || { head -c 100000 /dev/zero | tr '\0' x; echo the reason >&2; exit 7; }`, time.Minute)
 	r.add(wrote("a.hcl", "ci", "1"))
@@ -222,6 +223,7 @@ func TestNewestOfEach(t *testing.T) {
 }
 
 func TestAfterWriteStatus(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, nil)
 	r.halt()

@@ -124,6 +124,7 @@ func oddFiles() []badFile {
 // TestBadFiles drops bad files into a live folder, one by one. It uses several folders in parallel, because most of the
 // time goes into the second read of a broken file. Outside of a campaign it takes every twelfth file: TestBadFolder has them all.
 func TestBadFiles(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	folders := testrig.Size(t, 6, 2)
 	every := testrig.Size(t, 1, 12)

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
 // TestBadInput goes through everything malformed that a client can send: each gets the error of api/README.md, Errors,
 // and afterwards the files, the answers and the process are as they were.
 func TestBadInput(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, nil)
 	before := r.footprint()

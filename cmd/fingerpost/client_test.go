@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/pem"
+	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -100,6 +101,7 @@ func TestKeyStays(t *testing.T) {
 
 // TestAnswersThatAreNone: answers that are not the API's come from proxies and wrong addresses.
 func TestAnswersThatAreNone(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("waits for timeouts")
 	}

@@ -232,6 +232,7 @@ func TestClusterStory(t *testing.T) {
 }
 
 func TestBucketAndServerHeal(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	fra := c.edge("fra1", "")
@@ -361,6 +362,7 @@ func TestClusterFlags(t *testing.T) {
 
 // TestKeygenLetsAnEdgeIn: the seed that keygen prints is all that an edge needs.
 func TestKeygenLetsAnEdgeIn(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t)
 	out, code := c.run("edges", "keygen", "lon1", "--json")
@@ -377,6 +379,7 @@ func TestKeygenLetsAnEdgeIn(t *testing.T) {
 
 // A deploy script waits for a commit, of an API write and of a pull, until the edge answers with what it brought.
 func TestEdgesWaitForCommit(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	c := newCluster(t, "fra1")

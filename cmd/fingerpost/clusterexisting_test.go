@@ -225,6 +225,7 @@ func (x *newerTree) commit(a *cluster.Authority, files map[string]string) {
 // TestEdgeOfAnOlderRelease: a file with a block that the edge does not know keeps its last good state there. All else of
 // the same generation is applied, and the file follows again once it has no such block.
 func TestEdgeOfAnOlderRelease(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	url := existingNATS(t)
 	c := &clusterRig{rig: idleRig(t, t.TempDir(), nil), seeds: map[string]string{}, addr: strings.TrimPrefix(url, "nats://")}

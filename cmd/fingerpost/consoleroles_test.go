@@ -361,6 +361,7 @@ func (w *walk) change(kind string, form url.Values) {
 // TestConsoleRoles lets each role go through every door of the console that it is shown, without git and with it. None is
 // refused, and exactly those are shown that the rules of the API open.
 func TestConsoleRoles(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for _, git := range []bool{false, true} {
 		t.Run(fmt.Sprintf("git=%v", git), func(t *testing.T) {

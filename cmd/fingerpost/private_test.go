@@ -85,6 +85,7 @@ func TestStoreIsPrivate(t *testing.T) {
 
 // TestWideStoreIsNarrowed: a store of an earlier release, with what it has moved aside.
 func TestWideStoreIsNarrowed(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	widen := func(r *rig, dir string) {
 		t.Helper()

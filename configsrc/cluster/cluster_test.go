@@ -152,6 +152,7 @@ func TestBucketGoesBeforeTheNewsWasRead(t *testing.T) {
 }
 
 func TestServerDiesAndItsFolderGoes(t *testing.T) {
+	testrig.Thorough(t)
 	r := newRig(t, "fra1")
 	r.tree.commit(map[string]string{"acme.hcl": "one"})
 	e := r.edge("fra1")
@@ -217,6 +218,7 @@ func TestDamageOfTheOwnTreeHeals(t *testing.T) {
 }
 
 func TestGarbageIsRefused(t *testing.T) {
+	testrig.Thorough(t)
 	r := newRig(t, "fra1")
 	r.tree.commit(map[string]string{"acme.hcl": "one", "b.hcl": "b"})
 	e := r.edge("fra1")

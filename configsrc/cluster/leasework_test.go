@@ -69,6 +69,7 @@ var leaseWorks = []leaseWork{
 // TestLeaseIsHeldAtWork: no work keeps an authority from renewing its lease. It may write all the time, and another one
 // that waits for the end of the lease does not get it.
 func TestLeaseIsHeldAtWork(t *testing.T) {
+	testrig.Thorough(t)
 	for _, existingServer := range []bool{false, true} {
 		for _, w := range leaseWorks {
 			t.Run(fmt.Sprintf("%s/existing=%t", w.name, existingServer), func(t *testing.T) {

@@ -79,6 +79,7 @@ func reachMessages(subject, reply string) (messages []*nats.Msg) {
 // TestEdgeKeyReachesNothingElse: whatever a key of an edge publishes, and whatever reply subject it names, nothing
 // happens to the bucket, to other edges and to streams of others.
 func TestEdgeKeyReachesNothingElse(t *testing.T) {
+	testrig.Thorough(t)
 	for _, where := range []string{"built-in", "existing"} {
 		t.Run(where, func(t *testing.T) {
 			r := newReachRig(t, where == "existing")

@@ -18,6 +18,7 @@ import (
 // Conflicts, one after the other, counted: the person's name wins each time, and the write is kept on its branch, here
 // and at the remote. What each of them does elsewhere in the file stays.
 func TestConflicts(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
@@ -55,6 +56,7 @@ func TestConflicts(t *testing.T) {
 // Writes by several keys next to a person who edits, stages, stashes and commits in the same clone, also in the same
 // files, and who pushes from another: every write is in the history once, and every commit of the person's is, unchanged.
 func TestWritesNextToPerson(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone, person := withRemote(t)
 	save(t, clone, "mine.txt", "0\n")

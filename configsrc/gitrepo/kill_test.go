@@ -53,6 +53,7 @@ func TestChild(t *testing.T) {
 // push from another: every answered write is in the history exactly once, nothing of a person's is in a commit of ours,
 // and the repository and the work tree are whole.
 func TestKilled(t *testing.T) {
+	testrig.Thorough(t)
 	if os.Getenv(childClone) != "" {
 		t.Skip("this is a child")
 	}

@@ -58,6 +58,7 @@ func spoiled(t *testing.T, path, with string) (clone, person string) {
 // A commit of somebody else's by which the config folder, one above it or a folder below it becomes a link or a submodule
 // is refused, whichever way it comes. Nothing changes then, and the status says what to do.
 func TestLinksAreRefused(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Slow(t)
 	places := []string{"deep", "deep/er", "deep/er/projects.d", "deep/er/projects.d/teams", "deep/er/projects.d/acme.hcl"}

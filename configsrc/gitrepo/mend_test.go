@@ -20,6 +20,7 @@ func objectFile(t *testing.T, clone, revision string) string {
 // An object of HEAD that is gone or was cut off by a power cut is made again with the next write: from the index or the
 // work tree.
 func TestMissingObjectsAreMadeAgain(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Slow(t)
 	spoil := map[string]func(file string) error{
