@@ -1,7 +1,6 @@
 // Command report reads "go test -json" from its standard input. It prints the output of what failed and a line for each
 // package, then the slowest tests, the figures of campaigns, and the counts. It exits with 1 if anything failed, or if
-// no
-// test ran.
+// no test ran.
 package main
 
 import (

@@ -13,8 +13,7 @@ import (
 )
 
 // logAccess adds a finished request to the access log. pattern is the route's path, "" if no route matched: the
-// request's
-// own path is text of the client, and belongs neither here nor in the metrics.
+// request's own path is text of the client, and belongs neither here nor in the metrics.
 func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key *resolver.Key, took time.Duration) {
 	if status := ctx.Response.StatusCode(); key == nil && status >= 400 && status < 500 && !s.anonymous.allow(time.Now()) {
 		return

@@ -10,8 +10,7 @@ import (
 
 // The HTTP library never sees a request body. headerReceived sets its length to 0, and a handler that needs the body
 // reads it from the connection (readBody) after it has checked route, key, permission and path. A request that fails
-// one
-// of these checks is answered without reading its body (api/README.md, Errors and Keys).
+// one of these checks is answered without reading its body (api/README.md, Errors and Keys).
 
 var (
 	refuseBodies = &refusal{Code: catalog.CodeUnavailable,

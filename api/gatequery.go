@@ -164,8 +164,7 @@ func (q *gateQuery) headerHost(ctx *fasthttp.RequestCtx) (domain []byte, denied 
 }
 
 // host returns the domain of the query, or else the host of X-Original-URL, or else X-Forwarded-Host, or else Host;
-// false
-// if X-Original-URL counts and has none.
+// false if X-Original-URL counts and has none.
 func (q *gateQuery) host(original, forwarded, host []byte) (domain []byte, ok bool) {
 	switch {
 	case q.domain != nil:
@@ -179,8 +178,7 @@ func (q *gateQuery) host(original, forwarded, host []byte) (domain []byte, ok bo
 }
 
 // urlHost returns host and port of an absolute URL. It refuses user information: "http://shop.example\@bank.example"
-// has
-// one host or the other, depending on who reads it.
+// has one host or the other, depending on who reads it.
 func urlHost(url []byte) (host []byte, ok bool) {
 	scheme, rest, ok := bytes.Cut(url, []byte("://"))
 	if end := bytes.IndexAny(rest, "/?#"); end >= 0 {

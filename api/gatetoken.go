@@ -26,8 +26,7 @@ func (s *Server) gateToken(h *fasthttp.RequestHeader, rule tokenRule) (token str
 }
 
 // hasBearer reports whether the Authorization header has the scheme Bearer. Other schemes are between the client and
-// the
-// service behind the gateway.
+// the service behind the gateway.
 func hasBearer(h *fasthttp.RequestHeader) bool {
 	scheme, _, _ := bytes.Cut(h.Peek(fasthttp.HeaderAuthorization), []byte{' '})
 	return bytes.EqualFold(scheme, []byte("bearer"))

@@ -14,8 +14,7 @@ import (
 const gitHookPath = "/hooks/git"
 
 // gitHook answers POST /hooks/git: the next fetch of the git repository begins at once. The signature is the
-// credential;
-// the body is read for it alone, since the fetch asks the remote what is new.
+// credential; the body is read for it alone, since the fetch asks the remote what is new.
 func (s *Server) gitHook(r *request) error {
 	if s.onGitHook == nil {
 		return refusePath

@@ -3,8 +3,7 @@ package api
 import "fingerpost/resolver/catalog"
 
 // readLabels reads a project's labels, an object of strings that replaces all present ones. Null and {} remove them.
-// The
-// names and the length of the values are checked by the project's Validate.
+// The names and the length of the values are checked by the project's Validate.
 func (f *form) readLabels(name string, value any, to *[]catalog.Label) {
 	if value == nil {
 		*to = nil

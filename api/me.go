@@ -98,8 +98,7 @@ func setUser(h *fasthttp.ResponseHeader, who *identity) {
 }
 
 // setVerified sets X-Auth and the headers about the user, who may be nil. No header is empty: some gateways then pass
-// on
-// what their client has sent (api/README.md, Gateways).
+// on what their client has sent (api/README.md, Gateways).
 func setVerified(h *fasthttp.ResponseHeader, who *identity) {
 	if who == nil {
 		h.SetCanonical(headerAuth, []byte("none"))

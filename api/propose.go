@@ -127,8 +127,7 @@ func (s *Server) inProposal(r *request) error {
 		return s.proposals.ViewProposal(ctx, r.propose, run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
-	// may
-	// not write is refused before its body is read.
+	// may not write is refused before its body is read.
 	if r.permit() == nil {
 		if _, err := s.bodyText(r); err != nil {
 			return err

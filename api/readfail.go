@@ -28,8 +28,7 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, _ error) {
 }
 
 // requestLine returns the method and the path of a head, which may be truncated or malformed. The target may start with
-// a
-// scheme and a host.
+// a scheme and a host.
 func requestLine(head []byte) (method, path []byte) {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte{'\n'})
 	method, rest, _ := bytes.Cut(line, []byte{' '})

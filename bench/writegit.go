@@ -10,8 +10,7 @@ import (
 )
 
 // writeWithGit compares durable writes with and without --git, in turn, and a commit with git commit-tree. without is
-// the
-// side of the server without git, c its corpus.
+// the side of the server without git, c its corpus.
 func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus, rep *report) error {
 	withGit, err := b.openCorpus("write-git-", c.corpusParams)
 	if err != nil {

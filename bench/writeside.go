@@ -84,10 +84,9 @@ type writeResult struct {
 func (r *writeResult) perSecond() float64 { return float64(r.count()) / r.elapsed.Seconds() }
 
 // write opens a client for each list of projects, which writes them in turn until ctx ends, and waits for the
-// outstanding
-// writes. A round other than 0 ends it that long after all clients were open. If every is 0, each client writes as fast
-// as its writes complete. Otherwise all clients together
-// make one write per every, and latency counts from the time at which it is due.
+// outstanding writes. A round other than 0 ends it that long after all clients were open. If every is 0, each client
+// writes as fast as its writes complete. Otherwise all clients together make one write per every, and latency counts
+// from the time at which it is due.
 func (s *writeSide) write(ctx context.Context, own [][]int, every, round time.Duration) (*writeResult, error) {
 	writers := make([]writer, len(own))
 	for i := range own {

@@ -7,8 +7,7 @@ import (
 )
 
 // The accepted tree is what the Sink keeps as bytes: the last good content of each config file, and the files that
-// these
-// name, as they were decoded with them. A cluster carries it to edges.
+// these name, as they were decoded with them. A cluster carries it to edges.
 
 // texts lists the files that accepted candidates name with other content than before, and those that nothing names any
 // more once the candidates are in the table.

@@ -34,8 +34,7 @@ func (s *Source) brake(found *finding, loss counts, start time.Time) (held bool,
 const maxNamed = 40
 
 // removes names the objects that a look would remove, with the files that declare them, projects first. The domains of
-// a
-// project that goes are not named.
+// a project that goes are not named.
 func (s *Source) removes(found *finding) (names []string) {
 	stays := map[catalog.Ref]bool{}
 	for _, c := range found.candidates {

@@ -55,8 +55,7 @@ func stampOf(b []byte) catalog.Stamp {
 
 // ApplyTree takes one change of the authority's files: as a whole, or it returns an error and nothing has changed. The
 // Source's position is then that of the change. Files that are refused are no error, see Status. The error is ErrHeld
-// if
-// the brake holds the change: give it again, with what has come since, until Confirm lets it through. Run must be
+// if the brake holds the change: give it again, with what has come since, until Confirm lets it through. Run must be
 // running; c must not be changed any more.
 func (s *Source) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
 	return s.ask(ctx, func(ctx context.Context) error { return s.applyTree(ctx, c) })
@@ -167,8 +166,7 @@ func (s *Source) take(ctx context.Context, in *received, change catalog.Change, 
 }
 
 // firstTree is take for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder
-// does,
-// and the position with the last: up to then nothing is served, and a crash begins anew.
+// does, and the position with the last: up to then nothing is served, and a crash begins anew.
 func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Change, candidates map[string]*candidate,
 	start time.Time) error {
 	if err := s.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {

@@ -65,8 +65,7 @@ func (s *Source) release(u *update, kept chan error) {
 
 // GitTurn runs f, which works in the git folder of the checkout, while no write replaces a file. The writes that follow
 // do not take its traces for a person's git. f must hold git's index.lock while it changes refs or the index, so that
-// no
-// other git can do so meanwhile. If another git is at work, f does not run, and the error is an UNAVAILABLE
+// no other git can do so meanwhile. If another git is at work, f does not run, and the error is an UNAVAILABLE
 // *catalog.Error.
 func (s *Source) GitTurn(f func() error) error {
 	s.gitTurn.Lock()

@@ -45,8 +45,7 @@ func (s *Source) CreateKey(ctx context.Context, k *catalog.Key, permit func() er
 }
 
 // RotateKey replaces the key with the name by the two keys that rotate returns. rotate gets the key as its file
-// declares
-// it now; it may run again, on newer content.
+// declares it now; it may run again, on newer content.
 func (s *Source) RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error),
 	permit func() error) error {
 	return s.editKey(ctx, name, permit, func(src []byte, keys []catalog.Key, at int) ([]byte, []catalog.Key, error) {

@@ -300,8 +300,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 }
 
 // commit adds accepted candidates to a change and applies it to the Sink, updates the table, and records the problems
-// of
-// all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
+// of all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
 func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fill bool) (err error) {
 	for _, c := range accepted {
 		f := catalog.FileChange{Path: c.path}

@@ -295,8 +295,7 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 }
 
 // DecodeEdit returns what a file declares before and after an edit. Texts that templates take by file() stay unread,
-// and
-// a file that is no config file declares nothing.
+// and a file that is no config file declares nothing.
 func DecodeEdit(f *catalog.FileEdit) (was, is *catalog.Declared, err error) {
 	decode := func(src []byte) (*catalog.Declared, error) {
 		if src == nil || !isConfigName(f.Path[strings.LastIndexByte(f.Path, '/')+1:]) {

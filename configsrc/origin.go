@@ -10,8 +10,7 @@ import (
 
 // Explain returns a project as it is served, with the origin of each value. Both come from the last good bytes of the
 // project's file and of the file with the defaults block, so they always agree. Paths are relative to the config
-// folder.
-// A project that no file declares is a NOT_FOUND *catalog.Error. It may be called from any goroutine.
+// folder. A project that no file declares is a NOT_FOUND *catalog.Error. It may be called from any goroutine.
 func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
 	path, file, declared, err := s.declared(project)
 	if err != nil {
@@ -215,8 +214,7 @@ func (e *explainer) smtp(c *catalog.SMTPConfig) catalog.Origins {
 }
 
 // decides reports whether a field of a block without a host replaces the relay's: a text does if it is not empty,
-// active
-// if it is false (see catalog.SMTPInForce).
+// active if it is false (see catalog.SMTPInForce).
 func decides(f catalog.Field) bool {
 	switch v := f.Value.(type) {
 	case *string:

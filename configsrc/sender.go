@@ -8,8 +8,7 @@ import (
 )
 
 // warnOfSenders warns of projects that mean to send mail through the relay of the defaults block and cannot: there is
-// no
-// relay, or nobody names the sender. It is no error, because the two files may come with different branches, and a
+// no relay, or nobody names the sender. It is no error, because the two files may come with different branches, and a
 // project must not break when another file changes.
 func warnOfSenders(files []CheckedFile) (ds hclfile.Diagnostics) {
 	var defaults *catalog.Defaults

@@ -95,8 +95,7 @@ type Options struct {
 	// saved it here. It is called by the goroutine that looks, and must return at once.
 	AuthorOf func(path string, content []byte) *catalog.Author
 	// OnCommit, if set, is called with each change of what is accepted, in order, before anybody is told that it is made.
-	// A
-	// change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
+	// A change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
 	// at once.
 	OnCommit func(catalog.TreeChange)
 	// OnWrite, if set, is called with the files that API writes have committed, before the writes return. It is called by
@@ -126,8 +125,7 @@ type Source struct {
 	folder  atomicfile.Folder // config files and the files next to them
 
 	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that
-	// looks
-	// (Load, then Run) writes them, so it reads them without the lock.
+	// looks (Load, then Run) writes them, so it reads them without the lock.
 	known      sync.RWMutex
 	table      *table
 	quarantine map[string]*quarantined

@@ -175,8 +175,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		found.candidates = append(found.candidates, u.changed...)
 	}
 	// The files are the truth: if the Sink refuses the change, the next look applies it. But no write is answered, and
-	// none
-	// is made, that the audit trail does not have.
+	// none is made, that the audit trail does not have.
 	err := s.commitPart(found, false)
 	if errors.Is(err, catalog.ErrUnaudited) {
 		for _, u := range round {

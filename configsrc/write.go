@@ -112,9 +112,8 @@ type edit struct {
 }
 
 // edit changes the file of a project. rewrite makes the edits in e.draft, and sets e.want and e.moves. A write that
-// lost
-// against a save at the same time is repeated once (configsrc/README.md, Write-back). A write that turns out to need
-// more files starts again with locks on all of them.
+// lost against a save at the same time is repeated once (configsrc/README.md, Write-back). A write that turns out to
+// need more files starts again with locks on all of them.
 func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
 	if err := s.writable(); err != nil {
 		return err

@@ -79,8 +79,7 @@ func (m *Mailer) leaveKey(key runningKey) {
 }
 
 // keepAnswer stores the answer for a repeat, because the log entry will not show it later: "queued" for a mail that
-// goes
-// on, and a whole failure. The entry of a sent mail does not change.
+// goes on, and a whole failure. The entry of a sent mail does not change.
 func (m *Mailer) keepAnswer(key runningKey, r *Receipt) {
 	answer, err := json.Marshal(r)
 	if err != nil {

@@ -130,8 +130,7 @@ func (r *Resolver) keep(a *Answer) {
 }
 
 // left is called for each answer that leaves ristretto. a is nil where ristretto evicts the same key twice: its sample
-// of
-// keys may hold one twice when one answer pushes out several.
+// of keys may hold one twice when one answer pushes out several.
 func (r *Resolver) left(a *Answer) {
 	if a != nil && a.seen.project != nil {
 		a.seen.project.holders.Add(-1)

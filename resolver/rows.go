@@ -7,8 +7,7 @@ import (
 )
 
 // The rows of the API and their strong, quoted ETags. An ETag does not depend on the times of a row, except for a
-// mail's
-// log entry.
+// mail's log entry.
 
 // AppendProject appends a project in the API's form to dst.
 func AppendProject(dst []byte, p *catalog.Project) []byte {
@@ -24,8 +23,7 @@ func AppendProject(dst []byte, p *catalog.Project) []byte {
 }
 
 // ProjectETag returns the ETag of a project. It covers the labels, which AppendProject leaves out, so that If-Match on
-// a
-// PUT of the whole map notices a change of another client. Without labels it is the ETag of the row alone.
+// a PUT of the whole map notices a change of another client. Without labels it is the ETag of the row alone.
 func ProjectETag(p *catalog.Project) string {
 	text := withoutTimes(AppendProject(nil, p))
 	if len(p.Labels) > 0 {

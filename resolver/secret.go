@@ -157,10 +157,9 @@ func (r *Resolver) dropChangedSecrets(e *store.Effect) {
 // ForgetSecrets drops all opened secrets; each is opened again when needed.
 func (r *Resolver) ForgetSecrets() { r.secrets.slots.Clear() }
 
-// TokenSecret returns the secret that signs the tokens of the project that a belongs to. a must have the form Tokens
-// or Gateway, and no Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED
-// if the
-// project's jwt_enabled is false, UNAVAILABLE if it has no secret or one that cannot be opened here; SecretProblems
+// TokenSecret returns the secret that signs the tokens of the project that a belongs to. a must have the form Tokens or
+// Gateway, and no Code. The secret is shared and must not be changed. The error is a *catalog.Error: AUTH_DISABLED if
+// the project's jwt_enabled is false, UNAVAILABLE if it has no secret or one that cannot be opened here; SecretProblems
 // then says why.
 func (r *Resolver) TokenSecret(a *Answer) ([]byte, error) {
 	if !a.tokens.jwtEnabled {

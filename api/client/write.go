@@ -14,8 +14,7 @@ import (
 )
 
 // CreateProject makes a project with name, slug, description and labels, and returns it as the server has it. The
-// server
-// chooses all other fields.
+// server chooses all other fields.
 func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog.Project, error) {
 	var more map[string]any
 	if len(p.Labels) > 0 {

@@ -9,8 +9,7 @@ import (
 )
 
 // A draft is a change that a person has seen the diff of and not saved yet. It lives in the session, so that no
-// password
-// travels back into a page, and is used once.
+// password travels back into a page, and is used once.
 type draft struct {
 	ID, Title, Back string
 	Proposal        string // that it was made in, or ""

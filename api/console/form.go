@@ -108,8 +108,7 @@ func (f field) asSent(text string) string {
 }
 
 // Mark names the value that the form shows. The form carries it, so that what a person has changed is told from what
-// has
-// changed in the files since.
+// has changed in the files since.
 func (f field) Mark() string {
 	sum := sha256.Sum256([]byte(f.asSent(f.was)))
 	return hex.EncodeToString(sum[:8])

@@ -129,8 +129,7 @@ func (f *form) begin(k kind, inForce object) {
 }
 
 // propose shows the values in force of something that the project has in part: its own ones stay, the inherited ones
-// are
-// examples.
+// are examples.
 func (f *form) propose(inForce object) {
 	for i := range f.Fields {
 		x := &f.Fields[i]

@@ -63,8 +63,7 @@ func (s *session) Key() Key {
 }
 
 // Proposal returns the name of the proposal that the person works in: projects are shown as its branch has them, and
-// what
-// is saved goes there. "": none, everything is live.
+// what is saved goes there. "": none, everything is live.
 func (s *session) Proposal() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,8 +260,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // cookie makes a cookie that no script reads and no other site sends. Under TLS its name has the prefix that keeps
-// other
-// hosts of the domain from setting it, which asks for the path "/".
+// other hosts of the domain from setting it, which asks for the path "/".
 func cookie(r *http.Request, name, value, path string, age int) *http.Cookie {
 	k := &http.Cookie{Name: name, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	if r.TLS != nil && name == cookieName {

@@ -21,8 +21,7 @@ const (
 var continueLine = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // ReadBody reads the current message's body. It calls charge with the number of bytes that it keeps in memory: before
-// it
-// reads a body of known length, and after each part of a chunked one. The error is a *Refusal or charge's.
+// it reads a body of known length, and after each part of a chunked one. The error is a *Refusal or charge's.
 func (c *Conn) ReadBody(charge func(n int64) error) ([]byte, error) {
 	length, limit := c.in.scan.length, int64(c.gate.limits.BodyBytes)
 	switch {

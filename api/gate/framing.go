@@ -138,8 +138,7 @@ func parseLength(b []byte) (n int64, ok bool) {
 }
 
 // foldEqual compares b with text, which is ASCII, ignoring ASCII case. The two letters beyond ASCII that EqualFold
-// takes
-// for "k" and "s" have more bytes, so they cannot make a b of the same length equal.
+// takes for "k" and "s" have more bytes, so they cannot make a b of the same length equal.
 func foldEqual(b []byte, text string) bool {
 	return len(b) == len(text) && bytes.EqualFold(b, []byte(text))
 }

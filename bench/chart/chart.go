@@ -1,6 +1,5 @@
 // Package chart draws the charts of bench as SVG: lines with error bars for the spread of rounds. It is the only
-// package
-// that uses the plotting library.
+// package that uses the plotting library.
 package chart
 
 import (

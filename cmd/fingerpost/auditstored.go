@@ -52,8 +52,7 @@ func storedAudit(t terminal, f auditFlags) error {
 }
 
 // storedProjects returns the ids that --project names, of which one is 0 for everything. A slug is looked up in the
-// store;
-// without one an id is taken as it is.
+// store; without one an id is taken as it is.
 func storedProjects(f auditFlags) (ids []int64, err error) {
 	if f.projects == nil {
 		return []int64{0}, nil

@@ -43,8 +43,7 @@ type forwarder struct {
 const waitApplied = 5 * time.Second
 
 // Forward implements api.Forwarder. The answer to a write is returned once this node has applied it, so that the
-// client's
-// next read here finds it. If that takes too long it is returned nevertheless: what it says is true.
+// client's next read here finds it. If that takes too long it is returned nevertheless: what it says is true.
 func (f forwarder) Forward(ctx context.Context, request []byte) ([]byte, error) {
 	answer, at, err := f.follower.Forward(ctx, request)
 	switch {

@@ -96,8 +96,7 @@ func (f *gitFlags) parse(s *serveFlags) error {
 }
 
 // clone returns where the config folder is in its repository: with --git it is never opened through a link below the
-// top,
-// since others may push one.
+// top, since others may push one.
 func (f *serveFlags) clone() (configsrc.Clone, error) {
 	if !f.git {
 		return configsrc.Clone{}, nil

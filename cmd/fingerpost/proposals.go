@@ -32,8 +32,7 @@ type proposals struct {
 // an edit can only be checked against what is live, and carried over.
 //
 // There is one, for the branch that was asked for last. It costs as long as a first load to make, and the memory of
-// one;
-// the way to another branch costs the files that differ. It goes after a while without questions.
+// one; the way to another branch costs the files that differ. It goes after a while without questions.
 type proposedState struct {
 	o        proposedOptions
 	repo     *gitrepo.Repo

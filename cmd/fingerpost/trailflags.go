@@ -99,8 +99,7 @@ func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(i
 }
 
 // pollTrail calls read and print every f.every, until ctx ends. It says once that the server fails, until it works
-// again.
-// print gets what read returns, also with an error.
+// again. print gets what read returns, also with an error.
 func pollTrail[Entry any](ctx context.Context, f *trailFlags, errs io.Writer, read func() ([]Entry, error),
 	print func([]Entry) error) error {
 	failing := false

@@ -17,8 +17,7 @@ import (
 
 // A Sink is an SMTP server at 127.0.0.1 that keeps the mail that it takes. It refuses the recipients "nobody" (550) and
 // "later" (450) of any domain. What it does otherwise, a test says with Set, also while it runs. It is safe for
-// concurrent
-// use.
+// concurrent use.
 type Sink struct {
 	mu       sync.Mutex // guards what follows
 	rules    SinkRules

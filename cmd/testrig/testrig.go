@@ -30,8 +30,7 @@ import (
 const Patience = 3 * time.Minute
 
 // Main is the TestMain of packages whose tests mostly wait for disks, sockets, processes and clocks: it runs more of
-// them
-// at once than there are cores. Campaigns of full size need the cores, and run two at a time.
+// them at once than there are cores. Campaigns of full size need the cores, and run two at a time.
 func Main(m *testing.M) {
 	Crowd()
 	m.Run()
@@ -67,8 +66,7 @@ func Slow(t testing.TB) {
 }
 
 // Thorough skips a test that .ci/run and .ci/campaign run, and that "go test" leaves out: it takes seconds of servers
-// and
-// disks, and a smaller test of the same promise is not left out. FINGERPOST_NEED=all runs it.
+// and disks, and a smaller test of the same promise is not left out. FINGERPOST_NEED=all runs it.
 func Thorough(t testing.TB) {
 	t.Helper()
 	Slow(t)

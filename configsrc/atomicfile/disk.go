@@ -74,8 +74,7 @@ func freshName(dir, pattern string, create func(name string) error) (name string
 
 // A tempFile has no descriptor for writing but within Write. Every program that the process starts (git, a NATS server)
 // has a copy of its descriptors until its exec: with one for writing among them, a file that was just written would
-// look
-// as if an editor were writing it, and the next write to it would be refused (hold).
+// look as if an editor were writing it, and the next write to it would be refused (hold).
 type tempFile struct{ *os.File }
 
 // Write appends. No program is started meanwhile.

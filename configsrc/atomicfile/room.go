@@ -15,8 +15,7 @@ type Room struct {
 }
 
 // Low names the resource that is too low, "" if there is enough: kept bytes must stay free, or one in share of a
-// smaller
-// file system, and extra bytes.
+// smaller file system, and extra bytes.
 func (r Room) Low(kept, share, extra uint64) string {
 	if keep := min(kept, r.Bytes/share) + extra; r.FreeBytes < keep {
 		return fmt.Sprintf("%d kB free, %d kB are kept", r.FreeBytes/1000, keep/1000)

@@ -12,8 +12,7 @@ import (
 )
 
 // A RootDisk is the real disk for names below one folder. Each step opens the folder, and links below it that lead out
-// of
-// it are not followed, also if they come between two steps.
+// of it are not followed, also if they come between two steps.
 type RootDisk struct {
 	Dir  string                   // with all links resolved; names begin with it
 	Open func() (*os.Root, error) // opens Dir; each call once more, because Dir may be another folder by then

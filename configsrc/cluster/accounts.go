@@ -9,8 +9,7 @@ import (
 const ownAccount = "fingerpost"
 
 // accountInfo is imported into the account of each edge, and no edge may ask for it: without it, the server would add
-// an
-// import of all JetStream requests, and would answer them too, with "JetStream not enabled for account"
+// an import of all JetStream requests, and would answer them too, with "JetStream not enabled for account"
 // (enableJetStreamInfoServiceImportOnly in its jetstream.go).
 const accountInfo = "$JS.API.INFO"
 
@@ -46,8 +45,7 @@ type (
 )
 
 // accounts is who may do what on the built-in server, in the server's configuration language; README.md has the same
-// for
-// an existing one. Each edge has an account of its own, which imports what it needs. Whatever reply subject an edge
+// for an existing one. Each edge has an account of its own, which imports what it needs. Whatever reply subject an edge
 // names is one of that account: in the authority's, the server would publish its answer on it with the authority's
 // rights, and an answer on the subject of a JetStream request is a request.
 func (c *ServerConfig) accounts() (string, error) {

@@ -46,8 +46,7 @@ type AuthorityOptions struct {
 }
 
 // An Authority publishes the accepted tree. Call Committed with every change, from the start; Claim, then Run. The
-// other
-// methods are safe for concurrent use.
+// other methods are safe for concurrent use.
 type Authority struct {
 	o         AuthorityOptions
 	now       func() time.Time
@@ -206,8 +205,7 @@ func (a *Authority) open() error {
 }
 
 // Run publishes until ctx ends, and gives the lease back then. It returns no other error: what fails is tried again,
-// and
-// Status has it.
+// and Status has it.
 func (a *Authority) Run(ctx context.Context) error {
 	if err := a.open(); err != nil {
 		a.note(err)

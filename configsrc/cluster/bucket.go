@@ -204,8 +204,7 @@ type getRequest struct {
 }
 
 // read yields the bucket's messages from sequence from to sequence to, in order, and returns the sequence to go on
-// from.
-// Later ones may come with them. It stops early where the stream of the server that answers ends.
+// from. Later ones may come with them. It stops early where the stream of the server that answers ends.
 func (b *bucket) read(ctx context.Context, from, to uint64, yield func(record) error) (next uint64, err error) {
 	take := func(r record) error {
 		next = r.seq + 1

@@ -1,20 +1,16 @@
 // Package cluster carries the accepted tree from one node, the authority, to any number of edges over NATS JetStream.
 //
 // An Authority puts every accepted file into a key-value bucket, one key a file, and ends each generation with a
-// marker:
-// the position, the number of files, and the root, which is the sum modulo 2^256 of the hashes of all files. A Follower
-// reads the bucket in order and hands a generation to its Replica once its own root equals that of the marker: whole,
-// or
-// not at all. Without this package every edge would need the files, by git or by a shared disk, and nobody could tell
-// when an edge has them.
+// marker: the position, the number of files, and the root, which is the sum modulo 2^256 of the hashes of all files. A
+// Follower reads the bucket in order and hands a generation to its Replica once its own root equals that of the marker:
+// whole, or not at all. Without this package every edge would need the files, by git or by a shared disk, and nobody
+// could tell when an edge has them.
 //
 // The bucket is transport, never the truth. Every failure ends in the same step: the authority lists the bucket and
-// puts
-// what differs from its tree; the follower reads the bucket from its start and applies what differs from its store.
-// This
-// heals a lost message, a bucket that was deleted or made again, another epoch, and damage on either side. The
-// authority
-// does so whenever it was disconnected, and once an hour: a server that has lost files names the same last sequence.
+// puts what differs from its tree; the follower reads the bucket from its start and applies what differs from its
+// store. This heals a lost message, a bucket that was deleted or made again, another epoch, and damage on either side.
+// The authority does so whenever it was disconnected, and once an hour: a server that has lost files names the same
+// last sequence.
 //
 // What we rely on, with the tests and issues of nats-server 2.15.2 read:
 //   - A stream of one writer keeps its messages in the order of their sequences, and the last message of each subject.

@@ -69,8 +69,8 @@ const (
 const maxKeyPath = 1024
 
 // encodePath writes a path as one token of a NATS subject that a person can read: letters, digits, "/", "-" and "_"
-// stay,
-// every other byte is "=" and two hexadecimal digits. A path that gets too long is its hash; the value has it in full.
+// stay, every other byte is "=" and two hexadecimal digits. A path that gets too long is its hash; the value has it in
+// full.
 func encodePath(path string) string {
 	var b strings.Builder
 	for i := range len(path) {
@@ -130,8 +130,7 @@ type entry struct {
 }
 
 // Both are made when they are first used, because most nodes have no cluster, and are safe for concurrent use. They
-// fail
-// for bad options only.
+// fail for bad options only.
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))

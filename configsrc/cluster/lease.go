@@ -115,8 +115,7 @@ func (a *Authority) leaseProblem() error {
 }
 
 // renew renews the lease if this authority holds it. Its condition is that of the lease alone: what is published into
-// the
-// stream at the same time does not matter.
+// the stream at the same time does not matter.
 func (a *Authority) renew(ctx context.Context) error {
 	a.renewing.Lock()
 	defer a.renewing.Unlock()

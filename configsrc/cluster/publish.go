@@ -127,8 +127,7 @@ func (a *Authority) compare(ctx context.Context) error {
 }
 
 // publishTree puts files of the tree. While the server takes some, the next are read: an edge that starts on a new
-// bucket
-// waits for the last of them.
+// bucket waits for the last of them.
 func (a *Authority) publishTree(ctx context.Context, paths []string) error {
 	ctx, stop := context.WithCancel(ctx)
 	parts := make(chan map[string]*catalog.TreeFile)

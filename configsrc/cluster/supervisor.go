@@ -210,8 +210,7 @@ func (s *Supervisor) start(ctx context.Context) (wait func() error, err error) {
 const logLines = 30
 
 // writeFailed is in the line of a server that could not write into its stream. From then on it stores nothing and
-// answers
-// no publish, also when the disk has room again, until it is started again (setWriteErr in its filestore.go).
+// answers no publish, also when the disk has room again, until it is started again (setWriteErr in its filestore.go).
 const writeFailed = "Critical write error"
 
 // fileGone is in the line of a server that misses a file of its stream, because somebody has removed a part of its
@@ -285,8 +284,7 @@ func hasRoom(dir string) bool {
 
 // watch returns when the process has ended. It ends it when ctx does; when the stream's folder or a file in it is gone,
 // since the engine would go on without; and when its disk was full and has room again. Until then it goes on, since
-// edges
-// read from it and forward writes through it.
+// edges read from it and forward writes through it.
 func (s *Supervisor) watch(ctx context.Context, ended chan error) error {
 	look := time.NewTicker(folderEvery)
 	defer look.Stop()

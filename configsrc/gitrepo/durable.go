@@ -14,8 +14,7 @@ import (
 )
 
 // An objectFolder is git's folder of objects. Most new ones have a file each, in one of 256 folders. With core.fsync
-// git
-// syncs such a file before it gets its name; it never syncs the folder. Before anything names an object, sync does
+// git syncs such a file before it gets its name; it never syncs the folder. Before anything names an object, sync does
 // that.
 type objectFolder struct {
 	dir string
@@ -29,8 +28,7 @@ type objectFolder struct {
 func (o *objectFolder) file(id string) string { return filepath.Join(o.dir, id[:2], id[2:]) }
 
 // found reports whether an object has a file, and syncs it then: a person's git may have made it, which does not sync
-// by
-// default. A file that a power cut has emptied is removed, because git would take it for the object and not write it
+// by default. A file that a power cut has emptied is removed, because git would take it for the object and not write it
 // again.
 func (o *objectFolder) found(id string) (bool, error) {
 	f, err := os.Open(o.file(id))

@@ -31,17 +31,15 @@ type step struct {
 }
 
 // Steps are repeated, every so often, for as long as a git may take from its reading of the index to its lock. Those
-// are
-// milliseconds; on a machine that is out of breath, seconds.
+// are milliseconds; on a machine that is out of breath, seconds.
 const repeatSteps, repeatEvery = 10 * time.Second, 2 * time.Second
 
 // align brings people's index up to date for the paths that a commit has changed, where its entry was the one of the
 // commit before: what a person has staged stays. tree is the commit's. The caller holds git's lock.
 //
 // It repeats the steps of the last seconds. git commit and git stash read the index first and lock it then: if our
-// commit
-// comes in between, they write back what the index was before it. Our change would then look like a staged revert for
-// ever, and the person's next commit would make it.
+// commit comes in between, they write back what the index was before it. Our change would then look like a staged
+// revert for ever, and the person's next commit would make it.
 func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]entry) error {
 	now := time.Now()
 	for path, e := range changes {
@@ -142,8 +140,7 @@ func (r *Repo) checkIndex(ctx context.Context) error {
 }
 
 // indexRead notes in the status whether people's index could be read, and what to do if not: only a person knows what
-// was
-// staged in it.
+// was staged in it.
 func (r *Repo) indexRead(err error) error {
 	text := ""
 	if exitCode(err) > 0 {

@@ -105,8 +105,7 @@ func (r *Repo) settled(writes []*pendingWrite, commit string) {
 }
 
 // Recover takes up the writes of an earlier process: those that were made and are not in the history are queued. Call
-// it
-// once, after the first load of the files and before the first write of this process, which would change them.
+// it once, after the first load of the files and before the first write of this process, which would change them.
 func (r *Repo) Recover(ctx context.Context, files Files) {
 	r.files = files
 	r.work.Lock()

@@ -23,9 +23,8 @@ var errLocked = errors.New("git's index.lock exists: another git is at work, or 
 	"be removed")
 
 // An indexLock is git's lock on the index, as this service takes it. It is a hard link to a file of ours that stays,
-// the
-// mark: a link appears together with its content, and its inode tells whose lock it is. The mark is synced before its
-// first link, so this holds after a power cut, too.
+// the mark: a link appears together with its content, and its inode tells whose lock it is. The mark is synced before
+// its first link, so this holds after a power cut, too.
 type indexLock struct {
 	path, mark string
 	// told is called with each result of a removal, nil once the lock is gone.

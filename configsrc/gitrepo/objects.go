@@ -273,8 +273,7 @@ func (r *Repo) storeTree(content []byte) (id string, err error) {
 }
 
 // writeBlobs stores the contents of files, and returns their ids by path. Each is synced; syncs that wait at the same
-// time
-// share the file system's work.
+// time share the file system's work.
 func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids map[string]string, err error) {
 	ids = make(map[string]string, len(contents))
 	paths := make(chan string)
@@ -299,10 +298,8 @@ func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids 
 }
 
 // writeBlob stores a file's content, with the conversions that git makes for the path. Mostly the work tree has the
-// same
-// content, and the helper reads it there, which saves a process for each file. Its object is taken only if the id is
-// that
-// of the content: conversions, and edits by people, lead to a process of their own.
+// same content, and the helper reads it there, which saves a process for each file. Its object is taken only if the id
+// is that of the content: conversions, and edits by people, lead to a process of their own.
 func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
 	plain := objectID("blob", content, r.digits)
 	there, err := r.objects.found(plain)

@@ -37,8 +37,7 @@ type Proposal struct {
 }
 
 // ProposalBase returns the commit that the next write of a proposal is made on: the last one of its branch, or HEAD,
-// with
-// every write that was answered, if there is no such proposal.
+// with every write that was answered, if there is no such proposal.
 func (r *Repo) ProposalBase(ctx context.Context, name string) (commit string, exists bool, err error) {
 	r.work.Lock()
 	tip, err := r.ref(proposePrefix + name)
@@ -306,8 +305,7 @@ func (r *Repo) text(e entry) ([]byte, error) {
 }
 
 // merged returns the tree of a proposal's merge into HEAD, "" if there is a conflict: field by field, else as git
-// merges
-// text, for what people have added to the branch.
+// merges text, for what people have added to the branch.
 func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) {
 	s := newScratch(r, h.tree)
 	if !slices.ContainsFunc(p.Files, func(f catalog.FileEdit) bool { return strings.HasPrefix(f.Path, "/") }) {

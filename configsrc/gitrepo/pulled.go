@@ -55,8 +55,7 @@ func (r *Repo) notePulled(ctx context.Context, from, to string, changes map[stri
 }
 
 // AuthorOf returns who has brought this content of a file below the config folder with the last pull, nil if nobody
-// has:
-// then a person has saved it. nil content stands for a file that is gone. It may be called from any goroutine.
+// has: then a person has saved it. nil content stands for a file that is gone. It may be called from any goroutine.
 func (r *Repo) AuthorOf(path string, content []byte) *catalog.Author {
 	r.mu.Lock()
 	p, found := r.pulled[path]

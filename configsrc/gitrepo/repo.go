@@ -49,8 +49,7 @@ type Options struct {
 	Notes  Notes
 	Logger *slog.Logger
 	// Merge makes the edit from before to after on the content theirs; nil stands for no file. With force, after wins
-	// where
-	// theirs differs; otherwise that is an error.
+	// where theirs differs; otherwise that is an error.
 	Merge func(path string, before, after, theirs []byte, force bool) ([]byte, error)
 	// Answered reports whether the client of a write may have been told that it was made. It is asked after a crash, for a
 	// write whose file was changed since. Nil: no.

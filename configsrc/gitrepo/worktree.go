@@ -20,8 +20,7 @@ const movingRef = "refs/fingerpost/moving"
 
 // moveTo brings work tree, index and branch from the head to another commit. It refuses, and changes nothing, if a file
 // that would change has edits that are not committed. base is the commit of the upstream in it, "" if that is
-// unchanged.
-// The caller holds work.
+// unchanged. The caller holds work.
 func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 	c, err := r.commit(to)
 	if err != nil {
@@ -58,8 +57,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 }
 
 // refuseLinks returns a *conflict for changes by which something below the config folder becomes a link or a submodule,
-// or
-// the folder itself, or one above it, becomes anything but a folder: file() and writes would lead out of the clone.
+// or the folder itself, or one above it, becomes anything but a folder: file() and writes would lead out of the clone.
 func (r *Repo) refuseLinks(changes map[string]entry) error {
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
 		mode := changes[path].mode
@@ -122,8 +120,7 @@ func (r *Repo) setRef(ctx context.Context, name, to string) error {
 }
 
 // withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after
-// an
-// error. The caller holds git's lock.
+// an error. The caller holds git's lock.
 func (r *Repo) withOwnIndex(f func(env []string) error) error {
 	index, own := filepath.Join(r.gitDir, "index"), filepath.Join(r.gitDir, ownIndex)
 	_ = os.Remove(own)
@@ -153,10 +150,8 @@ func (r *Repo) replaceIndex() error {
 
 // finishMove takes up a moveTo that a crash has cut off before the branch moved: files and index become those of the
 // branch again. The remote may have moved on, and the next merge could not tell what the move has written from edits of
-// a
-// person. First, files that are those of the move's commit, and those that a power cut has emptied, get the entry of
-// the
-// move's commit in the index. It runs before the files are read.
+// a person. First, files that are those of the move's commit, and those that a power cut has emptied, get the entry of
+// the move's commit in the index. It runs before the files are read.
 func (r *Repo) finishMove(ctx context.Context) error {
 	locked := r.underLock
 	if r.tookOver {

@@ -37,9 +37,8 @@ func mapKey(name string) string {
 }
 
 // setLabels notes the edits that turn the map of an attribute into want. Only the entries that differ change: a value
-// is
-// replaced, a new entry stands after the last one in the layout of the map, a removed one takes the comment on its line
-// along. Without labels the attribute is removed.
+// is replaced, a new entry stands after the last one in the layout of the map, a removed one takes the comment on its
+// line along. Without labels the attribute is removed.
 func (s *site) setLabels(name string, want []catalog.Label) error {
 	attr := s.block.Body.Attributes[name]
 	if len(want) == 0 {

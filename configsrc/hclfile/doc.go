@@ -12,9 +12,8 @@
 // The package never touches a disk. Template bodies that a file takes by file("…") come through Options.ReadFile.
 //
 // Package hcledit edits what this package reads. It uses Parse and Result.Source, which give it a Source (bytes,
-// tokens,
-// syntax tree and the canonical form of values), and the small rules that both share: InOrder, Unparen, EndsLine,
-// SameTokens, Heavy, Unprintable and Quoted. Only these two packages import hcl.
+// tokens, syntax tree and the canonical form of values), and the small rules that both share: InOrder, Unparen,
+// EndsLine, SameTokens, Heavy, Unprintable and Quoted. Only these two packages import hcl.
 //
 // hclfile does not compare files with each other (package configsrc does), apply the defaults block, or open sealed
 // values.

@@ -10,8 +10,7 @@ type Lines struct {
 }
 
 // Lines returns the lines of ref's block, the zero Lines if this file does not declare it. A Ref without ProjectID
-// means
-// a block of the defaults block.
+// means a block of the defaults block.
 func (r *Result) Lines(ref catalog.Ref) Lines {
 	block := r.places[keyOf(ref)]
 	if block == nil {

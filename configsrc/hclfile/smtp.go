@@ -56,8 +56,7 @@ func (d *decoder) smtpBlock(block *hclsyntax.Block, schema *schema, smtp *catalo
 var senderAttributes = []string{"from_email", "from_name", "reply_to", "active"}
 
 // senderAlone reports whether an smtp_config block names a sender, and nothing of a server. A block that says nothing
-// at
-// all counts as one that lacks its host.
+// at all counts as one that lacks its host.
 func (c *content) senderAlone() bool {
 	var sender, server bool
 	for i, name := range c.schema.attrs {

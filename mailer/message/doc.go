@@ -11,8 +11,7 @@
 // other.
 //
 // The finished bytes are read back without the code that has written them (verify.go): a message that does not say what
-// the
-// draft says is an error, and is never sent.
+// the draft says is an error, and is never sent.
 //
 // The package does not send, knows no templates and no attachments, and never quotes a mail in its errors.
 package message

@@ -88,8 +88,7 @@ func (p *pool) take(ctx context.Context, server Server) (*serverQueue, *session,
 }
 
 // withdraw removes a waiter from its queue. It returns false if the waiter is no longer in it, so that got has a value
-// or
-// is closed.
+// or is closed.
 func (p *pool) withdraw(q *serverQueue, w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

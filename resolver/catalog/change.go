@@ -160,8 +160,7 @@ type FileChange struct {
 	Declared *Declared
 	Bytes    []byte // the accepted content, stored as the file's last good state; set with Declared
 	// By is the client of a write, or with DoorGit the author of what a pull has brought. Nil: somebody has saved or
-	// removed
-	// the file.
+	// removed the file.
 	By *Author
 	// Times, if there are any, are those of the objects in Declared: an edge takes them from its authority.
 	Times []ObjectTime

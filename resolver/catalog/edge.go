@@ -44,8 +44,7 @@ func (e *Edge) AuditFields() []Field {
 
 // IsUserKey reports whether s is the public nkey of a user: a type byte, an Ed25519 key and their CRC-16 (XMODEM, low
 // byte first), in base32 without padding (docs of NATS, NKeys). It is written here because the nouns import no library
-// of
-// a transport; a test compares it with the library's keys.
+// of a transport; a test compares it with the library's keys.
 func IsUserKey(s string) bool {
 	const user, keyLen = 20 << 3, 32
 	b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(s)

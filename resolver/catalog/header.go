@@ -1,8 +1,7 @@
 package catalog
 
 // AppendHeaderText appends a text as the value of an HTTP header. It percent-encodes all but printable ASCII, and
-// blanks
-// at either end, which receivers drop. It encodes "%" too: two texts never give the same value.
+// blanks at either end, which receivers drop. It encodes "%" too: two texts never give the same value.
 func AppendHeaderText(dst []byte, text string) []byte {
 	for i := range len(text) {
 		c := text[i]

@@ -18,8 +18,7 @@ const copiedPerTurn = 1000
 
 // Audit copies the audit trail as it is, with its hashes, so that a chain whose entries are all readable still holds,
 // and the commits of its writes. It must have returned before the new ledger gets entries of its own. What retention
-// has
-// cut off stays cut off.
+// has cut off stays cut off.
 func (v *Salvage) Audit(ctx context.Context) error {
 	if v.rows == nil {
 		return nil
@@ -50,8 +49,7 @@ func (v *Salvage) Audit(ctx context.Context) error {
 }
 
 // commits copies the commits of writes, but for those that the new ledger has from an earlier attempt: they may have
-// been
-// made anew since.
+// been made anew since.
 func (v *Salvage) commits(ctx context.Context) error {
 	missing := map[string][]byte{}
 	err := v.each(ctx, prefixCommit, func(key, rec []byte) error {

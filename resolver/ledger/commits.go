@@ -12,12 +12,10 @@ import (
 )
 
 // An entry of the audit trail cannot name the git commit of an API write: the commit is made later, and the entry's
-// hash
-// is in the chain by then. The commit has a record of its own, which Audit joins.
+// hash is in the chain by then. The commit has a record of its own, which Audit joins.
 
 // appendCommitKey appends the key of a write's record. A client may give several writes the same request id, so that
-// the
-// generation is in it, too.
+// the generation is in it, too.
 func appendCommitKey(dst []byte, generation uint64, request string) []byte {
 	return append(appendID(append(dst, prefixCommit), int64(generation)), request...)
 }
@@ -40,8 +38,7 @@ func decodeCommit(rec []byte) (at time.Time, commit string, err error) {
 }
 
 // Committed stores the commits of writes and deletes their records of ChangePending, in one batch that is durable when
-// it
-// returns.
+// it returns.
 func (l *Ledger) Committed(writes []catalog.WriteCommit, drop ...int64) error {
 	now := time.Now()
 	return l.changeCommits(func(b *pebble.Batch) (err error) {

@@ -45,8 +45,7 @@
 // # Audit trail
 //
 // The entries of a project form a chain: each has the SHA-256 of the previous one. Retention cuts off the beginning of
-// a
-// chain. VerifyAudit names the first broken link; that the end of a chain is missing shows only against a hash that
+// a chain. VerifyAudit names the first broken link; that the end of a chain is missing shows only against a hash that
 // someone has kept elsewhere. The git commit of an API write is made after its entry, and is in a record of its own.
 //
 // # Damage

@@ -181,8 +181,7 @@ func (l *mailList) hasStatus(rec []byte) (bool, error) {
 }
 
 // walk calls f with all entries that match the filters, in the list's order of createdAt. log is filled only if whole
-// is
-// set or a filter needs it.
+// is set or a filter needs it.
 func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.MailLog) error) error {
 	lower, upper := appendID([]byte{prefixMailLog}, l.project), after(appendID([]byte{prefixMailLog}, l.project))
 	if !l.q.From.IsZero() {

@@ -66,8 +66,7 @@ func MailSorts() []string {
 }
 
 // maxSorted is how many entries, with their sort keys, one walk finds for a page sorted by a field other than
-// createdAt:
-// enough for the first 100 pages of 100 entries.
+// createdAt: enough for the first 100 pages of 100 entries.
 const maxSorted = 16 << 10
 
 // A sortItem is an entry with its sort key. No two are equal.

@@ -24,9 +24,8 @@ var catalogPrefixes = []byte{
 // Import makes s declare exactly what from does, and writes only differences. The store in memory uses it when it takes
 // over from a failed disk, and the new disk store on the way back. An object in both keeps the older createdAt, and for
 // equal content the older updatedAt. The epoch becomes from's, the generation the higher of the two. from may have
-// failed, as long as it
-// can be read. A change that is being applied to it at the same time is imported whole or not at all: a failed Apply
-// returns while Pebble may still be working on it. Open wipes a store whose Import was interrupted.
+// failed, as long as it can be read. A change that is being applied to it at the same time is imported whole or not at
+// all: a failed Apply returns while Pebble may still be working on it. Open wipes a store whose Import was interrupted.
 func (s *Store) Import(from *Store) error {
 	s.write.Lock()
 	defer s.write.Unlock()

@@ -11,8 +11,7 @@ import (
 )
 
 // A Reader reads what a miss needs from the newest state. It is valid only within the Borrow call that passed it, on
-// one
-// goroutine.
+// one goroutine.
 type Reader struct {
 	// One iterator for each, so that both stay in the table where the next record of their kind is likely to be.
 	domains, projects *pebble.Iterator

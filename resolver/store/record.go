@@ -105,9 +105,8 @@ func decodeProjectOnly(dst *catalog.Project, rec []byte) (settings []byte, err e
 // decodeDomain returns what follows the domain's record: the copy of its project's, or nothing.
 //
 // We store the project next to the domain, so that a miss needs one lookup instead of two: without the copy a miss
-// takes
-// 1.15 times the CPU in a store of 1,000 projects. A project with many domains has no copies, or each change of the
-// project would write thousands.
+// takes 1.15 times the CPU in a store of 1,000 projects. A project with many domains has no copies, or each change of
+// the project would write thousands.
 func decodeDomain(dst *catalog.Domain, value []byte) (projectCopy []byte, err error) {
 	*dst = catalog.Domain{}
 	return decodeRecord(value, dst, &dst.UUID, &dst.CreatedAt, &dst.UpdatedAt)

@@ -34,9 +34,8 @@ func (w *writer) textChanges(prefix byte, changes []catalog.TextChange) {
 }
 
 // Tree yields the whole accepted tree as of one moment, in no order: every config file with its last accepted bytes,
-// and
-// the files that config files name. Where an edge has received other content, which it refuses, it yields that. content
-// is valid within the call.
+// and the files that config files name. Where an edge has received other content, which it refuses, it yields that.
+// content is valid within the call.
 func (s *Store) Tree(yield func(path string, content []byte) bool) error {
 	return s.View(func(v *View) error {
 		refused := map[string]bool{}

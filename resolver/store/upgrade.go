@@ -8,10 +8,8 @@ import (
 
 // upgrade empties a store of an older layout, which the files then fill again. It keeps what they cannot give back:
 // their last accepted bytes, those of the files that they name, and, for the objects that will be declared again,
-// createdAt and updatedAt. All layouts have
-// the times and the uuid at the same place in a record. An interrupted upgrade starts again. Times that an earlier
-// upgrade
-// kept, and that no object has taken yet, get the present version.
+// createdAt and updatedAt. All layouts have the times and the uuid at the same place in a record. An interrupted
+// upgrade starts again. Times that an earlier upgrade kept, and that no object has taken yet, get the present version.
 func (s *Store) upgrade() error {
 	var err error
 	for _, prefix := range []byte{prefixTimes, prefixProject, prefixDomain, prefixDomainFormat2, prefixTemplate} {

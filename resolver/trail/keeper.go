@@ -2,20 +2,15 @@
 // ledger.
 //
 // The entries of a change are durable in the ledger before the store commits the change: the store, which commits
-// without
-// a sync, is never ahead of the trail. What a crash leaves is a store that is behind. The next look then finds changes
-// in
-// the files that the trail has already: a Keeper remembers what the trail says of such objects, and gives them no
-// second
-// entry.
+// without a sync, is never ahead of the trail. What a crash leaves is a store that is behind. The next look then finds
+// changes in the files that the trail has already: a Keeper remembers what the trail says of such objects, and gives
+// them no second entry.
 //
 // While the ledger refuses, writes of clients are refused with catalog.ErrUnaudited. Changes that people make in the
-// files
-// go live nevertheless: their entries wait in memory, and are lost with the process.
+// files go live nevertheless: their entries wait in memory, and are lost with the process.
 //
 // The package holds no files of its own. Package ledger stores the entries and their hash chains, package store tells
-// the
-// fields that a change has touched.
+// the fields that a change has touched.
 package trail
 
 import (
@@ -49,8 +44,7 @@ const (
 func New(log *slog.Logger, now func() time.Time) *Keeper { return &Keeper{log: log, now: now} }
 
 // CatchUp gets to know a ledger that was opened since the last change, and gives it the entries that wait. It returns
-// l,
-// or nil if l is nil or takes no entries.
+// l, or nil if l is nil or takes no entries.
 func (k *Keeper) CatchUp(st *store.Store, l *ledger.Ledger) *ledger.Ledger {
 	if l == nil || l.Err() != nil {
 		return nil

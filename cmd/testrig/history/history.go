@@ -7,8 +7,7 @@
 //   - No write removes a name. Whatever exists once is never answered 404.
 //
 // An answer is at least as new as its position, and the position of an acknowledged write is at least its generation.
-// So
-// an answer may show more than its position says, never less.
+// So an answer may show more than its position says, never less.
 package history
 
 import (
@@ -35,8 +34,7 @@ type Write struct {
 	Content string
 	Outcome Outcome
 	// Position is that of the acknowledgement. Without an epoch the write is older than everything, as the files are that
-	// a
-	// test begins with.
+	// a test begins with.
 	Position catalog.Position
 }
 
