@@ -82,7 +82,7 @@ func IsThorough() bool { return Full() || Compulsory("all") }
 func Campaign(t testing.TB) {
 	t.Helper()
 	if !Full() {
-		t.Skip("left to .ci/campaign: FINGERPOST_FULL=1 runs it")
+		t.Skip("left to .ci/campaign, which sets FINGERPOST_FULL=1")
 	}
 }
 
