@@ -3,8 +3,10 @@ package testrig
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/mail"
 	"strings"
@@ -86,10 +88,7 @@ func (s *Sink) Up() error {
 	if s.server != nil {
 		return errors.New("it is up already")
 	}
-	if s.addr == "" {
-		s.addr = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", s.addr)
+	l, err := s.listen()
 	if err != nil {
 		return err
 	}
@@ -109,6 +108,20 @@ func (s *Sink) Up() error {
 		_ = server.Serve(l)
 	}()
 	return nil
+}
+
+// listen takes the port of before, or one below those that the system gives to whoever asks for any port: nobody takes it
+// while the sink is down.
+func (s *Sink) listen() (l net.Listener, err error) {
+	if s.addr != "" {
+		return net.Listen("tcp", s.addr)
+	}
+	for range 100 {
+		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(22_000))); err == nil {
+			break
+		}
+	}
+	return l, err
 }
 
 // Down closes it and its connections.

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"os/exec"
 	"testing"
 )
@@ -32,7 +33,8 @@ func TestHoldNextToForks(t *testing.T) {
 		}
 	}()
 	var d OSDisk
-	for n := range 1000 {
+	refused := 0
+	for range 1000 {
 		f, err := d.CreateTemp(dir, "*.hcl", 0o644)
 		if err != nil {
 			t.Fatal(err)
@@ -44,12 +46,20 @@ func TestHoldNextToForks(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, err := holdStill(f.Name())
-		if err != nil {
-			t.Fatalf("file %d: %v", n, err)
+		if errors.Is(err, ErrChanged) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		} else {
+			h.Close()
 		}
-		h.Close()
 		if err := d.Remove(f.Name()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// About 40 are refused where the file stays open for writing until its Close. Now and then the kernel itself counts a
+	// writer for a moment after its close has returned.
+	if refused > 5 {
+		t.Errorf("%d of 1,000 files look as if somebody were writing them", refused)
 	}
 }
