@@ -3,15 +3,14 @@ package testrig
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
 	"net"
 	"net/mail"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
@@ -110,14 +109,14 @@ func (s *Sink) Up() error {
 	return nil
 }
 
-// listen takes the port of before, or one below those that the system gives to whoever asks for any port: nobody takes it
-// while the sink is down.
+// listen takes the port of before. A program that the test starts has a copy of the old socket until its exec, so the port
+// may be taken for a moment.
 func (s *Sink) listen() (l net.Listener, err error) {
-	if s.addr != "" {
-		return net.Listen("tcp", s.addr)
+	if s.addr == "" {
+		return net.Listen("tcp", "127.0.0.1:0")
 	}
-	for range 100 {
-		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(22_000))); err == nil {
+	for end := time.Now().Add(Patience); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		if l, err = net.Listen("tcp", s.addr); err == nil {
 			break
 		}
 	}
