@@ -41,6 +41,7 @@ var statuses = map[catalog.Code]int{
 	codeTooLarge:                    http.StatusRequestEntityTooLarge,
 	codeMediaType:                   http.StatusUnsupportedMediaType,
 	catalog.CodeIdempotencyMismatch: http.StatusUnprocessableEntity,
+	catalog.CodeNothingChanged:      http.StatusUnprocessableEntity,
 	catalog.CodeRateLimited:         http.StatusTooManyRequests,
 	codeHeadersTooLarge:             http.StatusRequestHeaderFieldsTooLarge,
 	catalog.CodeUnavailable:         http.StatusServiceUnavailable,

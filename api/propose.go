@@ -30,33 +30,59 @@ var (
 	proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 	refuseNoGit  = &refusal{Code: catalog.CodeGitOff,
 		Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
-	refuseProposal = &refusal{Code: catalog.CodeForbidden, Message: "the proposal changes more than the key's projects"}
+	refuseProposal = &refusal{Code: catalog.CodeForbidden,
+		Message: "a proposal is dropped by a key with write, or by the key that made it"}
 )
 
 // A Proposal is a branch of changes that are not live.
 type Proposal struct {
 	Name, Branch, Commit string
-	Key, Author          string // of its first commit
+	Author               string // of its first commit
 	Created              time.Time
 	Mergeable            bool
-	Files                []catalog.FileEdit
+	Keys                 []ProposalKey // that have written to it, its maker first; nil: a person has made it
+	// Proposed is what its branch changes, and Merged what applying it would change; nil unless it is Mergeable. Both are
+	// read-only.
+	Proposed, Merged *configsrc.Weight
+}
+
+// A ProposalKey is an API key that has written to a proposal.
+type ProposalKey struct {
+	Name    string // "": a person
+	Limited bool   // it was limited to projects then
 }
 
 // Proposals are the proposals in the git repository; *gitrepo.Repo is behind it. The errors for the client are
-// *catalog.Error.
+// *catalog.Error. sees reports whether the caller may know of a proposal.
 type Proposals interface {
 	// Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds what it has
-	// changed to the proposal. An error of write is returned as it is, and nothing was changed.
-	Propose(ctx context.Context, name string, write func(ProposedState) error) (*Proposal, error)
-	// ViewProposal runs read on the state of a proposal; NOT_FOUND if there is none of the name.
-	ViewProposal(ctx context.Context, name string, read func(ProposedState) error) error
-	Proposals(ctx context.Context) ([]*Proposal, error)
-	// ApplyProposal makes a proposal live and removes it, DropProposal removes it. check decides.
-	ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(*Proposal) error) (commit string,
-		err error)
-	DropProposal(ctx context.Context, name string, check func(*Proposal) error) error
+	// changed to the proposal. An error of write is returned as it is, and nothing was changed. A name that the caller does
+	// not see is taken.
+	Propose(ctx context.Context, name string, by ProposalKey, sees func(*Proposal) bool,
+		write func(ProposedState) error) (*Proposal, error)
+	// ViewProposal runs read on the state of a proposal; NOT_FOUND if the caller sees none of the name.
+	ViewProposal(ctx context.Context, name string, sees func(*Proposal) bool, read func(ProposedState) error) error
+	Proposals(ctx context.Context, sees func(*Proposal) bool) ([]*Proposal, error)
+	// ApplyProposal makes a proposal live and removes it. In the turn in which the branch moves, it judges the change, and
+	// asks permit, which gets what is changed by then, for the coverages of the keys that must be allowed to make it.
+	ApplyProposal(ctx context.Context, name string, by catalog.Author, sees func(*Proposal) bool,
+		permit func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error)) (commit string, err error)
+	// DropProposal removes a proposal. may decides.
+	DropProposal(ctx context.Context, name string, may func(*Proposal) error) error
 	// CompareURL returns the page that shows a branch, "" if there is none.
 	CompareURL(branch string) string
+}
+
+// NoProposal is the error for a name of which the caller sees no proposal.
+func NoProposal(name string) error {
+	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such proposal: " + name}
+}
+
+// ProposalTaken is the error for a name that the caller cannot use.
+func ProposalTaken(name string) error {
+	e := &catalog.Error{Code: catalog.CodeConflict, Message: "the name " + name + " is taken; choose another one"}
+	e.Problems.Addf(headerPropose, "is taken")
+	return e
 }
 
 // A ProposedState is what the files of a proposal's branch declare. It is valid until the function returns that got it.
@@ -103,7 +129,10 @@ func (r *request) readPropose() error {
 }
 
 // A proposed ends a handler whose write was proposed instead of made. The caller of the handler answers with it.
-type proposed struct{ p *Proposal }
+type proposed struct {
+	p   *Proposal
+	key *resolver.Key
+}
 
 func (*proposed) Error() string { return "proposed: nothing is live yet" }
 
@@ -124,7 +153,7 @@ func (s *Server) inProposal(r *request) error {
 		return err
 	}
 	if r.route.method == http.MethodGet {
-		return s.proposals.ViewProposal(ctx, r.propose, run)
+		return s.proposals.ViewProposal(ctx, r.propose, sees(r.key), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
 	// may not write is refused before its body is read.
@@ -133,11 +162,15 @@ func (s *Server) inProposal(r *request) error {
 			return err
 		}
 	}
-	p, err := s.proposals.Propose(ctx, r.propose, run)
+	by := ProposalKey{Name: r.key.Name, Limited: !r.key.EveryProject()}
+	p, err := s.proposals.Propose(ctx, r.propose, by, sees(r.key), run)
+	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
+		r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("3600"))
+	}
 	if err != nil {
 		return err
 	}
-	return &proposed{p}
+	return &proposed{p, r.key}
 }
 
 // on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
@@ -162,14 +195,15 @@ type proposalAnswer struct {
 	CompareURL *string `json:"compareUrl"`
 }
 
-func (s *Server) answerOf(p *Proposal) *proposalAnswer {
+// answerOf describes a proposal to a key that sees it.
+func (s *Server) answerOf(p *Proposal, to *resolver.Key) *proposalAnswer {
 	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Author: p.Author, Mergeable: p.Mergeable,
 		CreatedAt: p.Created.UTC().Format("2006-01-02T15:04:05.000000")}
-	if was, is, err := declarationsOf(p); err == nil && s.plan != nil {
-		a.Plan = s.plan(was, is, s.resolver.Defaults())
+	if w := p.weight(); w.Broken == nil && s.plan != nil {
+		a.Plan = s.plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.resolver.Defaults())
 	}
-	if p.Key != "" {
-		a.Key = &p.Key
+	if len(p.Keys) > 0 && p.Keys[0].Name != "" {
+		a.Key = &p.Keys[0].Name
 	}
 	if url := s.proposals.CompareURL(p.Branch); url != "" {
 		a.CompareURL = &url
@@ -177,20 +211,33 @@ func (s *Server) answerOf(p *Proposal) *proposalAnswer {
 	return a
 }
 
-// declarationsOf decodes the files of a proposal, before and after.
-func declarationsOf(p *Proposal) (was, is []*catalog.Declared, err error) {
-	for _, f := range p.Files {
-		b, a, err := configsrc.DecodeEdit(&f)
-		if err != nil {
-			return nil, nil, err
-		}
-		was, is = append(was, b), append(is, a)
+// weight is what applying a proposal would change; if it cannot be applied, what its branch changes.
+func (p *Proposal) weight() *configsrc.Weight {
+	if p.Merged != nil {
+		return p.Merged
 	}
-	return was, is, nil
+	return p.Proposed
+}
+
+// declarationsFor copies the declarations of files for a plan. A key that is limited to projects sees no keys.
+func declarationsFor(to *resolver.Key, files []*catalog.Declared) []*catalog.Declared {
+	list := make([]*catalog.Declared, len(files))
+	for i, d := range files {
+		if list[i] = d.Clone(); !to.EveryProject() {
+			list[i].Keys, list[i].Edges = nil, nil
+		}
+	}
+	return list
+}
+
+// A proposedAnswer is the answer to a write that was proposed.
+type proposedAnswer struct {
+	*proposalAnswer
+	Diff string `json:"diff"`
 }
 
 func (s *Server) succeedProposed(ctx *fasthttp.RequestCtx, p *proposed) error {
-	data, err := json.Marshal(s.answerOf(p.p))
+	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.weight().Diff(coverageOf(p.key))})
 	if err != nil {
 		return err
 	}
@@ -200,27 +247,21 @@ func (s *Server) succeedProposed(ctx *fasthttp.RequestCtx, p *proposed) error {
 	return nil
 }
 
-// reaches reports whether a key may see or apply a proposal: one that is limited to projects needs all projects in its
-// files, and none of what belongs to no project.
-func reaches(k *resolver.Key, p *Proposal) bool {
+// coverageOf returns which projects a key reaches.
+func coverageOf(k *resolver.Key) configsrc.Coverage {
 	if k.EveryProject() {
-		return true
+		return nil
 	}
-	was, is, err := declarationsOf(p)
-	if err != nil {
-		return false
+	return k.Covers
+}
+
+// sees returns whether a key may know of a proposal: if it reaches all that the proposal touches, which for a key that is
+// limited to projects is nothing but its projects.
+func sees(k *resolver.Key) func(*Proposal) bool {
+	covers := coverageOf(k)
+	return func(p *Proposal) bool {
+		return p.Proposed.Within(covers) && (p.Merged == nil || p.Merged.Within(covers))
 	}
-	for _, d := range append(was, is...) {
-		if len(d.Keys)+len(d.Templates) > 0 || d.Defaults != nil || d.Sealing != nil {
-			return false
-		}
-		for i := range d.Projects {
-			if !k.Covers(d.Projects[i].Project.ID) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // listProposals answers GET /api/platform/proposals.
@@ -233,15 +274,13 @@ func (s *Server) listProposals(r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
-	list, err := s.proposals.Proposals(ctx)
+	list, err := s.proposals.Proposals(ctx, sees(r.key))
 	if err != nil {
 		return err
 	}
 	answers := []*proposalAnswer{}
 	for _, p := range list {
-		if reaches(r.key, p) {
-			answers = append(answers, s.answerOf(p))
-		}
+		answers = append(answers, s.answerOf(p, r.key))
 	}
 	data, err := json.Marshal(answers)
 	if err == nil {
@@ -277,15 +316,7 @@ func (s *Server) applyProposal(r *request) error {
 		return err
 	}
 	by := catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name, RequestID: requestID(r.ctx)}
-	commit, err := s.proposals.ApplyProposal(ctx, name, by, func(p *Proposal) error {
-		if !reaches(r.key, p) {
-			return refuseProposal
-		}
-		if _, _, err := declarationsOf(p); err != nil {
-			return &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the proposal would break a file: " + err.Error()}
-		}
-		return nil
-	})
+	commit, err := s.proposals.ApplyProposal(ctx, name, by, sees(r.key), s.mayApply(r))
 	if err != nil {
 		return err
 	}
@@ -299,8 +330,39 @@ func (s *Server) applyProposal(r *request) error {
 	return err
 }
 
-// dropProposal answers DELETE /api/platform/proposals/{name}: for a key with write on all projects concerned, and for
-// the key that made it.
+// mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by then,
+// and the keys that have made the proposal.
+func (s *Server) mayApply(r *request) func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
+	return func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
+		set, now := s.resolver.Keys(), time.Now()
+		key := set.Lookup([]byte(r.key.ID))
+		switch {
+		case key == nil || key.Hash != r.key.Hash || key.Expired(now):
+			return nil, refuseKey
+		case key.Allow&catalog.MayWrite == 0:
+			return nil, refuseAllow
+		case !sees(key)(p) || !w.Within(coverageOf(key)):
+			return nil, NoProposal(p.Name)
+		}
+		limits := []configsrc.Coverage{coverageOf(key)}
+		for _, by := range p.Keys {
+			k := set.Named(by.Name)
+			gone := k == nil || k.Expired(now) || s.keys.blocked[k.ID] ||
+				k.Allow&(catalog.MayWrite|catalog.MayPropose) == 0
+			switch {
+			case gone && by.Limited:
+				return nil, &catalog.Error{Code: catalog.CodeConflict, Message: "a key that has written to the proposal may " +
+					"not write any more; drop the proposal, or propose the change again"}
+			case !gone && !k.EveryProject():
+				limits = append(limits, k.Covers)
+			}
+		}
+		return limits, nil
+	}
+}
+
+// dropProposal answers DELETE /api/platform/proposals/{name}: for a key with write that sees it, and for the key that
+// made it.
 func (s *Server) dropProposal(r *request) error {
 	name, ctx, cancel, err := s.onProposal(r)
 	if err != nil {
@@ -311,10 +373,15 @@ func (s *Server) dropProposal(r *request) error {
 		return refuseAllow
 	}
 	err = s.proposals.DropProposal(ctx, name, func(p *Proposal) error {
-		if p.Key == r.key.Name || r.key.Allow&catalog.MayWrite != 0 && reaches(r.key, p) {
+		switch {
+		case len(p.Keys) > 0 && p.Keys[0].Name == r.key.Name:
 			return nil
+		case !sees(r.key)(p):
+			return NoProposal(name)
+		case r.key.Allow&catalog.MayWrite == 0:
+			return refuseProposal
 		}
-		return refuseProposal
+		return nil
 	})
 	if err != nil {
 		return err

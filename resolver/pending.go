@@ -29,3 +29,18 @@ func (r *Resolver) PendingWrites() (all map[int64][]byte, err error) {
 	})
 	return all, err
 }
+
+// ChangeProposals stores and deletes records of open proposals, by name, see ledger.Ledger; UNAVAILABLE while the ledger
+// cannot be used.
+func (r *Resolver) ChangeProposals(put map[string][]byte, drop ...string) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.ChangeProposals(put, drop...) })
+}
+
+// ProposalRecords returns the records of ChangeProposals, by name.
+func (r *Resolver) ProposalRecords() (all map[string][]byte, err error) {
+	err = r.withMail(func(l *ledger.Ledger) (err error) {
+		all, err = l.Proposals()
+		return err
+	})
+	return all, err
+}

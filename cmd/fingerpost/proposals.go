@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"fingerpost/api"
@@ -22,8 +23,13 @@ import (
 // proposals are the proposals of the git repository, for the API.
 type proposals struct {
 	*gitrepo.Repo
-	web   string
-	state chan *proposedState // of capacity 1: who has taken it may use it
+	source *configsrc.Source // of the live files
+	web    string
+	state  chan *proposedState // of capacity 1: who has taken it may use it
+
+	mu      sync.Mutex
+	weights map[string]*api.Proposal // what proposals touch, as it was found out last, by name
+	heads   map[string]string        // the commits of HEAD then
 }
 
 // A proposedState is what a proposal's branch declares: its files in a folder of their own, and a store in memory that
@@ -62,14 +68,15 @@ var errProposedBusy = &catalog.Error{Code: catalog.CodeUnavailable,
 	Message: "the files of the proposal's branch are still being read; try again in a moment"}
 
 // newProposals removes what a process that was killed has left behind.
-func newProposals(repo *gitrepo.Repo, web string, o proposedOptions) *proposals {
+func newProposals(repo *gitrepo.Repo, source *configsrc.Source, web string, o proposedOptions) *proposals {
 	if o.data != "" {
 		left, _ := filepath.Glob(filepath.Join(o.data, proposedPrefix+"*"))
 		for _, dir := range left {
 			_ = os.RemoveAll(dir)
 		}
 	}
-	p := &proposals{repo, web, make(chan *proposedState, 1)}
+	p := &proposals{Repo: repo, source: source, web: web, state: make(chan *proposedState, 1),
+		weights: map[string]*api.Proposal{}, heads: map[string]string{}}
 	s := &proposedState{o: o, repo: repo}
 	s.idle = time.AfterFunc(proposedIdle, func() { p.close(context.Background()) })
 	p.state <- s
@@ -215,9 +222,9 @@ func (s *proposedState) asAPI() api.ProposedState {
 }
 
 // Propose implements api.Proposals.
-func (p *proposals) Propose(ctx context.Context, name string, write func(api.ProposedState) error) (made *api.Proposal,
-	err error) {
-	base, _, err := p.ProposalBase(ctx, name)
+func (p *proposals) Propose(ctx context.Context, name string, by api.ProposalKey, sees func(*api.Proposal) bool,
+	write func(api.ProposedState) error) (made *api.Proposal, err error) {
+	base, _, err := p.ProposalBase(ctx, name, by.Name, p.unless(sees, api.ProposalTaken(name)))
 	if err != nil {
 		return nil, err
 	}
@@ -231,51 +238,97 @@ func (p *proposals) Propose(ctx context.Context, name string, write func(api.Pro
 		if err := write(s.asAPI()); err != nil {
 			return err
 		}
-		found, err := p.Repo.Propose(ctx, name, base, s.made)
-		if err != nil {
-			return err
-		}
-		s.commit, made = found.Commit, proposalOf(found)
-		return nil
+		return p.Repo.Propose(ctx, name, base, gitrepo.ProposalKey(by), s.made, func(found *gitrepo.Proposal) error {
+			s.commit, made = found.Commit, p.weighed(found)
+			return nil
+		})
 	})
 	return made, err
 }
 
-// ViewProposal implements api.Proposals.
-func (p *proposals) ViewProposal(ctx context.Context, name string, read func(api.ProposedState) error) error {
-	tip, exists, err := p.ProposalBase(ctx, name)
-	if err == nil && !exists {
-		err = gitrepo.NoProposal(name)
+// unless returns a check that refuses a proposal which the caller does not see.
+func (p *proposals) unless(sees func(*api.Proposal) bool, refusal error) func(*gitrepo.Proposal) error {
+	return func(found *gitrepo.Proposal) error {
+		if !sees(p.weighed(found)) {
+			return refusal
+		}
+		return nil
 	}
+}
+
+// ViewProposal implements api.Proposals.
+func (p *proposals) ViewProposal(ctx context.Context, name string, sees func(*api.Proposal) bool,
+	read func(api.ProposedState) error) error {
+	tip, err := p.ProposalTip(ctx, name, p.unless(sees, api.NoProposal(name)))
 	if err != nil {
 		return err
 	}
 	return p.with(ctx, tip, func(s *proposedState) error { return read(s.asAPI()) })
 }
 
-func proposalOf(p *gitrepo.Proposal) *api.Proposal {
-	return &api.Proposal{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Key: p.Key, Author: p.Author,
-		Created: p.Created, Mergeable: p.Mergeable, Files: p.Files}
+// weighed finds out what a proposal touches, once for each pair of HEAD and last commit.
+func (p *proposals) weighed(found *gitrepo.Proposal) *api.Proposal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	made := &api.Proposal{Name: found.Name, Branch: found.Branch, Commit: found.Commit, Author: found.Author,
+		Created: found.Created, Mergeable: found.Mergeable}
+	for _, k := range found.Keys {
+		made.Keys = append(made.Keys, api.ProposalKey(k))
+	}
+	if known := p.weights[found.Name]; known != nil && known.Commit == found.Commit && p.heads[found.Name] == found.Head {
+		made.Proposed, made.Merged = known.Proposed, known.Merged
+		return made
+	}
+	made.Proposed = p.source.Weigh(differenceOf(&found.Proposed))
+	if found.Mergeable {
+		made.Merged = p.source.Weigh(differenceOf(&found.Merged))
+	}
+	p.weights[found.Name], p.heads[found.Name] = made, found.Head
+	return made
+}
+
+func differenceOf(c *gitrepo.Change) *configsrc.Difference {
+	return &configsrc.Difference{Files: c.Files, Outside: c.Outside, Before: c.Before, After: c.After}
 }
 
 // Proposals implements api.Proposals.
-func (p *proposals) Proposals(ctx context.Context) (list []*api.Proposal, err error) {
-	found, err := p.Repo.Proposals(ctx)
-	for _, f := range found {
-		list = append(list, proposalOf(f))
+func (p *proposals) Proposals(ctx context.Context, sees func(*api.Proposal) bool) (list []*api.Proposal, err error) {
+	open := map[string]bool{}
+	err = p.Repo.Proposals(ctx, func(found *gitrepo.Proposal) error {
+		open[found.Name] = true
+		if w := p.weighed(found); sees(w) {
+			list = append(list, w)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.weights {
+		if !open[name] {
+			delete(p.weights, name)
+			delete(p.heads, name)
+		}
+	}
+	return list, nil
 }
 
 // ApplyProposal implements api.Proposals.
-func (p *proposals) ApplyProposal(ctx context.Context, name string, by catalog.Author,
-	check func(*api.Proposal) error) (string, error) {
-	return p.Repo.ApplyProposal(ctx, name, by, func(found *gitrepo.Proposal) error { return check(proposalOf(found)) })
+func (p *proposals) ApplyProposal(ctx context.Context, name string, by catalog.Author, sees func(*api.Proposal) bool,
+	permit func(*api.Proposal, *configsrc.Weight) ([]configsrc.Coverage, error)) (string, error) {
+	turn := func(found *gitrepo.Proposal, move func() error) error {
+		made := p.weighed(found)
+		return p.source.ApplyTurn(ctx, differenceOf(&found.Merged),
+			func(w *configsrc.Weight) ([]configsrc.Coverage, error) { return permit(made, w) }, move)
+	}
+	return p.Repo.ApplyProposal(ctx, name, by, p.unless(sees, api.NoProposal(name)), turn)
 }
 
 // DropProposal implements api.Proposals.
-func (p *proposals) DropProposal(ctx context.Context, name string, check func(*api.Proposal) error) error {
-	return p.Repo.DropProposal(ctx, name, func(found *gitrepo.Proposal) error { return check(proposalOf(found)) })
+func (p *proposals) DropProposal(ctx context.Context, name string, may func(*api.Proposal) error) error {
+	return p.Repo.DropProposal(ctx, name, func(found *gitrepo.Proposal) error { return may(p.weighed(found)) })
 }
 
 // CompareURL implements api.Proposals. The path is that of GitHub and Gitea; GitLab leads on from it.

@@ -267,7 +267,7 @@ func (s *service) open(ctx context.Context) error {
 	var git api.Git
 	var offers api.Proposals
 	if s.repo != nil {
-		s.proposals = newProposals(s.repo, s.f.gitWeb, proposedOptions{data: s.f.data, secrets: *secrets,
+		s.proposals = newProposals(s.repo, s.source, s.f.gitWeb, proposedOptions{data: s.f.data, secrets: *secrets,
 			fanout: s.f.gitFanout, log: s.log})
 		offers = s.proposals
 		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush),

@@ -162,7 +162,7 @@ func TestUnbornDetachedAndSwitched(t *testing.T) {
 	}
 	testrig.Eventually(t, "the first commit is ours", func() bool {
 		out, err := testrig.TryGit(clone, "log", "--format=%an")
-		return err == nil && out == "ci"
+		return err == nil && strings.TrimSpace(out) == "ci"
 	})
 	if got := testrig.Git(t, clone, "ls-tree", "-r", "--name-only", "HEAD"); got != "projects.d/new.hcl" {
 		t.Errorf("the first commit has %s", got)

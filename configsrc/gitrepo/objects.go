@@ -367,9 +367,14 @@ func (r *Repo) commit(id string) (*commit, error) {
 	return c, nil
 }
 
-// trailers returns the values of a trailer in the message.
+// trailers returns the values of a trailer in the message. They are in its last paragraph, which is not its first.
 func (c *commit) trailers(name string) (values []string) {
-	for line := range strings.SplitSeq(c.message, "\n") {
+	text := strings.TrimRight(c.message, "\n")
+	at := strings.LastIndex(text, "\n\n")
+	if at < 0 {
+		return nil
+	}
+	for line := range strings.SplitSeq(text[at+2:], "\n") {
 		if value, found := strings.CutPrefix(line, name+": "); found {
 			values = append(values, value)
 		}

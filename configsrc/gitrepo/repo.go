@@ -31,6 +31,9 @@ type Notes interface {
 	Committed(writes []catalog.WriteCommit, drop ...int64) error
 	// MoveCommits follows commits that were made anew, the new ones by the old ones.
 	MoveCommits(moved map[string]string) error
+	// ChangeProposals stores and deletes records of proposals, by name.
+	ChangeProposals(put map[string][]byte, drop ...string) error
+	ProposalRecords() (map[string][]byte, error)
 }
 
 // An Ack is the moment at which a write is answered.
@@ -157,6 +160,8 @@ type Repo struct {
 	reader helper              // cat-file --batch
 	trees  helper              // hash-object -t tree -w --stdin-paths
 	blobs  [blobWriters]helper // hash-object -w --stdin-paths
+
+	described map[string]*Proposal // the open proposals as they were described last, by name
 
 	mu      sync.Mutex // guards what follows
 	lastID  int64

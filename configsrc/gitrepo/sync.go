@@ -276,7 +276,7 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 		return err
 	}
 	if h.commit == "" {
-		return r.moveTo(ctx, h, remote, remote)
+		return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 	}
 	behind, err := r.isAncestor(ctx, remote, h.commit)
 	if err != nil {
@@ -290,7 +290,7 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 		return err
 	}
 	if ahead {
-		return r.moveTo(ctx, h, remote, remote)
+		return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 	}
 	base, err := r.ref(baseRef(branch))
 	if err != nil {
@@ -306,7 +306,7 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 		case err != nil:
 			return err
 		case !kept && own: // nothing of our own was lost
-			return r.moveTo(ctx, h, remote, remote)
+			return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 		case !kept:
 			return &conflict{fmt.Sprintf("%s was rewritten, and %s has commits of its own: bring them onto it by \"git "+
 				"rebase --onto %s %.12s\", "+
@@ -328,7 +328,7 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 	if err := m.keepAside(ctx); err != nil {
 		return err
 	}
-	if err := r.moveTo(ctx, h, m.tip, remote); err != nil {
+	if err := r.moveTo(ctx, h, m.tip, remote, r.files.GitTurn); err != nil {
 		return err
 	}
 	m.tell()

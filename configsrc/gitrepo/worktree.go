@@ -20,8 +20,8 @@ const movingRef = "refs/fingerpost/moving"
 
 // moveTo brings work tree, index and branch from the head to another commit. It refuses, and changes nothing, if a file
 // that would change has edits that are not committed. base is the commit of the upstream in it, "" if that is
-// unchanged. The caller holds work.
-func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
+// unchanged. turn is Files.GitTurn, or decides first. The caller holds work.
+func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f func() error) error) error {
 	c, err := r.commit(to)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string) error {
 		return err
 	}
 	r.notePulled(ctx, h.commit, to, changes)
-	err = r.files.GitTurn(func() error {
+	err = turn(func() error {
 		return r.underLock(func() error { return r.moveUnderLock(ctx, h, from, c, base, changes) })
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ const (
 	CodeNotFound          Code = "NOT_FOUND"
 	CodeGitOff            Code = "GIT_NOT_ENABLED"
 	CodeOverruled         Code = "OVERRULED"
+	CodeNothingChanged    Code = "NOTHING_CHANGED"
 	CodeConflict          Code = "CONFLICT"
 	CodePositionUnknown   Code = "POSITION_UNKNOWN"
 	CodeFileInvalid       Code = "CONFIG_FILE_INVALID"

@@ -25,6 +25,7 @@
 //	U      id of an API key          when it was first seen, and last used            SetKeyUses
 //	V      generation, request id   git commit of an API write                        Committed, MoveCommits
 //	W      id                       API write that is not in a git commit yet         ChangePending
+//	O      name                     open proposal: who has written to it             ChangeProposals
 //	G      name of a folder, or      what became of the mail of a database that       NoteGap
 //	       time                      was damaged or is gone
 //	A      entry id                  entry of the audit trail                         AppendAudit
@@ -55,5 +56,6 @@
 // new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are
 // recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are, with
 // their commits; where an entry is lost, its chain has a broken link. The uses of API keys and the writes that wait for
-// git are not copied: such a write is in its file, and is then committed like an edit by a person.
+// git are not copied: such a write is in its file, and is then committed like an edit by a person. Nor are the records
+// of proposals: such a proposal then counts as a person's.
 package ledger

@@ -17,6 +17,7 @@ const (
 	prefixMailState   = 'M'
 	prefixMailCount   = 'N'
 	prefixAuditOf     = 'P'
+	prefixProposal    = 'O'
 	prefixQueue       = 'Q'
 	prefixKeyUse      = 'U'
 	prefixCommit      = 'V'

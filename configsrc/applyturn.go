@@ -1,0 +1,276 @@
+package configsrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// ApplyTurn judges a Difference as a look would judge the files after it, against what is live, and runs move, which
+// puts it in place, in a GitTurn. No write and no look comes in between. permit gets what the Difference touches; it
+// may refuse, and returns the coverages of the keys that must be allowed to make the change now, that of the caller
+// first. A Difference that has become wrong is a CONFLICT, and move does not run.
+func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *Weight) ([]Coverage, error),
+	move func() error) error {
+	a := ask{done: make(chan error, 1), do: func(context.Context) error {
+		if s.status.Held != nil {
+			return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
+		}
+		w := s.Weigh(d)
+		limits, err := permit(w)
+		if err != nil {
+			return err
+		}
+		if err := s.judgeDifference(d, w, limits); err != nil {
+			return err
+		}
+		return s.GitTurn(move)
+	}}
+	select {
+	case s.asks <- a:
+		return <-a.done // even if ctx is done: the branch may have moved already, and only the result tells
+	case <-ctx.Done():
+		return busy("the files are being reloaded")
+	}
+}
+
+// A changedTree is the config folder with some files as they are to be; nil: none.
+type changedTree struct {
+	*tree
+	files map[string][]byte
+}
+
+func (t changedTree) readNamed(path string, limit int64) ([]byte, catalog.Stamp, error) {
+	b, is := t.files[path]
+	switch {
+	case !is:
+		return t.tree.readNamed(path, limit)
+	case b == nil:
+		return nil, catalog.Stamp{}, fs.ErrNotExist
+	case int64(len(b)) > limit:
+		return nil, catalog.Stamp{}, fmt.Errorf("has %d bytes, %d are allowed", len(b), limit)
+	}
+	return b, catalog.Stamp{}, nil
+}
+
+// judgeDifference returns why a Difference cannot be put in place now.
+func (s *Source) judgeDifference(d *Difference, w *Weight, limits []Coverage) error {
+	t, err := s.openTree()
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	defer t.root.Close()
+	plain := func(path string) string { return path } // the message goes to the client
+	j := &judge{table: s.table, require: s.sealed, row: s.o.Sink.File, display: plain, locate: s.locate}
+	if j.candidates, err = s.candidatesOf(d, t); err != nil {
+		return err
+	}
+	j.run()
+	var covers Coverage
+	if len(limits) > 0 {
+		covers = limits[0]
+	}
+	if i := slices.IndexFunc(j.candidates, func(c *candidate) bool { return c.rejected }); i >= 0 {
+		return s.staleRefusal(j, j.candidates[i], covers)
+	}
+	if err := s.keysStay(j, covers); err != nil {
+		return err
+	}
+	for _, limit := range limits {
+		if err := s.mayMake(w, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidatesOf decodes the config files that differ, and those that take text from other files that do.
+func (s *Source) candidatesOf(d *Difference, t *tree) (list []*candidate, err error) {
+	in := changedTree{t, map[string][]byte{}}
+	for _, f := range d.Files {
+		in.files[f.Path] = f.After
+	}
+	add := func(path string, content []byte) {
+		c := &candidate{path: path, prev: s.table.files[path], bytes: content, gone: content == nil}
+		switch {
+		case c.gone && c.prev == nil:
+			return
+		case len(content) > MaxFileBytes:
+			c.diags = hclfile.Diagnostics{hclfile.FileProblem(path,
+				fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), MaxFileBytes), "")}
+		case !c.gone:
+			c.decode(path, in)
+		}
+		list = append(list, c)
+	}
+	users := map[string]bool{}
+	for _, f := range d.Files {
+		if isConfigPath(f.Path) {
+			add(f.Path, f.After)
+			continue
+		}
+		for user := range s.table.users[f.Path] {
+			if _, differs := in.files[user.path]; !differs {
+				users[user.path] = true
+			}
+		}
+	}
+	for path := range users {
+		b, _, err := t.read(path, MaxFileBytes)
+		if err != nil {
+			return nil, writeFault("read "+path, err)
+		}
+		add(path, b)
+	}
+	slices.SortFunc(list, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	return list, nil
+}
+
+// staleRefusal says why a file of a Difference was rejected.
+func (s *Source) staleRefusal(j *judge, c *candidate, covers Coverage) error {
+	for _, ref := range c.refs {
+		var conflict *catalog.Error
+		eachClaim(ref, func(what string, cl claim) {
+			if path, lost := j.keeper(c, cl); lost && conflict == nil {
+				conflict = conflictWith(covers, what, j.conflictText(what, ref, path))
+			}
+		})
+		if conflict != nil {
+			conflict.Message = "the proposal does not fit any more: " + conflict.Message
+			return conflict
+		}
+	}
+	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the proposal would break the file " + c.path}
+	for _, d := range slices.Concat(c.diags, c.cross) {
+		if d.Severity == hclfile.Error && covers == nil {
+			e.Message += ": " + d.Summary
+			break
+		}
+	}
+	return e
+}
+
+// keysStay refuses a change after which a key would name a slug that no project has, or that another project has than
+// before: the lists of keys follow their projects (api/README.md, Keys), and a proposal knows only the lists that were
+// there when it was made.
+func (s *Source) keysStay(j *judge, covers Coverage) error {
+	is, was := map[string]catalog.UUID{}, map[string]catalog.UUID{}
+	names := map[string][]string{} // slugs by key, as the files that change will have them
+	for _, c := range j.candidates {
+		if c.declared != nil {
+			for i := range c.declared.Projects {
+				is[c.declared.Projects[i].Project.Slug] = c.declared.Projects[i].Project.UUID
+			}
+			for i := range c.declared.Keys {
+				names[c.declared.Keys[i].Name] = c.declared.Keys[i].Projects
+			}
+		}
+		if c.prev == nil {
+			continue
+		}
+		row, err := s.o.Sink.File(c.path)
+		if err != nil {
+			return err
+		}
+		for _, ref := range row.Refs {
+			if ref.Kind == catalog.KindProject {
+				was[ref.Name] = ref.UUID
+			}
+		}
+	}
+	for slug, uuid := range was {
+		if is[slug] == uuid {
+			continue
+		}
+		for _, key := range s.o.Sink.KeysNaming(slug) {
+			owner := s.table.owner(claimOf("key", key))
+			changes := owner != nil && j.candidate(owner.path) != nil
+			if !changes || slices.Contains(names[key], slug) {
+				return keyConflict(key, slug, covers)
+			}
+		}
+	}
+	known := s.o.Sink.UnknownSlugs()
+	for key, slugs := range names {
+		for _, slug := range slugs {
+			_, there := is[slug]
+			if _, gone := was[slug]; there || !gone && s.table.owner(claimOf("slug", slug)) != nil ||
+				slices.Contains(known, catalog.UnknownSlug{Key: key, Slug: slug}) {
+				continue
+			}
+			return keyConflict(key, slug, covers)
+		}
+	}
+	return nil
+}
+
+func keyConflict(key, slug string, covers Coverage) error {
+	e := &catalog.Error{Code: catalog.CodeConflict,
+		Message: "the proposal does not fit the keys any more: a key names a project that it renames or removes"}
+	if covers == nil {
+		e.Message = fmt.Sprintf("the proposal does not fit the keys any more: key %q names the project %q, "+
+			"which would not be there, or be another one", key, slug)
+	}
+	return e
+}
+
+// mayMake reports whether a key may make the change that a Difference is now, over the API (api/README.md, Keys). nil
+// is a key for every project, which may.
+func (s *Source) mayMake(w *Weight, covers Coverage) error {
+	if covers == nil {
+		return nil
+	}
+	refuse := func(why string) *catalog.Error {
+		return &catalog.Error{Code: catalog.CodeConflict,
+			Message: "the proposal was made, or is applied, by a key that may not make this change any more: " + why}
+	}
+	if !w.Within(covers) {
+		return refuse("it changes more than the key's projects")
+	}
+	for _, d := range w.Is {
+		for i := range d.Projects {
+			p := &d.Projects[i]
+			if !slices.Contains(w.Projects, p.Project.ID) {
+				continue
+			}
+			live, err := s.o.Sink.ProjectByID(p.Project.ID)
+			switch {
+			case isNotFound(err):
+				return refuse("it makes a project")
+			case err != nil:
+				return err
+			case live.Slug != p.Project.Slug:
+				return refuse("it gives a project another slug")
+			}
+			if err := s.mayClaimAll(p, covers); err != nil {
+				if e, is := errors.AsType[*catalog.Error](err); is {
+					stale := refuse("a domain is not allowed to it")
+					stale.Problems = e.Problems
+					return stale
+				}
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mayClaimAll is MayClaim for the domains of a project that it does not have yet.
+func (s *Source) mayClaimAll(p *catalog.ProjectConfig, covers Coverage) error {
+	for i := range p.Domains {
+		name := p.Domains[i].Name
+		if d, err := s.o.Sink.DomainNamed(name); err == nil && d.ProjectID == p.Project.ID {
+			continue
+		}
+		if err := MayClaim(s.o.Sink, covers, p.Project.ID, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

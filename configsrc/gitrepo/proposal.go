@@ -1,0 +1,272 @@
+package gitrepo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+const proposePrefix = "refs/heads/propose/"
+
+// NoProposal is the error for a name without a proposal.
+func NoProposal(name string) error {
+	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such proposal: " + name}
+}
+
+func isNoProposal(err error) bool {
+	e, is := errors.AsType[*catalog.Error](err)
+	return is && e.Code == catalog.CodeNotFound
+}
+
+// A Proposal is a branch of changes that are not live.
+type Proposal struct {
+	Name      string
+	Branch    string
+	Head      string // the commit of HEAD that it was compared with
+	Commit    string
+	Author    string    // of its first commit, Name <address>
+	Created   time.Time // of its first commit
+	Written   time.Time // of its last one
+	Mergeable bool      // into HEAD, without a person
+	// Keys are the API keys that have written to it, its maker first, as the ledger has them; nil: a person has made it.
+	Keys     []ProposalKey
+	Proposed Change // what its branch has changed since it left HEAD's
+	Merged   Change // what applying it would change; without files unless it is Mergeable
+
+	tree    string // of the merge into HEAD
+	refused error  // why it can never be merged: it has links
+}
+
+// A Change is the difference of two trees.
+type Change struct {
+	Files   []catalog.FileEdit // of the config folder, in path order
+	Outside bool               // something outside the config folder differs, too
+
+	r             *Repo
+	before, after string // trees
+}
+
+// Before returns a file of the config folder as it is before the change, nil if there is none. It is for the functions
+// that a Repo calls with a Proposal.
+func (c *Change) Before(path string) ([]byte, error) { return c.r.fileIn(c.before, path) }
+
+// After is Before for the file after the change.
+func (c *Change) After(path string) ([]byte, error) { return c.r.fileIn(c.after, path) }
+
+func (r *Repo) fileIn(tree, path string) ([]byte, error) {
+	e, err := find(r.tree, tree, r.prefix+path)
+	if err != nil {
+		return nil, err
+	}
+	return r.text(e)
+}
+
+// text is blob for a list of changes: a link and a submodule have none.
+func (r *Repo) text(e entry) ([]byte, error) {
+	if e.mode == modeLink || e.mode == modeSubproj {
+		return nil, nil
+	}
+	return r.blob(e)
+}
+
+// changeOf reads the difference of two trees. refused is what is said against it: it has links.
+func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, refused, err error) {
+	c = Change{r: r, before: before, after: after}
+	old, now, err := r.diff(ctx, before, after)
+	if err != nil {
+		return c, nil, err
+	}
+	for path := range now {
+		name, inside := strings.CutPrefix(path, r.prefix)
+		if !inside {
+			c.Outside = true
+			continue
+		}
+		f := catalog.FileEdit{Path: name}
+		if f.Before, err = r.text(old[path]); err == nil {
+			f.After, err = r.text(now[path])
+		}
+		if err != nil {
+			return c, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		c.Files = append(c.Files, f)
+	}
+	slices.SortFunc(c.Files, func(a, b catalog.FileEdit) int { return strings.Compare(a.Path, b.Path) })
+	return c, cmp.Or(r.refuseLinks(now), r.refuseLinks(old)), nil
+}
+
+// Proposals calls see with the open proposals, by name, until it returns an error. Other work on the repository goes on
+// between two of them.
+func (r *Repo) Proposals(ctx context.Context, see func(p *Proposal) error) error {
+	names, err := r.proposalNames(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := r.checked(ctx, name, see); err != nil && !isNoProposal(err) {
+			return err
+		}
+	}
+	r.work.Lock()
+	defer r.work.Unlock()
+	for name := range r.described {
+		if !slices.Contains(names, name) {
+			delete(r.described, name)
+		}
+	}
+	return nil
+}
+
+func (r *Repo) proposalNames(ctx context.Context) ([]string, error) {
+	out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname)", proposePrefix)
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Fields(out)
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], proposePrefix)
+	}
+	return names, nil
+}
+
+// open reads a proposal; NOT_FOUND if there is none of the name. The caller holds work.
+func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
+	h, err := r.head(ctx)
+	if err != nil && !errors.Is(err, errDetached) {
+		return h, nil, unavailable(err)
+	}
+	tip, err := r.ref(proposePrefix + name)
+	if err != nil {
+		return h, nil, err
+	}
+	if tip == "" {
+		return h, nil, NoProposal(name)
+	}
+	p, err := r.proposal(ctx, h, name, tip)
+	return h, p, err
+}
+
+// proposal describes a proposal, once for each pair of HEAD and last commit. The caller holds work.
+func (r *Repo) proposal(ctx context.Context, h head, name, tip string) (*Proposal, error) {
+	d := r.described[name]
+	if d == nil || d.Head != h.commit || d.Commit != tip {
+		var err error
+		if d, err = r.describe(ctx, h, name, tip); err != nil {
+			return nil, err
+		}
+		if r.described == nil {
+			r.described = map[string]*Proposal{}
+		}
+		r.described[name] = d
+	}
+	p := *d
+	record, err := r.recordOf(ctx, name, tip)
+	if err != nil {
+		return nil, err
+	}
+	if record != nil {
+		p.Keys, p.Written = record.Keys, record.Written
+	}
+	return &p, nil
+}
+
+func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposal, error) {
+	p := &Proposal{Name: name, Branch: strings.TrimPrefix(proposePrefix, "refs/heads/") + name, Head: h.commit,
+		Commit: tip, Proposed: Change{Outside: true}} // until it is known what it changes
+	last, err := r.commit(tip)
+	if err != nil {
+		return nil, err
+	}
+	first := last
+	if h.commit != "" {
+		base, err := r.git.run(ctx, "merge-base", h.commit, tip)
+		if err != nil && exitCode(err) != 1 {
+			return nil, err
+		}
+		if err == nil { // else its base is gone
+			if first, err = r.compare(ctx, h, p, base, last); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var address string
+	p.Author, address, p.Created = person(first.author)
+	p.Author += " <" + address + ">"
+	_, _, p.Written = person(last.committer)
+	return p, nil
+}
+
+// compare fills in what differs since base, and from HEAD. It returns the first commit after base.
+func (r *Repo) compare(ctx context.Context, h head, p *Proposal, base string, last *commit) (first *commit, err error) {
+	since, err := r.commit(base)
+	if err != nil {
+		return nil, err
+	}
+	first = last
+	out, err := r.git.run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+last.id)
+	if err != nil {
+		return nil, err
+	}
+	if ids := strings.Fields(out); len(ids) > 0 {
+		if first, err = r.commit(ids[0]); err != nil {
+			return nil, err
+		}
+	}
+	if p.Proposed, p.refused, err = r.changeOf(ctx, since.tree, last.tree); err != nil || p.refused != nil {
+		p.Proposed.Outside = true
+		return first, err
+	}
+	if p.tree = last.tree; base != h.commit {
+		if p.tree, err = r.merged(ctx, h, p); err != nil {
+			return nil, err
+		}
+	}
+	if p.tree != "" {
+		p.Merged, p.refused, err = r.changeOf(ctx, h.tree, p.tree)
+	}
+	p.Mergeable = p.tree != "" && p.refused == nil
+	return first, err
+}
+
+// person reads the line of an author or committer.
+func person(line string) (name, address string, at time.Time) {
+	name, address, date := identityOf(line)
+	var unix int64
+	if _, err := fmt.Sscan(strings.TrimPrefix(date, "@"), &unix); err == nil {
+		at = time.Unix(unix, 0).UTC()
+	}
+	return name, address, at
+}
+
+// merged returns the tree of a proposal's merge into HEAD, "" if there is a conflict: field by field, else as git merges
+// text, for what people have added to the branch.
+func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) {
+	s := newScratch(r, h.tree)
+	if !p.Proposed.Outside {
+		err := s.apply(&pendingWrite{FileWrite: catalog.FileWrite{Files: p.Proposed.Files}}, false)
+		if err == nil {
+			changes, err := s.changes(ctx)
+			if err != nil {
+				return "", err
+			}
+			return r.newTree(h.tree, changes)
+		}
+		if !errors.As(err, new(*waits)) {
+			return "", err
+		}
+	}
+	tree, err := r.git.run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
+	if exitCode(err) == 1 {
+		return "", nil
+	}
+	if err == nil {
+		err = r.settleTree(ctx, h.tree, tree)
+	}
+	return tree, err
+}

@@ -1,0 +1,112 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// ApplyProposal merges a proposal into the branch, which makes it live, and removes it. check decides whether the caller
+// may see it. turn decides with the proposal as it is merged, and runs move, which moves the branch, in the turn in which
+// it has decided. ApplyProposal returns the branch's new commit.
+func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(p *Proposal) error,
+	turn func(p *Proposal, move func() error) error) (string, error) {
+	if err := r.commitPending(ctx); err != nil {
+		return "", unavailable(err)
+	}
+	r.work.Lock()
+	defer r.work.Unlock()
+	h, p, err := r.open(ctx, name)
+	if err == nil {
+		err = check(p)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case h.branch == "":
+		return "", unavailable(errDetached)
+	case p.refused != nil:
+		return "", &catalog.Error{Code: catalog.CodeConflict, Message: p.refused.Error()}
+	case !p.Mergeable:
+		return "", &catalog.Error{Code: catalog.CodeConflict,
+			Message: "the proposal and the branch have changed the same since; merge " + p.Branch +
+				" by hand, or drop it and propose the change again"}
+	}
+	to, err := r.mergeCommit(ctx, h, p, by)
+	if err != nil {
+		return "", err
+	}
+	err = r.moveTo(ctx, h, to, "", func(move func() error) error { return turn(p, move) })
+	if errors.As(err, new(*conflict)) {
+		return "", &catalog.Error{Code: catalog.CodeConflict, Message: err.Error()}
+	} else if errors.As(err, new(*catalog.Error)) {
+		return "", err
+	} else if err != nil {
+		return "", unavailable(err)
+	}
+	return to, r.dropProposal(ctx, p)
+}
+
+// mergeCommit returns the commit to which applying a proposal moves the branch: its last one, if the branch has nothing
+// else, or a merge.
+func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.Author) (string, error) {
+	ahead, err := r.isAncestor(ctx, h.commit, p.Commit)
+	if err != nil || ahead {
+		return p.Commit, err
+	}
+	w := &pendingWrite{FileWrite: catalog.FileWrite{Author: by, Subject: "Merge proposal " + p.Name}}
+	return r.commitTree(ctx, p.tree, []string{h.commit, p.Commit}, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
+}
+
+// DropProposal removes a proposal. check decides.
+func (r *Repo) DropProposal(ctx context.Context, name string, check func(p *Proposal) error) error {
+	r.work.Lock()
+	defer r.work.Unlock()
+	_, p, err := r.open(ctx, name)
+	if err == nil {
+		err = check(p)
+	}
+	if err != nil {
+		return err
+	}
+	return r.dropProposal(ctx, p)
+}
+
+var errYoung = errors.New("it was written to since")
+
+// DropProposals removes the proposals without a write since a moment, and returns their names.
+func (r *Repo) DropProposals(ctx context.Context, since time.Time) (dropped []string, err error) {
+	names, err := r.proposalNames(ctx)
+	for _, name := range names {
+		dropErr := r.DropProposal(ctx, name, func(p *Proposal) error {
+			if !p.Written.Before(since) {
+				return errYoung
+			}
+			return nil
+		})
+		switch {
+		case dropErr == nil:
+			dropped = append(dropped, name)
+		case !errors.Is(dropErr, errYoung) && !isNoProposal(dropErr):
+			err = errors.Join(err, dropErr)
+		}
+	}
+	return dropped, err
+}
+
+func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
+	ref := "refs/heads/" + p.Branch
+	err := r.files.GitTurn(func() error { // removing a ref touches git's folder
+		return r.changeRef(ctx, ref, "-d", ref, p.Commit)
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	r.send(":" + ref)
+	if err := r.o.Notes.ChangeProposals(nil, p.Name); err != nil { // it names commits that no branch has any more
+		r.o.Logger.Warn("git: the record of a proposal stays", "proposal", p.Name, "error", err)
+	}
+	return nil
+}

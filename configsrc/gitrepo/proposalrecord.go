@@ -1,0 +1,111 @@
+package gitrepo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Bounds of open proposals.
+const (
+	maxProposalsOfKey = 20
+	maxProposals      = 200
+)
+
+// A ProposalKey is an API key that has written to a proposal.
+type ProposalKey struct {
+	Name    string
+	Limited bool // it was limited to projects then
+}
+
+// A proposalRecord is what the ledger keeps of a proposal: who has written to it. Trailers of commits say the same, but
+// everybody can write those.
+type proposalRecord struct {
+	Keys    []ProposalKey // the maker first
+	Written time.Time
+	// Tips are the branch's last commit before the last write, if any, and the one that the write has made. A crash may
+	// have come before the branch moved.
+	Tips []string
+}
+
+// recordOf returns the record of the proposal whose branch ends in tip; nil: a person has made the branch.
+func (r *Repo) recordOf(ctx context.Context, name, tip string) (*proposalRecord, error) {
+	all, err := r.o.Notes.ProposalRecords()
+	if err != nil || all[name] == nil {
+		return nil, err
+	}
+	record := new(proposalRecord)
+	if err := json.Unmarshal(all[name], record); err != nil {
+		return nil, fmt.Errorf("the record of the proposal %s: %w", name, err)
+	}
+	if slices.Contains(record.Tips, tip) {
+		return record, nil
+	}
+	for _, t := range record.Tips { // a person has added to it
+		if ahead, err := r.isAncestor(ctx, t, tip); err == nil && ahead {
+			return record, nil
+		}
+	}
+	return nil, nil
+}
+
+// noteProposal records that a key writes to a proposal, before its branch moves.
+func (r *Repo) noteProposal(ctx context.Context, name, tip, made string, by ProposalKey) error {
+	record := &proposalRecord{}
+	if tip != "" {
+		known, err := r.recordOf(ctx, name, tip)
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			record = known
+		} else {
+			record.Keys = []ProposalKey{{}} // a person has made it
+		}
+		record.Tips = []string{tip}
+	}
+	switch i := slices.IndexFunc(record.Keys, func(k ProposalKey) bool { return k.Name == by.Name }); {
+	case i < 0:
+		record.Keys = append(record.Keys, by)
+	default:
+		record.Keys[i].Limited = record.Keys[i].Limited || by.Limited
+	}
+	record.Tips, record.Written = append(record.Tips, made), time.Now().UTC()
+	b, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	return r.o.Notes.ChangeProposals(map[string][]byte{name: b})
+}
+
+// mayOpen returns RATE_LIMITED if a key may not open another proposal.
+func (r *Repo) mayOpen(ctx context.Context, key string) error {
+	names, err := r.proposalNames(ctx)
+	if err != nil {
+		return err
+	}
+	if len(names) >= maxProposals {
+		return &catalog.Error{Code: catalog.CodeRateLimited,
+			Message: fmt.Sprintf("%d proposals are open, and no more are allowed; apply or drop some first", len(names))}
+	}
+	all, err := r.o.Notes.ProposalRecords()
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, name := range names {
+		var record proposalRecord
+		if all[name] != nil && json.Unmarshal(all[name], &record) == nil && record.Keys[0].Name == key {
+			n++
+		}
+	}
+	if n >= maxProposalsOfKey {
+		return &catalog.Error{Code: catalog.CodeRateLimited,
+			Message: fmt.Sprintf("this key has %d open proposals, and no more are allowed; apply or drop some first", n)}
+	}
+	return nil
+}

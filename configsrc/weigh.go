@@ -1,0 +1,345 @@
+package configsrc
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// A Difference is what somebody proposes: the difference of two states of the config folder.
+type Difference struct {
+	Files   []catalog.FileEdit // in path order
+	Outside bool               // something that is not in the config folder differs, too
+	// Before and After read a file of either state, nil if there is none.
+	Before, After func(path string) ([]byte, error)
+}
+
+// A Weight is what a Difference touches.
+type Weight struct {
+	Projects []int64 // by id, those that it adds and removes, too
+	Rest     bool    // it touches what belongs to no project
+	// Was and Is are the declarations of the config files concerned, with the texts that they take from other files.
+	Was, Is []*catalog.Declared
+	Broken  error // why some of that is not known; Rest is set then
+	files   []weighed
+	edits   []catalog.FileEdit
+	bodies  map[string]bool // files that are nothing but bodies of templates
+}
+
+// A weighed is a config file of a Difference, or one that takes a text from a file of it.
+type weighed struct {
+	catalog.FileEdit
+	was, is         *hclfile.Result
+	wasRead, isRead func(path string) ([]byte, error)
+}
+
+// Weigh compares the models of both states: which projects differ in anything that they declare, bodies by file()
+// included, and whether there is more. A key that is limited to projects must not see or apply what is more than its
+// projects.
+func (s *Source) Weigh(d *Difference) *Weight {
+	w := &Weight{Rest: d.Outside, edits: d.Files, bodies: map[string]bool{}}
+	texts := w.read(s, d)
+	if w.Broken != nil {
+		w.Rest = true
+	}
+	t := touching{w: w, projects: map[int64]bool{}}
+	for i := range w.files {
+		f := &w.files[i]
+		w.Was, w.Is = append(w.Was, f.was.Declared), append(w.Is, f.is.Declared)
+	}
+	t.models()
+	for i := range w.files {
+		t.otherwise(&w.files[i])
+	}
+	for _, text := range texts {
+		t.text(text)
+	}
+	for id := range t.projects {
+		w.Projects = append(w.Projects, id)
+	}
+	slices.Sort(w.Projects)
+	return w
+}
+
+// read decodes the config files concerned, and returns the paths of the other files.
+func (w *Weight) read(s *Source, d *Difference) (texts []string) {
+	edits := slices.Clone(d.Files)
+	has := map[string]bool{}
+	for _, f := range edits {
+		has[f.Path] = true
+	}
+	for _, f := range d.Files {
+		if isConfigPath(f.Path) {
+			continue
+		}
+		texts = append(texts, f.Path)
+		for _, user := range s.usersOf(f.Path) {
+			if has[user] {
+				continue
+			}
+			has[user] = true
+			e := catalog.FileEdit{Path: user}
+			var err error
+			if e.Before, err = d.Before(user); err == nil {
+				e.After, err = d.After(user)
+			}
+			if err != nil {
+				w.fail(err)
+				continue
+			}
+			edits = append(edits, e)
+		}
+	}
+	for _, e := range edits {
+		if !isConfigPath(e.Path) {
+			continue
+		}
+		f := weighed{FileEdit: e, wasRead: readerOf(d.Before), isRead: readerOf(d.After)}
+		f.was, f.is = w.decode(e.Path, e.Before, f.wasRead), w.decode(e.Path, e.After, f.isRead)
+		w.files = append(w.files, f)
+	}
+	return texts
+}
+
+func isConfigPath(p string) bool { return isConfigName(path.Base(p)) }
+
+// readerOf makes a file that is not there an error, as it is on disk.
+func readerOf(read func(string) ([]byte, error)) func(string) ([]byte, error) {
+	return func(p string) ([]byte, error) {
+		b, err := read(p)
+		if err == nil && b == nil {
+			err = fmt.Errorf("there is no such file below the config folder")
+		}
+		return b, err
+	}
+}
+
+// usersOf lists the accepted config files that take text from a file.
+func (s *Source) usersOf(p string) (paths []string) {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	for f := range s.table.users[p] {
+		paths = append(paths, f.path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (w *Weight) fail(err error) {
+	if w.Broken == nil {
+		w.Broken = err
+	}
+}
+
+// decode decodes a file, nil for none.
+func (w *Weight) decode(p string, src []byte, read func(string) ([]byte, error)) *hclfile.Result {
+	if src == nil {
+		return &hclfile.Result{Declared: new(catalog.Declared)}
+	}
+	r, diags := hclfile.Decode(p, src, hclfile.Options{ReadFile: read})
+	if diags.HasErrors() {
+		i := slices.IndexFunc(diags, func(d hclfile.Diagnostic) bool { return d.Severity == hclfile.Error })
+		w.fail(fmt.Errorf("%s: %s", p, diags[i].Summary))
+	}
+	return r
+}
+
+// A touching finds out what differs.
+type touching struct {
+	w        *Weight
+	projects map[int64]bool
+}
+
+// models compares all that the files declare, wherever it stands.
+func (t *touching) models() {
+	was, is := map[catalog.UUID]*catalog.ProjectConfig{}, map[catalog.UUID]*catalog.ProjectConfig{}
+	var rest [2]catalog.Declared
+	for i, all := range [][]*catalog.Declared{t.w.Was, t.w.Is} {
+		for _, d := range all {
+			for j := range d.Projects {
+				[]map[catalog.UUID]*catalog.ProjectConfig{was, is}[i][d.Projects[j].Project.UUID] = &d.Projects[j]
+			}
+			r := &rest[i]
+			r.Templates, r.Edges = append(r.Templates, d.Templates...), append(r.Edges, d.Edges...)
+			r.Keys = append(r.Keys, d.Keys...)
+			if d.Defaults != nil {
+				r.Defaults = d.Defaults
+			}
+			if d.Sealing != nil {
+				r.Sealing = d.Sealing
+			}
+		}
+	}
+	ends := map[string]bool{} // slugs of projects that go
+	for uuid, p := range was {
+		if q := is[uuid]; q == nil || !reflect.DeepEqual(p, q) {
+			t.projects[p.Project.ID] = true
+			if q == nil {
+				ends[p.Project.Slug] = true
+			} else {
+				t.projects[q.Project.ID] = true
+			}
+		}
+	}
+	for uuid, p := range is {
+		if was[uuid] == nil {
+			t.projects[p.Project.ID] = true
+		}
+	}
+	for i := range rest { // a key that loses a project which goes is part of its end
+		for j := range rest[i].Keys {
+			k := &rest[i].Keys[j]
+			if k.Projects != nil {
+				k.Projects = slices.DeleteFunc(slices.Clone(k.Projects), func(slug string) bool { return ends[slug] })
+			}
+		}
+	}
+	if !sameRest(&rest[0], &rest[1]) {
+		t.w.Rest = true
+	}
+}
+
+// sameRest reports whether both declare the same outside of projects.
+func sameRest(a, b *catalog.Declared) bool {
+	return sameList(a.Templates, b.Templates, func(t *catalog.Template) string { return t.Code }) &&
+		sameList(a.Keys, b.Keys, func(k *catalog.Key) string { return k.Name }) &&
+		sameList(a.Edges, b.Edges, func(e *catalog.Edge) string { return e.Name }) &&
+		reflect.DeepEqual(a.Defaults, b.Defaults) && reflect.DeepEqual(a.Sealing, b.Sealing)
+}
+
+func sameList[T any](a, b []T, name func(*T) string) bool {
+	at := map[string]*T{}
+	for i := range a {
+		at[name(&a[i])] = &a[i]
+	}
+	if len(a) != len(b) || len(at) != len(a) {
+		return false
+	}
+	for i := range b {
+		if have := at[name(&b[i])]; have == nil || !reflect.DeepEqual(*have, b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// otherwise counts a file that differs, but in nothing that it declares, as touching all that it declares.
+func (t *touching) otherwise(f *weighed) {
+	if bytes.Equal(f.Before, f.After) && (f.Before == nil) == (f.After == nil) ||
+		!reflect.DeepEqual(f.was.Declared, f.is.Declared) {
+		return
+	}
+	t.all(f.is.Declared)
+	if len(f.is.Declared.Projects) == 0 {
+		t.w.Rest = true
+	}
+}
+
+func (t *touching) all(d *catalog.Declared) {
+	for i := range d.Projects {
+		t.projects[d.Projects[i].Project.ID] = true
+	}
+	if len(d.Templates)+len(d.Keys)+len(d.Edges) > 0 || d.Defaults != nil || d.Sealing != nil {
+		t.w.Rest = true
+	}
+}
+
+// text finds the projects that name a file which is no config file, on either side. One that no project names touches
+// the rest.
+func (t *touching) text(p string) {
+	named, body := false, true
+	for i := range t.w.files {
+		f := &t.w.files[i]
+		for _, side := range []struct {
+			src  []byte
+			r    *hclfile.Result
+			read func(string) ([]byte, error)
+		}{{f.Before, f.was, f.wasRead}, {f.After, f.is, f.isRead}} {
+			if side.src == nil {
+				continue
+			}
+			for j := range side.r.Declared.Projects {
+				if namesFile(&side.r.Declared.Projects[j], p) {
+					t.projects[side.r.Declared.Projects[j].Project.ID], named, body = true, true, false
+				}
+			}
+			if slices.Contains(side.r.Deps, p) && t.bodies(f.Path, side.src, p, side.read) {
+				named = true
+			}
+		}
+	}
+	t.w.Rest = t.w.Rest || !named
+	t.w.bodies[p] = named && body
+}
+
+// namesFile reports whether a project names a file for anything but a body.
+func namesFile(project *catalog.ProjectConfig, p string) bool {
+	is := func(s catalog.Secret) bool { return s.Source == catalog.SecretFile && path.Clean(s.Ref) == p }
+	if is(project.Auth.Token.JWTSecret) {
+		return true
+	}
+	c := project.SMTP
+	return c != nil && (is(c.Password) || c.CAFile != "" && path.Clean(c.CAFile) == p)
+}
+
+// bodies finds the templates of a file whose bodies are in the file p: they change with its content.
+func (t *touching) bodies(name string, src []byte, p string, read func(string) ([]byte, error)) (named bool) {
+	with := func(text string) *catalog.Declared {
+		r, _ := hclfile.Decode(name, src, hclfile.Options{ReadFile: func(q string) ([]byte, error) {
+			if q == p {
+				return []byte(text), nil
+			}
+			return read(q)
+		}})
+		return r.Declared
+	}
+	a, b := with("one text"), with("another text")
+	for i := range a.Projects {
+		if i < len(b.Projects) && !reflect.DeepEqual(a.Projects[i], b.Projects[i]) {
+			t.projects[a.Projects[i].Project.ID], named = true, true
+		}
+	}
+	if !reflect.DeepEqual(a.Templates, b.Templates) {
+		t.w.Rest, named = true, true
+	}
+	return named
+}
+
+// Within reports whether a key that is limited to projects covers all that a Difference touches.
+func (w *Weight) Within(covers Coverage) bool {
+	return covers == nil || !w.Rest && !slices.ContainsFunc(w.Projects, func(id int64) bool { return !covers(id) })
+}
+
+// Diff returns the files' change as a unified diff, without secrets, see Preview.Diff. A key that is limited to projects
+// sees no line of a file that declares more than its projects, and nobody sees one of a file that is neither a config
+// file nor a body: it may be a secret.
+func (w *Weight) Diff(covers Coverage) string {
+	p := Preview{}
+	for _, f := range w.edits {
+		p.Files = append(p.Files, PreviewedFile{Path: f.Path, Before: f.Before, After: f.After, hidden: !w.shows(&f, covers)})
+	}
+	return p.Diff()
+}
+
+func (w *Weight) shows(f *catalog.FileEdit, covers Coverage) bool {
+	if !isConfigPath(f.Path) {
+		return w.bodies[f.Path]
+	}
+	all := touching{w: new(Weight), projects: map[int64]bool{}}
+	for _, src := range [][]byte{f.Before, f.After} {
+		r, diags := hclfile.Decode(f.Path, src, hclfile.Options{})
+		if diags.HasErrors() && src != nil && covers != nil {
+			return false
+		}
+		all.all(r.Declared)
+	}
+	for id := range all.projects {
+		all.w.Projects = append(all.w.Projects, id)
+	}
+	return all.w.Within(covers)
+}
