@@ -21,12 +21,12 @@ type client struct {
 	patient bool // see ask
 }
 
-// newClient gives up a request after a minute: a server that takes so long is as good as locked up.
+// newClient gives up a request after testrig.Patience: a server that takes so long is as good as locked up.
 func newClient(t testing.TB, d *desk) *client {
 	via := &http.Transport{MaxIdleConnsPerHost: 256}
 	t.Cleanup(via.CloseIdleConnections)
 	return &client{t: t, url: "http://" + d.addr, key: d.key,
-		http: &http.Client{Timeout: time.Minute, Transport: conformingTransport{t, via}}}
+		http: &http.Client{Timeout: testrig.Patience, Transport: conformingTransport{t, via}}}
 }
 
 // A reply is what a client gets. Status 0 means that no reply came; the test has failed already then.

@@ -21,8 +21,6 @@ import (
 	"fingerpost/configsrc"
 )
 
-const soon = testrig.Patience
-
 // An afterRig runs a command in a folder of its own.
 type afterRig struct {
 	*afterWrite
@@ -48,7 +46,7 @@ func newAfterRig(t *testing.T, command string, limit time.Duration) *afterRig {
 
 func (r *afterRig) until(what string, cond func() bool) {
 	r.t.Helper()
-	if err := poll(soon, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if !cond() {
 			return errors.New("timed out waiting for " + what)
 		}
@@ -235,7 +233,7 @@ func TestAfterWriteStatus(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	var st struct{ AfterWrite ops.AfterWriteStatus }
-	err := poll(soon, func() error {
+	err := poll(testrig.Patience, func() error {
 		res, err := http.Get(r.ops + "/status")
 		if err != nil {
 			return err

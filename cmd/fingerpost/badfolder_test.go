@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestBadFolder drops all bad files at once: all are named, at once, and the good ones go on.
@@ -46,7 +45,7 @@ func TestLeftovers(t *testing.T) {
 		r.put(name, "project \"acme\" {\n")
 	}
 	r.put("other.hcl", strings.Replace(rigFiles["other.hcl"], "Other", "Renamed", 1))
-	err := poll(time.Minute, func() error {
+	err := poll(testrig.Patience, func() error {
 		if got := r.get(resolvePath + "other.example"); !strings.Contains(got.body, `"name":"Renamed"`) {
 			return fmt.Errorf("the edit among them is not seen: %d %s", got.status, got.body)
 		}
@@ -86,7 +85,7 @@ func TestSecretsInBadFiles(t *testing.T) {
 		b.drop(r)
 		bad = append(bad, b)
 	}
-	err := poll(time.Minute, func() error {
+	err := poll(testrig.Patience, func() error {
 		_, all, err := r.problems()
 		for _, b := range bad {
 			if d, _ := b.named(all); d == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,10 @@ func testForgedBy(t *testing.T, name string, run func(t *testing.T, gate, upstre
 	testrig.Figure(t, "%s: %d requests with forged headers", name, n)
 
 	must(t, r.cmd.Process.Signal(syscall.SIGSTOP))
+	testrig.Eventually(t, "the service has stopped", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	})
 	began := time.Now()
 	g.refused(0, "GET", "a.b.c.shop.example") // in no cache
 	testrig.AtMost(t, time.Since(began), 10*time.Second)

@@ -96,7 +96,7 @@ func TestMailDiskFull(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := poll(time.Minute, func() error {
+	if err := poll(testrig.Patience, func() error {
 		if got := send(); got.status != http.StatusOK {
 			return fmt.Errorf("with an empty queue: %d %s", got.status, got.body)
 		}

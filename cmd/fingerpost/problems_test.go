@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -75,7 +76,7 @@ func (b badFile) named(all []diagnostic) (*diagnostic, error) {
 // await waits for the file in /status.
 func (b badFile) await(r *rig) {
 	r.t.Helper()
-	err := poll(time.Minute, func() error {
+	err := poll(testrig.Patience, func() error {
 		_, all, err := r.problems()
 		if err == nil {
 			if d, bad := b.named(all); d == nil {
@@ -114,7 +115,7 @@ func validated(r *rig, bad ...badFile) {
 
 func (r *rig) awaitOK() {
 	r.t.Helper()
-	err := poll(time.Minute, func() error {
+	err := poll(testrig.Patience, func() error {
 		state, all, err := r.problems()
 		if err == nil && (state != "ok" || len(all) > 0) {
 			err = fmt.Errorf("state %s with %v", state, all)

@@ -66,7 +66,7 @@ func TestConfigDiskFull(t *testing.T) {
 		t.Helper()
 		before := r.footprint()
 		// No write is needed for it to be noticed.
-		if err := poll(soon, func() error { return lowDisk(true) }); err != nil {
+		if err := poll(testrig.Patience, func() error { return lowDisk(true) }); err != nil {
 			t.Error(err)
 		}
 		got := write("never")

@@ -383,7 +383,7 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want := regexp.MustCompile(args[0])
 	var last string
-	err := poll(time.Minute, func() (err error) {
+	err := poll(testrig.Patience, func() (err error) {
 		if last, err = get(ts, args[2:]); err != nil {
 			return err
 		}
