@@ -146,7 +146,8 @@ func (s *Server) inProposal(r *request) error {
 	defer cancel()
 	run := func(state ProposedState) error {
 		err := r.route.run(s.on(state), r)
-		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(state.Broken) > 0 {
+		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(state.Broken) > 0 &&
+			r.key.EveryProject() {
 			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +
 				strings.Join(state.Broken, ", ")}
 		}
@@ -272,7 +273,7 @@ func (s *Server) listProposals(r *request) error {
 	if s.proposals == nil {
 		return refuseNoGit
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
 	list, err := s.proposals.Proposals(ctx, sees(r.key))
 	if err != nil {

@@ -13,12 +13,13 @@ import (
 )
 
 // ApplyTurn judges a Difference as a look would judge the files after it, against what is live, and runs move, which
-// puts it in place, in a GitTurn. No write and no look comes in between. permit gets what the Difference touches; it
+// puts it in place, in a GitTurn, and looks at the files. No write comes in between: it would be judged without the
+// names that are in the files by then. permit gets what the Difference touches; it
 // may refuse, and returns the coverages of the keys that must be allowed to make the change now, that of the caller
 // first. A Difference that has become wrong is a CONFLICT, and move does not run.
 func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *Weight) ([]Coverage, error),
 	move func() error) error {
-	a := ask{done: make(chan error, 1), do: func(context.Context) error {
+	a := ask{done: make(chan error, 1), do: func(running context.Context) error {
 		if s.status.Held != nil {
 			return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
 		}
@@ -30,7 +31,15 @@ func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *We
 		if err := s.judgeDifference(d, w, limits); err != nil {
 			return err
 		}
-		return s.GitTurn(move)
+		if err := s.GitTurn(move); err != nil {
+			return err
+		}
+		sc := scope{hash: true}
+		for _, f := range d.Files {
+			sc.paths = append(sc.paths, f.Path)
+		}
+		_ = s.lookTwice(running, sc) // errors are in the log and the status
+		return nil
 	}}
 	select {
 	case s.asks <- a:

@@ -3,6 +3,7 @@ package configsrc
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -53,8 +54,9 @@ func (s *Source) Weigh(d *Difference) *Weight {
 		w.Was, w.Is = append(w.Was, f.was.Declared), append(w.Is, f.is.Declared)
 	}
 	t.models()
+	differs := maps.Clone(t.projects)
 	for i := range w.files {
-		t.otherwise(&w.files[i])
+		t.otherwise(&w.files[i], differs)
 	}
 	for _, text := range texts {
 		t.text(text)
@@ -155,53 +157,55 @@ type touching struct {
 	projects map[int64]bool
 }
 
-// models compares all that the files declare, wherever it stands.
+// models compares the projects of all files, wherever they stand, and the rest file by file.
 func (t *touching) models() {
-	was, is := map[catalog.UUID]*catalog.ProjectConfig{}, map[catalog.UUID]*catalog.ProjectConfig{}
-	var rest [2]catalog.Declared
-	for i, all := range [][]*catalog.Declared{t.w.Was, t.w.Is} {
-		for _, d := range all {
-			for j := range d.Projects {
-				[]map[catalog.UUID]*catalog.ProjectConfig{was, is}[i][d.Projects[j].Project.UUID] = &d.Projects[j]
-			}
-			r := &rest[i]
-			r.Templates, r.Edges = append(r.Templates, d.Templates...), append(r.Edges, d.Edges...)
-			r.Keys = append(r.Keys, d.Keys...)
-			if d.Defaults != nil {
-				r.Defaults = d.Defaults
-			}
-			if d.Sealing != nil {
-				r.Sealing = d.Sealing
-			}
-		}
-	}
+	was, is := projectsIn(t.w.Was), projectsIn(t.w.Is)
 	ends := map[string]bool{} // slugs of projects that go
 	for uuid, p := range was {
-		if q := is[uuid]; q == nil || !reflect.DeepEqual(p, q) {
-			t.projects[p.Project.ID] = true
-			if q == nil {
-				ends[p.Project.Slug] = true
-			} else {
-				t.projects[q.Project.ID] = true
-			}
+		q := is[uuid]
+		switch {
+		case q == nil:
+			ends[p.Project.Slug] = true
+		case reflect.DeepEqual(p, q):
+			continue
+		default:
+			t.projects[q.Project.ID] = true
 		}
+		t.projects[p.Project.ID] = true
 	}
 	for uuid, p := range is {
 		if was[uuid] == nil {
 			t.projects[p.Project.ID] = true
 		}
 	}
-	for i := range rest { // a key that loses a project which goes is part of its end
-		for j := range rest[i].Keys {
-			k := &rest[i].Keys[j]
-			if k.Projects != nil {
-				k.Projects = slices.DeleteFunc(slices.Clone(k.Projects), func(slug string) bool { return ends[slug] })
-			}
+	for i := range t.w.files { // a key that loses a project which goes is part of its end
+		f := &t.w.files[i]
+		if !sameRest(without(f.was.Declared, ends), without(f.is.Declared, ends)) {
+			t.w.Rest = true
 		}
 	}
-	if !sameRest(&rest[0], &rest[1]) {
-		t.w.Rest = true
+}
+
+func projectsIn(files []*catalog.Declared) map[catalog.UUID]*catalog.ProjectConfig {
+	all := map[catalog.UUID]*catalog.ProjectConfig{}
+	for _, d := range files {
+		for i := range d.Projects {
+			all[d.Projects[i].Project.UUID] = &d.Projects[i]
+		}
 	}
+	return all
+}
+
+// without returns d with keys that do not list some slugs.
+func without(d *catalog.Declared, slugs map[string]bool) *catalog.Declared {
+	c := *d
+	c.Keys = slices.Clone(d.Keys)
+	for i := range c.Keys {
+		if k := &c.Keys[i]; k.Projects != nil {
+			k.Projects = slices.DeleteFunc(slices.Clone(k.Projects), func(slug string) bool { return slugs[slug] })
+		}
+	}
+	return &c
 }
 
 // sameRest reports whether both declare the same outside of projects.
@@ -228,14 +232,23 @@ func sameList[T any](a, b []T, name func(*T) string) bool {
 	return true
 }
 
-// otherwise counts a file that differs, but in nothing that it declares, as touching all that it declares.
-func (t *touching) otherwise(f *weighed) {
+// otherwise counts a file that differs, but in nothing that was found to differ, as touching all that it declares: a
+// comment, or a block that has moved to another file.
+func (t *touching) otherwise(f *weighed, differs map[int64]bool) {
 	if bytes.Equal(f.Before, f.After) && (f.Before == nil) == (f.After == nil) ||
-		!reflect.DeepEqual(f.was.Declared, f.is.Declared) {
+		!sameRest(f.was.Declared, f.is.Declared) {
 		return
 	}
+	n := 0
+	for _, d := range []*catalog.Declared{f.was.Declared, f.is.Declared} {
+		if slices.ContainsFunc(d.Projects, func(p catalog.ProjectConfig) bool { return differs[p.Project.ID] }) {
+			return
+		}
+		n += len(d.Projects)
+	}
+	t.all(f.was.Declared)
 	t.all(f.is.Declared)
-	if len(f.is.Declared.Projects) == 0 {
+	if n == 0 {
 		t.w.Rest = true
 	}
 }

@@ -25,7 +25,11 @@ type gitFlags struct {
 	gitAck, gitDomain, gitSignKey     string
 	gitHookSecret, gitWeb             string
 	gitAckTimeout, gitPull            time.Duration
+	proposeMaxAge                     time.Duration
 }
+
+// proposeMaxAge is the default of --propose-max-age.
+const proposeMaxAge = 30 * 24 * time.Hour
 
 func (f *gitFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.git, "git", false, "commit each API write to the git repository of the config folder")
@@ -41,6 +45,8 @@ func (f *gitFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.gitPull, "git-pull", 0, "how often to fetch from the upstream, such as 30s; 0 is never")
 	fl.StringVar(&f.gitWeb, "git-web", "",
 		"address of the repository's web page, for links to commits, and that compare a proposal's branch")
+	fl.DurationVar(&f.proposeMaxAge, "propose-max-age", proposeMaxAge,
+		"drop a proposal after so long without a write, such as 720h")
 	fl.BoolVar(&f.gitFanout, "git-fanout", false,
 		"put the file of a new project into a folder named after the slug's first two characters")
 	fl.StringVar(&f.gitHookSecret, "git-hook-secret", "",
@@ -55,7 +61,8 @@ func (f *gitFlags) parse(s *serveFlags) error {
 		for flag, set := range map[string]bool{"--git-push": f.gitPush, "--git-pull": f.gitPull != 0,
 			"--git-hooks":    f.gitHooks,
 			"--git-sign-key": f.gitSignKey != "", "--git-ack": f.gitAck != "file", "--git-hook-secret": f.gitHookSecret != "",
-			"--git-domain": f.gitDomain != "", "--git-web": f.gitWeb != ""} {
+			"--git-domain": f.gitDomain != "", "--git-web": f.gitWeb != "",
+			"--propose-max-age": f.proposeMaxAge != proposeMaxAge} {
 			if set {
 				add("%s needs --git", flag)
 			}
@@ -72,6 +79,9 @@ func (f *gitFlags) parse(s *serveFlags) error {
 	}
 	if f.git && s.readOnly && f.gitPull == 0 {
 		add("--git and --read-only: nothing would ever be committed; leave out one of them, or add --git-pull")
+	}
+	if f.proposeMaxAge < time.Minute {
+		add("--propose-max-age must be at least 1m")
 	}
 	if f.gitAckTimeout <= 0 {
 		add("--git-ack-timeout must be positive")
@@ -183,10 +193,35 @@ func (s *service) runGit() (end func()) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := s.run(func() error { return s.repo.Run(ctx) })
+	dropped := s.run(func() error { return s.dropOldProposals(ctx) })
 	return func() {
 		stop()
 		<-ended
+		<-dropped
 		s.repo.Close()
+	}
+}
+
+// dropOldProposals drops the proposals that nobody has written to for long, now and again, until ctx is done.
+func (s *service) dropOldProposals(ctx context.Context) error {
+	timer := time.NewTicker(min(time.Hour, s.f.proposeMaxAge))
+	defer timer.Stop()
+	for {
+		dropped, err := s.repo.DropProposals(ctx, time.Now().Add(-s.f.proposeMaxAge))
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("git: old proposals cannot be dropped", "error", err)
+		}
+		for _, name := range dropped {
+			s.log.Info("git: a proposal is dropped: nobody has written to it for long", "proposal", name)
+			s.resolver.Note(catalog.AuditDrop, catalog.Author{Door: catalog.DoorGit},
+				catalog.FieldChange{Field: "proposal", After: name},
+				catalog.FieldChange{Field: "reason", After: "no write since " + s.f.proposeMaxAge.String()})
+		}
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil
+		}
 	}
 }
 

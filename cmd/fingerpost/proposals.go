@@ -65,7 +65,7 @@ const (
 )
 
 var errProposedBusy = &catalog.Error{Code: catalog.CodeUnavailable,
-	Message: "the files of the proposal's branch are still being read; try again in a moment"}
+	Message: "the branches of proposals are still being read; try again in a moment"}
 
 // newProposals removes what a process that was killed has left behind.
 func newProposals(repo *gitrepo.Repo, source *configsrc.Source, web string, o proposedOptions) *proposals {
@@ -301,6 +301,9 @@ func (p *proposals) Proposals(ctx context.Context, sees func(*api.Proposal) bool
 		}
 		return nil
 	})
+	if ctx.Err() != nil { // the next call goes on where this one has ended
+		return nil, errProposedBusy
+	}
 	if err != nil {
 		return nil, err
 	}

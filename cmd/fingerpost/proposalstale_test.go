@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"fingerpost/cmd/testrig"
@@ -138,6 +140,7 @@ type staleCase struct {
 	later   func(g *proposalRig) // makes it wrong; nil: it stays right
 	by      string               // key that applies; "": full
 	want    int                  // 0: 409
+	touches string               // what limits who reaches it: "acme", or "more" for keys for every project
 }
 
 func (g *proposalRig) add(key, name, method, path, body string) {
@@ -192,29 +195,29 @@ var staleCases = []staleCase{
 	}, later: func(g *proposalRig) {
 		g.must(g.as("full", "", "POST", g.pathOf("other")+"/domains", domainBody("taken.example")), http.StatusCreated)
 	}},
-	{name: "taken-slug", propose: func(g *proposalRig, n string) {
+	{name: "taken-slug", touches: "more", propose: func(g *proposalRig, n string) {
 		g.add("full", n, "POST", projectsPath, `{"name":"Taken","slug":"taken-slug"}`)
 	}, later: func(g *proposalRig) {
 		g.save(func() bool { return g.as("full", "", "GET", projectsPath+"/by-slug/taken-slug", "").status == 200 },
 			map[string]string{"elsewhere.hcl": "project \"taken-slug\" {\n  name = \"By hand\"\n}\n"})
 	}},
-	{name: "taken-slug-same-file", propose: func(g *proposalRig, n string) {
+	{name: "taken-slug-same-file", touches: "more", propose: func(g *proposalRig, n string) {
 		g.add("full", n, "POST", projectsPath, `{"name":"Taken","slug":"same-file"}`)
 	}, later: func(g *proposalRig) { g.project("same-file") }},
-	{name: "rename-to-a-taken-slug", propose: func(g *proposalRig, n string) {
+	{name: "rename-to-a-taken-slug", touches: "more", propose: func(g *proposalRig, n string) {
 		g.project("mover")
 		g.must(g.as("full", "", "POST", "/api/platform/keys", `{"name":"k-mover","allow":["read"],"projects":["mover"]}`),
 			http.StatusCreated)
 		g.add("full", n, "PUT", g.pathOf("mover"), `{"slug":"moved"}`)
 	}, later: func(g *proposalRig) { g.project("moved") }},
-	{name: "rename-with-a-later-key", propose: func(g *proposalRig, n string) {
+	{name: "rename-with-a-later-key", touches: "more", propose: func(g *proposalRig, n string) {
 		g.project("mover2")
 		g.add("full", n, "PUT", g.pathOf("mover2"), `{"slug":"moved2"}`)
 	}, later: func(g *proposalRig) {
 		g.must(g.as("full", "", "POST", "/api/platform/keys", `{"name":"k-mover2","allow":["read"],"projects":["mover2"]}`),
 			http.StatusCreated)
 	}},
-	{name: "removal-with-a-later-key", propose: func(g *proposalRig, n string) {
+	{name: "removal-with-a-later-key", touches: "more", propose: func(g *proposalRig, n string) {
 		g.project("leaver")
 		g.add("full", n, "DELETE", g.pathOf("leaver"), "")
 	}, later: func(g *proposalRig) {
@@ -243,7 +246,7 @@ var staleCases = []staleCase{
 	}, later: func(g *proposalRig) {
 		g.must(g.as("full", "", "POST", g.pathOf("other")+"/domains", domainBody("*.narrow.example")), http.StatusCreated)
 	}},
-	{name: "a-body-is-gone", propose: func(g *proposalRig, n string) {
+	{name: "a-body-is-gone", touches: "more", propose: func(g *proposalRig, n string) {
 		g.save(func() bool { return true }, map[string]string{"mail/gone.html": "<p>here</p>\n"})
 		g.commitAs("propose/"+n, map[string]string{"projects.d/bodied.hcl": `project "bodied" {
   name = "Bodied"
@@ -257,7 +260,7 @@ var staleCases = []staleCase{
 	}, later: func(g *proposalRig) {
 		g.save(func() bool { return true }, map[string]string{"mail/gone.html": ""})
 	}},
-	{name: "a-broken-file", propose: func(g *proposalRig, n string) {
+	{name: "a-broken-file", touches: "more", propose: func(g *proposalRig, n string) {
 		g.commitAs("propose/"+n, map[string]string{"projects.d/broken.hcl": "project {\n"})
 	}},
 }
@@ -280,6 +283,38 @@ func TestStaleProposals(t *testing.T) {
 	}
 }
 
+// knockStale tries the doors to a proposal that has become wrong with keys of each reach: those who reach it see it and
+// are refused, the others find nothing.
+func (g *proposalRig) knockStale(c *staleCase) {
+	g.t.Helper()
+	acme, other := g.pathOf("acme"), g.pathOf("other")
+	for _, key := range []string{"first", "second", "both", "full"} {
+		reached := key == "full" || c.touches == "" && key != "second"
+		door := func(what string, got reply, ok, otherwise int) {
+			g.t.Helper()
+			if want := map[bool]int{true: ok, false: otherwise}[reached]; got.status != want {
+				g.t.Errorf("%s with the key %s: %d %s, want %d", what, key, got.status, got.body, want)
+			}
+		}
+		own := acme
+		if key == "second" {
+			own = other
+		}
+		if list := g.as(key, "", "GET", proposalsPath, ""); strings.Contains(list.body, `"name":"`+c.name+`"`) != reached {
+			g.t.Errorf("the list for %s: %s", key, list.body)
+		}
+		door("a read", g.as(key, c.name, "GET", own, ""), http.StatusOK, http.StatusNotFound)
+		door("a dry run", g.as(key, c.name, "PUT", own+"?dryRun=1", `{"description":"dry"}`), http.StatusOK,
+			http.StatusConflict)
+		door("apply", g.as(key, "", "POST", proposalsPath+"/"+c.name+"/apply", ""), http.StatusConflict,
+			http.StatusNotFound)
+		if !reached {
+			door("a write", g.as(key, c.name, "PUT", own, `{"description":"added"}`), 0, http.StatusConflict)
+			door("drop", g.as(key, "", "DELETE", proposalsPath+"/"+c.name, ""), 0, http.StatusNotFound)
+		}
+	}
+}
+
 func (g *proposalRig) stale(c staleCase) {
 	c.propose(g, c.name)
 	if c.later != nil {
@@ -292,6 +327,9 @@ func (g *proposalRig) stale(c staleCase) {
 		c.want = http.StatusConflict
 	}
 	before := g.git(g.dir, "rev-parse", "HEAD")
+	if c.want != http.StatusOK && c.by == "full" {
+		g.knockStale(&c)
+	}
 	got := g.as(c.by, "", http.MethodPost, proposalsPath+"/"+c.name+"/apply", "")
 	if got.status != c.want {
 		g.t.Errorf("applied: %d %s", got.status, got.body)
@@ -307,4 +345,46 @@ func (g *proposalRig) stale(c staleCase) {
 	if out, code := g.run("validate"); code != 0 {
 		g.t.Errorf("what is committed does not load: %s", out)
 	}
+}
+
+// While a proposal is applied, others claim the same name by a write: one of them gets it, and what is committed loads.
+func TestProposalTurn(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	g := newProposalRig(t, nil)
+	acme, other := g.pathOf("acme"), g.pathOf("other")
+	applied := 0
+	rounds := testrig.Size(t, 60, 8)
+	for n := range rounds {
+		name := fmt.Sprintf("turn-%d", n)
+		g.add("first", name, "POST", acme+"/domains", domainBody(name+".example"))
+		var both sync.WaitGroup
+		var apply, write reply
+		branch := filepath.Join(g.dir, ".git", "refs", "heads", "main")
+		before, err := os.ReadFile(branch)
+		must(t, err)
+		both.Go(func() { apply = g.as("full", "", "POST", proposalsPath+"/"+name+"/apply", "") })
+		if n%2 == 0 { // as soon as the branch has moved, before the files are known to be there
+			testrig.Eventually(t, "the branch moves", func() bool {
+				now, err := os.ReadFile(branch)
+				return err == nil && !bytes.Equal(now, before)
+			})
+		}
+		for write.status == 0 || write.status == http.StatusServiceUnavailable {
+			write = g.as("full", "", "POST", other+"/domains", domainBody(name+".example"))
+		}
+		both.Wait()
+		switch {
+		case apply.status == http.StatusOK && write.status == http.StatusConflict:
+			applied++
+		case apply.status == http.StatusConflict && write.status == http.StatusCreated,
+			apply.status == http.StatusServiceUnavailable:
+		default:
+			t.Errorf("applied: %d %s; written: %d %s", apply.status, apply.body, write.status, write.body)
+		}
+		if out, code := g.run("validate"); code != 0 {
+			t.Fatalf("what is committed does not load: %s", out)
+		}
+	}
+	testrig.Figure(t, "%d of %d proposals were applied against a write of the same name", applied, rounds)
 }

@@ -39,6 +39,7 @@ type Proposal struct {
 	Proposed Change // what its branch has changed since it left HEAD's
 	Merged   Change // what applying it would change; without files unless it is Mergeable
 
+	base    string // the commit at which its branch left HEAD's
 	tree    string // of the merge into HEAD
 	refused error  // why it can never be merged: it has links
 }
@@ -149,6 +150,9 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 		return h, nil, NoProposal(name)
 	}
 	p, err := r.proposal(ctx, h, name, tip)
+	if err != nil && ctx.Err() != nil {
+		err = unavailable(errors.New("the branches of proposals are still being read"))
+	}
 	return h, p, err
 }
 
@@ -171,28 +175,64 @@ func (r *Repo) proposal(ctx context.Context, h head, name, tip string) (*Proposa
 		return nil, err
 	}
 	if record != nil {
-		p.Keys, p.Written = record.Keys, record.Written
+		p.Keys = record.Keys
+		if record.Written.After(p.Written) {
+			p.Written = record.Written
+		}
 	}
 	return &p, nil
 }
 
 func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposal, error) {
-	p := &Proposal{Name: name, Branch: strings.TrimPrefix(proposePrefix, "refs/heads/") + name, Head: h.commit,
-		Commit: tip, Proposed: Change{Outside: true}} // until it is known what it changes
+	base, err := "", error(nil)
+	if h.commit != "" {
+		if base, err = r.git.run(ctx, "merge-base", h.commit, tip); err != nil && exitCode(err) != 1 {
+			return nil, err
+		}
+	}
+	p := r.described[name]
+	if p != nil && p.Commit == tip && p.base == base && base != "" && p.refused == nil { // only HEAD has moved
+		known := *p
+		p = &known
+		p.Head, p.Merged, p.Mergeable, p.tree = h.commit, Change{}, false, ""
+	} else if p, err = r.describeBranch(ctx, name, base, tip); err != nil {
+		return nil, err
+	}
+	p.Head = h.commit
+	if base != "" && p.refused == nil {
+		err = r.merge(ctx, h, p)
+	}
+	return p, err
+}
+
+// describeBranch describes what a branch has changed since base.
+func (r *Repo) describeBranch(ctx context.Context, name, base, tip string) (*Proposal, error) {
+	p := &Proposal{Name: name, Branch: strings.TrimPrefix(proposePrefix, "refs/heads/") + name, Commit: tip, base: base,
+		Proposed: Change{Outside: true}} // until it is known what it changes
 	last, err := r.commit(tip)
 	if err != nil {
 		return nil, err
 	}
 	first := last
-	if h.commit != "" {
-		base, err := r.git.run(ctx, "merge-base", h.commit, tip)
-		if err != nil && exitCode(err) != 1 {
+	if base != "" { // else its base is gone
+		since, err := r.commit(base)
+		if err != nil {
 			return nil, err
 		}
-		if err == nil { // else its base is gone
-			if first, err = r.compare(ctx, h, p, base, last); err != nil {
+		out, err := r.git.run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+last.id)
+		if err != nil {
+			return nil, err
+		}
+		if ids := strings.Fields(out); len(ids) > 0 {
+			if first, err = r.commit(ids[0]); err != nil {
 				return nil, err
 			}
+		}
+		if p.Proposed, p.refused, err = r.changeOf(ctx, since.tree, last.tree); err != nil {
+			return nil, err
+		}
+		if p.refused != nil {
+			p.Proposed.Outside = true
 		}
 	}
 	var address string
@@ -202,36 +242,58 @@ func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposa
 	return p, nil
 }
 
-// compare fills in what differs since base, and from HEAD. It returns the first commit after base.
-func (r *Repo) compare(ctx context.Context, h head, p *Proposal, base string, last *commit) (first *commit, err error) {
-	since, err := r.commit(base)
-	if err != nil {
-		return nil, err
+// merge fills in what applying a proposal would change: field by field, else as git merges text, for what people have
+// added to the branch. A conflict leaves it not Mergeable.
+func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
+	if p.base == h.commit {
+		last, err := r.commit(p.Commit)
+		if err == nil {
+			p.Merged, p.tree, p.Mergeable = p.Proposed, last.tree, true
+		}
+		return err
 	}
-	first = last
-	out, err := r.git.run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+last.id)
-	if err != nil {
-		return nil, err
-	}
-	if ids := strings.Fields(out); len(ids) > 0 {
-		if first, err = r.commit(ids[0]); err != nil {
-			return nil, err
+	s := newScratch(r, h.tree)
+	if !p.Proposed.Outside {
+		err := s.apply(&pendingWrite{FileWrite: catalog.FileWrite{Files: p.Proposed.Files}}, false)
+		if err == nil {
+			return r.mergeFields(ctx, h, p, s)
+		}
+		if !errors.As(err, new(*waits)) {
+			return err
 		}
 	}
-	if p.Proposed, p.refused, err = r.changeOf(ctx, since.tree, last.tree); err != nil || p.refused != nil {
-		p.Proposed.Outside = true
-		return first, err
+	tree, err := r.git.run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
+	if exitCode(err) == 1 {
+		return nil
 	}
-	if p.tree = last.tree; base != h.commit {
-		if p.tree, err = r.merged(ctx, h, p); err != nil {
-			return nil, err
-		}
+	if err == nil {
+		err = r.settleTree(ctx, h.tree, tree)
 	}
-	if p.tree != "" {
-		p.Merged, p.refused, err = r.changeOf(ctx, h.tree, p.tree)
+	if err != nil {
+		return err
 	}
-	p.Mergeable = p.tree != "" && p.refused == nil
-	return first, err
+	p.tree = tree
+	p.Merged, p.refused, err = r.changeOf(ctx, h.tree, tree)
+	p.Mergeable = err == nil && p.refused == nil
+	return err
+}
+
+// mergeFields takes the result of a merge field by field.
+func (r *Repo) mergeFields(ctx context.Context, h head, p *Proposal, s *scratch) error {
+	changes, err := s.changes(ctx)
+	if err != nil {
+		return err
+	}
+	if p.tree, err = r.newTree(h.tree, changes); err != nil {
+		return err
+	}
+	p.Merged, p.Mergeable = Change{r: r, before: h.tree, after: p.tree}, true
+	for path := range changes {
+		p.Merged.Files = append(p.Merged.Files, catalog.FileEdit{Path: strings.TrimPrefix(path, r.prefix),
+			Before: s.was[path], After: s.now[path]})
+	}
+	slices.SortFunc(p.Merged.Files, func(a, b catalog.FileEdit) int { return strings.Compare(a.Path, b.Path) })
+	return nil
 }
 
 // person reads the line of an author or committer.
@@ -242,31 +304,4 @@ func person(line string) (name, address string, at time.Time) {
 		at = time.Unix(unix, 0).UTC()
 	}
 	return name, address, at
-}
-
-// merged returns the tree of a proposal's merge into HEAD, "" if there is a conflict: field by field, else as git merges
-// text, for what people have added to the branch.
-func (r *Repo) merged(ctx context.Context, h head, p *Proposal) (string, error) {
-	s := newScratch(r, h.tree)
-	if !p.Proposed.Outside {
-		err := s.apply(&pendingWrite{FileWrite: catalog.FileWrite{Files: p.Proposed.Files}}, false)
-		if err == nil {
-			changes, err := s.changes(ctx)
-			if err != nil {
-				return "", err
-			}
-			return r.newTree(h.tree, changes)
-		}
-		if !errors.As(err, new(*waits)) {
-			return "", err
-		}
-	}
-	tree, err := r.git.run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
-	if exitCode(err) == 1 {
-		return "", nil
-	}
-	if err == nil {
-		err = r.settleTree(ctx, h.tree, tree)
-	}
-	return tree, err
 }

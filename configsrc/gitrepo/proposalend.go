@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"fingerpost/resolver/catalog"
@@ -74,26 +75,41 @@ func (r *Repo) DropProposal(ctx context.Context, name string, check func(p *Prop
 	return r.dropProposal(ctx, p)
 }
 
-var errYoung = errors.New("it was written to since")
-
 // DropProposals removes the proposals without a write since a moment, and returns their names.
 func (r *Repo) DropProposals(ctx context.Context, since time.Time) (dropped []string, err error) {
 	names, err := r.proposalNames(ctx)
 	for _, name := range names {
-		dropErr := r.DropProposal(ctx, name, func(p *Proposal) error {
-			if !p.Written.Before(since) {
-				return errYoung
-			}
-			return nil
-		})
-		switch {
-		case dropErr == nil:
+		old, dropErr := r.dropOld(ctx, name, since)
+		if err = errors.Join(err, dropErr); old && dropErr == nil {
 			dropped = append(dropped, name)
-		case !errors.Is(dropErr, errYoung) && !isNoProposal(dropErr):
-			err = errors.Join(err, dropErr)
 		}
 	}
 	return dropped, err
+}
+
+// dropOld removes a proposal without a write since a moment.
+func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (old bool, err error) {
+	r.work.Lock()
+	defer r.work.Unlock()
+	ref := proposePrefix + name
+	tip, err := r.ref(ref)
+	if err != nil || tip == "" {
+		return false, err
+	}
+	last, err := r.commit(tip)
+	if err != nil {
+		return false, err
+	}
+	if _, _, at := person(last.committer); !at.Before(since) {
+		return false, nil
+	}
+	switch record, err := r.recordOf(ctx, name, tip); {
+	case err != nil:
+		return false, err
+	case record != nil && !record.Written.Before(since):
+		return false, nil
+	}
+	return true, r.dropProposal(ctx, &Proposal{Name: name, Branch: strings.TrimPrefix(ref, "refs/heads/"), Commit: tip})
 }
 
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
