@@ -56,7 +56,8 @@ type ProposalKey struct {
 // *catalog.Error. sees reports whether the caller may know of a proposal.
 type Proposals interface {
 	// Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds what it has
-	// changed to the proposal. An error of write is returned as it is, and nothing was changed. A name that the caller does
+	// changed to the proposal. An error of write is returned as it is, and nothing was changed. A name that the caller
+	// does
 	// not see is taken.
 	Propose(ctx context.Context, name string, by ProposalKey, sees func(*Proposal) bool,
 		write func(ProposedState) error) (*Proposal, error)
@@ -256,7 +257,8 @@ func coverageOf(k *resolver.Key) configsrc.Coverage {
 	return k.Covers
 }
 
-// sees returns whether a key may know of a proposal: if it reaches all that the proposal touches, which for a key that is
+// sees returns whether a key may know of a proposal: if it reaches all that the proposal touches, which for a key that
+// is
 // limited to projects is nothing but its projects.
 func sees(k *resolver.Key) func(*Proposal) bool {
 	covers := coverageOf(k)
@@ -331,7 +333,8 @@ func (s *Server) applyProposal(r *request) error {
 	return err
 }
 
-// mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by then,
+// mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
+// then,
 // and the keys that have made the proposal.
 func (s *Server) mayApply(r *request) func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
 	return func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {

@@ -328,7 +328,8 @@ func (w *Weight) Within(covers Coverage) bool {
 	return covers == nil || !w.Rest && !slices.ContainsFunc(w.Projects, func(id int64) bool { return !covers(id) })
 }
 
-// Diff returns the files' change as a unified diff, without secrets, see Preview.Diff. A key that is limited to projects
+// Diff returns the files' change as a unified diff, without secrets, see Preview.Diff. A key that is limited to
+// projects
 // sees no line of a file that declares more than its projects, and nobody sees one of a file that is neither a config
 // file nor a body: it may be a secret.
 func (w *Weight) Diff(covers Coverage) string {

@@ -30,7 +30,8 @@ func (r *Resolver) PendingWrites() (all map[int64][]byte, err error) {
 	return all, err
 }
 
-// ChangeProposals stores and deletes records of open proposals, by name, see ledger.Ledger; UNAVAILABLE while the ledger
+// ChangeProposals stores and deletes records of open proposals, by name, see ledger.Ledger; UNAVAILABLE while the
+// ledger
 // cannot be used.
 func (r *Resolver) ChangeProposals(put map[string][]byte, drop ...string) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.ChangeProposals(put, drop...) })

@@ -109,7 +109,8 @@ func (s *Sink) Up() error {
 	return nil
 }
 
-// listen takes the port of before. A program that the test starts has a copy of the old socket until its exec, so the port
+// listen takes the port of before. A program that the test starts has a copy of the old socket until its exec, so the
+// port
 // may be taken for a moment.
 func (s *Sink) listen() (l net.Listener, err error) {
 	if s.addr == "" {

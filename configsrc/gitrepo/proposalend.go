@@ -9,8 +9,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// ApplyProposal merges a proposal into the branch, which makes it live, and removes it. check decides whether the caller
-// may see it. turn decides with the proposal as it is merged, and runs move, which moves the branch, in the turn in which
+// ApplyProposal merges a proposal into the branch, which makes it live, and removes it. check decides whether the
+// caller
+// may see it. turn decides with the proposal as it is merged, and runs move, which moves the branch, in the turn in
+// which
 // it has decided. ApplyProposal returns the branch's new commit.
 func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(p *Proposal) error,
 	turn func(p *Proposal, move func() error) error) (string, error) {

@@ -21,7 +21,8 @@ func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Propo
 	return p.Commit, nil
 }
 
-// ProposalBase returns the commit that the next write of a key to a proposal is made on: ProposalTip, or HEAD, with every
+// ProposalBase returns the commit that the next write of a key to a proposal is made on: ProposalTip, or HEAD, with
+// every
 // write that was answered, if there is no such proposal and the key may open one.
 func (r *Repo) ProposalBase(ctx context.Context, name, key string, check func(p *Proposal) error) (commit string,
 	exists bool, err error) {
@@ -106,7 +107,8 @@ func (r *Repo) WriteDifference(ctx context.Context, dir, from, to string) error 
 }
 
 // Propose adds writes of a key, whose files are those of base before them, to the proposal of a name. base is what
-// ProposalBase has returned. The error is UNAVAILABLE if somebody else has changed the branch since, and NOTHING_CHANGED
+// ProposalBase has returned. The error is UNAVAILABLE if somebody else has changed the branch since, and
+// NOTHING_CHANGED
 // if there is no proposal and the writes change nothing. see gets the proposal as it is then.
 func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, writes []*catalog.FileWrite,
 	see func(p *Proposal) error) error {
