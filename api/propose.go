@@ -94,12 +94,11 @@ type ProposedState struct {
 	Broken    []string // files that do not load
 }
 
-// proposedReads are the reads that can show the state of a proposal: those of what files declare.
+// proposedReads are the reads that can show the state of a proposal: those of one project, and of what belongs to it.
 var proposedReads = map[string]bool{
-	"/api/platform/projects": true, "/api/platform/projects/{id}": true, blockPath: true,
+	"/api/platform/projects/{id}": true, blockPath: true,
 	"/api/platform/projects/by-slug/{slug}": true,
 	"/api/platform/projects/{id}/domains":   true, "/api/platform/projects/{projectId}/domains/{domainId}": true,
-	"/api/platform/domains":                        true,
 	"/api/platform/projects/{id}/service-settings": true, "/api/platform/projects/{id}/auth-settings": true,
 	smtpConfigPath: true, templatesPath: true, templatePath: true,
 }
@@ -113,7 +112,7 @@ func (r *request) readPropose() error {
 	case len(values) > 1:
 		return invalidField(headerPropose, "must be given once")
 	case r.route.method == http.MethodGet && !proposedReads[r.route.path]:
-		return invalidField(headerPropose, "is not for this call: no proposal changes what it shows")
+		return invalidField(headerPropose, "is not for this call: what it shows is always live")
 	case r.route.method != http.MethodGet && r.route.allow != catalog.MayWrite:
 		return invalidField(headerPropose, "is not for this call: it changes no file")
 	case strings.HasPrefix(r.route.path, proposalsPath), strings.HasPrefix(r.route.path, keysPath):

@@ -182,8 +182,8 @@ func (c *Console) ask(ctx context.Context, s *session, q call) (*answer, error) 
 	return a, nil
 }
 
-// inProposal are the paths of reads that can show a proposal: those of what files declare.
-var inProposal = regexp.MustCompile(`^/api/(platform/(projects|domains)|mail/projects/\d+/(smtp-config|templates))(/|\?|$)`)
+// inProposal are the paths of reads that can show a proposal: those of one project, and of what belongs to it.
+var inProposal = regexp.MustCompile(`^/api/(platform/projects/(\d+|by-slug/[^/?]+)|mail/projects/\d+/(smtp-config|templates))(/|\?|$)`)
 
 func (c *Console) request(ctx context.Context, s *session, q call) (*http.Request, error) {
 	var body io.Reader

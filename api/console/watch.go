@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,14 +124,15 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 		http.Redirect(w, r, Prefix+"changes", http.StatusSeeOther)
 		return
 	case "enter":
-		before := s.Proposal()
-		s.workIn(name)
-		// it is gone, or its files are still being read
-		if _, err := c.ask(r.Context(), s, get(projectsPath, "limit", "1")); err != nil {
-			s.workIn(before)
+		a, err := c.ask(r.Context(), s, get("/api/platform/proposals"))
+		if err == nil && !slices.ContainsFunc(a.List(), func(p object) bool { return text(p["name"]) == name }) {
+			err = &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
+		}
+		if err != nil {
 			c.failed(w, r, s, err)
 			return
 		}
+		s.workIn(name)
 		http.Redirect(w, r, Prefix+"projects", http.StatusSeeOther)
 		return
 	}

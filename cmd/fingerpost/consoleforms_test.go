@@ -599,6 +599,8 @@ func TestConsoleGit(t *testing.T) {
 	v.ask("/console/proposals/nothing", url.Values{"token": {token}, "do": {"enter"}})
 	v.expects(http.StatusNotFound, "no such proposal")
 	v.ask("/console/proposals/rename-shop", url.Values{"token": {token}, "do": {"enter"}})
+	v.expects(http.StatusOK, "You work in the proposal")
+	v.ask("/console/projects/"+acme, nil)
 	v.expects(http.StatusOK, "You work in the proposal", "Proposed")
 	change("Proposed again", "do", "save") // from a page that was open before
 	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "Proposed again")

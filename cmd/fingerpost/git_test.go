@@ -282,7 +282,8 @@ func TestProposedState(t *testing.T) {
 	expect("the domain again", in("shop", http.MethodPost, shop+"/domains", `{"domain":"shop.example"}`), http.StatusConflict)
 	expect("the domains", in("shop", http.MethodGet, shop+"/domains", ""), http.StatusOK, `"shop.example"`)
 	expect("a dry run", in("shop", http.MethodPut, shop+"?dryRun=1", `{"name":"Dry"}`), http.StatusOK, `+  name = \"Dry\"`)
-	expect("the list", in("shop", http.MethodGet, projects+"?q=new-shop", ""), http.StatusOK, `"Shop"`)
+	expect("the list", in("shop", http.MethodGet, projects+"?q=new-shop", ""), http.StatusBadRequest, "always live")
+	expect("a search", in("shop", http.MethodGet, "/api/platform/domains?q=shop", ""), http.StatusBadRequest, "always live")
 	expect("the live list", r.get(projects+"?q=new-shop"), http.StatusOK, `"data":[]`)
 	if changed.header.Get("ETag") == read.header.Get("ETag") || domain.header.Get("Location") == "" {
 		t.Errorf("%v, %v", changed.header, domain.header)
