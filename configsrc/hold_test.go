@@ -369,7 +369,8 @@ func TestBrakeNamesDomains(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(dir, "p06.hcl")))
 	must(t, os.Rename(filepath.Join(dir, "p07.hcl"), filepath.Join(dir, "moved.hcl"))) // goes nowhere
-	n.run()                                                                            // whoever runs already may see the change in parts, each too small for the brake
+	// A watch that runs already may see the change in parts, each too small for the brake.
+	n.run()
 	n.untilState(configsrc.StateHeld)
 	n.until("the whole change is held", func() bool { return slices.Equal(n.source.Status().Held.Removes, want) })
 }

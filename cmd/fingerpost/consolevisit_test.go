@@ -149,7 +149,7 @@ func TestConsoleEdit(t *testing.T) {
 	b.sees("is required and must not be blank", "may hold lower-case letters") // both at once
 }
 
-// Whoever saves over a change by hand is shown it first.
+// A person who saves over a change made by hand is shown that change first.
 func TestConsoleConflict(t *testing.T) {
 	v := newVisit(t)
 	b := v.signedIn(v.admin)

@@ -107,7 +107,6 @@ func startNginx(t *testing.T, fingerpost, upstream string) gateway {
 	return gateway{"nginx", runNginx(t, "127.0.0.1:8080", fingerpost, upstream), 403}
 }
 
-// runNginx runs the block of api/README.md that asks at an address, and lets it ask at another one.
 // runNginx runs the lines that have all of more, which are pairs as of snippet.
 func runNginx(t *testing.T, fingerpost, address, upstream string, more ...string) *http.Client {
 	t.Helper()

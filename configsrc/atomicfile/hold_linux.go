@@ -56,8 +56,7 @@ func whyUnknown(err unix.Errno, info os.FileInfo) string {
 	if err == unix.EACCES || err == unix.EPERM {
 		owner := info.Sys().(*syscall.Stat_t).Uid
 		return fmt.Sprintf("the kernel tells only its owner, uid %d, whether an editor is writing it, and the service is "+
-			"uid %d: "+
-			"chown it to the service's user, or give the service CAP_LEASE", owner, os.Geteuid())
+			"uid %d: chown it to the service's user, or give the service CAP_LEASE", owner, os.Geteuid())
 	}
 	return fmt.Sprintf("its file system does not tell whether an editor is writing it (%v): keep the config folder on "+
 		"a local file system", err)

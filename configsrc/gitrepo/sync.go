@@ -309,8 +309,7 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 			return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 		case !kept:
 			return &conflict{fmt.Sprintf("%s was rewritten, and %s has commits of its own: bring them onto it by \"git "+
-				"rebase --onto %s %.12s\", "+
-				"or drop them by \"git reset --keep %s\"", u.track, branch, u.track, base, u.track)}
+				"rebase --onto %s %.12s\", or drop them by \"git reset --keep %s\"", u.track, branch, u.track, base, u.track)}
 		}
 	}
 	since, err := r.git.run(ctx, "merge-base", h.commit, remote)
