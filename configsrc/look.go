@@ -301,7 +301,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 
 // commit adds accepted candidates to a change and applies it to the Sink, updates the table, and records the problems
 // of all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
-func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fill bool) (err error) {
+func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fill bool) error {
 	for _, c := range accepted {
 		f := catalog.FileChange{Path: c.path}
 		switch {
@@ -319,16 +319,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		change.Files = append(change.Files, f)
 	}
 	gone := s.goneNames(accepted)
-	switch {
-	case len(accepted) == 0 && change.Position == nil:
-	case fill:
-		err = s.o.Sink.Fill(&change)
-	default:
-		var generation uint64
-		if generation, err = s.o.Sink.Apply(&change); err == nil {
-			s.setGeneration(generation)
-		}
-	}
+	err := s.serve(&change, accepted, judged, fill)
 	if errors.Is(err, catalog.ErrUnaudited) {
 		return err // the caller takes the files back
 	}
@@ -337,9 +328,30 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		s.fail(err)
 		return err
 	}
+	s.noteOverlaps(accepted, gone)
+	return nil
+}
+
+// serve applies a change to the Sink, and then to the table.
+func (s *Source) serve(change *catalog.Change, accepted, judged []*candidate, fill bool) (err error) {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	switch {
+	case len(accepted) == 0 && change.Position == nil:
+	case fill:
+		err = s.o.Sink.Fill(change)
+	default:
+		var generation uint64
+		if generation, err = s.o.Sink.Apply(change); err == nil {
+			s.setGeneration(generation)
+		}
+	}
+	if err != nil {
+		return err
+	}
 	// ---- From here on nothing can fail. ----
 	if s.o.OnCommit != nil && !fill {
-		s.o.OnCommit(s.committed(&change))
+		s.o.OnCommit(s.committed(change))
 	}
 	now := time.Now()
 	s.known.Lock()
@@ -373,6 +385,5 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		}
 	}
 	s.known.Unlock()
-	s.noteOverlaps(accepted, gone)
 	return nil
 }

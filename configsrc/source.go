@@ -124,6 +124,8 @@ type Source struct {
 	ownGit  atomic.Int64      // mtime of git's folder after the last GitTurn, in nanoseconds
 	folder  atomicfile.Folder // config files and the files next to them
 
+	// committing is held from before a change is served until table has it.
+	committing sync.RWMutex
 	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that
 	// looks (Load, then Run) writes them, so it reads them without the lock.
 	known      sync.RWMutex

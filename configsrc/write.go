@@ -375,6 +375,15 @@ func (s *Source) dropFolder(name string) {
 
 // fileOf returns the file that declares the object of the claim.
 func (s *Source) fileOf(c claim) (path string, ok bool) {
+	if path, ok = s.ownerOf(c); ok {
+		return path, true
+	}
+	s.committing.RLock() // it may be served already, and not be in the table yet
+	defer s.committing.RUnlock()
+	return s.ownerOf(c)
+}
+
+func (s *Source) ownerOf(c claim) (path string, ok bool) {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	f := s.table.owner(c)

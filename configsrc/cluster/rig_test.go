@@ -147,6 +147,7 @@ type rig struct {
 
 func newRig(t testing.TB, edges ...string) *rig {
 	t.Helper()
+	testrig.Slow(t)
 	if t, ok := t.(*testing.T); ok {
 		t.Parallel() // most of them wait most of the time
 	}

@@ -22,7 +22,6 @@ func objectFile(t *testing.T, clone, revision string) string {
 func TestMissingObjectsAreMadeAgain(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
-	testrig.Slow(t)
 	spoil := map[string]func(file string) error{
 		"gone":    os.Remove,
 		"emptied": func(file string) error { return os.Truncate(file, 0) },
@@ -73,6 +72,7 @@ func TestLostObjectsAreTold(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			clone := newClone(t)
 			if err := os.Remove(lose(clone)); err != nil {
 				t.Fatal(err)

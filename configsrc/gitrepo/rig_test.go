@@ -56,6 +56,7 @@ func save(t testing.TB, dir, name, content string) {
 // newClone makes a repository with a first commit.
 func newClone(t testing.TB) string {
 	t.Helper()
+	testrig.Slow(t)
 	clone := filepath.Join(t.TempDir(), "clone")
 	testrig.Git(t, filepath.Dir(clone), "init", "-q", "-b", "main", clone)
 	save(t, clone, "projects.d/acme.hcl", acme)
