@@ -1,6 +1,7 @@
 package gitrepo_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,25 +201,53 @@ func TestLocksLeftBehind(t *testing.T) {
 	}
 }
 
-// Conversions that git makes for a path are made by a commit of the service, too: git finds nothing to commit.
-func TestCommitWithConversions(t *testing.T) {
+// Attributes of the repository, which whoever may push to it can set, change no byte of a commit.
+func TestAttributesChangeNoBytes(t *testing.T) {
+	t.Parallel()
+	for name, attributes := range map[string]string{
+		"encoding":     "*.hcl text working-tree-encoding=UTF-16\n",
+		"no encoding":  "*.hcl text working-tree-encoding=no-such\n",
+		"line ends":    "*.hcl text eol=crlf\n",
+		"keyword":      "*.hcl ident\n",
+		"clean filter": "*.hcl filter=shout\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clone := newClone(t)
+			testrig.Git(t, clone, "config", "filter.shout.clean", "sed s/shop/SHOP/")
+			was := strings.Replace(acme, "# The shop.", "# The shop.\r\n# $Id: 1 $", 1)
+			save(t, clone, "projects.d/acme.hcl", was)
+			testrig.Git(t, clone, "add", ".")
+			testrig.Git(t, clone, "commit", "-q", "-m", "second")
+			save(t, clone, ".gitattributes", attributes)
+			testrig.Git(t, clone, "add", ".gitattributes")
+			testrig.Git(t, clone, "commit", "-q", "-m", "attributes")
+			r := start(t, clone, nil)
+			r.mustWrite(key("ci", "r1"), "acme", "First")
+			want := strings.Replace(was, `"Acme"`, `"First"`, 1)
+			if got := testrig.Git(t, clone, "cat-file", "blob", "HEAD:projects.d/acme.hcl") + "\n"; got != want {
+				t.Errorf("the commit has\n%q", got)
+			}
+			if got := read(t, filepath.Join(r.dir, "acme.hcl")); got != want {
+				t.Errorf("the file has\n%q", got)
+			}
+		})
+	}
+}
+
+// A content that git has packed is named again: its object has no file, and its folder may be gone.
+func TestPackedContentComesBack(t *testing.T) {
 	t.Parallel()
 	clone := newClone(t)
-	save(t, clone, ".gitattributes", "*.hcl filter=shout\n")
-	testrig.Git(t, clone, "config", "filter.shout.clean", "sed s/shop/SHOP/")
-	testrig.Git(t, clone, "config", "filter.shout.smudge", "sed s/SHOP/shop/")
-	testrig.Git(t, clone, "add", ".gitattributes")
-	testrig.Git(t, clone, "add", "--renormalize", ".")
-	testrig.Git(t, clone, "commit", "-q", "-m", "attributes")
 	r := start(t, clone, nil)
-	r.mustWrite(key("ci", "r1"), "acme", "First")
-	r.mustWrite(key("ci", "r2"), "acme", "Second")
-	want := strings.NewReplacer(`"Acme"`, `"Second"`, "shop", "SHOP").Replace(acme)
-	if got := testrig.Git(t, clone, "cat-file", "blob", "HEAD:projects.d/acme.hcl") + "\n"; got != want {
-		t.Errorf("the commit has\n%s", got)
+	for i, name := range []string{"One", "Two", "Three"} {
+		r.mustWrite(key("ci", fmt.Sprint("r", i)), "acme", name)
 	}
-	if got := read(t, filepath.Join(r.dir, "acme.hcl")); got != strings.Replace(acme, `"Acme"`, `"Second"`, 1) {
-		t.Errorf("the file has\n%s", got)
+	r.end()
+	testrig.Git(t, clone, "gc", "-q", "--prune=now")
+	r = start(t, clone, nil)
+	if got := r.mustWrite(key("ci", "r4"), "acme", "One"); got.Commit == "" {
+		t.Errorf("not committed: %+v", r.repo.Status())
 	}
 	r.clean()
 }

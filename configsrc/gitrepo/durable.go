@@ -97,7 +97,9 @@ func (o *objectFolder) sync() error {
 	}
 	dirs := []string{}
 	for dir := range o.unsynced {
-		dirs = append(dirs, dir)
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) { // else what was noted is in a pack
+			dirs = append(dirs, dir)
+		}
 	}
 	if !info.ModTime().Equal(o.synced) { // one of the 256 folders is new
 		dirs = append(dirs, o.dir)

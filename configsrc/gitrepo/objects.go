@@ -297,14 +297,14 @@ func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids 
 	return ids, err
 }
 
-// writeBlob stores a file's content, with the conversions that git makes for the path. Mostly the work tree has the
-// same content, and the helper reads it there, which saves a process for each file. Its object is taken only if the id
-// is that of the content: conversions, and edits by people, lead to a process of their own.
+// writeBlob stores a file's content as it is, whatever the repository's attributes say of the path: whoever may push
+// them must not change our bytes. Mostly the work tree has the same content, and the helper reads it there, which saves
+// a process for each file. Its object is taken only if the id is that of the content: edits by people lead to a process
+// of their own.
 func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
-	plain := objectID("blob", content, r.digits)
-	there, err := r.objects.found(plain)
-	if err != nil {
-		return "", err
+	want := objectID("blob", content, r.digits)
+	if found, err := r.objects.found(want); found || err != nil {
+		return want, err
 	}
 	if !strings.ContainsAny(path, "\n\r\"") {
 		err := h.ask([]byte(path+"\n"), func(out *bufio.Reader) error {
@@ -312,25 +312,19 @@ func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []
 			id = strings.TrimSpace(line)
 			return err
 		})
-		if err == nil && id == plain {
+		if err == nil && id == want {
 			r.objects.made(id)
 			return id, nil
 		}
 	}
-	for range 2 {
-		out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "-w", "--stdin", "--path="+path)
-		if id = strings.TrimSpace(string(out)); err != nil {
-			return "", err
-		}
-		if id == plain && !there {
-			r.objects.made(id)
-			return id, nil
-		}
-		if found, err := r.objects.found(id); found || err != nil {
-			return id, err
-		}
-		// It is in a pack, or a file of its name was cut off, which is gone now.
+	out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "-w", "--no-filters", "--stdin")
+	if err != nil {
+		return "", err
 	}
+	if id = strings.TrimSpace(string(out)); id != want {
+		return "", fmt.Errorf("git hash-object: the content of %s became %q, not %s", path, id, want)
+	}
+	r.objects.made(id)
 	return id, nil
 }
 

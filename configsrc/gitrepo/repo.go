@@ -207,7 +207,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	r.reader = helper{git: r.git, args: []string{"cat-file", "--batch"}}
 	r.trees = helper{git: r.git, args: []string{"hash-object", "-t", "tree", "-w", "--no-filters", "--stdin-paths"}}
 	for i := range r.blobs {
-		r.blobs[i] = helper{git: r.git, args: []string{"hash-object", "-w", "--stdin-paths"}}
+		r.blobs[i] = helper{git: r.git, args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}}
 	}
 	r.lock = newIndexLock(r.gitDir, r.unlocked)
 	r.objects.dir, r.objects.unsynced = filepath.Join(r.gitDir, "objects"), map[string]bool{}
