@@ -269,6 +269,8 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		// ---- Up to here only unused objects were added. ----
 		err = r.files.GitTurn(func() error {
 			return r.underLock(func() error {
+				// The end of the service must not come in between: people's next commit would take our change back.
+				ctx := context.WithoutCancel(ctx)
 				if err := r.moveRef(ctx, h.branch, made, h.commit, "fingerpost: "+done[0].Subject); err != nil {
 					return err
 				}

@@ -235,6 +235,23 @@ func TestAttributesChangeNoBytes(t *testing.T) {
 	}
 }
 
+// The service ends in the moment in which the branch has moved: people's index is brought up to date all the same.
+func TestEndAmongACommit(t *testing.T) {
+	t.Parallel()
+	clone := newClone(t)
+	branch := filepath.Join(clone, ".git", "refs", "heads", "main")
+	for i := range testrig.Size(t, 100, 10) {
+		r := start(t, clone, func(o *gitrepo.Options) { o.Ack = gitrepo.AckFile })
+		was := read(t, branch)
+		r.mustWrite(key("ci", fmt.Sprint("r", i)), "acme", fmt.Sprint("Name ", i))
+		testrig.Eventually(t, "the branch moves", func() bool { return read(t, branch) != was })
+		r.end()
+		if got := testrig.Git(t, clone, "status", "--porcelain"); got != "" {
+			t.Fatalf("round %d: git status:\n%s", i, got)
+		}
+	}
+}
+
 // A content that git has packed is named again: its object has no file, and its folder may be gone.
 func TestPackedContentComesBack(t *testing.T) {
 	t.Parallel()

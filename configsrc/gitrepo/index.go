@@ -129,7 +129,7 @@ func (r *Repo) alignAgain(ctx context.Context) error {
 		return err
 	}
 	return r.files.GitTurn(func() error {
-		return r.underLock(func() error { return r.align(ctx, h.tree, nil, nil) })
+		return r.underLock(func() error { return r.align(context.WithoutCancel(ctx), h.tree, nil, nil) })
 	})
 }
 
@@ -181,35 +181,4 @@ func (r *Repo) alignAfter(ctx context.Context, id string, locked func(func() err
 		return err
 	}
 	return locked(func() error { return r.align(ctx, c.tree, old, changes) })
-}
-
-// diff returns the entries that differ between two trees, by path in the repository. "" is the empty tree.
-func (r *Repo) diff(ctx context.Context, from, to string) (old, now map[string]entry, err error) {
-	old, now = map[string]entry{}, map[string]entry{}
-	for _, id := range []*string{&from, &to} {
-		if *id == "" {
-			if *id, err = r.newTree("", nil); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	out, err := r.git.call(ctx, localLimit, nil, nil, "diff-tree", "-r", "-z", "--no-renames", from, to)
-	if err != nil {
-		return nil, nil, err
-	}
-	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	for i := 0; i+1 < len(words); i += 2 {
-		f := strings.Fields(strings.TrimPrefix(words[i], ":"))
-		if len(f) != 5 {
-			return nil, nil, fmt.Errorf("git diff-tree: unexpected %q", words[i])
-		}
-		e := func(mode, id string) entry {
-			if mode == "000000" {
-				return entry{}
-			}
-			return entry{mode, id}
-		}
-		old[words[i+1]], now[words[i+1]] = e(f[0], f[2]), e(f[1], f[3])
-	}
-	return old, now, nil
 }
