@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -124,11 +125,19 @@ func (c *command) run(ctx context.Context, args ...string) (string, error) {
 // call calls git with a time limit, further variables and an input.
 func (c *command) call(ctx context.Context, limit time.Duration, env []string, stdin []byte, args ...string) ([]byte,
 	error) {
+	var out bytes.Buffer
+	err := c.stream(ctx, limit, env, stdin, &out, args...)
+	return out.Bytes(), err
+}
+
+// stream is call for output that is written to out, whose error ends git.
+func (c *command) stream(ctx context.Context, limit time.Duration, env []string, stdin []byte, out io.Writer,
+	args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := c.make(ctx, env, args...)
-	var out, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &stderr
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), out, &stderr
 	if c.held != nil && limit == localLimit {
 		cmd.ExtraFiles = []*os.File{c.held}
 	}
@@ -137,13 +146,13 @@ func (c *command) call(ctx context.Context, limit time.Duration, env []string, s
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what has ignored the first signal
 	}
 	if err == nil {
-		return out.Bytes(), nil
+		return nil
 	}
 	f := &failure{args: args, code: cmd.ProcessState.ExitCode(), stderr: clean(stderr.String()), err: err}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f.stderr = fmt.Sprintf("ended after %s without a result. %s", limit, f.stderr)
 	}
-	return out.Bytes(), f
+	return f
 }
 
 // clean makes one printable line of what git, or a remote, has written to stderr.

@@ -41,7 +41,7 @@ type Proposal struct {
 
 	base    string // the commit at which its branch left HEAD's
 	tree    string // of the merge into HEAD
-	refused error  // why it can never be merged: it has links
+	refused error  // why it can never be merged: it has links, or is too large
 }
 
 // A Change is the difference of two trees.
@@ -76,13 +76,18 @@ func (r *Repo) text(e entry) ([]byte, error) {
 	return r.blob(e)
 }
 
-// changeOf reads the difference of two trees. refused is what is said against it: it has links.
+// changeOf reads the difference of two trees. refused is what is said against it: it has links, or is
+// too large.
 func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, refused, err error) {
 	c = Change{r: r, before: before, after: after}
 	old, now, err := r.diff(ctx, before, after)
+	if errors.Is(err, errTooLarge) {
+		return c, err, nil
+	}
 	if err != nil {
 		return c, nil, err
 	}
+	room := diffBytes
 	for path := range now {
 		name, inside := strings.CutPrefix(path, r.prefix)
 		if !inside {
@@ -95,6 +100,10 @@ func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, re
 		}
 		if err != nil {
 			return c, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if room -= len(f.Before) + len(f.After); room < 0 {
+			c.Files = nil
+			return c, errTooLarge, nil
 		}
 		c.Files = append(c.Files, f)
 	}

@@ -175,7 +175,9 @@ type Repo struct {
 	fetchNow bool                  // the next round is to fetch
 	outgoing []string              // refspecs of proposals for the next push
 
-	asidePushed int // of Status.Overruled; used by the sync loop only
+	// The fields below belong to the sync loop.
+	asidePushed int    // of Status.Overruled
+	tooLarge    string // the commit of the upstream that was refused for its size last
 }
 
 // A pendingWrite is a write on its way into a commit.

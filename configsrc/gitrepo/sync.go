@@ -111,7 +111,10 @@ func (r *Repo) syncOnce(ctx context.Context, fetch bool) error {
 				return err
 			}
 			_ = r.commitPending(ctx) // a write without a commit looks like a person's edit
-			if err := r.integrate(ctx, h.branch, u); err != nil {
+			if err = r.bounded(ctx, u); err == nil {
+				err = r.integrate(ctx, h.branch, u)
+			}
+			if err != nil {
 				r.count(ctx, h.branch, u)
 				return err
 			}
