@@ -48,14 +48,13 @@ type AuthorityOptions struct {
 // An Authority publishes the accepted tree. Call Committed with every change, from the start; Claim, then Run. The
 // other methods are safe for concurrent use.
 type Authority struct {
-	o         AuthorityOptions
-	now       func() time.Time
-	instance  string
-	nc        *nats.Conn
-	bucket    *bucket
-	woken     chan struct{} // there are pending changes
-	edges     edges
-	answering chan struct{} // holds a value per forwarded request
+	o        AuthorityOptions
+	now      func() time.Time
+	instance string
+	nc       *nats.Conn
+	bucket   *bucket
+	woken    chan struct{} // there are pending changes
+	edges    edges
 
 	sameAccount sync.Once // says that an edge has no account of its own
 
@@ -77,15 +76,17 @@ type Authority struct {
 	renewing    sync.Mutex // held during a renewal; guards lease
 	lease       watchedLease
 
-	mu        sync.Mutex // guards the fields below
-	pending   pending
-	committed catalog.Position // of the newest change
-	leaseEnds time.Time        // when this node stops writing unless the lease is renewed
-	lapsing   error            // why the last renewal has failed, until Run has seen it
-	problem   error            // why nothing is published; nil: it is
-	netError  error            // the newest of the connection
-	published catalog.Position // the bucket's
-	stats     AuthorityStats
+	mu           sync.Mutex // guards the fields below
+	pending      pending
+	committed    catalog.Position // of the newest change
+	leaseEnds    time.Time        // when this node stops writing unless the lease is renewed
+	lapsing      error            // why the last renewal has failed, until Run has seen it
+	problem      error            // why nothing is published; nil: it is
+	netError     error            // the newest of the connection
+	published    catalog.Position // the bucket's
+	stats        AuthorityStats
+	answering    map[string]int // forwarded requests under way, by edge
+	answeringAll int            // the sum
 }
 
 // AuthorityStats count what an Authority has done since the start.
@@ -126,7 +127,7 @@ func NewAuthority(o AuthorityOptions) *Authority {
 	var id [8]byte
 	rand.Read(id[:]) // never fails, see crypto/rand
 	a := &Authority{o: o, now: o.now, instance: hex.EncodeToString(id[:]), woken: make(chan struct{}, 1),
-		answering: make(chan struct{}, forwards), fresh: true}
+		answering: map[string]int{}, fresh: true}
 	a.edges.now = o.now
 	a.problem = errors.New("not connected yet")
 	return a

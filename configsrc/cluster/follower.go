@@ -46,15 +46,16 @@ type FollowerOptions struct {
 
 // A Follower keeps a Replica in step with the bucket. Call Run once; the other methods are safe for concurrent use.
 type Follower struct {
-	o        FollowerOptions
-	now      func() time.Time
-	instance string
-	nc       *nats.Conn
-	bucket   *bucket
-	started  time.Time
-	word     atomic.Int64  // nanoseconds from started to the last word of the authority: answers read it
-	news     chan struct{} // there is something new to read
-	beats    chan struct{} // the position has moved
+	o          FollowerOptions
+	now        func() time.Time
+	instance   string
+	nc         *nats.Conn
+	bucket     *bucket
+	started    time.Time
+	word       atomic.Int64  // nanoseconds from started to the last word of the authority: answers read it
+	news       chan struct{} // there is something new to read
+	beats      chan struct{} // the position has moved
+	forwarding chan struct{} // holds a value per request that is forwarded
 
 	// The fields below belong to Run.
 	made      time.Time // which bucket was read; another one is read from its start
@@ -128,7 +129,7 @@ func NewFollower(o FollowerOptions) *Follower {
 	var id [8]byte
 	rand.Read(id[:]) // never fails, see crypto/rand
 	return &Follower{o: o, now: o.now, started: o.now(), instance: hex.EncodeToString(id[:]), news: make(chan struct{}, 1),
-		beats:   make(chan struct{}, 1),
+		beats: make(chan struct{}, 1), forwarding: make(chan struct{}, forwardsOfEdge),
 		problem: errors.New("not connected yet"), bad: map[string]string{}}
 }
 

@@ -36,8 +36,9 @@ const (
 	headerPosition = "Fingerpost-Position" // of the authority once it had answered; in the last message
 )
 
-// forwards is how many forwarded requests an authority answers at a time.
-const forwards = 128
+// An authority answers so many forwarded requests at a time, and so many of one edge: an edge that floods it leaves
+// places for the others. The requests of an edge wait there for one of its places.
+const forwards, forwardsOfEdge = 128, 16
 
 // Forward sends a request to the authority once, and returns its answer. An edge that has reached the position at has
 // what the request has changed. Errors are ErrAway, ErrNoAnswer and ErrTooLarge.
@@ -48,6 +49,14 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 	subject := forwardSubject(f.o.Cluster, f.o.Edge)
 	if len(request) > int(f.nc.MaxPayload())-len(subject)-256 {
 		return nil, at, ErrTooLarge
+	}
+	ctx, cancel := context.WithTimeout(ctx, ForwardTime)
+	defer cancel()
+	select {
+	case f.forwarding <- struct{}{}:
+		defer func() { <-f.forwarding }()
+	case <-ctx.Done():
+		return nil, at, ErrAway
 	}
 	inbox := f.nc.NewInbox()
 	sub, err := f.nc.SubscribeSync(inbox)
@@ -64,15 +73,13 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 	f.mu.Unlock()
 	ctx, stop := whileConnected(ctx, f.nc)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, ForwardTime)
-	defer cancel()
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
+		if errors.Is(err, nats.ErrNoResponders) {
+			return nil, at, ErrAway // nobody listens, or all places are taken: nobody has begun with it
+		}
 		if err != nil {
 			return nil, at, ErrNoAnswer
-		}
-		if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
-			return nil, at, ErrAway // nobody listens, so nobody has got it
 		}
 		if answer = append(answer, m.Data...); m.Header.Get(headerMore) == "" {
 			at, _ = catalog.ParsePosition(m.Header.Get(headerPosition)) // one that cannot be read is not waited for
@@ -106,17 +113,12 @@ func (a *Authority) takeRequest(m *nats.Msg) {
 		return
 	}
 	got := time.Now()
-	select {
-	case a.answering <- struct{}{}:
-	default: // as with an authority that is away: the edge says 503
+	if !a.takePlace(edge) { // as with an authority that is away: the edge says 503
 		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": []string{"503"}}})
 		return
 	}
-	a.mu.Lock()
-	a.stats.Forwarded++
-	a.mu.Unlock()
 	go func() {
-		defer func() { <-a.answering }()
+		defer a.leavePlace(edge)
 		ctx, cancel := context.WithDeadline(context.Background(), got.Add(ForwardTime))
 		defer cancel()
 		answer, err := a.o.Answer(ctx, m.Data)
@@ -128,6 +130,28 @@ func (a *Authority) takeRequest(m *nats.Msg) {
 			a.o.Logger.Warn("the answer does not reach the edge", "subject", m.Subject, "error", err)
 		}
 	}()
+}
+
+// takePlace reports whether a request of an edge may be answered now. leavePlace must follow.
+func (a *Authority) takePlace(edge string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.answeringAll == forwards || a.answering[edge] == forwardsOfEdge {
+		return false
+	}
+	a.answeringAll++
+	a.answering[edge]++
+	a.stats.Forwarded++
+	return true
+}
+
+func (a *Authority) leavePlace(edge string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answeringAll--
+	if a.answering[edge]--; a.answering[edge] == 0 {
+		delete(a.answering, edge)
+	}
 }
 
 // respond sends an answer in messages of at most limit bytes.

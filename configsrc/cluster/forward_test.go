@@ -55,3 +55,42 @@ func TestForwarding(t *testing.T) {
 		t.Errorf("without an authority: %v", err)
 	}
 }
+
+// An edge that has all its places in use waits for one of them, and takes none of another edge. One that does not wait,
+// as a changed program would not, is told that the authority is away.
+func TestPlacesOfEdges(t *testing.T) {
+	r := newRig(t, "fra1", "ams1")
+	r.stop()
+	release := make(chan struct{})
+	r.startAuthority(AuthorityOptions{Answer: func(ctx context.Context, request []byte) ([]byte, error) {
+		if string(request) == "slow" {
+			<-release
+		}
+		return request, nil
+	}})
+	r.tree.commit(oneFile(0))
+	fra, ams := r.edge("fra1"), r.edge("ams1")
+	r.reaches(fra)
+	r.reaches(ams)
+	answers := make(chan error, 2*forwardsOfEdge)
+	for range 2 * forwardsOfEdge {
+		go func() {
+			_, _, err := fra.Forward(t.Context(), []byte("slow"))
+			answers <- err
+		}()
+	}
+	testrig.Eventually(t, "all places are taken", func() bool { return r.authority.Stats().Forwarded == forwardsOfEdge })
+	if got, _, err := ams.Forward(t.Context(), []byte("hello")); err != nil || string(got) != "hello" {
+		t.Errorf("the other edge gets %q, %v", got, err)
+	}
+	greedy := &Follower{o: fra.o, nc: fra.nc, forwarding: make(chan struct{}, 1)}
+	if _, _, err := greedy.Forward(t.Context(), []byte("more")); !errors.Is(err, ErrAway) {
+		t.Errorf("one more than the places: %v", err)
+	}
+	close(release)
+	for range 2 * forwardsOfEdge {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+}
