@@ -204,12 +204,12 @@ func (s *service) runGit() (end func()) {
 
 // dropOldProposals drops the proposals that nobody has written to for long, now and again, until ctx is done.
 func (s *service) dropOldProposals(ctx context.Context) error {
-	timer := time.NewTicker(min(time.Hour, s.f.proposeMaxAge))
-	defer timer.Stop()
 	for {
+		pause := min(time.Hour, s.f.proposeMaxAge)
 		dropped, err := s.repo.DropProposals(ctx, time.Now().Add(-s.f.proposeMaxAge))
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("git: old proposals cannot be dropped", "error", err)
+			s.log.Warn("git: old proposals cannot be dropped; it is tried again", "error", err)
+			pause = min(pause, 10*time.Second) // git was at work in the clone, most likely
 		}
 		for _, name := range dropped {
 			s.log.Info("git: a proposal is dropped: nobody has written to it for long", "proposal", name)
@@ -218,7 +218,7 @@ func (s *service) dropOldProposals(ctx context.Context) error {
 				catalog.FieldChange{Field: "reason", After: "no write since " + s.f.proposeMaxAge.String()})
 		}
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil
 		}
