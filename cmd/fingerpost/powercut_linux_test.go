@@ -192,7 +192,7 @@ func (g *gitRig) committed() error {
 func TestPowerCut(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
-	rounds := testrig.Size(t, 75, 3)
+	rounds := testrig.Size(t, 100, 3)
 	for name, p := range map[string]powerCut{
 		"one disk":    {kind: "ext4", rounds: rounds},
 		"two disks":   {kind: "ext4", apart: true, rounds: rounds},
