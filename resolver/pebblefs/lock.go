@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // LockFile takes the lock of a data directory: flock on the file name, which contains the holder's pid. The lock
@@ -54,12 +55,18 @@ func lockForReading(name string) (io.Closer, error) {
 	return f, nil
 }
 
+// lockWait is how long a lock that somebody holds is tried again: a child of the former holder, git for example, holds it
+// from its fork until it is another program. On a busy machine that takes a moment.
+const lockWait = time.Second
+
 // flock locks f, or closes it and returns why it could not.
 func flock(f *os.File) error {
 	var err error
-	for {
+	for end := time.Now().Add(lockWait); ; {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
+		if errors.Is(err, syscall.EWOULDBLOCK) && time.Now().Before(end) {
+			time.Sleep(10 * time.Millisecond)
+		} else if !errors.Is(err, syscall.EINTR) {
 			break
 		}
 	}
