@@ -89,8 +89,8 @@ func (r *Repo) bounded(ctx context.Context, u *upstream) error {
 		}
 		r.tooLarge = commit
 	}
-	return &conflict{fmt.Sprintf("%.12s of %s is not taken: %v; take it by \"git pull\" in the clone, or push a smaller one",
-		commit, u.track, errTooLarge)}
+	return &conflict{fmt.Sprintf("%.12s of %s is not taken: %v; take it by \"git pull\" in the clone, "+
+		"or push a smaller one", commit, u.track, errTooLarge)}
 }
 
 // treesOf returns the trees of the head and of the upstream, whose commit it names; "" if it has none.
