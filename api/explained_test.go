@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -147,6 +148,7 @@ func TestViewFull(t *testing.T) {
 
 // TestViewFullETag: the tag covers values, origins and nothing else; a write and a broken file show as they are served.
 func TestViewFullETag(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	files := map[string]string{"acme.hcl": explainedFile, "defaults.hcl": explainedDefaults}
 	d, other := newDesk(t, maps.Clone(files)), newDesk(t, maps.Clone(files))

@@ -142,6 +142,7 @@ const withBody = `project "acme" {
 `
 
 func TestFollow(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), withBody)

@@ -226,6 +226,7 @@ func TestUUIDNew(t *testing.T) {
 
 // TestConflictsLive: the present owner keeps a name, whatever the file names are.
 func TestConflictsLive(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "z.hcl"), named("z", "has it", "x.example"))

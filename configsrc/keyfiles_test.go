@@ -120,6 +120,7 @@ func TestSlugMoveDies(t *testing.T) {
 // A slug that a person leaves in a key's list, or misspells, is reported with its position; the key and its file stay
 // in force.
 func TestUnknownSlugIsTold(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "acme.hcl"), project("acme"))

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -13,6 +14,7 @@ import (
 // TestExplain: the origins follow the files: lines, a block that moves, a defaults block that comes and goes, a broken
 // file, a deleted project.
 func TestExplain(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	acme := "project \"acme\" {\n  name = \"Acme\"\n  service_settings { mail_enabled = true }\n  auth_settings {}\n}\n"

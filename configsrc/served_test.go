@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -31,6 +32,7 @@ func (s *eagerSink) Apply(c *catalog.Change) (uint64, error) {
 
 // Whoever is served a project finds its file, also in the moment in which the file is accepted.
 func TestServedIsKnown(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	r := memoryResolver(t)

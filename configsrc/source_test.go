@@ -301,6 +301,7 @@ func TestKubernetesAndGitSync(t *testing.T) {
 
 // TestBodyFile: a template's body file is part of the file that names it.
 func TestBodyFile(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "mail/w.html"), "one {{userName}}")

@@ -28,6 +28,7 @@ func (r *rig) logged(slug string) int {
 // TestQueueIsBounded: the queue is bounded per project and in total, even after kill -9. A refused send leaves nothing
 // behind, an idempotent replay is answered, and a mail that ends makes room.
 func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k), project("other", k))
@@ -83,6 +84,7 @@ func TestQueueIsBounded(t *testing.T) {
 
 // TestQueueBoundIsExact under concurrent sends, some of which fail to be stored.
 func TestQueueBoundIsExact(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
@@ -115,6 +117,7 @@ func TestQueueBoundIsExact(t *testing.T) {
 
 // TestLowDisk: sends are refused while the ledger's disk lacks room; queued mail goes on.
 func TestLowDisk(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
@@ -162,6 +165,7 @@ func (c *weighingCarrier) Send(ctx context.Context, to smtp.Server, env smtp.Env
 // TestMessagesInMemoryAreBounded has servers that delay large mails. Mails that do not fit into memory are queued at
 // once and read later: of one project, of many, and queued mail.
 func TestMessagesInMemoryAreBounded(t *testing.T) {
+	t.Parallel()
 	testrig.Campaign(t)
 	const projects, mails, mib = 6, 20, 1 << 20
 	k := testrig.NewSink(t)

@@ -18,6 +18,7 @@ func account(p *catalog.ProjectConfig, password string) {
 }
 
 func TestBreaker(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	requireLogin(k, "right")
 	p := project("acme", k)
@@ -86,6 +87,7 @@ func TestBreaker(t *testing.T) {
 // TestBreakerOutlivesMail has new mail wait for a config that is never corrected: the next process, which starts with a
 // closed breaker, tries it once, and it EXPIRES with the code at its time.
 func TestBreakerOutlivesMail(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	requireLogin(k, "right")
 	p := project("acme", k)
@@ -112,6 +114,7 @@ func TestBreakerOutlivesMail(t *testing.T) {
 // TestBreakerInTheBackground has queued mail meet the bad config: its sender was answered that it is queued, so it
 // waits.
 func TestBreakerInTheBackground(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	requireLogin(k, "right")
 	p := project("acme", k)
@@ -150,6 +153,7 @@ func TestBreakerInTheBackground(t *testing.T) {
 // TestConfigChangesUnderAnAttempt corrects the password while an attempt with the wrong one runs: the breaker must not
 // stay open for the former config.
 func TestConfigChangesUnderAnAttempt(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	requireLogin(k, "right")
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
@@ -178,6 +182,7 @@ func TestConfigChangesUnderAnAttempt(t *testing.T) {
 // TestBreakerOpensBeforeTheAnswer starts the next mail at the last moment before the first sender gets the answer about
 // the bad config. It finds the breaker open, so no attempt with that config follows the answer.
 func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	requireLogin(k, "right")
 	p := project("acme", k)
@@ -206,6 +211,7 @@ func TestBreakerOpensBeforeTheAnswer(t *testing.T) {
 // TestSenderPutRight has mail wait for a config whose sender the server refuses. Another sender lets new mail pass; the
 // waiting mail contains the old one, which no config can change: it fails at once, and is not tried for a day.
 func TestSenderPutRight(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	refuse := func(code int) {
 		k.Set(func(r *testrig.SinkRules) {
@@ -243,6 +249,7 @@ func TestSenderPutRight(t *testing.T) {
 }
 
 func TestBreakerIsOneProjects(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	requireLogin(k, "right")
 	bad, good := project("bad", k), project("good", k)
@@ -271,6 +278,7 @@ func putRight(t *testing.T) (*rig, catalog.ProjectConfig) {
 }
 
 func TestBreakerClosesWithAPassedTest(t *testing.T) {
+	t.Parallel()
 	r, p := putRight(t)
 	waits := r.send(raw("acme"))
 	if !waits.Queued {
@@ -287,6 +295,7 @@ func TestBreakerClosesWithAPassedTest(t *testing.T) {
 }
 
 func TestBreakerClosesWhenToldTo(t *testing.T) {
+	t.Parallel()
 	r, _ := putRight(t)
 	r.ConfigChanged(0)
 	waits := r.send(raw("acme"))
@@ -341,6 +350,7 @@ func deadServerAt(t testing.TB, address string) silent {
 
 // TestDeadServerDelaysNobodyElse uses all places of a dead server, with many queues behind them.
 func TestDeadServerDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
 	k, dead := testrig.NewSink(t), deadServer(t)
 	r := newRig(t, project("dead", dead), project("good", k))
 	const n = 100
@@ -371,6 +381,7 @@ func TestDeadServerDelaysNobodyElse(t *testing.T) {
 
 // TestFreshMailGoesFirst keeps a server busy with queued mail, which leaves places for new mail.
 func TestFreshMailGoesFirst(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))

@@ -14,6 +14,7 @@ import (
 )
 
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k), project("other", k))
 	s := raw("acme")
@@ -54,6 +55,7 @@ func TestIdempotency(t *testing.T) {
 
 // TestIdempotencyRepeatsTheFirstAnswer: even if the mail has changed its state since, and if it failed.
 func TestIdempotencyRepeatsTheFirstAnswer(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(n int, _ testrig.Letter) error {
 		switch n {
@@ -85,6 +87,7 @@ func TestIdempotencyRepeatsTheFirstAnswer(t *testing.T) {
 }
 
 func TestIdempotencyWhileTheFirstRuns(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	release := make(chan struct{})
 	k.Answer(func(int, testrig.Letter) error { <-release; return nil })
@@ -110,6 +113,7 @@ func TestIdempotencyWhileTheFirstRuns(t *testing.T) {
 }
 
 func TestIdempotencyRace(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	const keys, each = 20, 8

@@ -30,6 +30,7 @@ func (l manyQueued) EachQueued(f func(catalog.MailLog, catalog.QueuedMail) error
 }
 
 func TestMillionWaitingMailsInLittleMemory(t *testing.T) {
+	t.Parallel()
 	testrig.Campaign(t)
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -59,6 +60,7 @@ func TestMillionWaitingMailsInLittleMemory(t *testing.T) {
 // TestQueueThatIsReadLate has a store that comes back after mail was accepted: earlier mail is taken up then, and no
 // mail twice.
 func TestQueueThatIsReadLate(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
@@ -87,6 +89,7 @@ func TestQueueThatIsReadLate(t *testing.T) {
 
 // TestFailingServersLeavePlaces has more silent servers than there are slots for queued mail.
 func TestFailingServersLeavePlaces(t *testing.T) {
+	t.Parallel()
 	k, fine := testrig.NewSink(t), testrig.NewSink(t)
 	greylistOnce := func(n int, _ testrig.Letter) error {
 		if n == 1 {

@@ -14,6 +14,7 @@ import (
 // TestMorePlacesThanConnections: while some mails use all connections, others are stored already and only wait to be
 // transmitted; no further connection is opened for them.
 func TestMorePlacesThanConnections(t *testing.T) {
+	t.Parallel()
 	const connections = 2
 	k := testrig.NewSink(t)
 	release := make(chan struct{})
@@ -51,6 +52,7 @@ func TestMorePlacesThanConnections(t *testing.T) {
 // answered that it is queued. If that is known in advance the mail is RETRYING from the start, and not stored a second
 // time.
 func TestNoPlaceWithinTheBudget(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	release := make(chan struct{})
 	k.Answer(func(int, testrig.Letter) error {

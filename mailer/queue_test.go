@@ -16,6 +16,7 @@ import (
 
 // TestKilledInEachState drops the Mailer as kill -9 would, and expects the next one to bring every mail to its end.
 func TestKilledInEachState(t *testing.T) {
+	t.Parallel()
 	t.Run("sending", func(t *testing.T) {
 		k := testrig.NewSink(t)
 		release := make(chan struct{})
@@ -146,6 +147,7 @@ func onlyID(t testing.TB, k *testrig.Sink) (id int64) {
 }
 
 func TestSuspendedProjectsMailWaits(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	p := project("acme", k)
@@ -182,6 +184,7 @@ func TestSuspendedProjectsMailWaits(t *testing.T) {
 }
 
 func TestDeletedProjectsMailFails(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	p := project("acme", k)
@@ -209,6 +212,7 @@ func TestDeletedProjectsMailFails(t *testing.T) {
 }
 
 func TestStoreThatRefusesAcceptsNothing(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	r.ledger.set(func() { r.ledger.refusing = true })
@@ -231,6 +235,7 @@ func TestStoreThatRefusesAcceptsNothing(t *testing.T) {
 
 // TestOutcomeThatCannotBeStored is kept until it can be: the mail must not go out again because of it.
 func TestOutcomeThatCannotBeStored(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error {
 		return nil
@@ -256,6 +261,7 @@ func TestOutcomeThatCannotBeStored(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	r.options.Retention = 2 * 24 * time.Hour
@@ -272,6 +278,7 @@ func TestPrune(t *testing.T) {
 }
 
 func TestDrainWaitsAndThenCutsOff(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	release := make(chan struct{})
 	k.Answer(func(int, testrig.Letter) error { <-release; return nil })

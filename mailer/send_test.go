@@ -15,6 +15,7 @@ import (
 )
 
 func TestSendIsSentAndLogged(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	p := project("acme", k)
 	template(&p, "WELCOME", "", true)
@@ -61,6 +62,7 @@ func TestSendIsSentAndLogged(t *testing.T) {
 }
 
 func TestSendChecksInOrder(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	change := func(slug string, f func(*catalog.ProjectConfig)) catalog.ProjectConfig {
 		p := project(slug, k)
@@ -131,6 +133,7 @@ func TestSendChecksInOrder(t *testing.T) {
 }
 
 func TestRehearsalGoesOnWithoutMailEnabled(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	p := project("acme", k)
 	p.Service.MailEnabled = false
@@ -144,6 +147,7 @@ func TestRehearsalGoesOnWithoutMailEnabled(t *testing.T) {
 }
 
 func TestDefaultTemplateStandsInForAnInactiveOne(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	p := project("acme", k)
 	template(&p, "WELCOME", "", false)
@@ -171,6 +175,7 @@ func TestDefaultTemplateStandsInForAnInactiveOne(t *testing.T) {
 }
 
 func TestRefusedForGood(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	k.Answer(func(int, testrig.Letter) error { return errRejected })
@@ -196,6 +201,7 @@ func TestRefusedForGood(t *testing.T) {
 }
 
 func TestFailedForNowIsRetriedWithTheSameBytes(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	r := newRig(t, project("acme", k))
 	k.Answer(func(n int, _ testrig.Letter) error {
@@ -232,6 +238,7 @@ func TestFailedForNowIsRetriedWithTheSameBytes(t *testing.T) {
 
 // TestSchedule follows a mail to its end at a server that never accepts it.
 func TestSchedule(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	r := newRig(t, project("acme", k))
@@ -269,6 +276,7 @@ func TestSchedule(t *testing.T) {
 }
 
 func TestExpiresWithItsTemplate(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
 	p := project("acme", k)
@@ -291,6 +299,7 @@ func TestExpiresWithItsTemplate(t *testing.T) {
 }
 
 func TestBudgetEndsWhileTheServerThinks(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	release := make(chan struct{})
 	k.Answer(func(int, testrig.Letter) error { <-release; return nil })
@@ -321,6 +330,7 @@ func TestBudgetEndsWhileTheServerThinks(t *testing.T) {
 }
 
 func TestUncertainIsMarkedAndSentAgain(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Answer(func(n int, _ testrig.Letter) error {
 		if n == 1 {
@@ -347,6 +357,7 @@ func TestUncertainIsMarkedAndSentAgain(t *testing.T) {
 }
 
 func TestUnreachableServerAndItsReturn(t *testing.T) {
+	t.Parallel()
 	p := project("acme", testrig.NewSink(t))
 	p.SMTP.Port = refusingPort
 	r := newRig(t, p)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestSMTPTest(t *testing.T) {
+	t.Parallel()
 	k := testrig.NewSink(t)
 	requireLogin(k, "right")
 	r := newRig(t, project("acme", k))
@@ -60,6 +61,7 @@ func TestSMTPTest(t *testing.T) {
 // TestSMTPTestEndsInTime has a server that reads the message and then stays silent. A mail would wait ten minutes for
 // the reply; a test has a person waiting, and ends at its limit.
 func TestSMTPTestEndsInTime(t *testing.T) {
+	t.Parallel()
 	peer := newMute(t, ".")
 	r := newRig(t)
 	type result struct {
@@ -86,6 +88,7 @@ func TestSMTPTestEndsInTime(t *testing.T) {
 // TestSMTPTestNamesTheStage has a server that goes silent at each stage: the test ends within 15 s, whatever
 // --mail-budget is, and its message names the stage.
 func TestSMTPTestNamesTheStage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		stage  string
 		at     string // see mute

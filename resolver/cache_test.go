@@ -46,6 +46,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 
 // TestHitAfterOtherChanges: after an unrelated change an entry is still a hit, and that hit does not allocate either.
 func TestHitAfterOtherChanges(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	apply(t, r, file("a.hcl", block("a", "a.example", "*.a.example")), file("b.hcl", block("b", "b.example")))
 	names := []string{"a.example", "x.a.example", "unknown.test"}
@@ -83,6 +84,7 @@ func TestHitAfterOtherChanges(t *testing.T) {
 
 // TestFlood mixes requests for unknown names with requests for known ones.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const projects = 400
 	names := testrig.Size(t, 300_000, 20_000)
 	r := open(t, resolver.Options{CacheBytes: 2 << 20})
@@ -118,6 +120,7 @@ func TestFlood(t *testing.T) {
 
 // TestHerd: concurrent callers for a new name share one store read.
 func TestHerd(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	apply(t, r, file("a.hcl", block("a", "a.example")))
 	const herd = 10_000
@@ -140,6 +143,7 @@ func TestHerd(t *testing.T) {
 
 // TestTrackedProjects: the registry of stamps follows the cache, not the projects.
 func TestTrackedProjects(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	for i := range 100 {
 		apply(t, r, file(fmt.Sprintf("p%d.hcl", i), block(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d.example", i))))
@@ -157,6 +161,7 @@ func TestTrackedProjects(t *testing.T) {
 
 // TestEveryAnswerIsKept: many answers built at the same time all get into ristretto.
 func TestEveryAnswerIsKept(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	var blocks []catalog.ProjectConfig
 	for i := range 1000 {
@@ -187,6 +192,7 @@ func TestEveryAnswerIsKept(t *testing.T) {
 
 // TestRebuiltAtOnce: a name that changes just after its first answer was built still gets into the cache.
 func TestRebuiltAtOnce(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	for i := range 30 {
 		p := block(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d.example", i))

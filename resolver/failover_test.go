@@ -69,6 +69,7 @@ func remove(t *testing.T, dir string) {
 }
 
 func TestDirectoryRemoved(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	g, log := new(gate), new(lines)
 	var clock atomic.Int64
@@ -124,6 +125,7 @@ func TestDirectoryRemoved(t *testing.T) {
 }
 
 func TestStartWithoutADisk(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	g := new(gate)
 	r := open(t, resolver.Options{DataDir: dir, Disk: resolver.DiskOptions{
@@ -150,6 +152,7 @@ func TestStartWithoutADisk(t *testing.T) {
 }
 
 func TestStartIsStopped(t *testing.T) {
+	t.Parallel()
 	for _, want := range []error{store.ErrLocked, store.ErrNewer} {
 		_, err := resolver.Open(resolver.Options{DataDir: t.TempDir(), Logger: quiet, Disk: resolver.DiskOptions{
 			Store: func(string, store.Options) (*store.Store, error) { return nil, want },
@@ -161,6 +164,7 @@ func TestStartIsStopped(t *testing.T) {
 }
 
 func TestStartOnADamagedStore(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {
@@ -207,6 +211,7 @@ func manyFiles() []catalog.FileChange {
 // TestDamageWhileRunning: data that turns out to be damaged is not copied. The files fill a new store, and until then
 // the old one answers as far as it can.
 func TestDamageWhileRunning(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	files := manyFiles()
 	for range 2 { // the second start turns the log into a table
@@ -311,6 +316,7 @@ func corruptTables(t *testing.T, dir string) {
 
 // TestDiskFull fills a real disk while changes are applied, and recovers.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=12m"); err != nil {
 		t.Skip("no tmpfs for the test:", err)

@@ -71,6 +71,7 @@ func keys(names ...string) catalog.FileChange {
 }
 
 func TestEventsSayWhatChanged(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	a, b := block("a", "a.example", "*.a.example"), block("b", "b.example")
 	apply(t, r, file("a.hcl", a), file("b.hcl", b), keys("all", "a", "b", "z", "a+z"))
@@ -145,6 +146,7 @@ func withDomains(p catalog.ProjectConfig, names ...string) catalog.ProjectConfig
 }
 
 func TestEventsAfter(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	feed := r.Events()
 	one := func(i int) catalog.FileChange {
@@ -185,6 +187,7 @@ func TestEventsAfter(t *testing.T) {
 
 // After a restart it is unknown which events a client has seen.
 func TestEventsAfterRestart(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {
@@ -213,6 +216,7 @@ func TestEventsAfterRestart(t *testing.T) {
 
 // A load of many projects is one event; so is a change with very many names or very long lists.
 func TestMassChangeIsOneReset(t *testing.T) {
+	t.Parallel()
 	testrig.Thorough(t)
 	r := open(t, resolver.Options{})
 	cursor, _ := r.Events().Newest()
@@ -252,6 +256,7 @@ func TestMassChangeIsOneReset(t *testing.T) {
 
 // The history is bounded in bytes; a client that falls behind gets a reset, then the following events.
 func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
 	testrig.Campaign(t)
 	r := open(t, resolver.Options{})
 	p := block("p")
@@ -296,6 +301,7 @@ func sizeOf(events []*resolver.Event) (n int) {
 
 // TestNoEventBeforeItsAnswer: a client that asks because of an event gets an answer as new as the event.
 func TestNoEventBeforeItsAnswer(t *testing.T) {
+	t.Parallel()
 	versions := int64(testrig.Size(t, 3000, 300))
 	if testrig.Race {
 		versions = 300
@@ -339,6 +345,7 @@ func TestNoEventBeforeItsAnswer(t *testing.T) {
 
 // TestEventsWhileTheDiskGoes: an uncertain change is a reset, and no event is sent before its answers.
 func TestEventsWhileTheDiskGoes(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	g := new(gate)
 	r := open(t, resolver.Options{DataDir: dir, Disk: resolver.DiskOptions{CheckEvery: fast.CheckEvery, RetryEvery: fast.RetryEvery, Probe: g.probe}})

@@ -90,6 +90,7 @@ func (w *world) check(t *testing.T, r *resolver.Resolver, name string, form reso
 // TestNeverStale runs readers against a writer: nobody sees a version older than one acknowledged before the request,
 // nor a mixture of two.
 func TestNeverStale(t *testing.T) {
+	t.Parallel()
 	versions := int64(testrig.Size(t, 3000, 400))
 	if testrig.Race {
 		versions = 400
@@ -140,6 +141,7 @@ func TestNeverStale(t *testing.T) {
 
 // TestEachStamp changes one thing at a time, so that no other stamp hides one that does not move.
 func TestEachStamp(t *testing.T) {
+	t.Parallel()
 	base := func() (catalog.ProjectConfig, catalog.FileChange) {
 		return block("p", "a.example", "b.example", "*.w.example"), file("other.hcl", block("o", "o.example"))
 	}

@@ -11,6 +11,7 @@ import (
 
 // A gateway's answer has header lines, and as many of them as there are labels, whatever the labels hold.
 func TestGatewayLines(t *testing.T) {
+	t.Parallel()
 	p := golden()
 	p.Project.Labels = []catalog.Label{
 		{Name: "cost_center", Value: "42"}, {Name: "note", Value: "bücher\r\nX-Project-Id: 9"}, {Name: "plan", Value: "gold & 100% \"quoted\""}, {Name: "empty", Value: ""}, // has no header
@@ -38,6 +39,7 @@ func TestGatewayLines(t *testing.T) {
 }
 
 func TestMayHaveCertificate(t *testing.T) {
+	t.Parallel()
 	yes, no := true, false
 	f := func(name string, says *bool, want, wantUnderWildcards bool) {
 		t.Helper()

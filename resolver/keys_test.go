@@ -18,6 +18,7 @@ func numbered(id int64, slug string) catalog.ProjectConfig {
 // TestKeysKeepProjects: a key covers the projects that its slugs name now; a Key that a caller still holds covers the
 // projects that they named then, whichever project takes the slug later.
 func TestKeysKeepProjects(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	keys := func(slugs ...string) catalog.FileChange {
 		f := file("keys.hcl")

@@ -26,6 +26,7 @@ func largeFiles(turn string) (files []catalog.FileChange) {
 
 // A large change makes everything stale: each name is read once more, has the new content, and is then a hit again.
 func TestLargeChange(t *testing.T) {
+	t.Parallel()
 	testrig.Thorough(t)
 	r := open(t, resolver.Options{DataDir: t.TempDir()})
 	apply(t, r, largeFiles("before")...)
@@ -72,6 +73,7 @@ func TestLargeChange(t *testing.T) {
 
 // Under a large change no reader sees an old answer once it is acknowledged, nor after a new one.
 func TestLargeChangeUnderLoad(t *testing.T) {
+	t.Parallel()
 	testrig.Thorough(t)
 	turns := testrig.Size(t, 5, 1)
 	r := open(t, resolver.Options{DataDir: t.TempDir()})

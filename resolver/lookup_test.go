@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
 func TestLookups(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	p := golden()
 	plain := block("plain")
@@ -64,6 +66,7 @@ func second[T any](_ T, err error) error        { return err }
 func third[T, U any](_ T, _ U, err error) error { return err }
 
 func TestRowsAreThePartsOfResolve(t *testing.T) {
+	t.Parallel()
 	p := golden()
 	p.Project.CreatedAt, p.Project.UpdatedAt = noon, noon
 	p.Domains[0].CreatedAt, p.Domains[0].UpdatedAt = noon, noon
@@ -97,6 +100,7 @@ func TestRowsAreThePartsOfResolve(t *testing.T) {
 }
 
 func TestAppendString(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{"", "plain", `"`, `\`, "a\nb\r\t\x00\x1f\x7f", "ü😀\u2028", `\"\`} {
 		got := resolver.AppendString(nil, s)
 		var back string
@@ -107,6 +111,7 @@ func TestAppendString(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	var files []catalog.FileChange
 	for i := range 25 {
@@ -164,6 +169,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestListOfDomains(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	p := block("p", "c.example", "a.example", "*.b.example")
 	p.Domains[0].ID, p.Domains[1].ID, p.Domains[2].ID = 3, 1, 2
@@ -221,6 +227,8 @@ func TestKeys(t *testing.T) {
 }
 
 func TestOpenAgain(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
 	dir := t.TempDir()
 	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {

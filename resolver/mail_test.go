@@ -68,6 +68,7 @@ func queue(t *testing.T, r *resolver.Resolver) (ids []int64) {
 func fixed(at time.Time) func() time.Time { return func() time.Time { return at } }
 
 func TestMailIDs(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	var clock atomic.Int64
 	now := func() time.Time { return noon.Add(time.Duration(clock.Load())) }
@@ -135,6 +136,7 @@ func TestMailIDs(t *testing.T) {
 // TestMailIDsAfterCrash: an id that was given out and not stored does not recur after a crash, even with the clock set
 // back.
 func TestMailIDsAfterCrash(t *testing.T) {
+	t.Parallel()
 	mem := vfs.NewCrashableMem()
 	start := func(fs vfs.FS, now time.Time) *resolver.Resolver {
 		return open(t, resolver.Options{DataDir: "data", Now: fixed(now), Disk: resolver.DiskOptions{
@@ -149,6 +151,7 @@ func TestMailIDsAfterCrash(t *testing.T) {
 }
 
 func TestMailInMemory(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{Now: fixed(noon)})
 	id := mustAccept(t, r, "k", 10)
 	if got := queue(t, r); len(got) != 1 || got[0] != id {
@@ -243,6 +246,7 @@ func (d *healingDisk) options() resolver.DiskOptions {
 // TestMailWhileTheDiskIsGone: while the disk fails, mail is refused and not kept in memory. Mail accepted before is
 // there when the disk is back; mail refused at the moment of the failure is not, even if its batch reached the disk.
 func TestMailWhileTheDiskIsGone(t *testing.T) {
+	t.Parallel()
 	d := newHealingDisk()
 	r := open(t, resolver.Options{DataDir: "data", Now: fixed(noon), Disk: d.options()})
 	apply(t, r, file("a.hcl", block("a", "a.example")))
@@ -283,6 +287,7 @@ func TestMailWhileTheDiskIsGone(t *testing.T) {
 }
 
 func TestMailWithoutADiskAtTheStart(t *testing.T) {
+	t.Parallel()
 	d := newHealingDisk()
 	r, err := resolver.Open(resolver.Options{
 		DataDir: "data", CacheBytes: testCacheBytes, Now: fixed(noon), Disk: d.options(), Logger: quiet,
@@ -317,6 +322,7 @@ func TestMailWithoutADiskAtTheStart(t *testing.T) {
 
 // TestMailGoneWithItsDirectory: a gap that nothing can close is reported.
 func TestMailGoneWithItsDirectory(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	log := new(lines)
 	r := open(t, resolver.Options{DataDir: dir, Disk: fast, Now: fixed(noon), Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -339,6 +345,7 @@ func TestMailGoneWithItsDirectory(t *testing.T) {
 
 // TestLedgerFailsAlone: configuration is written while mail is refused, and both failures are logged.
 func TestLedgerFailsAlone(t *testing.T) {
+	t.Parallel()
 	d, log := newHealingDisk(), new(lines)
 	o := d.options()
 	sound := vfs.NewMem()

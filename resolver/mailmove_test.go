@@ -112,6 +112,7 @@ func moved(t *testing.T, what string, r *resolver.Resolver, mails int) {
 // TestMailMovesToTheLedger cuts the power before every disk-changing operation of the first start, and starts again on
 // what is left: all mail is there, once, and finally none of it is left in the store.
 func TestMailMovesToTheLedger(t *testing.T) {
+	t.Parallel()
 	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")

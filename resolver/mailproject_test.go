@@ -8,6 +8,7 @@ import (
 )
 
 func TestMailProject(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	acme, off, held := block("acme", "acme.example", "*.acme.example"), block("off", "off.example"), block("held", "held.example")
 	acme.SMTP = &catalog.SMTPConfig{Host: "smtp.acme.example", FromEmail: "hello@acme.example"}
@@ -50,6 +51,7 @@ func TestMailProject(t *testing.T) {
 }
 
 func TestMailTemplate(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	acme := block("acme")
 	declare := func(owner catalog.UUID, project int64, code string, active bool) catalog.Template {
@@ -85,6 +87,7 @@ func TestMailTemplate(t *testing.T) {
 
 // TestMailProjectFollows: a cached project is never older than an applied change, and callers cannot change it.
 func TestMailProjectFollows(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	acme, other := block("acme", "acme.example"), block("other", "other.example")
 	acme.SMTP = &catalog.SMTPConfig{FromEmail: "hello@acme.example"}

@@ -181,6 +181,7 @@ func TestMailOfADamagedStore(t *testing.T) {
 
 // TestMailOfASoundStoreMovedAside: damage elsewhere costs no mail and no idempotency key.
 func TestMailOfASoundStoreMovedAside(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet, Now: fixed(noon)})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 // TestRelay: the next answer after a change of the defaults block tells of it, in the mailer's view and in the flat form.
 func TestRelay(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	plain, sender, own := block("plain", "plain.example"), block("sender", "sender.example"), block("own", "own.example")
 	uuid := catalog.NewUUID()

@@ -11,6 +11,7 @@ import (
 )
 
 func TestMatching(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	asleep, suspended, draft := block("asleep", "off.example", "*.off.deep.example"), block("suspended", "s.example"), block("draft", "d.example")
 	asleep.Domains[0].Active, asleep.Domains[1].Active = false, false
@@ -60,6 +61,7 @@ func TestMatching(t *testing.T) {
 }
 
 func TestBadDomains(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	for _, raw := range []string{
 		"", ".", "..", "a..b", ".a", "-a.example", "*.a.example", "a b", "a\x00b", "127.0.0.1", "[::1]", "::1", "a:99999", "a:x",
@@ -113,6 +115,7 @@ const goldenFlat = `{"project":{"id":"12","uuid":"01020304-0506-0708-090a-0b0c0d
 	`"smsProvider":"twilio","auditEnabled":false,"auditRetentionDays":90},"matchedDomain":"acme.example"}`
 
 func TestForms(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{OpenSecret: func(s catalog.Secret, context string) (string, error) {
 		if s.Ref != "c2VhbGVk" || context != "01020304-0506-0708-090a-0b0c0d0e0f10/jwt_secret" {
 			t.Errorf("asked to open %q for %q", s.Ref, context)
@@ -137,6 +140,7 @@ func TestForms(t *testing.T) {
 }
 
 func TestDefaultsBlock(t *testing.T) {
+	t.Parallel()
 	r := open(t, resolver.Options{})
 	a, b := block("a", "a.example"), block("b", "b.example")
 	b.Service.AuditRetentionDays, b.Service.Said = 7, catalog.FieldSet(0).With(5)
@@ -161,6 +165,7 @@ func TestDefaultsBlock(t *testing.T) {
 }
 
 func TestETags(t *testing.T) {
+	t.Parallel()
 	tags := func(now time.Time, change func(*catalog.ProjectConfig)) (nested, flat string) {
 		r := open(t, resolver.Options{Now: func() time.Time { return now }})
 		p := golden()

@@ -48,6 +48,7 @@ func withSecret(slug string, source catalog.SecretSource, ref string, domains ..
 
 // A secret that cannot be opened is null in the flat form: everything else is there, and SecretProblems names it.
 func TestFlatWithoutItsSecret(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		opener func(catalog.Secret, string) (string, error)
 		want   string
@@ -90,6 +91,7 @@ func tokenSecret(t *testing.T, r *resolver.Resolver, domain string) (string, cat
 }
 
 func TestTokenSecret(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("s", 32)
 	l := &lock{values: map[string]string{"ACME": long, "SHORT": "short", "NEW": long + "new"}}
 	r := open(t, resolver.Options{OpenSecret: l.open})
@@ -168,6 +170,7 @@ func TestTokenSecret(t *testing.T) {
 
 // The defaults block can also supply secrets.
 func TestTokenSecretFromDefaults(t *testing.T) {
+	t.Parallel()
 	l := &lock{values: map[string]string{"A": "first", "B": "second"}}
 	r := open(t, resolver.Options{OpenSecret: l.open})
 	apply(t, r, file("a.hcl", block("a", "a.example")))
@@ -191,6 +194,7 @@ func TestTokenSecretFromDefaults(t *testing.T) {
 // A file is read again after a while, because it can be replaced without a change of its declaration; not at each
 // request.
 func TestTokenSecretFromAFile(t *testing.T) {
+	t.Parallel()
 	now := noon
 	l := &lock{values: map[string]string{"jwt.txt": "first"}}
 	r := open(t, resolver.Options{OpenSecret: l.open, Now: func() time.Time { return now }})
@@ -212,6 +216,7 @@ func TestTokenSecretFromAFile(t *testing.T) {
 
 // Many concurrent requests open a secret once.
 func TestTokenSecretSingleFlight(t *testing.T) {
+	t.Parallel()
 	l := &lock{values: map[string]string{"A": "secret"}}
 	r := open(t, resolver.Options{OpenSecret: l.open})
 	apply(t, r, file("a.hcl", withSecret("a", catalog.SecretEnv, "A", "a.example")))

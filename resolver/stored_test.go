@@ -33,6 +33,7 @@ func content(t *testing.T, dir string) map[string][32]byte {
 
 // TestStored reads the store of a stopped server without changing it.
 func TestStored(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})
 	if err != nil {
@@ -89,6 +90,7 @@ func TestStored(t *testing.T) {
 
 // TestStoredAbsent expects that no store is created.
 func TestStoredAbsent(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	if _, err := resolver.OpenStored(dir, quiet); !errors.Is(err, store.ErrNoStore) {
 		t.Errorf("no folder: %v", err)

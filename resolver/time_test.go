@@ -6,6 +6,7 @@ import (
 )
 
 func TestTimes(t *testing.T) {
+	t.Parallel()
 	for _, when := range []time.Time{
 		{}, time.Date(2026, 1, 31, 9, 30, 0, 123456789, time.UTC), time.Date(1999, 12, 31, 23, 59, 59, 999999999, time.FixedZone("", 3600)),
 		time.Unix(0, 0), time.Date(9999, 12, 31, 0, 0, 0, 1000, time.UTC),

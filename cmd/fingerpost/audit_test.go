@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -85,6 +86,7 @@ func (s *stopAfter) Write(b []byte) (int, error) {
 
 // The log has the heads of the chains that have grown, and each of them is found by verify later on.
 func TestAuditHeadsAreLogged(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: 4 << 20, Logger: slog.New(slog.DiscardHandler)})

@@ -94,6 +94,7 @@ func newFakeLog(t *testing.T) (*foreign, *fakeLog) {
 }
 
 func TestLogs(t *testing.T) {
+	testrig.Slow(t)
 	f, l := newFakeLog(t)
 	for id := range int64(250) {
 		l.put(id+1, fmt.Sprintf("09:%02d:%02d.000000", id/60, id%60), []string{"SENT", "FAILED"}[id%2], 1)

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"os/exec"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestHoldNextToForks: a program that the service starts has the service's open files until its exec. That must not make
 // a file that was just written look as if somebody were writing it.
 func TestHoldNextToForks(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -44,6 +44,7 @@ func existingServer(t *testing.T, change func(*server.Options)) *server.Server {
 // TestExistingServer: files above the server's message limit come in parts, which go with the file; and without the
 // server an authority stops writing before its lease ends, since another may take it.
 func TestExistingServer(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	url, stop := existing(t, func(o *server.Options) { o.MaxPayload = 64 << 10 })
 	connection := Connection{URLs: []string{url}}
@@ -99,6 +100,7 @@ func (d dialFunc) Dial(network, address string) (net.Conn, error) { return d(net
 
 // TestLostQuestionEndsWithItsConnection: an answer does not come on the next connection, so nobody waits for it there.
 func TestLostQuestionEndsWithItsConnection(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	url, _ := existing(t, func(*server.Options) {})
 	var deaf atomic.Bool

@@ -119,6 +119,7 @@ func TestRestartOnTheSameFolderNeedsNoWait(t *testing.T) {
 }
 
 func TestAuthorityStartsWithoutNATS(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	x := newTree()
 	a := NewAuthority(AuthorityOptions{Cluster: "test", Connection: Connection{URLs: []string{"nats://127.0.0.1:1"}}, Tree: x, Logger: quiet(), Holder: "here"})

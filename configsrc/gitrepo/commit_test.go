@@ -152,6 +152,7 @@ func TestCommitsOfManyClients(t *testing.T) {
 }
 
 func TestUnbornDetachedAndSwitched(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "clone")
 	testrig.Git(t, filepath.Dir(clone), "init", "-q", "-b", "trunk", clone)

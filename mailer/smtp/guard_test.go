@@ -11,6 +11,7 @@ import (
 
 // TestGuardTable: the guard's verdict on addresses, with nothing allowed and with some networks.
 func TestGuardTable(t *testing.T) {
+	t.Parallel()
 	const yes, no = true, false
 	check := func(address string, want bool, allow ...string) {
 		t.Helper()
@@ -55,6 +56,7 @@ func TestGuardTable(t *testing.T) {
 // TestGuardAtConnect: the guard checks the address of each connection, whatever an earlier look-up of the host
 // returned.
 func TestGuardAtConnect(t *testing.T) {
+	t.Parallel()
 	if l, err := net.Listen("tcp", "127.0.0.2:0"); err != nil {
 		t.Skip("loopback has one address here: ", err)
 	} else {

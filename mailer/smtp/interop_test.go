@@ -27,6 +27,7 @@ func expect(t *testing.T, tr *smtp.Transport, s smtp.Server, env smtp.Envelope, 
 
 // TestPostfix: STARTTLS and TLS, all ways to log in, and each refusal that it knows, against the real one.
 func TestPostfix(t *testing.T) {
+	t.Parallel()
 	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")
@@ -95,6 +96,7 @@ func TestPostfix(t *testing.T) {
 
 // TestSink: Postfix's own sink, with the faults that it can simulate.
 func TestSink(t *testing.T) {
+	t.Parallel()
 	sink := testrig.Need(t, "smtp-sink")[0]
 	const temp, perm = smtp.Temporary, smtp.Permanent
 	for _, c := range []struct {
@@ -137,6 +139,7 @@ func TestSink(t *testing.T) {
 
 // TestExim: a second server, with other texts and codes for the same cases.
 func TestExim(t *testing.T) {
+	t.Parallel()
 	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("left out with -short: it takes seconds")

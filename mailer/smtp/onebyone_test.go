@@ -15,6 +15,7 @@ func unpipelined(command, reply string) []turn {
 
 // TestReplyBeforeTheMessage: a reply that arrives together with the 354 is no reply to a message that was not sent yet.
 func TestReplyBeforeTheMessage(t *testing.T) {
+	t.Parallel()
 	peer := newScripted(t, nil, script(greet, "MAIL -> 250 ok", "RCPT -> 250 ok", "DATA -> 354 go|250 2.0.0 queued", silence))
 	tr := newTestTransport(t, smtp.TransportOptions{})
 	out := tr.Send(t.Context(), peer.server(), testEnvelope, testMessage)
@@ -25,6 +26,7 @@ func TestReplyBeforeTheMessage(t *testing.T) {
 
 // TestOneByOne: every server gets one command at a time, even one that offers pipelining.
 func TestOneByOne(t *testing.T) {
+	t.Parallel()
 	ca := newTestCA(t)
 	oneByOne := script(unpipelined("MAIL", "250 ok"), unpipelined("RCPT", "250 ok"), unpipelined("DATA", "354 go"), message, "250 ok")
 	for name, c := range map[string][]turn{

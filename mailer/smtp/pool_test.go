@@ -13,6 +13,7 @@ import (
 
 // TestPoolBounds: many concurrent mails stay within both bounds, all arrive, and connections are reused.
 func TestPoolBounds(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]smtp.TransportOptions{
 		"per server": {PerServer: 3}, "total": {PerServer: 100, Total: 3}, "default": {},
 	} {
@@ -49,6 +50,7 @@ func TestPoolBounds(t *testing.T) {
 
 // TestPoolTurns: if a server with more mail uses all connections, the next free one goes to a server that has none.
 func TestPoolTurns(t *testing.T) {
+	t.Parallel()
 	step, last := make(chan struct{}), make(chan struct{})
 	busy := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", envelope, message, wait(last), "250 ok", silence))
 	other := newScripted(t, nil, script(greet, takes, silence))
@@ -78,6 +80,7 @@ func TestPoolTurns(t *testing.T) {
 
 // TestPoolEvicts: an idle connection makes room for one that is needed.
 func TestPoolEvicts(t *testing.T) {
+	t.Parallel()
 	tr := newTestTransport(t, smtp.TransportOptions{Total: 2})
 	var peers []*scripted
 	for range 5 {
@@ -124,6 +127,7 @@ func TestPoolIdle(t *testing.T) {
 
 // TestPoolServers: only mail to an equal Server reuses a connection, so no other password, CA or kind of TLS gets it.
 func TestPoolServers(t *testing.T) {
+	t.Parallel()
 	peer := newScripted(t, nil, script(greetLogin, login, takes, takes, silence))
 	tr := newTestTransport(t, smtp.TransportOptions{})
 	server := peer.server()
@@ -145,6 +149,7 @@ func TestPoolServers(t *testing.T) {
 
 // TestClose: waiting mail gets an error, running mail ends well, and no mail starts.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	step := make(chan struct{})
 	peer := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", silence))
 	tr := newTestTransport(t, smtp.TransportOptions{PerServer: 1})
@@ -170,6 +175,7 @@ func TestClose(t *testing.T) {
 
 // TestWaitingGivesUp: a mail that waits for a connection stops when its context ends, and leaves no trace.
 func TestWaitingGivesUp(t *testing.T) {
+	t.Parallel()
 	step := make(chan struct{})
 	peer := newScripted(t, nil, script(greet, envelope, message, wait(step), "250 ok", silence))
 	tr := newTestTransport(t, smtp.TransportOptions{PerServer: 1})
@@ -199,6 +205,7 @@ func TestWaitingGivesUp(t *testing.T) {
 
 // TestEnvelope: no address becomes more than one argument of a command, and an invalid one is not tried.
 func TestEnvelopeOnTheWire(t *testing.T) {
+	t.Parallel()
 	peer := newScripted(t, nil, script(greet, takes))
 	tr := newTestTransport(t, smtp.TransportOptions{})
 	for _, bad := range []string{"", "x", "@x", "x@", "a@b>", "a@b> NOTIFY=SUCCESS", "<a@b", "a@b\r\nRCPT TO:<c@d>", "a@b\x00", "a@bü", "a b@c", "a@" + strings.Repeat("b", 260)} {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	check := func(reply, enhanced, text string) {
 		t.Helper()
 		if e, s := smtp.Clean(reply, smtp.Server{}); e != enhanced || s != text {
@@ -35,6 +36,7 @@ func TestClean(t *testing.T) {
 
 // TestRetryHint: texts that servers are known to use.
 func TestRetryHint(t *testing.T) {
+	t.Parallel()
 	check := func(reply string, want time.Duration) {
 		t.Helper()
 		if got := smtp.RetryHint(reply); got != want {

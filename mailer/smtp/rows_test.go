@@ -348,6 +348,7 @@ func TestRowsOfConnecting(t *testing.T) {
 
 // TestRowsOfCertificates: TLS connections that must be refused, with STARTTLS and with implicit TLS.
 func TestRowsOfCertificates(t *testing.T) {
+	t.Parallel()
 	ca, other := newTestCA(t), newTestCA(t)
 	good := ca.server(t, "127.0.0.1", time.Hour)
 	old := good.Clone()
@@ -382,6 +383,7 @@ func TestRowsOfCertificates(t *testing.T) {
 
 // TestClearCredentials: credentials go in clear text only to loopback, whatever the host is called.
 func TestClearCredentials(t *testing.T) {
+	t.Parallel()
 	address := otherAddress(t)
 	peer := newScriptedAt(t, net.JoinHostPort(address.String(), "0"), nil, script(greetLogin, silence))
 	dns := newTestDNS(t)

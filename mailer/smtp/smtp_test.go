@@ -32,6 +32,7 @@ func newTestTransport(t testing.TB, o smtp.TransportOptions) *smtp.Transport {
 // TestSend: mail arrives unchanged over all three kinds of connections, with a login and without, and the second mail
 // uses the connection of the first.
 func TestSend(t *testing.T) {
+	t.Parallel()
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)
 	for name, c := range map[string]struct {

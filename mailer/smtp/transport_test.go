@@ -60,6 +60,7 @@ func TestStale(t *testing.T) {
 
 // TestNoSecondTry: a failure after MAIL on a reused connection is not caused by the connection.
 func TestNoSecondTry(t *testing.T) {
+	t.Parallel()
 	for name, second := range map[string][]turn{
 		"RCPT": script("MAIL -> 250 ok", hear("RCPT"), hangUp),
 		"dot":  script(envelope, message, hangUp),
@@ -79,6 +80,7 @@ func TestNoSecondTry(t *testing.T) {
 
 // TestReuseAfterRefusal: the connection of a refused mail is reused, and nothing of the mail remains on it.
 func TestReuseAfterRefusal(t *testing.T) {
+	t.Parallel()
 	peer := newPeer(t, nil, false)
 	tr := newTestTransport(t, smtp.TransportOptions{})
 	for range 3 {
@@ -106,6 +108,7 @@ func TestReuseAfterRefusal(t *testing.T) {
 
 // TestContext: the end of the context ends an attempt at once at each stage before the final dot.
 func TestContext(t *testing.T) {
+	t.Parallel()
 	ca := newTestCA(t)
 	reached := make(chan chan struct{}, 1)
 	here := func(*talk) bool { close(<-reached); return true }
@@ -149,6 +152,7 @@ func TestContext(t *testing.T) {
 
 // TestContextAfterDot: after the final dot the context no longer applies, and the connection is reused.
 func TestContextAfterDot(t *testing.T) {
+	t.Parallel()
 	dot, ended := make(chan struct{}), make(chan struct{})
 	peer := newScripted(t, nil, script(greet, envelope, message, tell(dot), wait(ended), "250 ok", takes, silence))
 	tr := newTestTransport(t, smtp.TransportOptions{})
@@ -217,6 +221,7 @@ func TestQuit(t *testing.T) {
 
 // TestDialects: unusual replies of servers, and the commands that they need.
 func TestDialects(t *testing.T) {
+	t.Parallel()
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)
 	accepted := script(takes, silence)
@@ -270,6 +275,7 @@ func TestDialects(t *testing.T) {
 // TestNoSecret: a password that a server repeats, in any form in which AUTH has sent it, does not show, nor does it
 // when a Server, or a value that contains one, is printed.
 func TestNoSecret(t *testing.T) {
+	t.Parallel()
 	forms := []string{testPassword, strings.ToUpper(testPassword), "AGhlbGxvQGFjbWUuZXhhbXBsZQBzZW50aW5lbC1IdW50ZXIyLXBhc3M=", "c2VudGluZWwtSHVudGVyMi1wYXNz",
 		"x|535 " + testPassword, testPassword + strings.Repeat("x", 300)}
 	for _, form := range forms {

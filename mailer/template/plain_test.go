@@ -12,6 +12,7 @@ import (
 )
 
 func TestPlainText(t *testing.T) {
+	t.Parallel()
 	f := func(source, want string) {
 		t.Helper()
 		if want != "" {
@@ -80,6 +81,8 @@ func utf8Text(s string) bool {
 
 // TestPlainTextIsLinear asserts that time and length grow at most linearly with the input.
 func TestPlainTextIsLinear(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
 	for _, piece := range []string{"<ul><li>", "<ol><li>x", "<blockquote>x", "<a href='https://x.example'>x", "<a href='https://x.example'>", "<p hidden>", "<div hidden>", "<pre>\nx",
 		"<td>x", "<", "&amp;", "<!--", "<textarea>", "<br>", "</a>", "<table>", "x ", "\uFDD0"} {
 		source := strings.Repeat(piece, (1<<20)/len(piece))

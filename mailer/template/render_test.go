@@ -24,6 +24,7 @@ func parsedTemplate(t testing.TB, subject, bodyHTML, bodyText string) *template.
 type vars = map[string]string
 
 func TestRender(t *testing.T) {
+	t.Parallel()
 	tmpl := parsedTemplate(t, "{{ a }}: {{b}}", "<!--[if mso]><p title='{{a}}'>\r\n<![endif]--> {{\tb\t}}<BR>&amp; é\u00a0{{a}}", "{{a}} }} {x} {{b}}\r\n")
 	got, ps := tmpl.Render(vars{"a": `<&>"' {{b}} é`, "b": "", "unused": "u\x00"})
 	want := template.Rendered{
@@ -40,6 +41,7 @@ func TestRender(t *testing.T) {
 }
 
 func TestRenderWithoutHTML(t *testing.T) {
+	t.Parallel()
 	got, ps := parsedTemplate(t, "s", "", "{{a}}").Render(vars{"a": "x\r\ny\rz\n\t"})
 	if want := (template.Rendered{Subject: "s", Text: "x\ny\nz\n\t"}); len(ps) > 0 || got != want {
 		t.Errorf("%q, %v", got, ps)
@@ -49,6 +51,7 @@ func TestRenderWithoutHTML(t *testing.T) {
 // TestRenderMakesText asserts that the text part of a template without one is made from its HTML, with unchanged
 // values.
 func TestRenderMakesText(t *testing.T) {
+	t.Parallel()
 	tmpl := parsedTemplate(t, "s", `<style>p { color: red }</style><p>Hello <b>{{ a }}</b>,</p><!-- {{c}} --><p><a href="{{url}}">{{url}}</a>, <a href="{{url}}?x={{a}}">{{a}}</a></p>`, "")
 	got, ps := tmpl.Render(vars{"a": "<i> &amp;  \uFDD00\uFDD1 {{c}}", "c": "comment", "url": "https://x.example/?a&b"})
 	want := "Hello <i> &amp;  \uFDD00\uFDD1 {{c}},\n\nhttps://x.example/?a&b, <i> &amp;  \uFDD00\uFDD1 {{c}} (https://x.example/?a&b?x=<i> &amp;  \uFDD00\uFDD1 {{c}})\n"
@@ -63,6 +66,7 @@ func TestRenderMakesText(t *testing.T) {
 }
 
 func TestRenderProblems(t *testing.T) {
+	t.Parallel()
 	tmpl := parsedTemplate(t, "{{subject}} {{both}}", `<a href=" {{link}}{{more}}">{{html}} {{both}}</a><img src="{{image}}">`, "{{text}}")
 	f := func(change vars, want ...string) {
 		t.Helper()
@@ -156,6 +160,7 @@ func TestRenderLimits(t *testing.T) {
 }
 
 func TestParseProblems(t *testing.T) {
+	t.Parallel()
 	parsed, ps := template.Parse(&catalog.Template{SubjectTemplate: "{{", BodyHTML: "<a {{b}}><script>{{c}}", BodyText: "{{d e}}"})
 	var paths []string
 	for _, p := range ps {
@@ -167,6 +172,7 @@ func TestParseProblems(t *testing.T) {
 }
 
 func TestPreview(t *testing.T) {
+	t.Parallel()
 	tmpl := parsedTemplate(t, "{{projectName}}: {{a}}", `<a href="{{url}}">{{b}}</a>`, "")
 	got, ps := tmpl.Preview(template.WithProjectName(vars{"a": "A", "z": "", "y": ""}, "Acme"))
 	want := template.Preview{
@@ -185,6 +191,7 @@ func TestPreview(t *testing.T) {
 }
 
 func TestWithProjectName(t *testing.T) {
+	t.Parallel()
 	given := vars{"a": "A"}
 	if got := template.WithProjectName(given, "Acme"); len(got) != 2 || got["projectName"] != "Acme" || len(given) != 1 {
 		t.Errorf("%v, %v", got, given)
@@ -289,6 +296,7 @@ func BenchmarkRender(b *testing.B) {
 
 // TestAddressesOfAllKinds: a value that begins an address is a web, mail or telephone address, in every attribute.
 func TestAddressesOfAllKinds(t *testing.T) {
+	t.Parallel()
 	for _, attr := range []string{"href", "xlink:href", "src", "action", "formaction", "background", "poster"} {
 		tmpl := parsedTemplate(t, "s", `<p `+attr+`=" {{a}}">x</p>`, "")
 		for value, good := range map[string]bool{

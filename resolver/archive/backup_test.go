@@ -65,6 +65,7 @@ func tree(t *testing.T, dir string) map[string]string {
 
 // TestBackupUnderLoad: each change gives two projects the same name, so a backup that is not consistent shows.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("three backups of large tables")
 	}
@@ -138,6 +139,8 @@ func TestBackupUnderLoad(t *testing.T) {
 
 // TestBackupOfStoppedStore: it equals the backup of the open store, and nothing in the folder changes.
 func TestBackupOfStoppedStore(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
@@ -205,6 +208,7 @@ func flipTable(t *testing.T, dir string) {
 
 // TestBackupFailsAlone: a disk that refuses the checkpoint fails the backup, not the store.
 func TestBackupFailsAlone(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []errorfs.OpKind{errorfs.OpCreate, errorfs.OpLink, errorfs.OpMkdirAll, errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpFileClose} {
 		d := newBrokenDisk(vfs.NewMem(), func(op errorfs.Op) error {
 			if op.Kind == kind && strings.Contains(op.Path, "checkpoint.tmp") {
@@ -239,6 +243,7 @@ func TestBackupFailsAlone(t *testing.T) {
 }
 
 func TestOneBackupAtATime(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	second := writerFunc(func(p []byte) (int, error) {

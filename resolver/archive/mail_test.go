@@ -81,6 +81,7 @@ func checkMail(t *testing.T, l *ledger.Ledger) {
 
 // TestBackupCarriesMail: a restored ledger has all mail of the backup, and so has a backup of it.
 func TestBackupCarriesMail(t *testing.T) {
+	t.Parallel()
 	s := open(t, newDir(t), store.Options{})
 	fillMail(t, s.ledger)
 	packed := backup(t, s)
@@ -100,6 +101,7 @@ func TestBackupCarriesMail(t *testing.T) {
 
 // TestRestoreOfAnEarlierRelease: its archives hold mail in the store, and the store may have an older format.
 func TestRestoreOfAnEarlierRelease(t *testing.T) {
+	t.Parallel()
 	for _, format := range []byte{2, 3} {
 		dir := newDir(t)
 		s := open(t, dir, store.Options{})
@@ -188,6 +190,7 @@ func asArchive(t *testing.T, dir string, format byte) []byte {
 
 // TestBackupWithWrongCounts: a ledger whose counts differ from its mail is not accepted as valid.
 func TestBackupWithWrongCounts(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	fillMail(t, s.ledger)

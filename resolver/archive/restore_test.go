@@ -27,6 +27,7 @@ import (
 // leaves nothing, unless the bit has no meaning (the time in gzip's header), and then the restore is complete. Outside
 // of CI it takes every fifth byte.
 func TestRestoreDamaged(t *testing.T) {
+	t.Parallel()
 	packed := smallBackup(t)
 	whole, err := archive.Check(bytes.NewReader(packed))
 	if err != nil {
@@ -139,6 +140,7 @@ func pack(t *testing.T, m any, entries []entry) []byte {
 }
 
 func TestRestoreHostile(t *testing.T) {
+	t.Parallel()
 	good := smallBackup(t)
 	top := t.TempDir()
 	dir := filepath.Join(top, "data")
@@ -229,6 +231,8 @@ func zipped(t *testing.T, b []byte) []byte {
 }
 
 func TestRestoreInTheWay(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
 	packed := smallBackup(t)
 	top := t.TempDir()
 	dir := filepath.Join(top, "data")

@@ -12,6 +12,7 @@ import (
 // TestConcurrentWrites starts many writes at once. Each gets the result that it would get alone, including refused
 // ones, those about the same mail or key, and those of the same project.
 func TestConcurrentWrites(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := mailStore(t, dir, Options{})
 	at := func(n int64) time.Time { return mailEpoch.Add(time.Duration(n) * time.Second) }

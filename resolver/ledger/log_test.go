@@ -48,6 +48,7 @@ func randomBytes(r *rand.Rand) []byte {
 }
 
 func TestMailRecordsRoundTrip(t *testing.T) {
+	t.Parallel()
 	check := func(seed uint64) bool {
 		r := rand.New(rand.NewPCG(seed, 1))
 		log, q, i := randomMail(r)
@@ -108,6 +109,7 @@ func FuzzMailRecords(f *testing.F) {
 
 // TestMailKeysSortByTime: the key parts sort like the times, also before 1970.
 func TestMailKeysSortByTime(t *testing.T) {
+	t.Parallel()
 	times := []time.Time{{}, time.UnixMicro(-1), time.UnixMicro(0), mailEpoch, mailEpoch.Add(time.Microsecond)}
 	for i := 1; i < len(times); i++ {
 		a, b := posOf(times[i-1], 9), posOf(times[i], 1)
@@ -126,6 +128,7 @@ func idempotencyOf(log *catalog.MailLog, key string) *catalog.Idempotency {
 
 // TestOneMailAKey: of many concurrent calls with one key, one stores its mail, and all others get that mail.
 func TestOneMailAKey(t *testing.T) {
+	t.Parallel()
 	s := mailStore(t, t.TempDir()+"/data", Options{})
 	const callers = 32
 	for round := range int64(20) {
@@ -170,6 +173,7 @@ func TestOneMailAKey(t *testing.T) {
 }
 
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	s := mailStore(t, "", Options{})
 	accept := func(project, id int64, key string, now time.Time) *catalog.Idempotency {
 		t.Helper()
@@ -224,6 +228,7 @@ func TestIdempotency(t *testing.T) {
 }
 
 func TestMailIsRefused(t *testing.T) {
+	t.Parallel()
 	s := mailStore(t, "", Options{})
 	log, mail := newMail(1, 5, mailEpoch)
 	for what, spoil := range map[string]func(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency){
@@ -275,6 +280,7 @@ func TestMailIsRefused(t *testing.T) {
 
 // TestNewerMailRecord: a record of a later release is an error for its reader only.
 func TestNewerMailRecord(t *testing.T) {
+	t.Parallel()
 	s := mailStore(t, "", Options{})
 	log, mail := newMail(1, 5, mailEpoch)
 	if _, err := s.AcceptMail(log, mail, nil, mailEpoch); err != nil {
@@ -334,6 +340,7 @@ func TestPagesFarDown(t *testing.T) {
 
 // TestPruneInTurns prunes more entries than one turn reads; entries that are not final, and young ones, stay.
 func TestPruneInTurns(t *testing.T) {
+	t.Parallel()
 	const entries = 2*entriesPerTurn + 500
 	s := mailStore(t, "", Options{})
 	fillMailLog(t, s, entries)
@@ -352,6 +359,7 @@ func TestPruneInTurns(t *testing.T) {
 }
 
 func TestMailLogsTo(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		query, address string
 		want           bool

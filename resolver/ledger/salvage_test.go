@@ -16,6 +16,7 @@ import (
 
 // TestSalvageLeavesOut: a mail that was refused to its sender is not recovered from a damaged store, nor is its key.
 func TestSalvageLeavesOut(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	before, err := Open(dir, Options{})
 	if err != nil {
@@ -107,6 +108,7 @@ func TestSalvageCommits(t *testing.T) {
 // TestSalvageFileByFile removes, and damages, each file of a ledger: the content of all other files is recovered, so
 // that a lost MANIFEST, OPTIONS, marker or empty log costs nothing.
 func TestSalvageFileByFile(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ledger")
 	const mails, starts = 90, 3
 	at := func(id int64) time.Time { return mailEpoch.Add(time.Duration(id) * time.Second) }

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/pebblefs"
 )
 
 // A lock that a child of the former holder still has is waited for, and one that somebody keeps is refused.
 func TestLockOfAChild(t *testing.T) {
+	testrig.Slow(t)
 	name := filepath.Join(t.TempDir(), "lock")
 	held, err := pebblefs.LockFile(name)
 	if err != nil {

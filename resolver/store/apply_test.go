@@ -13,6 +13,7 @@ import (
 )
 
 func TestApplyAndRead(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	p := block("acme", "acme.example", "*.acme.example")
 	text := "what it is"
@@ -83,6 +84,7 @@ func TestApplyAndRead(t *testing.T) {
 }
 
 func TestUnchangedWritesNothing(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
 	before := dump(t, s)
@@ -96,6 +98,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	p := block("a", "a.example", "b.example")
 	apply(t, s, noon, file("a.hcl", declare(p)))
@@ -146,6 +149,7 @@ func TestTimes(t *testing.T) {
 }
 
 func TestRemoval(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	p := block("a", "a.example", "*.a.example")
 	p.Templates = []catalog.Template{template(&p, "WELCOME")}
@@ -189,6 +193,7 @@ func TestRemoval(t *testing.T) {
 }
 
 func TestMovedBlockIsUntouched(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	a, b := block("a", "a.example", "*.a.example"), block("b", "b.example")
 	a.Templates = []catalog.Template{template(&a, "WELCOME")}
@@ -218,6 +223,7 @@ func TestMovedBlockIsUntouched(t *testing.T) {
 }
 
 func TestRenames(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	a, b := block("a", "x.example", "y.example"), block("b", "z.example")
 	apply(t, s, noon, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
@@ -304,6 +310,7 @@ func withoutTimes(lines []string) []string {
 }
 
 func TestPinnedDomainMovesBetweenProjects(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	a, b := block("a", "x.example"), block("b")
 	a.Domains[0].ID = 77
@@ -334,6 +341,7 @@ func TestPinnedDomainMovesBetweenProjects(t *testing.T) {
 }
 
 func TestFillTakesNoGeneration(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	c := change(file("a.hcl", declare(block("a", "a.example"))))
 	e, err := s.Apply(c, 0, noon, func(*store.Effect) error { return nil })
@@ -346,6 +354,7 @@ func TestFillTakesNoGeneration(t *testing.T) {
 }
 
 func TestDeclaredWithoutRowIsRefused(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	f := file("a.hcl", declare(block("a", "a.example")))
 	f.Row = nil
@@ -358,6 +367,7 @@ func TestDeclaredWithoutRowIsRefused(t *testing.T) {
 }
 
 func TestViewIsOneMoment(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	p := block("a", "a.example")
 	apply(t, s, noon, file("a.hcl", declare(p)))
@@ -380,6 +390,7 @@ func TestViewIsOneMoment(t *testing.T) {
 }
 
 func TestReopenKeepsAll(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	p := block("a", "a.example", "*.a.example")
@@ -409,6 +420,7 @@ func TestReopenKeepsAll(t *testing.T) {
 
 // An id may end in any byte: the range of a project's domains ends where the next project's begin.
 func TestDomainsOfEveryID(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	for _, id := range []int64{0xff, 0x100, 0xffff, 0x10000, 1<<47 + 0xff, 1<<48 - 1} {
 		p := block(fmt.Sprintf("p-%d", id))

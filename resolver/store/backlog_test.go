@@ -31,6 +31,7 @@ func (d *slowMerge) Create(name string, c vfs.DiskWriteCategory) (vfs.File, erro
 // TestMergeFallsBehind floods a store whose merge never ends: writes must not wait for it, and the merge must not be
 // paced once many flushed tables wait for it.
 func TestMergeFallsBehind(t *testing.T) {
+	t.Parallel()
 	disk, paced := &slowMerge{FS: vfs.NewMem(), on: make(chan struct{})}, new(atomic.Bool)
 	paced.Store(true)
 	s, err := Open("store", Options{FS: disk, Paced: paced})
@@ -79,6 +80,7 @@ func TestMergeFallsBehind(t *testing.T) {
 
 // TestBacklogAfterRestart opens a store that was closed with flushed tables: they count from the start.
 func TestBacklogAfterRestart(t *testing.T) {
+	t.Parallel()
 	disk := vfs.NewMem()
 	s, err := Open("store", Options{FS: disk})
 	if err != nil {

@@ -175,6 +175,7 @@ func fill(t *testing.T, s *store.Store) {
 // TestWithoutTheFence shows that the faults of TestFailingDisk would end the process: Pebble calls Fatalf, or retries a
 // failed flush in a loop.
 func TestWithoutTheFence(t *testing.T) {
+	t.Parallel()
 	disk := newBrokenDisk(vfs.NewMem(), failWrites(syscall.ENOSPC))
 	fatal := make(chan string, 1)
 	db, err := pebble.Open("data", &pebble.Options{FS: disk, Logger: fatalLogger(fatal), FormatMajorVersion: pebble.FormatNewest})
@@ -209,6 +210,7 @@ func (l fatalLogger) Fatalf(format string, args ...any) {
 }
 
 func TestOpenOnABrokenDisk(t *testing.T) {
+	t.Parallel()
 	mem := vfs.NewMem()
 	s := open(t, "data", store.Options{FS: mem})
 	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
@@ -236,6 +238,7 @@ func TestOpenOnABrokenDisk(t *testing.T) {
 }
 
 func TestDirectoryGone(t *testing.T) {
+	t.Parallel()
 	for name, strike := range map[string]func(dir string) error{
 		"removed":  os.RemoveAll,
 		"emptied":  func(dir string) error { return os.Remove(filepath.Join(dir, "LOCK")) },
@@ -266,6 +269,8 @@ func TestDirectoryGone(t *testing.T) {
 
 // TestReopenAfterFailure reopens a directory in the process whose first instance hangs in the write barrier.
 func TestReopenAfterFailure(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
 	dir := newDir(t)
 	disk := newBrokenDisk(vfs.Default, failWrites(syscall.ENOSPC))
 	s := open(t, dir, store.Options{FS: disk})
@@ -307,6 +312,7 @@ func openFree(t *testing.T, dir string) (s *store.Store) {
 
 // TestFullTmpfs is TestFailingDisk on a real full disk, where the machine allows one.
 func TestFullTmpfs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
 		t.Skip("no tmpfs for the test:", err)
@@ -341,6 +347,7 @@ func TestFullTmpfs(t *testing.T) {
 
 // TestReadOnlyMount: the lock file cannot be opened for writing, which is the disk's fault and no lock.
 func TestReadOnlyMount(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=50m"); err != nil {
 		t.Skip("no tmpfs for the test:", err)

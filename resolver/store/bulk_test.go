@@ -45,6 +45,7 @@ func withGone(files []catalog.FileChange) []catalog.FileChange {
 }
 
 func TestBulkIsAsGoodAsBatches(t *testing.T) {
+	t.Parallel()
 	testrig.Thorough(t)
 	batch, bulk := open(t, "", store.Options{}), open(t, t.TempDir(), store.Options{}) // in memory all are batches
 	for turn := range testrig.Size(t, 3, 2) {
@@ -68,6 +69,7 @@ func TestBulkIsAsGoodAsBatches(t *testing.T) {
 }
 
 func TestBulkSurvivesReopening(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, store.Options{})
 	apply(t, s, noon, manyFiles(0)...)
@@ -90,6 +92,7 @@ func TestBulkSurvivesReopening(t *testing.T) {
 
 // A power cut leaves all of a bulk or nothing, and everything committed before it.
 func TestBulkPowerCut(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("42 MB of files")
 	}
@@ -118,6 +121,7 @@ func TestBulkPowerCut(t *testing.T) {
 
 // Each operation of a bulk that the disk refuses fails the store, and Apply returns.
 func TestBulkOnFullDisk(t *testing.T) {
+	t.Parallel()
 	kinds := []errorfs.OpKind{errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileSync}
 	for _, kind := range kinds[:testrig.Size(t, len(kinds), 2)] { // 42 MB of files each
 		disk := newBrokenDisk(vfs.NewMem(), func(op errorfs.Op) error {

@@ -63,6 +63,7 @@ func randomUUID(r *rand.Rand) (u catalog.UUID) {
 }
 
 func TestRecordsRoundTrip(t *testing.T) {
+	t.Parallel()
 	check := func(seed uint64) bool {
 		r := rand.New(rand.NewPCG(seed, 1))
 		when := time.UnixMicro(r.Int64N(1 << 52)).UTC()
@@ -111,6 +112,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 }
 
 func TestKeysAndRowsRoundTrip(t *testing.T) {
+	t.Parallel()
 	when := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	for _, k := range []catalog.Key{
 		{Name: "n", ID: "abcdef", Hash: [32]byte{1, 2}, Allow: catalog.MayRead | catalog.MaySecrets},
@@ -180,6 +182,7 @@ func describe(w io.Writer, t reflect.Type) {
 // an older store is filled anew from the files. Then change the hash here; a new name alone needs no new version, nor does
 // an optional field (omitempty) of a noun without ",toarray": the records without it stay as they are.
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	h := sha256.New()
 	for _, v := range []any{catalog.Project{}, projectSettings{}, catalog.Domain{}, catalog.Template{}, keyRecord{}, fileRecord{},
 		catalog.Defaults{}, catalog.Sealing{}, Counts{}} {
@@ -194,6 +197,7 @@ func TestLayout(t *testing.T) {
 // TestDamagedRecords: a record of another version, with another number of fields, cut off, or with bytes left over is an
 // error.
 func TestDamagedRecords(t *testing.T) {
+	t.Parallel()
 	good := newRecord(catalog.UUID{}, &catalog.Template{Code: "A", Name: "a name"})
 	if err := decodeTemplate(new(catalog.Template), good); err != nil {
 		t.Fatal(err)

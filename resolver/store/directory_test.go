@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/store"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +20,7 @@ const helperDir = "FINGERPOST_STORE_TEST_DIR"
 
 // TestOpenInHelper is the second process of TestSecondProcess.
 func TestOpenInHelper(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv(helperDir)
 	if dir == "" {
 		t.Skip("runs as a second process only")
@@ -29,6 +31,8 @@ func TestOpenInHelper(t *testing.T) {
 }
 
 func TestSecondProcess(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
 	dir := newDir(t)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -104,6 +108,7 @@ func edit(t *testing.T, name string, f func([]byte) []byte) {
 }
 
 func TestDamagedDirectory(t *testing.T) {
+	t.Parallel()
 	flip := func(b []byte) []byte { b[12] ^= 0x40; return b }
 	for name, strike := range map[string]func(t *testing.T, dir string){
 		"table removed": func(t *testing.T, dir string) { os.Remove(only(t, dir, "*.sst")) },
@@ -154,6 +159,7 @@ func removeAll(t *testing.T, dir, pattern string) {
 }
 
 func TestMoveAsideTwiceInASecond(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t)
 	var names []string
 	for range 3 {
@@ -173,6 +179,7 @@ func TestMoveAsideTwiceInASecond(t *testing.T) {
 
 // TestDamagedBlock damages a store in use: blocks are checked only when they are read.
 func TestDamagedBlock(t *testing.T) {
+	t.Parallel()
 	dir := soundStore(t)
 	edit(t, only(t, dir, "*.sst"), func(b []byte) []byte {
 		for i := range len(b) / 2 {
@@ -199,6 +206,7 @@ func TestDamagedBlock(t *testing.T) {
 }
 
 func TestNewerIsRefusedAndKept(t *testing.T) {
+	t.Parallel()
 	dir := soundStore(t)
 	marker := only(t, dir, "marker.format-version.*")
 	newMarker := marker[:strings.LastIndexByte(marker, '.')] + ".999"
@@ -237,6 +245,7 @@ func listing(t *testing.T, dir string) string {
 }
 
 func TestUnreadableDirectory(t *testing.T) {
+	t.Parallel()
 	// A file in the place of the directory is not ours to move.
 	name := newDir(t)
 	if err := os.WriteFile(name, []byte("precious"), 0o644); err != nil {
@@ -252,6 +261,7 @@ func TestUnreadableDirectory(t *testing.T) {
 
 // TestForeignDataIsDamage expects a foreign Pebble directory to be moved aside, not written into.
 func TestForeignDataIsDamage(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t)
 	db, err := pebble.Open(dir, &pebble.Options{Logger: fatalLogger(nil)})
 	if err != nil {

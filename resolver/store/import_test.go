@@ -43,6 +43,7 @@ func full(t *testing.T, s *store.Store, now time.Time, n int) {
 }
 
 func TestImport(t *testing.T) {
+	t.Parallel()
 	from := open(t, "", store.Options{})
 	full(t, from, noon, 50)
 	if err := from.SetDecoderRevision(9); err != nil {
@@ -80,6 +81,7 @@ func TestImport(t *testing.T) {
 
 // TestImportKeepsOlderTimes: to the store in memory of a start without a disk, everything is new.
 func TestImportKeepsOlderTimes(t *testing.T) {
+	t.Parallel()
 	disk, mem := open(t, newDir(t), store.Options{}), open(t, "", store.Options{})
 	a, b := block("a", "a.example"), block("b", "b.example")
 	apply(t, disk, noon, file("a.hcl", declare(a)), file("b.hcl", declare(b)))
@@ -106,6 +108,7 @@ func TestImportKeepsOlderTimes(t *testing.T) {
 // TestImportBesideAChange: a change that the failed disk interrupted may still land while the store in memory takes
 // over.
 func TestImportBesideAChange(t *testing.T) {
+	t.Parallel()
 	from := open(t, "", store.Options{})
 	full(t, from, noon, 200)
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -155,6 +158,7 @@ func TestImportBesideAChange(t *testing.T) {
 }
 
 func TestImportFromAFailedStore(t *testing.T) {
+	t.Parallel()
 	disk := newBrokenDisk(vfs.NewMem(), failWrites(syscall.ENOSPC))
 	failed := open(t, "data", store.Options{FS: disk})
 	full(t, failed, noon, 20)
@@ -175,6 +179,7 @@ func TestImportFromAFailedStore(t *testing.T) {
 
 // TestImportFromADeletedDirectory: the tables are gone from the folder, and Pebble had not opened them yet.
 func TestImportFromADeletedDirectory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("64 MB of files")
 	}
@@ -215,6 +220,7 @@ func TestImportFromADeletedDirectory(t *testing.T) {
 // TestInterruptedImport interrupts an import after each number of writes, with all earlier writes on disk: half an
 // import must not be served.
 func TestInterruptedImport(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("ten stores of 12 MB")
 	}

@@ -61,6 +61,7 @@ func TestLargeChangeIsStoredLean(t *testing.T) {
 
 // TestEffectOfManyHasNoNames changes more projects than an Effect names.
 func TestEffectOfManyHasNoNames(t *testing.T) {
+	t.Parallel()
 	s := open(t, "", store.Options{})
 	projects := func(from, to int) (list []catalog.ProjectConfig) {
 		for i := from; i < to; i++ {

@@ -8,6 +8,7 @@ import (
 
 // TestOpenMergesNothing: a start must not wait for merges, however many tables were flushed before it.
 func TestOpenMergesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for n := range int64(flushedTables) {
 		s, err := Open(dir, Options{})
@@ -29,6 +30,7 @@ func TestOpenMergesNothing(t *testing.T) {
 
 // TestTidy: Tidy runs the merges that are due.
 func TestTidy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for n := range int64(flushedTables) {
 		s, err := Open(dir, Options{})

@@ -13,6 +13,7 @@ import (
 // TestOthersFilesStay: the mode of a folder that holds other things and no store is not narrowed, and its files are
 // left alone when it is.
 func TestOthersFilesStay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must := func(err error) {
 		t.Helper()

@@ -63,6 +63,7 @@ func look(t *testing.T, s *Store, host string) (name string, copied bool) {
 }
 
 func TestProjectBesideItsDomains(t *testing.T) {
+	t.Parallel()
 	s, err := Open("", Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +87,7 @@ func TestProjectBesideItsDomains(t *testing.T) {
 
 // TestDomainsBelow expects the names below a suffix, not names that merely end in the same letters.
 func TestDomainsBelow(t *testing.T) {
+	t.Parallel()
 	s, err := Open("", Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +128,7 @@ func TestDomainsBelow(t *testing.T) {
 // TestLabelsAndCertificates: both are stored, alone they move updatedAt of their own object only, and a copy of the
 // project next to a domain has the labels.
 func TestLabelsAndCertificates(t *testing.T) {
+	t.Parallel()
 	s, err := Open("", Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 // TestRemovalsAreDurable: the note and the changes applied before it survive a power cut right after the call.
 func TestRemovalsAreDurable(t *testing.T) {
+	t.Parallel()
 	mem := vfs.NewCrashableMem()
 	s := open(t, "data", store.Options{FS: mem})
 	crashed := func() (note string, projects int) {
@@ -47,6 +48,7 @@ func TestRemovalsAreDurable(t *testing.T) {
 }
 
 func TestRemovalsOnFailedDisk(t *testing.T) {
+	t.Parallel()
 	disk := newBrokenDisk(vfs.NewMem(), failKinds(syscall.EIO, errorfs.OpFileSync, errorfs.OpFileSyncData))
 	s := open(t, "data", store.Options{FS: disk})
 	disk.broken.Store(true)

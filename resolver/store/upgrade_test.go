@@ -25,6 +25,7 @@ func formerRecordVersion(format uint64) byte {
 // TestUpgrade opens stores of older formats, some with an interrupted upgrade: what the files declare is gone, and has
 // its times again once the files declare it.
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	for _, format := range []uint64{2, 3, 4} {
 		dir := filepath.Join(t.TempDir(), "data")
 		reopen := func(s *Store) *Store {
