@@ -418,6 +418,7 @@ func TestConsoleUntouchedNew(t *testing.T) {
 
 // TestConsoleForeignValue: a value that is not among the choices of this version is shown and kept.
 func TestConsoleForeignValue(t *testing.T) {
+	testrig.Slow(t)
 	r, states, roles := formFixture(t, "")
 	r.alter = func(path string, answer []byte) []byte {
 		if !strings.HasSuffix(path, "/auth-settings") {

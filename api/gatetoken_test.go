@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"fingerpost/cmd/testrig"
 )
 
 // Tokens at the gate: what /api/auth/me accepts, and nothing else.
 func TestGateTokens(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	h := startAuth(t)
 	good := bearer(hs256(t, shopSecret, claims(11)))

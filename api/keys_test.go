@@ -130,6 +130,7 @@ func thisMinute(text string) bool {
 
 // The uses of keys survive a restart.
 func TestKeyLastUsed(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	data := t.TempDir()
 	text, _ := catalog.NewKeyText()

@@ -136,6 +136,7 @@ func TestBodyWithoutKeyIsNotRead(t *testing.T) {
 }
 
 func TestExpectContinue(t *testing.T) {
+	testrig.Slow(t)
 	h := start(t, func(o *api.Options) { o.Limits.Write = 100 * time.Millisecond })
 	w := h.dial()
 	defer w.Close()

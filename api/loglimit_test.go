@@ -13,6 +13,7 @@ import (
 // Requests without a good key cannot fill the disk through the access log: a few of their failures are logged one by
 // one, and the rest are counted. Requests with a key are always logged.
 func TestAnonymousFailuresAreLoggedInPart(t *testing.T) {
+	testrig.Slow(t)
 	h := start(t)
 	const each = 300
 	begun := time.Now()

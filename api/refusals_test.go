@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
@@ -228,6 +229,7 @@ func (d *brokenDisk) SyncFolder(dir string) error {
 
 // TestRefusalsOfTheDisk: whatever call fails, in whatever way, no answer shows where the config folder is.
 func TestRefusalsOfTheDisk(t *testing.T) {
+	testrig.Slow(t)
 	disk := new(brokenDisk)
 	d := &desk{dir: t.TempDir(), disk: disk}
 	d.open(t, map[string]string{

@@ -68,6 +68,7 @@ func TestShutdownWithSilentConnections(t *testing.T) {
 
 // A half-sent request holds the end up no longer than its context lets it.
 func TestShutdownWithHalfARequest(t *testing.T) {
+	testrig.Slow(t)
 	h := start(t)
 	w := h.dial()
 	defer w.Close()
@@ -149,6 +150,7 @@ func (f *flakyListener) Accept() (net.Conn, error) {
 }
 
 func TestAcceptSurvivesFailures(t *testing.T) {
+	testrig.Slow(t)
 	h := start(t)
 	ln, err := api.Listen("127.0.0.1:0")
 	if err != nil {
@@ -175,6 +177,7 @@ const childEnv = "FINGERPOST_TEST_FEW_FILES"
 
 // A process that has run out of descriptors answers again as soon as there are some.
 func TestOutOfDescriptors(t *testing.T) {
+	testrig.Slow(t)
 	if os.Getenv(childEnv) != "" {
 		serveWithFewDescriptors(t)
 		return

@@ -265,6 +265,7 @@ func TestGitLockIsWaitedFor(t *testing.T) {
 // TestMendedUnderTheOldTime: a quarantined file is read again when it is repaired, even with its previous size and
 // mtime.
 func TestMendedUnderTheOldTime(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	good := project("b", "b.example")

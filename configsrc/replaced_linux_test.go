@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver/catalog"
 )
@@ -48,6 +49,7 @@ func (d *meddlingDisk) Exchange(a, b string) error {
 // Whatever replaces the file in the middle of a write, the write follows it or is refused, without an internal error;
 // the replacement stays.
 func TestReplacedInTheMiddleOfAWrite(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	for what, c := range map[string]struct {
 		replace func(file string) error

@@ -180,6 +180,7 @@ func must(t *testing.T, err error) {
 // TestWaysToSave goes through the ways in which editors and tools change files; each change must show, and the project
 // must never be missing or nameless.
 func TestWaysToSave(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	ways := map[string]func(t *testing.T, name, content string){
 		"in place":    func(t *testing.T, name, content string) { write(t, name, content) },

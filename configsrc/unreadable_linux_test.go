@@ -8,12 +8,14 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 )
 
 // TestUnreadable loads as a user who may not read some of the folder: its served content stays, nothing counts as
 // deleted, and the other files are loaded.
 func TestUnreadable(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))

@@ -124,6 +124,7 @@ func TestFindPagesAndSort(t *testing.T) {
 
 // TestFindManyChanges: a change that is too large to be described is found as well, and so is one after it.
 func TestFindManyChanges(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	r := open(t, resolver.Options{})
 	apply(t, r, file("first.hcl", block("first", "first.example")))
@@ -226,6 +227,7 @@ func TestFindDuringChanges(t *testing.T) {
 // TestFindDuringLargeChanges: changes that drop the indexes, while other searches build them. What was acknowledged is
 // found.
 func TestFindDuringLargeChanges(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	r := open(t, resolver.Options{})
 	var projects []catalog.ProjectConfig

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -33,6 +34,7 @@ func content(t *testing.T, dir string) map[string][32]byte {
 
 // TestStored reads the store of a stopped server without changing it.
 func TestStored(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	r, err := resolver.Open(resolver.Options{DataDir: dir, CacheBytes: testCacheBytes, Logger: quiet})

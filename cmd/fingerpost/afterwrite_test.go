@@ -80,6 +80,7 @@ printf '%s|%s|%s\n' "$(printf %s "$FINGERPOST_PATHS" | tr '\n' ,)" "$FINGERPOST_
 // TestAfterWriteGathers: writes during a run go into one run after it, each word once; pending writes still run at the
 // end.
 func TestAfterWriteGathers(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	r := newAfterRig(t, record+`while [ ! -e go ]; do sleep 0.01; done; rmdir alone`, time.Minute)
 	r.add(wrote("a.hcl", "ci", "1"))

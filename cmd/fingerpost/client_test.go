@@ -15,6 +15,7 @@ import (
 // TestRetries: a request is repeated if the server asks for it, for every method, and after a broken connection except
 // for POST, which may have been done.
 func TestRetries(t *testing.T) {
+	testrig.Slow(t)
 	f := newForeign(t)
 	dir := writeFiles(t, map[string]string{"a.hcl": "project \"a\" {\n  name = \"A\"\n}\n"})
 	seen := map[string]bool{}

@@ -14,6 +14,7 @@ import (
 
 // TestTryLine: the first line to try asks for a domain of the file that README.md edits.
 func TestTryLine(t *testing.T) {
+	testrig.Slow(t)
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -57,11 +57,11 @@ func Size[T any](t testing.TB, full, small T) T {
 	return small
 }
 
-// Slow skips the test with -short.
+// Slow skips the test with -short. It is for tests of more than a third of a second on a quiet machine.
 func Slow(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("left out with -short: it takes seconds")
+		t.Skip("left out with -short: it takes long")
 	}
 }
 

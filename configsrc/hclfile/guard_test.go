@@ -28,6 +28,7 @@ func rounds(t testing.TB, n int) int {
 
 // TestHostileFiles feeds what ends or stalls a naive reader. Each must give a diagnostic that says what is wrong.
 func TestHostileFiles(t *testing.T) {
+	testrig.Slow(t)
 	r, large := strings.Repeat, 0
 	f := func(name, src, want string) {
 		t.Run(name, func(t *testing.T) {

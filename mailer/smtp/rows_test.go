@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
@@ -303,6 +304,7 @@ func (r row) judge(t *testing.T, out smtp.Outcome) {
 
 // TestRowsOfConnecting: the rows that end before the server is reached.
 func TestRowsOfConnecting(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dns := newTestDNS(t)
 	dns.answer("refusing.example", "127.0.0.1")

@@ -172,6 +172,7 @@ func TestContextAfterDot(t *testing.T) {
 
 // TestBodyBreaks: after half a message neither the dot nor QUIT is sent: a server would take the half for the whole.
 func TestBodyBreaks(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	var rest bytes.Buffer
 	stalled, all := make(chan struct{}), make(chan struct{})
@@ -191,6 +192,7 @@ func TestBodyBreaks(t *testing.T) {
 
 // TestQuit: the answer does not wait for QUIT, which has its own limit.
 func TestQuit(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	goOn := make(chan struct{})
 	peer := newScripted(t, nil, script(greetLogin, "AUTH -> 535 no", hear("QUIT"), wait(goOn), hangUp))
@@ -221,6 +223,7 @@ func TestQuit(t *testing.T) {
 
 // TestDialects: unusual replies of servers, and the commands that they need.
 func TestDialects(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	ca := newTestCA(t)
 	config := ca.server(t, "127.0.0.1", time.Hour)

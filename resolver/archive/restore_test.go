@@ -140,6 +140,7 @@ func pack(t *testing.T, m any, entries []entry) []byte {
 }
 
 func TestRestoreHostile(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	good := smallBackup(t)
 	top := t.TempDir()

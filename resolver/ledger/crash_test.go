@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -106,6 +107,7 @@ func checkAfterCrash(t *testing.T, fs vfs.FS, acked map[int64]catalog.MailLog) {
 
 // TestMailSurvivesPowerCuts cuts the power at moments of concurrent writes.
 func TestMailSurvivesPowerCuts(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	for seed := range uint64(4) {
 		mem := vfs.NewCrashableMem()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/pebblefs"
 )
@@ -108,6 +109,7 @@ func TestSalvageCommits(t *testing.T) {
 // TestSalvageFileByFile removes, and damages, each file of a ledger: the content of all other files is recovered, so
 // that a lost MANIFEST, OPTIONS, marker or empty log costs nothing.
 func TestSalvageFileByFile(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ledger")
 	const mails, starts = 90, 3

@@ -69,6 +69,7 @@ func TestBulkIsAsGoodAsBatches(t *testing.T) {
 }
 
 func TestBulkSurvivesReopening(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, store.Options{})
