@@ -11,12 +11,12 @@ import (
 )
 
 // bodySwaps reads the files that hold the draft's bodies and makes their new contents.
-func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*fileSwap, err error) {
+func (s *base) bodySwaps(t contents, e *edit) (swaps []*fileSwap, err error) {
 	for _, b := range e.draft.Bodies() {
 		if err := s.soleUse(e, b); err != nil {
 			return nil, err
 		}
-		f, now, err := s.openSwap(t, b.Path)
+		f, now, err := s.place.swap(t, b.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (s *Source) bodySwaps(t *tree, e *edit) (swaps []*fileSwap, err error) {
 
 // soleUse refuses to write a file that other templates use too: they would change with it. It also refuses to write a
 // config file as text.
-func (s *Source) soleUse(e *edit, b hcledit.BodyEdit) error {
+func (s *base) soleUse(e *edit, b hcledit.BodyEdit) error {
 	s.known.RLock()
 	elsewhere := len(s.table.users[b.Path])
 	if f := s.table.files[e.was.path]; s.table.users[b.Path][f] {

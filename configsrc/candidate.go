@@ -120,7 +120,7 @@ func (c *candidate) positions(display string) *hclfile.Result {
 }
 
 // locate decodes a file as it is on disk now.
-func locate(t *tree, display, path string) (*hclfile.Result, error) {
+func locate(t contents, display, path string) (*hclfile.Result, error) {
 	b, _, err := t.read(path, MaxFileBytes)
 	if err != nil {
 		return nil, err

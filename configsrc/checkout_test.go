@@ -13,7 +13,7 @@ func TestCheckoutBehindALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := filepath.Join(top, "current")
-	s := &Source{o: Options{Dir: filepath.Join(link, "projects.d")}}
+	s := &Source{base: base{o: Options{Dir: filepath.Join(link, "projects.d")}}}
 	for _, release := range []string{"one", "two"} {
 		want := filepath.Join(top, release, ".git")
 		for _, dir := range []string{want, filepath.Join(top, release, "projects.d")} {

@@ -19,8 +19,8 @@ type slugMove struct {
 }
 
 // keyFiles lists the files, except one, in which accepted keys name the slug.
-func (s *Source) keyFiles(slug, except string) (paths []string) {
-	for _, name := range s.o.Sink.KeysNaming(slug) {
+func (s *base) keyFiles(slug, except string) (paths []string) {
+	for _, name := range s.facts.KeysNaming(slug) {
 		if path, ok := s.fileOf(claimOf("key", name)); ok && path != except {
 			paths = append(paths, path)
 		}
@@ -30,7 +30,7 @@ func (s *Source) keyFiles(slug, except string) (paths []string) {
 }
 
 // moveKeys rewrites the key lists for e.moves: those in the project's own file in e's draft, the others as swaps.
-func (s *Source) moveKeys(t *tree, e *edit) (swaps []*fileSwap, err error) {
+func (s *base) moveKeys(t contents, e *edit) (swaps []*fileSwap, err error) {
 	if _, err := e.draft.ReplaceInKeys(e.moves.from, e.moves.to); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", e.was.path, err)
 	}
@@ -53,7 +53,7 @@ func (s *Source) moveKeys(t *tree, e *edit) (swaps []*fileSwap, err error) {
 }
 
 // keySwap makes the new content of one file with keys; nil if no key on disk names the slug any more.
-func (s *Source) keySwap(t *tree, path string, m *slugMove, covers Coverage) (*fileSwap, error) {
+func (s *base) keySwap(t contents, path string, m *slugMove, covers Coverage) (*fileSwap, error) {
 	f, was, decoded, err := s.openFile(t, path, covers)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
 }
 
 // complete reports whether the update covers all keys that name the slug now.
-func (s *Source) complete(u *update) bool {
+func (s *base) complete(u *update) bool {
 	for _, path := range s.keyFiles(u.moves.from, u.c.path) {
 		if !slices.Contains(u.moves.files, path) {
 			return false

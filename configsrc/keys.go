@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -115,7 +113,7 @@ func (s *Source) editKey(ctx context.Context, name string, permit func() error,
 
 // editKeys changes the keys of one file. A write that lost against a save at the same time is repeated once.
 func (s *Source) editKeys(ctx context.Context, path string, permit func() error, rewrite keyEdit) error {
-	if err := s.writable(); err != nil {
+	if err := s.ready(); err != nil {
 		return err
 	}
 	for lost := 0; ; lost++ {
@@ -174,16 +172,12 @@ func (s *Source) editKeysOnce(ctx context.Context, path string, permit func() er
 }
 
 // openKeys opens a file that gets or has keys. One that does not exist is empty.
-func (s *Source) openKeys(t *tree, path string, covers Coverage) (f *fileSwap, was *candidate, err error) {
-	if _, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path))); path != KeysFile || !errors.Is(err,
-		fs.ErrNotExist) {
-		f, was, _, err = s.openFile(t, path, covers)
-		return f, was, err
+func (s *Source) openKeys(t contents, path string, covers Coverage) (f *fileSwap, was *candidate, err error) {
+	if path == KeysFile {
+		if f, err = s.create(path); !errors.Is(err, fs.ErrExist) {
+			return f, &candidate{declared: new(catalog.Declared)}, err
+		}
 	}
-	root, err := s.realDir()
-	if err != nil {
-		return nil, nil, writeFault("open the config folder", err)
-	}
-	f = &fileSwap{Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: filepath.Join(root, path), Creates: true}}
-	return f, &candidate{declared: new(catalog.Declared)}, nil
+	f, was, _, err = s.openFile(t, path, covers)
+	return f, was, err
 }

@@ -11,7 +11,7 @@ const (
 
 // writable refuses writes on a node that never writes, and if the disk is nearly full, which it shows in the status. A
 // file system that does not report its free space passes: the write itself reports a refusal.
-func (s *Source) writable() error {
+func (s *Source) ready() error {
 	if s.o.Follow {
 		return &catalog.Error{Code: catalog.CodeReadOnly,
 			Message: "this node is an edge: it follows the files of its authority"}

@@ -11,7 +11,7 @@ import (
 // Explain returns a project as it is served, with the origin of each value. Both come from the last good bytes of the
 // project's file and of the file with the defaults block, so they always agree. Paths are relative to the config
 // folder. A project that no file declares is a NOT_FOUND *catalog.Error. It may be called from any goroutine.
-func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
+func (s *base) Explain(project catalog.UUID) (*catalog.Explained, error) {
 	path, file, declared, err := s.declared(project)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s *Source) Explain(project catalog.UUID) (*catalog.Explained, error) {
 }
 
 // declared returns a project as the last good bytes of its file declare it, with the file.
-func (s *Source) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
+func (s *base) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
 	err error) {
 	path, found := s.fileOf(projectClaim(project))
 	if !found {
@@ -52,7 +52,7 @@ type Block struct {
 
 // Block returns a project's block out of the last good bytes of its file. A sealed secret is shown as sealed("…"), any
 // other as (redacted).
-func (s *Source) Block(project catalog.UUID) (*Block, error) {
+func (s *base) Block(project catalog.UUID) (*Block, error) {
 	path, file, declared, err := s.declared(project)
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (s *Source) Block(project catalog.UUID) (*Block, error) {
 }
 
 // lastDecoded decodes the last good bytes of a file.
-func (s *Source) lastDecoded(path string) (*hclfile.Result, error) {
-	b, err := s.o.Sink.LastGood(path)
+func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
+	b, err := s.facts.LastGood(path)
 	if err != nil {
 		return nil, err
 	}

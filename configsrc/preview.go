@@ -52,30 +52,37 @@ func previewOf(ctx context.Context) *Preview {
 	return p
 }
 
-// preview answers an update that is a dry run: it judges the staged files, and describes them instead of putting them
-// in place.
-func (s *Source) preview(u *update) error {
+// previewed answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
+func (s *Source) previewed(u *update) error {
+	for _, f := range u.files {
+		if f.Creates {
+			continue
+		}
+		switch now, err := s.o.Disk.ReadFile(f.Target); {
+		case errors.Is(err, fs.ErrNotExist), err == nil && sha256.Sum256(now) != f.Old:
+			return atomicfile.ErrChanged
+		case err != nil:
+			return writeFault("read "+f.Name, err)
+		}
+	}
+	return s.preview(u)
+}
+
+// preview judges an update, and describes it instead of making it.
+func (s *base) preview(u *update) error {
 	if err := s.admit(u); err != nil {
 		return err
 	}
-	t, err := s.openTree()
+	t, err := s.place.open()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
-	defer t.root.Close()
+	defer t.close()
 	p := Preview{Problems: hclfile.Diagnostics{}}
 	for _, f := range u.files {
-		file := PreviewedFile{Path: f.Name, After: f.Content}
+		file := PreviewedFile{Path: f.Name, Before: f.had, After: f.Content}
 		if f.Removes {
 			file.After = nil
-		}
-		if !f.Creates {
-			if file.Before, err = s.o.Disk.ReadFile(f.Target); errors.Is(err, fs.ErrNotExist) || err == nil &&
-				sha256.Sum256(file.Before) != f.Old {
-				return atomicfile.ErrChanged
-			} else if err != nil {
-				return writeFault("read "+f.Name, err)
-			}
 		}
 		if f.c != nil && f != u.file {
 			was := &candidate{path: f.Name, bytes: file.Before}
@@ -125,7 +132,7 @@ func declaresMore(d *catalog.Declared) bool {
 }
 
 // foreseeOverlaps adds the warnings about wildcards and names of different projects that the new domains would bring.
-func (s *Source) foreseeOverlaps(u *update, ds hclfile.Diagnostics) (hclfile.Diagnostics, error) {
+func (s *base) foreseeOverlaps(u *update, ds hclfile.Diagnostics) (hclfile.Diagnostics, error) {
 	warn := func(wildcard, lower string) {
 		ds = append(ds, hclfile.Diagnostic{Severity: hclfile.Warning, File: u.c.path,
 			Summary: fmt.Sprintf("wildcard %q would lie above %q of another project", wildcard, lower),
@@ -133,7 +140,7 @@ func (s *Source) foreseeOverlaps(u *update, ds hclfile.Diagnostics) (hclfile.Dia
 	}
 	for _, name := range u.domains {
 		for wildcard := range wildcardsAbove(name) {
-			if upper, err := s.o.Sink.DomainNamed(wildcard); err == nil && upper.ProjectID != u.project {
+			if upper, err := s.facts.DomainNamed(wildcard); err == nil && upper.ProjectID != u.project {
 				warn(wildcard, name)
 			}
 		}
@@ -142,7 +149,7 @@ func (s *Source) foreseeOverlaps(u *update, ds hclfile.Diagnostics) (hclfile.Dia
 			continue
 		}
 		lower := ""
-		err := s.o.Sink.DomainsBelow(suffix, func(d *catalog.Domain) bool {
+		err := s.facts.DomainsBelow(suffix, func(d *catalog.Domain) bool {
 			if d.ProjectID != u.project {
 				lower = strings.Clone(d.Name)
 			}

@@ -14,7 +14,7 @@ import (
 // protect turns a new password, which a change passes in clear text, into its form in the file. An unchanged password
 // is left alone. An expression written by a person stays: a different password, or none, is FIELD_IS_EXPRESSION there
 // (configsrc/README.md, Write-back).
-func (s *Source) protect(e *edit, have, want *catalog.ProjectConfig) error {
+func (s *base) protect(e *edit, have, want *catalog.ProjectConfig) error {
 	var old catalog.Secret
 	if have.SMTP != nil {
 		old = have.SMTP.Password
@@ -41,7 +41,7 @@ func (s *Source) protect(e *edit, have, want *catalog.ProjectConfig) error {
 	if written(old) {
 		return s.isExpression(e, have, old, "another password cannot be saved over it")
 	}
-	sealing := s.o.Sink.Sealing()
+	sealing := s.facts.Sealing()
 	if sealing == nil || len(sealing.Recipients) == 0 {
 		return &catalog.Error{Code: catalog.CodeSecretsMissing,
 			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets " +
@@ -61,7 +61,7 @@ func written(s catalog.Secret) bool {
 }
 
 // says reports whether a secret is known to open to plain.
-func (s *Source) says(secret catalog.Secret, context, plain string) bool {
+func (s *base) says(secret catalog.Secret, context, plain string) bool {
 	if secret.Source == catalog.SecretPlain {
 		return secret.Ref == plain
 	}
@@ -72,7 +72,7 @@ func (s *Source) says(secret catalog.Secret, context, plain string) bool {
 	return err == nil && now == plain
 }
 
-func (s *Source) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
+func (s *base) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
 	pos, _ := e.draft.Place(hcledit.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
 	err := &catalog.Error{Code: catalog.CodeExpression,
 		Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place "+

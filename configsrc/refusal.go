@@ -29,7 +29,7 @@ func conflictWith(covers Coverage, what, text string) *catalog.Error {
 }
 
 // refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
-func (s *Source) refusal(u *update, j *judge, refused *candidate) error {
+func (s *base) refusal(u *update, j *judge, refused *candidate) error {
 	for _, ref := range u.c.refs {
 		var conflict *catalog.Error
 		eachClaim(ref, func(what string, cl claim) {
@@ -76,7 +76,7 @@ func (e *edit) clash() error {
 }
 
 // invalidFile says that a file has to be repaired before it can be written.
-func (s *Source) invalidFile(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
+func (s *base) invalidFile(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file is invalid; repair it first"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
@@ -92,7 +92,7 @@ func (s *Source) invalidFile(ds hclfile.Diagnostics, covers Coverage) *catalog.E
 
 // wouldBreak says that no file can hold the requested content, such as a text that is too large. The problem is in the
 // client's content, so a limited key learns of it, too.
-func (s *Source) wouldBreak(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
+func (s *base) wouldBreak(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file would be invalid with this change"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
@@ -107,7 +107,7 @@ func (s *Source) wouldBreak(ds hclfile.Diagnostics, covers Coverage) *catalog.Er
 }
 
 // position returns the position of a diagnostic, relative to the config folder.
-func (s *Source) position(d hclfile.Diagnostic) string {
+func (s *base) position(d hclfile.Diagnostic) string {
 	if d.Start.Line == 0 { // the file as a whole
 		return s.relative(d.File)
 	}
@@ -115,7 +115,7 @@ func (s *Source) position(d hclfile.Diagnostic) string {
 }
 
 // relative removes the config folder from the paths in a text, where display put it.
-func (s *Source) relative(text string) string {
+func (s *base) relative(text string) string {
 	return strings.ReplaceAll(text, filepath.Clean(s.o.Dir)+string(filepath.Separator), "")
 }
 

@@ -21,6 +21,7 @@ const decoderRevision = 4
 // A Sink receives what a Source accepts; *resolver.Resolver implements it. Its methods are called by one goroutine at a
 // time.
 type Sink interface {
+	Facts
 	// Apply commits a change as a whole and returns the generation that readers see from then on. It refuses a client's
 	// change with catalog.ErrUnaudited, and has changed nothing then, if it cannot record who made it.
 	Apply(*catalog.Change) (generation uint64, err error)
@@ -31,21 +32,12 @@ type Sink interface {
 	Generation() uint64
 	// Files yields the file table until yield returns false.
 	Files(yield func(path string, row *catalog.FileRow) bool) error
-	// File returns one row of the table; a NOT_FOUND *catalog.Error if there is none.
-	File(path string) (*catalog.FileRow, error)
-	// LastGood returns the last accepted bytes of a file.
-	LastGood(path string) ([]byte, error)
 	// Pace says whether clients read the Sink, so that background work is paced.
 	Pace(on bool)
-	// KeysNaming lists the names of the keys that list a slug.
-	KeysNaming(slug string) []string
 	// KeyNames lists the names of all keys.
 	KeyNames() []string
 	// UnknownSlugs lists the slugs in key lists that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
-	Sealing() *catalog.Sealing   // nil: no such block
-	Defaults() *catalog.Defaults // nil: no such block
-	Names
 	DecoderRevision() (uint64, error)
 	SetDecoderRevision(uint64) error
 	// NoteRemovals replaces the note about imminent removals; an empty note deletes it. When it returns nil, the note and
@@ -114,24 +106,16 @@ type Options struct {
 
 // A Source keeps a Sink in step with a folder. Call Load, then Run; the other methods are safe for concurrent use.
 type Source struct {
-	o    Options
+	base
 	live atomic.Bool // the Sink serves answers: work on many files leaves one core free
 	asks chan ask
 
-	updates chan *update // see write.go
-	writers writers
+	updates chan *update      // see write.go
 	gitTurn sync.Mutex        // held while a round of writes is put in place, and during GitTurn
 	ownGit  atomic.Int64      // mtime of git's folder after the last GitTurn, in nanoseconds
 	folder  atomicfile.Folder // config files and the files next to them
 
-	// committing is held from before a change is served until table has it.
-	committing sync.RWMutex
-	// known guards table, quarantine and watch for the sweep and for writes, which read them. Only the goroutine that
-	// looks (Load, then Run) writes them, so it reads them without the lock.
-	known      sync.RWMutex
-	table      *table
-	quarantine map[string]*quarantined
-	watch      *watch // nil: only the timer triggers looks
+	watch *watch // nil: only the timer triggers looks; guarded by known
 
 	// The fields below belong to the goroutine that looks.
 	lookNo   uint64
@@ -146,7 +130,6 @@ type Source struct {
 	byHash      bool // this look trusts no stamp
 	confirmed   bool
 	confirmer   Author         // who has; zero: the operator
-	sealed      bool           // sealing { require = true } is in force
 	removing    map[claim]bool // projects and domains that the Sink's note names, see removal.go
 
 	// mu guards status. Only the goroutine that looks writes status.Held, so it reads it without the lock.
@@ -168,8 +151,10 @@ func New(o Options) *Source {
 	if o.OnReload == nil {
 		o.OnReload = func(Status) {}
 	}
-	s := &Source{o: o, folder: atomicfile.Folder{Dir: o.Clone.dir(o.Dir), Disk: o.Disk, Log: o.Logger},
-		asks: make(chan ask), updates: make(chan *update), table: newTable()}
+	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.dir(o.Dir), Disk: o.Disk, Log: o.Logger},
+		asks: make(chan ask), updates: make(chan *update)}
+	s.base = base{o: o, facts: o.Sink, place: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
+		table: newTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s
@@ -184,7 +169,7 @@ func (s *Source) realDir() (string, error) {
 }
 
 // display returns a path for messages: it can be opened from the working directory.
-func (s *Source) display(path string) string {
+func (s *base) display(path string) string {
 	return filepath.Join(s.o.Dir, filepath.FromSlash(path))
 }
 

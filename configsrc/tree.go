@@ -51,6 +51,11 @@ func (c Clone) openTree(named string) (*tree, error) {
 
 func (s *Source) openTree() (*tree, error) { return s.o.Clone.openTree(s.o.Dir) }
 
+// open implements place.
+func (s *Source) open() (contents, error) { return s.openTree() }
+
+func (t *tree) close() { t.root.Close() }
+
 // statFile is stat with links followed.
 func (t *tree) statFile(at string) (info fs.FileInfo, err error) {
 	err = t.follow(at, func(name string) error {

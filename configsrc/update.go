@@ -49,7 +49,7 @@ type fileSwap struct {
 	stamp catalog.Stamp
 }
 
-// submit stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
+// submit implements place: it stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	defer func() { // removes what was staged, or what put has replaced
 		if u.undo != "" {
@@ -126,7 +126,7 @@ func (s *Source) write(first *update) {
 		case s.gitNow().working():
 			u.done <- errGitBusy
 		default:
-			u.done <- s.preview(u)
+			u.done <- s.previewed(u)
 		}
 		return true
 	})
@@ -233,7 +233,7 @@ var keysClaim = claimOf("keys", "")
 func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
 
 // admit judges an update as a look would judge the files.
-func (s *Source) admit(u *update) error {
+func (s *base) admit(u *update) error {
 	if u.moves != nil && !s.complete(u) {
 		return atomicfile.ErrChanged
 	}
@@ -247,7 +247,7 @@ func (s *Source) admit(u *update) error {
 	}
 	j := &judge{
 		table: s.table, candidates: u.changed, require: s.sealed,
-		row:     s.o.Sink.File,
+		row:     s.facts.File,
 		display: func(path string) string { return path }, // the message goes to the client
 		locate:  s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
 	}
@@ -259,7 +259,7 @@ func (s *Source) admit(u *update) error {
 	// result stays valid.
 	if u.by.covers != nil {
 		for _, name := range u.domains {
-			if err := MayClaim(s.o.Sink, u.by.covers, u.project, name); err != nil {
+			if err := MayClaim(s.facts, u.by.covers, u.project, name); err != nil {
 				return err
 			}
 		}
@@ -267,12 +267,12 @@ func (s *Source) admit(u *update) error {
 	return nil
 }
 
-func (s *Source) locate(path string) (*hclfile.Result, error) {
-	t, err := s.openTree()
+func (s *base) locate(path string) (*hclfile.Result, error) {
+	t, err := s.place.open()
 	if err != nil {
 		return nil, err
 	}
-	defer t.root.Close()
+	defer t.close()
 	return locate(t, s.display(path), path)
 }
 

@@ -26,7 +26,7 @@ import (
 // UpdateProject applies change to the project with the uuid, as the files declare it now, with its settings in force.
 // It returns an error of change as it is. change may run again, on newer content, if there is a save at the same time.
 // It must not keep the project.
-func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID,
+func (s *base) UpdateProject(ctx context.Context, uuid catalog.UUID,
 	change func(p *catalog.ProjectConfig) error) error {
 	return s.edit(ctx, uuid, func(e *edit) error {
 		have := inForce(e.project, e.defaults)
@@ -53,7 +53,7 @@ func (s *Source) UpdateProject(ctx context.Context, uuid catalog.UUID,
 
 // DeleteProject removes the project's block from its file, and the file if it declares nothing else. check may refuse,
 // with an error that is returned as it is.
-func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID,
+func (s *base) DeleteProject(ctx context.Context, uuid catalog.UUID,
 	check func(p *catalog.ProjectConfig) error) error {
 	return s.edit(ctx, uuid, func(e *edit) error {
 		have := inForce(e.project, e.defaults)
@@ -66,8 +66,8 @@ func (s *Source) DeleteProject(ctx context.Context, uuid catalog.UUID,
 }
 
 // CreateProject declares a new project in a file of its own, named after the slug. p needs a UUID.
-func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
-	if err := s.writable(); err != nil {
+func (s *base) CreateProject(ctx context.Context, p *catalog.Project) error {
+	if err := s.place.ready(); err != nil {
 		return err
 	}
 	content, err := hcledit.NewProject(p)
@@ -82,13 +82,14 @@ func (s *Source) CreateProject(ctx context.Context, p *catalog.Project) error {
 		}
 		if s.o.Fanout {
 			dir := p.Slug[:min(2, len(p.Slug))]
-			if err := s.makeFolder(dir); err != nil {
+			drop, err := s.place.makeFolder(dir)
+			if err != nil {
 				return err
 			}
-			defer s.dropFolder(dir) // a refused write and a dry run leave nothing
+			defer drop() // a refused write and a dry run leave nothing
 			name = dir + "/" + name
 		}
-		if err = s.patient(ctx, func() error { return s.create(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
+		if err = s.place.patient(ctx, func() error { return s.createOnce(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if broken := s.brokenFile(name, writerOf(ctx).covers); broken != nil {
@@ -114,14 +115,14 @@ type edit struct {
 // edit changes the file of a project. rewrite makes the edits in e.draft, and sets e.want and e.moves. A write that
 // lost against a save at the same time is repeated once (configsrc/README.md, Write-back). A write that turns out to
 // need more files starts again with locks on all of them.
-func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
-	if err := s.writable(); err != nil {
+func (s *base) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit) error) error {
+	if err := s.place.ready(); err != nil {
 		return err
 	}
 	var others []string
 	for lost, grown := 0, 0; ; {
 		var more []string
-		err := s.patient(ctx, func() (err error) {
+		err := s.place.patient(ctx, func() (err error) {
 			more, err = s.editOnce(ctx, uuid, others, rewrite)
 			return err
 		})
@@ -143,20 +144,20 @@ func (s *Source) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *ed
 
 // editOnce makes the edit under locks on the project's file and on others. If it needs locks on more files, it has
 // changed nothing and returns them.
-func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []string,
+func (s *base) editOnce(ctx context.Context, uuid catalog.UUID, others []string,
 	rewrite func(e *edit) error) (more []string, err error) {
 	path, ok := s.fileOf(projectClaim(uuid))
 	if !ok {
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
 	}
 	defer s.writers.lock(append(slices.Clone(others), path)...)()
-	t, err := s.openTree()
+	t, err := s.place.open()
 	if err != nil {
 		return nil, writeFault("edit "+path, err)
 	}
-	defer t.root.Close()
+	defer t.close()
 	// Read the project as it is on disk now.
-	e := &edit{covers: writerOf(ctx).covers, defaults: s.o.Sink.Defaults()}
+	e := &edit{covers: writerOf(ctx).covers, defaults: s.facts.Defaults()}
 	file, was, decoded, err := s.openFile(t, path, e.covers)
 	if err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []strin
 	if e.want == nil {
 		u.removes = e.project.Project.UUID
 	}
-	if len(c.refs) == 0 && !s.isLink(path) { // the target of a link stays, with its comments: the link is a person's
+	if len(c.refs) == 0 && !s.place.isLink(path) { // the target of a link stays, with its comments: the link is a person's
 		c = &candidate{path: path, gone: true}
 		file.Removes, file.Like = true, nil
 	}
@@ -226,13 +227,13 @@ func (s *Source) editOnce(ctx context.Context, uuid catalog.UUID, others []strin
 	if !u.stays {
 		u.files = append(u.files, file)
 	}
-	return nil, s.submit(ctx, u)
+	return nil, s.place.submit(ctx, u)
 }
 
 // openFile reads and decodes a config file that will be replaced, see openSwap.
-func (s *Source) openFile(t *tree, path string, covers Coverage) (f *fileSwap, was *candidate, decoded *hclfile.Result,
+func (s *base) openFile(t contents, path string, covers Coverage) (f *fileSwap, was *candidate, decoded *hclfile.Result,
 	err error) {
-	f, src, err := s.openSwap(t, path)
+	f, src, err := s.place.swap(t, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -247,9 +248,8 @@ func (s *Source) openFile(t *tree, path string, covers Coverage) (f *fileSwap, w
 	return f, was, decoded, nil
 }
 
-// openSwap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present
-// content and its stamp.
-func (s *Source) openSwap(t *tree, path string) (f *fileSwap, src []byte, err error) {
+// swap implements place.
+func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
 	target, err := atomicfile.Target(s.folder.Dir, path)
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
@@ -317,64 +317,71 @@ func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
 	return true
 }
 
+// create implements place.
+func (s *Source) create(path string) (*fileSwap, error) {
+	name := filepath.FromSlash(path)
+	if _, err := os.Lstat(filepath.Join(s.folder.Dir, name)); err == nil {
+		return nil, fs.ErrExist
+	}
+	root, err := s.realDir()
+	if err != nil {
+		return nil, writeFault("open the config folder", err)
+	}
+	return &fileSwap{Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: filepath.Join(root, name),
+		Creates: true}}, nil
+}
+
+// isLink implements place.
 func (s *Source) isLink(path string) bool {
 	info, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path)))
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// create writes a file that does not exist yet.
-func (s *Source) create(ctx context.Context, name string, content []byte) error {
+// createOnce writes a file that does not exist yet.
+func (s *base) createOnce(ctx context.Context, name string, content []byte) error {
 	defer s.writers.lock(name)()
-	if _, err := os.Lstat(filepath.Join(s.folder.Dir, name)); err == nil {
-		return fs.ErrExist
+	file, err := s.place.create(name)
+	if err != nil {
+		return err
 	}
-	t, err := s.openTree()
+	t, err := s.place.open()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
-	defer t.root.Close()
-	root, err := s.realDir()
-	if err != nil {
-		return writeFault("open the config folder", err)
-	}
+	defer t.close()
 	c := &candidate{path: name, bytes: content}
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)
 	}
-	file := &fileSwap{c: c, Swap: atomicfile.Swap{Folder: &s.folder, Name: name, Target: filepath.Join(root, name),
-		Content: content, Creates: true}}
+	file.c, file.Content = c, content
 	u := &update{c: c, was: new(candidate), file: file, files: []*fileSwap{file}, done: make(chan error, 1)}
-	return s.submit(ctx, u)
+	return s.place.submit(ctx, u)
 }
 
-// makeFolder makes a folder for new files, durably.
-func (s *Source) makeFolder(name string) error {
+// makeFolder implements place, durably.
+func (s *Source) makeFolder(name string) (drop func(), err error) {
+	drop = func() {
+		if root, err := s.o.Clone.open(s.o.Dir); err == nil {
+			_ = atomicfile.RemoveFolder(root, name)
+			root.Close()
+		}
+	}
 	root, err := s.o.Clone.open(s.o.Dir)
 	if err != nil {
-		return writeFault("open the config folder", err)
+		return nil, writeFault("open the config folder", err)
 	}
 	defer root.Close()
 	switch err := root.Mkdir(name, 0o777); {
 	case errors.Is(err, fs.ErrExist):
-		return nil
+		return drop, nil
 	case err != nil:
-		return writeFault("make the folder "+name, err)
+		return nil, writeFault("make the folder "+name, err)
 	}
-	return atomicfile.SyncFolder(s.o.Disk, s.folder.Dir)
-}
-
-// dropFolder removes a folder of makeFolder if there is no file in it.
-func (s *Source) dropFolder(name string) {
-	root, err := s.o.Clone.open(s.o.Dir)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	_ = atomicfile.RemoveFolder(root, name)
+	return drop, atomicfile.SyncFolder(s.o.Disk, s.folder.Dir)
 }
 
 // fileOf returns the file that declares the object of the claim.
-func (s *Source) fileOf(c claim) (path string, ok bool) {
+func (s *base) fileOf(c claim) (path string, ok bool) {
 	if path, ok = s.ownerOf(c); ok {
 		return path, true
 	}
@@ -383,7 +390,7 @@ func (s *Source) fileOf(c claim) (path string, ok bool) {
 	return s.ownerOf(c)
 }
 
-func (s *Source) ownerOf(c claim) (path string, ok bool) {
+func (s *base) ownerOf(c claim) (path string, ok bool) {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	f := s.table.owner(c)
@@ -394,7 +401,7 @@ func (s *Source) ownerOf(c claim) (path string, ok bool) {
 }
 
 // brokenFile returns why no file of this name can be created: a quarantined file has it.
-func (s *Source) brokenFile(path string, covers Coverage) error {
+func (s *base) brokenFile(path string, covers Coverage) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	if bad := s.quarantine[path]; bad != nil {

@@ -1,0 +1,67 @@
+package configsrc
+
+import (
+	"context"
+	"sync"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A base is a state that writes are made on: what is accepted, or that with a proposal over it. The writes in write.go
+// read the files of its place, find and judge names in its table, and leave the result to its place.
+type base struct {
+	o     Options
+	facts Facts
+	place place
+
+	// committing is held from before a change is served until table has it.
+	committing *sync.RWMutex
+	// known guards table and quarantine for the sweep and for writes, which read them. Only the goroutine that looks (Load,
+	// then Run) writes them, so it reads them without the lock.
+	known      *sync.RWMutex
+	table      *table
+	quarantine map[string]*quarantined
+	sealed     bool // sealing { require = true } is in force
+	writers    writers
+}
+
+// Facts say what is declared.
+type Facts interface {
+	Names
+	// File returns one row of the file table; a NOT_FOUND *catalog.Error if there is none.
+	File(path string) (*catalog.FileRow, error)
+	// LastGood returns the last accepted bytes of a file.
+	LastGood(path string) ([]byte, error)
+	// KeysNaming lists the names of the keys that list a slug.
+	KeysNaming(slug string) []string
+	Sealing() *catalog.Sealing   // nil: no such block
+	Defaults() *catalog.Defaults // nil: no such block
+}
+
+// A place is where the files of a base are, and where writes put them.
+type place interface {
+	// ready refuses all writes if nothing can be written now.
+	ready() error
+	// patient runs a write when nobody else is at work on the files.
+	patient(ctx context.Context, write func() error) error
+	open() (contents, error)
+	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content
+	// and its stamp.
+	swap(t contents, path string) (*fileSwap, []byte, error)
+	// create is swap for a new file; fs.ErrExist if something has its name.
+	create(path string) (*fileSwap, error)
+	// makeFolder makes a folder for new files. drop removes it if no file has come into it.
+	makeFolder(name string) (drop func(), err error)
+	// isLink reports whether a config file is a link, which a person has made and which stays.
+	isLink(path string) bool
+	// submit makes an update, or refuses it.
+	submit(ctx context.Context, u *update) error
+}
+
+// contents are the files of a place at one time.
+type contents interface {
+	namedReader
+	// read returns a config file and its stamp.
+	read(path string, limit int64) ([]byte, catalog.Stamp, error)
+	close()
+}
