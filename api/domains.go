@@ -13,7 +13,7 @@ import (
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
 func (s *Server) listDomains(r *request) error {
-	return listOwned(s, r, "id", domainFields, "domains found", s.resolver.Domains, resolver.AppendDomain)
+	return listOwned(s, r, "id", domainFields, "domains found", s.projects.Domains, resolver.AppendDomain)
 }
 
 func (s *Server) getDomain(r *request, _ *catalog.Project, d *catalog.Domain) error {
@@ -88,7 +88,7 @@ func (s *Server) createDomain(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	made, err := s.resolver.Domain(project.ID, catalog.DeriveID(catalog.KindDomain, d.UUID))
+	made, err := s.projects.Domain(project.ID, catalog.DeriveID(catalog.KindDomain, d.UUID))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Server) updateDomain(r *request, project *catalog.Project, domain *cata
 	}
 	// A missing permission is reported before a failed If-Match. The commit checks it again.
 	if !r.key.EveryProject() {
-		if err := configsrc.MayClaim(s.resolver, r.key.Covers, project.ID, trial.Name); err != nil {
+		if err := configsrc.MayClaim(s.projects, r.key.Covers, project.ID, trial.Name); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Server) updateDomain(r *request, project *catalog.Project, domain *cata
 	if err != nil {
 		return err
 	}
-	now, err := s.resolver.Domain(project.ID, domain.ID)
+	now, err := s.projects.Domain(project.ID, domain.ID)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type dryRunAnswer struct {
 func (s *Server) succeedDry(ctx *fasthttp.RequestCtx, d *dryRun) error {
 	a := dryRunAnswer{Valid: true, Diff: d.preview.Diff(), Problems: d.preview.Problems}
 	if s.plan != nil {
-		a.Plan = s.plan(d.preview.Was, d.preview.Is, s.resolver.Defaults())
+		a.Plan = s.plan(d.preview.Was, d.preview.Is, s.projects.Defaults())
 	}
 	data, err := json.Marshal(a)
 	if err != nil {

@@ -46,7 +46,7 @@ func (s *Server) explain(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	rows, _, err := s.resolver.Domains(project.ID, resolver.Query{})
+	rows, _, err := s.projects.Domains(project.ID, resolver.Query{})
 	if err != nil {
 		return err
 	}

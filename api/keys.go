@@ -68,8 +68,8 @@ func (s *Server) createKey(r *request) error {
 	}
 	text := k.Renew()
 	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, k, expiry) })
-	if err := s.write(r, func(ctx context.Context, files Files) error {
-		return files.CreateKey(ctx, k,
+	if err := s.write(r, func(ctx context.Context) error {
+		return s.keyFiles.CreateKey(ctx, k,
 			permit)
 	}); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s *Server) rotateKey(r *request) error {
 		return beyond(key, &made.New,
 			"expiresAt")
 	})
-	err = s.write(r, func(ctx context.Context, files Files) error { return files.RotateKey(ctx, k.Name, rotate, permit) })
+	err = s.write(r, func(ctx context.Context) error { return s.keyFiles.RotateKey(ctx, k.Name, rotate, permit) })
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (s *Server) revokeKey(r *request) error {
 		}
 		return nil
 	})
-	if err := s.write(r, func(ctx context.Context, files Files) error {
-		return files.RevokeKey(ctx, k.Name,
+	if err := s.write(r, func(ctx context.Context) error {
+		return s.keyFiles.RevokeKey(ctx, k.Name,
 			permit)
 	}); err != nil {
 		return err

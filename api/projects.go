@@ -4,9 +4,26 @@ import (
 	"context"
 	"strings"
 
+	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
+
+// A ProjectReader reads single projects and what belongs to them; *resolver.Resolver and, for the state of a proposal,
+// *resolver.Overlay implement it.
+type ProjectReader interface {
+	configsrc.Names
+	ProjectBySlug(slug string) (*catalog.Project, error)
+	ServiceSettings(projectID int64) (*catalog.ServiceSettings, error)
+	AuthSettings(projectID int64) (*catalog.AuthSettings, error)
+	SMTPConfig(projectID int64) (*catalog.SMTPConfig, error)
+	Domain(projectID, domainID int64) (*catalog.Domain, error)
+	Domains(projectID int64, q resolver.Query) ([]*catalog.Domain, int, error)
+	Template(projectID, id int64) (*catalog.Template, error)
+	OwnTemplate(projectID int64, code string) (*catalog.Template, error)
+	Templates(projectID int64, q resolver.Query) ([]*catalog.Template, int, error)
+	Defaults() *catalog.Defaults
+}
 
 // projectFields are the fields that sort a list of projects.
 var projectFields = []string{"id", "uuid", "name", "slug", "description", "status", "createdAt", "updatedAt"}
@@ -44,7 +61,7 @@ func (s *Server) getProjectBySlug(r *request) error {
 	if !r.key.Names(slug) {
 		return refuseProject
 	}
-	project, err := s.resolver.ProjectBySlug(slug)
+	project, err := s.projects.ProjectBySlug(slug)
 	if err != nil {
 		return err
 	}
@@ -69,7 +86,7 @@ func (s *Server) projectOf(r *request, param string, others ...catalog.Problem) 
 	if err := r.permit(); err != nil {
 		return nil, err
 	}
-	project, err := s.resolver.ProjectByID(id)
+	project, err := s.projects.ProjectByID(id)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +108,7 @@ func onProject(param string, handler func(*Server, *request, *catalog.Project) e
 }
 
 // onPart is onProject for calls on a domain or a template of the project.
-func onPart[T any](param string, find func(from *resolver.Resolver, project, id int64) (*T, error),
+func onPart[T any](param string, find func(from ProjectReader, project, id int64) (*T, error),
 	handler func(*Server, *request, *catalog.Project, *T) error) func(*Server, *request) error {
 	return func(s *Server, r *request) error {
 		id, problems := r.id(param)
@@ -99,7 +116,7 @@ func onPart[T any](param string, find func(from *resolver.Resolver, project, id 
 		if err != nil {
 			return err
 		}
-		part, err := find(s.resolver, project.ID, id)
+		part, err := find(s.projects, project.ID, id)
 		if err != nil {
 			return err
 		}
@@ -141,11 +158,11 @@ func (s *Server) createProject(r *request) error {
 		return err
 	}
 	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
-	err = s.write(r, func(ctx context.Context, files Files) error { return files.CreateProject(ctx, &p) })
+	err = s.write(r, func(ctx context.Context) error { return s.files.CreateProject(ctx, &p) })
 	if err != nil {
 		return err
 	}
-	made, err := s.resolver.ProjectByID(p.ID)
+	made, err := s.projects.ProjectByID(p.ID)
 	if err != nil {
 		return err
 	}
@@ -155,7 +172,7 @@ func (s *Server) createProject(r *request) error {
 
 // slugFree returns a conflict if a project has the slug.
 func (s *Server) slugFree(slug string) error {
-	_, err := s.resolver.ProjectBySlug(slug)
+	_, err := s.projects.ProjectBySlug(slug)
 	switch {
 	case err == nil:
 		e := &catalog.Error{Code: catalog.CodeConflict, Message: "there is a project with this slug already"}
@@ -215,7 +232,7 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	now, err := s.resolver.ProjectByID(project.ID)
+	now, err := s.projects.ProjectByID(project.ID)
 	if err != nil {
 		return err
 	}
@@ -228,8 +245,8 @@ func (s *Server) deleteProject(r *request, project *catalog.Project) error {
 	if err := r.matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
-	err := s.write(r, func(ctx context.Context, files Files) error {
-		return files.DeleteProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
+	err := s.write(r, func(ctx context.Context) error {
+		return s.files.DeleteProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
 			return r.matches(resolver.ProjectETag(&p.Project))
 		})
 	})

@@ -88,8 +88,8 @@ func ProposalTaken(name string) error {
 
 // A ProposedState is what the files of a proposal's branch declare. It is valid until the function returns that got it.
 type ProposedState struct {
-	Resolver  *resolver.Resolver
-	Files     Files
+	Projects  ProjectReader
+	Files     ProjectFiles
 	Explainer Explainer
 	Broken    []string // files that do not load
 }
@@ -136,7 +136,7 @@ type proposed struct {
 
 func (*proposed) Error() string { return "proposed: nothing is live yet" }
 
-// inProposal runs a call on the state of a proposal: the same handlers on another resolver and other files. So
+// inProposal runs a call on the state of a proposal: the same handlers on other projects and other files. So
 // preconditions, ids and conflicts are those of the proposal.
 func (s *Server) inProposal(r *request) error {
 	if s.proposals == nil {
@@ -177,7 +177,7 @@ func (s *Server) inProposal(r *request) error {
 // on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
 func (s *Server) on(state ProposedState) *Server {
 	return &Server{
-		resolver: state.Resolver, files: state.Files, explainer: state.Explainer,
+		resolver: s.resolver, projects: state.Projects, files: state.Files, explainer: state.Explainer,
 		plan: s.plan, log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics, limits: s.limits, bodies: s.bodies,
 		cacheControl: s.cacheControl, authIssuer: s.authIssuer,
 	}

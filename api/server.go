@@ -124,7 +124,9 @@ func (l Limits) withDefaults() Limits {
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
 type Server struct {
 	resolver      *resolver.Resolver
-	files         Files
+	projects      ProjectReader // that of resolver, but for calls on the state of a proposal
+	files         ProjectFiles
+	keyFiles      KeyFiles
 	git           Git       // nil: nothing is committed
 	proposals     Proposals // nil: none
 	onGitHook     func()    // nil: none
@@ -180,7 +182,9 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		resolver:         o.Resolver,
+		projects:         o.Resolver,
 		files:            o.Files,
+		keyFiles:         o.Files,
 		git:              o.Git,
 		proposals:        o.Proposals,
 		onGitHook:        o.OnGitHook,

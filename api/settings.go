@@ -19,12 +19,12 @@ func getSingle[T any](s *Server, r *request, project *catalog.Project, message s
 
 func (s *Server) getServiceSettings(r *request, project *catalog.Project) error {
 	return getSingle(s, r, project, "service settings found",
-		s.resolver.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
+		s.projects.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
 }
 
 func (s *Server) getAuthSettings(r *request, project *catalog.Project) error {
 	return getSingle(s, r, project, "auth settings found",
-		s.resolver.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
+		s.projects.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
 }
 
 // The fields of settings in a request.
@@ -44,7 +44,7 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 	if err := f.validated(trial.Validate()); err != nil {
 		return err
 	}
-	now, err := s.resolver.ServiceSettings(project.ID)
+	now, err := s.projects.ServiceSettings(project.ID)
 	if err == nil {
 		err = r.matches(resolver.ServiceSettingsETag(project.ID, now))
 	}
@@ -61,7 +61,7 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 	if err != nil {
 		return err
 	}
-	if now, err = s.resolver.ServiceSettings(project.ID); err != nil {
+	if now, err = s.projects.ServiceSettings(project.ID); err != nil {
 		return err
 	}
 	s.succeedWritten(r.ctx, "service settings updated",
@@ -81,7 +81,7 @@ func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error 
 	if err := f.validated(trial.Validate()); err != nil {
 		return err
 	}
-	now, err := s.resolver.AuthSettings(project.ID)
+	now, err := s.projects.AuthSettings(project.ID)
 	if err == nil {
 		err = r.matches(resolver.AuthSettingsETag(project.ID, now))
 	}
@@ -102,7 +102,7 @@ func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error 
 	if err != nil {
 		return err
 	}
-	if now, err = s.resolver.AuthSettings(project.ID); err != nil {
+	if now, err = s.projects.AuthSettings(project.ID); err != nil {
 		return err
 	}
 	s.succeedWritten(r.ctx, "auth settings updated",

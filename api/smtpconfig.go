@@ -19,7 +19,7 @@ const maxPasswordBytes = 1024
 
 func (s *Server) getSMTPConfig(r *request, project *catalog.Project) error {
 	return getSingle(s, r, project, "SMTP config found",
-		s.resolver.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
+		s.projects.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
 }
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
@@ -28,7 +28,7 @@ func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	now, err := s.resolver.SMTPConfig(project.ID) // nil if there is none
+	now, err := s.projects.SMTPConfig(project.ID) // nil if there is none
 	if err != nil && !isNotFound(err) {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	if now, err = s.resolver.SMTPConfig(project.ID); err != nil {
+	if now, err = s.projects.SMTPConfig(project.ID); err != nil {
 		return err
 	}
 	s.succeedSaved(r.ctx, "SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
@@ -144,7 +144,7 @@ func destination(c *catalog.SMTPConfig) mailDestination {
 
 // deleteSMTPConfig answers DELETE of a project's SMTP config.
 func (s *Server) deleteSMTPConfig(r *request, project *catalog.Project) error {
-	c, err := s.resolver.SMTPConfig(project.ID)
+	c, err := s.projects.SMTPConfig(project.ID)
 	if err == nil {
 		err = r.matches(resolver.SMTPConfigETag(project.ID, c))
 	}

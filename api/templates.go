@@ -26,7 +26,7 @@ var (
 )
 
 func (s *Server) listTemplates(r *request) error {
-	return listOwned(s, r, "projectId", templateFields, "templates found", s.resolver.Templates,
+	return listOwned(s, r, "projectId", templateFields, "templates found", s.projects.Templates,
 		resolver.AppendTemplateRow)
 }
 
@@ -44,7 +44,7 @@ func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
 		return err
 	}
 	code, _ := f.body.values["code"].(string)
-	now, err := s.resolver.OwnTemplate(project.ID, code[:min(len(code), maxTemplateCode)])
+	now, err := s.projects.OwnTemplate(project.ID, code[:min(len(code), maxTemplateCode)])
 	if err != nil && !isNotFound(err) {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	if now, err = s.resolver.OwnTemplate(project.ID, code); err != nil {
+	if now, err = s.projects.OwnTemplate(project.ID, code); err != nil {
 		return err
 	}
 	s.succeedSaved(r.ctx, "template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),

@@ -25,9 +25,19 @@ import (
 
 // Files is the config folder, which takes the writes; *configsrc.Source implements it.
 type Files interface {
+	ProjectFiles
+	KeyFiles
+}
+
+// ProjectFiles take the writes of projects.
+type ProjectFiles interface {
 	CreateProject(ctx context.Context, p *catalog.Project) error
 	UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error
 	DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error
+}
+
+// KeyFiles take the writes of keys.
+type KeyFiles interface {
 	CreateKey(ctx context.Context, k *catalog.Key, permit func() error) error
 	RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error),
 		permit func() error) error
@@ -50,7 +60,7 @@ var (
 
 // write runs f, which changes the files, with the request's key as author. A dry run that succeeds returns a *dryRun,
 // with which the handler ends.
-func (s *Server) write(r *request, f func(ctx context.Context, files Files) error) error {
+func (s *Server) write(r *request, f func(ctx context.Context) error) error {
 	switch {
 	case s.files == nil:
 		return refuseWriting
@@ -71,12 +81,12 @@ func (s *Server) write(r *request, f func(ctx context.Context, files Files) erro
 	ctx = configsrc.WithAuthor(ctx, by, covers)
 	if r.dry {
 		ctx, preview := configsrc.WithPreview(ctx)
-		if err := f(ctx, s.files); err != nil {
+		if err := f(ctx); err != nil {
 			return err
 		}
 		return &dryRun{preview}
 	}
-	if err := f(ctx, s.files); err != nil || s.git == nil || noted == 0 {
+	if err := f(ctx); err != nil || s.git == nil || noted == 0 {
 		return err
 	}
 	return s.tellCommit(r, noted)
@@ -118,7 +128,7 @@ func (s *Server) tellCommit(r *request, write int64) error {
 
 // update changes a project's block: change gets what the file says now. It may run more than once.
 func (s *Server) update(r *request, p *catalog.Project, change func(p *catalog.ProjectConfig) error) error {
-	return s.write(r, func(ctx context.Context, files Files) error { return files.UpdateProject(ctx, p.UUID, change) })
+	return s.write(r, func(ctx context.Context) error { return s.files.UpdateProject(ctx, p.UUID, change) })
 }
 
 // matches returns an error if the request has an If-Match that does not name etag, the resource's (RFC 9110, 13.1.1).

@@ -36,7 +36,7 @@ func (s *Source) texts(accepted []*candidate) (changes []catalog.TextChange) {
 	slices.Sort(named)
 	for _, path := range slices.Compact(named) {
 		used := now[path]
-		for f := range s.table.users[path] {
+		for _, f := range s.table.usersOf(path) {
 			used = used || !isAccepted[f.path]
 		}
 		if !used {

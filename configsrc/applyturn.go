@@ -77,7 +77,11 @@ func (s *Source) judgeDifference(d *Difference, w *Weight, limits []Coverage) er
 	defer t.root.Close()
 	plain := func(path string) string { return path } // the message goes to the client
 	j := &judge{table: s.table, require: s.sealed, row: s.o.Sink.File, display: plain, locate: s.locate}
-	if j.candidates, err = s.candidatesOf(d, t); err != nil {
+	in := changedTree{t, map[string][]byte{}}
+	for _, f := range d.Files {
+		in.files[f.Path] = f.After
+	}
+	if j.candidates, err = s.candidatesOf(d, in); err != nil {
 		return err
 	}
 	j.run()
@@ -99,14 +103,15 @@ func (s *Source) judgeDifference(d *Difference, w *Weight, limits []Coverage) er
 	return nil
 }
 
-// candidatesOf decodes the config files that differ, and those that take text from other files that do.
-func (s *Source) candidatesOf(d *Difference, t *tree) (list []*candidate, err error) {
-	in := changedTree{t, map[string][]byte{}}
+// candidatesOf decodes the config files that differ, and those that take text from other files that do. in has the
+// files after the Difference.
+func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err error) {
+	differs := map[string]bool{}
 	for _, f := range d.Files {
-		in.files[f.Path] = f.After
+		differs[f.Path] = true
 	}
 	add := func(path string, content []byte) {
-		c := &candidate{path: path, prev: s.table.files[path], bytes: content, gone: content == nil}
+		c := &candidate{path: path, prev: s.fileAt(path), bytes: content, gone: content == nil}
 		switch {
 		case c.gone && c.prev == nil:
 			return
@@ -124,14 +129,14 @@ func (s *Source) candidatesOf(d *Difference, t *tree) (list []*candidate, err er
 			add(f.Path, f.After)
 			continue
 		}
-		for user := range s.table.users[f.Path] {
-			if _, differs := in.files[user.path]; !differs {
-				users[user.path] = true
+		for _, user := range s.usersOf(f.Path) {
+			if !differs[user] {
+				users[user] = true
 			}
 		}
 	}
 	for path := range users {
-		b, _, err := t.read(path, MaxFileBytes)
+		b, _, err := in.read(path, MaxFileBytes)
 		if err != nil {
 			return nil, writeFault("read "+path, err)
 		}

@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"fingerpost/resolver/catalog"
@@ -64,4 +65,22 @@ type contents interface {
 	// read returns a config file and its stamp.
 	read(path string, limit int64) ([]byte, catalog.Stamp, error)
 	close()
+}
+
+// usersOf lists the accepted config files that take text from a file.
+func (s *base) usersOf(p string) (paths []string) {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	for _, f := range s.table.usersOf(p) {
+		paths = append(paths, f.path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// fileAt returns the accepted file of a path, nil if there is none.
+func (s *base) fileAt(path string) *file {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	return s.table.file(path)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
@@ -33,16 +34,13 @@ func (s *base) bodySwaps(t contents, e *edit) (swaps []*fileSwap, err error) {
 // config file as text.
 func (s *base) soleUse(e *edit, b hcledit.BodyEdit) error {
 	s.known.RLock()
-	elsewhere := len(s.table.users[b.Path])
-	if f := s.table.files[e.was.path]; s.table.users[b.Path][f] {
-		elsewhere--
-	}
+	elsewhere := slices.ContainsFunc(s.table.usersOf(b.Path), func(f *file) bool { return f.path != e.was.path })
 	s.known.RUnlock()
 	why := ""
 	switch {
 	case isConfigName(path.Base(b.Path)):
 		why = "which is a config file"
-	case b.Shared, elsewhere > 0:
+	case b.Shared, elsewhere:
 		why = "from which something else takes its text, too"
 	default:
 		return nil

@@ -24,21 +24,13 @@ func (s *Source) keep(u *update) (kept chan error) {
 		close(kept)
 		return kept
 	}
-	w := &catalog.FileWrite{Author: *u.by.author.audited(), Message: u.by.author.Message, Subject: u.subject()}
 	root, err := s.realDir()
-	for _, f := range u.files {
-		edit := catalog.FileEdit{Path: f.Name, Before: f.had, After: f.Content}
+	w := u.fileWrite(func(f *fileSwap) string {
 		if rel, relErr := filepath.Rel(root, f.Target); err == nil && relErr == nil {
-			edit.Path = filepath.ToSlash(rel)
+			return filepath.ToSlash(rel)
 		}
-		switch {
-		case f.Removes:
-			edit.After = nil
-		case edit.After == nil:
-			edit.After = []byte{}
-		}
-		w.Files = append(w.Files, edit)
-	}
+		return f.Name
+	})
 	go func() {
 		err := s.o.Journal.Begin(w)
 		if err == nil {
@@ -48,6 +40,22 @@ func (s *Source) keep(u *update) (kept chan error) {
 		close(kept)
 	}()
 	return kept
+}
+
+// fileWrite describes an update. pathOf returns the path of a file without links.
+func (u *update) fileWrite(pathOf func(f *fileSwap) string) *catalog.FileWrite {
+	w := &catalog.FileWrite{Author: *u.by.author.audited(), Message: u.by.author.Message, Subject: u.subject()}
+	for _, f := range u.files {
+		edit := catalog.FileEdit{Path: pathOf(f), Before: f.had, After: f.Content}
+		switch {
+		case f.Removes:
+			edit.After = nil
+		case edit.After == nil:
+			edit.After = []byte{}
+		}
+		w.Files = append(w.Files, edit)
+	}
+	return w
 }
 
 // release ends what keep has begun.

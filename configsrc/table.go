@@ -103,6 +103,10 @@ type table struct {
 	free     []uint32
 	users    map[string]map[*file]bool // dependency path → the files that take text from it
 	total    counts
+
+	// under, if set, is the table that this one lies over. Of its files, those in hidden are out of sight.
+	under  *table
+	hidden map[string]bool
 }
 
 func newTable() *table {
@@ -114,7 +118,37 @@ func (t *table) owner(c claim) *file {
 	if n, ok := t.owners[c]; ok {
 		return t.numbered[n]
 	}
-	return nil
+	if t.under == nil {
+		return nil
+	}
+	f := t.under.owner(c)
+	if f != nil && t.hidden[f.path] {
+		return nil
+	}
+	return f
+}
+
+// file returns the entry of a path, or nil.
+func (t *table) file(path string) *file {
+	if f := t.files[path]; f != nil || t.under == nil || t.hidden[path] {
+		return f
+	}
+	return t.under.file(path)
+}
+
+// usersOf lists the files that take text from the file at path.
+func (t *table) usersOf(path string) (files []*file) {
+	for f := range t.users[path] {
+		files = append(files, f)
+	}
+	if t.under != nil {
+		for _, f := range t.under.usersOf(path) {
+			if !t.hidden[f.path] {
+				files = append(files, f)
+			}
+		}
+	}
+	return files
 }
 
 // newFile returns the entry for a row of the Sink.

@@ -59,14 +59,7 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 			f.Discard()
 		}
 	}()
-	u.by, u.dry = writerOf(ctx), previewOf(ctx)
-	by := u.by.author.audited()
-	u.changed, u.had = []*candidate{u.c}, setOf(u.was.claims)
-	for _, ref := range u.c.refs {
-		if ref.Kind == catalog.KindDomain && !u.had[claimOf("domain", ref.Name)] {
-			u.domains = append(u.domains, ref.Name)
-		}
-	}
+	u.prepare(ctx)
 	kept := s.keep(u)
 	defer s.release(u, kept)
 	for _, f := range u.files {
@@ -77,14 +70,7 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 		}
 		f.stamp = statOf(f.Info)
 		f.stamp.Hash = sha256.Sum256(f.Content)
-		if f.c != nil && f.c != u.c {
-			u.changed = append(u.changed, f.c)
-		}
 	}
-	for _, c := range u.changed {
-		c.by = by
-	}
-	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
 	if err := <-kept; err != nil {
 		return err
 	}
@@ -94,6 +80,28 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 	case <-ctx.Done():
 		return busy("the files are being reloaded")
 	}
+}
+
+// prepare fills in what is to be judged.
+func (u *update) prepare(ctx context.Context) {
+	u.by, u.dry = writerOf(ctx), previewOf(ctx)
+	u.had = setOf(u.was.claims)
+	for _, ref := range u.c.refs {
+		if ref.Kind == catalog.KindDomain && !u.had[claimOf("domain", ref.Name)] {
+			u.domains = append(u.domains, ref.Name)
+		}
+	}
+	u.changed = []*candidate{u.c}
+	for _, f := range u.files {
+		if f.c != nil && f.c != u.c {
+			u.changed = append(u.changed, f.c)
+		}
+	}
+	by := u.by.author.audited()
+	for _, c := range u.changed {
+		c.by = by
+	}
+	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
 }
 
 func busy(why string) error {
@@ -242,18 +250,8 @@ func (s *base) admit(u *update) error {
 			return err
 		}
 	}
-	for _, c := range u.changed {
-		c.prev = s.table.files[c.path]
-	}
-	j := &judge{
-		table: s.table, candidates: u.changed, require: s.sealed,
-		row:     s.facts.File,
-		display: func(path string) string { return path }, // the message goes to the client
-		locate:  s.locate, meant: func(project catalog.UUID) bool { return project == u.removes },
-	}
-	j.run()
-	if refused := slices.IndexFunc(u.changed, func(c *candidate) bool { return c.rejected }); refused >= 0 {
-		return s.refusal(u, j, u.changed[refused])
+	if err := s.judged(u); err != nil {
+		return err
 	}
 	// A key that is limited to projects may not declare every domain. No other update is committed before this one, so the
 	// result stays valid.
@@ -263,6 +261,26 @@ func (s *base) admit(u *update) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// judged judges an update against the other files.
+func (s *base) judged(u *update) error {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	for _, c := range u.changed {
+		c.prev = s.table.file(c.path)
+	}
+	j := &judge{
+		table: s.table, candidates: u.changed, require: s.sealed,
+		row:     s.facts.File,
+		display: func(path string) string { return path }, // the message goes to the client
+		locate:  s.lastDecoded, meant: func(project catalog.UUID) bool { return project == u.removes },
+	}
+	j.run()
+	if refused := slices.IndexFunc(u.changed, func(c *candidate) bool { return c.rejected }); refused >= 0 {
+		return s.refusal(u, j, u.changed[refused])
 	}
 	return nil
 }

@@ -121,17 +121,6 @@ func readerOf(read func(string) ([]byte, error)) func(string) ([]byte, error) {
 	}
 }
 
-// usersOf lists the accepted config files that take text from a file.
-func (s *Source) usersOf(p string) (paths []string) {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	for f := range s.table.users[p] {
-		paths = append(paths, f.path)
-	}
-	slices.Sort(paths)
-	return paths
-}
-
 func (w *Weight) fail(err error) {
 	if w.Broken == nil {
 		w.Broken = err

@@ -90,7 +90,11 @@ func (r *Resolver) ProjectBySlug(slug string) (*catalog.Project, error) {
 
 // ServiceSettings returns the settings in force: the project's own, then the defaults block, then the built-in ones.
 func (r *Resolver) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
-	p, defaults, err := r.project(projectID)
+	return serviceSettings(r.project(projectID))
+}
+
+func serviceSettings(p *catalog.ProjectConfig, defaults *catalog.Defaults, err error) (*catalog.ServiceSettings,
+	error) {
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,10 @@ func (r *Resolver) ServiceSettings(projectID int64) (*catalog.ServiceSettings, e
 
 // AuthSettings returns the settings in force, see ServiceSettings.
 func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
-	p, defaults, err := r.project(projectID)
+	return authSettings(r.project(projectID))
+}
+
+func authSettings(p *catalog.ProjectConfig, defaults *catalog.Defaults, err error) (*catalog.AuthSettings, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +122,10 @@ func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) 
 // SMTPConfig returns the project's own SMTP config; NOT_FOUND also if the project has no such block, or one without a
 // host.
 func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
-	p, _, err := r.project(projectID)
+	return smtpConfig(r.project(projectID))
+}
+
+func smtpConfig(p *catalog.ProjectConfig, _ *catalog.Defaults, err error) (*catalog.SMTPConfig, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,6 @@ type service struct {
 	source      *configsrc.Source
 	after       *afterWrite   // nil: none
 	repo        *gitrepo.Repo // nil: none
-	proposals   *proposals    // nil: none
 	resolver    *resolver.Resolver
 	mail        *mailService // nil until the store is open
 	cluster     *clusterNode // nil: none
@@ -267,9 +266,7 @@ func (s *service) open(ctx context.Context) error {
 	var git api.Git
 	var offers api.Proposals
 	if s.repo != nil {
-		s.proposals = newProposals(s.repo, s.source, s.f.gitWeb, proposedOptions{data: s.f.data, secrets: *secrets,
-			fanout: s.f.gitFanout, log: s.log})
-		offers = s.proposals
+		offers = newProposals(s.repo, s.resolver, s.source, s.f.gitWeb)
 		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush),
 			func() bool { return s.source.Status().Held != nil }}
 	}
@@ -463,7 +460,6 @@ func (s *service) close() {
 		l.Close()
 	}
 	s.cluster.close()
-	s.proposals.close(ctx)
 	if s.resolver == nil || s.abandoned || s.mail.close(ctx) != nil {
 		return // the store may still be in use; it stays consistent without being closed
 	}

@@ -4,50 +4,80 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path"
-	"strings"
 	"time"
 
 	"fingerpost/resolver/catalog"
 )
 
+// A Tip is the commit at which a proposal is shown or changed.
+type Tip struct {
+	Commit  string
+	Change  Change    // from HEAD to it
+	Written time.Time // the proposal's last write; zero if there is no proposal yet
+
+	r *Repo
+}
+
+// Read returns a file of the config folder as the commit has it, nil if there is none. It is safe for concurrent use.
+func (t *Tip) Read(path string) ([]byte, error) {
+	t.r.work.Lock()
+	defer t.r.work.Unlock()
+	return t.Change.After(path)
+}
+
 // ProposalTip returns the last commit of a proposal, if check has nothing against it.
-func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Proposal) error) (string, error) {
-	p, err := r.checked(ctx, name, check)
-	if err != nil {
-		return "", err
+func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Proposal) error) (*Tip, error) {
+	r.work.Lock()
+	defer r.work.Unlock()
+	h, p, err := r.open(ctx, name)
+	if err == nil {
+		err = check(p)
 	}
-	return p.Commit, nil
+	if err != nil {
+		return nil, err
+	}
+	t := &Tip{Commit: p.Commit, Change: p.Proposed, Written: p.Written, r: r}
+	refused := p.refused
+	if p.base != h.commit {
+		last, err := r.commit(p.Commit)
+		if err == nil {
+			t.Change, refused, err = r.changeOf(ctx, h.tree, last.tree)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if refused != nil {
+		return nil, &catalog.Error{Code: catalog.CodeConflict, Message: "the proposal cannot be read: " + refused.Error()}
+	}
+	return t, nil
 }
 
 // ProposalBase returns the commit that the next write of a key to a proposal is made on: ProposalTip, or HEAD, with
-// every
-// write that was answered, if there is no such proposal and the key may open one.
-func (r *Repo) ProposalBase(ctx context.Context, name, key string, check func(p *Proposal) error) (commit string,
-	exists bool, err error) {
-	commit, err = r.ProposalTip(ctx, name, check)
+// every write that was answered, if there is no such proposal and the key may open one.
+func (r *Repo) ProposalBase(ctx context.Context, name, key string, check func(p *Proposal) error) (*Tip, error) {
+	t, err := r.ProposalTip(ctx, name, check)
 	if err == nil || !isNoProposal(err) {
-		return commit, true, err
+		return t, err
 	}
 	if err := r.mayOpen(ctx, key); err != nil {
-		return "", false, err
+		return nil, err
 	}
 	// A client may propose a change to what it has just written.
 	if err := r.commitPending(ctx); err != nil {
-		return "", false, unavailable(err)
+		return nil, unavailable(err)
 	}
 	r.work.Lock()
 	defer r.work.Unlock()
 	h, err := r.head(ctx)
 	if err != nil {
-		return "", false, unavailable(err)
+		return nil, unavailable(err)
 	}
 	if h.commit == "" {
-		return "", false, &catalog.Error{Code: catalog.CodeConflict,
+		return nil, &catalog.Error{Code: catalog.CodeConflict,
 			Message: "there is no commit yet that a proposal could change"}
 	}
-	return h.commit, false, nil
+	return &Tip{Commit: h.commit, Change: Change{r: r, before: h.tree, after: h.tree}, r: r}, nil
 }
 
 func (r *Repo) checked(ctx context.Context, name string, check func(p *Proposal) error) (*Proposal, error) {
@@ -58,52 +88,6 @@ func (r *Repo) checked(ctx context.Context, name string, check func(p *Proposal)
 		err = check(p)
 	}
 	return p, err
-}
-
-// WriteDifference brings a folder, which has the files of a commit below the config folder, to those of another commit.
-// from is "" for an empty folder.
-func (r *Repo) WriteDifference(ctx context.Context, dir, from, to string) error {
-	if from == "" {
-		_, err := Extract(ctx, r.o.Dir, to, dir)
-		return err
-	}
-	r.work.Lock()
-	defer r.work.Unlock()
-	var trees [2]string
-	for i, id := range []string{from, to} {
-		c, err := r.commit(id)
-		if err != nil {
-			return err
-		}
-		trees[i] = c.tree
-	}
-	_, changes, err := r.diff(ctx, trees[0], trees[1])
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for name, e := range changes {
-		name, inside := strings.CutPrefix(name, r.prefix)
-		if !inside {
-			continue
-		}
-		content, err := r.blob(e)
-		if err == nil && e.id == "" {
-			err = root.Remove(name)
-		} else if err == nil {
-			if err = root.MkdirAll(path.Dir(name), 0o700); err == nil {
-				err = root.WriteFile(name, content, 0o600)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // Propose adds writes of a key, whose files are those of base before them, to the proposal of a name. base is what

@@ -1,0 +1,212 @@
+package configsrc
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"fingerpost/configsrc/atomicfile"
+	"fingerpost/resolver/catalog"
+)
+
+// An Overlay is what is live with the files of a proposal over it (gitrepo/README.md, Proposals). Its writes are edited
+// and judged as those of its Source are, on the files of the proposal's branch; they are noted, and change no file. It
+// costs the decoding of the files that differ, with any number of projects: without it a proposal needs a folder and a
+// store of its own, or is checked against what is live alone.
+//
+// It is for one call, and not for concurrent use.
+type Overlay struct {
+	base
+	layer  Layer
+	branch *branch
+	writes []*catalog.FileWrite
+}
+
+// A Layer is Facts of which some files are replaced; *resolver.Overlay implements it.
+type Layer interface {
+	Facts
+	// Put replaces what a file declares; nil if it is gone or cannot be read.
+	Put(path string, d *catalog.Declared, content []byte) error
+}
+
+// Overlay returns what is live with a Difference from it. layer must have no files yet.
+func (s *Source) Overlay(d *Difference, layer Layer) (*Overlay, error) {
+	o := &Overlay{layer: layer, branch: &branch{from: d.After, changed: map[string][]byte{}}}
+	s.known.RLock()
+	under := s.table
+	s.known.RUnlock()
+	o.base = base{o: s.o, facts: layer, place: o, committing: s.committing, known: s.known, table: newTable(),
+		quarantine: map[string]*quarantined{}}
+	o.table.under, o.table.hidden = under, map[string]bool{}
+	files, err := o.candidatesOf(d, o.branch)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range files {
+		if err := o.put(c); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// put makes a file of the branch part of the Overlay.
+func (o *Overlay) put(c *candidate) error {
+	o.table.drop(c.path)
+	delete(o.quarantine, c.path)
+	o.table.hidden[c.path] = true
+	declared, content := c.declared, c.bytes
+	switch {
+	case c.gone:
+		declared, content = nil, nil
+	case declared == nil:
+		o.quarantine[c.path] = &quarantined{diags: c.diags}
+		content = nil
+	default:
+		o.table.put(&file{path: c.path, stamp: c.stamp, deps: c.deps, claims: c.claims, objects: len(c.refs),
+			counts: c.counts})
+	}
+	if err := o.layer.Put(c.path, declared, content); err != nil {
+		return err
+	}
+	sealing := o.layer.Sealing()
+	o.sealed = sealing != nil && sealing.Require
+	return nil
+}
+
+// Bring makes a project's file part of the Overlay if the branch has another than is live: somebody has saved it, and
+// not committed it yet. Without it, the ETags of reads are not those that writes compare with.
+func (o *Overlay) Bring(project catalog.UUID) error {
+	path, found := o.fileOf(projectClaim(project))
+	if !found || o.table.hidden[path] {
+		return nil
+	}
+	content, err := o.branch.content(path)
+	if err != nil || content == nil {
+		return err // what is nowhere in the branch is shown as it is live
+	}
+	live, err := o.facts.LastGood(path)
+	if err != nil {
+		return err
+	}
+	f := o.fileAt(path)
+	same := f != nil && bytes.Equal(live, content)
+	for i := 0; same && i < len(f.deps); i++ {
+		text, err := o.branch.content(f.deps[i].Path)
+		if err != nil {
+			return err
+		}
+		same = text != nil && sha256.Sum256(text) == f.deps[i].Stamp.Hash
+	}
+	if same {
+		return nil
+	}
+	c := &candidate{path: path, prev: f, bytes: content}
+	c.decode(o.display(path), o.branch)
+	return o.put(c)
+}
+
+// Broken lists the files of the branch that do not load.
+func (o *Overlay) Broken() (paths []string) {
+	for path := range o.quarantine {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Writes returns the writes so far.
+func (o *Overlay) Writes() []*catalog.FileWrite { return o.writes }
+
+func (o *Overlay) ready() error { return nil }
+
+func (o *Overlay) patient(_ context.Context, write func() error) error { return write() }
+
+func (o *Overlay) open() (contents, error) { return o.branch, nil }
+
+func (o *Overlay) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
+	src, stamp, err := t.read(path, MaxFileBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, &catalog.Error{Code: catalog.CodeFileChanged,
+			Message: path + " is in no commit of the proposal's branch; commit it first, or propose without it"}
+	case err != nil:
+		return nil, nil, err
+	}
+	return &fileSwap{stamp: stamp, had: src, Swap: atomicfile.Swap{Name: path, Old: stamp.Hash}}, src, nil
+}
+
+func (o *Overlay) create(path string) (*fileSwap, error) {
+	content, err := o.branch.content(path)
+	if err == nil && (content != nil || o.fileAt(path) != nil) {
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &fileSwap{Swap: atomicfile.Swap{Name: path, Creates: true}}, nil
+}
+
+func (o *Overlay) makeFolder(string) (drop func(), err error) { return func() {}, nil }
+
+func (o *Overlay) isLink(string) bool { return false }
+
+// submit judges an update, and notes it.
+func (o *Overlay) submit(ctx context.Context, u *update) error {
+	u.prepare(ctx)
+	if u.dry != nil {
+		return o.preview(u)
+	}
+	if err := o.admit(u); err != nil {
+		return err
+	}
+	o.writes = append(o.writes, u.fileWrite(func(f *fileSwap) string { return f.Name }))
+	for _, f := range u.files {
+		o.branch.changed[f.Name] = f.Content
+		if f.Removes {
+			o.branch.changed[f.Name] = nil
+		}
+	}
+	for _, c := range u.changed {
+		if err := o.put(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A branch has the files of a proposal's branch, with those that were written over them.
+type branch struct {
+	from    func(path string) ([]byte, error) // nil if there is no such file
+	changed map[string][]byte                 // nil: removed
+}
+
+func (b *branch) content(path string) ([]byte, error) {
+	if content, is := b.changed[path]; is {
+		return content, nil
+	}
+	return b.from(path)
+}
+
+func (b *branch) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	return b.read(at, limit)
+}
+
+func (b *branch) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	content, err := b.content(at)
+	switch {
+	case err != nil:
+		return nil, catalog.Stamp{}, err
+	case content == nil:
+		return nil, catalog.Stamp{}, fs.ErrNotExist
+	case int64(len(content)) > limit:
+		return nil, catalog.Stamp{}, fmt.Errorf("has %d bytes, %d are allowed", len(content), limit)
+	}
+	return content, catalog.Stamp{Size: int64(len(content)), Hash: sha256.Sum256(content)}, nil
+}
+
+func (b *branch) close() {}
