@@ -13,7 +13,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An Overlay is what is live with the files of a proposal over it (gitrepo/README.md, Proposals). Its writes are edited
+// An Overlay is what is live with the files of a proposal over it (api/README.md, Proposals). Its writes are edited
 // and judged as those of its Source are, on the files of the proposal's branch; they are noted, and change no file. It
 // costs the decoding of the files that differ, with any number of projects: without it a proposal needs a folder and a
 // store of its own, or is checked against what is live alone.

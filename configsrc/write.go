@@ -89,7 +89,8 @@ func (s *base) CreateProject(ctx context.Context, p *catalog.Project) error {
 			defer drop() // a refused write and a dry run leave nothing
 			name = dir + "/" + name
 		}
-		if err = s.place.patient(ctx, func() error { return s.createOnce(ctx, name, content) }); !errors.Is(err, fs.ErrExist) {
+		err = s.place.patient(ctx, func() error { return s.createOnce(ctx, name, content) })
+		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if broken := s.brokenFile(name, writerOf(ctx).covers); broken != nil {

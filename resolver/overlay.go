@@ -11,7 +11,7 @@ import (
 )
 
 // An Overlay shows what is live with other declarations in some files: the state of a proposal, of which nothing is
-// live (configsrc/gitrepo/README.md, Proposals). It reads the few files that were put into it from memory, and all else
+// live (api/README.md, Proposals). It reads the few files that were put into it from memory, and all else
 // from the Resolver. It is for one call, and not for concurrent use.
 type Overlay struct {
 	live   *Resolver
@@ -211,7 +211,7 @@ func (o *Overlay) Domains(projectID int64, q Query) (rows []*catalog.Domain, tot
 // Domain is that of a Resolver.
 func (o *Overlay) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 	rows, _, err := o.Domains(projectID, Query{})
-	if err != nil {
+	if err != nil && !isNotFound(err) {
 		return nil, err
 	}
 	for _, d := range rows {
@@ -333,7 +333,7 @@ func (o *Overlay) OwnTemplate(projectID int64, code string) (*catalog.Template, 
 
 func (o *Overlay) template(projectID int64, is func(*catalog.Template) bool) (*catalog.Template, error) {
 	rows, err := o.templates(projectID)
-	if err != nil {
+	if err != nil && !isNotFound(err) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(rows, is); i >= 0 {

@@ -333,9 +333,6 @@ func TestProposedState(t *testing.T) {
 	r.kill()
 	r.start()
 	expect("a broken file", in("shop", http.MethodGet, projects+"/by-slug/hand", ""), http.StatusNotFound, "do not load: hand.hcl")
-	if left, err := filepath.Glob(filepath.Join(r.dir, ".fingerpost", "proposed-*")); err != nil || len(left) != 1 {
-		t.Errorf("folders of proposals: %v, %v", left, err)
-	}
 	g.git(work, "commit", "-qam", "mended")
 	g.git(work, "push", "-q", "origin", "propose/shop")
 
@@ -352,10 +349,6 @@ func TestProposedState(t *testing.T) {
 	}
 	if got := in("shop", http.MethodPost, "/api/platform/keys", `{"name":"x"}`); got.status != http.StatusBadRequest {
 		t.Errorf("a key in a proposal: %d %s", got.status, got.body)
-	}
-	r.halt()
-	if left, err := filepath.Glob(filepath.Join(r.dir, ".fingerpost", "proposed-*")); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
