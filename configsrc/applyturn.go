@@ -137,6 +137,9 @@ func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err 
 	}
 	for path := range users {
 		b, _, err := in.read(path, MaxFileBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it is in no commit yet, or has just gone
+		}
 		if err != nil {
 			return nil, writeFault("read "+path, err)
 		}

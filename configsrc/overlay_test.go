@@ -383,9 +383,10 @@ func TestOverlayOfUncommittedSaves(t *testing.T) {
 	saved := maps.Clone(overlayFiles)
 	saved["a.hcl"] = strings.Replace(saved["a.hcl"], `"Alpha"`, `"By hand"`, 1)
 	saved["mail/welcome.txt"] = "By hand\n"
-	saved["new.hcl"] = project("uncommitted")
+	saved["new.hcl"] = strings.Replace(overlayFiles["a.hcl"], "a.example", "new.example", 2)
+	saved["new.hcl"] = strings.Replace(saved["new.hcl"], "alpha", "uncommitted", 1)
 	live := newNode(t, writeTree(t, saved), nodeOptions{loadOnly: true})
-	d, _ := differenceTo(nil)
+	d, _ := differenceTo(map[string]string{"mail/welcome.txt": "Welcome!\n"}) // the file of another uses it, too
 	layer := live.resolver.Overlay(time.Now())
 	over, err := live.source.Overlay(d, layer)
 	if err != nil {

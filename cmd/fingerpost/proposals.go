@@ -20,7 +20,7 @@ type proposals struct {
 	live   *resolver.Resolver
 	source *configsrc.Source
 	web    string
-	turn   chan struct{} // of capacity 1: held by the call that proposes
+	turn   chan struct{} // of capacity 1: held by the call that is on the state of a proposal
 
 	mu      sync.Mutex
 	weights map[string]*api.Proposal // what proposals touch, as it was found out last, by name
@@ -34,6 +34,18 @@ func newProposals(repo *gitrepo.Repo, live *resolver.Resolver, source *configsrc
 	return &proposals{Repo: repo, live: live, source: source, web: web, turn: make(chan struct{}, 1),
 		weights: map[string]*api.Proposal{}, heads: map[string]string{}}
 }
+
+// begin waits for the turn. Only one call has the decoded files of a branch in memory, which may be large.
+func (p *proposals) begin(ctx context.Context) error {
+	select {
+	case p.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errProposedBusy
+	}
+}
+
+func (p *proposals) end() { <-p.turn }
 
 // over returns what a commit of a proposal declares.
 func (p *proposals) over(tip *gitrepo.Tip) (*configsrc.Overlay, api.ProposedState, error) {
@@ -55,12 +67,10 @@ func (p *proposals) over(tip *gitrepo.Tip) (*configsrc.Overlay, api.ProposedStat
 // Propose implements api.Proposals. Calls come one after the other: each is made on the commit of the one before.
 func (p *proposals) Propose(ctx context.Context, name string, by api.ProposalKey, sees func(*api.Proposal) bool,
 	write func(api.ProposedState) error) (made *api.Proposal, err error) {
-	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
-	case <-ctx.Done():
-		return nil, errProposedBusy
+	if err := p.begin(ctx); err != nil {
+		return nil, err
 	}
+	defer p.end()
 	tip, err := p.ProposalBase(ctx, name, by.Name, p.unless(sees, api.ProposalTaken(name)))
 	if err != nil {
 		return nil, err
@@ -93,6 +103,10 @@ func (p *proposals) unless(sees func(*api.Proposal) bool, refusal error) func(*g
 // ViewProposal implements api.Proposals.
 func (p *proposals) ViewProposal(ctx context.Context, name string, sees func(*api.Proposal) bool,
 	read func(api.ProposedState) error) error {
+	if err := p.begin(ctx); err != nil {
+		return err
+	}
+	defer p.end()
 	tip, err := p.ProposalTip(ctx, name, p.unless(sees, api.NoProposal(name)))
 	if err != nil {
 		return err
