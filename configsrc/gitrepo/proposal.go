@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -40,7 +41,7 @@ type Proposal struct {
 	Merged   Change // what applying it would change; without files unless it is Mergeable
 
 	base    string // the commit at which its branch left HEAD's
-	tree    string // of the merge into HEAD
+	tree    string // of the merge into HEAD; "": as Merged says
 	refused error  // why it can never be merged: it has links, or is too large
 }
 
@@ -50,7 +51,8 @@ type Change struct {
 	Outside bool               // something outside the config folder differs, too
 
 	r             *Repo
-	before, after string // trees
+	before, after string            // trees
+	merged        map[string][]byte // files that differ from after, by path in the repository; nil content: gone
 }
 
 // Before returns a file of the config folder as it is before the change, nil if there is none. It is for the functions
@@ -58,7 +60,12 @@ type Change struct {
 func (c *Change) Before(path string) ([]byte, error) { return c.r.fileIn(c.before, path) }
 
 // After is Before for the file after the change.
-func (c *Change) After(path string) ([]byte, error) { return c.r.fileIn(c.after, path) }
+func (c *Change) After(path string) ([]byte, error) {
+	if content, is := c.merged[c.r.prefix+path]; is {
+		return content, nil
+	}
+	return c.r.fileIn(c.after, path)
+}
 
 func (r *Repo) fileIn(tree, path string) ([]byte, error) {
 	e, err := find(r.tree, tree, r.prefix+path)
@@ -193,18 +200,16 @@ func (r *Repo) proposal(ctx context.Context, h head, name, tip string) (*Proposa
 }
 
 func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposal, error) {
-	base, err := "", error(nil)
-	if h.commit != "" {
-		if base, err = r.git.run(ctx, "merge-base", h.commit, tip); err != nil && exitCode(err) != 1 {
-			return nil, err
-		}
+	base, own, err := r.leaves(ctx, h.commit, tip)
+	if err != nil {
+		return nil, err
 	}
 	p := r.described[name]
 	if p != nil && p.Commit == tip && p.base == base && base != "" && p.refused == nil { // only HEAD has moved
 		known := *p
 		p = &known
 		p.Head, p.Merged, p.Mergeable, p.tree = h.commit, Change{}, false, ""
-	} else if p, err = r.describeBranch(ctx, name, base, tip); err != nil {
+	} else if p, err = r.describeBranch(ctx, name, base, own, tip); err != nil {
 		return nil, err
 	}
 	p.Head = h.commit
@@ -214,8 +219,58 @@ func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposa
 	return p, err
 }
 
-// describeBranch describes what a branch has changed since base.
-func (r *Repo) describeBranch(ctx context.Context, name, base, tip string) (*Proposal, error) {
+// leavesSteps bounds the commits that leaves reads itself.
+const leavesSteps = 200
+
+// leaves returns the commit at which a branch has left HEAD's, "" for none, and the branch's first own commit, "" for
+// none. It walks back from both, as far as each commit has one parent, which is nearly always all the way: git costs
+// two processes for each proposal, and again for each commit of HEAD.
+func (r *Repo) leaves(ctx context.Context, head, tip string) (base, own string, err error) {
+	if head == "" {
+		return "", "", nil
+	}
+	var lines [2][]string // from HEAD, from the tip
+	next := [2]string{head, tip}
+	for range leavesSteps {
+		for i := range lines {
+			if next[i] == "" {
+				continue
+			}
+			lines[i] = append(lines[i], next[i])
+			c, err := r.commit(next[i])
+			if next[i] = ""; err == nil && len(c.parents) == 1 { // a shallow clone lacks the last one
+				next[i] = c.parents[0]
+			}
+		}
+		// The newest commit of one line that the other one has, too.
+		for i, id := range lines[1] {
+			if !slices.Contains(lines[0], id) {
+				continue
+			}
+			if i > 0 {
+				own = lines[1][i-1]
+			}
+			return id, own, nil
+		}
+		if next == [2]string{} {
+			break
+		}
+	}
+	if base, err = r.git.run(ctx, "merge-base", head, tip); err != nil {
+		if exitCode(err) == 1 {
+			err = nil
+		}
+		return "", "", err
+	}
+	out, err := r.git.run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+tip)
+	if ids := strings.Fields(out); len(ids) > 0 {
+		own = ids[0]
+	}
+	return base, own, err
+}
+
+// describeBranch describes what a branch has changed since base. own is its first own commit.
+func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) (*Proposal, error) {
 	p := &Proposal{Name: name, Branch: strings.TrimPrefix(proposePrefix, "refs/heads/") + name, Commit: tip, base: base,
 		Proposed: Change{Outside: true}} // until it is known what it changes
 	last, err := r.commit(tip)
@@ -228,12 +283,8 @@ func (r *Repo) describeBranch(ctx context.Context, name, base, tip string) (*Pro
 		if err != nil {
 			return nil, err
 		}
-		out, err := r.git.run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+last.id)
-		if err != nil {
-			return nil, err
-		}
-		if ids := strings.Fields(out); len(ids) > 0 {
-			if first, err = r.commit(ids[0]); err != nil {
+		if own != "" {
+			if first, err = r.commit(own); err != nil {
 				return nil, err
 			}
 		}
@@ -261,11 +312,12 @@ func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 		}
 		return err
 	}
-	s := newScratch(r, h.tree)
 	if !p.Proposed.Outside {
+		s := newScratch(r, h.tree)
 		err := s.apply(&pendingWrite{FileWrite: catalog.FileWrite{Files: p.Proposed.Files}}, false)
 		if err == nil {
-			return r.mergeFields(ctx, h, p, s)
+			r.mergeFields(h, p, s)
+			return nil
 		}
 		if !errors.As(err, new(*waits)) {
 			return err
@@ -287,22 +339,36 @@ func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 	return err
 }
 
-// mergeFields takes the result of a merge field by field.
-func (r *Repo) mergeFields(ctx context.Context, h head, p *Proposal, s *scratch) error {
-	changes, err := s.changes(ctx)
-	if err != nil {
-		return err
-	}
-	if p.tree, err = r.newTree(h.tree, changes); err != nil {
-		return err
-	}
-	p.Merged, p.Mergeable = Change{r: r, before: h.tree, after: p.tree}, true
-	for path := range changes {
-		p.Merged.Files = append(p.Merged.Files, catalog.FileEdit{Path: strings.TrimPrefix(path, r.prefix),
-			Before: s.was[path], After: s.now[path]})
+// mergeFields takes the result of a merge field by field. Its tree is made when it is applied: a list of proposals
+// stores nothing.
+func (r *Repo) mergeFields(h head, p *Proposal, s *scratch) {
+	p.Merged, p.Mergeable = Change{r: r, before: h.tree, after: h.tree, merged: s.now}, true
+	for path, content := range s.now {
+		if (content == nil) != (s.was[path] == nil) || !bytes.Equal(content, s.was[path]) {
+			p.Merged.Files = append(p.Merged.Files, catalog.FileEdit{Path: strings.TrimPrefix(path, r.prefix),
+				Before: s.was[path], After: content})
+		}
 	}
 	slices.SortFunc(p.Merged.Files, func(a, b catalog.FileEdit) int { return strings.Compare(a.Path, b.Path) })
-	return nil
+}
+
+// mergeTree makes the tree of a merge.
+func (r *Repo) mergeTree(ctx context.Context, h head, p *Proposal) (string, error) {
+	if p.tree != "" {
+		return p.tree, nil
+	}
+	s := newScratch(r, h.tree)
+	for path, content := range p.Merged.merged {
+		if err := s.load(path); err != nil {
+			return "", err
+		}
+		s.now[path] = content
+	}
+	changes, err := s.changes(ctx)
+	if err != nil {
+		return "", err
+	}
+	return r.newTree(h.tree, changes)
 }
 
 // person reads the line of an author or committer.

@@ -59,8 +59,12 @@ func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.
 	if err != nil || ahead {
 		return p.Commit, err
 	}
+	tree, err := r.mergeTree(ctx, h, p)
+	if err != nil {
+		return "", err
+	}
 	w := &pendingWrite{FileWrite: catalog.FileWrite{Author: by, Subject: "Merge proposal " + p.Name}}
-	return r.commitTree(ctx, p.tree, []string{h.commit, p.Commit}, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
+	return r.commitTree(ctx, tree, []string{h.commit, p.Commit}, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
 }
 
 // DropProposal removes a proposal. check decides.
