@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"fingerpost/api/events"
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 // streamEvents answers GET /events with Server-Sent Events. It takes the connection out of the HTTP library's hands and
 // gives it to package events.
 func (s *Server) streamEvents(r *request) error {
-	after, resumes, err := lastEventID(&r.ctx.Request.Header)
+	after, resumes, err := s.lastEventID(&r.ctx.Request.Header)
 	if err != nil {
 		return err
 	}
@@ -120,9 +122,9 @@ func (s *Server) logStream(keyID, id string, begun time.Time, why events.Ending,
 // maxEventIDDigits is the length of the largest revision.
 const maxEventIDDigits = 20
 
-// lastEventID reads the header with which a client resumes. A number that is too large stands for a revision that the
-// feed does not know, so the client gets a reset.
-func lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
+// lastEventID reads the header with which a client resumes: a revision, or a position of this epoch. A number that is
+// too large and another epoch stand for a revision that the feed does not know, so the client gets a reset.
+func (s *Server) lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
 	values := h.PeekAll(headerLastEventID)
 	if len(values) > 1 {
 		return 0, false, invalidField(headerLastEventID, "must be given once")
@@ -130,9 +132,16 @@ func lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error
 	if len(values) == 0 || len(values[0]) == 0 {
 		return 0, false, nil
 	}
+	if p, err := catalog.ParsePosition(string(values[0])); err == nil {
+		if p.Epoch != s.resolver.Position().Epoch {
+			p.Generation = math.MaxUint64
+		}
+		return p.Generation, true, nil
+	}
 	after, err = strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest uint64
 	if err != nil && !errors.Is(err, strconv.ErrRange) || len(values[0]) > maxEventIDDigits {
-		return 0, false, invalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 digits")
+		return 0, false, invalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 "+
+			"digits, or a position, as in \"0123456789abcdef.42\"")
 	}
 	return after, true, nil
 }

@@ -104,6 +104,12 @@ func TestEventStreamRefusals(t *testing.T) {
 			t.Errorf("after %s: %+v", id, e)
 		}
 	}
+	h.events(h.acme, catalog.NewEpoch()+".1").want("reset", `{"revision":1}`)
+	// A position of this epoch resumes as its number does.
+	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
+	at := h.resolver.Position()
+	h.edit(project(9, "nine", "Nine", catalog.StatusActive))
+	h.events(h.all, at.String()).want("project.changed", "nine")
 }
 
 func TestEventStreamCap(t *testing.T) {

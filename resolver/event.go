@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 )
 
@@ -109,6 +110,13 @@ func (r *Resolver) eventsOf(e *store.Effect) (events []*Event, ok bool) {
 			events = append(events, newEvent(e.Generation, DomainChanged, id, p.Slug, present))
 		}
 	}
+	for id, names := range r.coveredNames(e.Domains) {
+		p, err := r.ProjectByID(id)
+		if err != nil {
+			return nil, false
+		}
+		events = append(events, newEvent(e.Generation, DomainChanged, id, p.Slug, names))
+	}
 	size := 0
 	for _, event := range events {
 		if size += event.size(); event.Slug == "" { // a record that could not be read: send a Reset to be safe
@@ -119,6 +127,34 @@ func (r *Resolver) eventsOf(e *store.Effect) (events []*Event, ok bool) {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Slug, b.Slug), cmp.Compare(a.Kind, b.Kind))
 	})
 	return events, len(events) <= maxChangeEvents && size <= maxChangeBytes
+}
+
+// coveredNames lists, by project, the names below its wildcards that come to another project or go from it: the answers
+// of these names change for its keys as well, from its own to none, or back.
+func (r *Resolver) coveredNames(effects []store.DomainEffect) map[int64][]string {
+	covered := map[int64][]string{}
+	for i := range effects {
+		d := &effects[i]
+		if !d.New && !d.Gone {
+			continue
+		}
+		host := []byte(strings.TrimPrefix(d.Name, "*."))
+		for {
+			suffix, more := catalog.NextWildcard(host)
+			if !more {
+				break
+			}
+			above, err := r.DomainNamed("*." + string(suffix))
+			if err == nil {
+				if above.ProjectID != d.Project {
+					covered[above.ProjectID] = append(covered[above.ProjectID], d.Name)
+				}
+				break // the longest wildcard answers
+			}
+			host = suffix
+		}
+	}
+	return covered
 }
 
 // rank sorts removals before additions: a name may move from one project to another.

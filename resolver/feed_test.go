@@ -139,6 +139,36 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	}
 }
 
+// A key is told of all that changes its answers, also where another project's name below its wildcard does it.
+func TestEventsOfCoveredNames(t *testing.T) {
+	t.Parallel()
+	r := open(t, resolver.Options{})
+	a, b := block("a", "*.a.example"), block("b", "b.example", "*.deep.b.example")
+	apply(t, r, file("a.hcl", a), file("b.hcl", b), keys("all", "a", "b"))
+	cursor, _ := r.Events().Newest()
+	f := func(what, toA, toB string, files ...catalog.FileChange) {
+		t.Helper()
+		apply(t, r, files...)
+		events := drain(&cursor)
+		for key, want := range map[string]string{"a": toA, "b": toB} {
+			if got := eventText(events, r.Keys().Lookup([]byte(key))); got != want {
+				t.Errorf("%s: the key of %s is told\n%s\nwant\n%s", what, key, got, want)
+			}
+		}
+	}
+	b2 := withDomains(b, "x.a.example")
+	f("a name", "domain.changed a: x.a.example", "domain.changed b: x.a.example", file("b.hcl", b2))
+	b3 := withDomains(b2, "*.y.a.example", "www.y.a.example")
+	f("a wildcard with a name", "domain.changed a: *.y.a.example", "domain.changed b: *.y.a.example www.y.a.example", file("b.hcl", b3))
+	f("both go", "domain.changed a: *.y.a.example www.y.a.example", "domain.deleted b: *.y.a.example www.y.a.example", file("b.hcl", b2))
+	f("a name above", "", "domain.changed b: a.example", file("b.hcl", withDomains(b2, "a.example")))
+	f("the project goes", "domain.changed a: x.a.example", "project.deleted b: *.deep.b.example a.example b.example x.a.example", gone("b.hcl"))
+	f("a new project", "domain.changed a: shop.a.example", "project.changed b: shop.a.example", file("b.hcl", block("b", "shop.a.example")))
+	a2 := withDomains(a, "other.a.example")
+	a2.Project.Name = "Renamed"
+	f("its own name", "project.changed a: *.a.example other.a.example", "", file("a.hcl", a2))
+}
+
 // withDomains is a copy of p with more domains.
 func withDomains(p catalog.ProjectConfig, names ...string) catalog.ProjectConfig {
 	p.Domains = append(p.Domains[:len(p.Domains):len(p.Domains)], block(p.Project.Slug, names...).Domains...)
